@@ -1,0 +1,53 @@
+// The import graph as ARCHITECTURE.md draws it: a package imports only what its package.json declares, never a sibling's inner
+// file, and packages point downwards only. Biome checks undeclared npm imports and cycles between files; this adds the layers.
+import { globSync, readFileSync } from "node:fs";
+
+/** A package may import packages of a strictly lower layer. */
+const layers: Record<string, number> = {
+  "@markmill/engine": 0,
+  "@markmill/config": 0,
+  "@markmill/definition": 1,
+  "@markmill/store": 2,
+  "@markmill/queue": 2,
+  "@markmill/llm": 2,
+  "@markmill/sandbox": 2,
+  "@markmill/worker": 3,
+  "@markmill/supervisor": 3,
+  markmill: 4,
+};
+
+type Manifest = { name: string; dependencies?: Record<string, string> };
+const findings: string[] = [];
+
+for (const manifestPath of globSync("{packages,apps}/*/package.json")) {
+  const manifest: Manifest = JSON.parse(readFileSync(manifestPath, "utf8"));
+  const root = manifestPath.slice(0, -"/package.json".length);
+  const layer = layers[manifest.name];
+  if (layer === undefined) {
+    findings.push(`${manifestPath}: ${manifest.name} has no layer in scripts/check-imports.ts`);
+    continue;
+  }
+  for (const file of globSync(`${root}/src/**/*.ts`)) {
+    const text = readFileSync(file, "utf8");
+    for (const [, specifier = ""] of text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)) {
+      const line = text.slice(0, text.indexOf(`"${specifier}"`)).split("\n").length;
+      const at = `${file}:${line}`;
+      if (specifier.startsWith(".") && new URL(specifier, `file:///${file}`).pathname.indexOf(`/${root}/`) !== 0) {
+        findings.push(`${at}: ${specifier} leaves the package; import the package by name`);
+      }
+      const target = Object.keys(layers).find((name) => specifier === name || specifier.startsWith(`${name}/`));
+      if (target === undefined || target === manifest.name) continue;
+      if (specifier !== target)
+        findings.push(`${at}: ${specifier} reaches inside ${target}; export it from its index.ts`);
+      if (!(target in (manifest.dependencies ?? {}))) findings.push(`${at}: ${target} is not in ${manifestPath}`);
+      if ((layers[target] ?? 99) >= layer)
+        findings.push(`${at}: ${manifest.name} may not import ${target} (layers point down)`);
+    }
+  }
+}
+
+if (findings.length > 0) {
+  console.error(findings.join("\n"));
+  process.exit(1);
+}
+console.log(`imports: ${Object.keys(layers).length} packages, layers hold`);
