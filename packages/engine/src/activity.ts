@@ -1,0 +1,77 @@
+/** One visit of one node by one run. `item` is the position in a map, null elsewhere. */
+import type { Json, ModelSettings, NodeId, Role } from "./program.ts";
+
+export interface ActivityRef {
+  readonly node: NodeId;
+  readonly generation: number;
+  readonly item: number | null;
+  readonly attempt: number;
+}
+
+/** Names the visit, whatever the attempt. */
+export function activityKey(activity: Omit<ActivityRef, "attempt">): string {
+  return activity.item === null
+    ? `${activity.node}.${activity.generation}`
+    : `${activity.node}.${activity.generation}.${activity.item}`;
+}
+
+/** What the edge has to do: everything it needs, resolved when the activity was asked for, and the same for every attempt. */
+export type Work =
+  | { readonly kind: "check" }
+  | {
+      readonly kind: "set";
+      readonly read: string | null;
+      readonly write: { readonly path: string; readonly text: string } | null;
+    }
+  | { readonly kind: "assign"; readonly read: string | null }
+  /** Adds a message to a thread without asking the model. */
+  | {
+      readonly kind: "note";
+      readonly thread: string;
+      readonly role: Role;
+      readonly text: string;
+      readonly read: string | null;
+    }
+  | {
+      readonly kind: "prompt";
+      readonly thread: string;
+      readonly text: string;
+      /** A file whose content is the text instead. */
+      readonly read: string | null;
+      readonly settings: ModelSettings;
+      readonly schema: Json | null;
+      readonly tools: readonly string[];
+      readonly rounds: number;
+    }
+  | {
+      readonly kind: "execute";
+      /** literal: one command. reply: text whose code blocks hold the commands. */
+      readonly source: "literal" | "reply";
+      readonly text: string;
+    }
+  | { readonly kind: "ask"; readonly question: string; readonly text: string; readonly expiresAt: number | null }
+  | { readonly kind: "call"; readonly program: string; readonly start: CallStart }
+  | { readonly kind: "tool"; readonly tool: string; readonly arguments: string }
+  | {
+      readonly kind: "memory";
+      readonly op: "search" | "insert" | "sample";
+      readonly text: string;
+      readonly top: number;
+    };
+export type WorkKind = Work["kind"];
+
+/** What a callee starts with. */
+export interface CallStart {
+  readonly variables: Readonly<Record<string, string>>;
+  readonly depth: number;
+  readonly agent: string;
+  readonly threads: Readonly<Record<string, string>>;
+  readonly caps: {
+    readonly steps: number;
+    readonly depth: number;
+    readonly nanodollars: number | null;
+    readonly tokens: number | null;
+    readonly characters: number | null;
+    readonly timeMs: number | null;
+  };
+}

@@ -1,0 +1,32 @@
+import type { Operand } from "./operand.ts";
+
+/**
+ * equals, differs: trimmed first line of the left side against the trimmed right side. is, isNot: the whole texts.
+ * greater … lessEqual: numbers when both sides are, else text by code point.
+ */
+export type Comparison =
+  | "equals"
+  | "differs"
+  | "is"
+  | "isNot"
+  | "contains"
+  | "matches"
+  | "greater"
+  | "greaterEqual"
+  | "less"
+  | "lessEqual";
+
+export type Condition =
+  | {
+      readonly op: Comparison;
+      readonly left: Operand;
+      readonly right: Operand;
+      /** Forgive emphasis, backticks, case and closing punctuation around a verdict. */
+      readonly lenient?: true;
+    }
+  | { readonly op: "and" | "or"; readonly of: readonly Condition[] }
+  | { readonly op: "not"; readonly of: Condition }
+  | { readonly op: "empty"; readonly left: Operand }
+  | { readonly op: "in"; readonly left: Operand; readonly of: readonly Operand[] }
+  /** How often a node has begun, against a number. */
+  | { readonly op: "hits"; readonly node: string; readonly is: "greaterEqual" | "less"; readonly count: number };

@@ -1,0 +1,53 @@
+/**
+ * Failures, named by what happens next. Every code the engine itself gives stands in `failureCodes` with its sentence; edges
+ * (model, sandbox, store) bring codes of their own in the same shape.
+ */
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+}
+
+/**
+ * retry: attempt + 1 after a wait, no step counted. fail: the fail edge, else ON_FAILED, else FAILED.
+ * unknown: interrupted in the act; repeated only where the node says that is safe.
+ */
+export type NextStep = "retry" | "fail" | "unknown";
+
+export const failureCodes = {
+  CHECK_FALSE: "A check was false and no edge is drawn for that.",
+  FAILED_REACHED: "The flow reached a FAILED node.",
+  OUTCOME_UNKNOWN: "The work was interrupted and the workflow does not say that it may be repeated.",
+  ATTEMPTS_EXHAUSTED: "The work failed as often as its retry policy allows.",
+  CALL_FAILED: "The called workflow ended FAILED.",
+  CALL_CANCELLED: "The called workflow was cancelled.",
+  CALL_UNKNOWN: "The called workflow is not part of the definition.",
+  NON_ZERO_EXIT: "A command ended with a non-zero exit code.",
+  NO_COMMANDS: "RESULT holds no code block with commands.",
+  ASK_EXPIRED: "Nobody answered in time.",
+  READ_MISSING: "A required input has no value.",
+  VALUE_INVALID: "A value is not one of those allowed here.",
+  FILE_MISSING: "A file named by the workflow was not found.",
+  VERDICT_INVALID: "The evaluator's reply is no verdict, also after it was asked again.",
+  CHOICE_INVALID: "The reply names none of the candidates, also after it was asked again.",
+  PLAN_INVALID: "The reply is no valid plan, also after it was asked again.",
+  LIFE_CYCLE_SPENT: "The work was split as often as allowed.",
+  ITEMS_FAILED: "Too many items of a map failed.",
+  STALLED: "A join waits for a branch that can no longer arrive.",
+  NOT_CONNECTED: "A label has no edge.",
+  SETTING_INVALID: "A setting is not a number where one is needed.",
+  CANCELLED: "The run was cancelled.",
+  LIMIT_HITS: "A node was to run more often than allowed.",
+  LIMIT_STEPS: "The run took more activities than allowed.",
+  LIMIT_DEPTH: "Workflows call each other deeper than allowed.",
+  LIMIT_COST: "The run's budget is spent.",
+  LIMIT_TOKENS: "The run's tokens are spent.",
+  LIMIT_CHARACTERS: "The run's characters are spent.",
+  LIMIT_TIME: "The run's time is over.",
+} as const;
+
+export type FailureCode = keyof typeof failureCodes;
+export type LimitCode = Extract<FailureCode, `LIMIT_${string}`>;
+
+export function failure(code: FailureCode, detail?: string): Failure {
+  return { code, message: detail ?? failureCodes[code] };
+}

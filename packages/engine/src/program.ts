@@ -1,0 +1,304 @@
+/**
+ * The program form: what every dialect compiles to. Plain JSON data, no code, readonly throughout, so that it can be hashed,
+ * stored, shown and replayed. Nothing in it tells where in a source file it came from: positions live beside it, in the
+ * definition's source map, which keeps `parse ∘ format` the identity on programs.
+ *
+ * P1  Every edge joins nodes that exist. P2  `entry` and the handlers name nodes. P3  A node is run only by a token on one of
+ * its edges, as an entry, or as a handler.
+ */
+import type { Condition } from "./condition.ts";
+import type { Operand } from "./operand.ts";
+
+export type NodeId = string;
+export type Dialect = "codementor" | "operators" | "tasks" | "agents" | "chat";
+export type Role = "system" | "user" | "assistant";
+
+export interface Program {
+  readonly form: 1;
+  readonly dialect: Dialect;
+  readonly name: string;
+  readonly description: string;
+  readonly params: readonly Param[];
+  readonly prompts: Readonly<Record<string, Prompt>>;
+  readonly nodes: Readonly<Record<NodeId, Node>>;
+  readonly edges: readonly Edge[];
+  readonly entry: readonly NodeId[];
+  readonly handlers: { readonly success: NodeId | null; readonly failed: NodeId | null };
+  /** Settings of named agents; the unnamed agent is the empty string. */
+  readonly agents: Readonly<Record<string, ModelSettings>>;
+  readonly settings: ModelSettings;
+  readonly sandbox: SandboxNeeds;
+  readonly limits: Limits;
+  readonly scheduling: Scheduling;
+  /** Lists (stacks, inboxes) a run starts with. */
+  readonly lists: Readonly<Record<string, readonly string[]>>;
+  readonly result: ResultRule;
+  /** Contents of the files that operands name, by path, as they were when the definition was loaded. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** eager: each outcome takes effect when it arrives. superstep: outcomes of nodes that ran together take effect together, in the order in which the nodes became ready. */
+export type Scheduling = "eager" | "superstep";
+
+export interface Param {
+  readonly name: string;
+  /** null: required. The empty string: optional, empty. */
+  readonly default: string | null;
+}
+
+export interface Prompt {
+  readonly role: Role;
+  readonly text: string;
+}
+
+export interface ModelSettings {
+  readonly model?: string;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly frequencyPenalty?: number;
+  readonly presencePenalty?: number;
+  readonly maxOutputTokens?: number;
+  readonly maxPromptCharacters?: number;
+  readonly stop?: readonly string[];
+}
+
+/** What a workflow asks of its sandbox session; the server's ceiling is applied where the session is made. */
+export interface SandboxNeeds {
+  readonly image?: string;
+  readonly network?: "none";
+  readonly memoryBytes?: number;
+  readonly cpus?: number;
+  readonly pids?: number;
+  readonly diskBytes?: number;
+  readonly wallMs?: number;
+  readonly cpuMs?: number;
+  readonly silenceMs?: number;
+  readonly outputBytes?: number;
+  /** Block languages, besides the shell, that EXECUTE may run. */
+  readonly languages?: readonly string[];
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+  readonly checkpoint?: boolean;
+}
+
+/** null: no such limit. Money is integer nanodollars. */
+export interface Limits {
+  /** Executions of one node, at most. */
+  readonly hits: number;
+  /** Activities of the run, its handlers apart. */
+  readonly steps: number;
+  /** Runs below a root run. */
+  readonly depth: number;
+  readonly nanodollars: number | null;
+  readonly tokens: number | null;
+  readonly characters: number | null;
+  readonly timeMs: number | null;
+}
+
+export type ResultRule =
+  | { readonly take: "RESULT" }
+  | {
+      readonly take: "operands";
+      readonly of: readonly Operand[];
+      readonly json: boolean;
+      readonly post: readonly PostRule[];
+    };
+
+export type PostRule =
+  | { readonly do: "replace"; readonly what: string; readonly by: string }
+  | { readonly do: "append" | "prepend"; readonly text: string }
+  | { readonly do: "trim" | "trimStart" | "trimEnd" | "toLower" | "toUpper" };
+
+export interface Edge {
+  readonly from: NodeId;
+  readonly to: NodeId;
+  /** The outcome that takes this edge: ok, fail, or a label a node gives (an evaluator's status, a selector's choice). */
+  readonly on: "ok" | "fail" | (string & {});
+  readonly when?: Condition;
+  /** The activation group of the target this edge feeds; absent: the group named "". */
+  readonly group?: string;
+  /** Taken at most so often per run; then the edge is as good as absent. */
+  readonly max?: number;
+  /** What taking the edge writes, before the target begins. */
+  readonly effects?: readonly Effect[];
+  /** rerun: the target runs again and feeds only `from`, the node that asked; its other successors keep what they have. */
+  readonly rerun?: true;
+}
+
+export type Effect =
+  | { readonly do: "set"; readonly name: string; readonly value: Operand }
+  | { readonly do: "push"; readonly list: string; readonly value: Operand }
+  | { readonly do: "clear"; readonly list: string };
+
+/** When tokens on the edges of one activation group make the node run. Groups of one node are alternatives. */
+export type Join =
+  | { readonly mode: "any" }
+  | { readonly mode: "all" }
+  | { readonly mode: "quorum"; readonly of: number };
+
+interface NodeBase {
+  /** Words a person sees on the node. */
+  readonly label?: string;
+  /** Absent: one group "" with mode any. */
+  readonly groups?: Readonly<Record<string, Join>>;
+  /** first (default): the first edge that fits is taken. all: every edge that fits. */
+  readonly select?: "first" | "all";
+  /** Named inputs, resolved in order when the node begins; a missing required one fails the node and undoes its pops. */
+  readonly reads?: readonly Read[];
+  /** Written, in order, when the node ends with ok. */
+  readonly writes?: readonly Effect[];
+  readonly retry?: RetryPolicy;
+}
+
+export interface Read {
+  readonly name: string;
+  readonly value: Operand;
+  readonly required: boolean;
+}
+
+/** Attempts include the first. Waits grow by factor from baseMs to maxMs, with up to a fifth of jitter. */
+export interface RetryPolicy {
+  readonly attempts: number;
+  readonly baseMs: number;
+  readonly factor: number;
+  readonly maxMs: number;
+}
+
+export interface StartNode extends NodeBase {
+  readonly kind: "start";
+}
+export interface PromptNode extends NodeBase {
+  readonly kind: "prompt";
+  readonly text: Operand;
+  /** Absent: the role the named prompt declares, else user. */
+  readonly role?: Role;
+  /** Absent: the current agent. */
+  readonly agent?: string;
+  /** A conversation of its own for this activity alone. */
+  readonly fresh?: true;
+  readonly settings?: ModelSettings;
+  /** JSON schema the reply must satisfy. */
+  readonly schema?: Json;
+  readonly tools?: readonly string[];
+  readonly rounds?: number;
+}
+export interface ExecuteNode extends NodeBase {
+  readonly kind: "execute";
+  /** null: the commands are those in RESULT's code blocks. */
+  readonly command: string | null;
+  readonly nonZero: "ok" | "fail";
+  /** May the commands be repeated when it is unknown whether they ran? */
+  readonly repeat: "safe" | "never";
+}
+export interface CheckNode extends NodeBase {
+  readonly kind: "check";
+  readonly condition: Condition;
+}
+export interface SetNode extends NodeBase {
+  readonly kind: "set";
+  readonly target: { readonly to: "variable"; readonly name: string } | { readonly to: "file"; readonly path: string };
+  readonly value: Operand;
+}
+export interface AssignNode extends NodeBase {
+  readonly kind: "assign";
+  readonly value: Operand;
+}
+export interface AskNode extends NodeBase {
+  readonly kind: "ask";
+  /** Asked beside RESULT. */
+  readonly question: string;
+  readonly timeoutMs?: number;
+  readonly otherwise?: string;
+}
+export interface CallNode extends NodeBase {
+  readonly kind: "call";
+  /** Key of the callee in the definition's programs. */
+  readonly program: string;
+}
+export interface ToolNode extends NodeBase {
+  readonly kind: "tool";
+  readonly tool: string;
+  readonly arguments: Operand;
+}
+export interface MemoryNode extends NodeBase {
+  readonly kind: "memory";
+  readonly op: "search" | "insert" | "sample";
+  readonly text: Operand;
+  readonly top?: number;
+}
+/** A prompt whose reply is a verdict: {status, evaluation, lesson}. The status is the edge label. */
+export interface EvaluateNode extends NodeBase {
+  readonly kind: "evaluate";
+  readonly text: Operand;
+  readonly agent?: string;
+  readonly settings?: ModelSettings;
+  /** By priority: when the reply names several, the first of these wins. */
+  readonly statuses: readonly string[];
+  /** Asked again so often, with what was wrong, when the reply is no verdict. */
+  readonly repairs: number;
+  /** List that receives `evaluation\nlesson` of every verdict but the last status. */
+  readonly lessons: string;
+}
+/** One body per item of a list, together, joined when all are done. */
+export interface MapNode extends NodeBase {
+  readonly kind: "map";
+  /** Text that is a JSON list, or one item per line. */
+  readonly over: Operand;
+  readonly each: MapBody;
+  readonly concurrency: number;
+  readonly itemError: "fail" | "collect";
+  /** Share of items, 0 to 1, that must succeed. */
+  readonly minSuccess: number;
+}
+export type MapBody =
+  | { readonly kind: "prompt"; readonly text: Operand; readonly settings?: ModelSettings }
+  | { readonly kind: "call"; readonly program: string }
+  | { readonly kind: "tool"; readonly tool: string };
+export interface JoinNode extends NodeBase {
+  readonly kind: "join";
+}
+/** A prompt whose reply names one of the candidates; that name is the edge label. */
+export interface SelectNode extends NodeBase {
+  readonly kind: "select";
+  readonly text: Operand;
+  readonly candidates: readonly string[];
+  readonly settings?: ModelSettings;
+  readonly repairs: number;
+}
+/** A node whose work yields a subgraph that takes its place (a plan, a decomposition). */
+export interface SpliceNode extends NodeBase {
+  readonly kind: "splice";
+  readonly text: Operand;
+  readonly agent?: string;
+  readonly settings?: ModelSettings;
+  readonly repairs: number;
+  /** Splits along one line of descent, this one included. */
+  readonly lifeCycle: number;
+}
+export interface EndNode extends NodeBase {
+  readonly kind: "end";
+  readonly outcome: "success" | "failed";
+  /** Told to the caller beside the outcome (an expert's status). */
+  readonly status?: Operand;
+}
+
+export type Node =
+  | StartNode
+  | PromptNode
+  | ExecuteNode
+  | CheckNode
+  | SetNode
+  | AssignNode
+  | AskNode
+  | CallNode
+  | ToolNode
+  | MemoryNode
+  | EvaluateNode
+  | MapNode
+  | JoinNode
+  | SelectNode
+  | SpliceNode
+  | EndNode;
+export type NodeKind = Node["kind"];
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };

@@ -1,0 +1,119 @@
+/**
+ * All that a run knows. Plain JSON: it survives `JSON.parse(JSON.stringify(state))` unchanged. It does not grow with history:
+ * finished activities leave only their writes, a hit and what they spent.
+ *
+ * S1  `active` holds exactly what was asked (`perform`) and is not answered in this epoch.
+ * S2  Once `phase` is ended nothing changes any more.
+ * S3  The epoch only grows.
+ */
+import type { ActivityRef } from "./activity.ts";
+import { noUsage, type Outcome, type Usage } from "./event.ts";
+import type { Failure } from "./failure.ts";
+import type { Edge, Limits, Node, NodeId } from "./program.ts";
+
+export type Phase =
+  | { readonly is: "created" }
+  | { readonly is: "doing" }
+  /** `of` tells which handler runs; `from` what the run had spent when it began, for the handler's own allowance. */
+  | {
+      readonly is: "handling";
+      readonly of: "success" | "failed";
+      readonly reason: Failure | null;
+      readonly from: Spent;
+    }
+  | { readonly is: "stopped"; readonly was: "doing" | HandlingPhase }
+  | { readonly is: "ended"; readonly status: "success" | "failed" | "cancelled"; readonly reason: Failure | null };
+export type HandlingPhase = Extract<Phase, { is: "handling" }>;
+
+export interface Spent extends Usage {
+  readonly steps: number;
+}
+
+export interface Active {
+  readonly ref: ActivityRef;
+  /** Position in the order in which activities became ready. */
+  readonly order: number;
+  readonly notBefore: number | null;
+  /** Named reads as resolved at the beginning. */
+  readonly reads: Readonly<Record<string, string>>;
+  /** Pops to be undone if the node fails. */
+  readonly undo: Readonly<Record<string, readonly string[]>>;
+  /** Successors to feed; null: all. */
+  readonly only: readonly NodeId[] | null;
+  /** Times the reply was refused and asked again. */
+  readonly repairs: number;
+  /** The thread a prompt speaks in, and what it said. */
+  readonly said: { readonly thread: string; readonly text: string } | null;
+}
+
+/** An outcome that waits for the rest of its superstep. */
+export type Held =
+  | { readonly active: Active; readonly outcome: Outcome }
+  | { readonly active: Active; readonly failure: Failure };
+
+export interface MapProgress {
+  readonly items: readonly string[];
+  readonly results: readonly (null | { readonly ok: string } | { readonly error: string })[];
+  readonly next: number;
+}
+
+export interface RunState {
+  readonly run: string;
+  readonly epoch: number;
+  readonly phase: Phase;
+  readonly startedAt: number;
+  readonly depth: number;
+  readonly limits: Limits;
+  /** RESULT and STATUS among them. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Names a caller gets back. */
+  readonly assigned: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly lists: Readonly<Record<string, readonly string[]>>;
+  readonly hits: Readonly<Record<NodeId, number>>;
+  readonly active: Readonly<Record<string, Active>>;
+  readonly held: readonly Held[];
+  /** Tokens by the edge's position. */
+  readonly tokens: Readonly<Record<number, number>>;
+  /** How often limited edges were taken, by position. */
+  readonly taken: Readonly<Record<number, number>>;
+  readonly maps: Readonly<Record<string, MapProgress>>;
+  readonly agent: string;
+  readonly threads: Readonly<Record<string, string>>;
+  readonly opened: number;
+  readonly spent: Spent;
+  readonly order: number;
+  readonly handled: { readonly success: boolean; readonly failed: boolean };
+  /** Nodes and edges that took the place of others. */
+  readonly spliced: {
+    readonly nodes: Readonly<Record<NodeId, Node>>;
+    readonly edges: readonly Edge[];
+    readonly gone: readonly NodeId[];
+  };
+}
+
+export const initialState: RunState = {
+  run: "",
+  epoch: 1,
+  phase: { is: "created" },
+  startedAt: 0,
+  depth: 0,
+  limits: { hits: 3, steps: 1000, depth: 20, nanodollars: null, tokens: null, characters: null, timeMs: null },
+  variables: { STATUS: "CREATED", RESULT: "" },
+  assigned: [],
+  environment: {},
+  lists: {},
+  hits: {},
+  active: {},
+  held: [],
+  tokens: {},
+  taken: {},
+  maps: {},
+  agent: "",
+  threads: {},
+  opened: 0,
+  spent: { ...noUsage, steps: 0 },
+  order: 0,
+  handled: { success: false, failed: false },
+  spliced: { nodes: {}, edges: [], gone: [] },
+};
