@@ -39,6 +39,8 @@ export type Work =
       /** A file whose content is the text instead. */
       readonly read: string | null;
       readonly settings: ModelSettings;
+      /** handler: the call may use the handler's own allowance above the run's limits. */
+      readonly budget: "run" | "handler";
       readonly schema: Json | null;
       readonly tools: readonly string[];
       readonly rounds: number;

@@ -3,13 +3,20 @@ import type { ActivityRef, Work } from "./activity.ts";
 import type { Failure } from "./failure.ts";
 import type { NodeId, Role } from "./program.ts";
 
+/** A perform of an attempt above the first replaces the work of the same visit; a retry repeats the work it had. */
 export type Command =
   | { readonly do: "perform"; readonly activity: ActivityRef; readonly work: Work; readonly notBefore: number | null }
+  | { readonly do: "retry"; readonly activity: ActivityRef; readonly notBefore: number | null }
+  /** A message's text is null where it is that of the activity's own work. */
   | {
       readonly do: "append";
+      readonly activity: ActivityRef;
       readonly thread: string;
-      readonly messages: readonly { readonly role: Role; readonly text: string }[];
+      readonly agent: string;
+      readonly messages: readonly Message[];
     }
+  /** These alone are void. */
+  | { readonly do: "void"; readonly activities: readonly ActivityRef[] }
   /** Everything in flight is void: the epoch has been raised. */
   | { readonly do: "abort" }
   /** At this time the run is to be limited; replaces an earlier one. */
@@ -24,3 +31,8 @@ export type Command =
       readonly variables: Readonly<Record<string, string>>;
       readonly reason: Failure | null;
     };
+
+export interface Message {
+  readonly role: Role;
+  readonly text: string | null;
+}

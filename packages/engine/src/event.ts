@@ -5,7 +5,7 @@
  */
 import type { ActivityRef } from "./activity.ts";
 import type { Failure, LimitCode, NextStep } from "./failure.ts";
-import type { Limits } from "./program.ts";
+import type { Fragment, Limits } from "./program.ts";
 
 interface Happened {
   readonly at: number;
@@ -47,6 +47,8 @@ export type Outcome =
   | { readonly kind: "executed"; readonly text: string; readonly exitCode: number; readonly commands: number }
   | { readonly kind: "answered"; readonly text: string }
   | { readonly kind: "produced"; readonly text: string }
+  /** A plan, translated by its dialect into a piece of program. */
+  | { readonly kind: "planned"; readonly text: string; readonly fragment: Fragment }
   | {
       readonly kind: "returned";
       readonly status: "success" | "failed" | "cancelled";

@@ -1,6 +1,7 @@
 export { type ActivityRef, activityKey, type CallStart, type Work, type WorkKind } from "./activity.ts";
-export type { Command } from "./command.ts";
+export type { Command, Message } from "./command.ts";
 export type { Comparison, Condition } from "./condition.ts";
+export { evaluateCondition } from "./evaluate-condition.ts";
 export {
   type ActivityFailed,
   type ActivitySucceeded,
@@ -15,6 +16,10 @@ export {
   type Usage,
 } from "./event.ts";
 export { type Failure, type FailureCode, failure, failureCodes, type LimitCode, type NextStep } from "./failure.ts";
+export { handlerAllowance, isSetting, limitSettingNames } from "./limits.ts";
 export type { Operand } from "./operand.ts";
 export type * from "./program.ts";
+export { placesOf, render } from "./render.ts";
+export { defaultRetry, retryAt } from "./retry.ts";
 export { type Active, initialState, type Phase, type RunState, type Spent } from "./state.ts";
+export { outstanding, type Step, step } from "./step.ts";

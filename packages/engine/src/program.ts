@@ -271,9 +271,15 @@ export interface SpliceNode extends NodeBase {
   readonly text: Operand;
   readonly agent?: string;
   readonly settings?: ModelSettings;
-  readonly repairs: number;
+  /** The node whose place the plan takes; absent: the splice node itself. */
+  readonly replaces?: NodeId;
   /** Splits along one line of descent, this one included. */
   readonly lifeCycle: number;
+}
+/** A piece of program. Heads inherit the edges into the replaced node, tails those out of it. */
+export interface Fragment {
+  readonly nodes: Readonly<Record<NodeId, Node>>;
+  readonly edges: readonly Edge[];
 }
 export interface EndNode extends NodeBase {
   readonly kind: "end";

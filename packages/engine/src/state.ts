@@ -9,7 +9,7 @@
 import type { ActivityRef } from "./activity.ts";
 import { noUsage, type Outcome, type Usage } from "./event.ts";
 import type { Failure } from "./failure.ts";
-import type { Edge, Limits, Node, NodeId } from "./program.ts";
+import type { Edge, Limits, Node, NodeId, Role } from "./program.ts";
 
 export type Phase =
   | { readonly is: "created" }
@@ -42,8 +42,15 @@ export interface Active {
   readonly only: readonly NodeId[] | null;
   /** Times the reply was refused and asked again. */
   readonly repairs: number;
-  /** The thread a prompt speaks in, and what it said. */
-  readonly said: { readonly thread: string; readonly text: string } | null;
+  /** Who speaks where. The text of a user's message stays in the work alone: states are small. */
+  readonly said: Said | null;
+}
+
+export interface Said {
+  readonly thread: string;
+  readonly role: Role;
+  readonly agent: string;
+  readonly text: string | null;
 }
 
 /** An outcome that waits for the rest of its superstep. */

@@ -1,0 +1,149 @@
+/**
+ * Conditions. Total: a missing value is empty text, a pattern that does not parse matches nothing; both are told as doubts, so
+ * that a person can see why an edge was taken.
+ */
+import type { Comparison, Condition } from "./condition.ts";
+import type { Operand } from "./operand.ts";
+import { searchPattern } from "./pattern/match-pattern.ts";
+import { parsePattern } from "./pattern/parse-pattern.ts";
+import { resolve, type Scope } from "./resolve.ts";
+
+export interface Verdict {
+  readonly holds: boolean;
+  readonly doubts: readonly Doubt[];
+}
+
+export interface Doubt {
+  readonly code: "VARIABLE_UNSET" | "PATTERN_INVALID" | "NUMBER_EXTRACTED";
+  readonly message: string;
+}
+
+export function evaluateCondition(condition: Condition, scope: Scope): Verdict {
+  const doubts: Doubt[] = [];
+  return { holds: holds(condition, scope, doubts), doubts };
+}
+
+function holds(condition: Condition, scope: Scope, doubts: Doubt[]): boolean {
+  switch (condition.op) {
+    case "and":
+      return condition.of.every((part) => holds(part, scope, doubts));
+    case "or":
+      return condition.of.some((part) => holds(part, scope, doubts));
+    case "not":
+      return !holds(condition.of, scope, doubts);
+    case "empty":
+      return leftText(condition.left, scope, doubts).trim() === "";
+    case "in": {
+      const left = firstLine(leftText(condition.left, scope, doubts));
+      return condition.of.some((right) => left === rightText(right, scope).trim());
+    }
+    case "hits": {
+      const hits = scope.state.hits[condition.node] ?? 0;
+      return condition.is === "less" ? hits < condition.count : hits >= condition.count;
+    }
+    default: {
+      const left = leftText(condition.left, scope, doubts);
+      const right = rightText(condition.right, scope);
+      return compare(condition.op, left, right, condition.lenient === true, doubts);
+    }
+  }
+}
+
+/** On the left a name that has no value is an unset variable, not a literal. */
+function leftText(operand: Operand, scope: Scope, doubts: Doubt[]): string {
+  const resolved = resolve(operand, scope);
+  if (operand.from === "name" && resolved.origin === "literal") {
+    doubts.push({ code: "VARIABLE_UNSET", message: `${operand.name} has no value; it counts as empty.` });
+    return "";
+  }
+  return resolved.text ?? "";
+}
+
+function rightText(operand: Operand, scope: Scope): string {
+  return resolve(operand, scope).text ?? "";
+}
+
+function compare(op: Comparison, left: string, right: string, lenient: boolean, doubts: Doubt[]): boolean {
+  switch (op) {
+    case "equals":
+      return lenient ? verdictOf(left) === verdictOf(right) : firstLine(left) === right.trim();
+    case "differs":
+      return !compare("equals", left, right, lenient, doubts);
+    case "is":
+      return left === right;
+    case "isNot":
+      return left !== right;
+    case "contains":
+      return left.includes(right.trim());
+    case "matches": {
+      const parsed = parsePattern(right);
+      if (!parsed.ok) doubts.push({ code: "PATTERN_INVALID", message: `'${right}': ${parsed.message}` });
+      return parsed.ok && searchPattern(parsed.pattern, left);
+    }
+    case "greater":
+      return order(left, right, doubts) > 0;
+    case "greaterEqual":
+      return order(left, right, doubts) >= 0;
+    case "less":
+      return order(left, right, doubts) < 0;
+    case "lessEqual":
+      return order(left, right, doubts) <= 0;
+  }
+}
+
+function firstLine(text: string): string {
+  const end = text.indexOf("\n");
+  return (end === -1 ? text : text.slice(0, end)).trim();
+}
+
+/** The first line that says something, without one layer of emphasis, quotes or closing punctuation, in upper case. */
+function verdictOf(text: string): string {
+  let line = firstLine(text.trimStart());
+  line = line
+    .replace(/^#{1,6} /, "")
+    .replace(/[.!:,;]+$/, "")
+    .trim();
+  for (const mark of ["**", "__", "*", "_", "`", '"', "'"]) {
+    if (line.length > 2 * mark.length && line.startsWith(mark) && line.endsWith(mark)) {
+      line = line.slice(mark.length, -mark.length);
+      break;
+    }
+  }
+  return line
+    .replace(/[.!:,;]+$/, "")
+    .trim()
+    .toUpperCase();
+}
+
+const number = /^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$/;
+const firstNumber = /[+-]?[0-9]+(\.[0-9]+)?/;
+
+/** Numbers when both sides are; else the first number of the first line against a number; else text by code point. */
+function order(left: string, right: string, doubts: Doubt[]): number {
+  if (number.test(right)) {
+    if (number.test(left)) return Number(left) - Number(right);
+    const found = firstNumber.exec(firstLine(left))?.[0];
+    if (found !== undefined) {
+      doubts.push({ code: "NUMBER_EXTRACTED", message: `Compared the number ${found} found in the first line.` });
+      return Number(found) - Number(right);
+    }
+  }
+  return orderByCodePoint(left, right);
+}
+
+function orderByCodePoint(left: string, right: string): number {
+  const length = Math.min(left.length, right.length);
+  for (let index = 0; index < length; index++) {
+    const a = left.charCodeAt(index);
+    const b = right.charCodeAt(index);
+    if (a === b) continue;
+    // Surrogates sort below U+E000…U+FFFF as code units, but above them as code points.
+    return rank(a) - rank(b);
+  }
+  return left.length - right.length;
+}
+
+/** Puts surrogates, which stand for code points above U+FFFF, behind all other units. */
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+}

@@ -1,0 +1,119 @@
+/**
+ * Ends and handlers.
+ *
+ * E1  ON_SUCCESS and ON_FAILED run at most once each. E2  A run that fails in ON_FAILED stays failed for its first reason; the
+ * SUCCESS node reached there is a recovery. E3  Trouble in ON_SUCCESS does not undo a success; only a FAILED node does.
+ * E4  When a run ends, or turns to a handler, with work in flight, the epoch rises: what was in flight is void (I6).
+ */
+import type { Failure } from "./failure.ts";
+import { handlerAllowance } from "./limits.ts";
+import type { PostRule, ResultRule } from "./program.ts";
+import { resolve } from "./resolve.ts";
+import type { Phase } from "./state.ts";
+import { change, scopeOf, setVariable, type Turn, warn } from "./turn.ts";
+
+export function succeedRun(turn: Turn, how: "explicit" | "implicit", word: string | null = null): void {
+  const { phase } = turn.state;
+  if (phase.is === "handling" && phase.of === "failed" && how === "implicit")
+    return finishRun(turn, "failed", phase.reason, word);
+  setVariable(turn, "STATUS", "SUCCESS");
+  const handler = turn.program.handlers.success;
+  const handled = phase.is === "handling" && phase.of === "success";
+  if (handler === null || handled || turn.state.handled.success) return finishRun(turn, "success", null, word);
+  turnTo(turn, handler, "success", null);
+}
+
+export function failRun(turn: Turn, why: Failure, word: string | null = null): void {
+  const { phase } = turn.state;
+  if (phase.is === "handling") {
+    warn(turn, "HANDLER_FAILED", `The handler ended early. ${why.code}: ${why.message}`, null);
+    if (phase.of === "failed") return finishRun(turn, "failed", phase.reason, word);
+    if (why.code !== "FAILED_REACHED") return finishRun(turn, "success", null, word);
+  }
+  setVariable(turn, "STATUS", "FAILED");
+  setVariable(turn, "ERROR", `${why.code}: ${why.message}`);
+  if (why.code.startsWith("LIMIT_")) {
+    const result = turn.state.variables.RESULT ?? "";
+    setVariable(turn, "RESULT", result === "" ? why.message : `${why.message}  \n${result}`);
+  }
+  const handler = turn.program.handlers.failed;
+  if (handler === null || turn.state.handled.failed) return finishRun(turn, "failed", why, word);
+  turnTo(turn, handler, "failed", why);
+}
+
+export function finishRun(
+  turn: Turn,
+  status: "success" | "failed" | "cancelled",
+  reason: Failure | null,
+  word: string | null = null,
+): void {
+  clear(turn);
+  setVariable(turn, "STATUS", status === "success" ? "SUCCESS" : "FAILED");
+  change(turn, { phase: { is: "ended", status, reason } });
+  const { variables, assigned } = turn.state;
+  turn.commands.push({
+    do: "end",
+    status,
+    word,
+    result: resultOf(turn, turn.program.result),
+    variables: Object.fromEntries(assigned.map((name) => [name, variables[name] ?? ""])),
+    reason,
+  });
+}
+
+function turnTo(turn: Turn, handler: string, of: "success" | "failed", reason: Failure | null): void {
+  clear(turn);
+  const phase: Phase = { is: "handling", of, reason, from: turn.state.spent };
+  change(turn, { phase, handled: { ...turn.state.handled, [of]: true } });
+  const { timeMs } = handlerAllowance(turn.state.limits);
+  if (timeMs !== null) turn.commands.push({ do: "deadline", at: turn.event.at + timeMs });
+  turn.ready.push({ node: handler, only: null });
+}
+
+/** Nothing of before goes on (E4). */
+function clear(turn: Turn): void {
+  turn.ready.length = 0;
+  turn.fed.length = 0;
+  if (Object.keys(turn.state.active).length > 0) {
+    change(turn, { epoch: turn.state.epoch + 1 });
+    // What this very step asked for is void too.
+    const kept = turn.commands.filter((command) => command.do !== "perform" && command.do !== "retry");
+    turn.commands.length = 0;
+    turn.commands.push(...kept, { do: "abort" });
+  }
+  change(turn, { active: {}, held: [], tokens: {}, maps: {} });
+}
+
+function resultOf(turn: Turn, rule: ResultRule): string {
+  if (rule.take === "RESULT") return turn.state.variables.RESULT ?? "";
+  const texts = rule.of.map((operand) => resolve(operand, scopeOf(turn)).text ?? "");
+  if (rule.json) return JSON.stringify(texts.length === 1 ? jsonOf(texts[0] ?? "") : texts.map(jsonOf));
+  const joined = texts.length === 1 ? (texts[0] ?? "") : texts.map((text) => `${text} \n`).join("");
+  return rule.post.reduce(postProcess, joined);
+}
+
+function jsonOf(text: string): unknown {
+  const lines = text.split("\n");
+  return lines.length > 1 && lines.at(-1) === "" ? lines.slice(0, -1) : text;
+}
+
+function postProcess(text: string, rule: PostRule): string {
+  switch (rule.do) {
+    case "replace":
+      return text.replaceAll(rule.what, () => rule.by);
+    case "append":
+      return text + rule.text;
+    case "prepend":
+      return rule.text + text;
+    case "trim":
+      return text.trim();
+    case "trimStart":
+      return text.trimStart();
+    case "trimEnd":
+      return text.trimEnd();
+    case "toLower":
+      return text.toLowerCase();
+    case "toUpper":
+      return text.toUpperCase();
+  }
+}

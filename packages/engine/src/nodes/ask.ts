@@ -1,0 +1,16 @@
+import type { AskNode } from "../program.ts";
+import type { NodeRule } from "../turn.ts";
+
+/** A wait for a person: no worker is held. */
+export const ask: NodeRule<AskNode> = {
+  begin(turn, node) {
+    const expiresAt = node.timeoutMs === undefined ? null : turn.event.at + node.timeoutMs;
+    const text = turn.state.variables.RESULT ?? "";
+    return { do: "work", work: { kind: "ask", question: node.question, text, expiresAt } };
+  },
+  finish: (_turn, _node, _active, outcome) => ({
+    go: "on",
+    on: "ok",
+    writes: outcome.kind === "answered" ? [{ to: "variable", name: "RESULT", text: outcome.text }] : [],
+  }),
+};

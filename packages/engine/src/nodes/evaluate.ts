@@ -1,0 +1,58 @@
+import { failure } from "../failure.ts";
+import type { EvaluateNode } from "../program.ts";
+import type { NodeRule, Write } from "../turn.ts";
+import { askAgain, conversation } from "./ask-again.ts";
+import { beginAsking } from "./prompt.ts";
+
+export const evaluate: NodeRule<EvaluateNode> = {
+  begin: (turn, node, visit) => beginAsking(turn, node, visit),
+  finish(turn, node, active, outcome) {
+    if (outcome.kind !== "replied") return { go: "on", on: "ok", writes: [] };
+    const verdict = readVerdict(outcome.text, node.statuses);
+    if (!verdict.ok) {
+      const wish = `${verdict.wrong} Answer with one JSON object {"status", "evaluation", "lesson"} whose status is one of: ${node.statuses.join(", ")}.`;
+      return (
+        askAgain(turn, node, active, outcome, wish) ?? {
+          go: "fail",
+          failure: failure("VERDICT_INVALID", verdict.wrong),
+        }
+      );
+    }
+    const writes: Write[] = [...conversation(active, outcome)];
+    writes.push({ to: "variable", name: "EVALUATION", text: verdict.evaluation });
+    if (verdict.status !== node.statuses.at(-1)) {
+      writes.push({ to: "list", list: node.lessons, text: `${verdict.evaluation}\n${verdict.lesson}` });
+    }
+    return { go: "on", on: verdict.status, writes };
+  },
+};
+
+type Read =
+  | { readonly ok: true; readonly status: string; readonly evaluation: string; readonly lesson: string }
+  | { readonly ok: false; readonly wrong: string };
+
+/** A JSON object, bare or anywhere in the text; of several statuses the one of highest priority counts. */
+export function readVerdict(text: string, statuses: readonly string[]): Read {
+  const object = outermostObject(text);
+  if (object === null) return { ok: false, wrong: "The reply holds no JSON object." };
+  const given = [object.status].flat().filter((status) => typeof status === "string");
+  const status = statuses.find((candidate) => given.includes(candidate));
+  if (status === undefined) return { ok: false, wrong: `The status is none of ${statuses.join(", ")}.` };
+  const { evaluation, lesson } = object;
+  if (typeof evaluation !== "string" || typeof lesson !== "string") {
+    return { ok: false, wrong: "evaluation and lesson must be text." };
+  }
+  return { ok: true, status, evaluation, lesson };
+}
+
+function outermostObject(text: string): Record<string, unknown> | null {
+  const from = text.indexOf("{");
+  const to = text.lastIndexOf("}");
+  if (from === -1 || to < from) return null;
+  try {
+    const value: unknown = JSON.parse(text.slice(from, to + 1));
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,41 @@
+import { failure } from "../failure.ts";
+import type { ExecuteNode } from "../program.ts";
+import { render } from "../render.ts";
+import { resolve } from "../resolve.ts";
+import { type NodeRule, scopeOf, type Write, warn } from "../turn.ts";
+
+/** Runs the author's command, or those a reply proposes. RESULT becomes the transcript, EXIT_CODE the last non-zero code or 0. */
+export const execute: NodeRule<ExecuteNode> = {
+  begin(turn, node, visit) {
+    if (node.command === null) {
+      return { do: "work", work: { kind: "execute", source: "reply", text: turn.state.variables.RESULT ?? "" } };
+    }
+    const scope = scopeOf(turn, visit.reads);
+    const command = render(node.command, (name) => {
+      const value = resolve({ from: "name", name }, scope);
+      return value.origin === "literal" ? null : value.text;
+    });
+    return { do: "work", work: { kind: "execute", source: "literal", text: command.text } };
+  },
+  finish(turn, node, active, outcome) {
+    if (outcome.kind !== "executed") return { go: "on", on: "ok", writes: [] };
+    const writes: Write[] = [
+      { to: "variable", name: "RESULT", text: outcome.text },
+      { to: "variable", name: "EXIT_CODE", text: String(outcome.exitCode) },
+    ];
+    if (outcome.commands === 0) {
+      warn(turn, "NO_COMMANDS", "RESULT held no code block with commands.", active.ref.node);
+      const drawn = turn.graph.out.get(active.ref.node)?.some(({ edge }) => edge.on === "fail") ?? false;
+      return { go: "on", on: drawn ? "fail" : "ok", writes, failure: failure("NO_COMMANDS") };
+    }
+    if (node.nonZero === "fail" && outcome.exitCode !== 0) {
+      return {
+        go: "on",
+        on: "fail",
+        writes,
+        failure: failure("NON_ZERO_EXIT", `A command ended with exit code ${outcome.exitCode}.`),
+      };
+    }
+    return { go: "on", on: "ok", writes };
+  },
+};

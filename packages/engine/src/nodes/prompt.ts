@@ -1,0 +1,107 @@
+/** system: a new conversation for the agent it names. assistant: a message put into its mouth. user: the model is asked. */
+import type { Work } from "../activity.ts";
+import type { Message } from "../command.ts";
+import type { ModelSettings, PromptNode } from "../program.ts";
+import { type Resolved, resolve } from "../resolve.ts";
+import { settingsFor } from "../settings.ts";
+import { type Begin, type NodeRule, nextThread, scopeOf, type Turn, type Visit, warn } from "../turn.ts";
+import { filesOf } from "./authored-value.ts";
+
+export const prompt: NodeRule<PromptNode> = {
+  begin(turn, node, visit) {
+    const said = resolve(node.text, scopeOf(turn, visit.reads));
+    tellUnknown(turn, said, visit);
+    if (said.lists !== null) turn.state = { ...turn.state, lists: said.lists };
+    const read = node.text.from === "file" && said.text === null ? node.text.path : null;
+    const text = said.text ?? "";
+    const role = node.role ?? said.role ?? "user";
+    if (role !== "user") {
+      const agent = role === "system" ? (node.agent ?? agentNamedBy(node)) : (node.agent ?? turn.state.agent);
+      const thread = role === "system" ? nextThread(turn, agent) : threadOf(turn, node, agent);
+      return { do: "work", work: { kind: "note", thread, role, text, read }, said: { thread, text, role, agent } };
+    }
+    const agent = node.agent ?? turn.state.agent;
+    const thread = threadOf(turn, node, agent);
+    const work = promptWork(turn, { thread, text, read, agent, settings: node.settings ?? {} });
+    return {
+      do: "work",
+      work: { ...work, schema: node.schema ?? null, tools: node.tools ?? [], rounds: node.rounds ?? 1 },
+      said: { thread, text: null, role, agent },
+    };
+  },
+
+  finish(_turn, node, active, outcome) {
+    const { said } = active;
+    if (said === null) return { go: "on", on: "ok", writes: [] };
+    const files = filesOf(outcome);
+    const text = said.text === null ? null : (node.text.from === "file" && files[node.text.path]) || said.text;
+    const reply = outcome.kind === "replied" ? outcome.text : null;
+    const spoken: Message = { role: said.role, text };
+    return {
+      go: "on",
+      on: "ok",
+      writes: [
+        ...(node.fresh
+          ? []
+          : [{ to: "agent", agent: said.agent, thread: said.thread, current: said.role === "system" } as const]),
+        { to: "thread", said, messages: reply === null ? [spoken] : [spoken, { role: "assistant", text: reply }] },
+        { to: "variable", name: "RESULT", text: reply ?? (said.role === "assistant" ? (text ?? "") : "") },
+      ],
+    };
+  },
+};
+
+export interface Ask {
+  readonly thread: string;
+  readonly text: string;
+  readonly read: string | null;
+  readonly agent: string;
+  readonly settings: ModelSettings;
+}
+
+/** Work that asks the model; shared by the kinds that do. */
+export function promptWork(turn: Turn, ask: Ask): Extract<Work, { kind: "prompt" }> {
+  return {
+    kind: "prompt",
+    thread: ask.thread,
+    text: ask.text,
+    read: ask.read,
+    settings: settingsFor(turn, ask.agent, ask.settings),
+    budget: turn.state.phase.is === "handling" ? "handler" : "run",
+    schema: null,
+    tools: [],
+    rounds: 1,
+  };
+}
+
+/** Begins an activity that asks the model in the agent's conversation, or in one of its own. */
+export function beginAsking(
+  turn: Turn,
+  node: { readonly text: PromptNode["text"]; readonly agent?: string; readonly settings?: ModelSettings },
+  visit: Visit,
+  preface = "",
+): Begin {
+  const said = resolve(node.text, scopeOf(turn, visit.reads));
+  tellUnknown(turn, said, visit);
+  const agent = node.agent ?? visit.id;
+  const thread = turn.state.threads[agent] ?? nextThread(turn, agent);
+  const text = `${preface}${said.text ?? ""}`;
+  const work = promptWork(turn, { thread, text, read: null, agent, settings: node.settings ?? {} });
+  return { do: "work", work, said: { thread, text: null, role: "user", agent } };
+}
+
+function threadOf(turn: Turn, node: PromptNode, agent: string): string {
+  const known = node.fresh ? undefined : turn.state.threads[agent];
+  return known ?? nextThread(turn, agent);
+}
+
+/** `System Reviewer` opens the agent Reviewer; plain `System` the unnamed one. */
+function agentNamedBy(node: PromptNode): string {
+  return node.text.from === "name" ? node.text.name.replace(/^system/i, "").trim() : "";
+}
+
+function tellUnknown(turn: Turn, said: Resolved, visit: Visit): void {
+  for (const name of said.unknown) {
+    warn(turn, "PLACEHOLDER_UNKNOWN", `{{${name}}} has no value; it stays as written.`, visit.id);
+  }
+}

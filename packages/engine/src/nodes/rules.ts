@@ -1,0 +1,43 @@
+/** Every kind has its rule here: a new kind does not compile until it has one. */
+import type { Node, NodeKind } from "../program.ts";
+import type { NodeRule } from "../turn.ts";
+import { ask } from "./ask.ts";
+import { assign } from "./assign.ts";
+import { call } from "./call.ts";
+import { check } from "./check.ts";
+import { end } from "./end.ts";
+import { evaluate } from "./evaluate.ts";
+import { execute } from "./execute.ts";
+import { join } from "./join.ts";
+import { map } from "./map.ts";
+import { memory } from "./memory.ts";
+import { prompt } from "./prompt.ts";
+import { select } from "./select.ts";
+import { set } from "./set.ts";
+import { splice } from "./splice.ts";
+import { start } from "./start.ts";
+import { tool } from "./tool.ts";
+
+const rules: { readonly [Kind in NodeKind]: NodeRule<Extract<Node, { kind: Kind }>> } = {
+  start,
+  prompt,
+  execute,
+  check,
+  set,
+  assign,
+  ask,
+  call,
+  tool,
+  memory,
+  evaluate,
+  map,
+  join,
+  select,
+  splice,
+  end,
+};
+
+/** The record is typed by kind, so the rule of a node's kind takes that node. */
+export function ruleOf(node: Node): NodeRule<Node> {
+  return rules[node.kind] as NodeRule<Node>;
+}

@@ -1,0 +1,96 @@
+/**
+ * A plan takes the place of a node. Heads of the fragment inherit the edges into the replaced node, its groups and its reruns;
+ * tails the edges out of it and the reruns of it; all the way out on failure. The fragment's ids get the visit's name in front, so that two plans never collide.
+ */
+import { failure } from "../failure.ts";
+import type { Edge, Fragment, Node, NodeId, SpliceNode } from "../program.ts";
+import type { RunState } from "../state.ts";
+import type { NodeRule, Turn } from "../turn.ts";
+import { beginAsking } from "./prompt.ts";
+
+export const splice: NodeRule<SpliceNode> = {
+  begin(turn, node, visit) {
+    if (node.lifeCycle <= 0) return { do: "fail", failure: failure("LIFE_CYCLE_SPENT") };
+    return beginAsking(turn, node, visit);
+  },
+  finish(turn, node, active, outcome) {
+    if (outcome.kind !== "planned") return { go: "fail", failure: failure("PLAN_INVALID") };
+    const wrong = fault(outcome.fragment);
+    if (wrong !== null) return { go: "fail", failure: failure("PLAN_INVALID", wrong) };
+    const replaced = node.replaces ?? active.ref.node;
+    const grafted = graft(turn, replaced, `${active.ref.node}.${active.ref.generation}`, outcome.fragment);
+    return {
+      go: "on",
+      on: "spliced",
+      writes: [
+        { to: "variable", name: "RESULT", text: outcome.text },
+        { to: "graph", spliced: grafted.spliced, heads: grafted.heads },
+      ],
+    };
+  },
+};
+
+function fault(fragment: Fragment): string | null {
+  const ids = Object.keys(fragment.nodes);
+  if (ids.length === 0) return "The plan is empty.";
+  for (const edge of fragment.edges) {
+    if (!Object.hasOwn(fragment.nodes, edge.from) || !Object.hasOwn(fragment.nodes, edge.to)) {
+      return `The plan has an edge from '${edge.from}' to '${edge.to}', and not both exist.`;
+    }
+  }
+  return headsOf(fragment).length === 0 || tailsOf(fragment).length === 0 ? "The plan goes in a circle." : null;
+}
+
+/** An edge on ok leads on; any other leads aside. */
+function flows(edge: Edge): boolean {
+  return edge.on === "ok" && edge.rerun !== true;
+}
+
+function headsOf(fragment: Fragment): NodeId[] {
+  return Object.keys(fragment.nodes).filter((id) => !fragment.edges.some((edge) => edge.to === id));
+}
+
+function tailsOf(fragment: Fragment): NodeId[] {
+  const aside = (id: NodeId) => fragment.edges.some((edge) => edge.to === id && !flows(edge));
+  return Object.keys(fragment.nodes).filter(
+    (id) => !aside(id) && !fragment.edges.some((edge) => edge.from === id && flows(edge)),
+  );
+}
+
+function graft(
+  turn: Turn,
+  replaced: NodeId,
+  prefix: string,
+  fragment: Fragment,
+): { spliced: RunState["spliced"]; heads: NodeId[] } {
+  const name = (id: NodeId) => `${prefix}/${id}`;
+  const { spliced } = turn.state;
+  const old = turn.graph.nodes[replaced];
+  const heads = headsOf(fragment);
+  const tails = tailsOf(fragment);
+  const nodes: Record<NodeId, Node> = {};
+  for (const [id, node] of Object.entries(fragment.nodes)) {
+    const inherits = heads.includes(id) && old?.groups !== undefined;
+    const renamed =
+      node.kind === "splice" && node.replaces !== undefined ? { ...node, replaces: name(node.replaces) } : node;
+    nodes[name(id)] = inherits ? { ...renamed, groups: { ...old.groups, ...node.groups } } : renamed;
+  }
+  const inner = fragment.edges.map((edge) => ({ ...edge, from: name(edge.from), to: name(edge.to) }));
+  const into = (turn.graph.into.get(replaced) ?? []).map(({ edge }) => edge);
+  const out = (turn.graph.out.get(replaced) ?? []).map(({ edge }) => edge);
+  const all = Object.keys(fragment.nodes);
+  const grafted = [
+    ...into.flatMap((edge) => (edge.rerun ? tails : heads).map((id) => ({ ...edge, to: name(id) }))),
+    ...out.filter(flows).flatMap((edge) => tails.map((id) => ({ ...edge, from: name(id) }))),
+    ...out.filter((edge) => edge.rerun).flatMap((edge) => heads.map((id) => ({ ...edge, from: name(id) }))),
+    ...out.filter((edge) => edge.on === "fail").flatMap((edge) => all.map((id) => ({ ...edge, from: name(id) }))),
+  ];
+  return {
+    spliced: {
+      nodes: { ...spliced.nodes, ...nodes },
+      edges: [...spliced.edges, ...inner, ...grafted],
+      gone: [...spliced.gone, replaced],
+    },
+    heads: heads.map(name),
+  };
+}

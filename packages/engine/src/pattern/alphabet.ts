@@ -1,0 +1,120 @@
+import { contains, isWordCharacter } from "./character-set.ts";
+import { type Assertion, assertion, op, type Pattern } from "./pattern.ts";
+
+/** What an assertion can ask about either side of a position. */
+export const side = {
+  /** Nothing: the text begins or ends here. */
+  edge: 1,
+  lineBreak: 2,
+  word: 4,
+  /** A line break that ends the text. */
+  lastLineBreak: 8,
+} as const;
+
+/** Indexed by assertion: it holds when the left side has one of the first bits or the right side one of the second. */
+const leftOf: readonly number[] = [side.edge, 0, side.edge | side.lineBreak, 0, 0];
+const rightOf: readonly number[] = [0, side.edge, 0, side.edge | side.lineBreak, side.edge | side.lastLineBreak];
+
+export function holds(what: number, left: number, right: number): boolean {
+  if (what === assertion.wordBoundary) return ((left ^ right) & side.word) !== 0;
+  if (what === assertion.noWordBoundary) return ((left ^ right) & side.word) === 0;
+  return ((leftOf[what] ?? 0) & left) !== 0 || ((rightOf[what] ?? 0) & right) !== 0;
+}
+
+/** Characters between which a pattern cannot tell the difference share one symbol. */
+export interface Symbols {
+  readonly symbolOf: (codePoint: number) => number;
+  /**
+   * By code point, in pages of 256: what `symbolAt` says where it is known and depends on nothing else, so neither for the
+   * line break nor for surrogates; else 0.
+   */
+  readonly known: readonly (Uint32Array | undefined)[];
+  /** Indexed by symbol, then by the pattern's sets: 1 when the set contains the symbol's characters. */
+  readonly inSet: readonly Uint8Array[];
+  /** Indexed by symbol: its `side` bits, seen from the left. */
+  readonly sides: readonly number[];
+  /** The `side` bits the pattern asks about on the left of a position. */
+  readonly asked: number;
+}
+
+const endSymbol = 1;
+const lastLineBreakSymbol = 2;
+const lineBreak = 0x0a;
+
+export function isEnd(symbol: number): boolean {
+  return symbol === endSymbol;
+}
+
+/** The symbol of the character that begins at this position. */
+export function symbolAt(symbols: Symbols, text: string, at: number): number {
+  const codePoint = text.codePointAt(at);
+  if (codePoint === undefined) return endSymbol;
+  return codePoint === lineBreak && at === text.length - 1 ? lastLineBreakSymbol : symbols.symbolOf(codePoint);
+}
+
+/** The `side` bits of what lies before this position. */
+export function leftSideAt(symbols: Symbols, text: string, at: number): number {
+  if (at === 0) return side.edge;
+  const pair = at > 1 ? (text.codePointAt(at - 2) ?? 0) : 0;
+  return symbols.sides[symbols.symbolOf(pair > 0xffff ? pair : text.charCodeAt(at - 1))] ?? 0;
+}
+
+/** The position after the character that begins at this one. */
+export function after(text: string, at: number): number {
+  return at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
+}
+
+export function symbolsOf(pattern: Pattern): Symbols {
+  const asserted = new Set<number>(pattern.xs.filter((_, at) => pattern.ops[at] === op.assert));
+  const asks = (...some: readonly Assertion[]) => some.some((one) => asserted.has(one));
+  const asksWord = asks(assertion.wordBoundary, assertion.noWordBoundary);
+  const asksLine = asks(assertion.lineStart, assertion.lineEnd);
+  const asked =
+    (asks(assertion.textStart, assertion.lineStart) ? side.edge : 0) |
+    (asks(assertion.lineStart) ? side.lineBreak : 0) |
+    (asksWord ? side.word : 0);
+
+  const none = new Uint8Array(pattern.sets.length);
+  const inSet: Uint8Array[] = [none, none, membership(lineBreak)];
+  const sides: number[] = [0, side.edge, side.lineBreak | side.lastLineBreak];
+  const bySignature = new Map<string, number>();
+  const known: (Uint32Array | undefined)[] = [];
+  let lineBreakSymbol = 0;
+
+  return { symbolOf, known, inSet, sides, asked };
+
+  function symbolOf(codePoint: number): number {
+    if (codePoint === lineBreak) {
+      if (lineBreakSymbol === 0) lineBreakSymbol = learn(codePoint);
+      return lineBreakSymbol;
+    }
+    if (codePoint >= 0xd800 && codePoint <= 0xdfff) return learn(codePoint);
+    let page = known[codePoint >> 8];
+    if (page === undefined) {
+      page = new Uint32Array(256);
+      known[codePoint >> 8] = page;
+    }
+    const symbol = page[codePoint & 255] || learn(codePoint);
+    page[codePoint & 255] = symbol;
+    return symbol;
+  }
+
+  function learn(codePoint: number): number {
+    const members = membership(codePoint);
+    const bits =
+      (asksWord && isWordCharacter(codePoint) ? side.word : 0) |
+      (asksLine && codePoint === lineBreak ? side.lineBreak : 0);
+    const signature = `${bits} ${members.join("")}`;
+    let symbol = bySignature.get(signature);
+    if (symbol === undefined) {
+      symbol = inSet.push(members) - 1;
+      sides.push(bits);
+      bySignature.set(signature, symbol);
+    }
+    return symbol;
+  }
+
+  function membership(codePoint: number): Uint8Array {
+    return Uint8Array.from(pattern.sets, (set) => (contains(set, codePoint) ? 1 : 0));
+  }
+}

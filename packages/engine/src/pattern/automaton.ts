@@ -1,0 +1,129 @@
+import { holds, isEnd, type Symbols, symbolsOf } from "./alphabet.ts";
+import { op, type Pattern } from "./pattern.ts";
+
+/**
+ * The deterministic automaton of a pattern, built as texts ask for it.
+ *
+ * A1 A state is made of where the search may stand before the next character, and of what lies to its left. Which symbol comes
+ *    next is known when a state is left, so assertions are decided then.
+ * A2 The search may also begin at every position: the first instruction belongs to every state and is not listed.
+ * A3 Making one transition visits each instruction at most once. When what is learned exceeds its bound it is forgotten, which
+ *    costs time but never more than O(instructions) for a character.
+ */
+export interface State {
+  /** Instructions to go on with. */
+  readonly threads: readonly number[];
+  readonly left: number;
+  /** Indexed by symbol. */
+  readonly next: (State | undefined)[];
+}
+
+/** Final: nothing that follows changes the answer. */
+export const matched: State = { threads: [], left: 0, next: [] };
+export const failed: State = { threads: [], left: 0, next: [] };
+
+/** Instructions, transitions and set memberships kept for one pattern: some MB at the worst, a few KB as a rule. */
+const weightBound = 200_000;
+
+export interface Automaton {
+  /** Anew after `forget`; no symbol outlives it. */
+  symbols: Symbols;
+  /** Instructions visited so far, a count of work for tests. */
+  visits: number;
+  readonly stateAt: (left: number) => State;
+  readonly advance: (state: State, symbol: number) => State;
+}
+
+const automata = new WeakMap<Pattern, Automaton>();
+
+export function automatonOf(pattern: Pattern): Automaton {
+  let automaton = automata.get(pattern);
+  if (automaton === undefined) {
+    automaton = build(pattern);
+    automata.set(pattern, automaton);
+  }
+  return automaton;
+}
+
+function build(pattern: Pattern): Automaton {
+  const { ops, xs, ys, sets, anchored } = pattern;
+  const states = new Map<string, State>();
+  let weight = 0;
+  /** Round in which an instruction was last visited. */
+  const seen = new Int32Array(ops.length);
+  let round = 0;
+  const stack: number[] = [];
+
+  const automaton: Automaton = {
+    symbols: symbolsOf(pattern),
+    visits: 0,
+    stateAt: (left) => stateOf([], left & automaton.symbols.asked),
+    advance,
+  };
+  return automaton;
+
+  function stateOf(threads: readonly number[], left: number): State {
+    const key = `${left}:${threads.join()}`;
+    let state = states.get(key);
+    if (state === undefined) {
+      state = { threads, left, next: [] };
+      states.set(key, state);
+      weight += threads.length + 1;
+    }
+    return state;
+  }
+
+  function advance(state: State, symbol: number): State {
+    const next = target(state, symbol);
+    state.next[symbol] = next;
+    weight += 1;
+    if (weight + automaton.symbols.inSet.length * sets.length <= weightBound) return next;
+    states.clear();
+    weight = 0;
+    automaton.symbols = symbolsOf(pattern);
+    return next === matched || next === failed ? next : stateOf(next.threads, next.left);
+  }
+
+  function target({ threads, left }: State, symbol: number): State {
+    const { inSet, sides, asked } = automaton.symbols;
+    const right = sides[symbol] ?? 0;
+    const members = inSet[symbol];
+    const taken: number[] = [];
+    round++;
+    for (let index = threads.length; index >= 0; index--) {
+      stack.push(threads[index] ?? 0);
+      while (stack.length > 0) {
+        const at = stack.pop() ?? 0;
+        if (seen[at] === round) continue;
+        seen[at] = round;
+        automaton.visits++;
+        const x = xs[at] ?? 0;
+        switch (ops[at]) {
+          case op.take:
+            if (members?.[x] === 1) taken.push(at + 1);
+            break;
+          case op.fork:
+            stack.push(ys[at] ?? 0, x);
+            break;
+          case op.jump:
+            stack.push(x);
+            break;
+          case op.save:
+            stack.push(at + 1);
+            break;
+          case op.assert:
+            if (holds(x, left, right)) stack.push(at + 1);
+            break;
+          case op.match:
+            stack.length = 0;
+            return matched;
+        }
+      }
+    }
+    if (isEnd(symbol) || (anchored && taken.length === 0)) return failed;
+    return stateOf(
+      taken.sort((a, b) => a - b),
+      right & asked,
+    );
+  }
+}

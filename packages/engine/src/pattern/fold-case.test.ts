@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { caseFamilies, foldCase } from "./fold-case.ts";
+
+describe("case families", () => {
+  it("leave out no letter of any plane", () => {
+    const byFold = new Map<number, number[]>();
+    for (let codePoint = 0; codePoint <= 0x10ffff; codePoint++) {
+      if (codePoint >= 0xd800 && codePoint <= 0xdfff) continue;
+      const fold = foldCase(codePoint);
+      const family = byFold.get(fold);
+      if (family === undefined) byFold.set(fold, [codePoint]);
+      else family.push(codePoint);
+    }
+    const all = [...byFold.values()].filter((family) => family.length > 1);
+    expect(all.length).toBeGreaterThan(1_300);
+    expect(new Set(caseFamilies().values())).toEqual(new Set(all));
+  });
+
+  it.each([
+    ["k", "Kk\u212a"],
+    ["s", "Ssſ"],
+    ["ß", "ßẞ"],
+    ["σ", "Σςσ"],
+    ["i", "Iiİı"],
+    ["ﬅ", "ﬅﬆ"],
+    ["𐐀", "𐐀𐐨"],
+  ])("%s has the forms %s", (letter, forms) => {
+    const family = caseFamilies().get(letter.codePointAt(0) ?? 0) ?? [];
+    expect(new Set(String.fromCodePoint(...family))).toEqual(new Set(forms));
+  });
+
+  it("agree with RegExp, which only leaves the Turkish letters out", () => {
+    for (const [codePoint, family] of caseFamilies()) {
+      const letter = String.fromCodePoint(codePoint);
+      if ("İı".includes(letter)) continue;
+      const others = family.filter((other) => other !== 0x130 && other !== 0x131);
+      const missed = others.filter((other) => !new RegExp(letter, "iu").test(String.fromCodePoint(other)));
+      expect(missed, letter).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,52 @@
+import { after, leftSideAt, symbolAt } from "./alphabet.ts";
+import { automatonOf, failed, matched } from "./automaton.ts";
+import { firstMatch } from "./first-match.ts";
+import type { Pattern } from "./pattern.ts";
+
+/** Does the pattern match anywhere in the text? */
+export function searchPattern(pattern: Pattern, text: string): boolean {
+  const start = text.indexOf(pattern.prefix);
+  if (start < 0) return false;
+  const automaton = automatonOf(pattern);
+  let state = automaton.stateAt(leftSideAt(automaton.symbols, text, start));
+  let { known } = automaton.symbols;
+  for (let at = start; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    let symbol = known[unit >> 8]?.[unit & 255] ?? 0;
+    if (symbol === 0) {
+      symbol = symbolAt(automaton.symbols, text, at);
+      at = after(text, at) - 1;
+    }
+    let next = state.next[symbol];
+    if (next === undefined) {
+      next = automaton.advance(state, symbol);
+      known = automaton.symbols.known;
+    }
+    if (next === matched) return true;
+    if (next === failed) return false;
+    state = next;
+  }
+  const end = symbolAt(automaton.symbols, text, text.length);
+  return (state.next[end] ?? automaton.advance(state, end)) === matched;
+}
+
+export interface PatternMatch {
+  /** UTF-16 units, as for `slice`. */
+  readonly start: number;
+  readonly end: number;
+  /** The whole match, then each group; null for a group that took no part. */
+  readonly groups: readonly (string | null)[];
+}
+
+/** The leftmost match, and of those the one that a backtracking search, trying choices in Python's order, finds first. */
+export function findPattern(pattern: Pattern, text: string): PatternMatch | null {
+  const slots = searchPattern(pattern, text) ? firstMatch(pattern, text) : null;
+  if (slots === null) return null;
+  const groups: (string | null)[] = [];
+  for (let slot = 0; slot < slots.length; slot += 2) {
+    const start = slots[slot] ?? -1;
+    const end = slots[slot + 1] ?? -1;
+    groups.push(start < 0 || end < 0 ? null : text.slice(start, end));
+  }
+  return { start: slots[0] ?? 0, end: slots[1] ?? 0, groups };
+}

@@ -1,0 +1,119 @@
+/**
+ * The one place where an operand becomes a value. Order for a name: RESULT, CONTENT and STATUS, variables, prompts, allowed
+ * environment; then, for lack of a value, the name as literal text. Only what the author wrote is rendered: prompts, templates
+ * and literals. The content of variables, files and lists is taken as it is (I7).
+ */
+import type { Operand } from "./operand.ts";
+import type { Program, Role } from "./program.ts";
+import { render } from "./render.ts";
+import type { RunState } from "./state.ts";
+
+/** What an operand is resolved against. `reads` are a node's named inputs, `files` what the edge read for this activity. */
+export interface Scope {
+  readonly program: Program;
+  readonly state: RunState;
+  readonly reads: Readonly<Record<string, string>>;
+  readonly files: Readonly<Record<string, string>>;
+}
+
+export interface Resolved {
+  /** null: nothing there. */
+  readonly text: string | null;
+  readonly origin: "variable" | "prompt" | "environment" | "literal" | "file" | "list" | "none";
+  /** Of a prompt. */
+  readonly role: Role | null;
+  /** Names in the text that have no value. */
+  readonly unknown: readonly string[];
+  /** Lists as they are after the value was taken. */
+  readonly lists: RunState["lists"] | null;
+}
+
+const nothing: Resolved = { text: null, origin: "none", role: null, unknown: [], lists: null };
+
+export function resolve(operand: Operand, scope: Scope): Resolved {
+  switch (operand.from) {
+    case "name":
+      return resolveName(operand.name, scope);
+    case "template":
+      return { ...nothing, ...fill(operand.text, scope), origin: "literal" };
+    case "literal":
+      return { ...nothing, text: operand.text, origin: "literal" };
+    case "file":
+      return found(scope.files[operand.path] ?? scope.program.files[operand.path], "file");
+    case "read":
+      return found(scope.reads[operand.name], "variable");
+    default:
+      return resolveList(operand, scope.state.lists);
+  }
+}
+
+function found(text: string | undefined, origin: Resolved["origin"]): Resolved {
+  return text === undefined ? nothing : { ...nothing, text, origin };
+}
+
+function resolveName(name: string, scope: Scope): Resolved {
+  const value = variableValue(name, scope);
+  if (value !== null) return { ...nothing, text: value, origin: "variable" };
+  const prompt = own(scope.program.prompts, name);
+  if (prompt !== undefined) {
+    return { ...nothing, ...fill(prompt.text, scope), origin: "prompt", role: prompt.role };
+  }
+  const fromEnvironment = own(scope.state.environment, name);
+  if (fromEnvironment !== undefined) return { ...nothing, text: fromEnvironment, origin: "environment" };
+  return { ...nothing, ...fill(name, scope), origin: "literal" };
+}
+
+/** A variable's value by the name an author may write, or null. */
+function variableValue(name: string, scope: Scope): string | null {
+  return own(scope.reads, name) ?? own(scope.state.variables, variableName(name)) ?? null;
+}
+
+/** CONTENT is another word for RESULT. */
+export function variableName(written: string): string {
+  return written === "CONTENT" ? "RESULT" : written;
+}
+
+function fill(template: string, scope: Scope): Pick<Resolved, "text" | "unknown"> {
+  return render(template, (name) => {
+    const value = variableValue(name, scope);
+    if (value !== null) return value;
+    return own(scope.program.prompts, name)?.text ?? own(scope.state.environment, name) ?? null;
+  });
+}
+
+function resolveList(operand: Extract<Operand, { list: string }>, lists: RunState["lists"]): Resolved {
+  const list = own(lists, operand.list);
+  const items = list ?? [];
+  const taken = (text: string, rest: readonly string[]): Resolved => ({
+    ...nothing,
+    text,
+    origin: "list",
+    lists: { ...lists, [operand.list]: rest },
+  });
+  switch (operand.from) {
+    case "size":
+      return found(String(items.length), "list");
+    case "all":
+      return list === undefined ? nothing : found(items.map((item) => `${item}\n`).join(""), "list");
+    case "peek":
+      return found(items[operand.index], "list");
+    case "pop": {
+      const newest = items.at(-1);
+      return newest === undefined ? nothing : taken(newest, items.slice(0, -1));
+    }
+    case "drain": {
+      const count = operand.count ?? items.length;
+      return taken(
+        items
+          .slice(0, count)
+          .map((item) => `${item}\n`)
+          .join(""),
+        items.slice(count),
+      );
+    }
+  }
+}
+
+function own<Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}

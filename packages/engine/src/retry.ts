@@ -1,0 +1,17 @@
+import type { RetryPolicy } from "./program.ts";
+
+export const defaultRetry: RetryPolicy = { attempts: 4, baseMs: 1_000, factor: 3, maxMs: 60_000 };
+
+/** When the next attempt may begin: the wish of the other side if it is later, never more than an hour away. */
+export function retryAt(
+  policy: RetryPolicy,
+  attempt: number,
+  at: number,
+  retryAfterMs: number | null,
+  seed: number,
+): number {
+  const wait = Math.min(policy.maxMs, policy.baseMs * policy.factor ** Math.max(0, attempt - 1));
+  const jitter = wait * 0.2 * ((seed >>> 0) / 2 ** 32);
+  const wished = Math.min(retryAfterMs ?? 0, 3_600_000);
+  return Math.round(at + Math.max(wait + jitter, wished));
+}

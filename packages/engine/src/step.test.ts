@@ -1,0 +1,253 @@
+import { describe, expect, it } from "vitest";
+import type { Work } from "./activity.ts";
+import type { Node } from "./program.ts";
+import { initialState } from "./state.ts";
+import { step } from "./step.ts";
+import { type Answer, edgesOf, play, programOf, started } from "./testing-programs.ts";
+
+const start: Node = { kind: "start" };
+const success: Node = { kind: "end", outcome: "success" };
+const failed: Node = { kind: "end", outcome: "failed" };
+const prompt = (text: string): Node => ({ kind: "prompt", text: { from: "template", text } });
+const equals = (right: string): Node => ({
+  kind: "check",
+  condition: { op: "equals", left: { from: "name", name: "RESULT" }, right: { from: "literal", text: right } },
+});
+const execute: Node = { kind: "execute", command: null, nonZero: "ok", repeat: "never" };
+
+/** Replies in order, the last one again and again; everything else is done. */
+function replies(...texts: string[]): (work: Work) => Answer {
+  let next = 0;
+  return (work) => {
+    if (work.kind === "prompt") return { kind: "replied", text: texts[Math.min(next++, texts.length - 1)] ?? "" };
+    if (work.kind === "execute") return { kind: "executed", text: `$ ${work.text}\nok\n`, exitCode: 0, commands: 1 };
+    return { kind: "done" };
+  };
+}
+
+const loop = programOf(
+  {
+    START: start,
+    PROMPT_TRY: prompt("Try {{TASK}}"),
+    EXECUTE_IT: execute,
+    CHECK_IT: equals("DONE"),
+    SUCCESS: success,
+  },
+  edgesOf(
+    "START PROMPT_TRY",
+    "PROMPT_TRY CHECK_IT",
+    "CHECK_IT SUCCESS",
+    "CHECK_IT -fail- EXECUTE_IT",
+    "EXECUTE_IT PROMPT_TRY",
+  ),
+);
+
+describe("a run", () => {
+  it("walks prompt, check and loop until the check holds", () => {
+    const played = play(loop, replies("again", "DONE"), started({ variables: { TASK: "tides" } }));
+    expect(played.state.phase).toEqual({ is: "ended", status: "success", reason: null });
+    expect(played.asked).toEqual([
+      "PROMPT_TRY.1.1",
+      "CHECK_IT.1.1",
+      "EXECUTE_IT.1.1",
+      "PROMPT_TRY.2.1",
+      "CHECK_IT.2.1",
+    ]);
+    expect(played.state.variables).toMatchObject({ RESULT: "DONE", STATUS: "SUCCESS" });
+    expect(played.commands.find((command) => command.do === "perform")).toMatchObject({ work: { text: "Try tides" } });
+  });
+
+  it("executes a node at most as often as the hit limit says, then fails with LIMIT_HITS and keeps the evidence", () => {
+    const played = play(loop, replies("never"));
+    expect(played.state.phase).toMatchObject({ is: "ended", status: "failed", reason: { code: "LIMIT_HITS" } });
+    expect(played.asked.filter((name) => name.startsWith("PROMPT_TRY"))).toHaveLength(3);
+    expect(played.state.variables["RESULT"]).toContain("$ never");
+    expect(played.state.variables["ERROR"]).toMatch(/^LIMIT_HITS: 'PROMPT_TRY'/);
+  });
+
+  it("ends SUCCESS when a node has no next, FAILED when a check is false without an edge", () => {
+    const implicit = programOf({ START: start, CHECK_A: equals("x") }, edgesOf("START CHECK_A"));
+    expect(play(implicit, replies(""), started({ variables: { RESULT: "x" } })).state.phase).toMatchObject({
+      status: "success",
+    });
+    const wrong = play(implicit, replies(""), started({ variables: { RESULT: "y" } })).state;
+    expect(wrong.phase).toMatchObject({ status: "failed", reason: { code: "CHECK_FALSE" } });
+    expect(wrong.variables["RESULT"]).toBe("y");
+  });
+
+  it("gives the same state object back for events that come twice, late or after the end", () => {
+    const first = step(loop, initialState, started());
+    const event = {
+      type: "activity.succeeded",
+      at: 2,
+      seed: 0,
+      epoch: 1,
+      activity: { node: "PROMPT_TRY", generation: 1, item: null, attempt: 1 },
+      outcome: { kind: "replied", text: "DONE" },
+      usage: null,
+    } as const;
+    const second = step(loop, first.state, event);
+    expect(second.state).not.toBe(first.state);
+    expect(step(loop, second.state, event)).toEqual({ state: second.state, commands: [] });
+    expect(step(loop, second.state, event).state).toBe(second.state);
+    expect(step(loop, first.state, { ...event, epoch: 2 }).state).toBe(first.state);
+    const done = play(loop, replies("DONE")).state;
+    for (const late of [event, started(), { type: "run.cancelled", at: 9, seed: 0, message: "" } as const]) {
+      expect(step(loop, done, late).state).toBe(done);
+    }
+  });
+});
+
+describe("handlers", () => {
+  const withHandlers = programOf(
+    {
+      START: start,
+      CHECK_A: equals("good"),
+      FAILED: failed,
+      SUCCESS: success,
+      ON_FAILED: start,
+      PROMPT_REPORT: prompt("Report {{STATUS}}"),
+      ON_SUCCESS: start,
+      PROMPT_CHEER: prompt("Cheer {{STATUS}}"),
+    },
+    edgesOf(
+      "START CHECK_A",
+      "CHECK_A SUCCESS",
+      "CHECK_A -fail- FAILED",
+      "ON_FAILED PROMPT_REPORT",
+      "ON_SUCCESS PROMPT_CHEER",
+    ),
+    { handlers: { success: "ON_SUCCESS", failed: "ON_FAILED" } },
+  );
+
+  it("runs ON_FAILED once after FAILED, with STATUS already FAILED, and ends FAILED with the handler's RESULT", () => {
+    const played = play(withHandlers, replies("the report"), started({ variables: { RESULT: "bad" } }));
+    expect(played.state.phase).toMatchObject({ status: "failed", reason: { code: "FAILED_REACHED" } });
+    expect(played.commands.at(-1)).toMatchObject({ do: "end", status: "failed", result: "the report" });
+    expect(played.commands).toContainEqual(
+      expect.objectContaining({ do: "perform", work: expect.objectContaining({ text: "Report FAILED" }) }),
+    );
+  });
+
+  it("runs ON_SUCCESS on success, and trouble there does not undo the success", () => {
+    const played = play(withHandlers, replies("hurray"), started({ variables: { RESULT: "good" } }));
+    expect(played.commands.at(-1)).toMatchObject({ do: "end", status: "success", result: "hurray" });
+    const troubled = play(
+      withHandlers,
+      (work) =>
+        work.kind === "prompt" ? { failure: { code: "MODEL_REFUSED", message: "no" }, next: "fail" } : { kind: "done" },
+      started({ variables: { RESULT: "good" } }),
+    );
+    expect(troubled.state.phase).toMatchObject({ status: "success" });
+    expect(troubled.commands).toContainEqual(expect.objectContaining({ do: "warn", code: "HANDLER_FAILED" }));
+  });
+
+  it("recovers when the handler's path reaches SUCCESS", () => {
+    const recovering = programOf(
+      { ...withHandlers.nodes },
+      [...withHandlers.edges, ...edgesOf("PROMPT_REPORT SUCCESS")],
+      { handlers: { success: null, failed: "ON_FAILED" } },
+    );
+    const played = play(recovering, replies("saved"), started({ variables: { RESULT: "bad" } }));
+    expect(played.state.phase).toMatchObject({ status: "success" });
+  });
+
+  it("runs ON_FAILED for an implicit failure, an error and a limit alike", () => {
+    const nodes = { START: start, PROMPT_A: prompt("a"), ON_FAILED: start, SET_B: setTo("SEEN", "yes") };
+    const program = programOf(nodes, edgesOf("START PROMPT_A", "PROMPT_A PROMPT_A", "ON_FAILED SET_B"), {
+      handlers: { success: null, failed: "ON_FAILED" },
+    });
+    expect(play(program, replies("x")).state.variables).toMatchObject({ SEEN: "yes", STATUS: "FAILED" });
+    const error = play(program, (work) =>
+      work.kind === "prompt" ? { failure: { code: "MODEL_REFUSED", message: "no" }, next: "fail" } : { kind: "done" },
+    );
+    expect(error.state.variables).toMatchObject({ SEEN: "yes", ERROR: "MODEL_REFUSED: no" });
+  });
+});
+
+function setTo(name: string, text: string): Node {
+  return { kind: "set", target: { to: "variable", name }, value: { from: "template", text } };
+}
+
+describe("retries", () => {
+  it("repeats a retryable failure without counting a step, then takes the fail edge", () => {
+    const program = programOf(
+      { START: start, PROMPT_A: prompt("a"), SET_B: setTo("B", "1") },
+      edgesOf("START PROMPT_A", "PROMPT_A -fail- SET_B"),
+    );
+    const played = play(program, (work) =>
+      work.kind === "prompt"
+        ? { failure: { code: "MODEL_RATE_LIMITED", message: "slow" }, next: "retry" }
+        : { kind: "done" },
+    );
+    expect(played.asked).toEqual(["PROMPT_A.1.1", "PROMPT_A.1.2", "PROMPT_A.1.3", "PROMPT_A.1.4", "SET_B.1.1"]);
+    expect(played.state.spent.steps).toBe(2);
+    expect(played.state.variables["ERROR"]).toBe("MODEL_RATE_LIMITED: slow (4 attempts)");
+  });
+
+  it("repeats commands of unknown outcome only where the node says that is safe", () => {
+    const program = (repeat: "safe" | "never") =>
+      programOf({ START: start, EXECUTE_A: { ...execute, repeat } as Node }, edgesOf("START EXECUTE_A"));
+    const unknown = { failure: { code: "WORKER_LOST", message: "lost" }, next: "unknown" } as const;
+    expect(play(program("never"), () => unknown).state.phase).toMatchObject({ reason: { code: "OUTCOME_UNKNOWN" } });
+    expect(play(program("safe"), () => unknown).asked).toHaveLength(4);
+  });
+});
+
+describe("calls", () => {
+  const caller = programOf(
+    { START: start, CALL_SUB: { kind: "call", program: "sub.md" }, SUCCESS: success },
+    edgesOf("START CALL_SUB", "CALL_SUB SUCCESS"),
+    { params: [{ name: "MAX_ACTIVITY_HITS", default: "7" }] },
+  );
+
+  it("hands variables, conversation and what is left of the limits to the callee, but not its own limits", () => {
+    const { commands } = step(
+      caller,
+      initialState,
+      started({ variables: { A: "1", AI_MODEL_NAME: "m" }, caps: { tokens: 100 } }),
+    );
+    const call = commands.find((command) => command.do === "perform");
+    expect(call).toMatchObject({
+      work: {
+        kind: "call",
+        program: "sub.md",
+        start: { depth: 1, caps: { tokens: 100 }, threads: { "": "r/main/1" } },
+      },
+    });
+    const { variables } = (call as { work: { start: { variables: object } } }).work.start;
+    expect(variables).toMatchObject({ A: "1", AI_MODEL_NAME: "m", RESULT: "" });
+    expect(variables).not.toHaveProperty("MAX_ACTIVITY_HITS");
+  });
+
+  it("takes back RESULT, STATUS and assigned variables, never settings", () => {
+    const played = play(caller, () => ({
+      kind: "returned",
+      status: "success",
+      word: null,
+      result: "R",
+      variables: { B: "2", MAX_ACTIVITY_HITS: "99" },
+      reason: null,
+    }));
+    expect(played.state.variables).toMatchObject({ RESULT: "R", B: "2", MAX_ACTIVITY_HITS: "7" });
+    expect(played.state.assigned).toEqual(["B"]);
+  });
+
+  it("fails the caller when the callee fails and no edge is drawn", () => {
+    const played = play(caller, () => ({
+      kind: "returned",
+      status: "failed",
+      word: null,
+      result: "why",
+      variables: {},
+      reason: { code: "CHECK_FALSE", message: "x" },
+    }));
+    expect(played.state.phase).toMatchObject({ status: "failed", reason: { code: "CALL_FAILED" } });
+    expect(played.state.variables["RESULT"]).toBe("why");
+  });
+
+  it("stops at the depth limit", () => {
+    const played = play(caller, () => ({ kind: "done" }), started({ caller: { depth: 20, agent: "", threads: {} } }));
+    expect(played.state.phase).toMatchObject({ reason: { code: "LIMIT_DEPTH" } });
+  });
+});

@@ -1,0 +1,150 @@
+/**
+ * One turn of the mill: the state as it becomes and the commands so far. The holder is changed while a step runs and nobody else
+ * sees it; the states in it are replaced, never changed.
+ */
+import type { ActivityRef, Work } from "./activity.ts";
+import type { Command, Message } from "./command.ts";
+import type { Event, Outcome, Usage } from "./event.ts";
+import type { Failure } from "./failure.ts";
+import type { Graph } from "./graph.ts";
+import type { Effect, Node, NodeId, Program } from "./program.ts";
+import { resolve, type Scope, variableName } from "./resolve.ts";
+import type { Active, RunState, Said } from "./state.ts";
+
+export interface Turn {
+  readonly program: Program;
+  graph: Graph;
+  readonly event: Event;
+  state: RunState;
+  readonly commands: Command[];
+  /** Nodes that are to begin, in this order. */
+  readonly ready: { readonly node: NodeId; readonly only: readonly NodeId[] | null }[];
+  /** Nodes whose groups may have become complete, in this order. */
+  readonly fed: NodeId[];
+}
+
+/** How an activity of a node begins. */
+export type Begin =
+  | { readonly do: "work"; readonly work: Work; readonly said?: Said }
+  /** Nothing to do: over at once. */
+  | { readonly do: "pass"; readonly finish: Finish }
+  | { readonly do: "items"; readonly items: readonly string[] }
+  | { readonly do: "end"; readonly outcome: "success" | "failed"; readonly word: string | null }
+  | { readonly do: "fail"; readonly failure: Failure }
+  /** A limit: no fail edge helps. */
+  | { readonly do: "limit"; readonly failure: Failure };
+
+/** What the end of an activity means. */
+export type Finish =
+  | { readonly go: "on"; readonly on: string; readonly writes: readonly Write[]; readonly failure?: Failure }
+  /** The node failed: RESULT tells why. */
+  | { readonly go: "fail"; readonly failure: Failure }
+  /** Ask once more, with other work. */
+  | { readonly go: "again"; readonly work: Work; readonly said?: Said };
+
+/** A write whose value is known. */
+export type Write =
+  | { readonly to: "variable"; readonly name: string; readonly text: string; readonly assigned?: true }
+  | { readonly to: "list"; readonly list: string; readonly text: string }
+  | { readonly to: "thread"; readonly said: Said; readonly messages: readonly Message[] }
+  /** The agent speaks in this thread from now on; `current`: prompts that name no agent go to it. */
+  | { readonly to: "agent"; readonly agent: string; readonly thread: string; readonly current: boolean }
+  | { readonly to: "graph"; readonly spliced: RunState["spliced"]; readonly heads: readonly NodeId[] };
+
+export interface NodeRule<Kind extends Node> {
+  begin(turn: Turn, node: Kind, visit: Visit): Begin;
+  finish(turn: Turn, node: Kind, active: Active, outcome: Outcome): Finish;
+}
+
+export interface Visit {
+  readonly id: NodeId;
+  readonly generation: number;
+  readonly reads: Readonly<Record<string, string>>;
+}
+
+export function scopeOf(turn: Turn, reads: Scope["reads"] = {}, files: Scope["files"] = {}): Scope {
+  return { program: turn.program, state: turn.state, reads, files };
+}
+
+export function change(turn: Turn, part: Partial<RunState>): void {
+  turn.state = { ...turn.state, ...part };
+}
+
+export function warn(turn: Turn, code: string, message: string, node: NodeId | null): void {
+  turn.commands.push({ do: "warn", code, message, node });
+}
+
+export function spend(turn: Turn, usage: Usage | null): void {
+  if (usage === null) return;
+  const { spent } = turn.state;
+  change(turn, {
+    spent: {
+      steps: spent.steps,
+      calls: spent.calls + usage.calls,
+      promptTokens: spent.promptTokens + usage.promptTokens,
+      completionTokens: spent.completionTokens + usage.completionTokens,
+      characters: spent.characters + usage.characters,
+      nanodollars: spent.nanodollars + usage.nanodollars,
+    },
+  });
+}
+
+export function setVariable(turn: Turn, name: string, text: string): void {
+  if (turn.state.variables[name] === text) return;
+  change(turn, { variables: { ...turn.state.variables, [name]: text } });
+}
+
+export function applyWrites(turn: Turn, activity: ActivityRef | null, writes: readonly Write[]): void {
+  for (const write of writes) {
+    switch (write.to) {
+      case "variable":
+        setVariable(turn, variableName(write.name), write.text);
+        if (write.assigned && !turn.state.assigned.includes(write.name)) {
+          change(turn, { assigned: [...turn.state.assigned, write.name] });
+        }
+        break;
+      case "list":
+        pushTo(turn, write.list, write.text);
+        break;
+      case "thread":
+        if (activity !== null) {
+          const { thread, agent } = write.said;
+          turn.commands.push({ do: "append", activity, thread, agent, messages: write.messages });
+        }
+        break;
+      case "agent":
+        if (write.current) change(turn, { agent: write.agent });
+        if (turn.state.threads[write.agent] !== write.thread) {
+          change(turn, { threads: { ...turn.state.threads, [write.agent]: write.thread } });
+        }
+        break;
+      case "graph":
+        change(turn, { spliced: write.spliced });
+        break;
+    }
+  }
+}
+
+export function applyEffects(turn: Turn, effects: readonly Effect[], reads: Scope["reads"]): void {
+  for (const effect of effects) {
+    if (effect.do === "clear") {
+      change(turn, { lists: { ...turn.state.lists, [effect.list]: [] } });
+      continue;
+    }
+    const value = resolve(effect.value, scopeOf(turn, reads));
+    if (value.lists !== null) change(turn, { lists: value.lists });
+    if (effect.do === "set") setVariable(turn, variableName(effect.name), value.text ?? "");
+    else pushTo(turn, effect.list, value.text ?? "");
+  }
+}
+
+function pushTo(turn: Turn, list: string, text: string): void {
+  change(turn, { lists: { ...turn.state.lists, [list]: [...(turn.state.lists[list] ?? []), text] } });
+}
+
+/** Opens a name for a thread; the thread itself begins with its first message. */
+export function nextThread(turn: Turn, agent: string): string {
+  const opened = turn.state.opened + 1;
+  change(turn, { opened });
+  return `${turn.state.run}/${agent === "" ? "main" : agent}/${opened}`;
+}

@@ -1,0 +1,333 @@
+/**
+ * How tokens walk the graph: a node begins, ends, feeds its edges; a fed node begins when one of its groups is complete.
+ *
+ * W1  A node has at most one visit in flight; tokens that arrive meanwhile wait.
+ * W2  A group consumes all tokens on its edges when it fires, so each lap of a loop needs fresh ones.
+ * W3  Every pass through a node counts a hit, and all but start and end count a step: no walk is endless.
+ */
+import { type ActivityRef, activityKey } from "./activity.ts";
+import { evaluateCondition } from "./evaluate-condition.ts";
+import type { Outcome } from "./event.ts";
+import { type Failure, failure } from "./failure.ts";
+import { failRun, succeedRun } from "./finish-run.ts";
+import { graphOf, type PlacedEdge } from "./graph.ts";
+import { exceeded } from "./limits.ts";
+import { beginItem, finishItems } from "./nodes/map.ts";
+import { ruleOf } from "./nodes/rules.ts";
+import type { Edge, Join, MapNode, Node, NodeId } from "./program.ts";
+import { resolve } from "./resolve.ts";
+import type { Active } from "./state.ts";
+import { applyEffects, applyWrites, type Begin, change, type Finish, scopeOf, setVariable, type Turn } from "./turn.ts";
+
+/** Until nothing more can begin. */
+export function walk(turn: Turn): void {
+  for (;;) {
+    const fed = turn.fed.shift();
+    if (fed !== undefined) {
+      fire(turn, fed);
+      continue;
+    }
+    const next = turn.ready.shift();
+    if (next === undefined) break;
+    if (turn.state.phase.is === "ended") return;
+    beginNode(turn, next.node, next.only);
+  }
+  if (turn.state.phase.is === "ended" || turn.state.phase.is === "stopped") return;
+  if (Object.keys(turn.state.active).length > 0 || turn.state.held.length > 0) return;
+  const waiting = stalledNode(turn);
+  if (waiting !== null) failRun(turn, failure("STALLED", `'${waiting}' waits for a branch that did not come.`));
+  else succeedRun(turn, "implicit");
+  if (turn.ready.length > 0 || turn.fed.length > 0) walk(turn);
+}
+
+function beginNode(turn: Turn, id: NodeId, only: readonly NodeId[] | null): void {
+  const node = turn.graph.nodes[id];
+  if (node === undefined) return;
+  const hits = (turn.state.hits[id] ?? 0) + 1;
+  const passing = node.kind === "start" || node.kind === "end";
+  if (!passing) {
+    const limit =
+      hits > turn.state.limits.hits
+        ? failure("LIMIT_HITS", `'${id}' was to run more than ${turn.state.limits.hits} times.`)
+        : exceeded(turn.state, turn.event.at);
+    if (limit !== null) return failRun(turn, limit);
+  }
+  const spent = passing ? turn.state.spent : { ...turn.state.spent, steps: turn.state.spent.steps + 1 };
+  change(turn, { hits: { ...turn.state.hits, [id]: hits }, spent });
+
+  const before = turn.state.lists;
+  const reads: Record<string, string> = {};
+  for (const read of node.reads ?? []) {
+    const value = resolve(read.value, scopeOf(turn, reads));
+    if (value.lists !== null) change(turn, { lists: value.lists });
+    if (value.text === null && read.required) {
+      change(turn, { lists: before });
+      const missing = failure("READ_MISSING", `'${id}' needs '${read.name}', which has no value.`);
+      return failNode(turn, node, id, only, missing);
+    }
+    reads[read.name] = value.text ?? "";
+  }
+  const undo = before === turn.state.lists ? {} : before;
+  const begin = ruleOf(node).begin(turn, node, { id, generation: hits, reads });
+  const active: Active = {
+    ref: { node: id, generation: hits, item: null, attempt: 1 },
+    order: turn.state.order,
+    notBefore: null,
+    reads,
+    undo,
+    only,
+    repairs: 0,
+    said: null,
+  };
+  carryOut(turn, node, active, begin);
+}
+
+function carryOut(turn: Turn, node: Node, active: Active, begin: Begin): void {
+  switch (begin.do) {
+    case "work":
+      change(turn, {
+        order: turn.state.order + 1,
+        active: {
+          ...turn.state.active,
+          [activityKey(active.ref)]: { ...active, order: turn.state.order, said: begin.said ?? null },
+        },
+      });
+      turn.commands.push({ do: "perform", activity: active.ref, work: begin.work, notBefore: null });
+      return;
+    case "items": {
+      const progress = { items: begin.items, results: begin.items.map(() => null), next: 0 };
+      change(turn, { maps: { ...turn.state.maps, [activityKey(active.ref)]: progress } });
+      return beginItems(turn, node as MapNode, active);
+    }
+    case "pass":
+      return finishNode(turn, node, active, begin.finish);
+    case "end":
+      return begin.outcome === "success"
+        ? succeedRun(turn, "explicit", begin.word)
+        : failRun(turn, failure("FAILED_REACHED", `The flow reached '${active.ref.node}'.`), begin.word);
+    case "fail":
+      return failNode(turn, node, active.ref.node, active.only, begin.failure);
+    case "limit":
+      return failRun(turn, begin.failure);
+  }
+}
+
+/** An outcome has come for an activity in flight. */
+export function takeOutcome(turn: Turn, active: Active, outcome: Outcome): void {
+  drop(turn, active.ref);
+  const node = turn.graph.nodes[active.ref.node];
+  if (node === undefined) return;
+  if (node.kind === "map" && active.ref.item !== null) {
+    const text = "text" in outcome ? outcome.text : outcome.kind === "returned" ? outcome.result : "";
+    const failed = outcome.kind === "returned" && outcome.status !== "success";
+    return takeItem(turn, node, active, failed ? { error: outcome.reason?.message ?? text } : { ok: text });
+  }
+  const finish = ruleOf(node).finish(turn, node, active, outcome);
+  finishNode(turn, node, active, finish);
+}
+
+/** An activity in flight has failed for good. */
+export function takeFailure(turn: Turn, active: Active, why: Failure): void {
+  drop(turn, active.ref);
+  const node = turn.graph.nodes[active.ref.node];
+  if (node === undefined) return;
+  if (why.code.startsWith("LIMIT_")) return failRun(turn, why);
+  if (node.kind === "map" && active.ref.item !== null && node.itemError === "collect") {
+    return takeItem(turn, node, active, { error: why.message });
+  }
+  if (Object.keys(active.undo).length > 0) change(turn, { lists: { ...turn.state.lists, ...active.undo } });
+  if (node.kind === "map") dropItems(turn, active.ref);
+  failNode(turn, node, active.ref.node, active.only, why);
+}
+
+function failNode(turn: Turn, node: Node, id: NodeId, only: readonly NodeId[] | null, why: Failure): void {
+  setVariable(turn, "RESULT", `FAILED  \n${why.message}`);
+  route(turn, node, id, "fail", only, {}, why);
+}
+
+function finishNode(turn: Turn, node: Node, active: Active, finish: Finish): void {
+  const { node: id } = active.ref;
+  if (finish.go === "fail") return failNode(turn, node, id, active.only, finish.failure);
+  if (finish.go === "again") {
+    const ref = { ...active.ref, attempt: active.ref.attempt + 1 };
+    const again = { ...active, ref, repairs: active.repairs + 1, said: finish.said ?? active.said };
+    change(turn, { active: { ...turn.state.active, [activityKey(ref)]: again } });
+    turn.commands.push({ do: "perform", activity: ref, work: finish.work, notBefore: null });
+    return;
+  }
+  applyWrites(turn, active.ref, finish.writes);
+  if (finish.on === "ok") applyEffects(turn, node.writes ?? [], active.reads);
+  const graphed = finish.writes.find((write) => write.to === "graph");
+  if (graphed?.to === "graph") {
+    turn.graph = graphOf(turn.program, turn.state);
+    for (const head of graphed.heads) turn.ready.push({ node: head, only: null });
+    return;
+  }
+  route(turn, node, id, finish.on, active.only, active.reads, finish.failure ?? null);
+}
+
+/** Feeds the edges that fit an outcome. */
+function route(
+  turn: Turn,
+  node: Node,
+  id: NodeId,
+  on: string,
+  only: readonly NodeId[] | null,
+  reads: Active["reads"],
+  why: Failure | null,
+): void {
+  if (why !== null) setVariable(turn, "ERROR", `${why.code}: ${why.message}`);
+  const fitting: PlacedEdge[] = [];
+  for (const placed of turn.graph.out.get(id) ?? []) {
+    if (!fits(turn, placed, on, only, reads)) continue;
+    fitting.push(placed);
+    if (node.select !== "all") break;
+  }
+  for (const { edge, index } of fitting) {
+    applyEffects(turn, edge.effects ?? [], reads);
+    if (edge.max !== undefined) {
+      change(turn, { taken: { ...turn.state.taken, [index]: (turn.state.taken[index] ?? 0) + 1 } });
+    }
+    if (edge.rerun) rerun(turn, edge);
+    else {
+      change(turn, { tokens: { ...turn.state.tokens, [index]: (turn.state.tokens[index] ?? 0) + 1 } });
+      turn.fed.push(edge.to);
+    }
+  }
+  // Tokens may have come for this very node while it was busy.
+  turn.fed.push(id);
+  if (fitting.length > 0 || on === "ok") return;
+  if (on === "fail")
+    return failRun(turn, why ?? failure("CHECK_FALSE", `'${id}' was false, and no edge is drawn for that.`));
+  failRun(turn, failure("NOT_CONNECTED", `'${id}' ended with '${on}', and no edge is drawn for that.`));
+}
+
+function fits(
+  turn: Turn,
+  placed: PlacedEdge,
+  on: string,
+  only: readonly NodeId[] | null,
+  reads: Active["reads"],
+): boolean {
+  const { edge, index } = placed;
+  if (edge.on !== on) return false;
+  if (only !== null && on === "ok" && !only.includes(edge.to)) return false;
+  if (edge.max !== undefined && (turn.state.taken[index] ?? 0) >= edge.max) return false;
+  return edge.when === undefined || evaluateCondition(edge.when, scopeOf(turn, reads)).holds;
+}
+
+/** The target runs again for the node that asks. A rerun under way serves both; a first run under way feeds everybody anyway. */
+function rerun(turn: Turn, edge: Edge): void {
+  const also = (only: readonly NodeId[]) => (only.includes(edge.from) ? only : [...only, edge.from]);
+  for (const [key, active] of Object.entries(turn.state.active)) {
+    if (active.ref.node !== edge.to) continue;
+    if (active.only === null) return;
+    change(turn, { active: { ...turn.state.active, [key]: { ...active, only: also(active.only) } } });
+    return;
+  }
+  const at = turn.ready.findIndex((ready) => ready.node === edge.to);
+  const ready = turn.ready[at];
+  if (ready === undefined) turn.ready.push({ node: edge.to, only: [edge.from] });
+  else if (ready.only !== null) turn.ready[at] = { ...ready, only: also(ready.only) };
+}
+
+const oneToken: Readonly<Record<string, Join>> = { "": { mode: "any" } };
+
+/** Begins a node whose group is complete (W1, W2). Of a node that is about to begin, complete groups are absorbed. */
+function fire(turn: Turn, id: NodeId): void {
+  const node = turn.graph.nodes[id];
+  if (node === undefined) return;
+  if (Object.values(turn.state.active).some((active) => active.ref.node === id)) return;
+  for (const [group, join] of Object.entries(node.groups ?? oneToken)) {
+    const edges = groupEdges(turn, id, group);
+    const has = ({ index }: PlacedEdge) => (turn.state.tokens[index] ?? 0) > 0;
+    if (edges.filter(has).length < needed(join, edges.length)) continue;
+    const tokens = { ...turn.state.tokens };
+    for (const placed of edges) {
+      // A quorum does not wait for its last edges: the token each still owes to this lap is swallowed when it comes.
+      if (join.mode === "quorum" && !has(placed)) tokens[placed.index] = (tokens[placed.index] ?? 0) - 1;
+      else delete tokens[placed.index];
+    }
+    change(turn, { tokens });
+    if (!turn.ready.some((ready) => ready.node === id)) turn.ready.push({ node: id, only: null });
+  }
+}
+
+function groupEdges(turn: Turn, id: NodeId, group: string): readonly PlacedEdge[] {
+  return (turn.graph.into.get(id) ?? []).filter(({ edge }) => (edge.group ?? "") === group && edge.rerun !== true);
+}
+
+function needed(join: Join, edges: number): number {
+  if (join.mode === "any") return 1;
+  return join.mode === "all" ? Math.max(1, edges) : join.of;
+}
+
+/** A node that holds some tokens of a group, but not enough. */
+function stalledNode(turn: Turn): NodeId | null {
+  for (const [index, count] of Object.entries(turn.state.tokens)) {
+    const target = count > 0 ? turn.graph.edges[Number(index)]?.to : undefined;
+    if (target !== undefined && !turn.state.spliced.gone.includes(target)) return target;
+  }
+  return null;
+}
+
+function beginItems(turn: Turn, node: MapNode, visit: Active): void {
+  const key = activityKey({ ...visit.ref, item: null });
+  for (;;) {
+    const progress = turn.state.maps[key];
+    if (progress === undefined) return;
+    const inFlight = Object.values(turn.state.active).filter((active) => sameVisit(active.ref, visit.ref)).length;
+    const item = progress.items[progress.next];
+    if (item === undefined && inFlight === 0 && progress.results.every((result) => result !== null)) {
+      forgetMap(turn, key);
+      return finishNode(turn, node, { ...visit, ref: { ...visit.ref, item: null } }, finishItems(node, progress));
+    }
+    if (item === undefined || inFlight >= node.concurrency) return;
+    const limit = exceeded(turn.state, turn.event.at);
+    if (limit !== null) return failRun(turn, limit);
+    change(turn, {
+      maps: { ...turn.state.maps, [key]: { ...progress, next: progress.next + 1 } },
+      spent: { ...turn.state.spent, steps: turn.state.spent.steps + 1 },
+    });
+    const ref = { ...visit.ref, item: progress.next, attempt: 1 };
+    carryOut(turn, node, { ...visit, ref, repairs: 0 }, beginItem(turn, node, item, progress.next));
+    if (turn.state.phase.is === "ended") return;
+  }
+}
+
+function takeItem(turn: Turn, node: MapNode, active: Active, result: { ok: string } | { error: string }): void {
+  const key = activityKey({ ...active.ref, item: null });
+  const progress = turn.state.maps[key];
+  if (progress === undefined) return;
+  if ("error" in result && node.itemError === "fail") {
+    dropItems(turn, active.ref);
+    return failNode(turn, node, active.ref.node, active.only, failure("ITEMS_FAILED", result.error));
+  }
+  const results = progress.results.with(active.ref.item ?? 0, result);
+  change(turn, { maps: { ...turn.state.maps, [key]: { ...progress, results } } });
+  beginItems(turn, node, active);
+}
+
+/** The items of a map that are still in flight are void. */
+function dropItems(turn: Turn, ref: ActivityRef): void {
+  forgetMap(turn, activityKey({ ...ref, item: null }));
+  const entries = Object.entries(turn.state.active);
+  const dropped = entries.map(([, active]) => active.ref).filter((other) => sameVisit(other, ref));
+  if (dropped.length === 0) return;
+  change(turn, { active: Object.fromEntries(entries.filter(([, active]) => !sameVisit(active.ref, ref))) });
+  turn.commands.push({ do: "void", activities: dropped });
+}
+
+function forgetMap(turn: Turn, key: string): void {
+  const { [key]: _done, ...maps } = turn.state.maps;
+  change(turn, { maps });
+}
+
+function sameVisit(one: ActivityRef, other: ActivityRef): boolean {
+  return one.node === other.node && one.generation === other.generation;
+}
+
+export function drop(turn: Turn, ref: ActivityRef): void {
+  const { [activityKey(ref)]: _done, ...active } = turn.state.active;
+  change(turn, { active });
+}
