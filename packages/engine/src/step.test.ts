@@ -61,8 +61,8 @@ describe("a run", () => {
     const played = play(loop, replies("never"));
     expect(played.state.phase).toMatchObject({ is: "ended", status: "failed", reason: { code: "LIMIT_HITS" } });
     expect(played.asked.filter((name) => name.startsWith("PROMPT_TRY"))).toHaveLength(3);
-    expect(played.state.variables["RESULT"]).toContain("$ never");
-    expect(played.state.variables["ERROR"]).toMatch(/^LIMIT_HITS: 'PROMPT_TRY'/);
+    expect(played.state.variables.RESULT).toContain("$ never");
+    expect(played.state.variables.ERROR).toMatch(/^LIMIT_HITS: 'PROMPT_TRY'/);
   });
 
   it("ends SUCCESS when a node has no next, FAILED when a check is false without an edge", () => {
@@ -72,7 +72,7 @@ describe("a run", () => {
     });
     const wrong = play(implicit, replies(""), started({ variables: { RESULT: "y" } })).state;
     expect(wrong.phase).toMatchObject({ status: "failed", reason: { code: "CHECK_FALSE" } });
-    expect(wrong.variables["RESULT"]).toBe("y");
+    expect(wrong.variables.RESULT).toBe("y");
   });
 
   it("gives the same state object back for events that come twice, late or after the end", () => {
@@ -182,7 +182,7 @@ describe("retries", () => {
     );
     expect(played.asked).toEqual(["PROMPT_A.1.1", "PROMPT_A.1.2", "PROMPT_A.1.3", "PROMPT_A.1.4", "SET_B.1.1"]);
     expect(played.state.spent.steps).toBe(2);
-    expect(played.state.variables["ERROR"]).toBe("MODEL_RATE_LIMITED: slow (4 attempts)");
+    expect(played.state.variables.ERROR).toBe("MODEL_RATE_LIMITED: slow (4 attempts)");
   });
 
   it("repeats commands of unknown outcome only where the node says that is safe", () => {
@@ -243,7 +243,7 @@ describe("calls", () => {
       reason: { code: "CHECK_FALSE", message: "x" },
     }));
     expect(played.state.phase).toMatchObject({ status: "failed", reason: { code: "CALL_FAILED" } });
-    expect(played.state.variables["RESULT"]).toBe("why");
+    expect(played.state.variables.RESULT).toBe("why");
   });
 
   it("stops at the depth limit", () => {

@@ -50,11 +50,13 @@ function headsOf(fragment: Fragment): NodeId[] {
   return Object.keys(fragment.nodes).filter((id) => !fragment.edges.some((edge) => edge.to === id));
 }
 
+/** Nothing follows them on ok; what is reached only aside is no way out. */
 function tailsOf(fragment: Fragment): NodeId[] {
-  const aside = (id: NodeId) => fragment.edges.some((edge) => edge.to === id && !flows(edge));
-  return Object.keys(fragment.nodes).filter(
-    (id) => !aside(id) && !fragment.edges.some((edge) => edge.from === id && flows(edge)),
-  );
+  return Object.keys(fragment.nodes).filter((id) => {
+    const into = fragment.edges.filter((edge) => edge.to === id);
+    const aside = into.length > 0 && !into.some(flows);
+    return !aside && !fragment.edges.some((edge) => edge.from === id && flows(edge));
+  });
 }
 
 function graft(

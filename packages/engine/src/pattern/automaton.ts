@@ -7,7 +7,7 @@ import { op, type Pattern } from "./pattern.ts";
  * A1 A state is made of where the search may stand before the next character, and of what lies to its left. Which symbol comes
  *    next is known when a state is left, so assertions are decided then.
  * A2 The search may also begin at every position: the first instruction belongs to every state and is not listed.
- * A3 Making one transition visits each instruction at most once. When what is learned exceeds its bound it is forgotten, which
+ * A3 Making one transition visits each instruction at most once. When what is learned exceeds its bound all is forgotten, which
  *    costs time but never more than O(instructions) for a character.
  */
 export interface State {
@@ -18,7 +18,7 @@ export interface State {
   readonly next: (State | undefined)[];
 }
 
-/** Final: nothing that follows changes the answer. */
+/** Nothing that follows changes the answer. */
 export const matched: State = { threads: [], left: 0, next: [] };
 export const failed: State = { threads: [], left: 0, next: [] };
 
@@ -26,12 +26,13 @@ export const failed: State = { threads: [], left: 0, next: [] };
 const weightBound = 200_000;
 
 export interface Automaton {
-  /** Anew after `forget`; no symbol outlives it. */
+  /** Replaced when all is forgotten; symbols and states from before mean nothing then. */
   symbols: Symbols;
-  /** Instructions visited so far, a count of work for tests. */
+  /** Instructions visited so far: the work done, for tests. */
   visits: number;
   readonly stateAt: (left: number) => State;
-  readonly advance: (state: State, symbol: number) => State;
+  /** `learn`: keep the way, so that it is found in `state.next` the next time. The state returned is never out of date. */
+  readonly advance: (state: State, symbol: number, learn: boolean) => State;
 }
 
 const automata = new WeakMap<Pattern, Automaton>();
@@ -57,73 +58,73 @@ function build(pattern: Pattern): Automaton {
   const automaton: Automaton = {
     symbols: symbolsOf(pattern),
     visits: 0,
-    stateAt: (left) => stateOf([], left & automaton.symbols.asked),
+    stateAt: (left) => learned({ threads: [], left: left & automaton.symbols.asked, next: [] }),
     advance,
   };
   return automaton;
 
-  function stateOf(threads: readonly number[], left: number): State {
-    const key = `${left}:${threads.join()}`;
-    let state = states.get(key);
-    if (state === undefined) {
-      state = { threads, left, next: [] };
-      states.set(key, state);
-      weight += threads.length + 1;
+  function advance(state: State, symbol: number, learn: boolean): State {
+    const target = targetOf(state, symbol);
+    const next = learn ? learned(target) : target;
+    if (learn) {
+      state.next[symbol] = next;
+      weight += 1;
     }
-    return state;
-  }
-
-  function advance(state: State, symbol: number): State {
-    const next = target(state, symbol);
-    state.next[symbol] = next;
-    weight += 1;
     if (weight + automaton.symbols.inSet.length * sets.length <= weightBound) return next;
     states.clear();
     weight = 0;
     automaton.symbols = symbolsOf(pattern);
-    return next === matched || next === failed ? next : stateOf(next.threads, next.left);
+    return next === matched || next === failed ? next : { ...next, next: [] };
   }
 
-  function target({ threads, left }: State, symbol: number): State {
+  /** The one state of this make. */
+  function learned(state: State): State {
+    if (state === matched || state === failed) return state;
+    const threads = state.threads.toSorted((a, b) => a - b);
+    const key = `${state.left}:${threads.join()}`;
+    const known = states.get(key);
+    if (known !== undefined) return known;
+    states.set(key, state);
+    weight += threads.length + 1;
+    return state;
+  }
+
+  function targetOf({ threads, left }: State, symbol: number): State {
     const { inSet, sides, asked } = automaton.symbols;
     const right = sides[symbol] ?? 0;
     const members = inSet[symbol];
     const taken: number[] = [];
     round++;
-    for (let index = threads.length; index >= 0; index--) {
-      stack.push(threads[index] ?? 0);
-      while (stack.length > 0) {
-        const at = stack.pop() ?? 0;
-        if (seen[at] === round) continue;
-        seen[at] = round;
-        automaton.visits++;
-        const x = xs[at] ?? 0;
-        switch (ops[at]) {
-          case op.take:
-            if (members?.[x] === 1) taken.push(at + 1);
-            break;
-          case op.fork:
-            stack.push(ys[at] ?? 0, x);
-            break;
-          case op.jump:
-            stack.push(x);
-            break;
-          case op.save:
-            stack.push(at + 1);
-            break;
-          case op.assert:
-            if (holds(x, left, right)) stack.push(at + 1);
-            break;
-          case op.match:
-            stack.length = 0;
-            return matched;
-        }
+    stack.push(0);
+    for (const thread of threads) stack.push(thread);
+    while (stack.length > 0) {
+      const at = stack.pop() ?? 0;
+      if (seen[at] === round) continue;
+      seen[at] = round;
+      automaton.visits++;
+      const x = xs[at] ?? 0;
+      switch (ops[at]) {
+        case op.take:
+          if (members?.[x] === 1) taken.push(at + 1);
+          break;
+        case op.fork:
+          stack.push(ys[at] ?? 0, x);
+          break;
+        case op.jump:
+          stack.push(x);
+          break;
+        case op.save:
+          stack.push(at + 1);
+          break;
+        case op.assert:
+          if (holds(x, left, right)) stack.push(at + 1);
+          break;
+        case op.match:
+          stack.length = 0;
+          return matched;
       }
     }
     if (isEnd(symbol) || (anchored && taken.length === 0)) return failed;
-    return stateOf(
-      taken.sort((a, b) => a - b),
-      right & asked,
-    );
+    return { threads: taken, left: right & asked, next: [] };
   }
 }

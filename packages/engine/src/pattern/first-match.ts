@@ -46,7 +46,7 @@ export function firstMatch(pattern: Pattern, text: string): Int32Array | null {
     following.count = 0;
     let cut = false;
     for (let index = 0; index < current.count && !cut; index++) {
-      slots.set(current.slots.subarray(index * width, (index + 1) * width));
+      for (let slot = 0; slot < width; slot++) slots[slot] = current.slots[index * width + slot] ?? -1;
       cut = visit(current.at[index] ?? 0, at, left, right, members);
     }
     if (!cut && best === null) {
@@ -74,7 +74,8 @@ export function firstMatch(pattern: Pattern, text: string): Int32Array | null {
       switch (ops[next]) {
         case op.take:
           if (members?.[x] === 1) {
-            following.slots.set(slots, following.count * width);
+            const row = following.count * width;
+            for (let slot = 0; slot < width; slot++) following.slots[row + slot] = slots[slot] ?? -1;
             following.at[following.count++] = next + 1;
           }
           break;

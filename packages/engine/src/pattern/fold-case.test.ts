@@ -1,6 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { caseFamilies, foldCase } from "./fold-case.ts";
 
+function written(families: readonly (readonly number[])[]): readonly string[] {
+  return families.map((family) => family.join()).sort();
+}
+
 describe("case families", () => {
   it("leave out no letter of any plane", () => {
     const byFold = new Map<number, number[]>();
@@ -13,7 +17,7 @@ describe("case families", () => {
     }
     const all = [...byFold.values()].filter((family) => family.length > 1);
     expect(all.length).toBeGreaterThan(1_300);
-    expect(new Set(caseFamilies().values())).toEqual(new Set(all));
+    expect(written([...new Set(caseFamilies().values())])).toEqual(written(all));
   });
 
   it.each([

@@ -3,31 +3,38 @@ import { automatonOf, failed, matched } from "./automaton.ts";
 import { firstMatch } from "./first-match.ts";
 import type { Pattern } from "./pattern.ts";
 
+/** Once a search has outgrown what is kept this often, learning costs it more than it saves. */
+const lessons = 2;
+
 /** Does the pattern match anywhere in the text? */
 export function searchPattern(pattern: Pattern, text: string): boolean {
   const start = text.indexOf(pattern.prefix);
   if (start < 0) return false;
   const automaton = automatonOf(pattern);
-  let state = automaton.stateAt(leftSideAt(automaton.symbols, text, start));
-  let { known } = automaton.symbols;
+  let { symbols } = automaton;
+  let state = automaton.stateAt(leftSideAt(symbols, text, start));
+  let forgotten = 0;
   for (let at = start; at < text.length; at++) {
     const unit = text.charCodeAt(at);
-    let symbol = known[unit >> 8]?.[unit & 255] ?? 0;
+    let symbol = symbols.known[unit >> 8]?.[unit & 255] ?? 0;
     if (symbol === 0) {
-      symbol = symbolAt(automaton.symbols, text, at);
+      symbol = symbolAt(symbols, text, at);
       at = after(text, at) - 1;
     }
     let next = state.next[symbol];
     if (next === undefined) {
-      next = automaton.advance(state, symbol);
-      known = automaton.symbols.known;
+      next = automaton.advance(state, symbol, forgotten < lessons);
+      if (automaton.symbols !== symbols) {
+        symbols = automaton.symbols;
+        forgotten++;
+      }
     }
     if (next === matched) return true;
     if (next === failed) return false;
     state = next;
   }
-  const end = symbolAt(automaton.symbols, text, text.length);
-  return (state.next[end] ?? automaton.advance(state, end)) === matched;
+  const end = symbolAt(symbols, text, text.length);
+  return (state.next[end] ?? automaton.advance(state, end, forgotten < lessons)) === matched;
 }
 
 export interface PatternMatch {

@@ -68,7 +68,7 @@ describe("parsePattern", () => {
     ["(?i-:x)", 0, "This group is unknown"],
     ["(?-i)x", 0, "This group is unknown"],
     ["(?", 0, "This group is unknown"],
-    ["(?Pn)", 0, "This group is unknown"],
+    ["(?P!n)", 0, "This group is unknown"],
     ["(?P<1a>x)", 4, "The name of a group is made of"],
     ["(?<a b>x)", 3, "The name of a group is made of"],
     ["(?P<a", 4, "The name of this group is not closed"],

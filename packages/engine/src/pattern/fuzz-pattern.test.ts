@@ -1,0 +1,164 @@
+import fc from "fast-check";
+import { RE2JS } from "re2js";
+import { describe, expect, it } from "vitest";
+import { findPattern, searchPattern } from "./match-pattern.ts";
+import { parsePattern } from "./parse-pattern.ts";
+import type { Pattern } from "./pattern.ts";
+
+/** One pattern in our flavour, and in that of the engine it is compared with. */
+interface Twin {
+  readonly ours: string;
+  readonly theirs: string;
+  /** Can match the empty text: engines differ in how they leave a loop over it. */
+  readonly empty: boolean;
+}
+
+const same = (source: string): Twin => ({ ours: source, theirs: source, empty: false });
+
+function twins(atoms: readonly Twin[], assertions: readonly Twin[], loopsOverEmpty: boolean): fc.Arbitrary<Twin> {
+  return fc.letrec<{ twin: Twin; sequence: Twin; choice: Twin; group: Twin; repeat: Twin }>((tie) => ({
+    twin: fc.oneof(
+      { depthSize: "small", withCrossShrink: true },
+      { weight: 3, arbitrary: fc.constantFrom(...atoms) },
+      { weight: 1, arbitrary: fc.constantFrom(...assertions) },
+      { weight: 3, arbitrary: tie("sequence") },
+      { weight: 2, arbitrary: tie("choice") },
+      { weight: 2, arbitrary: tie("group") },
+      { weight: 3, arbitrary: tie("repeat") },
+    ),
+    sequence: fc.array(tie("twin"), { minLength: 2, maxLength: 3 }).map((parts) => ({
+      ours: parts.map((part) => `(?:${part.ours})`).join(""),
+      theirs: parts.map((part) => `(?:${part.theirs})`).join(""),
+      empty: parts.every((part) => part.empty),
+    })),
+    choice: fc.array(tie("twin"), { minLength: 2, maxLength: 3 }).map((parts) => ({
+      ours: `(?:${parts.map((part) => part.ours).join("|")})`,
+      theirs: `(?:${parts.map((part) => part.theirs).join("|")})`,
+      empty: parts.some((part) => part.empty),
+    })),
+    group: tie("twin").map((part) => ({ ours: `(${part.ours})`, theirs: `(${part.theirs})`, empty: part.empty })),
+    repeat: fc
+      .tuple(tie("twin"), fc.constantFrom("*", "+", "?", "{2}", "{0,2}", "{1,3}", "{2,}"), fc.constantFrom("", "?"))
+      .map(([part, quantifier, lazy]) => {
+        if (part.empty && !loopsOverEmpty) return part;
+        const repeated = (source: string) => `(?:${source})${quantifier}${lazy}`;
+        return {
+          ours: repeated(part.ours),
+          theirs: repeated(part.theirs),
+          empty: part.empty || "*?{0,2}".includes(quantifier),
+        };
+      }),
+  })).twin;
+}
+
+function parse(source: string): Pattern {
+  const parsed = parsePattern(source);
+  if (!parsed.ok) throw new Error(`${source}: ${parsed.message}`);
+  return parsed.pattern;
+}
+
+const numRuns = 3_000;
+
+describe("compared with RegExp", () => {
+  const word = "[\\p{L}\\p{N}_]";
+  const space = "[\\t-\\r\\x1c- \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
+  const atoms: readonly Twin[] = [
+    ...["a", "b", "é", "😀", "k", "[ab]", "[^a]", "[a-cé]", "[😀-😂]", "\\n", "\\x61", "\\u00e9"].map(same),
+    { ours: ".", theirs: "[^\\n]", empty: false },
+    { ours: "(?s:.)", theirs: "[^]", empty: false },
+    { ours: "\\w", theirs: word, empty: false },
+    { ours: "\\W", theirs: "[^\\p{L}\\p{N}_]", empty: false },
+    { ours: "\\d", theirs: "\\p{Nd}", empty: false },
+    { ours: "\\s", theirs: space, empty: false },
+    { ours: "\\S", theirs: space.replace("[", "[^"), empty: false },
+  ];
+  const boundary = `(?:(?<=${word})(?!${word})|(?<!${word})(?=${word}))`;
+  const assertions: readonly Twin[] = [
+    { ours: "^", theirs: "(?<![^])", empty: true },
+    { ours: "$", theirs: "(?=\\n?(?![^]))", empty: true },
+    { ours: "(?m:^)", theirs: "(?<![^\\n])", empty: true },
+    { ours: "(?m:$)", theirs: "(?![^\\n])", empty: true },
+    { ours: "\\Z", theirs: "(?![^])", empty: true },
+    { ours: "\\b", theirs: boundary, empty: true },
+    { ours: "\\B", theirs: `(?!${boundary})`, empty: true },
+    { ours: "", theirs: "", empty: true },
+  ];
+  const texts = fc.string({
+    unit: fc.constantFrom(
+      "a",
+      "b",
+      "c",
+      "A",
+      "B",
+      "\n",
+      " ",
+      "1",
+      "é",
+      "É",
+      "😀",
+      "K",
+      "\u212a",
+      "_",
+      "\u0301",
+      "\ud83d",
+    ),
+    maxLength: 8,
+  });
+
+  /** Position by position: left to itself RegExp also tries assertions inside a surrogate pair. */
+  function regExpFinds(source: string, flags: string, text: string): readonly [number, string] | null {
+    const sticky = new RegExp(source, `uy${flags}`);
+    const starts = [...text].reduce((all, character) => [...all, (all.at(-1) ?? 0) + character.length], [0]);
+    for (const start of starts) {
+      sticky.lastIndex = start;
+      const match = sticky.exec(text);
+      if (match !== null) return [match.index, match[0]];
+    }
+    return null;
+  }
+
+  it.each(["", "i"])("with the flags '%s' a match is found where RegExp finds one", (flags) => {
+    fc.assert(
+      fc.property(twins(atoms, assertions, true), texts, ({ ours, theirs }, text) => {
+        const pattern = parse(flags === "" ? ours : `(?${flags})${ours}`);
+        expect(searchPattern(pattern, text)).toBe(regExpFinds(theirs, flags, text) !== null);
+      }),
+      { numRuns },
+    );
+  });
+
+  it.each(["", "i"])("with the flags '%s' the match is the one RegExp finds", (flags) => {
+    fc.assert(
+      fc.property(twins(atoms, assertions, false), texts, ({ ours, theirs }, text) => {
+        const match = findPattern(parse(flags === "" ? ours : `(?${flags})${ours}`), text);
+        expect(match && [match.start, match.groups[0]]).toEqual(regExpFinds(theirs, flags, text));
+      }),
+      { numRuns },
+    );
+  });
+});
+
+describe("compared with RE2", () => {
+  const atoms: readonly Twin[] = ["a", "b", "é", "😀", "[ab]", "[^a]", "[a-c]", ".", "(?s:.)", "(?i:b)", "\\n"].map(
+    same,
+  );
+  const assertions: readonly Twin[] = [
+    ...["^", "\\A", "(?m:^)", "(?m:$)", ""].map((source) => ({ ...same(source), empty: true })),
+    { ours: "\\Z", theirs: "\\z", empty: true },
+  ];
+  const texts = fc.string({ unit: fc.constantFrom("a", "b", "c", "B", "\n", "é", "😀"), maxLength: 12 });
+
+  it("the match and its groups are the ones RE2 finds, loops over nothing included", () => {
+    fc.assert(
+      fc.property(twins(atoms, assertions, true), texts, ({ ours, theirs }, text) => {
+        const match = findPattern(parse(ours), text);
+        const matcher = RE2JS.compile(theirs).matcher(text);
+        const expected = matcher.find()
+          ? Array.from({ length: matcher.groupCount() + 1 }, (_, group) => matcher.group(group))
+          : null;
+        expect(match && [match.start, ...match.groups]).toEqual(expected && [matcher.start(), ...expected]);
+      }),
+      { numRuns },
+    );
+  });
+});
