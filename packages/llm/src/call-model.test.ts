@@ -1,0 +1,277 @@
+import { afterEach, describe, expect, it } from "vitest";
+import {
+  type BudgetGate,
+  type CallKey,
+  type CallLedger,
+  type CallPorts,
+  callModel,
+  type ModelCall,
+} from "./call-model.ts";
+import { formatFinding } from "./finding.ts";
+import { builtInCatalogue, findModel } from "./model-catalogue.ts";
+import { createModelClient } from "./model-client.ts";
+import type { ModelReply, ModelRequest } from "./model-request.ts";
+import { createRateGate } from "./rate-gate.ts";
+import { parseScript } from "./script.ts";
+import { type ScriptedModel, startScriptedModel } from "./scripted-server.ts";
+import { worstCaseOf } from "./worst-case.ts";
+
+const open: ScriptedModel[] = [];
+afterEach(async () => {
+  for (const model of open.splice(0)) await model.close();
+});
+
+/** The contract of the ports, kept in memory; the one in Postgres has tests of its own. */
+function memoryBudget(cap: number): BudgetGate & { spent(): number; reserved(): number; uncertain(): number } {
+  const openReservations = new Map<string, number>();
+  let spent = 0;
+  let uncertain = 0;
+  const slot = (call: CallKey) => `${call.activityId}.${call.callIndex}`;
+  const reserved = () => [...openReservations.values()].reduce((sum, amount) => sum + amount, 0);
+  const charge = (amount: number, certain: boolean) => {
+    spent += amount;
+    if (!certain) uncertain += amount;
+  };
+  return {
+    spent: () => spent,
+    uncertain: () => uncertain,
+    reserved,
+    async reserve(call, worstCase) {
+      charge(openReservations.get(slot(call)) ?? 0, false);
+      openReservations.delete(slot(call));
+      if (spent + reserved() + worstCase.nanodollars > cap)
+        return { ok: false, code: "LIMIT_COST", message: "over the cap" };
+      openReservations.set(slot(call), worstCase.nanodollars);
+      return { ok: true };
+    },
+    async settle(call, spending) {
+      if (openReservations.delete(slot(call))) charge(spending.nanodollars, spending.certain);
+    },
+    async release(call) {
+      openReservations.delete(slot(call));
+    },
+  };
+}
+
+function memoryLedger(): CallLedger & { size(): number } {
+  const replies = new Map<string, string>();
+  const id = (call: CallKey) => JSON.stringify([call.activityId, call.callIndex, call.requestHash]);
+  return {
+    size: () => replies.size,
+    async find(call) {
+      const found = replies.get(id(call));
+      return found === undefined ? undefined : (JSON.parse(found) as ModelReply);
+    },
+    async record(call, reply) {
+      replies.set(id(call), JSON.stringify(reply));
+    },
+  };
+}
+
+const request: ModelRequest = { model: "scripted", messages: [{ role: "user", content: "Mark this." }], settings: {} };
+const call: ModelCall = { activityId: "mark.1.1", callIndex: 0, request };
+const worst = (() => {
+  const lookup = findModel(builtInCatalogue, "scripted");
+  if (!lookup.ok) throw new Error(lookup.message);
+  return worstCaseOf(lookup.model, request).nanodollars;
+})();
+
+async function start(yaml: string, cap = 1e9) {
+  const reading = parseScript(yaml, "script.yaml");
+  if (!reading.ok) throw new Error(reading.findings.map(formatFinding).join("\n"));
+  const model = await startScriptedModel({ script: reading.script });
+  open.push(model);
+  const budget = memoryBudget(cap);
+  const ledger = memoryLedger();
+  const client = createModelClient({ baseUrl: model.url, catalogue: builtInCatalogue, timeoutMs: 5_000 });
+  const ports: CallPorts = { client, catalogue: builtInCatalogue, ledger, budget, gate: createRateGate() };
+  return { model, budget, ledger, ports };
+}
+
+class Killed extends Error {}
+const kill = async (): Promise<never> => {
+  throw new Killed();
+};
+
+const answering = "default: { reply: Points 7, usage: { prompt: 10, completion: 5 } }";
+const price = 10 * 1_000 + 5 * 2_000;
+
+describe("a paid call", () => {
+  it("is recorded, settled with its real price, and answered", async () => {
+    const { ports, budget, ledger } = await start(answering);
+    const outcome = await callModel(ports, call);
+    expect(outcome).toMatchObject({ kind: "replied", remembered: false, reply: { text: "Points 7" } });
+    expect([ledger.size(), budget.spent(), budget.reserved()]).toEqual([1, price, 0]);
+  });
+
+  it("is never paid twice: the same call is answered from the ledger", async () => {
+    const { ports, budget, model } = await start(answering);
+    const first = await callModel(ports, call);
+    const again = await callModel(ports, call);
+    expect(again).toEqual({ ...first, remembered: true });
+    expect([model.requests().length, budget.spent()]).toEqual([1, price]);
+  });
+
+  it("is another call when its index or its request differs", async () => {
+    const { ports, model } = await start(answering);
+    await callModel(ports, call);
+    await callModel(ports, { ...call, callIndex: 1 });
+    await callModel(ports, { ...call, request: { ...request, settings: { temperature: 0 } } });
+    expect(model.requests()).toHaveLength(3);
+    expect(new Set(model.requests().map(({ idempotencyKey }) => idempotencyKey)).size).toBe(3);
+  });
+
+  it("is not begun when its worst case does not fit the budget", async () => {
+    const { ports, model, budget } = await start(answering, worst - 1);
+    expect(await callModel(ports, call)).toMatchObject({ kind: "limited", code: "LIMIT_COST" });
+    expect([model.requests().length, budget.spent(), budget.reserved()]).toEqual([0, 0, 0]);
+  });
+
+  it("keeps fifty callers together under the cap", async () => {
+    const cap = worst * 3;
+    const { ports, model, budget } = await start(
+      "default: { reply: x, delay: 20ms, usage: { prompt: 10, completion: 2000 } }",
+      cap,
+    );
+    const outcomes = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => callModel(ports, { ...call, activityId: `mark.${index}.1` })),
+    );
+    const replied = outcomes.filter(({ kind }) => kind === "replied").length;
+    expect(replied).toBe(3);
+    expect(model.requests()).toHaveLength(3);
+    expect(budget.spent()).toBeLessThanOrEqual(cap);
+    expect(budget.reserved()).toBe(0);
+  });
+
+  it("that surely cost nothing gives its reservation back", async () => {
+    const { ports, budget, ledger } = await start("default: { fault: { status: 429, retryAfter: 2 } }");
+    expect(await callModel(ports, call)).toMatchObject({
+      kind: "failed",
+      failure: { code: "MODEL_RATE_LIMITED", retryable: true, retryAfterMs: 2_000 },
+    });
+    expect([ledger.size(), budget.spent(), budget.reserved()]).toEqual([0, 0, 0]);
+  });
+
+  it("that may have been billed counts as its worst case, and as uncertain", async () => {
+    const { ports, budget } = await start("default: { reply: half a reply, fault: { cut: 4 } }");
+    expect(await callModel(ports, call)).toMatchObject({ kind: "failed", failure: { code: "MODEL_REPLY_CUT" } });
+    expect([budget.spent(), budget.uncertain(), budget.reserved()]).toEqual([worst, worst, 0]);
+  });
+
+  it("that was refused is paid once, recorded, and refused again from the ledger", async () => {
+    const { ports, budget, model } = await start(
+      "default: { reply: '', finish: content_filter, usage: { prompt: 10, completion: 5 } }",
+    );
+    const first = await callModel(ports, call);
+    expect(first).toMatchObject({ kind: "failed", failure: { code: "MODEL_REFUSED", retryable: false } });
+    expect(await callModel(ports, call)).toMatchObject({ kind: "failed", failure: { code: "MODEL_REFUSED" } });
+    expect([model.requests().length, budget.spent()]).toEqual([1, price]);
+  });
+
+  it("given up while it waits for its rate slot reserves and sends nothing", async () => {
+    const { ports, model, budget } = await start(answering);
+    const stop = new AbortController();
+    const never: CallPorts["gate"] = {
+      take: (_model, _tokens, _limits, signal) =>
+        new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
+    };
+    const waiting = callModel({ ...ports, gate: never }, { ...call, signal: stop.signal });
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    stop.abort();
+    expect(await waiting).toMatchObject({ kind: "failed", failure: { code: "MODEL_ABORTED", billed: "no" } });
+    expect([model.requests().length, budget.spent(), budget.reserved()]).toEqual([0, 0, 0]);
+  });
+
+  it("passes the pieces of its reply on", async () => {
+    const { ports } = await start("default: { reply: a remark that is long enough for two pieces }");
+    const pieces: string[] = [];
+    await callModel(ports, { ...call, onDelta: (piece) => pieces.push(piece) });
+    expect(pieces.join("")).toBe("a remark that is long enough for two pieces");
+  });
+});
+
+describe("a reply by schema", () => {
+  const schema = {
+    name: "grade",
+    schema: { type: "object", properties: { points: { type: "integer" } }, required: ["points"] },
+  };
+  const asked = { ...call, request: { ...request, schema } };
+
+  it("is read, and a finding is handed to the caller, who may ask again as the next call", async () => {
+    const { ports, model } = await start(`default: { verbatim: true, reply: ['{"points": "7"}', '{"points": 7}'] }`);
+    expect(await callModel(ports, asked)).toMatchObject({
+      kind: "replied",
+      structured: { ok: false, findings: [{ path: "points" }] },
+    });
+    expect(await callModel(ports, { ...asked, callIndex: 1 })).toMatchObject({
+      structured: { ok: true, value: { points: 7 } },
+    });
+    expect(await callModel(ports, asked)).toMatchObject({ remembered: true, structured: { ok: false } });
+    expect(model.requests()).toHaveLength(2);
+  });
+
+  it("whose schema cannot be checked is refused before anything is sent", async () => {
+    const { ports, model } = await start(answering);
+    const bad = { ...call, request: { ...request, schema: { name: "bad", schema: { type: "string", pattern: "a" } } } };
+    expect(await callModel(ports, bad)).toMatchObject({ kind: "failed", failure: { code: "MODEL_SCHEMA_UNUSABLE" } });
+    expect(model.requests()).toEqual([]);
+  });
+});
+
+describe("a worker killed between two lines of a call leaves what the next attempt repairs", () => {
+  it("after the reservation: it is counted as spent, and the call is made", async () => {
+    const { ports, budget, model } = await start(answering);
+    await budget.reserve(
+      { activityId: call.activityId, callIndex: 0, requestHash: "of the killed attempt" },
+      {
+        promptTokens: 0,
+        completionTokens: 0,
+        nanodollars: worst,
+      },
+    );
+    expect(await callModel(ports, call)).toMatchObject({ kind: "replied" });
+    expect([budget.spent(), budget.uncertain(), budget.reserved()]).toEqual([worst + price, worst, 0]);
+    expect(model.requests()).toHaveLength(1);
+  });
+
+  it("after the record: the reply is found and the open reservation settled with its price", async () => {
+    const { ports, budget, model } = await start(answering);
+    const dying = { ...ports, budget: { ...budget, settle: kill } };
+    await expect(callModel(dying, call)).rejects.toThrow(Killed);
+    expect(budget.reserved()).toBe(worst);
+    expect(await callModel(ports, call)).toMatchObject({ kind: "replied", remembered: true });
+    expect([budget.spent(), budget.reserved(), model.requests().length]).toEqual([price, 0, 1]);
+  });
+
+  it("nobody sees a reply that is not recorded", async () => {
+    const { ports, ledger } = await start(answering);
+    // The signal has fired, so the record is tried once only; client and gate are kept from noticing.
+    const stop = new AbortController();
+    stop.abort();
+    const seen = callModel(
+      {
+        ...ports,
+        client: { complete: (asked) => ports.client.complete(asked) },
+        ledger: { ...ledger, record: kill },
+        gate: { take: async () => undefined },
+      },
+      { ...call, signal: stop.signal },
+    );
+    await expect(seen).rejects.toThrow(Killed);
+  });
+
+  it("a ledger that is away for a moment does not cost the reply", async () => {
+    const { ports, ledger, model } = await start(answering);
+    let refusals = 2;
+    const flaky: CallLedger = {
+      ...ledger,
+      async record(key, reply) {
+        refusals -= 1;
+        if (refusals >= 0) throw new Error("connection terminated");
+        await ledger.record(key, reply);
+      },
+    };
+    expect(await callModel({ ...ports, ledger: flaky }, call)).toMatchObject({ kind: "replied" });
+    expect([ledger.size(), model.requests().length]).toEqual([1, 1]);
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { likelyPromptTokens } from "./estimate-tokens.ts";
+import { fitContext, shortenPrompt } from "./fit-context.ts";
+import type { ModelMessage } from "./model-request.ts";
+
+const turn = (n: number): ModelMessage[] => [
+  { role: "user", content: `question ${n} ${"word ".repeat(100)}` },
+  { role: "assistant", content: `answer ${n} ${"word ".repeat(100)}` },
+];
+const system: ModelMessage = { role: "system", content: "You mark essays." };
+const last: ModelMessage = { role: "user", content: "And now?" };
+const talk = [system, ...turn(1), ...turn(2), ...turn(3), last];
+const wide = { contextTokens: 100_000, maxOutputTokens: 1_000 };
+
+describe("fitting a conversation into the window", () => {
+  it("changes nothing when there is room, and says so", () => {
+    expect(fitContext(talk, wide)).toEqual({
+      kind: "fits",
+      messages: talk,
+      cut: { droppedMessages: 0, droppedCharacters: 0 },
+    });
+  });
+
+  it("drops the oldest turns first, keeps system and newest, and counts what went", () => {
+    const kept = [system, ...turn(3), last];
+    const fitted = fitContext(talk, { contextTokens: likelyPromptTokens(kept) + 100, maxOutputTokens: 100 });
+    const gone = [...turn(1), ...turn(2)];
+    expect(fitted).toEqual({
+      kind: "fits",
+      messages: kept,
+      cut: { droppedMessages: 4, droppedCharacters: gone.reduce((sum, { content }) => sum + content.length, 0) },
+    });
+  });
+
+  it("does not leave an answer whose question is gone", () => {
+    const oneMore = [system, ...turn(2).slice(1), ...turn(3), last];
+    const fitted = fitContext(talk, { contextTokens: likelyPromptTokens(oneMore), maxOutputTokens: 0 });
+    expect(fitted).toMatchObject({ kind: "fits", messages: [system, ...turn(3), last] });
+  });
+
+  it("says what does not fit instead of dropping the newest or the system message", () => {
+    expect(fitContext(talk, { contextTokens: 40, maxOutputTokens: 10 })).toMatchObject({
+      kind: "too-long",
+      code: "MODEL_CONTEXT_EXCEEDED",
+      message: expect.stringContaining("room for 30"),
+    });
+  });
+
+  it("shortens user messages only, and only when told to", () => {
+    const long = "x".repeat(5_000);
+    const messages: ModelMessage[] = [
+      { role: "system", content: long },
+      { role: "user", content: long },
+    ];
+    expect(fitContext(messages, wide)).toMatchObject({ messages });
+    const fitted = fitContext(messages, { ...wide, maxPromptCharacters: 1_000 });
+    expect(fitted).toMatchObject({ kind: "fits", cut: { droppedMessages: 0, droppedCharacters: 4_000 } });
+    expect(fitted.kind === "fits" && fitted.messages[0]?.content).toBe(long);
+  });
+});
+
+describe("shortening a prompt", () => {
+  it("keeps head and tail and names the gap", () => {
+    expect(shortenPrompt("abcdefghij", 4)).toEqual({ text: "ab\n[... 6 characters cut ...]\nij", cutCharacters: 6 });
+    expect(shortenPrompt("abcdefghij", 5).text).toBe("abc\n[... 5 characters cut ...]\nij");
+  });
+
+  it("leaves a prompt of just the allowed length alone", () => {
+    expect(shortenPrompt("abcd", 4)).toEqual({ text: "abcd", cutCharacters: 0 });
+  });
+
+  it("never cuts a character in two", () => {
+    const { text } = shortenPrompt("😀😀😀😀😀😀", 6);
+    expect(text.isWellFormed()).toBe(true);
+    expect(text).toBe("😀\n[... 8 characters cut ...]\n😀");
+  });
+});

@@ -1,0 +1,85 @@
+// Makes a conversation fit the model's window and says what it left out, so that a grade given on half a submission is seen as
+// such and never passes for a grade on the whole.
+import { likelyMessageTokens, likelyPromptTokens } from "./estimate-tokens.ts";
+import type { ModelMessage } from "./model-request.ts";
+
+export interface ContextRoom {
+  /** Prompt and reply together. */
+  readonly contextTokens: number;
+  /** Kept free for the reply. */
+  readonly maxOutputTokens: number;
+  /** A user message longer than this keeps its head and tail. Absent: no cut. */
+  readonly maxPromptCharacters?: number;
+}
+
+export interface ContextCut {
+  readonly droppedMessages: number;
+  /** Of the dropped messages and of the middles cut out of user messages. */
+  readonly droppedCharacters: number;
+}
+
+export type FittedContext =
+  | { readonly kind: "fits"; readonly messages: readonly ModelMessage[]; readonly cut: ContextCut }
+  | { readonly kind: "too-long"; readonly code: "MODEL_CONTEXT_EXCEEDED"; readonly message: string };
+
+export function fitContext(messages: readonly ModelMessage[], room: ContextRoom): FittedContext {
+  let droppedCharacters = 0;
+  const shortened = messages.map((message) => {
+    if (message.role !== "user" || room.maxPromptCharacters === undefined) return message;
+    const { text, cutCharacters } = shortenPrompt(message.content, room.maxPromptCharacters);
+    droppedCharacters += cutCharacters;
+    return cutCharacters === 0 ? message : { ...message, content: text };
+  });
+
+  const budget = room.contextTokens - room.maxOutputTokens;
+  const dropped = new Set<number>();
+  let tokens = likelyPromptTokens(shortened);
+  const drop = (index: number, message: ModelMessage) => {
+    dropped.add(index);
+    tokens -= likelyMessageTokens(message);
+    droppedCharacters += message.content.length;
+  };
+  const newest = shortened.findLastIndex((message) => message.role !== "system");
+  for (const [index, message] of shortened.entries()) {
+    if (index === newest) break;
+    if (message.role === "system") continue;
+    // An answer whose question is gone goes with it: endpoints want a conversation to open with the user.
+    const orphan = dropped.size > 0 && message.role === "assistant";
+    if (tokens > budget || orphan) drop(index, message);
+    else break;
+  }
+  if (tokens > budget) {
+    return {
+      kind: "too-long",
+      code: "MODEL_CONTEXT_EXCEEDED",
+      message:
+        `The system messages and the newest message need about ${tokens} tokens, but the model has room for ${budget} ` +
+        `(${room.contextTokens} less ${room.maxOutputTokens} kept for the reply). Shorten the prompt, set a limit on prompt ` +
+        "characters, lower the output tokens, or take a model with a larger context.",
+    };
+  }
+  return {
+    kind: "fits",
+    messages: shortened.filter((_, index) => !dropped.has(index)),
+    cut: { droppedMessages: dropped.size, droppedCharacters },
+  };
+}
+
+/** Head and tail of `maxCharacters` in all, with one line between them that says how much is missing. */
+export function shortenPrompt(text: string, maxCharacters: number): { text: string; cutCharacters: number } {
+  if (text.length <= maxCharacters) return { text, cutCharacters: 0 };
+  const half = Math.floor(maxCharacters / 2);
+  const headEnd = splitsPair(text, maxCharacters - half) ? maxCharacters - half - 1 : maxCharacters - half;
+  const tailStart = splitsPair(text, text.length - half) ? text.length - half + 1 : text.length - half;
+  const cutCharacters = tailStart - headEnd;
+  return {
+    text: `${text.slice(0, headEnd)}\n[... ${cutCharacters} characters cut ...]\n${text.slice(tailStart)}`,
+    cutCharacters,
+  };
+}
+
+function splitsPair(text: string, index: number): boolean {
+  const before = text.charCodeAt(index - 1);
+  const after = text.charCodeAt(index);
+  return before >= 0xd800 && before <= 0xdbff && after >= 0xdc00 && after <= 0xdfff;
+}

@@ -1,0 +1,102 @@
+// Which rule answers a request. Pure: the counters go in and come out.
+import { type Answer, fillTemplate, type Rule, type Script } from "./script.ts";
+
+export interface ScriptedMessage {
+  readonly role: string;
+  readonly content: string;
+}
+
+export interface ScriptedRequest {
+  readonly model: string;
+  readonly messages: readonly ScriptedMessage[];
+}
+
+/** By rule, the requests so far that met its conditions and that no earlier rule took. */
+export type RuleCounts = ReadonlyMap<string, number>;
+
+export type ScriptMatch =
+  | {
+      readonly kind: "matched";
+      readonly rule: string;
+      readonly n: number;
+      readonly answer: Answer;
+      readonly text: string;
+    }
+  /** One line per rule: why it did not answer. */
+  | { readonly kind: "unmatched"; readonly reasons: readonly string[] };
+
+const DEFAULT_RULE = "default";
+
+export function matchScript(
+  script: Script,
+  counts: RuleCounts,
+  request: ScriptedRequest,
+): { match: ScriptMatch; counts: RuleCounts } {
+  const next = new Map(counts);
+  const count = (name: string) => {
+    const n = (next.get(name) ?? 0) + 1;
+    next.set(name, n);
+    return n;
+  };
+  const reasons: string[] = [];
+  for (const rule of script.rules) {
+    const met = conditionsMet(rule, request);
+    if (typeof met === "string") {
+      reasons.push(`"${rule.name}": ${met}`);
+      continue;
+    }
+    const n = count(rule.name);
+    const { nth, times } = rule.when;
+    if ((nth !== undefined && !nth.includes(n)) || (times !== undefined && n > times)) {
+      reasons.push(
+        `"${rule.name}": this is time ${n}, it answers ${times === undefined ? nth?.join(", ") : `1 to ${times}`}`,
+      );
+      continue;
+    }
+    return { match: matched(rule.name, rule.answer, n, request, met.groups), counts: next };
+  }
+  if (script.otherwise === undefined) return { match: { kind: "unmatched", reasons }, counts: next };
+  const n = count(DEFAULT_RULE);
+  return { match: matched(DEFAULT_RULE, script.otherwise, n, request, new Map()), counts: next };
+}
+
+/** The groups of the pattern, or the condition that is not met. */
+function conditionsMet(rule: Rule, request: ScriptedRequest): { groups: ReadonlyMap<string, string> } | string {
+  const { when } = rule;
+  const last = request.messages.at(-1);
+  if (when.model !== undefined && when.model !== request.model) return `the model is not ${when.model}`;
+  if (when.role !== undefined && when.role !== last?.role) return `the last message is not of role ${when.role}`;
+  const prompt = last?.content ?? "";
+  const absent = when.text.find((text) => !prompt.includes(text));
+  if (absent !== undefined) return `the last message does not contain ${JSON.stringify(absent)}`;
+  const system = request.messages.flatMap(({ role, content }) => (role === "system" ? [content] : [])).join("\n");
+  const absentSystem = when.system.find((text) => !system.includes(text));
+  if (absentSystem !== undefined) return `no system message contains ${JSON.stringify(absentSystem)}`;
+  const turn = request.messages.filter(({ role }) => role === "assistant").length + 1;
+  if (when.turn !== undefined && when.turn !== turn)
+    return `this is turn ${turn} of the conversation, not ${when.turn}`;
+  if (when.pattern === undefined) return { groups: new Map() };
+  const found = when.pattern.exec(prompt);
+  if (found === null) return `the last message does not match ${when.pattern}`;
+  const groups = new Map<string, string>();
+  for (const [index, text] of found.entries()) groups.set(String(index), text ?? "");
+  for (const [name, text] of Object.entries(found.groups ?? {})) groups.set(name, text ?? "");
+  return { groups };
+}
+
+function matched(
+  rule: string,
+  answer: Answer,
+  n: number,
+  request: ScriptedRequest,
+  groups: ReadonlyMap<string, string>,
+): ScriptMatch {
+  const template = answer.replies[Math.min(n, answer.replies.length) - 1] ?? "";
+  const values = new Map([
+    ["n", String(n)],
+    ["prompt", request.messages.at(-1)?.content ?? ""],
+    ["model", request.model],
+    ...groups,
+  ]);
+  return { kind: "matched", rule, n, answer, text: answer.verbatim ? template : fillTemplate(template, values) };
+}

@@ -1,0 +1,398 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, it } from "vitest";
+import { formatFinding } from "./finding.ts";
+import { builtInCatalogue } from "./model-catalogue.ts";
+import { type CallOptions, createModelClient, type ModelClientOptions } from "./model-client.ts";
+import { ModelFailure } from "./model-failure.ts";
+import type { ModelRequest } from "./model-request.ts";
+import { parseScript } from "./script.ts";
+import { type ScriptedModel, startScriptedModel } from "./scripted-server.ts";
+
+const open: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const thing of open.splice(0)) await thing.close();
+});
+
+async function serve(yaml: string, apiKey?: string): Promise<ScriptedModel> {
+  const reading = parseScript(yaml, "script.yaml");
+  if (!reading.ok) throw new Error(reading.findings.map(formatFinding).join("\n"));
+  const model = await startScriptedModel({ script: reading.script, ...(apiKey === undefined ? {} : { apiKey }) });
+  open.push(model);
+  return model;
+}
+
+/** For answers no script can give. */
+async function serveRaw(listener: RequestListener): Promise<string> {
+  const server: Server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  open.push({
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+}
+
+const client = (baseUrl: string, more: Partial<ModelClientOptions> = {}) =>
+  createModelClient({ baseUrl, apiKey: "sk-test-key", catalogue: builtInCatalogue, ...more });
+
+const ask = (content: string, more: Partial<ModelRequest> = {}): ModelRequest => ({
+  model: "scripted",
+  messages: [{ role: "user", content }],
+  settings: {},
+  ...more,
+});
+
+async function failureOf(call: Promise<unknown>): Promise<ModelFailure> {
+  const error = await call.then(
+    (reply) => new Error(`no failure but ${JSON.stringify(reply)}`),
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof ModelFailure)) throw error;
+  return error;
+}
+
+/** Both ways to ask; every fault has to come out the same. */
+const ways: [string, CallOptions][] = [
+  ["whole", {}],
+  ["streamed", { onDelta: () => undefined }],
+];
+
+describe("a reply", () => {
+  it("comes with its usage, priced from the catalogue", async () => {
+    const { url } = await serve("default: { reply: Points 7, usage: { prompt: 100, completion: 5 } }");
+    await expect(client(url).complete(ask("Mark this."))).resolves.toEqual({
+      text: "Points 7",
+      finishReason: "stop",
+      model: "scripted",
+      usage: {
+        promptTokens: 100,
+        completionTokens: 5,
+        nanodollars: 100 * 1_000 + 5 * 2_000,
+        characters: "Mark this.Points 7".length,
+        estimated: false,
+      },
+    });
+  });
+
+  it("is the same when streamed, and its pieces add up to it", async () => {
+    const { url, requests } = await serve(
+      "default: { reply: 'A longer remark, with 😀 in it, that takes several pieces to arrive.', usage: { prompt: 9, completion: 8 } }",
+    );
+    const pieces: string[] = [];
+    const streamed = await client(url).complete(ask("x"), { onDelta: (piece) => pieces.push(piece) });
+    expect(streamed).toEqual(await client(url).complete(ask("x")));
+    expect(pieces.length).toBeGreaterThan(2);
+    expect(pieces.join("")).toBe(streamed.text);
+    expect(requests().map(({ stream }) => stream)).toEqual([true, false]);
+  });
+
+  it("sends the settings under the names the model takes", async () => {
+    const { url, requests } = await serve("default: { reply: ok }");
+    const settings = {
+      temperature: 0.3,
+      topP: 0.9,
+      frequencyPenalty: 0.1,
+      presencePenalty: 0.2,
+      maxOutputTokens: 55,
+      stop: ["END"],
+    };
+    await client(url).complete(ask("x", { settings }), { idempotencyKey: "call-1" });
+    await client(url).complete(ask("x", { settings, model: "gpt-5-mini" }));
+    expect(requests()[0]).toMatchObject({ idempotencyKey: "call-1", model: "scripted" });
+    expect(requests().map(({ body }) => body)).toEqual([
+      {
+        model: "scripted",
+        messages: [{ role: "user", content: "x" }],
+        temperature: 0.3,
+        top_p: 0.9,
+        frequency_penalty: 0.1,
+        presence_penalty: 0.2,
+        max_tokens: 55,
+        stop: ["END"],
+      },
+      { model: "gpt-5-mini", messages: [{ role: "user", content: "x" }], max_completion_tokens: 55 },
+    ]);
+  });
+
+  it("asks for JSON by schema", async () => {
+    const { url, requests } = await serve("default: { verbatim: true, reply: '{\"points\": 7}' }");
+    const schema = { name: "grade", schema: { type: "object" }, strict: true };
+    await client(url).complete(ask("x", { schema }));
+    expect(requests()[0]?.body).toMatchObject({ response_format: { type: "json_schema", json_schema: schema } });
+  });
+
+  it.each(ways)("that was cut at the output limit says so (%s)", async (_, how) => {
+    const { url } = await serve(`default: { reply: ${"word ".repeat(100)} }`);
+    const reply = await client(url).complete(ask("x", { settings: { maxOutputTokens: 10 } }), how);
+    expect(reply).toMatchObject({ finishReason: "length", usage: { completionTokens: 10 } });
+    expect(reply.text).toHaveLength(40);
+  });
+
+  it.each(ways)("that the content filter withheld is refused, and still has its price (%s)", async (_, how) => {
+    const { url } = await serve("default: { reply: '', finish: content_filter, usage: { prompt: 3, completion: 1 } }");
+    await expect(client(url).complete(ask("x"), how)).resolves.toMatchObject({
+      finishReason: "refused",
+      usage: { nanodollars: 5_000 },
+    });
+  });
+
+  it.each(ways)("can be stored in Postgres, whatever it holds (%s)", async (_, how) => {
+    const { url } = await serve('default: { reply: "a\\0b\\uD800c" }');
+    const { text } = await client(url).complete(ask("x"), how);
+    expect(text).toBe("a\uFFFDb\uFFFDc");
+  });
+
+  it("without usage is counted by us and marked as such", async () => {
+    const url = await serveRaw((_, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ choices: [{ message: { content: "seven points" }, finish_reason: "stop" }] }));
+    });
+    const reply = await client(url).complete(ask("Mark this."));
+    expect(reply.usage.estimated).toBe(true);
+    expect(reply.usage.nanodollars).toBeGreaterThan(0);
+    expect(reply.model).toBe("scripted");
+  });
+});
+
+describe("a fault of the endpoint becomes a failure that names its next step", () => {
+  const faults: [fault: string, expected: Partial<ModelFailure>][] = [
+    [
+      "{ status: 429, retryAfter: 3 }",
+      { code: "MODEL_RATE_LIMITED", retryable: true, retryAfterMs: 3_000, billed: "no" },
+    ],
+    ["{ status: 429, retryAfterMs: 70 }", { code: "MODEL_RATE_LIMITED", retryable: true, retryAfterMs: 70 }],
+    ["{ status: 429, code: insufficient_quota }", { code: "MODEL_QUOTA_EXHAUSTED", retryable: false }],
+    ["500", { code: "MODEL_SERVER_ERROR", retryable: true, billed: "no" }],
+    ["{ status: 503, retryAfter: 1 }", { code: "MODEL_SERVER_ERROR", retryable: true, retryAfterMs: 1_000 }],
+    ["401", { code: "MODEL_KEY_REFUSED", retryable: false }],
+    ["403", { code: "MODEL_KEY_REFUSED", retryable: false }],
+    ["{ status: 404, code: model_not_found }", { code: "MODEL_NOT_FOUND", retryable: false }],
+    ["{ status: 400, code: context_length_exceeded }", { code: "MODEL_CONTEXT_EXCEEDED", retryable: false }],
+    ["{ status: 400, message: 'maximum context length is 8' }", { code: "MODEL_CONTEXT_EXCEEDED", retryable: false }],
+    ["{ status: 400, code: content_filter }", { code: "MODEL_REFUSED", retryable: false }],
+    ["422", { code: "MODEL_REQUEST_REFUSED", retryable: false }],
+    ["malformed", { code: "MODEL_REPLY_MALFORMED", retryable: true, billed: "unknown" }],
+    ["html", { code: "MODEL_REPLY_HTML", retryable: true, billed: "no" }],
+    ["{ cut: 10 }", { code: "MODEL_REPLY_CUT", retryable: true, billed: "unknown" }],
+    ["reset", { code: "MODEL_UNREACHABLE", retryable: true, billed: "unknown" }],
+    ["hang", { code: "MODEL_TIMEOUT", retryable: true, billed: "unknown" }],
+    ["{ huge: 300000 }", { code: "MODEL_REPLY_TOO_LARGE", retryable: false, billed: "unknown" }],
+  ];
+
+  for (const [name, how] of ways) {
+    it.each(faults)(`${name}: %s`, async (fault, expected) => {
+      const { url, requests } = await serve(`default: { reply: a reply of some length, fault: ${fault} }`);
+      const short = client(url, { timeoutMs: fault === "hang" ? 150 : 20_000, maxReplyBytes: 200_000 });
+      expect(await failureOf(short.complete(ask("x"), how))).toMatchObject(expected);
+      expect(requests()).toHaveLength(1);
+    });
+  }
+
+  it("an empty list of choices", async () => {
+    const { url } = await serve("default: { fault: empty }");
+    expect(await failureOf(client(url).complete(ask("x")))).toMatchObject({
+      code: "MODEL_REPLY_EMPTY",
+      retryable: true,
+    });
+    const streamed = client(url).complete(ask("x"), { onDelta: () => undefined });
+    expect(await failureOf(streamed)).toMatchObject({ code: "MODEL_REPLY_EMPTY", retryable: true });
+  });
+
+  it("a reply far beyond the limit is refused without being read to its end", async () => {
+    const { url } = await serve("default: { fault: { huge: 500000000 } }");
+    const before = process.memoryUsage().rss;
+    for (const [, how] of ways) {
+      expect((await failureOf(client(url).complete(ask("x"), how))).code).toBe("MODEL_REPLY_TOO_LARGE");
+    }
+    expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000);
+  });
+
+  it.each(["declares its size", "hides its size by compression"])("a reply too large that %s", async (how) => {
+    const body = JSON.stringify({ choices: [{ message: { content: "x".repeat(50_000) }, finish_reason: "stop" }] });
+    const sent = how === "declares its size" ? Buffer.from(body) : gzipSync(body);
+    const url = await serveRaw((_, response) => {
+      const encoding = sent.length < body.length ? { "content-encoding": "gzip" } : {};
+      response.writeHead(200, { "content-type": "application/json", "content-length": sent.length, ...encoding });
+      response.end(sent);
+    });
+    expect((await failureOf(client(url, { maxReplyBytes: 40_000 }).complete(ask("x")))).code).toBe(
+      "MODEL_REPLY_TOO_LARGE",
+    );
+    await expect(client(url, { maxReplyBytes: 60_000 }).complete(ask("x"))).resolves.toMatchObject({
+      finishReason: "stop",
+    });
+  });
+
+  it.each(ways)("a reply that trickles on past the time limit (%s)", async (_, how) => {
+    const url = await serveRaw((_request, response) => {
+      response.writeHead(200, { "content-type": how.onDelta ? "text/event-stream" : "application/json" });
+      const chunk = JSON.stringify({ choices: [{ index: 0, delta: { content: "x" } }] });
+      const timer = setInterval(() => response.write(how.onDelta ? `data: ${chunk}\n\n` : " "), 20);
+      response.on("close", () => clearInterval(timer));
+    });
+    const begun = performance.now();
+    expect((await failureOf(client(url, { timeoutMs: 200 }).complete(ask("x"), how))).code).toBe("MODEL_TIMEOUT");
+    expect(performance.now() - begun).toBeLessThan(5_000);
+  });
+
+  it("an error in the middle of a stream", async () => {
+    const url = await serveRaw((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end('data: {"error":{"message":"overloaded","type":"server_error","code":null}}\n\n');
+    });
+    const failure = await failureOf(client(url).complete(ask("x"), { onDelta: () => undefined }));
+    expect(failure).toMatchObject({ code: "MODEL_SERVER_ERROR", retryable: true, billed: "unknown" });
+  });
+
+  it("an answer of another shape, and one that does not stream", async () => {
+    const url = await serveRaw((_, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end('{"choices":"none"}');
+    });
+    expect((await failureOf(client(url).complete(ask("x")))).code).toBe("MODEL_REPLY_MALFORMED");
+    const streamed = client(url).complete(ask("x"), { onDelta: () => undefined });
+    expect((await failureOf(streamed)).code).toBe("MODEL_REPLY_MALFORMED");
+  });
+
+  it("a web page with an error status does not fill the message", async () => {
+    const url = await serveRaw((_, response) => {
+      response.writeHead(502, { "content-type": "text/html" });
+      response.end(`<html>${"<p>Bad gateway</p>".repeat(5_000)}</html>`);
+    });
+    const failure = await failureOf(client(url).complete(ask("x")));
+    expect(failure.code).toBe("MODEL_SERVER_ERROR");
+    expect(failure.message.length).toBeLessThan(300);
+  });
+
+  it("nobody listening", async () => {
+    const gone = await serve("default: { reply: x }");
+    await gone.close();
+    open.length = 0;
+    const failure = await failureOf(client(gone.url).complete(ask("x")));
+    expect(failure).toMatchObject({ code: "MODEL_UNREACHABLE", retryable: true, billed: "no" });
+    expect(failure.message).toContain(gone.url);
+    expect(failure.message).toContain("ECONNREFUSED");
+  });
+
+  it.each(ways)("a call given up by its caller (%s)", async (_, how) => {
+    const { url, requests } = await serve("default: { reply: x, delay: 10s }");
+    const stop = new AbortController();
+    const call = failureOf(client(url).complete(ask("x"), { ...how, signal: stop.signal }));
+    while (requests().length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    stop.abort();
+    expect(await call).toMatchObject({ code: "MODEL_ABORTED", billed: "unknown" });
+    const late = failureOf(client(url).complete(ask("x"), { ...how, signal: stop.signal }));
+    expect(await late).toMatchObject({ code: "MODEL_ABORTED", billed: "no" });
+    expect(requests()).toHaveLength(1);
+  });
+
+  const event = (finish_reason: string | null) =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "half" }, finish_reason }] })}\n\n`;
+
+  it("a stream given up in the middle is not taken for a finished one", async () => {
+    const url = await serveRaw((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(event(null));
+    });
+    const stop = new AbortController();
+    const call = client(url).complete(ask("x"), { signal: stop.signal, onDelta: () => stop.abort() });
+    expect((await failureOf(call)).code).toBe("MODEL_ABORTED");
+  });
+
+  it.each(["cut", "given up"])(
+    "but a stream %s after its finish reason is a reply, only its usage is missing",
+    async (how) => {
+      const url = await serveRaw((_, response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        response.write(event("stop"));
+        if (how === "cut") setTimeout(() => response.destroy(), 20);
+      });
+      const stop = new AbortController();
+      const onDelta = () => {
+        if (how === "given up") stop.abort();
+      };
+      const reply = await client(url).complete(ask("x"), { signal: stop.signal, onDelta });
+      expect(reply).toMatchObject({ text: "half", finishReason: "stop", usage: { estimated: true } });
+    },
+  );
+
+  it("our own mistake in onDelta stays our own", async () => {
+    const { url } = await serve("default: { reply: x }");
+    const call = client(url).complete(ask("x"), {
+      onDelta: () => {
+        throw new TypeError("our bug");
+      },
+    });
+    await expect(call).rejects.toThrow("our bug");
+  });
+});
+
+describe("keys, names and addresses", () => {
+  it("a wrong key is terminal, says what to set, and is not shown", async () => {
+    const { url } = await serve("default: { reply: x }", "the-right-key");
+    const failure = await failureOf(client(url).complete(ask("x")));
+    expect(failure).toMatchObject({ code: "MODEL_KEY_REFUSED", retryable: false });
+    expect(failure.message).toContain("OPENAI_API_KEY");
+    const echoing = await serveRaw((request, response) => {
+      response.writeHead(401, { "content-type": "application/json" });
+      response.end(JSON.stringify({ error: { message: `bad key ${request.headers.authorization}` } }));
+    });
+    expect((await failureOf(client(echoing).complete(ask("x")))).message).not.toContain("sk-test-key");
+  });
+
+  it("no key is fine where none is asked for, and named where one is", async () => {
+    const free = await serve("default: { reply: hello }");
+    const keyless = (baseUrl: string) => createModelClient({ baseUrl, catalogue: builtInCatalogue });
+    await expect(keyless(free.url).complete(ask("x"))).resolves.toMatchObject({ text: "hello" });
+    const guarded = await serve("default: { reply: hello }", "the-right-key");
+    expect((await failureOf(keyless(guarded.url).complete(ask("x")))).code).toBe("MODEL_KEY_MISSING");
+    const unset = createModelClient({ catalogue: builtInCatalogue });
+    expect((await failureOf(unset.complete(ask("x")))).code).toBe("MODEL_KEY_MISSING");
+  });
+
+  it("a model without a price is refused before anything is sent", async () => {
+    const { url, requests } = await serve("default: { reply: x }");
+    const failure = await failureOf(client(url).complete(ask("x", { model: "unheard-of" })));
+    expect(failure).toMatchObject({ code: "MODEL_NOT_IN_CATALOGUE", retryable: false });
+    expect(requests()).toEqual([]);
+  });
+
+  it("an address that is none is refused at once", () => {
+    expect(() => client("localhost:8080/v1")).toThrow(/OPENAI_BASE_URL.*localhost:8080/);
+    expect(() => client("not a url")).toThrow(ModelFailure);
+  });
+
+  it("a key or an address that would show its secret in an error is refused without it", async () => {
+    const refusal = (make: () => unknown) => {
+      try {
+        make();
+      } catch (error) {
+        if (error instanceof ModelFailure) return error;
+      }
+      throw new Error("not refused");
+    };
+    const key = refusal(() => client("http://127.0.0.1/v1", { apiKey: "hidden\nsecret" }));
+    const address = refusal(() => client("http://me:secret@127.0.0.1/v1"));
+    expect([key.code, address.code]).toEqual(["MODEL_KEY_REFUSED", "MODEL_URL_INVALID"]);
+    expect(key.message + address.message).not.toContain("secret");
+  });
+
+  it("a key with a line end behind it is the key", async () => {
+    const { url } = await serve("default: { reply: hello }", "the-right-key");
+    await expect(client(url, { apiKey: "the-right-key\n" }).complete(ask("x"))).resolves.toMatchObject({
+      text: "hello",
+    });
+    expect((await failureOf(client(url, { apiKey: " " }).complete(ask("x")))).code).toBe("MODEL_KEY_MISSING");
+  });
+
+  it("an address without the API path is named", async () => {
+    const { url } = await serve("default: { reply: x }");
+    const failure = await failureOf(client(url.replace("/v1", "")).complete(ask("x")));
+    expect(failure.code).toBe("MODEL_NOT_FOUND");
+    expect(failure.message).toContain("OPENAI_BASE_URL");
+  });
+});

@@ -1,0 +1,285 @@
+// The YAML script of the scripted model server, checked whole before the server starts: a script that cannot mean what its author
+// thinks must not be found out in the middle of a class.
+import { z } from "zod";
+import type { Finding } from "./finding.ts";
+import { inFileOrder, readYaml, type YamlPath } from "./read-yaml.ts";
+
+export type Fault =
+  | {
+      readonly kind: "status";
+      readonly status: number;
+      readonly code: string | undefined;
+      readonly message: string | undefined;
+      /** Seconds, or the header's text as it is. */
+      readonly retryAfter: number | string | undefined;
+      readonly retryAfterMs: number | undefined;
+    }
+  /** The connection ends after this many characters of the reply. */
+  | { readonly kind: "cut"; readonly characters: number }
+  /** A reply of this many characters, sent without ever being held. */
+  | { readonly kind: "huge"; readonly characters: number }
+  | { readonly kind: "malformed" | "html" | "hang" | "reset" | "empty" };
+
+export interface Answer {
+  /** The n-th time gives the n-th; the last one repeats. Empty only beside a fault. */
+  readonly replies: readonly string[];
+  /** Replies are sent as they stand, {{...}} included. */
+  readonly verbatim: boolean;
+  readonly usage: { readonly prompt: number; readonly completion: number } | undefined;
+  readonly finish: "stop" | "length" | "content_filter";
+  readonly delayMs: number;
+  readonly fault: Fault | undefined;
+  readonly sticky: boolean;
+}
+
+export interface Conditions {
+  readonly model: string | undefined;
+  /** Of the last message. */
+  readonly role: string | undefined;
+  /** All of them occur in the last message. */
+  readonly text: readonly string[];
+  /** Found in the last message; its groups fill the reply. */
+  readonly pattern: RegExp | undefined;
+  /** All of them occur in the system messages. */
+  readonly system: readonly string[];
+  /** The request is this call of its conversation: one more than the assistant messages it carries. */
+  readonly turn: number | undefined;
+  /** Of the requests that meet all the above, only these (from 1). */
+  readonly nth: readonly number[] | undefined;
+  /** As nth, for the first so many. */
+  readonly times: number | undefined;
+}
+
+export interface Rule {
+  readonly name: string;
+  readonly when: Conditions;
+  readonly answer: Answer;
+}
+
+export interface Script {
+  readonly rules: readonly Rule[];
+  readonly otherwise: Answer | undefined;
+}
+
+export type ScriptReading =
+  | { readonly ok: true; readonly script: Script }
+  | { readonly ok: false; readonly findings: readonly Finding[] };
+
+const from1 = z.int().positive();
+const texts = z.union(
+  [
+    z
+      .string()
+      .min(1)
+      .transform((text) => [text]),
+    z.array(z.string().min(1)).min(1),
+  ],
+  {
+    error: "expected a text or a list of texts, none empty",
+  },
+);
+
+const delaySchema = z
+  .union([z.number().nonnegative(), z.string().regex(/^\d+(\.\d+)?(ms|s)$/)], {
+    error: 'expected milliseconds, or a text like "250ms" or "2s"',
+  })
+  .transform((delay) => {
+    if (typeof delay === "number") return delay;
+    return delay.endsWith("ms") ? Number(delay.slice(0, -2)) : Number(delay.slice(0, -1)) * 1000;
+  });
+
+const status = z.int().min(400).max(599);
+const faultSchema = z
+  .union(
+    [
+      status.transform((code) => ({ status: code })),
+      z.enum(["malformed", "html", "hang", "reset", "empty"]),
+      z.strictObject({
+        status,
+        code: z.string().optional(),
+        message: z.string().optional(),
+        retryAfter: z.union([z.number().nonnegative(), z.string().min(1)]).optional(),
+        retryAfterMs: z.number().nonnegative().optional(),
+      }),
+      z.strictObject({ cut: z.int().nonnegative() }),
+      z.strictObject({ huge: from1 }),
+    ],
+    {
+      error:
+        "expected a status from 400 to 599, one of malformed, html, hang, reset, empty, or one of " +
+        "{ status, retryAfter, retryAfterMs, code, message }, { cut: CHARACTERS }, { huge: CHARACTERS }",
+    },
+  )
+  .transform((fault): Fault => {
+    if (typeof fault === "string") return { kind: fault };
+    if ("cut" in fault) return { kind: "cut", characters: fault.cut };
+    if ("huge" in fault) return { kind: "huge", characters: fault.huge };
+    return {
+      kind: "status",
+      code: undefined,
+      message: undefined,
+      retryAfter: undefined,
+      retryAfterMs: undefined,
+      ...fault,
+    };
+  });
+
+const answerShape = {
+  reply: z
+    .union([z.string().transform((text) => [text]), z.array(z.string()).min(1)], {
+      error: "expected a text or a list of texts",
+    })
+    .default([]),
+  verbatim: z.boolean().default(false),
+  usage: z.strictObject({ prompt: z.int().nonnegative(), completion: z.int().nonnegative() }).optional(),
+  finish: z.enum(["stop", "length", "content_filter"]).default("stop"),
+  delay: delaySchema.default(0),
+  fault: faultSchema.optional(),
+  sticky: z.boolean().optional(),
+};
+const answerSchema = z.strictObject(answerShape);
+
+const ruleSchema = z.strictObject({
+  name: z.string().min(1).optional(),
+  when: z
+    .strictObject({
+      model: z.string().min(1).optional(),
+      role: z.enum(["system", "user", "assistant"]).optional(),
+      text: texts.default([]),
+      pattern: z.string().min(1).optional(),
+      flags: z
+        .string()
+        .regex(/^[imsu]*$/, "expected flags out of i, m, s, u")
+        .default(""),
+      system: texts.default([]),
+      turn: from1.optional(),
+      nth: z
+        .union([from1.transform((n) => [n]), z.array(from1).min(1)], {
+          error: "expected a number from 1, or a list of them",
+        })
+        .optional(),
+    })
+    .prefault({}),
+  times: from1.optional(),
+  ...answerShape,
+});
+
+const fileSchema = z.strictObject({
+  sticky: z.boolean().default(false),
+  rules: z.array(ruleSchema).default([]),
+  default: answerSchema.optional(),
+});
+
+export function parseScript(yamlText: string, file: string): ScriptReading {
+  const reading = readYaml(yamlText, file, { prefix: "SCRIPT", noun: "script" }, fileSchema);
+  if (reading.value === undefined) return { ok: false, findings: inFileOrder(reading.findings) };
+  const { rules, sticky, default: otherwise } = reading.value;
+
+  const findings: Finding[] = [];
+  const report = (path: YamlPath, code: string, message: string, fix: string) => {
+    findings.push(reading.place(path, code, message, fix));
+  };
+  if (rules.length === 0 && otherwise === undefined) {
+    report([], "EMPTY", "The script has no rule and no default, so it answers nothing.", "Add rules or a default.");
+  }
+
+  const readAnswer = (raw: z.infer<typeof answerSchema>, path: YamlPath, groups: ReadonlySet<string>): Answer => {
+    const needsReply = raw.fault === undefined || raw.fault.kind === "cut";
+    if (needsReply && raw.reply.length === 0) {
+      report(path, "NO_REPLY", "There is neither a reply nor a fault that stands alone.", "Add a reply.");
+    }
+    for (const text of raw.verbatim ? [] : raw.reply) {
+      for (const name of placeholdersOf(text)) {
+        if (groups.has(name)) continue;
+        report(
+          [...path, "reply"],
+          "PLACEHOLDER_UNKNOWN",
+          `{{${name}}} stands for nothing here; known are ${[...groups].join(", ")}.`,
+          "Correct the name, add the group to the pattern, or set verbatim: true to send the text as it stands.",
+        );
+      }
+    }
+    return {
+      replies: raw.reply,
+      verbatim: raw.verbatim,
+      usage: raw.usage,
+      finish: raw.finish,
+      delayMs: raw.delay,
+      fault: raw.fault,
+      sticky: raw.sticky ?? sticky,
+    };
+  };
+
+  const names = new Set<string>();
+  const parsedRules = rules.map((raw, index): Rule => {
+    const path = ["rules", index];
+    const name = raw.name ?? `rule ${index + 1}`;
+    if (names.has(name)) {
+      report(
+        [...path, "name"],
+        "NAME_TWICE",
+        `Two rules are called "${name}".`,
+        "Rename one; the log tells rules by name.",
+      );
+    }
+    names.add(name);
+    if (raw.times !== undefined && raw.when.nth !== undefined) {
+      report([...path, "times"], "TIMES_AND_NTH", '"times" and "nth" both choose occasions.', "Keep one of them.");
+    }
+    let pattern: RegExp | undefined;
+    if (raw.when.pattern !== undefined) {
+      try {
+        pattern = new RegExp(raw.when.pattern, raw.when.flags);
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        report([...path, "when", "pattern"], "PATTERN", `${why}.`, "Correct the regular expression.");
+      }
+    } else if (raw.when.flags !== "") {
+      report(
+        [...path, "when", "flags"],
+        "FLAGS",
+        '"flags" does nothing without "pattern".',
+        "Add a pattern, or remove it.",
+      );
+    }
+    // A broken pattern has its own finding; what its groups would have been is unknown.
+    const unsure = raw.when.pattern !== undefined && pattern === undefined;
+    return {
+      name,
+      when: {
+        model: raw.when.model,
+        role: raw.when.role,
+        text: raw.when.text,
+        pattern,
+        system: raw.when.system,
+        turn: raw.when.turn,
+        nth: raw.when.nth,
+        times: raw.times,
+      },
+      answer: readAnswer({ ...raw, verbatim: raw.verbatim || unsure }, path, groupsOf(pattern)),
+    };
+  });
+  const parsedOtherwise = otherwise && readAnswer(otherwise, ["default"], groupsOf(undefined));
+  if (findings.length > 0) return { ok: false, findings: inFileOrder(findings) };
+  return { ok: true, script: { rules: parsedRules, otherwise: parsedOtherwise } };
+}
+
+const PLACEHOLDER = /\{\{\s*([\p{L}\p{N}_]+)\s*\}\}/gu;
+
+function placeholdersOf(text: string): string[] {
+  return [...text.matchAll(PLACEHOLDER)].map(([, name = ""]) => name);
+}
+
+/** One pass: what is filled in is not searched again. */
+export function fillTemplate(text: string, values: ReadonlyMap<string, string>): string {
+  return text.replace(PLACEHOLDER, (whole, name: string) => values.get(name) ?? whole);
+}
+
+function groupsOf(pattern: RegExp | undefined): ReadonlySet<string> {
+  const names = ["n", "prompt", "model"];
+  if (pattern === undefined) return new Set(names);
+  // The empty alternative always matches, so the result lists every group the pattern has.
+  const probe = new RegExp(`${pattern.source}|`, pattern.flags).exec("");
+  const numbers = Array.from({ length: probe?.length ?? 1 }, (_, index) => String(index));
+  return new Set([...names, ...numbers, ...Object.keys(probe?.groups ?? {})]);
+}

@@ -1,0 +1,16 @@
+import { promptTokensAtMost } from "./estimate-tokens.ts";
+import { costOf, type Model } from "./model-catalogue.ts";
+import { effectiveSettings, type ModelRequest } from "./model-request.ts";
+
+/** The most one call can use: every byte of the prompt a token, and the reply as long as the request allows. */
+export interface WorstCase {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly nanodollars: number;
+}
+
+export function worstCaseOf(model: Model, request: ModelRequest): WorstCase {
+  const promptTokens = promptTokensAtMost(request);
+  const completionTokens = effectiveSettings(model, request.settings).settings.maxOutputTokens;
+  return { promptTokens, completionTokens, nanodollars: costOf(model, promptTokens, completionTokens) };
+}
