@@ -1,0 +1,136 @@
+import { parseArgs } from "node:util";
+import { formatProgram } from "@markmill/definition";
+import type { Node, Operand, Program } from "@markmill/engine";
+import { type Command, exitCodes, UsageError } from "../command.ts";
+import { findWorkflow, tellFindings } from "../find-workflow.ts";
+
+export const show: Command = {
+  help: `Usage: markmill show FILE [--steps | --json | --mermaid] [--root DIR]
+
+Shows what a workflow does: its parameters, prompts, limits, the workflows it
+calls, and its flow.
+
+  --steps      the flow only, one line per node with the edges out of it
+  --json       the definition with all its programs, as the engine runs it
+  --mermaid    the flowchart, written anew
+  --root DIR   the workflow folder (see 'markmill validate --help')
+
+Examples:
+  markmill show grade.wf.md
+  markmill show grade.wf.md --steps
+  markmill show grade.wf.md --json | jq .hash`,
+
+  async run(args, terminal) {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        steps: { type: "boolean" },
+        json: { type: "boolean" },
+        mermaid: { type: "boolean" },
+        root: { type: "string" },
+      },
+    });
+    const [file, ...more] = positionals;
+    if (file === undefined || more.length > 0) throw new UsageError("Name one workflow file.");
+    if ([values.steps, values.json, values.mermaid].filter(Boolean).length > 1) {
+      throw new UsageError("--steps, --json and --mermaid exclude each other.");
+    }
+    const found = findWorkflow(file, terminal.cwd, values.root);
+    const { definition } = found;
+    const program = definition?.programs[definition.root];
+    if (definition === null || program === undefined) {
+      for (const text of tellFindings(found)) terminal.err(`${text}\n`);
+      return exitCodes.invalid;
+    }
+    if (values.json) terminal.out(JSON.stringify(definition, null, 2));
+    else if (values.mermaid) terminal.out(chartOf(program));
+    else if (values.steps) terminal.out(stepsOf(program).join("\n"));
+    else terminal.out(overviewOf(program, definition.hash, Object.keys(definition.programs)).join("\n"));
+    return exitCodes.success;
+  },
+};
+
+function overviewOf(program: Program, hash: string, paths: readonly string[]): string[] {
+  const lines = [program.name, "=".repeat(Math.min(78, program.name.length))];
+  if (program.description !== "") lines.push(program.description.trim(), "");
+  lines.push(`Definition  ${hash.slice(0, 12)}`);
+  for (const { name, default: otherwise } of program.params) {
+    lines.push(`Parameter   ${name}${otherwise === null ? "  (required)" : ` = ${JSON.stringify(otherwise)}`}`);
+  }
+  for (const [id, { role, text }] of Object.entries(program.prompts)) {
+    lines.push(`Prompt      ${id}  (${role}, ${text.length} characters)`);
+  }
+  for (const path of paths.slice(1)) lines.push(`Calls       ${path}`);
+  const { hits, steps, depth, nanodollars, tokens, timeMs } = program.limits;
+  const limits = [`${hits} hits per node`, `${steps} steps`, `${depth} calls deep`];
+  if (nanodollars !== null) limits.push(`$${nanodollars / 1e9}`);
+  if (tokens !== null) limits.push(`${tokens} tokens`);
+  if (timeMs !== null) limits.push(`${timeMs / 1000} s`);
+  lines.push(`Limits      ${limits.join(", ")}`, "", ...stepsOf(program));
+  return lines;
+}
+
+function stepsOf(program: Program): string[] {
+  const ids = Object.keys(program.nodes);
+  const width = Math.max(...ids.map((id) => id.length));
+  return Object.entries(program.nodes).flatMap(([id, node]) => {
+    const out = program.edges.filter((edge) => edge.from === id);
+    const arrows = out.map((edge) => `${edge.on === "ok" ? "→" : `${edge.on} →`} ${edge.to}`).join(", ");
+    const words = describe(node);
+    return [`${id.padEnd(width)}  ${words}${arrows === "" ? "" : `${words === "" ? "" : "  "}${arrows}`}`.trimEnd()];
+  });
+}
+
+function describe(node: Node): string {
+  switch (node.kind) {
+    case "start":
+    case "join":
+      return "";
+    case "end":
+      return `end, ${node.outcome}`;
+    case "prompt":
+      return `prompt ${words(node.text)}${node.agent === undefined ? "" : ` @${node.agent}`}`;
+    case "execute":
+      return node.command === null ? "execute the commands in RESULT" : `execute ${short(node.command)}`;
+    case "check":
+      return "check";
+    case "set":
+      return `set ${node.target.to === "variable" ? node.target.name : `file:${node.target.path}`} = ${words(node.value)}`;
+    case "assign":
+      return `assign ${words(node.value)}`;
+    case "ask":
+      return `ask ${short(node.question)}`;
+    case "call":
+      return `call ${node.program}`;
+    default:
+      return node.kind;
+  }
+}
+
+function words(operand: Operand): string {
+  switch (operand.from) {
+    case "name":
+    case "read":
+      return operand.name;
+    case "template":
+    case "literal":
+      return `'${short(operand.text)}'`;
+    case "file":
+      return `file:${operand.path}`;
+    default:
+      return `${operand.from} ${operand.list}`;
+  }
+}
+
+function short(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > 48 ? `${line.slice(0, 47)}…` : line;
+}
+
+/** The chart alone, out of the whole definition written anew. */
+function chartOf(program: Program): string {
+  const text = formatProgram(program);
+  const from = text.indexOf("```mermaid\n") + "```mermaid\n".length;
+  return text.slice(from, text.indexOf("\n```", from));
+}

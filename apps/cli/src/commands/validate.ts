@@ -1,0 +1,58 @@
+import { parseArgs } from "node:util";
+import { type Command, exitCodes, UsageError } from "../command.ts";
+import { findWorkflow, tellFindings } from "../find-workflow.ts";
+
+export const validate: Command = {
+  help: `Usage: markmill validate FILE… [--strict] [--json] [--root DIR]
+
+Checks workflow files with everything they include and call, and tells all
+findings at once: where (file:line:column), what, why, and how to fix it.
+
+  --strict     warnings count as errors
+  --json       one JSON object per run, for editors and CI
+  --root DIR   the workflow folder; paths in the file may not leave it
+               (default: the working directory if the file lies below it)
+
+Exit codes: 0 all valid, 2 wrong use, 6 at least one invalid.
+
+Examples:
+  markmill validate grade.wf.md
+  markmill validate --strict workflows/*.wf.md
+  markmill validate --json grade.wf.md`,
+
+  async run(args, terminal) {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { strict: { type: "boolean" }, json: { type: "boolean" }, root: { type: "string" } },
+    });
+    if (positionals.length === 0) throw new UsageError("Name at least one workflow file.");
+    const checked = positionals.map((file) => {
+      const found = findWorkflow(file, terminal.cwd, values.root);
+      const errors = found.findings.filter((finding) => finding.severity === "error").length;
+      const warnings = found.findings.length - errors;
+      return { file, found, errors, warnings, valid: errors === 0 && !(values.strict && warnings > 0) };
+    });
+    if (values.json) {
+      const files = checked.map(({ file, found, valid }) => ({
+        file,
+        valid,
+        hash: found.definition?.hash ?? null,
+        programs: Object.keys(found.definition?.programs ?? {}),
+        findings: found.findings,
+      }));
+      terminal.out(JSON.stringify({ valid: files.every((file) => file.valid), files }, null, 2));
+    } else {
+      for (const { file, found, errors, warnings, valid } of checked) {
+        for (const text of tellFindings(found)) terminal.err(`${text}\n`);
+        const counts = [count(errors, "error"), count(warnings, "warning")].filter((part) => part !== "").join(", ");
+        terminal.out(`${valid ? "ok     " : "invalid"} ${file}${counts === "" ? "" : `: ${counts}`}`);
+      }
+    }
+    return checked.every(({ valid }) => valid) ? exitCodes.success : exitCodes.invalid;
+  },
+};
+
+function count(number: number, word: string): string {
+  return number === 0 ? "" : `${number} ${word}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,44 @@
+/** A workflow's folder is the working directory when the file lies below it, else the file's own folder. */
+import { statSync } from "node:fs";
+import { basename, dirname, relative, resolve, sep } from "node:path";
+import { type Loaded, loadDefinition, openWorkspace, renderFinding, type Workspace } from "@markmill/definition";
+import { UsageError } from "./command.ts";
+
+export interface FoundWorkflow extends Loaded {
+  readonly path: string;
+  readonly workspace: Workspace;
+  /** Absolute. */
+  readonly root: string;
+}
+
+export function findWorkflow(file: string, cwd: string, root?: string): FoundWorkflow {
+  const absolute = resolve(cwd, file);
+  const stat = statSync(absolute, { throwIfNoEntry: false });
+  if (stat?.isDirectory()) throw new UsageError(`${file} is a folder; name a workflow file in it.`);
+  const base = root === undefined ? folderOf(absolute, cwd) : resolve(cwd, root);
+  const workspace = openWorkspace(base);
+  const path = relative(base, absolute).split(sep).join("/");
+  return { ...loadDefinition(workspace, path), path, workspace, root: base };
+}
+
+function folderOf(absolute: string, cwd: string): string {
+  if (absolute.startsWith(cwd.endsWith(sep) ? cwd : cwd + sep)) return cwd;
+  const folder = dirname(absolute);
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    throw new UsageError(`There is no folder for ${basename(absolute)}: ${folder}`);
+  }
+  return folder;
+}
+
+/** All findings, each with its source line. */
+export function tellFindings(found: FoundWorkflow): string[] {
+  const sources = new Map<string, string | undefined>();
+  return found.findings.map((finding) => {
+    const { file } = finding.at;
+    if (!sources.has(file)) {
+      const bytes = found.workspace.read(file);
+      sources.set(file, bytes === undefined ? undefined : new TextDecoder().decode(bytes));
+    }
+    return renderFinding(finding, sources.get(file));
+  });
+}
