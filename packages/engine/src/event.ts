@@ -43,7 +43,8 @@ export interface Caller {
 export type Outcome =
   /** Nothing but "done", with what had to be read for it. */
   | { readonly kind: "done"; readonly files?: Readonly<Record<string, string>> }
-  | { readonly kind: "replied"; readonly text: string }
+  /** `notes`: what a person must know to trust the reply, such as what was cut from the request. */
+  | { readonly kind: "replied"; readonly text: string; readonly notes?: readonly string[] }
   | { readonly kind: "executed"; readonly text: string; readonly exitCode: number; readonly commands: number }
   | { readonly kind: "answered"; readonly text: string }
   | { readonly kind: "produced"; readonly text: string }

@@ -18,6 +18,8 @@ export {
 export { type Failure, type FailureCode, failure, failureCodes, type LimitCode, type NextStep } from "./failure.ts";
 export { handlerAllowance, isSetting, limitSettingNames } from "./limits.ts";
 export type { Operand } from "./operand.ts";
+export { findPattern, searchPattern } from "./pattern/match-pattern.ts";
+export { parsePattern } from "./pattern/parse-pattern.ts";
 export type * from "./program.ts";
 export { placesOf, render } from "./render.ts";
 export { defaultRetry, retryAt } from "./retry.ts";

@@ -10,9 +10,15 @@ const size = 200;
 const nodes: Record<string, Node> = { START: { kind: "start" } };
 const edges: Edge[] = [{ from: "START", to: "N0", on: "ok" }];
 for (let index = 0; index < size; index++) {
-  const condition = { op: "contains", left: { from: "name", name: "RESULT" }, right: { from: "literal", text: "yes" } } as const;
+  const condition = {
+    op: "contains",
+    left: { from: "name", name: "RESULT" },
+    right: { from: "literal", text: "yes" },
+  } as const;
   nodes[`N${index}`] =
-    index % 2 === 0 ? { kind: "prompt", text: { from: "template", text: "Step {{RESULT}}" } } : { kind: "check", condition };
+    index % 2 === 0
+      ? { kind: "prompt", text: { from: "template", text: "Step {{RESULT}}" } }
+      : { kind: "check", condition };
   edges.push({ from: `N${index}`, to: `N${(index + 1) % size}`, on: "ok" });
 }
 const program = programOf(nodes, edges, { limits: { ...initialState.limits, hits: 1e9, steps: 1e9 } });
@@ -43,6 +49,12 @@ const rounds = Array.from({ length: 5 }, () => ({
 const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 const perStep = median(rounds.map((round) => round.step));
 const perJson = median(rounds.map((round) => round.json));
-console.log(`step: ${perStep.toFixed(1)} µs in a program of ${size} nodes (all ${Object.keys(state.hits).length} visited)`);
-console.log(`JSON round trip of the same state: ${perJson.toFixed(1)} µs; step / JSON = ${(perStep / perJson).toFixed(2)}`);
-console.log(`a duplicate: ${microseconds(() => step(program, state, { ...answerTo(state), epoch: 0 } as Event), 20_000).toFixed(1)} µs (${activityKey({ node: "N0", generation: 1, item: null })})`);
+console.log(
+  `step: ${perStep.toFixed(1)} µs in a program of ${size} nodes (all ${Object.keys(state.hits).length} visited)`,
+);
+console.log(
+  `JSON round trip of the same state: ${perJson.toFixed(1)} µs; step / JSON = ${(perStep / perJson).toFixed(2)}`,
+);
+console.log(
+  `a duplicate: ${microseconds(() => step(program, state, { ...answerTo(state), epoch: 0 } as Event), 20_000).toFixed(1)} µs (${activityKey({ node: "N0", generation: 1, item: null })})`,
+);

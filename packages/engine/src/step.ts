@@ -125,7 +125,11 @@ function succeedActivity(turn: Turn, event: ActivitySucceeded): void {
   const active = inFlight(turn, event);
   if (active === null) return;
   spend(turn, event.usage);
-  settle(turn, active, { outcome: event.outcome });
+  const { outcome } = event;
+  for (const note of outcome.kind === "replied" ? (outcome.notes ?? []) : []) {
+    warn(turn, "REPLY_NOTE", note, active.ref.node);
+  }
+  settle(turn, active, { outcome });
 }
 
 function failActivity(turn: Turn, event: ActivityFailed): void {

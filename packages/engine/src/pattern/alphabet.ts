@@ -104,7 +104,7 @@ export function symbolsOf(pattern: Pattern): Symbols {
     const bits =
       (asksWord && isWordCharacter(codePoint) ? side.word : 0) |
       (asksLine && codePoint === lineBreak ? side.lineBreak : 0);
-    const signature = `${bits} ${members.join("")}`;
+    const signature = String.fromCharCode(bits) + packed(members);
     let symbol = bySignature.get(signature);
     if (symbol === undefined) {
       symbol = inSet.push(members) - 1;
@@ -115,6 +115,21 @@ export function symbolsOf(pattern: Pattern): Symbols {
   }
 
   function membership(codePoint: number): Uint8Array {
-    return Uint8Array.from(pattern.sets, (set) => (contains(set, codePoint) ? 1 : 0));
+    const members = new Uint8Array(pattern.sets.length);
+    pattern.sets.forEach((set, index) => {
+      if (contains(set, codePoint)) members[index] = 1;
+    });
+    return members;
   }
+}
+
+/** 16 bits to a character. */
+function packed(members: Uint8Array): string {
+  let text = "";
+  for (let from = 0; from < members.length; from += 16) {
+    let bits = 0;
+    for (let index = from; index < from + 16; index++) bits = (bits << 1) | (members[index] ?? 0);
+    text += String.fromCharCode(bits);
+  }
+  return text;
 }

@@ -94,6 +94,10 @@ function build(pattern: Pattern): Automaton {
     const right = sides[symbol] ?? 0;
     const members = inSet[symbol];
     const taken: number[] = [];
+    if (round === 0x7fff_ffff) {
+      seen.fill(0);
+      round = 0;
+    }
     round++;
     stack.push(0);
     for (const thread of threads) stack.push(thread);

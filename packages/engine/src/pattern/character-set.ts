@@ -77,12 +77,13 @@ export function characterSet(members: readonly Member[], negated: boolean, ignor
 }
 
 export function contains(set: CharacterSet, codePoint: number): boolean {
-  const found =
-    inRanges(set.ranges, codePoint) ||
-    set.properties.some(
-      ({ unicode, negated }) => propertyTest(unicode).test(String.fromCodePoint(codePoint)) !== negated,
-    );
-  return found !== set.negated;
+  return (inRanges(set.ranges, codePoint) || hasProperty(set.properties, codePoint)) !== set.negated;
+}
+
+function hasProperty(properties: readonly CharacterProperty[], codePoint: number): boolean {
+  if (properties.length === 0) return false;
+  const character = String.fromCodePoint(codePoint);
+  return properties.some(({ unicode, negated }) => propertyTest(unicode).test(character) !== negated);
 }
 
 export function isWordCharacter(codePoint: number): boolean {

@@ -202,21 +202,21 @@ describe("the work of a search", () => {
   });
 
   it("stays within bounds when there are more states than are kept", () => {
-    // 2 ** 15 states: which of the last 15 characters were an a.
-    const source = "[ab]*a[ab]{14}c";
+    // 2 ** 101 states: which of the last 101 characters were an a.
+    const source = "[ab]*a[ab]{100}c";
     let seed = 1;
-    const text = Array.from({ length: 100_000 }, () => {
+    const text = Array.from({ length: 30_000 }, () => {
       seed = (seed * 48_271) % 2_147_483_647;
       return seed % 2 === 0 ? "a" : "b";
     }).join("");
+    expect(searchPattern(pattern(source), text)).toBe(false);
     expect(visitsPerCharacter(source, text, searchPattern)).toBeLessThanOrEqual(pattern(source).ops.length);
-    expect(found(source, `${text}c`)).toBe(text[text.length - 15] === "a" ? `${text}c` : null);
-    expect(found(source, `${text}a${"b".repeat(14)}c`)).toBe(`${text}a${"b".repeat(14)}c`);
-    expect(visitsPerCharacter("[ab]*a[ab]{500}c", text, searchPattern)).toBeLessThanOrEqual(505);
+    expect(found(source, `${text}b${"a".repeat(100)}c`)).toBeNull();
+    expect(found(source, `${text}a${"b".repeat(100)}c`)).toBe(`${text}a${"b".repeat(100)}c`);
   });
 
   it("stays within bounds when there are more symbols than are kept", () => {
-    const letters = Array.from({ length: 1_500 }, (_, index) => String.fromCodePoint(0x4e00 + index));
+    const letters = Array.from({ length: 600 }, (_, index) => String.fromCodePoint(0x4e00 + index));
     const source = `(?:${letters.map((letter) => `[^${letter}]`).join("|")})!`;
     expect(found(source, `${letters.join("").repeat(2)}!`)).toBe(`${letters.at(-1)}!`);
     expect(found(source, letters.join(""))).toBeNull();

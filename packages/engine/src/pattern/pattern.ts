@@ -7,14 +7,18 @@ import type { CharacterSet } from "./character-set.ts";
  * exponentially there and stall a worker, and engine may not depend on a package. Guarded here:
  *
  * P1 A search costs at most O(instructions × text), whatever the pattern; `findPattern` at most that times its groups.
- * P2 Reading, compiling and searching never throw and never recurse deeper than `patternBounds.nesting`.
+ * P2 Reading, compiling and searching never throw and recurse only into groups, so `patternBounds.nesting` deep.
  * P3 A `Pattern` is plain data. What a search learns about it is kept beside it, bounded, and never changes an answer.
  *
- * Where this parts from Python 3.11: no lookaround, backreferences, possessive or atomic parts, conditionals or `\N{…}`, which
- * are refused; the flags `a` and `L` are refused; `\p{…}`, `(?<name>…)` and `\z` are understood; `\B` matches in the empty text.
+ * Where this parts from Python 3.11:
+ * - Refused: lookaround, backreferences, possessive and atomic parts, conditionals, `\N{…}`, the flags `a` and `L`.
+ * - Understood in addition: `\p{…}`, `(?<name>…)`, `\z`. `\B` holds in the empty text, as from Python 3.14 on.
+ * - Where the body of a loop can match nothing, as in `(?:a?|b)*`, `findPattern` may take more, or give the groups another of
+ *   their values; whether there is a match is never in doubt.
  *
- * Measured with `tests/bench`-style loops of one process (median of 15, Node 24, one core of a 2-core virtual machine, 4 MB of
- * English-like lines without a match): see `match-pattern.ts`.
+ * Measured: median of 25 searches without a match in 4 MB of short English lines, Node 24, on a busy machine of 2 cores.
+ * `SUCCESS` 1,500 MB/s, `(?m)^SUCCESS\b` 55, `(?m)^(PASS|FAIL): \d+/\d+$` 80, `(a+)+$` 60; without the learned automaton the
+ * last three are 3 to 6 times slower. `findPattern` with a match at the end of 1 MB: 4 MB/s.
  */
 export interface Pattern {
   readonly source: string;
