@@ -1,1 +1,1 @@
-export {};
+export { type RunningSupervisor, type SupervisorParts, startSupervisor } from "./supervisor.ts";

@@ -1,1 +1,11 @@
-export {};
+export { type HealthServer, serveHealth } from "./health-server.ts";
+export { type OpenWorker, type OpenWorkerParts, openWorker } from "./open-worker.ts";
+export { createPerformer, type Performer, type PerformerParts } from "./perform.ts";
+export {
+  type FailPoint,
+  type Health,
+  type Log,
+  type RunningWorker,
+  startWorker,
+  type WorkerParts,
+} from "./worker.ts";

@@ -1,1 +1,12 @@
-export {};
+export type { Config } from "./config.ts";
+export { type Variable, type VariableName, variables } from "./environment.ts";
+export {
+  type ConfigFinding,
+  type ConfigReading,
+  describeFindings,
+  type EnvironmentText,
+  readConfig,
+  readProcessConfig,
+} from "./read-config.ts";
+export { redactConfig, redactUrl } from "./redact-config.ts";
+export { writeEnvExample } from "./write-env-example.ts";

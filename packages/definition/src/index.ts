@@ -1,1 +1,10 @@
-export {};
+export type { Finding, Place } from "./finding.ts";
+export { formatProgram } from "./format-program.ts";
+export { type Definition, type Loaded, type LoadOptions, loadDefinition } from "./load-definition.ts";
+export { NotExpressible } from "./not-expressible.ts";
+export { openWorkspace } from "./open-workspace.ts";
+export { type ParsedWorkflow, parseWorkflow } from "./parse-workflow.ts";
+export { renderFinding } from "./render-finding.ts";
+export type { SourceMap } from "./source-map.ts";
+export { suggest } from "./suggest.ts";
+export type { Workspace } from "./workspace.ts";

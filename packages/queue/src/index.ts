@@ -1,1 +1,21 @@
-export {};
+export type { BackendOptions } from "./backend.ts";
+export {
+  type BellData,
+  type BellRef,
+  type Doorbell,
+  jobId,
+  parseJobId,
+  type QueueName,
+  queueNames,
+} from "./doorbell.ts";
+export {
+  type Answer,
+  type Delivered,
+  type Handler,
+  openQueues,
+  type Queues,
+  type QueuesOptions,
+  type ServeOptions,
+  type Serving,
+} from "./open-queues.ts";
+export { QueueError, type QueueErrorCode } from "./queue-error.ts";

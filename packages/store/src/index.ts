@@ -1,1 +1,76 @@
-export {};
+export type { Bearer } from "./advance.ts";
+export {
+  applyEvent,
+  cancelRun,
+  type MakeEvent,
+  type Outside,
+  resumeRun,
+  stopRun,
+} from "./apply-event.ts";
+export { type Ask, answerAsk, openAsks } from "./asks.ts";
+export { loadBlob, saveBlob } from "./blobs.ts";
+export {
+  type Amount,
+  type Budget,
+  type CallRef,
+  getBudget,
+  openBudget,
+  type Reserved,
+  releaseReservation,
+  reserve,
+  setBudgetCap,
+  settleReservation,
+} from "./budgets.ts";
+export { type CallKey, type CallUsage, callsOfRun, findCall, type StoredCall, saveCall, spentOf } from "./calls.ts";
+export { type Claim, type Delivery, releaseClaims, renewLeases } from "./claim.ts";
+export type { Commit, Committed } from "./committer.ts";
+export { type CreatedRun, createRun, drawSeed, type NewRun, startCall } from "./create-run.ts";
+export type { Database, DatabaseOptions } from "./database.ts";
+export type { DatabaseClock } from "./database-clock.ts";
+export type { Definition, Definitions } from "./definitions.ts";
+export {
+  type EmbeddedPostgres,
+  EmbeddedPostgresError,
+  type EmbeddedPostgresErrorCode,
+  type EmbeddedPostgresOptions,
+  startEmbeddedPostgres,
+} from "./embedded/start-embedded-postgres.ts";
+export { withLeadership } from "./leadership.ts";
+export { migrate } from "./migrate.ts";
+export { neutral, neutralText } from "./neutral.ts";
+export { openStore, type Store, type StoreOptions } from "./open-store.ts";
+export { pauseRate, type Rate, takeRate } from "./rates.ts";
+export { getHistory, type History, type HistoryActivity, type HistoryEntry, type Warning } from "./read/get-history.ts";
+export { getMessages, getThreads, type Thread, type ThreadMessage } from "./read/get-messages.ts";
+export { childRuns, getRun, type RunDetail, type RunStatus, type RunSummary, submissionOf } from "./read/get-run.ts";
+export type { RunFilter, RunPage } from "./read/list-runs.ts";
+export { type Difference, type Replay, replayRun } from "./read/replay-run.ts";
+export { readyRings } from "./ready-rings.ts";
+export { type Activity, isLeased, type LoadedRun, type ParentCall, type QueueName, type Ring } from "./run-row.ts";
+export {
+  claimSession,
+  liveSessions,
+  releaseSession,
+  renewSessions,
+  type Session,
+  type SessionClaim,
+  saveSession,
+  takeDeadSessions,
+} from "./sessions.ts";
+export { StoreError, type StoreErrorCode } from "./store-error.ts";
+export {
+  deleteOldRuns,
+  enforceDeadlines,
+  expireAsks,
+  leaveQuiet,
+  oldestDue,
+  quietActivities,
+  ringAgain,
+} from "./supervise.ts";
+export { uuidv7 } from "./uuidv7.ts";
+export { type Watch, watch } from "./watch.ts";
+export { beat, buryWorkers, leave, listWorkers, type WorkerRow } from "./workers.ts";
+
+/** Loaded on first use: its query builder takes 0.5 s to import. */
+export const listRuns: typeof import("./read/list-runs.ts").listRuns = async (...given) =>
+  (await import("./read/list-runs.ts")).listRuns(...given);

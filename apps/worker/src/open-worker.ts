@@ -1,0 +1,125 @@
+/** A whole worker from its configuration: ports, performer, sessions, heartbeat, reaper. */
+import { hostname } from "node:os";
+import type { Config } from "@markmill/config";
+import type { ModelCatalogue, ModelClient } from "@markmill/llm";
+import type { Queues } from "@markmill/queue";
+import { defaultLimits, type Limits, type Sandbox, type SessionFiles } from "@markmill/sandbox";
+import { beat, getMessages, leave, loadBlob, type Store, startCall, submissionOf } from "@markmill/store";
+import { budgetOf, ledgerOf, rateGateOf } from "./model-ports.ts";
+import { createPerformer } from "./perform.ts";
+import { reapSessions } from "./reap-sessions.ts";
+import { createSessionKeeper } from "./sessions.ts";
+import { type FailPoint, type Health, type Log, startWorker } from "./worker.ts";
+
+export interface OpenWorkerParts {
+  readonly config: Config;
+  readonly store: Store;
+  readonly databaseUrl: string;
+  readonly queues: Queues;
+  readonly client: ModelClient;
+  readonly catalogue: ModelCatalogue;
+  /** null: EXECUTE is refused with a clear failure. */
+  readonly sandbox: Sandbox | null;
+  readonly log: Log;
+  readonly onDeaf: () => void;
+  readonly failPoint?: (name: FailPoint) => void | Promise<void>;
+}
+
+export interface OpenWorker {
+  health(): Health;
+  /** Takes nothing new, waits for what it holds, gives back the rest. */
+  drain(): Promise<void>;
+}
+
+const beatMs = 3_000;
+const reapMs = 30_000;
+
+export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
+  const { config, store, queues, sandbox, log } = parts;
+  const { database } = store;
+  const host = hostname();
+  const sessions =
+    sandbox === null
+      ? null
+      : createSessionKeeper({
+          database,
+          sandbox,
+          host,
+          worker: store.worker,
+          ceiling: ceilingOf(config),
+          images: sandbox.kind === "docker" ? config.sandbox.images : [],
+        });
+  const gate = rateGateOf(database);
+  const performer = createPerformer({
+    promptPorts: (run, activity) => ({
+      client: parts.client,
+      catalogue: parts.catalogue,
+      ledger: ledgerOf(database, run),
+      budget: budgetOf(database, run, activity),
+      gate,
+      defaultModel: config.models.defaultModel,
+    }),
+    conversation: async (thread) =>
+      (await getMessages(database, thread)).map(({ role, text }) => ({ role, content: text })),
+    sessions,
+    submission: (rootId) => submissionFiles(store, rootId),
+    async startCall(run, activity, job) {
+      const committed = await startCall(store, run, activity, job);
+      await queues.ring(committed.rings);
+    },
+  });
+  const worker = startWorker({
+    store,
+    databaseUrl: parts.databaseUrl,
+    queues,
+    performer,
+    concurrency: config.worker.concurrency,
+    executes: true,
+    lockDurationMs: config.worker.lockDurationMs,
+    stalledIntervalMs: config.worker.stalledIntervalMs,
+    log,
+    onRootEnded: async (rootId) => sessions?.end(rootId),
+    onDeaf: parts.onDeaf,
+    ...(parts.failPoint === undefined ? {} : { failPoint: parts.failPoint }),
+  });
+
+  const info = { pid: process.pid, sandbox: sandbox?.kind ?? null, queue: queues.kind };
+  const heart = () =>
+    beat(database, { id: store.worker, host, info }).catch((error: unknown) =>
+      log.warn({ err: error }, "no heartbeat"),
+    );
+  await heart();
+  const beating = setInterval(() => void heart(), beatMs);
+  const reap = async () => {
+    if (sandbox === null) return;
+    const { removed } = await reapSessions(database, sandbox, host, log);
+    if (removed.length > 0) log.info({ removed }, "took away sessions of ended runs");
+  };
+  const reaping = setInterval(
+    () => void reap().catch((error: unknown) => log.warn({ err: error }, "reaping failed")),
+    reapMs,
+  );
+
+  return {
+    health: worker.health,
+    async drain() {
+      clearInterval(reaping);
+      await worker.drain(config.worker.drainTimeoutMs);
+      clearInterval(beating);
+      await leave(database, store.worker).catch(() => undefined);
+    },
+  };
+}
+
+function ceilingOf({ sandbox }: Config): Limits {
+  const { memoryMb, cpus, pids, diskMb, wallMs } = sandbox.ceilings;
+  const mebibyte = 1024 * 1024;
+  return { ...defaultLimits, memoryBytes: memoryMb * mebibyte, cpus, pids, diskBytes: diskMb * mebibyte, wallMs };
+}
+
+/** The submission of a run tree: a tar in the blobs, or nothing. */
+async function submissionFiles(store: Store, rootId: string): Promise<SessionFiles> {
+  const hash = await submissionOf(store.database, rootId);
+  const bytes = hash === null ? null : await loadBlob(store.database, hash);
+  return bytes === null ? { kind: "list", files: [] } : { kind: "tar", bytes };
+}

@@ -1,0 +1,128 @@
+/** From a claimed activity to what came of it: one line per kind of work. */
+import type { Outcome, Work } from "@markmill/engine";
+import type { ModelMessage } from "@markmill/llm";
+import { SandboxError, type Session, type SessionFiles } from "@markmill/sandbox";
+import type { Activity, Claim, LoadedRun } from "@markmill/store";
+import { performExecute } from "./perform-execute.ts";
+import { type PromptPorts, performPrompt } from "./perform-prompt.ts";
+import { done, failed, type Performed } from "./performed.ts";
+import { readInSession, writeInSession } from "./session-files.ts";
+import type { SessionKeeper } from "./sessions.ts";
+
+export type Claimed = Extract<Claim, { kind: "claimed" }>;
+
+export interface Performer {
+  /** `job`: the queue job that brought the activity; a callee's jobs name it as their parent. */
+  perform(claimed: Claimed, job: string, signal: AbortSignal): Promise<Performed>;
+}
+
+export interface PerformerParts {
+  readonly promptPorts: (run: LoadedRun, activity: Activity) => Omit<PromptPorts, "conversation">;
+  readonly conversation: (thread: string) => Promise<readonly ModelMessage[]>;
+  /** null: no sandbox is configured. */
+  readonly sessions: SessionKeeper | null;
+  readonly submission: (rootId: string) => Promise<SessionFiles>;
+  /** Makes the callee of a CALL and leaves it running. */
+  readonly startCall: (run: LoadedRun, activity: Activity, job: string) => Promise<void>;
+}
+
+const nothing: Outcome = { kind: "done" };
+
+export function createPerformer(parts: PerformerParts): Performer {
+  return {
+    async perform(claimed, job, signal) {
+      const { run, activity } = claimed;
+      const { work } = activity;
+      switch (work.kind) {
+        case "check":
+          return done(nothing);
+        case "set":
+          if (work.write !== null) return inSession(claimed, signal, writeWith(work.write));
+          return work.read === null ? done(nothing) : inSession(claimed, signal, readWith(work.read));
+        case "assign":
+        case "note":
+          return work.read === null ? done(nothing) : inSession(claimed, signal, readWith(work.read));
+        case "prompt":
+          return prompt(claimed, work, signal);
+        case "execute":
+          return execute(claimed, work, signal);
+        case "call":
+          if (activity.outcome !== null) return done(activity.outcome, activity.usage);
+          await parts.startCall(run, activity, job);
+          return { did: "leave" };
+        case "ask":
+          return { did: "leave" };
+        case "tool":
+        case "memory":
+          return failed("TOOL_UNKNOWN", `No tool is registered for '${work.kind}'.`, "fail");
+      }
+    },
+  };
+
+  async function prompt(
+    claimed: Claimed,
+    work: Extract<Work, { kind: "prompt" }>,
+    signal: AbortSignal,
+  ): Promise<Performed> {
+    const ports = { ...parts.promptPorts(claimed.run, claimed.activity), conversation: parts.conversation };
+    if (work.read === null) return performPrompt(ports, work, claimed.activity, signal);
+    const read = await inSession(claimed, signal, readWith(work.read));
+    if (read.did !== "succeed" || read.outcome.kind !== "done") return read;
+    const text = read.outcome.files?.[work.read] ?? "";
+    return performPrompt(ports, { ...work, text }, claimed.activity, signal);
+  }
+
+  async function execute(
+    claimed: Claimed,
+    work: Extract<Work, { kind: "execute" }>,
+    signal: AbortSignal,
+  ): Promise<Performed> {
+    if (claimed.interrupted) {
+      return failed(
+        "WORKER_LOST",
+        "The worker that ran the commands was lost before it could say what they did.",
+        "unknown",
+      );
+    }
+    return inSession(claimed, signal, (session, save) =>
+      performExecute(session, claimed.run.program, work, signal, save),
+    );
+  }
+
+  async function inSession(
+    { run }: Claimed,
+    signal: AbortSignal,
+    act: (session: Session, save: () => Promise<void>) => Promise<Performed>,
+  ): Promise<Performed> {
+    const { sessions } = parts;
+    if (sessions === null) {
+      const fix = "Install Docker or bubblewrap, or pass --sandbox none for workflows you trust.";
+      return failed(
+        "SANDBOX_NOT_CONFIGURED",
+        `The workflow runs commands, and no sandbox is configured. ${fix}`,
+        "fail",
+      );
+    }
+    try {
+      return await sessions.use(run.rootId, run.program, () => parts.submission(run.rootId), signal, act);
+    } catch (error) {
+      if (signal.aborted) return { did: "leave" };
+      if (error instanceof SandboxError) return failed(error.code, error.message, "retry");
+      throw error;
+    }
+  }
+}
+
+function readWith(path: string) {
+  return async (session: Session): Promise<Performed> => {
+    const text = await readInSession(session, path);
+    return done(text === null ? nothing : { kind: "done", files: { [path]: text } });
+  };
+}
+
+function writeWith(write: { readonly path: string; readonly text: string }) {
+  return async (session: Session): Promise<Performed> => {
+    const wrong = await writeInSession(session, write.path, write.text);
+    return wrong === null ? done(nothing) : failed("FILE_NOT_WRITTEN", wrong, "fail");
+  };
+}

@@ -1,0 +1,33 @@
+/** What came of performing an activity, before it is an event. */
+import type { Failure, NextStep, Outcome, Usage } from "@markmill/engine";
+
+export type Performed =
+  | { readonly did: "succeed"; readonly outcome: Outcome; readonly usage: Usage | null }
+  | {
+      readonly did: "fail";
+      readonly failure: Failure;
+      readonly next: NextStep;
+      readonly retryAfterMs: number | null;
+      readonly usage: Usage | null;
+    }
+  /** Nothing to commit: a callee was started, or the work was given up because the run went on without it. */
+  | { readonly did: "leave" };
+
+export function done(outcome: Outcome, usage: Usage | null = null): Performed {
+  return { did: "succeed", outcome, usage };
+}
+
+export function failed(
+  code: string,
+  message: string,
+  next: NextStep,
+  more: { retryAfterMs?: number | undefined; usage?: Usage | null } = {},
+): Performed {
+  return {
+    did: "fail",
+    failure: { code, message },
+    next,
+    retryAfterMs: more.retryAfterMs ?? null,
+    usage: more.usage ?? null,
+  };
+}

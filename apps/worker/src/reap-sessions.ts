@@ -1,0 +1,39 @@
+/**
+ * Takes away what runs left: sessions on this host whose run has ended, or that no run of ours knows, and whose lease is over. Done
+ * by every worker for its own host, at the start and every half minute; doing it twice is harmless.
+ */
+import type { Sandbox } from "@markmill/sandbox";
+import { type Database, liveSessions, takeDeadSessions } from "@markmill/store";
+import type { Log } from "./worker.ts";
+
+export interface Reaping {
+  readonly removed: readonly string[];
+}
+
+/** A session younger than this may belong to a run whose row is not written yet. */
+const newbornMs = 30_000;
+
+export async function reapSessions(database: Database, sandbox: Sandbox, host: string, log: Log): Promise<Reaping> {
+  const removed: string[] = [];
+  const remove = async (id: string) => {
+    try {
+      await sandbox.remove(id);
+      removed.push(id);
+    } catch (error) {
+      log.warn({ err: error, session: id }, "a session could not be removed");
+    }
+  };
+  for (const { id } of await takeDeadSessions(database, host)) await remove(id);
+  const listed = await sandbox.list();
+  const live = await liveSessions(
+    database,
+    listed.map(({ id }) => id),
+  );
+  for (const { id, labels, status } of listed) {
+    const young = Date.now() - Date.parse(labels.created) < newbornMs;
+    if (live.has(id) && status !== "dead") continue;
+    if (young && status !== "dead") continue;
+    await remove(id);
+  }
+  return { removed };
+}

@@ -1,0 +1,97 @@
+// What the programs work with: the environment with its alternatives spelled out, so that no caller asks "is this set?".
+import type { Environment } from "./environment.ts";
+
+export type Config = {
+  readonly database: { readonly kind: "embedded" } | { readonly kind: "external"; readonly url: string };
+  readonly queue: { readonly backend: "postgres" } | { readonly backend: "redis"; readonly url: string };
+  /** As given; relative to the working directory. */
+  readonly home: string;
+  readonly pgPoolSize: number;
+  /** 0 keeps finished runs. */
+  readonly retentionDays: number;
+  readonly models: {
+    readonly baseUrl: string;
+    readonly apiKey: string | null;
+    readonly file: string;
+    readonly defaultModel: string | null;
+    readonly timeoutMs: number;
+    readonly maxReplyBytes: number;
+  };
+  readonly worker: {
+    readonly concurrency: { readonly control: number; readonly prompt: number; readonly execute: number };
+    readonly lockDurationMs: number;
+    readonly stalledIntervalMs: number;
+    readonly commitGatherMs: number;
+    readonly drainTimeoutMs: number;
+  };
+  readonly healthPort: number | null;
+  readonly logLevel: Environment["LOG_LEVEL"];
+  readonly sandbox: {
+    readonly kind: Environment["SANDBOX"];
+    readonly hosts: readonly string[];
+    readonly image: string;
+    /** Every image a workflow may name, the default one first. */
+    readonly images: readonly string[];
+    readonly runtime: string | null;
+    readonly ceilings: {
+      readonly memoryMb: number;
+      readonly cpus: number;
+      readonly pids: number;
+      readonly diskMb: number;
+      readonly wallMs: number;
+    };
+    readonly poolSize: number;
+  };
+  /** The only variables of the environment that a workflow can see. */
+  readonly workflowEnvironment: Readonly<Record<string, string>>;
+};
+
+export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Record<string, string>>): Config {
+  return {
+    database: env.DATABASE_URL === undefined ? { kind: "embedded" } : { kind: "external", url: env.DATABASE_URL },
+    queue:
+      env.REDIS_URL === undefined || env.QUEUE_BACKEND === "postgres"
+        ? { backend: "postgres" }
+        : { backend: "redis", url: env.REDIS_URL },
+    home: env.MARKMILL_HOME,
+    pgPoolSize: env.PG_POOL_SIZE,
+    retentionDays: env.RETENTION_DAYS,
+    models: {
+      baseUrl: env.OPENAI_BASE_URL,
+      apiKey: env.OPENAI_API_KEY ?? null,
+      file: env.MODELS_FILE,
+      defaultModel: env.DEFAULT_MODEL ?? null,
+      timeoutMs: env.MODEL_TIMEOUT_MS,
+      maxReplyBytes: env.MAX_REPLY_BYTES,
+    },
+    worker: {
+      concurrency: {
+        control: env.WORKER_CONCURRENCY_CONTROL,
+        prompt: env.WORKER_CONCURRENCY_PROMPT,
+        execute: env.WORKER_CONCURRENCY_EXECUTE,
+      },
+      lockDurationMs: env.LOCK_DURATION_MS,
+      stalledIntervalMs: env.STALLED_INTERVAL_MS,
+      commitGatherMs: env.COMMIT_GATHER_MS,
+      drainTimeoutMs: env.DRAIN_TIMEOUT_MS,
+    },
+    healthPort: env.HEALTH_PORT ?? null,
+    logLevel: env.LOG_LEVEL,
+    sandbox: {
+      kind: env.SANDBOX,
+      hosts: env.SANDBOX_HOSTS ?? [],
+      image: env.SANDBOX_IMAGE,
+      images: [...new Set([env.SANDBOX_IMAGE, ...(env.SANDBOX_IMAGES ?? [])])],
+      runtime: env.SANDBOX_RUNTIME ?? null,
+      ceilings: {
+        memoryMb: env.SANDBOX_MEMORY_MB,
+        cpus: env.SANDBOX_CPUS,
+        pids: env.SANDBOX_PIDS,
+        diskMb: env.SANDBOX_DISK_MB,
+        wallMs: env.SANDBOX_WALL_MS,
+      },
+      poolSize: env.SANDBOX_POOL_SIZE,
+    },
+    workflowEnvironment,
+  };
+}

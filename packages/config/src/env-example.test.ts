@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseEnv } from "node:util";
+import { describe, expect, it } from "vitest";
+import { readConfig, variables, writeEnvExample } from "./index.ts";
+
+const example = readFileSync(join(import.meta.dirname, "../../../.env.example"), "utf8");
+
+describe(".env.example", () => {
+  it("is what the schema writes: `node packages/config/src/write-env-example.ts > .env.example`", () => {
+    expect(example).toBe(writeEnvExample());
+  });
+
+  it("with every line in force changes nothing", () => {
+    expect([...example.matchAll(/^#([A-Z_]+)=/gm)].map(([, name]) => name)).toEqual(variables.map(({ name }) => name));
+    const everything = parseEnv(example.replace(/^#(?=[A-Z_]+=)/gm, ""));
+    expect(Object.keys(everything)).toHaveLength(variables.length);
+    expect(readConfig(everything)).toEqual(readConfig({}));
+  });
+
+  it("gives no secret a value", () => {
+    const secrets = variables.filter(({ secret }) => secret === true);
+    expect(secrets.map(({ name, fallback }) => [name, fallback])).toEqual([
+      ["DATABASE_URL", null],
+      ["REDIS_URL", null],
+      ["OPENAI_API_KEY", null],
+    ]);
+  });
+});

@@ -1,0 +1,234 @@
+// The environment, one variable at a time: what it means, its unit, its default. `.env.example` is written from this file.
+//
+// V1 An empty value is an absent one: compose files and shells pass `NAME=` for "not set".
+// V2 A secret has no default and is never part of a message.
+import { z } from "zod";
+
+export type VariableFacts = {
+  readonly section: string;
+  readonly description: string;
+  /** As it would stand in the environment; null when absence has a meaning of its own, told in the description. */
+  readonly fallback: string | null;
+  readonly unit?: string;
+  readonly secret?: true;
+};
+
+type Telling = Omit<VariableFacts, "section" | "fallback">;
+
+const told = new Map<z.ZodType, Omit<VariableFacts, "section">>();
+
+function optional<S extends z.ZodType>(schema: S, telling: Telling): z.ZodOptional<S> {
+  const variable = z.optional(schema);
+  told.set(variable, { ...telling, fallback: null });
+  return variable;
+}
+
+function defaulted<S extends z.ZodType<unknown, string>>(
+  fallback: z.input<S>,
+  schema: S,
+  telling: Telling,
+): z.ZodPrefault<S> {
+  const variable = z.prefault(schema, fallback);
+  told.set(variable, { ...telling, fallback });
+  return variable;
+}
+
+function whole(least: number, most: number) {
+  const range = `must be a whole number from ${least} to ${most}`;
+  return z
+    .string()
+    .regex(/^\s*-?\d+\s*$/, range)
+    .transform(Number)
+    .pipe(z.number().min(least, range).max(most, range));
+}
+
+function decimal(least: number, most: number) {
+  const range = `must be a number from ${least} to ${most}`;
+  return z
+    .string()
+    .regex(/^\s*\d+(\.\d+)?\s*$/, range)
+    .transform(Number)
+    .pipe(z.number().min(least, range).max(most, range));
+}
+
+function choice<const Options extends readonly [string, ...string[]]>(options: Options) {
+  return z.string().pipe(z.enum(options, `must be one of ${options.join(", ")}`));
+}
+
+function address(schemes: readonly string[]) {
+  const example = schemes.map((scheme) => `${scheme}://…`).join(" or ");
+  return z
+    .string()
+    .refine(
+      (text) => URL.canParse(text) && schemes.includes(new URL(text).protocol.slice(0, -1)),
+      `must be a URL of the form ${example}`,
+    );
+}
+
+/** pg accepts a URL without a host when the socket directory is a parameter; the URL standard does not. */
+const postgresAddress = z
+  .string()
+  .refine(
+    (text) => /^postgres(ql)?:\/\//.test(text) && URL.canParse(text.replace("@/", "@localhost/")),
+    "must be a URL of the form postgresql://user:password@host:5432/database",
+  );
+
+function list(item: RegExp, items: string) {
+  return z
+    .string()
+    .transform((text) => text.split(",").map((part) => part.trim()))
+    .pipe(z.array(z.string().regex(item, `must be a comma-separated list of ${items}`)));
+}
+
+const text = z.string().trim().min(1, "must not be blank");
+const minute = 60_000;
+
+const stores = {
+  DATABASE_URL: optional(postgresAddress, {
+    description: "Postgres 14 or newer. Absent: a Postgres of our own is started below MARKMILL_HOME.",
+    secret: true,
+  }),
+  PG_POOL_SIZE: defaulted("10", whole(1, 500), {
+    description: "Connections each process opens to Postgres at most, the queue's not counted.",
+    unit: "connections",
+  }),
+  REDIS_URL: optional(address(["redis", "rediss"]), {
+    description: "Redis 6.2 or newer with maxmemory-policy noeviction. Absent: the queue lives in Postgres.",
+    secret: true,
+  }),
+  QUEUE_BACKEND: defaulted("auto", choice(["auto", "redis", "postgres"]), {
+    description: "Where the queue lives: auto takes Redis when REDIS_URL is set, else Postgres.",
+  }),
+  MARKMILL_HOME: defaulted(".markmill", text, {
+    description: "Directory of everything Markmill keeps on this machine, relative to the working directory.",
+  }),
+  RETENTION_DAYS: defaulted("0", whole(0, 36_500), {
+    description: "Finished runs are deleted after this time; 0 keeps them.",
+    unit: "days",
+  }),
+};
+
+const models = {
+  OPENAI_BASE_URL: defaulted("https://api.openai.com/v1", address(["http", "https"]), {
+    description: "Any OpenAI-compatible endpoint.",
+  }),
+  OPENAI_API_KEY: optional(text, { description: "Its key; local endpoints often need none.", secret: true }),
+  MODELS_FILE: defaulted("models.yaml", text, {
+    description: "Aliases, prices, context sizes and rate limits of models; the file may be missing.",
+  }),
+  DEFAULT_MODEL: optional(text, { description: "Model or alias for workflows that name none. Absent: they must." }),
+  MODEL_TIMEOUT_MS: defaulted("600000", whole(1_000, 24 * 60 * minute), {
+    description: "Longest wait for one reply of a model.",
+    unit: "ms",
+  }),
+  MAX_REPLY_BYTES: defaulted("4194304", whole(1_024, 256 * 1024 * 1024), {
+    description: "A longer reply of a model fails its call.",
+    unit: "bytes",
+  }),
+};
+
+const processes = {
+  WORKER_CONCURRENCY_CONTROL: defaulted("50", whole(1, 1_000), {
+    description: "Activities without waiting (check, set, assign, call) that one worker does at a time.",
+    unit: "activities",
+  }),
+  WORKER_CONCURRENCY_PROMPT: defaulted("20", whole(1, 1_000), {
+    description: "Model calls that one worker holds at a time.",
+    unit: "activities",
+  }),
+  WORKER_CONCURRENCY_EXECUTE: defaulted("4", whole(1, 1_000), {
+    description: "Commands that one worker runs at a time.",
+    unit: "activities",
+  }),
+  LOCK_DURATION_MS: defaulted("3000", whole(500, 10 * minute), {
+    description: "An activity whose worker was silent for this long is given to another.",
+    unit: "ms",
+  }),
+  STALLED_INTERVAL_MS: defaulted("1000", whole(100, 10 * minute), {
+    description: "Time between two looks for silent workers.",
+    unit: "ms",
+  }),
+  COMMIT_GATHER_MS: defaulted("2", whole(0, 1_000), {
+    description: "How long a worker gathers finished activities for one commit; 0 commits each at once.",
+    unit: "ms",
+  }),
+  DRAIN_TIMEOUT_MS: defaulted("30000", whole(0, 60 * minute), {
+    description: "How long a stopping worker lets its activities finish before it lets go of them.",
+    unit: "ms",
+  }),
+  HEALTH_PORT: optional(whole(0, 65_535), {
+    description: "Port of /healthz on all interfaces, 0 for any free one. Absent: none is opened.",
+  }),
+  LOG_LEVEL: defaulted("info", choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]), {
+    description: "Least severe log line that is written.",
+  }),
+};
+
+const sandbox = {
+  SANDBOX: defaulted("auto", choice(["auto", "docker", "jail", "none"]), {
+    description:
+      "Where commands of workflows run: auto takes Docker, else a jail, else refuses; none is the bare machine, for your own files only.",
+  }),
+  SANDBOX_HOSTS: optional(
+    list(/^(unix|tcp|ssh|https?):\/\/\S+$/, "Docker addresses such as unix:///var/run/docker.sock"),
+    {
+      description: "Docker engines, comma-separated. Absent: the local one.",
+    },
+  ),
+  SANDBOX_IMAGE: defaulted("markmill-sandbox", text, { description: "Image for workflows that name none." }),
+  SANDBOX_IMAGES: optional(list(/^[\w][\w./:@-]*$/, "image names"), {
+    description: "Further images that workflows may name, comma-separated. Absent: only SANDBOX_IMAGE.",
+  }),
+  SANDBOX_RUNTIME: optional(text, {
+    description: "OCI runtime of the engine, for example runsc (gVisor). Absent: the engine's default.",
+  }),
+  SANDBOX_MEMORY_MB: defaulted("512", whole(16, 1_048_576), {
+    description: "Ceiling of a session's memory.",
+    unit: "MiB",
+  }),
+  SANDBOX_CPUS: defaulted("1", decimal(0.05, 1_024), {
+    description: "Ceiling of a session's processors.",
+    unit: "cores",
+  }),
+  SANDBOX_PIDS: defaulted("128", whole(4, 100_000), {
+    description: "Ceiling of a session's processes and threads.",
+    unit: "processes",
+  }),
+  SANDBOX_DISK_MB: defaulted("256", whole(1, 1_048_576), {
+    description: "Ceiling of what a session writes.",
+    unit: "MiB",
+  }),
+  SANDBOX_WALL_MS: defaulted("300000", whole(100, 24 * 60 * minute), {
+    description: "Ceiling of one command's time.",
+    unit: "ms",
+  }),
+  SANDBOX_POOL_SIZE: defaulted("2", whole(0, 256), {
+    description: "Sessions that a worker keeps ready; 0 starts each when it is needed.",
+    unit: "sessions",
+  }),
+  WORKFLOW_ENV: optional(list(/^[A-Za-z_][A-Za-z0-9_]*$/, "variable names"), {
+    description: "Names of further variables that workflows may read, comma-separated. Absent: none.",
+  }),
+};
+
+export const environmentSchema = z.object({ ...stores, ...models, ...processes, ...sandbox });
+
+export type Environment = z.output<typeof environmentSchema>;
+export type VariableName = keyof Environment;
+
+export type Variable = VariableFacts & { readonly name: VariableName };
+
+const sections = { Stores: stores, Models: models, "Worker and supervisor": processes, Sandbox: sandbox };
+
+/** In the order of this file. */
+export const variables: readonly Variable[] = Object.entries(sections).flatMap(([section, schemas]) =>
+  Object.entries(schemas).map(([name, schema]) => {
+    const facts = told.get(schema);
+    if (facts === undefined) throw new Error(`${name} is not described`);
+    return { ...facts, section, name: name as VariableName };
+  }),
+);
+
+export const secretNames: ReadonlySet<string> = new Set(
+  variables.filter(({ secret }) => secret === true).map(({ name }) => name),
+);

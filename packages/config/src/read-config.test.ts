@@ -1,0 +1,123 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type Config, describeFindings, type EnvironmentText, readConfig, readProcessConfig } from "./index.ts";
+
+function accepted(env: EnvironmentText): Config {
+  const reading = readConfig(env);
+  if (!reading.ok) throw new Error(describeFindings(reading.findings));
+  return reading.config;
+}
+
+function refused(env: EnvironmentText) {
+  const reading = readConfig(env);
+  return reading.ok ? [] : reading.findings;
+}
+
+describe("readConfig", () => {
+  it("an empty environment means one machine, its own Postgres, the queue in it", () => {
+    expect(accepted({})).toMatchObject({
+      database: { kind: "embedded" },
+      queue: { backend: "postgres" },
+      home: ".markmill",
+      healthPort: null,
+      models: { apiKey: null, defaultModel: null },
+      worker: { lockDurationMs: 3000, stalledIntervalMs: 1000 },
+      sandbox: { kind: "auto", images: ["markmill-sandbox"] },
+      workflowEnvironment: {},
+    });
+  });
+
+  it("a variable set to nothing is not set", () => {
+    expect(accepted({ DATABASE_URL: "", REDIS_URL: "", LOCK_DURATION_MS: "", SANDBOX: "" })).toEqual(accepted({}));
+  });
+
+  it("the queue follows REDIS_URL unless QUEUE_BACKEND says otherwise", () => {
+    const REDIS_URL = "redis://127.0.0.1:6379";
+    expect(accepted({ REDIS_URL }).queue).toEqual({ backend: "redis", url: REDIS_URL });
+    expect(accepted({ REDIS_URL, QUEUE_BACKEND: "postgres" }).queue).toEqual({ backend: "postgres" });
+    expect(refused({ QUEUE_BACKEND: "redis" })).toMatchObject([{ code: "CONFIG_MISSING", variable: "REDIS_URL" }]);
+  });
+
+  it("all mistakes are found at once, each with its variable, in the schema's order", () => {
+    const findings = refused({
+      SANDBOX: "chroot",
+      REDIS_URL: "http://localhost",
+      WORKER_CONCURRENCY_PROMPT: "many",
+      HEALTH_PORT: "70000",
+      SANDBOX_HOSTS: "bad, worse, tcp://fine:1",
+    });
+    expect(findings.map(({ code, variable }) => [code, variable])).toEqual([
+      ["CONFIG_INVALID", "REDIS_URL"],
+      ["CONFIG_INVALID", "WORKER_CONCURRENCY_PROMPT"],
+      ["CONFIG_INVALID", "HEALTH_PORT"],
+      ["CONFIG_INVALID", "SANDBOX"],
+      ["CONFIG_INVALID", "SANDBOX_HOSTS"],
+    ]);
+    expect(describeFindings(findings)).toContain(
+      'CONFIG_INVALID: SANDBOX must be one of auto, docker, jail, none, but is "chroot"',
+    );
+  });
+
+  it.each(["1e3", "0x10", "3.5", "-1", "99999999999", "ten", "1 000", "Infinity"])(
+    "%s is no number of milliseconds",
+    (LOCK_DURATION_MS) => {
+      expect(refused({ LOCK_DURATION_MS })).toMatchObject([{ variable: "LOCK_DURATION_MS" }]);
+    },
+  );
+
+  it("a mistaken secret is named but never shown", () => {
+    const shown = describeFindings(refused({ DATABASE_URL: "mysql://root:hunter2@db/x", REDIS_URL: "hunter2" }));
+    expect(shown).toContain("DATABASE_URL");
+    expect(shown).toContain("REDIS_URL");
+    expect(shown).not.toContain("hunter2");
+  });
+
+  it.each([
+    "postgres://u:p@db.example/x",
+    "postgresql://u@localhost/x?host=%2Ftmp%2Fsocket",
+    "postgresql://u@/x?host=/tmp/socket",
+  ])("%s is an address of Postgres", (DATABASE_URL) => {
+    expect(accepted({ DATABASE_URL }).database).toEqual({ kind: "external", url: DATABASE_URL });
+  });
+
+  it("looking for silent workers less often than they may be silent is a conflict", () => {
+    expect(refused({ LOCK_DURATION_MS: "1000", STALLED_INTERVAL_MS: "5000" })).toMatchObject([
+      { code: "CONFIG_CONFLICT", variable: "STALLED_INTERVAL_MS" },
+    ]);
+  });
+
+  it("workflows see the variables on the list and nothing else", () => {
+    const env = { WORKFLOW_ENV: "COURSE, ABSENT", COURSE: "algebra", HOME: "/home/x", OPENAI_API_KEY: "k" };
+    expect(accepted(env).workflowEnvironment).toEqual({ COURSE: "algebra" });
+  });
+
+  it.each(["OPENAI_API_KEY", "DATABASE_URL", "REDIS_URL"])("%s cannot be put on that list", (name) => {
+    expect(refused({ WORKFLOW_ENV: `COURSE,${name}` })).toMatchObject([
+      { code: "CONFIG_SECRET_EXPOSED", variable: "WORKFLOW_ENV" },
+    ]);
+  });
+
+  it("the allowed images are the default one and the listed ones, once each", () => {
+    expect(accepted({ SANDBOX_IMAGE: "py:3", SANDBOX_IMAGES: "node:24,py:3" }).sandbox.images).toEqual([
+      "py:3",
+      "node:24",
+    ]);
+  });
+});
+
+describe("readProcessConfig", () => {
+  it("reads .env below the process's own environment, and says when it cannot", () => {
+    const directory = mkdtempSync(join(tmpdir(), "markmill-config-"));
+    try {
+      const file = join(directory, ".env");
+      writeFileSync(file, 'DEFAULT_MODEL="from file"\n# HEALTH_PORT=1\n');
+      expect(readProcessConfig(file)).toMatchObject({ ok: true, config: { models: { defaultModel: "from file" } } });
+      expect(readProcessConfig(join(directory, "none"))).toMatchObject({ ok: true });
+      expect(readProcessConfig(directory)).toMatchObject({ ok: false, findings: [{ code: "CONFIG_UNREADABLE" }] });
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,58 @@
+/** Names a workflow uses and names it gives a value, so that a misspelt one is found before a run. */
+import type { Condition, Node, Operand, Param } from "@markmill/engine";
+import type { Place } from "./finding.ts";
+
+export interface NameUse {
+  /** place: `{{NAME}}`. check: left side. assign, prompt: the whole caption. */
+  readonly as: "place" | "check" | "assign" | "prompt";
+  readonly name: string;
+  readonly where: string;
+  readonly at: Place;
+}
+
+/** Names as the engine fills them, as far as they look like names; other text in double braces belongs to the author. */
+const placeholder = /\{\{[ \t]*([\p{L}_][\p{L}\p{M}\p{N}_ -]{0,99}?)[ \t]*\}\}/gu;
+
+/** Names used in one line of text, with their columns, from 0. */
+export function placesIn(text: string): { readonly name: string; readonly column: number }[] {
+  if (!text.includes("{{")) return [];
+  return Array.from(text.matchAll(placeholder), (match) => ({ name: match[1] ?? "", column: match.index }));
+}
+
+export function usesOfNode(id: string, node: Node, at: Place): NameUse[] {
+  const inText = (text: string): NameUse[] => placesIn(text).map(({ name }) => ({ as: "place", name, where: id, at }));
+  const inOperand = (operand: Operand, as: "assign" | "prompt" | null): NameUse[] => {
+    if (operand.from === "template") return inText(operand.text);
+    if (operand.from !== "name") return [];
+    const places = inText(operand.name);
+    return places.length > 0 || as === null ? places : [{ as, name: operand.name, where: id, at }];
+  };
+  switch (node.kind) {
+    case "prompt":
+      return inOperand(node.text, "prompt");
+    case "assign":
+      return inOperand(node.value, "assign");
+    case "set":
+      return inOperand(node.value, null);
+    case "execute":
+      return node.command === null ? [] : inText(node.command);
+    case "check":
+      return leftNames(node.condition).map((name) => ({ as: "check", name, where: id, at }));
+    default:
+      return [];
+  }
+}
+
+function leftNames(condition: Condition): string[] {
+  if (condition.op === "and" || condition.op === "or") return condition.of.flatMap(leftNames);
+  if (condition.op === "not") return leftNames(condition.of);
+  if (!("left" in condition)) return [];
+  return condition.left.from === "name" ? [condition.left.name] : [];
+}
+
+export function definedNames(params: Iterable<Param>, nodes: Iterable<Node>): Set<string> {
+  const names = new Set<string>();
+  for (const { name } of params) names.add(name);
+  for (const node of nodes) if (node.kind === "set" && node.target.to === "variable") names.add(node.target.name);
+  return names;
+}

@@ -1,0 +1,101 @@
+import type { Comparison } from "@markmill/engine";
+
+export type Token =
+  | { readonly is: "word"; readonly text: string; readonly start: number; readonly end: number }
+  | { readonly is: "quoted"; readonly text: string; readonly start: number; readonly end: number; readonly closed: boolean }
+  /** `==`, `>=` … */
+  | { readonly is: "symbol"; readonly text: string; readonly start: number; readonly end: number }
+  | { readonly is: "(" | ")" | ","; readonly start: number; readonly end: number };
+
+const symbols: Readonly<Record<string, Comparison | undefined>> = {
+  "==": "equals",
+  "!=": "differs",
+  "<>": "differs",
+  "<=": "lessEqual",
+  ">=": "greaterEqual",
+  "<": "less",
+  ">": "greater",
+};
+
+const names: Readonly<Record<string, Comparison | undefined>> = {
+  eq: "equals",
+  equals: "equals",
+  ne: "differs",
+  differs: "differs",
+  contains: "contains",
+  matches: "matches",
+  gt: "greater",
+  greater: "greater",
+  ge: "greaterEqual",
+  greater_equal: "greaterEqual",
+  lt: "less",
+  less: "less",
+  le: "lessEqual",
+  less_equal: "lessEqual",
+};
+
+export const operatorSpellings: readonly string[] = [...Object.keys(symbols), ...Object.keys(names)];
+
+/** The comparison a token stands for, or null. */
+export function comparisonOf(token: Token | undefined): Comparison | null {
+  if (token?.is === "symbol") return own(symbols, token.text);
+  if (token?.is === "word") return own(names, token.text.toLowerCase());
+  return null;
+}
+
+export function isWord(token: Token | undefined, word: string): boolean {
+  return token?.is === "word" && token.text.toLowerCase() === word;
+}
+
+/**
+ * White space separates, and so do brackets, commas and the signs of comparison. A quote opens a text only at the start of a
+ * token; inside, the same quote twice stands for one.
+ */
+export function tokenize(text: string): Token[] {
+  const tokens: Token[] = [];
+  let at = 0;
+  while (at < text.length) {
+    const start = at;
+    const character = text.charAt(at);
+    if (/\s/.test(character)) {
+      at++;
+    } else if (character === "'" || character === '"') {
+      const quoted = readQuoted(text, at);
+      tokens.push({ is: "quoted", text: quoted.text, start, end: quoted.end, closed: quoted.closed });
+      at = quoted.end;
+    } else if (character === "(" || character === ")" || character === ",") {
+      at++;
+      tokens.push({ is: character, start, end: at });
+    } else if (isSign(text, at)) {
+      while (isSign(text, at)) at++;
+      tokens.push({ is: "symbol", text: text.slice(start, at), start, end: at });
+    } else {
+      while (at < text.length && !/[\s(),]/.test(text.charAt(at)) && !isSign(text, at)) at++;
+      tokens.push({ is: "word", text: text.slice(start, at), start, end: at });
+    }
+  }
+  return tokens;
+}
+
+function isSign(text: string, at: number): boolean {
+  const character = text.charAt(at);
+  return character === "=" || character === "<" || character === ">" || (character === "!" && text.charAt(at + 1) === "=");
+}
+
+function readQuoted(text: string, open: number): { text: string; end: number; closed: boolean } {
+  const quote = text.charAt(open);
+  const parts: string[] = [];
+  let from = open + 1;
+  for (;;) {
+    const next = text.indexOf(quote, from);
+    if (next < 0) return { text: parts.join("") + text.slice(from), end: text.length, closed: false };
+    parts.push(text.slice(from, next));
+    if (text.charAt(next + 1) !== quote) return { text: parts.join(""), end: next + 1, closed: true };
+    parts.push(quote);
+    from = next + 2;
+  }
+}
+
+function own<Value>(record: Readonly<Record<string, Value | undefined>>, key: string): Value | null {
+  return Object.hasOwn(record, key) ? (record[key] ?? null) : null;
+}

@@ -1,0 +1,161 @@
+import { createHash } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { MAX_FILE_BYTES } from "./decode-source.ts";
+import { loadDefinition } from "./load-definition.ts";
+import type { Workspace } from "./workspace.ts";
+
+function shelf(files: Record<string, string | Uint8Array>): Workspace {
+  return {
+    read: (path) => {
+      const content = Object.hasOwn(files, path) ? files[path] : undefined;
+      return typeof content === "string" ? new TextEncoder().encode(content) : content;
+    },
+    list: () => Object.keys(files),
+  };
+}
+const chart = (body: string, rest = "") => `# T\n\n# Workflow\n\n\`\`\`mermaid\nflowchart TD\n${body}\n\`\`\`\n${rest}`;
+const codes = (files: Record<string, string | Uint8Array>, path = "a.wf.md", environment: string[] = []) =>
+  loadDefinition(shelf(files), path, { environment }).findings.map(({ code }) => code);
+
+describe("the hash", () => {
+  const files = {
+    "a.wf.md": chart('START --> CALL_B[[b.wf.md]] --> PROMPT_C["Prompt: file:c.txt"]', "\n!INCLUDE d.md\n"),
+    "b.wf.md": chart("START --> SUCCESS"),
+    "c.txt": "c",
+    "d.md": "d",
+    "e.txt": "not used",
+  };
+  const hash = (changed: Partial<typeof files> = {}) => loadDefinition(shelf({ ...files, ...changed }), "a.wf.md").definition?.hash;
+
+  it("covers all files that are included, called or read, and no other", () => {
+    const first = hash();
+    expect(first).toMatch(/^[0-9a-f]{64}$/);
+    expect(hash()).toBe(first);
+    expect(hash({ "e.txt": "changed" })).toBe(first);
+    for (const path of ["a.wf.md", "b.wf.md", "c.txt", "d.md"] as const) expect(hash({ [path]: `${files[path]}\n` })).not.toBe(first);
+  });
+
+  it("lists the files with their content hashes, sorted", () => {
+    const { definition } = loadDefinition(shelf(files), "a.wf.md");
+    expect(definition?.files.map(({ path }) => path)).toEqual(["a.wf.md", "b.wf.md", "c.txt", "d.md"]);
+    expect(definition?.files[2]).toEqual({ path: "c.txt", sha256: createHash("sha256").update("c").digest("hex"), bytes: 1 });
+  });
+
+  it("reads each file once, so that an edit in between cannot part hash and program", () => {
+    const reads: string[] = [];
+    const workspace = shelf(files);
+    loadDefinition({ read: (path) => (reads.push(path), workspace.read(path)) }, "a.wf.md");
+    expect(reads.length).toBe(new Set(reads).size);
+  });
+});
+
+describe("places", () => {
+  it("of nodes, edges, prompts and parameters are known", () => {
+    const files = { "a.wf.md": chart('PARAMS["A, B=1"]\nSTART --> PROMPT_X[Prompt: User X]', "# Prompts\n## User X\n{{A}}{{B}}\n") };
+    expect(loadDefinition(shelf(files), "a.wf.md").definition?.sources["a.wf.md"]).toEqual({
+      nodes: { START: { file: "a.wf.md", line: 8, column: 1 }, PROMPT_X: { file: "a.wf.md", line: 8, column: 11 } },
+      edges: [{ file: "a.wf.md", line: 8, column: 7 }],
+      prompts: { "User X": { file: "a.wf.md", line: 11, column: 1 } },
+      params: { A: { file: "a.wf.md", line: 7, column: 9 }, B: { file: "a.wf.md", line: 7, column: 12 } },
+    });
+  });
+});
+
+describe("input that is no workflow", () => {
+  it.each([
+    ["a missing file", {}, ["FILE_MISSING"]],
+    ["an empty file", { "a.wf.md": "" }, ["FILE_EMPTY"]],
+    ["a byte order mark alone", { "a.wf.md": "\ufeff" }, ["FILE_EMPTY"]],
+    ["invalid UTF-8", { "a.wf.md": new Uint8Array([0x23, 0x20, 0xc3, 0x28]) }, ["NOT_UTF8"]],
+    ["NUL", { "a.wf.md": "# T\0" }, ["NUL_CHARACTER"]],
+    ["a file over the cap", { "a.wf.md": new Uint8Array(MAX_FILE_BYTES + 1).fill(0x61) }, ["FILE_TOO_LARGE"]],
+    ["text without a flowchart", { "a.wf.md": "# T\n" }, ["NO_FLOWCHART"]],
+  ])("%s", (_, files, expected) => {
+    expect(codes(files)).toEqual(expected);
+  });
+
+  it("a path outside the root", () => {
+    expect(codes({}, "../a.wf.md")).toEqual(["FILE_MISSING"]);
+  });
+
+  it("a misspelt path gets a suggestion", () => {
+    const { findings } = loadDefinition(shelf({ "essay.wf.md": "x" }), "esay.wf.md");
+    expect(findings[0]?.fix).toContain("Did you mean essay.wf.md?");
+  });
+});
+
+describe("unusual but sound", () => {
+  const simple = chart("START --> SUCCESS");
+  it("CRLF and a byte order mark change nothing in the program", () => {
+    const text = chart("START --> PROMPT_X[Prompt: User X]", "# Prompts\n## User X\n\none\n\ntwo\n");
+    const plain = loadDefinition(shelf({ "a.wf.md": text }), "a.wf.md").definition;
+    const odd = loadDefinition(shelf({ "a.wf.md": `\ufeff${text.replaceAll("\n", "\r\n")}` }), "a.wf.md").definition;
+    expect(plain?.programs["a.wf.md"]?.prompts["User X"]?.text).toBe("one\n\ntwo");
+    expect(odd?.programs).toEqual(plain?.programs);
+    expect(odd?.sources).toEqual(plain?.sources);
+  });
+
+  it("ten thousand nodes", () => {
+    const body = Array.from({ length: 10_000 }, (_, index) => `SET_${index}["V_${index}='x'"] --> SET_${index + 1}`);
+    const files = { "a.wf.md": chart(`START --> SET_0\n${body.join("\n")}\nSET_10000["V='x'"]`) };
+    const { definition, findings } = loadDefinition(shelf(files), "a.wf.md");
+    expect(findings).toEqual([]);
+    expect(Object.keys(definition?.programs["a.wf.md"]?.nodes ?? {})).toHaveLength(10_002);
+  });
+
+  it("a prompt of 5 MB loads, with a warning", () => {
+    const files = { "a.wf.md": chart("START --> PROMPT_X[Prompt: User X]", `# Prompts\n## User X\n${"- long line of a list\n".repeat(240_000)}`) };
+    const { definition, findings } = loadDefinition(shelf(files), "a.wf.md");
+    expect(findings.map(({ code }) => code)).toEqual(["PROMPT_LARGE"]);
+    expect(definition?.programs["a.wf.md"]?.prompts["User X"]?.text.length).toBeGreaterThan(5_000_000);
+  });
+
+  it("names known from the environment, a caller or a callee are no mistake", () => {
+    const files = {
+      "a.wf.md": chart('START --> SET_X["X=\'1\'"] --> CALL_B[[b.wf.md]] --> PROMPT_Y["Prompt: \'{{Y}} {{HOME}}\'"]'),
+      "b.wf.md": chart('START --> CHECK_X{X == 1} --> SET_Y["Y=X"]'),
+    };
+    expect(codes(files, "a.wf.md", ["HOME"])).toEqual([]);
+    expect(codes(files)).toEqual(["VARIABLE_UNKNOWN"]);
+  });
+
+  it("a call cycle with a way out is a warning, one without is an error", () => {
+    const guarded = chart("START --> CHECK_A{RESULT == x}\nCHECK_A -->|TRUE| CALL_B[[b.wf.md]]\nCHECK_A -->|FALSE| SUCCESS");
+    const plain = chart("START --> CALL_A[[a.wf.md]]");
+    expect(codes({ "a.wf.md": guarded, "b.wf.md": plain })).toEqual(["CALL_CYCLE"]);
+    expect(codes({ "a.wf.md": plain })).toEqual(["CALL_ENDLESS"]);
+    expect(codes({ "a.wf.md": chart("START --> CALL_B[[b.wf.md]]"), "b.wf.md": plain })).toEqual(["CALL_ENDLESS"]);
+    expect(codes({ "a.wf.md": simple })).toEqual([]);
+  });
+
+  it("an include cycle through other files is named with its chain", () => {
+    const files = { "a.wf.md": `${simple}\n!INCLUDE x/b.md\n`, "x/b.md": "!INCLUDE c.md", "x/c.md": "text\n!INCLUDE ../x/b.md" };
+    const { findings } = loadDefinition(shelf(files), "a.wf.md");
+    expect(findings.map(({ code, message, at }) => [code, message, at])).toEqual([
+      ["INCLUDE_CYCLE", "The file includes itself: x/b.md -> x/c.md -> x/b.md.", { file: "x/c.md", line: 2, column: 10 }],
+    ]);
+  });
+
+  it("includes that multiply are stopped", () => {
+    const files: Record<string, string> = { "a.wf.md": `${simple}\n!INCLUDE l0.md\n` };
+    for (let level = 0; level < 19; level++) files[`l${level}.md`] = `!INCLUDE l${level + 1}.md\n`.repeat(10);
+    files["l19.md"] = "x";
+    expect(codes(files)).toEqual(["INCLUDE_TOO_LARGE"]);
+  });
+
+  it("includes nested too deep are refused", () => {
+    const files: Record<string, string> = { "a.wf.md": `${simple}\n!INCLUDE l0.md\n`, "l30.md": "x" };
+    for (let level = 0; level < 30; level++) files[`l${level}.md`] = `!INCLUDE l${level + 1}.md\n`;
+    expect(codes(files)).toEqual(["INCLUDE_DEPTH"]);
+  });
+
+  it("a code block left open in an included file ends with that file", () => {
+    const files = {
+      "a.wf.md": chart("START --> PROMPT_Y[Prompt: User Y]", "# Prompts\n## User X\n!INCLUDE b.md\n## User Y\ny\n"),
+      "b.md": "```\nopen",
+    };
+    const { definition, findings } = loadDefinition(shelf(files), "a.wf.md");
+    expect(findings.map(({ code }) => code)).toEqual(["INCLUDE_OPEN_FENCE"]);
+    expect(definition?.programs["a.wf.md"]?.prompts["User Y"]?.text).toBe("y");
+  });
+});

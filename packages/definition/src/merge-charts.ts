@@ -1,0 +1,24 @@
+import type { Flowchart, Link, Vertex } from "./mermaid/flowchart.ts";
+
+/** Several blocks of one workflow are one flowchart: a later caption or attribute stands in place of an earlier. */
+export function mergeCharts(charts: readonly Flowchart[]): { vertices: Vertex[]; links: Link[] } {
+  const vertices = new Map<string, { vertex: Vertex; attributes: Map<string, Vertex["attributes"][string]> }>();
+  for (const vertex of charts.flatMap((chart) => chart.vertices)) {
+    const known = vertices.get(vertex.id);
+    if (known === undefined) {
+      vertices.set(vertex.id, { vertex, attributes: new Map(Object.entries(vertex.attributes)) });
+      continue;
+    }
+    const { caption, captionAt } =
+      vertex.caption !== null && (vertex.caption !== "" || known.vertex.caption === null) ? vertex : known.vertex;
+    known.vertex = { ...known.vertex, shape: vertex.shape ?? known.vertex.shape, caption, captionAt };
+    for (const [key, value] of Object.entries(vertex.attributes)) known.attributes.set(key, value);
+  }
+  return {
+    vertices: Array.from(vertices.values(), ({ vertex, attributes }) => ({
+      ...vertex,
+      attributes: Object.fromEntries(attributes),
+    })),
+    links: charts.flatMap((chart) => chart.links),
+  };
+}

@@ -1,0 +1,90 @@
+/**
+ * The text of a PARAMS node: `NAME` (required) or `NAME=default` (optional), separated by commas or line breaks. A default in
+ * quotes may hold both; one matching pair of quotes is taken off.
+ */
+export interface ParamItem {
+  readonly name: string;
+  readonly default: string | null;
+  /** Where the item starts in the text. */
+  readonly offset: number;
+}
+
+export function parseParams(text: string): ParamItem[] {
+  const items: ParamItem[] = [];
+  const quotes = new ClosingQuotes(text);
+  let at = 0;
+  while (at <= text.length) {
+    const start = at;
+    const name = untilSeparator(text, at, "=");
+    at = name;
+    let value: string | null = null;
+    if (text.charAt(at) === "=") {
+      const quoted = readQuotedDefault(text, at + 1, quotes);
+      const end = quoted?.end ?? untilSeparator(text, at + 1);
+      value = quoted?.text ?? text.slice(at + 1, end).trim();
+      at = end;
+    }
+    const written = text.slice(start, name);
+    if (written.trim() !== "" || value !== null)
+      items.push({ name: written.trim(), default: value, offset: start + written.length - written.trimStart().length });
+    at += text.startsWith("\\n", at) ? 2 : 1;
+  }
+  return items;
+}
+
+/** The end of the text, or the next comma, line break, literal `\n`, or `stop`. */
+function untilSeparator(text: string, from: number, stop?: string): number {
+  for (let at = from; at < text.length; at++) {
+    const character = text.charAt(at);
+    if (character === "," || character === "\n" || character === stop) return at;
+    if (character === "\\" && text.charAt(at + 1) === "n") return at;
+  }
+  return text.length;
+}
+
+/** Where quotes stand after which nothing but a separator follows: they can end a default. Asked for rising places only. */
+class ClosingQuotes {
+  readonly #text: string;
+  readonly #next: Record<"'" | '"', number> = { "'": 0, '"': 0 };
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  after(quote: "'" | '"', from: number): number {
+    let at = Math.max(this.#next[quote], from);
+    while (at < this.#text.length && !(this.#text.charAt(at) === quote && this.#ends(at + 1))) at++;
+    this.#next[quote] = at;
+    return at;
+  }
+
+  #ends(from: number): boolean {
+    let at = from;
+    while (this.#text.charAt(at) === " " || this.#text.charAt(at) === "\t") at++;
+    return at >= this.#text.length || /^[,\n]|^\\n/.test(this.#text.slice(at, at + 2));
+  }
+}
+
+function readQuotedDefault(text: string, from: number, quotes: ClosingQuotes): { text: string; end: number } | null {
+  let open = from;
+  while (text.charAt(open) === " " || text.charAt(open) === "\t") open++;
+  const quote = text.charAt(open);
+  if (quote !== "'" && quote !== '"') return null;
+  const close = quotes.after(quote, open + 1);
+  return close >= text.length ? null : { text: text.slice(open + 1, close), end: untilSeparator(text, close + 1) };
+}
+
+export function isParamName(name: string): boolean {
+  return name.length <= 100 && /^[\p{L}_][\p{L}\p{M}\p{N}_.-]*$/u.test(name);
+}
+
+/** The text that parseParams reads back as this one item, or null when there is none. */
+export function formatParam(name: string, value: string | null): string | null {
+  const candidates = value === null ? [name] : [`${name}=${value}`, `${name}='${value}'`, `${name}="${value}"`];
+  return (
+    candidates.find((text) => {
+      const items = parseParams(`${text}, NEXT`);
+      return items.length === 2 && items[0]?.name === name && items[0].default === value && items[1]?.name === "NEXT";
+    }) ?? null
+  );
+}

@@ -1,0 +1,44 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { formatDuration, formatMoney, parseDuration, parseMoney, parseSize } from "./quantity.ts";
+
+describe("amounts", () => {
+  it.each([
+    ["10m", 600_000],
+    ["1h30m", 5_400_000],
+    ["500ms", 500],
+    ["90", 90_000],
+    ["2d", 172_800_000],
+    ["soon", null],
+    ["10 minutes", null],
+    ["-5s", null],
+    ["", null],
+  ])("reads the time %j as %j ms", (text, expected) => expect(parseDuration(text)).toBe(expected));
+
+  it.each([
+    ["512m", 512 * 1024 ** 2],
+    ["1g", 1024 ** 3],
+    ["64KiB", 65_536],
+    ["100", 100],
+    ["5 apples", null],
+    ["1.5g", null],
+  ])("reads the size %j as %j bytes", (text, expected) => expect(parseSize(text)).toBe(expected));
+
+  it.each([
+    ["$0.50", 500_000_000],
+    ["0.1", 100_000_000],
+    ["3", 3_000_000_000],
+    ["0.000000001", 1],
+    ["€5", null],
+    ["1e3", null],
+  ])("reads the money %j as %j nanodollars", (text, expected) => expect(parseMoney(text)).toBe(expected));
+
+  it("reads back what it writes", () => {
+    fc.assert(
+      fc.property(fc.nat(1e9), fc.nat(1e12), (milliseconds, nanodollars) => {
+        expect(parseDuration(formatDuration(milliseconds))).toBe(milliseconds);
+        expect(parseMoney(formatMoney(nanodollars))).toBe(nanodollars);
+      }),
+    );
+  });
+});

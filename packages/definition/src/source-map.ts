@@ -1,0 +1,10 @@
+import type { Place } from "./finding.ts";
+
+/** Where the parts of a program stand in its source. */
+export interface SourceMap {
+  readonly nodes: Readonly<Record<string, Place>>;
+  /** By position in the program's edges. */
+  readonly edges: readonly Place[];
+  readonly prompts: Readonly<Record<string, Place>>;
+  readonly params: Readonly<Record<string, Place>>;
+}

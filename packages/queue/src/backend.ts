@@ -1,0 +1,149 @@
+/**
+ * Where BullMQ keeps its jobs. Both backends answer the same questions; nothing outside this file knows which one is in use.
+ *
+ * Redis: one connection rings and fails at once when Redis is down (no offline queue), workers have connections that wait for it.
+ * Postgres: one small pool for all. Its commits are asynchronous: a job lost in a server crash is rung again by the supervisor, and
+ * the disk is then not in the queue's way. A listening worker keeps one connection of the pool for itself.
+ */
+import {
+  createPostgresBackend,
+  type PgPool,
+  type Processor,
+  Queue,
+  type QueueOptions,
+  runMigrations,
+  Worker,
+  type WorkerOptions,
+} from "bullmq";
+import { Redis } from "ioredis";
+import { Pool } from "pg";
+import type { BellData, QueueName } from "./doorbell.ts";
+import { QueueError, translate } from "./queue-error.ts";
+
+export type BackendOptions =
+  | { readonly kind: "redis"; readonly url: string }
+  | { readonly kind: "postgres"; readonly url: string };
+
+export type BellQueue = Pick<
+  Queue<BellData>,
+  "add" | "addBulk" | "getJob" | "getJobCounts" | "close" | "on" | "qualifiedName"
+>;
+export type BellWorker = Pick<Worker<BellData>, "on" | "close" | "pause" | "resume" | "cancelJob" | "isRunning">;
+type Settings = Pick<WorkerOptions, "concurrency" | "lockDuration" | "stalledInterval" | "maxStalledCount" | "name">;
+
+export interface Backend {
+  readonly kind: BackendOptions["kind"];
+  /** Below so many jobs, adding them one by one is cheaper than together. */
+  readonly bulkFrom: number;
+  queue(name: QueueName): BellQueue;
+  worker(name: QueueName, process: Processor<BellData>, settings: Settings): BellWorker;
+  close(): Promise<void>;
+}
+
+const connectMs = 5_000;
+const keptJobs = { removeOnComplete: { count: 100 }, removeOnFail: { count: 500 } };
+
+export function openBackend(
+  options: BackendOptions,
+  prefix: string,
+  onError: (error: QueueError) => void,
+): Promise<Backend> {
+  return options.kind === "redis" ? openRedis(options.url, prefix, onError) : openPostgres(options.url, onError);
+}
+
+async function openRedis(url: string, prefix: string, onError: (error: QueueError) => void): Promise<Backend> {
+  const reconnect = (times: number) => Math.min(50 * 2 ** times, 1_000);
+  const ringing = new Redis(url, {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    commandTimeout: connectMs,
+    connectTimeout: connectMs,
+    retryStrategy: reconnect,
+    enableAutoPipelining: false,
+  });
+  ringing.on("error", (error) => onError(translate(error, "The connection to Redis")));
+  try {
+    await ringing.connect();
+    await refuseEviction(ringing);
+  } catch (error) {
+    ringing.disconnect();
+    throw translate(error, `Redis at ${withoutPassword(url)}`);
+  }
+  const serving = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: null, retryStrategy: reconnect });
+  serving.on("error", (error) => onError(translate(error, "A worker's connection to Redis")));
+  const queueOptions: QueueOptions = {
+    connection: ringing,
+    prefix,
+    skipWaitingForReady: true,
+    streams: { events: { maxLen: 100 } },
+    defaultJobOptions: keptJobs,
+  };
+  return {
+    kind: "redis",
+    bulkFrom: 2,
+    queue: (name) => new Queue<BellData>(name, queueOptions),
+    worker: (name, process, settings) =>
+      new Worker<BellData>(name, process, { ...settings, connection: serving, prefix, drainDelay: 5 }),
+    async close() {
+      ringing.disconnect();
+      serving.disconnect();
+    },
+  };
+}
+
+/** A Redis that evicts loses jobs without an error; one that may not be asked is trusted. */
+async function refuseEviction(redis: Redis): Promise<void> {
+  const info = await redis.info("memory");
+  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
+  if (policy !== undefined && policy !== "noeviction") {
+    throw new QueueError(
+      "QUEUE_EVICTION_POLICY",
+      `Redis has maxmemory-policy ${policy}: under pressure it would drop jobs.`,
+    );
+  }
+}
+
+async function openPostgres(url: string, onError: (error: QueueError) => void): Promise<Backend> {
+  const pool = new Pool({
+    connectionString: url,
+    max: 8,
+    keepAlive: true,
+    connectionTimeoutMillis: connectMs,
+    application_name: "markmill queue",
+    options: "-c search_path=bullmq -c synchronous_commit=off",
+  });
+  pool.on("error", (error) => onError(translate(error, "A queue connection to Postgres")));
+  // Every queue and worker on the pool adds its own listener.
+  pool.setMaxListeners(50);
+  try {
+    const client = await pool.connect();
+    try {
+      await runMigrations(client);
+    } finally {
+      client.release();
+    }
+  } catch (error) {
+    await pool.end();
+    throw translate(error, `The queue in Postgres at ${withoutPassword(url)}`);
+  }
+  const connection = pool as PgPool;
+  return {
+    kind: "postgres",
+    bulkFrom: 8,
+    queue: (name) =>
+      new Queue(name, { connection, defaultJobOptions: keptJobs }, createPostgresBackend) as unknown as BellQueue,
+    worker: (name, process, settings) =>
+      new Worker(
+        name,
+        process,
+        { ...settings, connection, drainDelay: 5 },
+        createPostgresBackend,
+      ) as unknown as BellWorker,
+    close: () => pool.end(),
+  };
+}
+
+function withoutPassword(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, "//");
+}

@@ -1,0 +1,61 @@
+// The one place where failures of BullMQ, ioredis and pg become errors of ours.
+
+export type QueueErrorCode =
+  | "QUEUE_UNREACHABLE"
+  | "QUEUE_REFUSED"
+  | "QUEUE_EVICTION_POLICY"
+  | "QUEUE_FULL"
+  | "QUEUE_VERSION"
+  | "QUEUE_CLOSED"
+  | "QUEUE_BUG";
+
+const fixes: Record<QueueErrorCode, string> = {
+  QUEUE_UNREACHABLE: "Check that the server runs and that REDIS_URL (or DATABASE_URL) names its host and port.",
+  QUEUE_REFUSED: "Check the user and the password in REDIS_URL (or DATABASE_URL).",
+  QUEUE_EVICTION_POLICY:
+    "Set `maxmemory-policy noeviction` in redis.conf, or `redis-cli config set maxmemory-policy noeviction`.",
+  QUEUE_FULL: "Give Redis more memory (maxmemory). No run is lost: the truth is in Postgres.",
+  QUEUE_VERSION: "Use Redis 6.2 or newer, or Postgres 14 or newer.",
+  QUEUE_CLOSED: "The program is shutting down.",
+  QUEUE_BUG: "This is a defect in Markmill: please report it with this message.",
+};
+
+/** `message` says what and why, `fix` what to do. `transient`: the same call may succeed later. */
+export class QueueError extends Error {
+  override readonly name = "QueueError";
+  readonly code: QueueErrorCode;
+  readonly fix: string;
+  readonly transient: boolean;
+
+  constructor(code: QueueErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options);
+    this.code = code;
+    this.fix = fixes[code];
+    this.transient = code === "QUEUE_UNREACHABLE" || code === "QUEUE_FULL";
+  }
+}
+
+const symptoms: readonly (readonly [RegExp, QueueErrorCode])[] = [
+  [/NOAUTH|WRONGPASS|NOPERM|\b28(000|P01)\b|password authentication failed/, "QUEUE_REFUSED"],
+  [/\bOOM command not allowed|MISCONF|No space left/, "QUEUE_FULL"],
+  [/SchemaVersionMismatch|UnsupportedPostgresVersion|Redis version needs to be/, "QUEUE_VERSION"],
+  [
+    /ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|Connection is closed|Connection terminated|Stream isn't writeable|Command timed out|max retries per request|timeout exceeded|Connection ended|LOADING|READONLY|\b57P0\d\b|\b53300\b|not queryable/,
+    "QUEUE_UNREACHABLE",
+  ],
+  [/Cannot use a pool after calling end/, "QUEUE_CLOSED"],
+];
+
+export function translate(error: unknown, doing: string): QueueError {
+  if (error instanceof QueueError) return error;
+  const text = describe(error);
+  const code = symptoms.find(([symptom]) => symptom.test(text))?.[1] ?? "QUEUE_BUG";
+  return new QueueError(code, `${doing}: ${text}`, { cause: error });
+}
+
+function describe(error: unknown): string {
+  if (error instanceof AggregateError && error.message === "") return error.errors.map(describe).join("; ");
+  if (!(error instanceof Error)) return String(error);
+  const code = "code" in error && typeof error.code === "string" ? `${error.code} ` : "";
+  return error.message.startsWith(code.trim()) ? error.message : `${code}${error.message}`;
+}

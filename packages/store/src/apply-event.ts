@@ -1,0 +1,57 @@
+/** Events from outside a worker: a person, the supervisor, a refused reservation. Same path as all others (committer.ts, G3). */
+import type { Event } from "@markmill/engine";
+import type { Committed, Committer } from "./committer.ts";
+import { drawSeed } from "./create-run.ts";
+import type { Database } from "./database.ts";
+import type { DatabaseClock } from "./database-clock.ts";
+import type { Definitions } from "./definitions.ts";
+import { loadRuns } from "./load-runs.ts";
+import type { LoadedRun } from "./run-row.ts";
+import { StoreError, translate } from "./store-error.ts";
+
+export interface Outside {
+  readonly database: Database;
+  readonly definitions: Definitions;
+  readonly committer: Committer;
+  readonly clock: DatabaseClock;
+}
+
+/** An event is made for the run as it is; null: there is nothing to say about it. */
+export type MakeEvent = (run: LoadedRun, happened: { readonly at: number; readonly seed: number }) => Event | null;
+
+export interface Bearing {
+  readonly bearer?: { readonly id: number; readonly claim: number };
+  readonly by?: string;
+}
+
+export async function applyEvent(
+  outside: Outside,
+  runId: string,
+  makeEvent: MakeEvent,
+  bearing: Bearing = {},
+): Promise<Committed> {
+  const { database, definitions, committer, clock } = outside;
+  let run: LoadedRun | undefined;
+  try {
+    run = (await loadRuns(database.calm, definitions, [runId])).get(runId);
+  } catch (error) {
+    throw translate(error, "Reading a run");
+  }
+  if (run === undefined) throw new StoreError("STORE_NOT_FOUND", `There is no run ${runId}.`);
+  const event = makeEvent(run, { at: clock.now(), seed: drawSeed() });
+  if (event === null) return { kind: "dropped", rings: [] };
+  const { bearer = null, by } = bearing;
+  return committer.commit({ run, event, bearer, ...(by === undefined ? {} : { by }) });
+}
+
+export function cancelRun(outside: Outside, runId: string, message: string): Promise<Committed> {
+  return applyEvent(outside, runId, (_, happened) => ({ type: "run.cancelled", message, ...happened }));
+}
+
+export function stopRun(outside: Outside, runId: string): Promise<Committed> {
+  return applyEvent(outside, runId, (_, happened) => ({ type: "run.stopped", ...happened }));
+}
+
+export function resumeRun(outside: Outside, runId: string): Promise<Committed> {
+  return applyEvent(outside, runId, (_, happened) => ({ type: "run.resumed", ...happened }));
+}

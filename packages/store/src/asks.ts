@@ -1,0 +1,87 @@
+/** Questions to people. An answer is an event like any other; the ask's row is closed in the commit that folds it. */
+import { applyEvent, type Outside } from "./apply-event.ts";
+import { askDatabase } from "./ask-database.ts";
+import type { Committed } from "./committer.ts";
+import type { Database } from "./database.ts";
+import { columnToItem } from "./run-row.ts";
+
+export interface Ask {
+  readonly activityId: number;
+  readonly runId: string;
+  readonly rootId: string;
+  readonly node: string;
+  readonly question: string;
+  readonly text: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+}
+
+/** Of one run and the runs it called, or of all. Oldest first. */
+export async function openAsks(database: Database, rootId: string | null = null, limit = 1_000): Promise<readonly Ask[]> {
+  return askDatabase<Ask>(
+    database,
+    "Listing questions",
+    `select k.activity_id as "activityId", k.run_id as "runId", a.root_id as "rootId", a.node, k.question, k.text,
+       k.created_at as "createdAt", k.expires_at as "expiresAt"
+     from asks k join activities a on a.id = k.activity_id
+     where k.state = 'open' and ($1::text is null or a.root_id = $1) order by k.created_at, k.activity_id limit $2`,
+    [rootId, limit],
+  );
+}
+
+/** dropped: it was answered, expired or withdrawn before. */
+export async function answerAsk(outside: Outside, activityId: number, text: string, by: string | null): Promise<Committed> {
+  const ask = await openAsk(outside.database, activityId);
+  if (ask === null) return { kind: "dropped", rings: [] };
+  return applyEvent(
+    outside,
+    ask.runId,
+    (_, happened) => ({
+      type: "activity.succeeded",
+      ...happened,
+      epoch: ask.epoch,
+      activity: ask.ref,
+      outcome: { kind: "answered", text },
+      usage: null,
+    }),
+    { bearer: ask.bearer, ...(by === null ? {} : { by }) },
+  );
+}
+
+export async function expireAsk(outside: Outside, activityId: number): Promise<Committed> {
+  const ask = await openAsk(outside.database, activityId);
+  if (ask === null) return { kind: "dropped", rings: [] };
+  return applyEvent(
+    outside,
+    ask.runId,
+    (_, happened) => ({ type: "ask.expired", ...happened, epoch: ask.epoch, activity: ask.ref }),
+    { bearer: ask.bearer },
+  );
+}
+
+async function openAsk(database: Database, activityId: number) {
+  const rows = await askDatabase<{
+    run_id: string;
+    node: string;
+    generation: number;
+    item: number;
+    attempt: number;
+    epoch: number;
+    claim: number;
+  }>(
+    database,
+    "Reading a question",
+    `select a.run_id, a.node, a.generation, a.item, a.attempt, a.epoch, a.claim
+     from asks k join activities a on a.id = k.activity_id where k.activity_id = $1 and k.state = 'open'`,
+    [activityId],
+  );
+  const row = rows[0];
+  if (row === undefined) return null;
+  const { node, generation, attempt } = row;
+  return {
+    runId: row.run_id,
+    epoch: row.epoch,
+    ref: { node, generation, item: columnToItem(row.item), attempt },
+    bearer: { id: activityId, claim: row.claim },
+  };
+}

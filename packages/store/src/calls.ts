@@ -1,0 +1,133 @@
+/**
+ * Paid calls, memoised (I3): a reply is stored under (activity, call index, request hash) before anything is made of it, and its
+ * reservation is settled in the same statement. Whoever repeats the activity finds the reply instead of paying again.
+ */
+import type { Json } from "@markmill/engine";
+import { askDatabase } from "./ask-database.ts";
+import type { CallRef } from "./budgets.ts";
+import type { Database } from "./database.ts";
+import { toJson } from "./neutral.ts";
+
+export interface CallUsage {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly characters: number;
+  readonly nanodollars: number;
+}
+
+export interface CallKey extends CallRef {
+  readonly requestHash: string;
+}
+
+export interface StoredCall {
+  readonly key: CallKey;
+  readonly model: string;
+  readonly request: Json;
+  readonly reply: Json;
+  readonly usage: CallUsage;
+}
+
+export async function findCall(database: Database, key: CallKey): Promise<StoredCall | null> {
+  const rows = await askDatabase<CallRow>(
+    database,
+    "Looking for a call",
+    `select ${columns} from calls where activity_id = $1 and call_index = $2 and request_hash = $3`,
+    [key.activityId, key.callIndex, key.requestHash],
+  );
+  return rows[0] === undefined ? null : toCall(rows[0]);
+}
+
+/** Twice is once: the first reply stays, and its reservation is settled once. */
+export async function saveCall(
+  database: Database,
+  run: { readonly id: string; readonly rootId: string },
+  call: StoredCall,
+): Promise<void> {
+  const { key, usage } = call;
+  await askDatabase(
+    database,
+    "Storing a reply",
+    `with stored as (
+       insert into calls (activity_id, call_index, request_hash, run_id, root_id, model, request, reply,
+         prompt_tokens, completion_tokens, characters, nanodollars)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9::bigint, $10::bigint, $11, $12::bigint) on conflict do nothing
+       returning 1
+     ), settled as (
+       delete from reservations where activity_id = $1 and call_index = $2 and exists (select 1 from stored) returning *
+     )
+     update budgets b set
+       reserved_nanodollars = b.reserved_nanodollars - s.nanodollars, reserved_tokens = b.reserved_tokens - s.tokens,
+       spent_nanodollars = b.spent_nanodollars + $12::bigint, spent_tokens = b.spent_tokens + $9::bigint + $10::bigint
+     from settled s where b.id = s.budget_id`,
+    [
+      key.activityId,
+      key.callIndex,
+      key.requestHash,
+      run.id,
+      run.rootId,
+      call.model,
+      toJson(call.request),
+      toJson(call.reply),
+      usage.promptTokens,
+      usage.completionTokens,
+      usage.characters,
+      usage.nanodollars,
+    ],
+  );
+}
+
+/** What a whole tree of runs has paid for, every call of every attempt once. */
+export async function spentOf(database: Database, rootId: string): Promise<CallUsage & { readonly calls: number }> {
+  const rows = await askDatabase<CallUsage & { calls: number }>(
+    database,
+    "Summing what was spent",
+    `select count(*) as calls, coalesce(sum(prompt_tokens), 0)::bigint as "promptTokens",
+       coalesce(sum(completion_tokens), 0)::bigint as "completionTokens", coalesce(sum(characters), 0)::bigint as characters,
+       coalesce(sum(nanodollars), 0)::bigint as nanodollars
+     from calls where root_id = $1`,
+    [rootId],
+  );
+  return rows[0] ?? { calls: 0, promptTokens: 0, completionTokens: 0, characters: 0, nanodollars: 0 };
+}
+
+/** In the order in which they were made. */
+export async function callsOfRun(database: Database, runId: string): Promise<readonly StoredCall[]> {
+  const rows = await askDatabase<CallRow>(
+    database,
+    "Reading calls",
+    `select ${columns} from calls where run_id = $1 order by created_at, activity_id, call_index`,
+    [runId],
+  );
+  return rows.map(toCall);
+}
+
+interface CallRow {
+  readonly activity_id: number;
+  readonly call_index: number;
+  readonly request_hash: string;
+  readonly model: string;
+  readonly request: Json;
+  readonly reply: Json;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly characters: number;
+  readonly nanodollars: number;
+}
+
+const columns =
+  "activity_id, call_index, request_hash, model, request, reply, prompt_tokens, completion_tokens, characters, nanodollars";
+
+function toCall(row: CallRow): StoredCall {
+  return {
+    key: { activityId: row.activity_id, callIndex: row.call_index, requestHash: row.request_hash },
+    model: row.model,
+    request: row.request,
+    reply: row.reply,
+    usage: {
+      promptTokens: row.prompt_tokens,
+      completionTokens: row.completion_tokens,
+      characters: row.characters,
+      nanodollars: row.nanodollars,
+    },
+  };
+}

@@ -1,0 +1,257 @@
+/**
+ * From a doorbell to work. Pure activities are read; those that reach outside are claimed by compare-and-set, under a lease that the
+ * worker renews and a fencing token that its commit must still have.
+ *
+ * L1  While a lease lives nobody else gets the activity: a second delivery is told to wait, so no call is paid twice.
+ * L2  A claim of an activity that was claimed and never ended says so (`interrupted`), and counts in `takeovers`.
+ * L3  A doorbell of another epoch or attempt, or of an activity that is not open, gets nothing.
+ */
+import type { Outcome, Usage, Work, WorkKind } from "@markmill/engine";
+import type { Database } from "./database.ts";
+import type { DatabaseClock } from "./database-clock.ts";
+import type { Definitions } from "./definitions.ts";
+import { createGather } from "./gather.ts";
+import { type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
+import { readyRings } from "./ready-rings.ts";
+import type { RunCache } from "./run-cache.ts";
+import { type Activity, columnToItem, isLeased, type LoadedRun, type Ring } from "./run-row.ts";
+import { translate } from "./store-error.ts";
+
+export interface Delivery {
+  readonly runId: string;
+  readonly activityId: number;
+  readonly epoch: number;
+  readonly attempt: number;
+}
+
+export type Claim =
+  | {
+      readonly kind: "claimed";
+      readonly run: LoadedRun;
+      readonly activity: Activity;
+      /** An earlier holder of this attempt died, or lost its lease, in the act. */
+      readonly interrupted: boolean;
+      readonly takeovers: number;
+    }
+  /** Somebody holds it; ask again after so long. */
+  | { readonly kind: "held"; readonly forMs: number }
+  /** Its time has not come. */
+  | { readonly kind: "early"; readonly forMs: number }
+  /** Nothing to do. `rings` are what the run has ready, should an earlier delivery have died before it rang. */
+  | { readonly kind: "stale"; readonly rings: readonly Ring[] };
+
+export interface Claimer {
+  claim(delivery: Delivery): Promise<Claim>;
+  idle(): Promise<void>;
+}
+
+export interface ClaimerParts {
+  readonly database: Database;
+  readonly definitions: Definitions;
+  readonly cache: RunCache;
+  readonly clock: DatabaseClock;
+  readonly worker: string;
+  readonly leaseMs: number;
+}
+
+interface ClaimRow extends RunColumns {
+  readonly id: number;
+  readonly node: string;
+  readonly generation: number;
+  readonly item: number;
+  readonly attempt: number;
+  readonly kind: WorkKind;
+  readonly epoch: number;
+  readonly activity_state: string;
+  readonly claim: number;
+  readonly takeovers: number;
+  readonly interrupted: boolean;
+  readonly taken: boolean;
+  readonly rings: number;
+  readonly work: Work;
+  readonly outcome: Outcome | null;
+  readonly usage: Usage | null;
+  readonly lease_ms: number | null;
+  readonly early_ms: number | null;
+}
+
+const text = `
+with wanted as materialized (
+  select x.* from json_to_recordset($1::json) as x(id bigint, epoch integer, attempt integer)
+), free as (
+  select a.id, a.state = 'claimed' as interrupted
+  from wanted w join activities a on a.id = w.id join runs r on r.id = a.run_id
+  where a.kind in ('prompt', 'execute', 'tool', 'memory') and a.epoch = w.epoch and r.epoch = w.epoch and a.attempt = w.attempt
+    and r.status = 'doing' and (a.not_before is null or a.not_before <= clock_timestamp())
+    and (a.state = 'ready' or (a.state = 'claimed' and a.lease_until <= clock_timestamp()))
+  order by a.id
+  for update of a
+), taken as (
+  update activities a set
+    state = 'claimed', claim = a.claim + 1, claimed_by = $2, claimed_at = clock_timestamp(),
+    lease_until = clock_timestamp() + $3::integer * interval '1 millisecond',
+    takeovers = a.takeovers + case when f.interrupted then 1 else 0 end
+  from free f where a.id = f.id
+  returning a.id, a.claim, a.takeovers, f.interrupted
+)
+select a.id, a.node, a.generation, a.item, a.attempt, a.kind, a.epoch, a.state as activity_state, a.rings, a.work, a.outcome, a.usage,
+  coalesce(t.claim, a.claim) as claim, coalesce(t.takeovers, a.takeovers) as takeovers, coalesce(t.interrupted, false) as interrupted,
+  t.id is not null as taken,
+  extract(epoch from a.lease_until - clock_timestamp())::float8 * 1000 as lease_ms,
+  extract(epoch from a.not_before - clock_timestamp())::float8 * 1000 as early_ms, ${runColumns}
+from wanted w join activities a on a.id = w.id join runs r on r.id = a.run_id left join taken t on t.id = a.id`;
+
+interface Asked {
+  readonly delivery: Delivery;
+  readonly resolve: (claim: Claim) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export function createClaimer(parts: ClaimerParts): Claimer {
+  const { database, definitions, cache, clock } = parts;
+  const gather = createGather<Asked>({ most: 200, perform, pick: pickOnePerActivity });
+
+  async function perform(group: Asked[]): Promise<void> {
+    try {
+      const wanted = group.map(({ delivery }) => ({
+        id: delivery.activityId,
+        epoch: delivery.epoch,
+        attempt: delivery.attempt,
+      }));
+      const { rows } = await database.hot.query<ClaimRow>({
+        name: "claim",
+        text,
+        values: [JSON.stringify(wanted), parts.worker, parts.leaseMs],
+      });
+      await definitions.ensure(rows.map((row) => row.definition_hash));
+      if (rows[0] !== undefined) clock.observe(rows[0].now);
+      const byId = new Map(rows.map((row) => [row.id, row]));
+      const stale: Asked[] = [];
+      for (const asked of group) {
+        const row = byId.get(asked.delivery.activityId);
+        const claim = row === undefined ? null : judge(row, asked.delivery);
+        if (claim === null) stale.push(asked);
+        else asked.resolve(claim);
+      }
+      if (stale.length === 0) return;
+      const rings = Map.groupBy(
+        await readyRings(
+          database.hot,
+          stale.map(({ delivery }) => delivery.runId),
+        ),
+        (ring) => ring.runId,
+      );
+      for (const { delivery, resolve } of stale) resolve({ kind: "stale", rings: rings.get(delivery.runId) ?? [] });
+    } catch (error) {
+      for (const { reject } of group) reject(translate(error, "Claiming an activity"));
+    }
+  }
+
+  /** null: stale (L3). */
+  function judge(row: ClaimRow, delivery: Delivery): Claim | null {
+    if (row.epoch !== delivery.epoch || row.run_epoch !== delivery.epoch || row.attempt !== delivery.attempt)
+      return null;
+    if (row.status !== "doing") return null;
+    if (row.taken) return toClaim(row);
+    const open = row.activity_state === "ready" || row.activity_state === "claimed";
+    if (open && row.early_ms !== null && row.early_ms > 0) return { kind: "early", forMs: Math.ceil(row.early_ms) };
+    if (!isLeased(row.kind)) return row.activity_state === "ready" ? toClaim(row) : null;
+    // Ready, yet not taken: another claim was faster, and its lease is not in this snapshot.
+    return open ? { kind: "held", forMs: Math.max(50, Math.ceil(row.lease_ms ?? parts.leaseMs)) } : null;
+  }
+
+  function toClaim(row: ClaimRow): Claim {
+    const { node, generation, attempt, kind, interrupted, takeovers } = row;
+    const activity: Activity = {
+      id: row.id,
+      runId: row.run_id,
+      ref: { node, generation, item: columnToItem(row.item), attempt },
+      kind,
+      epoch: row.epoch,
+      claim: row.claim,
+      rings: row.rings,
+      work: row.work,
+      outcome: row.outcome,
+      usage: row.usage,
+    };
+    return { kind: "claimed", run: toLoadedRun(row, definitions), activity, interrupted, takeovers };
+  }
+
+  return {
+    claim(delivery) {
+      const known = cache.get(delivery.runId);
+      const activity = known?.activities.get(delivery.activityId);
+      if (
+        known !== undefined &&
+        activity !== undefined &&
+        activity.epoch === delivery.epoch &&
+        activity.ref.attempt === delivery.attempt
+      ) {
+        return Promise.resolve({ kind: "claimed", run: known.run, activity, interrupted: false, takeovers: 0 });
+      }
+      return new Promise((resolve, reject) => gather.add({ delivery, resolve, reject }));
+    },
+    idle: () => gather.idle(),
+  };
+}
+
+/** Two deliveries of one activity in one statement would both be told that they have it. */
+function pickOnePerActivity(waiting: Asked[], most: number): Asked[] {
+  const group: Asked[] = [];
+  const left: Asked[] = [];
+  const ids = new Set<number>();
+  for (const asked of waiting) {
+    if (group.length < most && !ids.has(asked.delivery.activityId)) {
+      ids.add(asked.delivery.activityId);
+      group.push(asked);
+    } else left.push(asked);
+  }
+  waiting.splice(0, waiting.length, ...left);
+  return group;
+}
+
+const renewText = `
+update activities set lease_until = clock_timestamp() + $2::integer * interval '1 millisecond'
+from json_to_recordset($1::json) as x(id bigint, claim integer)
+where activities.id = x.id and activities.claim = x.claim and activities.state = 'claimed'
+returning activities.id`;
+
+/** Returns the ids that are still held; the work of the others is to be given up. */
+export async function renewLeases(
+  database: Database,
+  held: readonly { readonly id: number; readonly claim: number }[],
+  leaseMs: number,
+): Promise<ReadonlySet<number>> {
+  if (held.length === 0) return new Set();
+  try {
+    const { rows } = await database.hot.query<{ id: number }>({
+      name: "renew-leases",
+      text: renewText,
+      values: [JSON.stringify(held.map(({ id, claim }) => ({ id, claim }))), leaseMs],
+    });
+    return new Set(rows.map((row) => row.id));
+  } catch (error) {
+    throw translate(error, "Renewing leases");
+  }
+}
+
+const releaseText = `
+update activities set state = 'ready', lease_until = null, claimed_by = null, rings = rings + 1, rung_at = clock_timestamp()
+from json_to_recordset($1::json) as x(id bigint, claim integer)
+where activities.id = x.id and activities.claim = x.claim and activities.state = 'claimed'
+returning activities.id, activities.rings`;
+
+/** Gives back work that has not begun to act (a worker that drains). Returns the new `rings` by id: ring them. */
+export async function releaseClaims(
+  database: Database,
+  held: readonly { readonly id: number; readonly claim: number }[],
+): Promise<ReadonlyMap<number, number>> {
+  try {
+    const { rows } = await database.calm.query<{ id: number; rings: number }>(releaseText, [
+      JSON.stringify(held.map(({ id, claim }) => ({ id, claim }))),
+    ]);
+    return new Map(rows.map((row) => [row.id, row.rings]));
+  } catch (error) {
+    throw translate(error, "Releasing claims");
+  }
+}

@@ -1,0 +1,408 @@
+/**
+ * The one statement that moves runs. Contract:
+ *
+ * C1  A run moves only if it is still at the `rev` and `epoch` the decision was made on, and the activity that brought the event
+ *     still has the claim it was performed under. Everything else is written only for runs that moved (`gate`), in the same commit.
+ * C2  At most one row per run: the sub-statements share one snapshot and cannot touch a row twice.
+ * C3  It answers with the runs that moved and the doorbells to ring. A run that is missing from the answer did not change.
+ * C4  Runs come sorted by id, so that two groups that share runs lock them in the same order. The other rows name their run by `n`,
+ *     its place in the group: comparing small integers is what the joins with `gate` spend their time on.
+ * C5  States come as an array of texts beside the rows: a large value inside a JSON row is parsed twice.
+ *
+ * Parts that a group does not need are left out of its statement; each combination is prepared once per connection under its name.
+ */
+import type { WorkKind } from "@markmill/engine";
+import { databaseNow } from "./database-clock.ts";
+
+export interface MoveRow extends RunWrite {
+  readonly n: number;
+  readonly id: string;
+  readonly rev: number;
+  readonly from_epoch: number;
+  readonly activity: number | null;
+  readonly claim: number | null;
+  /** The activity is over; false where the same event asks for its next attempt. */
+  readonly settles: boolean;
+  readonly aborts: boolean;
+}
+
+/** The columns of a run that every event may change. */
+export interface RunWrite {
+  readonly epoch: number;
+  readonly status: string;
+  readonly phase: string;
+  readonly word: string | null;
+  readonly deadline: number | null;
+  readonly ended: boolean;
+  readonly result: string | null;
+  readonly reason: unknown;
+  readonly steps: number;
+  readonly calls: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly nanodollars: number;
+}
+
+export interface BirthRow extends RunWrite {
+  readonly n: number;
+  readonly id: string;
+  readonly root_id: string;
+  readonly parent_activity_id: number | null;
+  readonly parent_attempt: number | null;
+  readonly parent_epoch: number | null;
+  readonly parent_job: string | null;
+  /** Where the calling activity goes: waiting, or ready at once when the callee ended as it started. */
+  readonly caller_state: "waiting" | "ready" | null;
+  readonly caller_outcome: unknown;
+  readonly caller_usage: unknown;
+  readonly definition_hash: string;
+  readonly program: string;
+  readonly name: string;
+  readonly depth: number;
+  readonly labels: unknown;
+  readonly budgets: readonly string[];
+  readonly options: unknown;
+  readonly submission: unknown;
+  readonly idempotency_key: string | null;
+  readonly forked_from: string | null;
+}
+
+export interface NextRow {
+  readonly n: number;
+  readonly node: string;
+  readonly generation: number;
+  readonly item: number;
+  readonly attempt: number;
+  readonly kind: string;
+  readonly queue: string;
+  readonly epoch: number;
+  readonly state: "ready" | "waiting";
+  readonly not_before: number | null;
+  readonly work: unknown;
+}
+
+/** A further attempt at work that its activity still has. */
+export interface RetryRow {
+  readonly n: number;
+  readonly node: string;
+  readonly generation: number;
+  readonly item: number;
+  readonly attempt: number;
+  readonly not_before: number | null;
+}
+
+export interface EventRow {
+  readonly n: number;
+  readonly seq: number;
+  readonly part: number;
+  readonly type: string;
+  readonly at: number;
+  readonly body: unknown;
+}
+
+export interface VariableRow {
+  readonly n: number;
+  readonly name: string;
+  readonly value: string | null;
+}
+
+export interface MessageRow {
+  readonly n: number;
+  readonly seq: number;
+  readonly position: number;
+  readonly thread: string;
+  readonly agent: string;
+  readonly role: string;
+  /** null: the text of the activity's own work. */
+  readonly text: string | null;
+  readonly node: string;
+  readonly generation: number;
+  readonly item: number;
+}
+
+/** The end of a called run, for its caller. */
+export interface ReturnRow {
+  readonly n: number;
+  readonly activity_id: number;
+  readonly attempt: number;
+  readonly epoch: number;
+  readonly outcome: unknown;
+  readonly usage: unknown;
+}
+
+export interface AskRow {
+  readonly n: number;
+  readonly activity_id: number;
+  readonly state: "answered" | "expired";
+  readonly answer: string | null;
+  readonly answered_by: string | null;
+}
+
+export interface CommitRows {
+  /** By `n`: the state without its variables, as JSON. */
+  readonly states: string[];
+  readonly moves: MoveRow[];
+  readonly births: BirthRow[];
+  readonly next: NextRow[];
+  readonly retries: RetryRow[];
+  readonly events: EventRow[];
+  readonly variables: VariableRow[];
+  readonly messages: MessageRow[];
+  readonly returns: ReturnRow[];
+  readonly closedAsks: AskRow[];
+}
+
+export function noRows(): CommitRows {
+  return {
+    states: [],
+    moves: [],
+    births: [],
+    next: [],
+    retries: [],
+    events: [],
+    variables: [],
+    messages: [],
+    returns: [],
+    closedAsks: [],
+  };
+}
+
+/** moved: a run of C1, or one that was born. next: an activity asked for. again: a further attempt. returned: a caller to ring. */
+export interface CommitAnswer {
+  readonly what: "moved" | "next" | "again" | "returned";
+  readonly run_id: string;
+  readonly id: number | null;
+  readonly node: string | null;
+  readonly generation: number | null;
+  readonly item: number | null;
+  readonly kind: WorkKind | null;
+  readonly attempt: number | null;
+  readonly rings: number | null;
+  readonly claim: number | null;
+  readonly epoch: number | null;
+  readonly parent_job: string | null;
+  readonly now: number | null;
+}
+
+const writeColumns = `epoch integer, status text, phase text, word text, deadline float8, ended boolean, result text,
+  reason json, steps integer, calls integer, prompt_tokens bigint, completion_tokens bigint, nanodollars bigint`;
+
+const moved = (p: string) => `
+moved as (
+  update runs r set
+    rev = r.rev + 1, epoch = x.epoch, state = ($1::text[])[x.n]::json, status = x.status, phase = x.phase,
+    steps = x.steps, calls = x.calls, prompt_tokens = x.prompt_tokens, completion_tokens = x.completion_tokens,
+    nanodollars = x.nanodollars, word = x.word, result = x.result, reason = x.reason,
+    ended_at = case when x.ended then clock_timestamp() end,
+    deadline = case when x.ended then null when x.deadline is null then r.deadline else to_timestamp(x.deadline / 1000) end
+  from json_to_recordset(${p}::json) as x(n integer, id text, rev bigint, from_epoch integer, activity bigint, claim integer,
+    settles boolean, aborts boolean, ${writeColumns})
+  where r.id = x.id and r.rev = x.rev and r.epoch = x.from_epoch
+    and (x.activity is null or exists (
+      select 1 from activities a
+      where a.id = x.activity and a.claim = x.claim and a.state in ('ready', 'claimed', 'waiting')))
+  returning x.n, r.id, r.root_id, r.rev, r.epoch, x.aborts, case when x.settles then x.activity end as settled
+)`;
+
+const births = (p: string) => `
+birth as materialized (
+  select x.* from json_to_recordset(${p}::json)
+      as x(n integer, id text, root_id text, parent_activity_id bigint, parent_attempt integer, parent_epoch integer, parent_job text,
+        caller_state text, caller_outcome json, caller_usage json, definition_hash text, program text, name text, depth integer,
+        labels jsonb, budgets text[], options json, submission json, idempotency_key text, forked_from text, ${writeColumns})
+), caller as (
+  update activities a set
+    state = b.caller_state, outcome = b.caller_outcome, usage = b.caller_usage, rung_at = clock_timestamp(),
+    rings = a.rings + case when b.caller_state = 'ready' then 1 else 0 end
+  from birth b join runs p on true
+  where a.id = b.parent_activity_id and p.id = a.run_id and a.state = 'ready' and a.outcome is null
+    and a.attempt = b.parent_attempt and a.epoch = b.parent_epoch and p.epoch = a.epoch and p.ended_at is null
+  returning a.id, a.run_id, a.attempt, a.rings, a.epoch, a.state, p.parent_job
+), born as (
+  insert into runs (id, root_id, parent_activity_id, parent_attempt, parent_epoch, parent_job, definition_hash, program, name,
+    depth, labels, budgets, options, submission, idempotency_key, forked_from, rev, epoch, state, status, phase, word, deadline,
+    ended_at, result, reason, steps, started_at)
+  select id, root_id, parent_activity_id, parent_attempt, parent_epoch, parent_job, definition_hash, program, name,
+    depth, labels, budgets, options, submission, idempotency_key, forked_from, 1, epoch, ($1::text[])[n]::json, status, phase, word,
+    case when not ended then to_timestamp(deadline / 1000) end, case when ended then clock_timestamp() end, result, reason, steps,
+    clock_timestamp()
+  from birth b
+  where b.parent_activity_id is null or exists (select 1 from caller c where c.id = b.parent_activity_id)
+  on conflict do nothing
+  returning id, root_id, rev, epoch
+)`;
+
+const settled = `
+settled as (
+  update activities a set state = 'done', seq = g.rev, ended_at = clock_timestamp(), lease_until = null
+  from gate g where a.id = g.settled
+)`;
+
+const next = (p: string) => `
+next as (
+  insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, not_before, rung_at, work)
+  select g.id, g.root_id, x.node, x.generation, x.item, x.attempt, x.kind, x.queue, x.epoch, x.state,
+    to_timestamp(x.not_before / 1000), coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()), x.work
+  from json_to_recordset(${p}::json)
+      as x(n integer, node text, generation integer, item integer, attempt integer, kind text, queue text, epoch integer,
+        state text, not_before float8, work json)
+    join gate g on g.n = x.n
+  on conflict (run_id, node, generation, item) do update set
+    attempt = excluded.attempt, epoch = excluded.epoch, state = excluded.state, not_before = excluded.not_before,
+    rung_at = excluded.rung_at, work = excluded.work, rings = activities.rings + 1, takeovers = 0, outcome = null, usage = null,
+    claimed_by = null, lease_until = null, ended_at = null
+  returning id, run_id, node, generation, item, attempt, kind, epoch, rings, claim, work
+)`;
+
+const retries = (p: string) => `
+again as (
+  update activities a set
+    attempt = x.attempt, epoch = g.epoch, state = case when a.kind = 'ask' then 'waiting' else 'ready' end,
+    not_before = to_timestamp(x.not_before / 1000), rung_at = coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()),
+    rings = a.rings + 1, takeovers = 0, outcome = null, usage = null, claimed_by = null, lease_until = null, ended_at = null
+  from json_to_recordset(${p}::json)
+      as x(n integer, node text, generation integer, item integer, attempt integer, not_before float8)
+    join gate g on g.n = x.n
+  where a.run_id = g.id and a.node = x.node and a.generation = x.generation and a.item = x.item
+  returning a.id, a.run_id, a.node, a.generation, a.item, a.kind, a.attempt, a.epoch, a.rings, a.claim
+), reasked as (
+  update asks k set state = 'open', closed_at = null from again n where n.kind = 'ask' and k.activity_id = n.id
+)`;
+
+const events = (p: string) => `
+logged as (
+  insert into events (run_id, seq, part, type, at, body)
+  select g.id, x.seq, x.part, x.type, to_timestamp(x.at / 1000), x.body
+  from json_to_recordset(${p}::json) as x(n integer, seq bigint, part smallint, type text, at float8, body json)
+    join gate g on g.n = x.n
+)`;
+
+const variables = (p: string) => `
+assigned as (
+  insert into variables (run_id, name, value)
+  select g.id, x.name, x.value
+  from json_to_recordset(${p}::json) as x(n integer, name text, value text) join gate g on g.n = x.n
+  on conflict (run_id, name) do update set value = excluded.value
+)`;
+
+const messages = (p: string) => `
+said as materialized (
+  select g.id as run_id, x.seq, x.position, x.thread, x.agent, x.role, a.id as activity_id, coalesce(x.text, a.work ->> 'text', '') as text
+  from json_to_recordset(${p}::json)
+      as x(n integer, seq bigint, position integer, thread text, agent text, role text, text text,
+        node text, generation integer, item integer)
+    join gate g on g.n = x.n
+    left join activities a on a.run_id = g.id and a.node = x.node and a.generation = x.generation and a.item = x.item
+), opened as (
+  insert into threads (id, run_id, agent) select distinct on (thread) thread, run_id, agent from said on conflict do nothing
+), told as (
+  insert into messages (run_id, seq, position, thread, role, text, activity_id)
+  select run_id, seq, position, thread, role, text, activity_id from said order by run_id, position
+)`;
+
+const returns = (p: string) => `
+returned as (
+  update activities a set state = 'ready', outcome = x.outcome, usage = x.usage, rings = a.rings + 1, rung_at = clock_timestamp()
+  from json_to_recordset(${p}::json)
+      as x(n integer, activity_id bigint, attempt integer, epoch integer, outcome json, usage json)
+    join gate g on g.n = x.n, runs p
+  where a.id = x.activity_id and p.id = a.run_id and a.state = 'waiting' and a.attempt = x.attempt and a.epoch = x.epoch
+  returning a.id, a.run_id, a.attempt, a.rings, a.epoch, p.parent_job
+)`;
+
+const asks = (p: string) => `
+asked as (
+  insert into asks (activity_id, run_id, question, text, expires_at, state)
+  select n.id, n.run_id, n.work ->> 'question', n.work ->> 'text', to_timestamp((n.work ->> 'expiresAt')::float8 / 1000), 'open'
+  from next n where n.kind = 'ask'
+  on conflict (activity_id) do update set expires_at = excluded.expires_at, state = 'open', answer = null, closed_at = null
+), closed as (
+  update asks k set state = x.state, answer = x.answer, answered_by = x.answered_by, closed_at = clock_timestamp()
+  from json_to_recordset(${p}::json) as x(n integer, activity_id bigint, state text, answer text, answered_by text)
+    join gate g on g.n = x.n
+  where k.activity_id = x.activity_id
+)`;
+
+/** New rows of the same statement are not in its snapshot; the one the event settles is not touched twice (C2). */
+const aborts = (nextParameter: string) => `
+voided as (
+  update activities a set state = 'void', ended_at = clock_timestamp(), lease_until = null
+  from gate g
+  where g.aborts and a.run_id = g.id and a.state in ('ready', 'claimed', 'waiting') and a.id is distinct from g.settled
+    and not exists (
+      select 1 from json_to_recordset(${nextParameter}::json) as x(n integer, node text, generation integer, item integer)
+      where x.n = g.n and x.node = a.node and x.generation = a.generation and x.item = a.item)
+  returning a.id, a.kind
+), unasked as (
+  update asks k set state = 'void', closed_at = clock_timestamp()
+  from voided v where v.kind = 'ask' and k.activity_id = v.id
+)`;
+
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly (string | readonly string[])[];
+}
+
+const texts = new Map<string, string>();
+
+export function commitStatement(rows: CommitRows, stringify: (value: unknown) => string): Statement {
+  const byRun = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
+  const parts: { readonly key: string; readonly rows: readonly unknown[]; readonly needed: boolean }[] = [
+    { key: "moves", rows: rows.moves.sort(byRun), needed: true },
+    { key: "next", rows: rows.next, needed: true },
+    { key: "events", rows: rows.events, needed: true },
+    { key: "variables", rows: rows.variables, needed: true },
+    { key: "births", rows: rows.births.sort(byRun), needed: rows.births.length > 0 },
+    { key: "retries", rows: rows.retries, needed: rows.retries.length > 0 },
+    { key: "messages", rows: rows.messages, needed: rows.messages.length > 0 },
+    { key: "returns", rows: rows.returns, needed: rows.returns.length > 0 },
+    {
+      key: "asks",
+      rows: rows.closedAsks,
+      needed: rows.closedAsks.length > 0 || rows.next.some((row) => row.kind === "ask"),
+    },
+  ];
+  const used = parts.filter((part) => part.needed);
+  const aborting = rows.moves.some((row) => row.aborts);
+  const name = `commit-${used.map((part) => part.key.slice(0, 2)).join("")}${aborting ? "x" : ""}`;
+  let text = texts.get(name);
+  if (text === undefined) {
+    text = assemble(new Map(used.map((part, index) => [part.key, `$${index + 2}`])), aborting);
+    texts.set(name, text);
+  }
+  return { name, text, values: [rows.states, ...used.map((part) => stringify(part.rows))] };
+}
+
+function assemble(parameters: ReadonlyMap<string, string>, aborting: boolean): string {
+  const part = (key: string, build: (parameter: string) => string): string[] => {
+    const parameter = parameters.get(key);
+    return parameter === undefined ? [] : [build(parameter)];
+  };
+  const has = (key: string) => parameters.has(key);
+  const pieces = [
+    ...part("moves", moved),
+    ...part("births", births),
+    `gate as materialized (select * from moved ${has("births") ? "union all select b.n, o.id, o.root_id, o.rev, o.epoch, false, null from born o join birth b on b.id = o.id" : ""})`,
+    settled,
+    ...part("next", next),
+    ...part("retries", retries),
+    ...part("events", events),
+    ...part("variables", variables),
+    ...part("messages", messages),
+    ...part("returns", returns),
+    ...part("asks", asks),
+    ...(aborting ? part("next", aborts) : []),
+  ];
+  const rung = (from: string, where: string) =>
+    `union all select 'returned', run_id, id, null, null, null, 'call', attempt, rings, null, epoch, parent_job, null from ${from} ${where}`;
+  return `with ${pieces.join(",")}
+select 'moved' as what, g.id as run_id, null::bigint as id, null::text as node, null::integer as generation, null::integer as item,
+  null::text as kind, null::integer as attempt, null::integer as rings, null::integer as claim, g.epoch, null::text as parent_job, ${databaseNow} as now
+from gate g
+union all
+select 'next', run_id, id, node, generation, item, kind, attempt, rings, claim, epoch, null, null from next
+${has("retries") ? "union all select 'again', run_id, id, node, generation, item, kind, attempt, rings, claim, epoch, null, null from again" : ""}
+${has("returns") ? rung("returned", "") : ""}
+${has("births") ? rung("caller", "where state = 'ready'") : ""}`;
+}

@@ -1,0 +1,361 @@
+/**
+ * Group commit: the events of activities that end together are decided on the runs as last known and written by one statement.
+ *
+ * G1  At most one event per run and statement; later ones are decided on the state the earlier ones leave.
+ * G2  A run that somebody else moved (gate miss) is read again and the event is decided again. If it then changes nothing, it is a
+ *     duplicate, late or stale, and is dropped: I2.
+ * G3  An event that raises the epoch is committed in a transaction of its own, which also cancels the called runs, each by its own
+ *     event, and tells the workers (NOTIFY): I6.
+ * G4  One bad row fails only its own event: a group that fails is repeated row by row.
+ *
+ * kill -9 before the statement: nothing happened, the activity is delivered again. While it runs: Postgres commits all or nothing.
+ * After it, before the doorbells are rung: the rows are `ready` and the same or another delivery, or the supervisor, rings them. A
+ * reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
+ */
+import type { Event } from "@markmill/engine";
+import type { PoolClient } from "pg";
+import { type Advance, addRows, advance, type Bearer } from "./advance.ts";
+import { type CommitAnswer, commitStatement, noRows, type Statement } from "./commit-statement.ts";
+import type { Database } from "./database.ts";
+import type { DatabaseClock } from "./database-clock.ts";
+import type { Definitions } from "./definitions.ts";
+import { createGather } from "./gather.ts";
+import { loadRuns, lockOpenChildren } from "./load-runs.ts";
+import { neutral, toJson } from "./neutral.ts";
+import { readyRings } from "./ready-rings.ts";
+import type { RunCache } from "./run-cache.ts";
+import { type Activity, columnToItem, isLeased, type LoadedRun, queueOf, type Ring } from "./run-row.ts";
+import { isContention, StoreError, translate } from "./store-error.ts";
+
+export interface Commit {
+  readonly run: LoadedRun;
+  readonly event: Event;
+  /** null: an event from outside (started, cancelled, limited …). */
+  readonly bearer: Bearer | null;
+  readonly birth?: Advance["birth"];
+  /** Who answered an ask. */
+  readonly by?: string;
+}
+
+export type Committed =
+  /** `run` is the run after the event. `rings` are to be rung before the job is acknowledged. */
+  | { readonly kind: "committed"; readonly run: LoadedRun; readonly rings: readonly Ring[] }
+  /** Nothing changed; `rings` are what the run has ready, should an earlier delivery have died before it rang. */
+  | { readonly kind: "dropped"; readonly rings: readonly Ring[] };
+
+export interface Committer {
+  commit(item: Commit): Promise<Committed>;
+  idle(): Promise<void>;
+}
+
+export interface CommitterParts {
+  readonly database: Database;
+  readonly definitions: Definitions;
+  readonly cache: RunCache;
+  readonly clock: DatabaseClock;
+  /** Events in one statement, at most. */
+  readonly most: number;
+  /** How long an unreachable database is waited for before a commit fails. */
+  readonly patienceMs: number;
+  readonly onMoved: (runIds: Iterable<string>) => void;
+}
+
+interface Pending extends Required<Omit<Commit, "run">> {
+  run: LoadedRun;
+  /** `run` was read for this event. */
+  fresh: boolean;
+  tries: number;
+  readonly resolve: (committed: Committed) => void;
+  readonly reject: (error: unknown) => void;
+}
+type Decided = { readonly pending: Pending; readonly advance: Advance };
+
+const mostTries = 50;
+
+export function createCommitter(parts: CommitterParts): Committer {
+  const { database, definitions, cache, clock } = parts;
+  const gather = createGather<Pending>({ most: parts.most, pick: pickOnePerRun, perform });
+
+  async function perform(group: Pending[]): Promise<void> {
+    try {
+      await performGroup(group);
+    } catch (error) {
+      for (const pending of group) pending.reject(translate(error, "Committing"));
+    }
+  }
+
+  async function performGroup(group: readonly Pending[]): Promise<void> {
+    const again: Pending[] = [];
+    const plain: Decided[] = [];
+    const aborting: Decided[] = [];
+    for (const pending of group) {
+      const decided = decide(pending);
+      if (decided !== null) (decided.advance.aborts ? aborting : plain).push(decided);
+      else if (pending.fresh || pending.birth !== null) await drop(pending);
+      else again.push(pending);
+    }
+    again.push(...(await writeGroup(plain)));
+    for (const decided of aborting) again.push(...(await writeGroup([decided])));
+    await readAgain(again);
+  }
+
+  function decide(pending: Pending): Decided | null {
+    const known = cache.get(pending.run.id)?.run;
+    if (known !== undefined && known.rev > pending.run.rev) {
+      pending.run = known;
+      pending.fresh = false;
+    }
+    const decided = advance(pending.run, pending.event, pending.bearer, pending.birth, pending.by || null);
+    return decided === null ? null : { pending, advance: decided };
+  }
+
+  /** Returns those whose run had moved on. */
+  async function writeGroup(group: readonly Decided[]): Promise<Pending[]> {
+    if (group.length === 0) return [];
+    const giveUpAt = performance.now() + parts.patienceMs;
+    for (let pause = 50; ; pause = Math.min(pause * 2, 1_000)) {
+      try {
+        return await settle(group, await write(group.map(({ advance }) => advance)));
+      } catch (error) {
+        const known = translate(error, "Committing");
+        if (!known.transient && group.length === 1) return refuse(group, known);
+        if (!known.transient || isContention(error)) {
+          if (group.length > 1) {
+            const again: Pending[] = [];
+            for (const decided of group) again.push(...(await writeGroup([decided])));
+            return again;
+          }
+        }
+        if (performance.now() > giveUpAt) return refuse(group, known);
+        await new Promise((resolve) => setTimeout(resolve, isContention(error) ? Math.random() * 20 : pause));
+      }
+    }
+  }
+
+  async function write(advances: readonly Advance[]): Promise<readonly CommitAnswer[]> {
+    if (advances.some(({ aborts }) => aborts)) return writeAborting(advances);
+    const rows = noRows();
+    for (const one of advances) addRows(rows, toJson, one);
+    return (await database.hot.query<CommitAnswer>(mutable(commitStatement(rows, toJson)))).rows;
+  }
+
+  /** G3. A run called in the meantime is either seen here, or its birth finds the calling activity void (load-runs.ts, births). */
+  async function writeAborting(advances: readonly Advance[]): Promise<readonly CommitAnswer[]> {
+    const client = await database.hot.connect();
+    try {
+      await client.query("begin");
+      const answers = await writeWithCallees(client, advances);
+      await client.query("commit");
+      client.release();
+      return answers;
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+  }
+
+  async function writeWithCallees(client: PoolClient, first: readonly Advance[]): Promise<CommitAnswer[]> {
+    const answers: CommitAnswer[] = [];
+    for (let wave = first; wave.length > 0; ) {
+      const rows = noRows();
+      for (const one of wave) addRows(rows, toJson, one);
+      const result = await client.query<CommitAnswer>(mutable(commitStatement(rows, toJson)));
+      answers.push(...result.rows);
+      const moved = result.rows.filter((row) => row.what === "moved");
+      for (const { run_id, epoch } of moved) {
+        cache.delete(run_id);
+        await client.query("select pg_notify('markmill_control', $1)", [JSON.stringify({ runId: run_id, epoch })]);
+      }
+      const children = await lockOpenChildren(
+        client,
+        definitions,
+        moved.map((row) => row.run_id),
+      );
+      wave = [...children.values()].flatMap((child) => {
+        const message = "The run that called this one went on without it.";
+        return advance(child, { type: "run.cancelled", at: clock.now(), seed: 0, message }, null) ?? [];
+      });
+    }
+    return answers;
+  }
+
+  async function settle(group: readonly Decided[], answers: readonly CommitAnswer[]): Promise<Pending[]> {
+    const byRun = Map.groupBy(answers, (answer) => answer.run_id);
+    const returned = new Map(answers.flatMap((answer) => (answer.what === "returned" ? [[answer.id, answer]] : [])));
+    const missed: Pending[] = [];
+    const moved = new Set(answers.filter((answer) => answer.what === "moved").map((answer) => answer.run_id));
+    const now = answers.find((answer) => answer.now !== null)?.now;
+    if (now !== undefined && now !== null) clock.observe(now);
+    for (const { pending, advance: decided } of group) {
+      if (!moved.has(pending.run.id)) {
+        if (pending.birth === null) missed.push(pending);
+        else pending.resolve({ kind: "dropped", rings: [] });
+        continue;
+      }
+      const run: LoadedRun = { ...decided.run, rev: decided.run.rev + 1, state: decided.state };
+      const rings = ringsOf(decided, byRun.get(run.id) ?? []);
+      const caller = returned.get(run.parent?.activityId ?? null);
+      if (caller !== undefined) rings.push(toReturnedRing(caller));
+      remember(run, decided, byRun.get(run.id) ?? []);
+      pending.resolve({ kind: "committed", run, rings });
+    }
+    parts.onMoved(moved);
+    return missed;
+  }
+
+  function ringsOf({ run, commands }: Advance, answers: readonly CommitAnswer[]): Ring[] {
+    const times = new Map<string, number>();
+    for (const command of commands) {
+      if ((command.do === "perform" || command.do === "retry") && command.notBefore !== null) {
+        times.set(
+          `${command.activity.node}.${command.activity.generation}.${command.activity.item}`,
+          command.notBefore,
+        );
+      }
+    }
+    return answers.flatMap((row) => {
+      if ((row.what !== "next" && row.what !== "again") || row.kind === null || row.kind === "ask") return [];
+      const notBefore = times.get(`${row.node}.${row.generation}.${columnToItem(row.item ?? -1)}`);
+      return {
+        queue: queueOf(row.kind),
+        runId: row.run_id,
+        activityId: row.id ?? 0,
+        epoch: row.epoch ?? 0,
+        attempt: row.attempt ?? 1,
+        rings: row.rings ?? 1,
+        delayMs: notBefore === undefined ? 0 : Math.max(0, notBefore - clock.now()),
+        parentJob: run.parent?.job ?? null,
+      };
+    });
+  }
+
+  function remember(run: LoadedRun, { bearer, commands, aborts }: Advance, answers: readonly CommitAnswer[]): void {
+    if (run.state.phase.is === "ended") return cache.delete(run.id);
+    const known = cache.get(run.id);
+    const carried = !aborts && known !== undefined && known.run.rev === run.rev - 1 ? known.activities : [];
+    const activities = new Map<number, Activity>(carried);
+    if (bearer !== null) activities.delete(bearer.id);
+    const performs = commands.filter((command) => command.do === "perform");
+    for (const row of answers) {
+      if (row.what !== "next" || row.id === null) continue;
+      const command = performs.find(
+        ({ activity }) =>
+          activity.node === row.node && activity.generation === row.generation && (activity.item ?? -1) === row.item,
+      );
+      if (command === undefined || command.notBefore !== null || !isPure(command.work.kind)) continue;
+      activities.set(row.id, {
+        id: row.id,
+        runId: run.id,
+        ref: command.activity,
+        kind: command.work.kind,
+        epoch: run.state.epoch,
+        claim: row.claim ?? 0,
+        rings: row.rings ?? 1,
+        work: command.work,
+        outcome: null,
+        usage: null,
+      });
+    }
+    cache.set({ run, activities });
+  }
+
+  /** G2. */
+  async function readAgain(missed: readonly Pending[]): Promise<void> {
+    if (missed.length === 0) return;
+    try {
+      const runs = await loadRuns(
+        database.hot,
+        definitions,
+        missed.map(({ run }) => run.id),
+      );
+      const bearers = await database.hot.query<{ id: number; claim: number; state: string }>({
+        name: "bearers",
+        text: "select id, claim, state from activities where id = any($1)",
+        values: [missed.flatMap(({ bearer }) => bearer?.id ?? [])],
+      });
+      const live = new Map(bearers.rows.map((row) => [row.id, row]));
+      for (const pending of missed) {
+        cache.delete(pending.run.id);
+        const run = runs.get(pending.run.id);
+        const bearer = pending.bearer === null ? null : live.get(pending.bearer.id);
+        const fenced =
+          bearer !== null &&
+          (bearer === undefined || bearer.claim !== pending.bearer?.claim || ["done", "void"].includes(bearer.state));
+        if (run === undefined || fenced) await drop(pending);
+        else if (pending.tries >= mostTries) {
+          pending.reject(
+            new StoreError("STORE_BUSY", `Run ${pending.run.id} moves faster than this event can follow.`),
+          );
+        } else {
+          pending.run = run;
+          pending.fresh = true;
+          pending.tries += 1;
+          gather.addFirst([pending]);
+        }
+      }
+    } catch (error) {
+      for (const pending of missed) pending.reject(translate(error, "Reading a run again"));
+    }
+  }
+
+  async function drop(pending: Pending): Promise<void> {
+    try {
+      const rings = pending.birth === null ? await readyRings(database.hot, [pending.run.id]) : [];
+      pending.resolve({ kind: "dropped", rings });
+    } catch (error) {
+      pending.reject(translate(error, "Reading what a run has ready"));
+    }
+  }
+
+  return {
+    commit: (item) =>
+      new Promise((resolve, reject) => {
+        const { run, bearer, birth = null, by = "" } = item;
+        gather.add({ run, event: neutral(item.event), bearer, birth, by, fresh: false, tries: 0, resolve, reject });
+      }),
+    idle: () => gather.idle(),
+  };
+}
+
+/** A pure activity needs nothing from the database but the state it is decided on; a CALL waits for its callee's row. */
+function isPure(kind: Activity["kind"]): boolean {
+  return !isLeased(kind) && kind !== "ask" && kind !== "call";
+}
+
+/** G1. */
+function pickOnePerRun(waiting: Pending[], most: number): Pending[] {
+  const group: Pending[] = [];
+  const left: Pending[] = [];
+  const runs = new Set<string>();
+  for (const pending of waiting) {
+    if (group.length < most && !runs.has(pending.run.id)) {
+      runs.add(pending.run.id);
+      group.push(pending);
+    } else left.push(pending);
+  }
+  waiting.splice(0, waiting.length, ...left);
+  return group;
+}
+
+function refuse(group: readonly Decided[], error: StoreError): Pending[] {
+  for (const { pending } of group) pending.reject(error);
+  return [];
+}
+
+function toReturnedRing(row: CommitAnswer): Ring {
+  return {
+    queue: "control",
+    runId: row.run_id,
+    activityId: row.id ?? 0,
+    epoch: row.epoch ?? 0,
+    attempt: row.attempt ?? 1,
+    rings: row.rings ?? 1,
+    delayMs: 0,
+    parentJob: row.parent_job,
+  };
+}
+
+/** pg's types want mutable values. */
+function mutable(statement: Statement) {
+  return { ...statement, values: [...statement.values] };
+}

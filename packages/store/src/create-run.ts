@@ -1,0 +1,193 @@
+/** A run is born with its first event folded and its first activities ready, in one statement; twice with one key is once. */
+import { type Caller, initialState, type Json, type Limits, type RunStarted, step } from "@markmill/engine";
+import { closeBudget, openBudget } from "./budgets.ts";
+import type { Committed, Committer } from "./committer.ts";
+import type { Database } from "./database.ts";
+import type { DatabaseClock } from "./database-clock.ts";
+import type { Definition, Definitions } from "./definitions.ts";
+import { neutral } from "./neutral.ts";
+import { readyRings } from "./ready-rings.ts";
+import type { Activity, LoadedRun, Ring } from "./run-row.ts";
+import { StoreError, translate } from "./store-error.ts";
+import { uuidv7 } from "./uuidv7.ts";
+
+export interface NewRun {
+  readonly id?: string;
+  readonly definition: Definition;
+  /** Absent: the definition's root. */
+  readonly program?: string;
+  readonly variables?: Readonly<Record<string, string>>;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly caps?: Partial<Limits>;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly options?: Json;
+  readonly submission?: Json;
+  /** Budgets besides the run's own, such as a batch's. */
+  readonly budgets?: readonly string[];
+  readonly idempotencyKey?: string;
+  readonly forkedFrom?: string;
+}
+
+export interface CreatedRun {
+  readonly runId: string;
+  /** false: the key was used before, and this is the run it made. */
+  readonly created: boolean;
+  readonly rings: readonly Ring[];
+}
+
+export interface Births {
+  readonly database: Database;
+  readonly definitions: Definitions;
+  readonly committer: Committer;
+  readonly clock: DatabaseClock;
+}
+
+export async function createRun(births: Births, request: NewRun): Promise<CreatedRun> {
+  const { database, definitions, committer, clock } = births;
+  const { definition, caps = {}, idempotencyKey = null } = request;
+  const id = request.id ?? uuidv7(clock.now());
+  const path = request.program ?? definition.root;
+  const program = definition.programs[path];
+  if (program === undefined) {
+    throw new StoreError("STORE_NOT_FOUND", `Definition ${definition.name} has no program ${path}.`);
+  }
+  await definitions.save(definition);
+  const event: RunStarted = {
+    type: "run.started",
+    at: clock.now(),
+    seed: drawSeed(),
+    run: id,
+    variables: request.variables ?? {},
+    environment: request.environment ?? {},
+    caps,
+    caller: null,
+  };
+  const budgets = [...(request.budgets ?? [])];
+  // What the run may spend is known once its first event is folded: the program's limits, its settings, the request's caps.
+  const { limits } = step(program, initialState, neutral(event)).state;
+  if (limits.nanodollars !== null || limits.tokens !== null) {
+    await openBudget(database, id, { nanodollars: limits.nanodollars, tokens: limits.tokens });
+    budgets.unshift(id);
+  }
+  const run: LoadedRun = {
+    id,
+    rootId: id,
+    rev: 0,
+    state: initialState,
+    program,
+    path,
+    definitionHash: definition.hash,
+    parent: null,
+    budgets,
+    options: request.options ?? {},
+  };
+  const committed = await committer.commit({
+    run,
+    event,
+    bearer: null,
+    birth: {
+      ...birthOf(run),
+      parent_activity_id: null,
+      parent_attempt: null,
+      parent_epoch: null,
+      parent_job: null,
+      depth: 0,
+      labels: neutral(request.labels ?? {}),
+      submission: request.submission ?? null,
+      idempotency_key: idempotencyKey,
+      forked_from: request.forkedFrom ?? null,
+    },
+  });
+  if (committed.kind === "committed") return { runId: id, created: true, rings: committed.rings };
+  const existing = await existingRun(database, id, idempotencyKey);
+  if (existing.runId !== id) await closeBudget(database, id);
+  return existing;
+}
+
+async function existingRun(database: Database, id: string, key: string | null): Promise<CreatedRun> {
+  try {
+    const { rows } = await database.calm.query<{ id: string }>(
+      "select id from runs where id = $1 or ($2::text is not null and idempotency_key = $2) order by (id = $1) desc limit 1",
+      [id, key],
+    );
+    const runId = rows[0]?.id;
+    if (runId === undefined) throw new StoreError("STORE_BUG", `Run ${id} was neither created nor found.`);
+    return { runId, created: false, rings: await readyRings(database.calm, [runId]) };
+  } catch (error) {
+    throw translate(error, "Reading a run");
+  }
+}
+
+/**
+ * The first delivery of a CALL: makes the callee and leaves the CALL waiting for it. A second delivery, or one after the caller was
+ * stopped, makes nothing. `job` is the CALL's queue job, which the callee's jobs name as their parent.
+ */
+export async function startCall(
+  births: Births,
+  caller: LoadedRun,
+  activity: Activity,
+  job: string | null,
+): Promise<Committed> {
+  const { work } = activity;
+  if (work.kind !== "call") throw new StoreError("STORE_BUG", `Activity ${activity.id} is no call but ${work.kind}.`);
+  const { definitions, committer, clock } = births;
+  await definitions.ensure([caller.definitionHash]);
+  const { start } = work;
+  const run: LoadedRun = {
+    id: uuidv7(clock.now()),
+    rootId: caller.rootId,
+    rev: 0,
+    state: initialState,
+    program: definitions.program(caller.definitionHash, work.program),
+    path: work.program,
+    definitionHash: caller.definitionHash,
+    parent: { activityId: activity.id, attempt: activity.ref.attempt, epoch: activity.epoch, job },
+    budgets: caller.budgets,
+    options: caller.options,
+  };
+  const from: Caller = { depth: start.depth, agent: start.agent, threads: start.threads };
+  const event: RunStarted = {
+    type: "run.started",
+    at: clock.now(),
+    seed: drawSeed(),
+    run: run.id,
+    variables: start.variables,
+    environment: caller.state.environment,
+    caps: start.caps,
+    caller: from,
+  };
+  return committer.commit({
+    run,
+    event,
+    bearer: null,
+    birth: {
+      ...birthOf(run),
+      parent_activity_id: activity.id,
+      parent_attempt: activity.ref.attempt,
+      parent_epoch: activity.epoch,
+      parent_job: job,
+      depth: start.depth,
+      labels: {},
+      submission: null,
+      idempotency_key: null,
+      forked_from: null,
+    },
+  });
+}
+
+function birthOf(run: LoadedRun) {
+  return {
+    id: run.id,
+    root_id: run.rootId,
+    definition_hash: run.definitionHash,
+    program: run.path,
+    name: run.program.name,
+    budgets: run.budgets,
+    options: run.options,
+  };
+}
+
+/** 32 bits. */
+export function drawSeed(): number {
+  return Math.trunc(Math.random() * 2 ** 32);
+}

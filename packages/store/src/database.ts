@@ -1,0 +1,61 @@
+/**
+ * Connections. `hot` is for the statements of every step: keyed access only, so its planner is told to use indexes and nested loops
+ * whatever the statistics of a young table say (a plan cached while a table was empty would otherwise scan it when it has grown).
+ * `calm` is for everything else.
+ */
+import { Pool, type PoolConfig, types } from "pg";
+import { translate } from "./store-error.ts";
+
+export interface DatabaseOptions {
+  readonly url: string;
+  /** Connections for everything but the hot path. */
+  readonly connections?: number;
+  readonly applicationName?: string;
+  /** Connections that break while idle; the pool replaces them by itself. */
+  readonly onError?: (error: Error) => void;
+}
+
+export interface Database {
+  readonly url: string;
+  readonly hot: Pool;
+  readonly calm: Pool;
+  close(): Promise<void>;
+}
+
+const int8 = 20;
+/** Ids and counters stay far below 2^53. */
+const parsers: PoolConfig["types"] = {
+  getTypeParser: ((oid: number, format?: "text" | "binary") =>
+    oid === int8 && format !== "binary" ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
+};
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const common: PoolConfig = {
+    connectionString: options.url,
+    types: parsers,
+    keepAlive: true,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 60_000,
+    application_name: options.applicationName ?? "markmill",
+  };
+  const calm = new Pool({ ...common, max: options.connections ?? 6, options: "-c search_path=markmill,public" });
+  const hot = new Pool({
+    ...common,
+    max: 4,
+    options:
+      "-c search_path=markmill,public -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off",
+  });
+  const report = (error: Error) => options.onError?.(translate(error, "A database connection broke"));
+  calm.on("error", report);
+  hot.on("error", report);
+  let closing: Promise<void> | null = null;
+  return {
+    url: options.url,
+    hot,
+    calm,
+    close: () => {
+      closing ??= Promise.all([hot.end(), calm.end()]).then(() => undefined);
+      return closing;
+    },
+  };
+}

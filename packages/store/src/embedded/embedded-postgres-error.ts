@@ -1,0 +1,76 @@
+// The one place where failures of initdb, postgres and the file system become errors of ours.
+
+export type EmbeddedPostgresErrorCode =
+  | "PG_NO_BINARIES"
+  | "PG_MUSL"
+  | "PG_NO_USER"
+  | "PG_PERMISSION"
+  | "PG_DISK_FULL"
+  | "PG_VERSION_MISMATCH"
+  | "PG_DIRECTORY_BUSY"
+  | "PG_NOT_A_CLUSTER"
+  | "PG_START_FAILED"
+  | "PG_STOP_FAILED";
+
+const useAnExternalServer = "Or set DATABASE_URL to a Postgres server (14 or newer) and nothing is started here.";
+
+const fixes: Record<EmbeddedPostgresErrorCode, string> = {
+  PG_NO_BINARIES: "Run `npm ci` again on this machine with optional dependencies on (no --omit=optional).",
+  PG_MUSL:
+    "Install the distribution's own Postgres server (Alpine: `apk add postgresql16`), or use a glibc-based image.",
+  PG_NO_USER: "Run as a user that has an entry in /etc/passwd (as root, a `postgres` or `nobody` entry is enough).",
+  PG_PERMISSION:
+    "Give the directory to the user who runs Markmill (chown -R), or set MARKMILL_HOME to one of your own.",
+  PG_DISK_FULL:
+    "Free some space, or set MARKMILL_HOME to a directory on a larger disk, and start again: no data was lost.",
+  PG_VERSION_MISMATCH:
+    "Install the Postgres server of that version beside this one, or move the directory away to start with an empty database.",
+  PG_DIRECTORY_BUSY: "Wait for the other process, or end it, and start again.",
+  PG_NOT_A_CLUSTER: "Move that directory away, or set MARKMILL_HOME to another one.",
+  PG_START_FAILED: "Read the server log named above.",
+  PG_STOP_FAILED: "End that process by hand; the data is safe, the next start recovers it.",
+};
+
+/** `message` says what, where and why; `fix` says what to do. Both are meant for the person at the terminal. */
+export class EmbeddedPostgresError extends Error {
+  override readonly name = "EmbeddedPostgresError";
+  readonly code: EmbeddedPostgresErrorCode;
+  readonly fix: string;
+
+  constructor(code: EmbeddedPostgresErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options);
+    this.code = code;
+    this.fix = code === "PG_STOP_FAILED" ? fixes[code] : `${fixes[code]} ${useAnExternalServer}`;
+  }
+}
+
+/** First match wins: the narrow causes stand before the broad ones. Messages are English because the programs run with LC_ALL=C. */
+const symptoms: readonly (readonly [RegExp, EmbeddedPostgresErrorCode])[] = [
+  [/No space left on device|Disk quota exceeded|\bENOSPC\b|\bEDQUOT\b/, "PG_DISK_FULL"],
+  [
+    /could not look up effective user ID|cannot be run as root|execution of the PostgreSQL server is not permitted/,
+    "PG_NO_USER",
+  ],
+  [/database files are incompatible|was initialized by PostgreSQL version/, "PG_VERSION_MISMATCH"],
+  [
+    /Permission denied|Operation not permitted|Read-only file system|wrong ownership|\bE(ACCES|PERM|ROFS)\b/,
+    "PG_PERMISSION",
+  ],
+];
+
+export function classifyFailure(output: string): EmbeddedPostgresErrorCode {
+  return symptoms.find(([pattern]) => pattern.test(output))?.[1] ?? "PG_START_FAILED";
+}
+
+/** `what` is the act that failed with its place, `output` what the program said; the last lines are the telling ones. */
+export function programFailure(what: string, output: string): EmbeddedPostgresError {
+  const tail = output.trim().split("\n").slice(-8).join("\n");
+  return new EmbeddedPostgresError(classifyFailure(output), `${what}:\n${tail === "" ? "(no output)" : tail}`);
+}
+
+/** Anything thrown on the way: ours pass through, the rest is read by its text and its system error code. */
+export function translateError(what: string, error: unknown): EmbeddedPostgresError {
+  if (error instanceof EmbeddedPostgresError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  return new EmbeddedPostgresError(classifyFailure(text), `${what}: ${text}`, { cause: error });
+}

@@ -1,0 +1,34 @@
+// Who uses the server of a directory: one file per user (a process may hold several), named by its pid.
+//
+// S1 A user registers under the directory lock, before it connects, and leaves under the same lock.
+// S2 A file whose process is gone is no user.
+// S3 The last user out stops the server, whoever started it.
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { identifyProcess, isRunning, readIdentity, writeIdentity } from "./process-identity.ts";
+
+export const usersDirectoryName = "users";
+let registrations = 0;
+
+/** Returns the path of the registration. */
+export async function registerUser(directory: string): Promise<string> {
+  const users = join(directory, usersDirectoryName);
+  await mkdir(users, { recursive: true, mode: 0o700 });
+  registrations += 1;
+  const path = join(users, `${process.pid}.${registrations}`);
+  await writeFile(path, writeIdentity(identifyProcess(process.pid) ?? { pid: process.pid, startedAt: null }));
+  return path;
+}
+
+/** Forgets the dead on the way. */
+export async function countUsers(directory: string): Promise<number> {
+  const users = join(directory, usersDirectoryName);
+  let living = 0;
+  for (const name of await readdir(users).catch(() => [])) {
+    const path = join(users, name);
+    const identity = readIdentity(await readFile(path, "utf8").catch(() => ""));
+    if (identity !== null && isRunning(identity)) living += 1;
+    else await rm(path, { force: true });
+  }
+  return living;
+}

@@ -1,0 +1,84 @@
+/** Reads runs as they are now, for a decision. */
+import type { Json, RunState } from "@markmill/engine";
+import type { Pool, PoolClient } from "pg";
+import { databaseNow } from "./database-clock.ts";
+import type { Definitions } from "./definitions.ts";
+import type { LoadedRun } from "./run-row.ts";
+
+export interface RunColumns {
+  readonly run_id: string;
+  readonly root_id: string;
+  readonly rev: number;
+  readonly run_epoch: number;
+  readonly status: string;
+  readonly state: Omit<RunState, "variables">;
+  readonly variables: Readonly<Record<string, string>> | null;
+  readonly definition_hash: string;
+  readonly program: string;
+  readonly parent_activity_id: number | null;
+  readonly parent_attempt: number | null;
+  readonly parent_epoch: number | null;
+  readonly parent_job: string | null;
+  readonly budgets: readonly string[];
+  readonly options: Json;
+  readonly now: number;
+}
+
+export const runColumns = `
+  r.id as run_id, r.root_id, r.rev, r.epoch as run_epoch, r.status, r.state, r.definition_hash, r.program,
+  r.parent_activity_id, r.parent_attempt, r.parent_epoch, r.parent_job, r.budgets, r.options,
+  (select json_object_agg(v.name, v.value) from variables v where v.run_id = r.id and v.value is not null) as variables,
+  ${databaseNow} as now`;
+
+export function toLoadedRun(row: RunColumns, definitions: Definitions): LoadedRun {
+  return {
+    id: row.run_id,
+    rootId: row.root_id,
+    rev: row.rev,
+    state: { ...row.state, variables: row.variables ?? {} } as RunState,
+    program: definitions.program(row.definition_hash, row.program),
+    path: row.program,
+    definitionHash: row.definition_hash,
+    parent:
+      row.parent_activity_id === null
+        ? null
+        : {
+            activityId: row.parent_activity_id,
+            attempt: row.parent_attempt ?? 1,
+            epoch: row.parent_epoch ?? 1,
+            job: row.parent_job,
+          },
+    budgets: row.budgets,
+    options: row.options,
+  };
+}
+
+const byId = `select ${runColumns} from runs r where r.id = any($1)`;
+const childrenOf = `
+  select ${runColumns} from runs r
+  where r.ended_at is null and r.parent_activity_id in (select a.id from activities a where a.run_id = any($1))
+  order by r.id for update of r`;
+
+export async function loadRuns(
+  on: Pool | PoolClient,
+  definitions: Definitions,
+  ids: readonly string[],
+): Promise<Map<string, LoadedRun>> {
+  const { rows } = await on.query<RunColumns>({ name: "load-runs", text: byId, values: [ids] });
+  return toMap(rows, definitions);
+}
+
+/** Runs that have not ended and were called by the given ones; locked until the transaction ends. */
+export async function lockOpenChildren(
+  on: PoolClient,
+  definitions: Definitions,
+  ids: readonly string[],
+): Promise<Map<string, LoadedRun>> {
+  const { rows } = await on.query<RunColumns>(childrenOf, [ids]);
+  return toMap(rows, definitions);
+}
+
+async function toMap(rows: readonly RunColumns[], definitions: Definitions): Promise<Map<string, LoadedRun>> {
+  await definitions.ensure(rows.map((row) => row.definition_hash));
+  return new Map(rows.map((row) => [row.run_id, toLoadedRun(row, definitions)]));
+}

@@ -1,0 +1,99 @@
+/**
+ * Named migrations, each in its own transaction, under one advisory lock, recorded with a checksum. Any number of processes may start
+ * at once: one applies, the others wait and find nothing to do.
+ */
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import type { Pool, PoolClient } from "pg";
+import { StoreError, translate } from "./store-error.ts";
+
+/** "mark" in ASCII; any constant will do as long as it stays. */
+const lockKey = 0x6d61726b;
+const directory = new URL("../migrations/", import.meta.url);
+
+export interface Migration {
+  readonly name: string;
+  readonly sql: string;
+  readonly checksum: string;
+}
+
+export function readMigrations(): readonly Migration[] {
+  return readdirSync(directory)
+    .filter((file) => file.endsWith(".sql"))
+    .sort()
+    .map((file) => {
+      const sql = readFileSync(new URL(file, directory), "utf8");
+      return { name: file.slice(0, -".sql".length), sql, checksum: createHash("sha256").update(sql).digest("hex") };
+    });
+}
+
+/** Returns the names of the migrations this call applied. */
+export async function migrate(pool: Pool, migrations = readMigrations()): Promise<readonly string[]> {
+  let client: PoolClient;
+  try {
+    client = await pool.connect();
+  } catch (error) {
+    throw translate(error, "Connecting to Postgres");
+  }
+  try {
+    await client.query("select pg_advisory_lock($1)", [lockKey]);
+    try {
+      return await apply(client, migrations);
+    } finally {
+      await client.query("select pg_advisory_unlock($1)", [lockKey]);
+    }
+  } catch (error) {
+    throw translate(error, "Migrating the database");
+  } finally {
+    client.release();
+  }
+}
+
+async function apply(client: PoolClient, migrations: readonly Migration[]): Promise<readonly string[]> {
+  const version = await client.query<{ number: number }>(
+    "select current_setting('server_version_num')::int / 10000 as number",
+  );
+  const major = version.rows[0]?.number ?? 0;
+  if (major < 14) throw new StoreError("STORE_VERSION", `The Postgres server has version ${major}.`);
+  await client.query("create schema if not exists markmill");
+  await client.query(
+    "create table if not exists markmill.migrations (name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp())",
+  );
+  const { rows } = await client.query<{ name: string; checksum: string }>(
+    "select name, checksum from markmill.migrations order by name",
+  );
+  const known = new Map(migrations.map((migration) => [migration.name, migration]));
+  for (const row of rows) {
+    const migration = known.get(row.name);
+    if (migration === undefined) {
+      throw new StoreError(
+        "STORE_SCHEMA_NEWER",
+        `The database holds migration ${row.name}, which this program does not know.`,
+      );
+    }
+    if (migration.checksum !== row.checksum) {
+      throw new StoreError(
+        "STORE_SCHEMA_CHANGED",
+        `Migration ${row.name} differs from the one this database was made with.`,
+      );
+    }
+  }
+  const applied = new Set(rows.map((row) => row.name));
+  const pending = migrations.filter((migration) => !applied.has(migration.name));
+  for (const migration of pending) {
+    await client.query("begin");
+    try {
+      await client.query("set local search_path = markmill");
+      await client.query(migration.sql);
+      await client.query("insert into markmill.migrations (name, checksum) values ($1, $2)", [
+        migration.name,
+        migration.checksum,
+      ]);
+      await client.query("commit");
+    } catch (error) {
+      await client.query("rollback");
+      throw error;
+    }
+  }
+  return pending.map((migration) => migration.name);
+}

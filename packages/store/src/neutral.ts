@@ -1,0 +1,29 @@
+/**
+ * Postgres has no NUL in text and no lone surrogate in UTF-8, and one of them anywhere fails a whole group commit. Text from models,
+ * commands and students is neutralised at the store's door: both become U+FFFD. Well-formed text passes untouched.
+ */
+const hostile = /\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+/** JSON.stringify writes exactly NUL and lone surrogates as these escapes; a false alarm only costs the walk. */
+const suspicious = /\\u(0000|d[89a-f])/;
+
+export function neutralText(text: string): string {
+  return text.isWellFormed() && !text.includes("\0") ? text : text.replace(hostile, "\ufffd");
+}
+
+export function neutral<T>(value: T): T {
+  return suspicious.test(JSON.stringify(value) ?? "") ? (walk(value) as T) : value;
+}
+
+/** JSON that Postgres takes. */
+export function toJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  return suspicious.test(text) ? JSON.stringify(walk(value)) : text;
+}
+
+function walk(value: unknown): unknown {
+  if (typeof value === "string") return neutralText(value);
+  if (Array.isArray(value)) return value.map(walk);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [neutralText(key), walk(inner)]));
+}

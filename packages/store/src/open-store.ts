@@ -1,0 +1,78 @@
+/** The store: one per process. Everything that holds a connection or a cache hangs here and ends with `close`. */
+import { type Claim, type Claimer, createClaimer, type Delivery } from "./claim.ts";
+import { type Commit, type Committed, type Committer, createCommitter } from "./committer.ts";
+import { type Database, type DatabaseOptions, openDatabase } from "./database.ts";
+import { createDatabaseClock, type DatabaseClock, databaseNow } from "./database-clock.ts";
+import { createDefinitions, type Definitions } from "./definitions.ts";
+import { migrate } from "./migrate.ts";
+import { createRunCache } from "./run-cache.ts";
+import { translate } from "./store-error.ts";
+import { createAnnouncer } from "./watch.ts";
+
+export interface StoreOptions extends DatabaseOptions {
+  /** Names this process in claims; unique among living processes. */
+  readonly worker?: string;
+  readonly leaseMs?: number;
+  readonly mostPerCommit?: number;
+  readonly patienceMs?: number;
+  /** false: the schema is taken as it is. */
+  readonly migrate?: boolean;
+}
+
+export interface Store {
+  readonly database: Database;
+  readonly definitions: Definitions;
+  readonly clock: DatabaseClock;
+  readonly committer: Committer;
+  readonly worker: string;
+  readonly leaseMs: number;
+  claim(delivery: Delivery): Promise<Claim>;
+  /** The only way a run changes. */
+  commit(item: Commit): Promise<Committed>;
+  /** Waits for what is in flight. */
+  close(): Promise<void>;
+}
+
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const database = openDatabase(options);
+  try {
+    if (options.migrate ?? true) await migrate(database.calm);
+    const { rows } = await database.calm.query<{ now: number }>(`select ${databaseNow} as now`);
+    return assemble(database, createDatabaseClock(rows[0]?.now ?? Date.now()), options);
+  } catch (error) {
+    await database.close();
+    throw translate(error, "Opening the store");
+  }
+}
+
+function assemble(database: Database, clock: DatabaseClock, options: StoreOptions): Store {
+  const { worker = `process-${process.pid}`, leaseMs = 5_000 } = options;
+  const definitions = createDefinitions(database.calm);
+  const cache = createRunCache();
+  const announcer = createAnnouncer(database);
+  const committer = createCommitter({
+    database,
+    definitions,
+    cache,
+    clock,
+    most: options.mostPerCommit ?? 100,
+    patienceMs: options.patienceMs ?? 30_000,
+    onMoved: announcer.moved,
+  });
+  const claimer: Claimer = createClaimer({ database, definitions, cache, clock, worker, leaseMs });
+  return {
+    database,
+    definitions,
+    clock,
+    committer,
+    worker,
+    leaseMs,
+    claim: claimer.claim,
+    commit: committer.commit,
+    async close() {
+      await Promise.all([claimer.idle(), committer.idle()]);
+      await announcer.close();
+      await database.close();
+    },
+  };
+}

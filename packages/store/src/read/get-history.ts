@@ -1,0 +1,65 @@
+/** What happened in a run, and the activities it happened to. */
+import type { Event, Work, WorkKind } from "@markmill/engine";
+import { askDatabase } from "../ask-database.ts";
+import type { Database } from "../database.ts";
+import { columnToItem } from "../run-row.ts";
+
+export interface Warning {
+  readonly code: string;
+  readonly message: string;
+  readonly node: string | null;
+}
+
+export type HistoryEntry =
+  | { readonly kind: "event"; readonly seq: number; readonly at: Date; readonly event: Event }
+  | { readonly kind: "warning"; readonly seq: number; readonly at: Date; readonly warning: Warning };
+
+export interface HistoryActivity {
+  readonly id: number;
+  readonly node: string;
+  readonly generation: number;
+  readonly item: number | null;
+  readonly attempt: number;
+  readonly kind: WorkKind;
+  readonly state: "ready" | "claimed" | "waiting" | "done" | "void";
+  readonly work: Work;
+  /** The event that ended it: `outcome` or `failure` stand there. */
+  readonly seq: number | null;
+  readonly claimedBy: string | null;
+  readonly takeovers: number;
+  readonly createdAt: Date;
+  readonly endedAt: Date | null;
+}
+
+export interface History {
+  readonly entries: readonly HistoryEntry[];
+  readonly activities: readonly HistoryActivity[];
+}
+
+/** `after`: only what came later, for whoever follows a run. */
+export async function getHistory(database: Database, runId: string, after = 0): Promise<History> {
+  const [entries, activities] = await Promise.all([
+    askDatabase<{ seq: number; part: number; at: Date; body: Event | Warning }>(
+      database,
+      "Reading a history",
+      "select seq, part, at, body from events where run_id = $1 and seq > $2 order by seq, part",
+      [runId, after],
+    ),
+    askDatabase<HistoryActivity & { item: number }>(
+      database,
+      "Reading activities",
+      `select id, node, generation, item, attempt, kind, state, work, seq, claimed_by as "claimedBy", takeovers,
+         created_at as "createdAt", ended_at as "endedAt"
+       from activities where run_id = $1 and (seq is null or seq > $2) order by id`,
+      [runId, after],
+    ),
+  ]);
+  return {
+    entries: entries.map(({ seq, part, at, body }) =>
+      part === 0
+        ? { kind: "event", seq, at, event: body as Event }
+        : { kind: "warning", seq, at, warning: body as Warning },
+    ),
+    activities: activities.map((row) => ({ ...row, item: columnToItem(row.item) })),
+  };
+}

@@ -1,0 +1,57 @@
+/**
+ * Runs this process committed last. Never the truth: a commit decided on a cached run passes only if the database is still at its
+ * `rev`, so a stale entry costs one more read and nothing else, and losing the cache costs only reads. It saves the read before each
+ * pure activity: such an activity was made by the commit that also made the state it is decided on.
+ */
+import type { Activity, LoadedRun } from "./run-row.ts";
+
+export interface CachedRun {
+  readonly run: LoadedRun;
+  /** Pure activities that are ready, by id. */
+  readonly activities: ReadonlyMap<number, Activity>;
+}
+
+export interface RunCache {
+  get(runId: string): CachedRun | undefined;
+  set(entry: CachedRun): void;
+  delete(runId: string): void;
+}
+
+/** Characters. */
+const heaviest = 1_000_000;
+const heaviestTogether = 64_000_000;
+const mostRuns = 2_000;
+
+export function createRunCache(): RunCache {
+  const entries = new Map<string, { readonly entry: CachedRun; readonly weight: number }>();
+  let together = 0;
+
+  function remove(runId: string): void {
+    together -= entries.get(runId)?.weight ?? 0;
+    entries.delete(runId);
+  }
+
+  return {
+    get: (runId) => entries.get(runId)?.entry,
+    set(entry) {
+      remove(entry.run.id);
+      const weight = weigh(entry.run);
+      if (weight > heaviest) return;
+      entries.set(entry.run.id, { entry, weight });
+      together += weight;
+      for (const oldest of entries.keys()) {
+        if (together <= heaviestTogether && entries.size <= mostRuns) break;
+        remove(oldest);
+      }
+    },
+    delete: remove,
+  };
+}
+
+function weigh(run: LoadedRun): number {
+  let weight = 4_000;
+  for (const value of Object.values(run.state.variables)) weight += value.length;
+  for (const list of Object.values(run.state.lists)) for (const value of list) weight += value.length;
+  for (const active of Object.values(run.state.active)) weight += active.said?.text?.length ?? 0;
+  return weight;
+}

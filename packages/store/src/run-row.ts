@@ -1,0 +1,70 @@
+/** Runs and activities as the hot path holds them. */
+import type { ActivityRef, Json, Outcome, Program, RunState, Usage, Work, WorkKind } from "@markmill/engine";
+
+export type QueueName = "control" | "prompt" | "execute";
+
+/** A run as it was at `rev`. Immutable: whatever is decided on it is committed only if the run is still at that `rev`. */
+export interface LoadedRun {
+  readonly id: string;
+  readonly rootId: string;
+  /** Events folded. */
+  readonly rev: number;
+  readonly state: RunState;
+  readonly program: Program;
+  /** The program's key in its definition. */
+  readonly path: string;
+  readonly definitionHash: string;
+  readonly parent: ParentCall | null;
+  /** Budgets that pay for this run: the root run's, and a batch's. */
+  readonly budgets: readonly string[];
+  /** What the request asked of the edges (model, sandbox, script …), shared by the whole tree. */
+  readonly options: Json;
+}
+
+/** The CALL activity that waits for this run, as it was when it called; `job` is its queue job's id, opaque here. */
+export interface ParentCall {
+  readonly activityId: number;
+  readonly attempt: number;
+  readonly epoch: number;
+  readonly job: string | null;
+}
+
+export interface Activity {
+  readonly id: number;
+  readonly runId: string;
+  readonly ref: ActivityRef;
+  readonly kind: WorkKind;
+  readonly epoch: number;
+  /** Fencing token: an older claim's result is dropped. */
+  readonly claim: number;
+  readonly rings: number;
+  readonly work: Work;
+  /** Of a CALL whose callee has ended. */
+  readonly outcome: Outcome | null;
+  readonly usage: Usage | null;
+}
+
+/** A doorbell to be rung: exactly what the queue needs to make a job of an activity. */
+export interface Ring {
+  readonly queue: QueueName;
+  readonly runId: string;
+  readonly activityId: number;
+  readonly epoch: number;
+  readonly attempt: number;
+  readonly rings: number;
+  /** 0: now. */
+  readonly delayMs: number;
+  readonly parentJob: string | null;
+}
+
+export function queueOf(kind: WorkKind): QueueName {
+  return kind === "prompt" || kind === "execute" ? kind : "control";
+}
+
+/** Kinds whose work reaches outside: claimed with a lease. The others are pure or only wait; they are read, not claimed. */
+export function isLeased(kind: WorkKind): boolean {
+  return kind === "prompt" || kind === "execute" || kind === "tool" || kind === "memory";
+}
+
+export const itemToColumn = (item: number | null): number => item ?? -1;
+export const columnToItem = (item: number): number | null => (item < 0 ? null : item);

@@ -1,0 +1,76 @@
+import { bigint, customType, doublePrecision, integer, json, text, timestamp } from "drizzle-orm/pg-core";
+import { markmill } from "./runs.ts";
+
+const at = (name: string) => timestamp(name, { withTimezone: true });
+const counter = (name: string) => bigint(name, { mode: "number" });
+const bytea = customType<{ data: Buffer }>({ dataType: () => "bytea" });
+
+export const calls = markmill.table("calls", {
+  activityId: counter("activity_id").notNull(),
+  callIndex: integer("call_index").notNull(),
+  requestHash: text("request_hash").notNull(),
+  runId: text("run_id").notNull(),
+  rootId: text("root_id").notNull(),
+  model: text("model").notNull(),
+  request: json("request").notNull(),
+  reply: json("reply").notNull(),
+  promptTokens: counter("prompt_tokens").notNull(),
+  completionTokens: counter("completion_tokens").notNull(),
+  characters: counter("characters").notNull(),
+  nanodollars: counter("nanodollars").notNull(),
+  createdAt: at("created_at").notNull(),
+});
+
+export const budgets = markmill.table("budgets", {
+  id: text("id").primaryKey(),
+  capNanodollars: counter("cap_nanodollars"),
+  capTokens: counter("cap_tokens"),
+  spentNanodollars: counter("spent_nanodollars").notNull(),
+  spentTokens: counter("spent_tokens").notNull(),
+  reservedNanodollars: counter("reserved_nanodollars").notNull(),
+  reservedTokens: counter("reserved_tokens").notNull(),
+});
+
+export const reservations = markmill.table("reservations", {
+  activityId: counter("activity_id").notNull(),
+  callIndex: integer("call_index").notNull(),
+  budgetId: text("budget_id").notNull(),
+  nanodollars: counter("nanodollars").notNull(),
+  tokens: counter("tokens").notNull(),
+  createdAt: at("created_at").notNull(),
+});
+
+export const rates = markmill.table("rates", {
+  model: text("model").primaryKey(),
+  requests: doublePrecision("requests").notNull(),
+  tokens: doublePrecision("tokens").notNull(),
+  filledAt: at("filled_at").notNull(),
+  pausedUntil: at("paused_until"),
+});
+
+export const sessions = markmill.table("sessions", {
+  id: text("id").primaryKey(),
+  kind: text("kind").notNull(),
+  host: text("host").notNull(),
+  worker: text("worker").notNull(),
+  leaseUntil: at("lease_until").notNull(),
+  deadline: at("deadline"),
+  state: json("state").notNull(),
+  checkpointHash: text("checkpoint_hash"),
+  createdAt: at("created_at").notNull(),
+});
+
+export const workers = markmill.table("workers", {
+  id: text("id").primaryKey(),
+  host: text("host").notNull(),
+  info: json("info").notNull(),
+  startedAt: at("started_at").notNull(),
+  heartbeatAt: at("heartbeat_at").notNull(),
+});
+
+export const blobs = markmill.table("blobs", {
+  hash: text("hash").primaryKey(),
+  bytes: bytea("bytes").notNull(),
+  size: integer("size").notNull(),
+  createdAt: at("created_at").notNull(),
+});

@@ -1,0 +1,76 @@
+import { sql } from "drizzle-orm";
+import { bigint, index, integer, json, jsonb, pgSchema, primaryKey, text, timestamp, unique } from "drizzle-orm/pg-core";
+
+export const markmill = pgSchema("markmill");
+const at = (name: string) => timestamp(name, { withTimezone: true });
+const counter = (name: string) => bigint(name, { mode: "number" });
+
+export const definitions = markmill.table("definitions", {
+  hash: text("hash").primaryKey(),
+  dialect: text("dialect").notNull(),
+  name: text("name").notNull(),
+  root: text("root").notNull(),
+  programs: json("programs").notNull(),
+  files: json("files").notNull(),
+  createdAt: at("created_at").notNull(),
+});
+
+export const runs = markmill.table(
+  "runs",
+  {
+    id: text("id").primaryKey(),
+    rootId: text("root_id").notNull(),
+    parentActivityId: counter("parent_activity_id"),
+    parentAttempt: integer("parent_attempt"),
+    parentEpoch: integer("parent_epoch"),
+    parentJob: text("parent_job"),
+    definitionHash: text("definition_hash").notNull(),
+    program: text("program").notNull(),
+    name: text("name").notNull(),
+    status: text("status").notNull(),
+    phase: text("phase").notNull(),
+    word: text("word"),
+    epoch: integer("epoch").notNull(),
+    rev: counter("rev").notNull(),
+    state: json("state").notNull(),
+    depth: integer("depth").notNull(),
+    deadline: at("deadline"),
+    labels: jsonb("labels").notNull(),
+    budgets: text("budgets").array().notNull(),
+    options: json("options").notNull(),
+    submission: json("submission"),
+    idempotencyKey: text("idempotency_key").unique(),
+    forkedFrom: text("forked_from"),
+    result: text("result"),
+    reason: json("reason"),
+    steps: integer("steps").notNull(),
+    calls: integer("calls").notNull(),
+    promptTokens: counter("prompt_tokens").notNull(),
+    completionTokens: counter("completion_tokens").notNull(),
+    nanodollars: counter("nanodollars").notNull(),
+    createdAt: at("created_at").notNull(),
+    startedAt: at("started_at"),
+    endedAt: at("ended_at"),
+  },
+  (table) => [
+    unique().on(table.parentActivityId, table.parentAttempt, table.parentEpoch),
+    index("runs_by_status").on(table.status, table.createdAt.desc(), table.id.desc()),
+    index("runs_by_definition").on(table.definitionHash, table.createdAt.desc(), table.id.desc()),
+    index("runs_by_time").on(table.createdAt.desc(), table.id.desc()),
+    index("runs_by_root").on(table.rootId),
+  ],
+);
+
+export const variables = markmill.table(
+  "variables",
+  { runId: text("run_id").notNull(), name: text("name").notNull(), value: text("value") },
+  (table) => [
+    primaryKey({ columns: [table.runId, table.name] }),
+    index("variables_by_value").on(table.name, sql`left(${table.value}, 64)`),
+  ],
+);
+
+/** A view over the runs' states: hits have one truth. */
+export const hits = markmill
+  .view("hits", { runId: text("run_id").notNull(), node: text("node").notNull(), hits: integer("hits").notNull() })
+  .existing();

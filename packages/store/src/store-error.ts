@@ -1,0 +1,77 @@
+// The one place where failures of pg become errors of ours.
+
+export type StoreErrorCode =
+  | "STORE_UNREACHABLE"
+  | "STORE_REFUSED"
+  | "STORE_FULL"
+  | "STORE_BUSY"
+  | "STORE_READ_ONLY"
+  | "STORE_VERSION"
+  | "STORE_SCHEMA_NEWER"
+  | "STORE_SCHEMA_CHANGED"
+  | "STORE_SCHEMA_MISSING"
+  | "STORE_NOT_FOUND"
+  | "STORE_BUG";
+
+const fixes: Record<StoreErrorCode, string> = {
+  STORE_UNREACHABLE: "Check that Postgres runs and that DATABASE_URL names its host and port.",
+  STORE_REFUSED: "Check the user, the password and the database name in DATABASE_URL.",
+  STORE_FULL: "Free disk space on the database server. Nothing that was committed is lost.",
+  STORE_BUSY: "Postgres has no connection left: raise max_connections, or start fewer workers.",
+  STORE_READ_ONLY: "Point DATABASE_URL at the primary server, not at a standby.",
+  STORE_VERSION: "Use a Postgres server of version 14 or newer.",
+  STORE_SCHEMA_NEWER: "Update Markmill to the version that migrated this database, or use another database.",
+  STORE_SCHEMA_CHANGED: "Restore the migration files of this Markmill version; applied migrations never change.",
+  STORE_SCHEMA_MISSING: "Run any Markmill command that starts the store once, or `markmill doctor`.",
+  STORE_NOT_FOUND: "Check the id; `markmill status` lists what there is.",
+  STORE_BUG: "This is a defect in Markmill: please report it with this message.",
+};
+
+/** `message` says what and why, `fix` what to do. `transient`: the same call may succeed later. */
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+  readonly code: StoreErrorCode;
+  readonly fix: string;
+  readonly transient: boolean;
+
+  constructor(code: StoreErrorCode, message: string, options: ErrorOptions & { transient?: boolean } = {}) {
+    super(message, options);
+    this.code = code;
+    this.fix = fixes[code];
+    this.transient =
+      options.transient ?? (code === "STORE_UNREACHABLE" || code === "STORE_BUSY" || code === "STORE_FULL");
+  }
+}
+
+const bySqlState: readonly (readonly [RegExp, StoreErrorCode])[] = [
+  [/^(08|57P0|57014)/, "STORE_UNREACHABLE"],
+  [/^(28|3D000)/, "STORE_REFUSED"],
+  [/^(53100|58030)/, "STORE_FULL"],
+  [/^53/, "STORE_BUSY"],
+  [/^25006/, "STORE_READ_ONLY"],
+  [/^(42P01|3F000)/, "STORE_SCHEMA_MISSING"],
+];
+const network =
+  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|EACCES)|Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable|Cannot use a pool after calling end/;
+
+/** Deadlock or serialization failure: nothing was written, the same statement may pass at once. */
+export function isContention(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === "40P01" || code === "40001" || code === "55P03";
+}
+
+export function translate(error: unknown, doing: string): StoreError {
+  if (error instanceof StoreError) return error;
+  const code = codeOf(error);
+  const message = error instanceof Error && error.message !== "" ? error.message : String(code);
+  const text = `${doing}: ${message}`;
+  if (isContention(error)) return new StoreError("STORE_BUSY", text, { cause: error });
+  const named = bySqlState.find(([state]) => /^[0-9A-Z]{5}$/.test(code) && state.test(code));
+  if (named !== undefined) return new StoreError(named[1], text, { cause: error });
+  if (network.test(code) || network.test(message)) return new StoreError("STORE_UNREACHABLE", text, { cause: error });
+  return new StoreError("STORE_BUG", text, { cause: error });
+}
+
+function codeOf(error: unknown): string {
+  return typeof error === "object" && error !== null && "code" in error ? String(error.code) : "";
+}

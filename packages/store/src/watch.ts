@@ -1,0 +1,110 @@
+/**
+ * Who wants to know. Commits that NOTIFY wait for each other database-wide, so steps are announced by a statement of their own, at
+ * most every 100 ms and process; control (an epoch was raised) is notified in the commit itself. A notification is a hint: watchers
+ * also poll.
+ */
+import { Client } from "pg";
+import type { Database } from "./database.ts";
+import { type StoreError, translate } from "./store-error.ts";
+
+const announceMs = 100;
+/** A payload is at most 8,000 bytes; a run id has 36. */
+const idsPerPayload = 150;
+
+export interface Announcer {
+  moved(runIds: Iterable<string>): void;
+  close(): Promise<void>;
+}
+
+export function createAnnouncer(database: Database): Announcer {
+  const ids = new Set<string>();
+  let timer: NodeJS.Timeout | null = null;
+  let sending: Promise<void> = Promise.resolve();
+
+  async function send(): Promise<void> {
+    timer = null;
+    const all = [...ids];
+    ids.clear();
+    const payloads: string[] = [];
+    for (let i = 0; i < all.length; i += idsPerPayload) payloads.push(JSON.stringify(all.slice(i, i + idsPerPayload)));
+    try {
+      await database.calm.query("select pg_notify('markmill_events', p) from unnest($1::text[]) as p", [payloads]);
+    } catch {
+      // A hint that is lost is found by polling.
+    }
+  }
+
+  return {
+    moved(runIds) {
+      for (const id of runIds) ids.add(id);
+      if (ids.size === 0) return;
+      timer ??= setTimeout(() => {
+        sending = send();
+      }, announceMs);
+    },
+    async close() {
+      if (timer !== null) {
+        clearTimeout(timer);
+        sending = sending.then(send);
+      }
+      await sending;
+    },
+  };
+}
+
+export interface Watch {
+  /** Runs that moved. */
+  readonly onRuns?: (runIds: readonly string[]) => void;
+  /** What a worker holds of this run in an older epoch is to be given up. */
+  readonly onControl?: (control: { readonly runId: string; readonly epoch: number }) => void;
+  /** After every (re)connection: notifications may have been missed. */
+  readonly onConnected?: () => void;
+  readonly onError?: (error: StoreError) => void;
+}
+
+/** Listens on a connection of its own, and again after it broke. Returns how to end it. */
+export function watch(url: string, watcher: Watch): () => Promise<void> {
+  let client: Client | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let closed = false;
+
+  function again(error: unknown): void {
+    if (closed || timer !== null) return;
+    watcher.onError?.(translate(error, "Listening to Postgres"));
+    client?.removeAllListeners("end");
+    client?.end().catch(() => undefined);
+    client = null;
+    timer = setTimeout(() => {
+      timer = null;
+      void connect();
+    }, 500);
+  }
+
+  async function connect(): Promise<void> {
+    const next = new Client({ connectionString: url, keepAlive: true, application_name: "markmill watch" });
+    client = next;
+    next.on("error", again);
+    next.on("end", () => again(new Error("Connection terminated")));
+    next.on("notification", ({ channel, payload = "" }) => {
+      if (channel === "markmill_events") watcher.onRuns?.(JSON.parse(payload));
+      else watcher.onControl?.(JSON.parse(payload));
+    });
+    try {
+      await next.connect();
+      if (watcher.onRuns !== undefined) await next.query("listen markmill_events");
+      if (watcher.onControl !== undefined) await next.query("listen markmill_control");
+      if (!closed) watcher.onConnected?.();
+    } catch (error) {
+      again(error);
+    }
+  }
+
+  const first = connect();
+  return async () => {
+    closed = true;
+    if (timer !== null) clearTimeout(timer);
+    await first;
+    client?.removeAllListeners("end");
+    await client?.end().catch(() => undefined);
+  };
+}

@@ -1,0 +1,53 @@
+/** Living workers, by heartbeat. */
+import type { Json } from "@markmill/engine";
+import { askDatabase } from "./ask-database.ts";
+import type { Database } from "./database.ts";
+import { toJson } from "./neutral.ts";
+
+export interface WorkerRow {
+  readonly id: string;
+  readonly host: string;
+  readonly info: Json;
+  readonly startedAt: Date;
+  readonly heartbeatAt: Date;
+}
+
+export async function beat(database: Database, worker: { readonly id: string; readonly host: string; readonly info: Json }) {
+  await askDatabase(
+    database,
+    "Beating",
+    `insert into workers (id, host, info) values ($1, $2, $3)
+     on conflict (id) do update set info = excluded.info, heartbeat_at = clock_timestamp()`,
+    [worker.id, worker.host, toJson(worker.info)],
+  );
+}
+
+/** A worker that leaves in order. */
+export async function leave(database: Database, id: string): Promise<void> {
+  await askDatabase(database, "Leaving", "delete from workers where id = $1", [id]);
+}
+
+export async function listWorkers(database: Database): Promise<readonly WorkerRow[]> {
+  return askDatabase<WorkerRow>(
+    database,
+    "Listing workers",
+    `select id, host, info, started_at as "startedAt", heartbeat_at as "heartbeatAt" from workers order by started_at, id`,
+  );
+}
+
+/** Workers silent for so long are forgotten and their leases end now. Returns their ids. */
+export async function buryWorkers(database: Database, silentMs: number): Promise<readonly string[]> {
+  const rows = await askDatabase<{ id: string }>(
+    database,
+    "Burying workers",
+    `with dead as (
+       delete from workers where heartbeat_at < clock_timestamp() - $1::integer * interval '1 millisecond' returning id
+     ), freed as (
+       update activities set lease_until = clock_timestamp() where state = 'claimed' and claimed_by in (select id from dead)
+     ), left_behind as (
+       update sessions set lease_until = clock_timestamp() where worker in (select id from dead)
+     ) select id from dead`,
+    [silentMs],
+  );
+  return rows.map((row) => row.id);
+}

@@ -1,0 +1,193 @@
+// A Docker engine for the tests: the one that is given, else the one that runs, else dockerd started here.
+//
+// D1 An engine started here lives in its own pid and mount namespace: killing its first process ends every container, shim and
+//    mount with it, whatever state they are in. Its files, its bridge and its cgroups are removed after.
+// D2 It touches no firewall rule and no forwarding setting; published ports work on loopback through the userland proxy.
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { afterDeath } from "./after-death.ts";
+import { type UnpackedPackages, unpackPackages } from "./unpack-packages.ts";
+
+const run = promisify(execFile);
+const START_MS = 30_000;
+
+export interface DockerEngine {
+  /** As DOCKER_HOST has it. */
+  readonly host: string;
+  /** False when containers cannot publish ports: no bridge could be made. */
+  readonly networked: boolean;
+  /** True when the engine was there before: leave nothing of yours in it. */
+  readonly foreign: boolean;
+  stop(): Promise<void>;
+}
+
+export async function findDockerEngine(cache: string): Promise<DockerEngine> {
+  const given = process.env.TEST_DOCKER_HOST ?? process.env.DOCKER_HOST;
+  if (given !== undefined) {
+    if (await answers(given)) return foreign(given);
+    throw new Error(`the Docker engine at ${given} (DOCKER_HOST or TEST_DOCKER_HOST) does not answer`);
+  }
+  const usual = "unix:///var/run/docker.sock";
+  if (await answers(usual)) return foreign(usual);
+  if (process.platform !== "linux") throw new Error(`no Docker engine answers at ${usual}`);
+  if (process.getuid?.() !== 0) throw new Error(`no Docker engine answers at ${usual}, and starting one needs root`);
+  return (await startDockerEngine(cache)).engine;
+}
+
+export interface OwnEngine {
+  readonly engine: DockerEngine;
+  /** kill -9 of dockerd, containers and all. Its files stay for `restart`. */
+  kill(): Promise<void>;
+  restart(): Promise<void>;
+}
+
+/** An engine of the caller's own, root only. It ends with `stop`, or with this process. */
+export async function startDockerEngine(cache: string): Promise<OwnEngine> {
+  const programs = await findPrograms(cache);
+  const directory = await mkdtemp(join(tmpdir(), "markmill-docker-"));
+  const name = `mm${process.pid % 100_000}x${Math.floor(Math.random() * 1000)}`;
+  const networked = await makeBridge(name);
+  const host = `unix://${directory}/docker.sock`;
+  let child = await launch();
+  let watch = watchOver(child);
+
+  async function launch(): Promise<ChildProcess> {
+    await mkdir(join(directory, "data"), { recursive: true });
+    // Left by a killed dockerd, the pid file names a process that is alive in the new namespace, too: number 1.
+    await rm(join(directory, "docker.pid"), { force: true });
+    await rm(join(directory, "exec"), { recursive: true, force: true });
+    const dockerd = [
+      ...["dockerd", "--host", host, "--pidfile", join(directory, "docker.pid")],
+      ...["--data-root", join(directory, "data"), "--exec-root", join(directory, "exec")],
+      ...["--bridge", networked ? name : "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false"],
+      ...["--ip-masq=false", "--cgroup-parent", name, "--config-file", join(directory, "daemon.json")],
+    ];
+    const log = `exec >"${directory}/log" 2>&1; echo '{}' >"${directory}/daemon.json"; exec "$@"`;
+    const namespaces = ["--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"];
+    const started = spawn("unshare", [...namespaces, "/bin/sh", "-c", log, "dockerd", ...dockerd], {
+      cwd: "/",
+      detached: true,
+      stdio: "ignore",
+      env: {
+        ...process.env,
+        PATH: `${programs.path}:${process.env.PATH ?? ""}`,
+        ...(programs.libraryPath === "" ? {} : { LD_LIBRARY_PATH: programs.libraryPath }),
+      },
+    });
+    started.on("error", () => undefined);
+    started.unref();
+    const giveUp = performance.now() + START_MS;
+    while (!(await answers(host))) {
+      if (ended(started) || performance.now() > giveUp) {
+        const said = await readFile(join(directory, "log"), "utf8").catch(() => "");
+        await end(started);
+        throw new Error(`dockerd did not start: ${said.trim().split("\n").slice(-3).join(" | ")}`);
+      }
+      await sleep(20);
+    }
+    return started;
+  }
+
+  async function cleanUp(): Promise<void> {
+    await run("/bin/sh", ["-c", leavings, "clean-up", name]).catch(() => undefined);
+    await rm(directory, { recursive: true, force: true });
+  }
+
+  function watchOver(process: ChildProcess) {
+    return afterDeath(`kill -KILL "$2"; sleep 1; ${leavings}; rm -rf "$3"`, [name, String(process.pid), directory]);
+  }
+
+  return {
+    engine: {
+      host,
+      networked,
+      foreign: false,
+      async stop() {
+        await end(child);
+        watch.callOff();
+        await cleanUp();
+      },
+    },
+    kill: () => end(child),
+    async restart() {
+      await end(child);
+      watch.callOff();
+      child = await launch();
+      watch = watchOver(child);
+    },
+  };
+}
+
+/** What an ended engine leaves outside its directory: $1 names its bridge and its cgroups. */
+const leavings =
+  'ip link delete "$1" 2>/dev/null; ' +
+  'find /sys/fs/cgroup -depth -type d -path "*/$1*" -exec rmdir {} + 2>/dev/null; true';
+
+function foreign(host: string): DockerEngine {
+  return { host, networked: true, foreign: true, stop: async () => undefined };
+}
+
+async function findPrograms(cache: string): Promise<UnpackedPackages> {
+  const directories = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
+  if (directories.some((directory) => existsSync(join(directory, "dockerd")))) {
+    return { path: directories.join(":"), libraryPath: "" };
+  }
+  return await unpackPackages(cache, "docker", ["docker.io", "iptables"]).catch((error: unknown) => {
+    throw new Error(
+      `there is no dockerd, and its packages cannot be had: ${error instanceof Error ? error.message : error}`,
+    );
+  });
+}
+
+/** A bridge of a private range for this engine only; false where it cannot be made. */
+async function makeBridge(name: string): Promise<boolean> {
+  try {
+    await run("ip", ["link", "add", name, "type", "bridge"]);
+    await run("ip", ["address", "add", `10.213.${Math.floor(Math.random() * 250)}.1/24`, "dev", name]);
+    await run("ip", ["link", "set", name, "up"]);
+    return true;
+  } catch {
+    await run("ip", ["link", "delete", name]).catch(() => undefined);
+    return false;
+  }
+}
+
+function ended(child: ChildProcess): boolean {
+  return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (ended(child)) return;
+  child.ref();
+  const exit = once(child, "exit");
+  // unshare waits for dockerd and would be gone before it; its only child is the namespace's first process.
+  const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").catch(() => "");
+  const first = Number(children.trim().split(" ")[0]);
+  if (first > 0) process.kill(first, "SIGKILL");
+  else child.kill("SIGKILL");
+  await exit;
+}
+
+function answers(host: string): Promise<boolean> {
+  const address = new URL(host);
+  const target =
+    address.protocol === "unix:"
+      ? { socketPath: address.pathname, path: "/_ping" }
+      : { host: address.hostname, port: address.port, path: "/_ping" };
+  return new Promise((resolve) => {
+    const ping = request({ ...target, timeout: 2_000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    ping.on("timeout", () => ping.destroy(new Error("timeout")));
+    ping.on("error", () => resolve(false));
+    ping.end();
+  });
+}

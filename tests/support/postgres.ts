@@ -1,0 +1,26 @@
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import { inject } from "vitest";
+import { askService } from "./ask-services.ts";
+
+export type TestDatabase = { readonly url: string; readonly name: string; drop(): Promise<void> };
+
+/** An empty database on the run's server (TEST_DATABASE_URL, else the embedded one). Dropped with the run at the latest. */
+export async function freshDatabase(): Promise<TestDatabase> {
+  const server = await askService("postgres");
+  const name = `markmill_test_${inject("testServices").run}_${randomBytes(4).toString("hex")}`;
+  await administer(server.url, `create database "${name}"`);
+  const url = new URL(server.url);
+  url.pathname = `/${name}`;
+  return { url: url.href, name, drop: () => administer(server.url, `drop database if exists "${name}" with (force)`) };
+}
+
+async function administer(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
