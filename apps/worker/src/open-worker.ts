@@ -9,7 +9,7 @@ import { budgetOf, ledgerOf, rateGateOf } from "./model-ports.ts";
 import { createPerformer } from "./perform.ts";
 import { reapSessions } from "./reap-sessions.ts";
 import { createSessionKeeper } from "./sessions.ts";
-import { type FailPoint, type Health, type Log, startWorker } from "./worker.ts";
+import { type Health, type Log, startWorker, type WorkerParts } from "./worker.ts";
 
 export interface OpenWorkerParts {
   readonly config: Config;
@@ -22,7 +22,7 @@ export interface OpenWorkerParts {
   readonly sandbox: Sandbox | null;
   readonly log: Log;
   readonly onDeaf: () => void;
-  readonly failPoint?: (name: FailPoint) => void | Promise<void>;
+  readonly failPoint?: WorkerParts["failPoint"];
 }
 
 export interface OpenWorker {

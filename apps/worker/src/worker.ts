@@ -7,7 +7,7 @@
  * rows are ready; the redelivered job finds its activity done and rings them, and so does the supervisor. After the ring, before the
  * job is let go: the second delivery finds nothing to do.
  */
-import type { Event, Outcome } from "@markmill/engine";
+import type { Event, Outcome, WorkKind } from "@markmill/engine";
 import type { Answer, Delivered, Queues, Serving } from "@markmill/queue";
 import { type Committed, drawSeed, oldestDue, renewLeases, type Store, type StoreError, watch } from "@markmill/store";
 import type { Claimed, Performer } from "./perform.ts";
@@ -29,7 +29,7 @@ export interface WorkerParts {
   /** Called when the worker stays deaf although it has reconnected. */
   readonly onDeaf: () => void;
   /** Named points where a test kills the process. */
-  readonly failPoint?: (name: FailPoint) => void | Promise<void>;
+  readonly failPoint?: (point: FailPoint, kind: WorkKind | null) => void | Promise<void>;
 }
 
 export type FailPoint = "before-claim" | "after-claim" | "after-work" | "after-commit" | "after-ring";
@@ -72,7 +72,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
   const failPoint = parts.failPoint ?? (() => undefined);
 
   async function handle(delivered: Delivered, signal: AbortSignal): Promise<Answer> {
-    await failPoint("before-claim");
+    await failPoint("before-claim", null);
     const claim = await store.claim(delivered);
     if (claim.kind === "stale") {
       await queues.ring(claim.rings);
@@ -94,15 +94,15 @@ export function startWorker(parts: WorkerParts): RunningWorker {
 
   async function advance(claimed: Claimed, job: string, signal: AbortSignal): Promise<Answer> {
     const { run, activity } = claimed;
-    await failPoint("after-claim");
+    await failPoint("after-claim", activity.kind);
     const performed = await attempt(claimed, job, signal);
-    await failPoint("after-work");
+    await failPoint("after-work", activity.kind);
     if (performed.did === "leave") return { do: activity.kind === "call" ? "children" : "done" };
     const bearer = { id: activity.id, claim: activity.claim };
     const committed = await store.commit({ run, event: eventOf(claimed, performed), bearer });
-    await failPoint("after-commit");
+    await failPoint("after-commit", activity.kind);
     await ring(committed);
-    await failPoint("after-ring");
+    await failPoint("after-ring", activity.kind);
     if (committed.kind === "committed" && committed.run.state.phase.is === "ended" && run.parent === null) {
       await parts
         .onRootEnded(run.rootId)

@@ -17,7 +17,11 @@ export interface Ask {
 }
 
 /** Of one run and the runs it called, or of all. Oldest first. */
-export async function openAsks(database: Database, rootId: string | null = null, limit = 1_000): Promise<readonly Ask[]> {
+export async function openAsks(
+  database: Database,
+  rootId: string | null = null,
+  limit = 1_000,
+): Promise<readonly Ask[]> {
   return askDatabase<Ask>(
     database,
     "Listing questions",
@@ -30,7 +34,12 @@ export async function openAsks(database: Database, rootId: string | null = null,
 }
 
 /** dropped: it was answered, expired or withdrawn before. */
-export async function answerAsk(outside: Outside, activityId: number, text: string, by: string | null): Promise<Committed> {
+export async function answerAsk(
+  outside: Outside,
+  activityId: number,
+  text: string,
+  by: string | null,
+): Promise<Committed> {
   const ask = await openAsk(outside.database, activityId);
   if (ask === null) return { kind: "dropped", rings: [] };
   return applyEvent(

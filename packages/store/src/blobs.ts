@@ -16,6 +16,11 @@ export async function saveBlob(database: Database, bytes: Buffer): Promise<strin
 }
 
 export async function loadBlob(database: Database, hash: string): Promise<Buffer | null> {
-  const rows = await askDatabase<{ bytes: Buffer }>(database, "Reading a blob", "select bytes from blobs where hash = $1", [hash]);
+  const rows = await askDatabase<{ bytes: Buffer }>(
+    database,
+    "Reading a blob",
+    "select bytes from blobs where hash = $1",
+    [hash],
+  );
   return rows[0]?.bytes ?? null;
 }

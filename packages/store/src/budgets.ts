@@ -93,7 +93,15 @@ export async function reserve(
   above: Amount = { nanodollars: 0, tokens: 0 },
 ): Promise<Reserved> {
   if (budgets.length === 0) return { kind: "reserved" };
-  const values = [call.activityId, call.callIndex, budgets, want.nanodollars, want.tokens, above.nanodollars, above.tokens];
+  const values = [
+    call.activityId,
+    call.callIndex,
+    budgets,
+    want.nanodollars,
+    want.tokens,
+    above.nanodollars,
+    above.tokens,
+  ];
   const query = () =>
     database.hot.query<BudgetRow & { passes: boolean }>({ name: "reserve", text: reserveText, values });
   try {
@@ -110,11 +118,7 @@ export async function reserve(
 }
 
 /** Turns an open reservation into spending: of what it really was, or of all that was reserved. None open: changes nothing. */
-export async function settleReservation(
-  database: Database,
-  call: CallRef,
-  spent: Amount | "reserved",
-): Promise<void> {
+export async function settleReservation(database: Database, call: CallRef, spent: Amount | "reserved"): Promise<void> {
   const known = spent === "reserved" ? null : spent;
   await askDatabase(
     database,

@@ -365,7 +365,7 @@ export function commitStatement(rows: CommitRows, stringify: (value: unknown) =>
   ];
   const used = parts.filter((part) => part.needed);
   const aborting = rows.moves.some((row) => row.aborts);
-  const name = `commit-${used.map((part) => part.key.slice(0, 2)).join("")}${aborting ? "x" : ""}`;
+  const name = `${used.map((part) => part.key).join("")}${aborting ? "x" : ""}`;
   let text = texts.get(name);
   if (text === undefined) {
     text = assemble(new Map(used.map((part, index) => [part.key, `$${index + 2}`])), aborting);

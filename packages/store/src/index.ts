@@ -34,6 +34,7 @@ export {
   type EmbeddedPostgresErrorCode,
   type EmbeddedPostgresOptions,
   startEmbeddedPostgres,
+  stopEmbeddedPostgres,
 } from "./embedded/start-embedded-postgres.ts";
 export { withLeadership } from "./leadership.ts";
 export { migrate } from "./migrate.ts";

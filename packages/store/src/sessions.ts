@@ -21,7 +21,11 @@ export interface Session {
 
 export type SessionClaim =
   /** `previous`: who held it last; a different host or worker means that the container is to be rebuilt from state and checkpoint. */
-  | { readonly kind: "held"; readonly session: Session; readonly previous: { readonly host: string; readonly worker: string } | null }
+  | {
+      readonly kind: "held";
+      readonly session: Session;
+      readonly previous: { readonly host: string; readonly worker: string } | null;
+    }
   | { readonly kind: "busy"; readonly host: string; readonly worker: string; readonly forMs: number };
 
 interface SessionRow {
@@ -44,7 +48,13 @@ const toSession = (row: SessionRow): Session => ({
 
 export async function claimSession(
   database: Database,
-  want: { readonly id: string; readonly kind: string; readonly host: string; readonly worker: string; readonly leaseMs: number },
+  want: {
+    readonly id: string;
+    readonly kind: string;
+    readonly host: string;
+    readonly worker: string;
+    readonly leaseMs: number;
+  },
 ): Promise<SessionClaim> {
   const rows = await askDatabase<SessionRow & { old_host: string | null; old_worker: string | null }>(
     database,
@@ -59,7 +69,8 @@ export async function claimSession(
   );
   const row = rows[0];
   if (row !== undefined) {
-    const previous = row.old_host === null || row.old_worker === null ? null : { host: row.old_host, worker: row.old_worker };
+    const previous =
+      row.old_host === null || row.old_worker === null ? null : { host: row.old_host, worker: row.old_worker };
     return { kind: "held", session: toSession(row), previous };
   }
   const busy = await askDatabase<{ host: string; worker: string; for_ms: number }>(

@@ -74,10 +74,12 @@ export async function enforceDeadlines(outside: Outside, limit = 100): Promise<r
     }));
     rings.push(...committed.rings);
     // Unless the event set another one, this deadline has done its work.
-    await askDatabase(database, "Clearing a deadline", "update runs set deadline = null where id = $1 and deadline = $2::timestamptz", [
-      id,
-      deadline,
-    ]);
+    await askDatabase(
+      database,
+      "Clearing a deadline",
+      "update runs set deadline = null where id = $1 and deadline = $2::timestamptz",
+      [id, deadline],
+    );
   }
   return rings;
 }

@@ -12,7 +12,10 @@ export interface WorkerRow {
   readonly heartbeatAt: Date;
 }
 
-export async function beat(database: Database, worker: { readonly id: string; readonly host: string; readonly info: Json }) {
+export async function beat(
+  database: Database,
+  worker: { readonly id: string; readonly host: string; readonly info: Json },
+) {
   await askDatabase(
     database,
     "Beating",

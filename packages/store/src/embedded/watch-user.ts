@@ -21,7 +21,7 @@ own=\${own%%.*}
 tries=0
 until (set -C; printf '{"pid":%s,"startedAt":null}' "$$" > ${lockFileName}) 2>/dev/null; do
   if (set -C; : > ${lockFileName}.break) 2>/dev/null; then
-    if grep -q ""pid":$own," ${lockFileName} 2>/dev/null; then rm -f ${lockFileName}; fi
+    if grep -q '"pid":'"$own"',' ${lockFileName} 2>/dev/null; then rm -f ${lockFileName}; fi
     rm -f ${lockFileName}.break
   fi
   tries=$((tries + 1))

@@ -1,0 +1,90 @@
+/** Markmill under test: this process creates runs and rings, a worker of its own process does the rest. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { createRun, type Store } from "@markmill/store";
+import { type Start, serveSystem } from "../line-protocol.ts";
+import type { FromMember, ToMember } from "./attend-producer.ts";
+import { openParts } from "./open-parts.ts";
+import { compileWorkload } from "./workflow.ts";
+
+await serveSystem(async (start) => {
+  const { store, queues, close } = await openParts(start, "producer");
+  const definition = compileWorkload(start.workload);
+  const waiting = new Map<string, () => void>();
+  const onEnded = (runId: string) => {
+    waiting.get(runId)?.();
+    waiting.delete(runId);
+  };
+  const worker = await startMember("worker.ts", start, onEnded);
+  const supervisor = start.workload.kind === "ask" ? await startMember("supervisor.ts", start, onEnded) : null;
+  return {
+    pids: {
+      producer: process.pid,
+      worker: worker.pid,
+      ...(supervisor === null ? {} : { supervisor: supervisor.pid }),
+    },
+    async run(created) {
+      const { runId, rings } = await createRun(store, { definition });
+      if (start.workload.kind === "ask") return;
+      const ended = new Promise<void>((resolve) => waiting.set(runId, resolve));
+      created();
+      await queues.ring(rings);
+      await ended;
+    },
+    durableSteps: () => countSteps(store, start),
+    async activeSlots() {
+      const counts = await queues.counts();
+      return Object.values(counts).reduce((sum, { active = 0 }) => sum + active, 0);
+    },
+    async close() {
+      await worker.stop();
+      await supervisor?.stop();
+      await close();
+    },
+  };
+});
+
+/** A chain's steps that are done, or questions that wait. A run that ended otherwise than well spoils the measurement. */
+async function countSteps(store: Store, { workload }: Start): Promise<number> {
+  const [state, status] = workload.kind === "ask" ? ["waiting", "doing"] : ["done", "success"];
+  const { rows } = await store.database.calm.query<{ steps: number; astray: number }>(
+    `select (select count(*) from activities where state = $1) as steps, (select count(*) from runs where status <> $2) as astray`,
+    [state, status],
+  );
+  const { steps = 0, astray = 0 } = rows[0] ?? {};
+  if (astray > 0) throw new Error(`${astray} runs are not in status ${status}`);
+  return steps;
+}
+
+interface Member {
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+async function startMember(file: string, start: Start, onEnded: (runId: string) => void): Promise<Member> {
+  const profiling = start.profiles === null ? [] : ["--cpu-prof", `--cpu-prof-dir=${start.profiles}`];
+  const child: ChildProcess = fork(fileURLToPath(new URL(file, import.meta.url)), [], {
+    execArgv: profiling,
+    // Its stdout must not get into the protocol.
+    stdio: ["ignore", 2, 2, "ipc"],
+  });
+  const say = (message: ToMember) => child.send(message);
+  await new Promise<void>((resolve, reject) => {
+    child.on("message", (message: FromMember) => {
+      if ("ended" in message) onEnded(message.ended);
+      else if ("ready" in message) resolve();
+      else reject(new Error(message.failed));
+    });
+    child.once("exit", (code, signal) => reject(new Error(`${file} ended: ${signal ?? code}`)));
+    say(start);
+  });
+  return {
+    pid: child.pid ?? 0,
+    async stop() {
+      const exit = once(child, "exit");
+      say({ do: "stop" });
+      await exit;
+    },
+  };
+}

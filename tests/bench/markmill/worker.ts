@@ -1,0 +1,36 @@
+/** A worker as it ships. The store it is given also tells the producer which runs have ended. */
+import { builtInCatalogue, createModelClient } from "@markmill/llm";
+import type { Store } from "@markmill/store";
+import { openWorker } from "@markmill/worker";
+import { attendProducer, tell } from "./attend-producer.ts";
+import { openParts, quietLog } from "./open-parts.ts";
+
+attendProducer(async (start) => {
+  const parts = await openParts(start, "worker");
+  const worker = await openWorker({
+    config: parts.config,
+    store: tellingEnds(parts.store),
+    databaseUrl: start.databaseUrl,
+    queues: parts.queues,
+    client: createModelClient({ catalogue: builtInCatalogue }),
+    catalogue: builtInCatalogue,
+    sandbox: null,
+    log: quietLog("worker"),
+    onDeaf: () => console.error("worker: deaf"),
+  });
+  return async () => {
+    await worker.drain();
+    await parts.close();
+  };
+});
+
+function tellingEnds(store: Store): Store {
+  return {
+    ...store,
+    async commit(item) {
+      const committed = await store.commit(item);
+      if (committed.kind === "committed" && committed.run.state.phase.is === "ended") tell({ ended: committed.run.id });
+      return committed;
+    },
+  };
+}

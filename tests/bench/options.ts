@@ -1,0 +1,82 @@
+/** The command line of the benchmark. */
+import { parseArgs } from "node:util";
+import { type SystemName, systemNames } from "./systems.ts";
+
+export type Mode = "throughput" | "history" | "idle" | "profile";
+
+export interface Options {
+  readonly mode: Mode;
+  readonly rounds: number;
+  /** null: the mode's own. */
+  readonly runs: number | null;
+  readonly only: readonly SystemName[];
+  readonly json: string | null;
+}
+
+export const help = `npm run bench -- [options]
+
+Throughput of Markmill against its peers: runs of 10 steps that do nothing, each on disk before the next begins.
+
+  (no mode)         all systems, interleaved: steps/s with 32 runs in flight, ms per step one at a time, CPU per step
+  --history         cost of a step in runs of 2,000 steps against runs of 10
+  --idle            cost of 1,000 runs that wait for an answer
+  --profile         Markmill alone under the CPU profiler; profiles and a summary in tests/bench/results
+  --runs N          runs of a measurement (throughput 1000, history 32 long ones, idle 1000)
+  --rounds N        how often each system is measured (3)
+  --only A,B        of: ${systemNames.join(", ")}
+  --json FILE       everything that was measured
+  --help
+
+Servers: TEST_DATABASE_URL and TEST_REDIS_URL, else Postgres and Redis of its own.
+`;
+
+export class UsageError extends Error {}
+
+/** null: help is wanted. */
+export function readOptions(args: readonly string[]): Options | null {
+  const { values } = parse(args);
+  if (values.help) return null;
+  const modes = (["history", "idle", "profile"] as const).filter((mode) => values[mode]);
+  if (modes.length > 1) throw new UsageError(`Choose one of ${modes.map((mode) => `--${mode}`).join(" and ")}.`);
+  return {
+    mode: modes[0] ?? "throughput",
+    rounds: count("rounds", values.rounds) ?? 3,
+    runs: count("runs", values.runs),
+    only: values.only === undefined ? systemNames : chosen(values.only),
+    json: values.json ?? null,
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        history: { type: "boolean" },
+        idle: { type: "boolean" },
+        profile: { type: "boolean" },
+        runs: { type: "string" },
+        rounds: { type: "string" },
+        only: { type: "string" },
+        json: { type: "string" },
+        help: { type: "boolean", short: "h" },
+      },
+    });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function count(name: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  if (!/^[1-9]\d{0,6}$/.test(text)) throw new UsageError(`--${name} must be a whole number from 1, not '${text}'.`);
+  return Number(text);
+}
+
+function chosen(text: string): SystemName[] {
+  return text.split(",").map((name) => {
+    const known = systemNames.find((system) => system === name.trim());
+    if (known === undefined) throw new UsageError(`--only knows ${systemNames.join(", ")}, not '${name.trim()}'.`);
+    return known;
+  });
+}

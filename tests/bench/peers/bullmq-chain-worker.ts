@@ -1,0 +1,28 @@
+/** The chain's worker: a step adds the next, the last one tells the producer. Concurrency as Markmill's control queue ships. */
+import { Queue, Worker } from "bullmq";
+import { Redis } from "ioredis";
+
+const concurrency = 50;
+
+process.once("message", async ({ redisUrl, prefix }: { redisUrl: string; prefix: string }) => {
+  const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
+  const queue = new Queue("chain", { connection, prefix, defaultJobOptions: { removeOnComplete: true } });
+  const worker = new Worker<{ run: number; left: number }>(
+    "chain",
+    async ({ data: { run, left } }) => {
+      if (left > 1) await queue.add("step", { run, left: left - 1 });
+      else process.send?.(run);
+    },
+    { connection, prefix, concurrency },
+  );
+  worker.on("error", (error) => console.error(`bullmq chain: ${error.message}`));
+  await worker.waitUntilReady();
+  process.once("message", async () => {
+    await worker.close();
+    await queue.close();
+    connection.disconnect();
+    process.disconnect();
+  });
+  process.send?.("ready");
+});
+process.on("disconnect", () => process.exit());

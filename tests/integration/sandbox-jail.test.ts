@@ -1,0 +1,456 @@
+import { spawn, spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { chmod, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { extractCommands } from "../../packages/sandbox/src/commands/extract-commands.ts";
+import { parseInSession, splitCommands } from "../../packages/sandbox/src/commands/split-commands.ts";
+import { createJailSandbox, type JailSandbox } from "../../packages/sandbox/src/jail/jail-sandbox.ts";
+import { createNoneSandbox } from "../../packages/sandbox/src/none/none-sandbox.ts";
+import type { CommandOutcome, CommandSpec, Session } from "../../packages/sandbox/src/port.ts";
+import { fileProbes } from "../../packages/sandbox/src/probes/file-probes.ts";
+import type { Lab } from "../../packages/sandbox/src/probes/probe.ts";
+import { judgeSelfTest, runSelfTest } from "../../packages/sandbox/src/self-test.ts";
+import { sessionSpec } from "../support/session-spec.ts";
+
+const worker = fileURLToPath(new URL("../support/jail-worker.ts", import.meta.url));
+const isRoot = process.getuid?.() === 0;
+
+describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
+  let root = "";
+  let sandbox: JailSandbox;
+  const opened: string[] = [];
+
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), "markmill-jail-"));
+    sandbox = await createJailSandbox({ root });
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((id) => sandbox.remove(id)));
+  });
+  afterAll(async () => {
+    await rm(root, { recursive: true, force: true });
+  });
+
+  const newId = () => {
+    const id = `t-${randomBytes(6).toString("hex")}`;
+    opened.push(id);
+    return id;
+  };
+  const open = (more?: Parameters<typeof sessionSpec>[1]) => sandbox.open(sessionSpec(newId(), more));
+  const sh = (
+    session: Session,
+    text: string,
+    limits: NonNullable<CommandSpec["limits"]> = {},
+  ): Promise<CommandOutcome> => session.run({ kind: "shell", text, limits });
+  const read = async (session: Session, text: string) => (await sh(session, text)).output;
+  const holderOf = (id: string) =>
+    JSON.parse(readFileSync(join(root, id, "session.json"), "utf8")).holder as { pid: number; pidNamespace: string };
+  const processesIn = (namespaces: readonly string[]) =>
+    readdirSync("/proc").filter((name) => {
+      try {
+        return /^\d+$/.test(name) && namespaces.includes(readlinkSync(`/proc/${name}/ns/pid`));
+      } catch {
+        return false;
+      }
+    });
+
+  describe("one shell session", () => {
+    it("starts in the workspace with the files, their modes and the environment that was given, and no other", async () => {
+      const session = await open({ environment: { COURSE: "cs1" } });
+      expect(await read(session, "pwd; cat lib/data.txt; stat -c %a main.py lib/data.txt; echo $COURSE; whoami")).toBe(
+        "/workspace\nseven\n644\n600\ncs1\nstudent\n",
+      );
+    });
+
+    it("runs every shape of command a model writes, split by bash and one after the other", async () => {
+      const session = await open();
+      const reply = [
+        "```bash",
+        "for i in 1 2 3; do",
+        "  echo number $i",
+        "done",
+        "greet() {",
+        '  echo "hello $1"',
+        "}",
+        "greet you",
+        "cat > note.txt <<'END'",
+        "$HOME stays",
+        "END",
+        "cat note.txt",
+        "echo a \\",
+        "  b",
+        "```",
+      ].join("\n");
+      const [block] = extractCommands(reply).blocks;
+      const commands = await splitCommands(block?.text ?? "", parseInSession(session));
+      const outputs: string[] = [];
+      for (const command of commands) outputs.push(await read(session, command));
+      expect(outputs).toEqual(["number 1\nnumber 2\nnumber 3\n", "", "hello you\n", "", "$HOME stays\n", "a b\n"]);
+    });
+
+    it("keeps the directory and exported variables for the next command, and after exit", async () => {
+      const session = await open();
+      await sh(session, "cd lib; export GRADE='A plus'; x=1");
+      expect((await sh(session, "exit 4")).exitCode).toBe(4);
+      expect(await read(session, 'pwd; echo "$GRADE"; sh -c \'echo "$GRADE"\'')).toBe(
+        "/workspace/lib\nA plus\nA plus\n",
+      );
+    });
+
+    it("keeps a background server alive for the next command", async () => {
+      const session = await open();
+      await sh(
+        session,
+        'node -e \'require("net").createServer((s) => s.end("served\\n")).listen(8080, "127.0.0.1")\' &',
+      );
+      expect(
+        await read(
+          session,
+          "for i in {1..100}; do { exec 7<>/dev/tcp/127.0.0.1/8080; } 2>/dev/null && break; sleep 0.1; done; cat <&7",
+        ),
+      ).toBe("served\n");
+    });
+
+    it("runs python and javascript text, which leave the state alone", async () => {
+      const session = await open();
+      await sh(session, "cd lib");
+      const js = await session.run({ kind: "javascript", text: 'process.chdir("/"); console.log(6 * 7, "it\'s")' });
+      expect(js.output).toBe("42 it's\n");
+      expect(session.state.cwd).toBe("/workspace/lib");
+    });
+
+    it("gives nothing to read on stdin", async () => {
+      expect(await read(await open(), "cat; read x || echo empty")).toBe("empty\n");
+    });
+
+    it("continues from a saved state in a new session", async () => {
+      const first = await open();
+      const { state } = await sh(first, 'cd lib; export A=1; f() { echo "f $A"; }');
+      await first.end();
+      const second = await open({ state });
+      expect(await read(second, "pwd; f")).toBe("/workspace/lib\nf 1\n");
+    });
+
+    it("packs the workspace and unpacks it in another session", async () => {
+      const first = await open();
+      await sh(first, "mkdir -p d; echo kept >d/file; ln -s d/file link; chmod 755 main.py");
+      const checkpoint = await first.checkpoint();
+      const second = await open({
+        files: { kind: "list", files: [{ path: "old", mode: 0o644, bytes: Buffer.from("x") }] },
+      });
+      await second.restore(checkpoint);
+      expect(await read(second, "cat link; ls; stat -c %a main.py")).toBe("kept\nd\nlib\nlink\nmain.py\n755\n");
+    });
+
+    it("refuses a checkpoint above the cap, and goes on", async () => {
+      const session = await open();
+      await sh(session, "head -c 3000000 /dev/zero >big");
+      await expect(session.checkpoint({ maxBytes: 1_000_000 })).rejects.toThrow(/SANDBOX_FILES_FAILED.*larger/);
+      expect(await read(session, "echo on")).toBe("on\n");
+    });
+  });
+
+  describe("the clocks", () => {
+    it("kills at the wall clock all the command started, and leaks nothing into the next", async () => {
+      const session = await open();
+      await sh(session, "sleep 1000 &");
+      const outcome = await sh(
+        session,
+        "cd lib; export LEAK=1; setsid sh -c 'sleep 1; echo leaked; sleep 600' & (trap '' TERM; sleep 601; echo late) & echo before; sleep 602",
+        { wallMs: 700 },
+      );
+      expect(outcome).toMatchObject({ exitCode: null, timedOut: "wall", output: "before\n" });
+      expect(outcome.durationMs).toBeLessThan(6000);
+      await pause(700);
+      expect(
+        await read(
+          session,
+          'pwd; echo "[$LEAK]"; for p in /proc/[0-9]*; do tr "\\0" " " <$p/cmdline; echo; done | grep [s]leep',
+        ),
+      ).toBe("/workspace\n[]\nsleep 1000 \n");
+    });
+
+    it("kills a command that burns processor time, alone or spread over children", async () => {
+      const session = await open();
+      expect(await sh(session, "while :; do :; done", { cpuMs: 300 })).toMatchObject({
+        timedOut: "cpu",
+        exitCode: null,
+      });
+      const spread = "while :; do (for ((i = 0; i < 3000; i++)); do :; done); done";
+      expect(await sh(session, spread, { cpuMs: 500 })).toMatchObject({ timedOut: "cpu" });
+    });
+
+    it("kills a command that says nothing, not one that keeps talking", async () => {
+      const session = await open();
+      expect(await sh(session, "echo one; sleep 60", { silenceMs: 400 })).toMatchObject({
+        timedOut: "silence",
+        output: "one\n",
+      });
+      const talking = await sh(session, "for i in 1 2 3 4 5 6; do echo $i; sleep 0.3; done", { silenceMs: 1500 });
+      expect(talking).toMatchObject({ timedOut: false, exitCode: 0 });
+    });
+
+    it("stops at an abort, and the session goes on", async () => {
+      const session = await open();
+      const abort = new AbortController();
+      const running = session.run({ kind: "shell", text: "sleep 60" }, { signal: abort.signal });
+      setTimeout(() => abort.abort(new Error("stopped by the teacher")), 300);
+      await expect(running).rejects.toThrow("stopped by the teacher");
+      expect(await read(session, "echo on; cat /proc/[0-9]*/comm | grep -c sleep")).toBe("on\n0\n");
+    });
+  });
+
+  describe("output", () => {
+    it("keeps head and tail of a flood and drains the rest", async () => {
+      const session = await open();
+      const outcome = await sh(session, "echo first; yes | head -c 30000000; echo last", { outputBytes: 10_000 });
+      expect(outcome).toMatchObject({ exitCode: 0, truncated: true, outputBytes: 30_000_011 });
+      expect(outcome.output).toMatch(/^first\ny\n[\s\S]*bytes not shown[\s\S]*y\nlast\n$/);
+      expect(outcome.output.length).toBeLessThan(10_100);
+    });
+
+    it("survives endless output without a newline", async () => {
+      const outcome = await sh(await open(), "tr '\\0' x </dev/zero", { wallMs: 600 });
+      expect(outcome).toMatchObject({ timedOut: "wall", truncated: true });
+      expect(outcome.output.length).toBeLessThan(70_000);
+    });
+
+    it("neutralises bytes that are no text and text that deceives", async () => {
+      const output = await read(await open(), "printf 'a\\xff\\0b\\033[31mred\\033[0m \\xe2\\x80\\xaetxt\\n'");
+      expect(output).toBe("a\ufffd\u2400bred <U+202E>txt\n");
+    });
+
+    it("keeps stdout and stderr in the order they were written, and shows them as they come", async () => {
+      const session = await open();
+      const pieces: string[] = [];
+      const outcome = await session.run(
+        { kind: "shell", text: "echo 1; echo 2 >&2; sleep 0.4; echo 3" },
+        { onOutput: (text) => pieces.push(text) },
+      );
+      expect(outcome.output).toBe("1\n2\n3\n");
+      expect(pieces.join("")).toBe("1\n2\n3\n");
+      expect(pieces.length).toBeGreaterThan(1);
+    });
+  });
+
+  // As root this machine may have cgroups; the second row is what an ordinary user gets.
+  describe.each([
+    ["as the machine offers", {}],
+    ["without cgroups, filter loaded by perl", { useCgroups: false, loader: "perl" as const }],
+  ])("limits, %s", (_, host) => {
+    let limited: JailSandbox;
+    beforeAll(async () => {
+      limited = await createJailSandbox({ root, host });
+    });
+    const openLimited = () => limited.open(sessionSpec(newId()));
+
+    it("refuse a memory bomb and say so; the session lives", async () => {
+      const session = await openLimited();
+      const outcome = await sh(session, "head -c 900M /dev/zero | tail -c 900M | wc -c");
+      expect(outcome.outOfMemory || /memory/i.test(outcome.output)).toBe(true);
+      expect(outcome.output).not.toContain("943718400");
+      expect(await read(session, "echo alive")).toBe("alive\n");
+    });
+
+    it("count the memory of all processes together", async () => {
+      const session = await openLimited();
+      const eater = "head -c 60M /dev/zero | tail -c 60M | (sleep 3; wc -c)";
+      const outcome = await sh(session, `for i in 1 2 3 4 5; do ${eater} & done; wait`);
+      expect(outcome.outOfMemory).toBe(true);
+    });
+
+    it("stop a fork bomb at the number of processes; the session lives", async () => {
+      const session = await openLimited();
+      const outcome = await sh(
+        session,
+        "bomb() { bomb | bomb & }; bomb; exec 9<> <(:); read -t 1 -u 9; echo /proc/[0-9]* | wc -w",
+        { wallMs: 3000 },
+      );
+      const counted = /^(\d+)$/m.exec(outcome.output)?.[1];
+      expect(Number(counted ?? 0)).toBeLessThanOrEqual(70);
+      // What the bomb left behind may still fork when it can; bash then says that it had to wait.
+      expect(await read(session, "echo alive")).toMatch(/^alive$/m);
+    });
+
+    it("fill no more disk than allowed, and say no space", async () => {
+      const session = await openLimited();
+      const outcome = await sh(
+        session,
+        "for d in /workspace /tmp; do head -c 100M /dev/zero >$d/fill; wc -c <$d/fill; rm $d/fill; done",
+      );
+      expect(outcome.output.match(/No space left/g)).toHaveLength(2);
+      for (const size of outcome.output.match(/^\d+$/gm) ?? [])
+        expect(Number(size)).toBeLessThanOrEqual(32 * 1024 * 1024);
+      expect(outcome.outOfMemory).toBe(false);
+    });
+
+    it("pass the self-test: every probe refused, every control held, nothing left", { timeout: 180_000 }, async () => {
+      const report = await runSelfTest(limited);
+      expect(judgeSelfTest(report)).toEqual({ safe: true, failures: [] });
+      expect(report.probes.length).toBeGreaterThanOrEqual(40);
+      expect((await limited.list()).filter(({ id }) => id.startsWith("selftest-"))).toEqual([]);
+    });
+  });
+
+  it("two sessions cannot see each other: files, processes, shared memory, network", async () => {
+    const [anna, ben] = [await open(), await open()];
+    const token = `t${randomBytes(8).toString("hex")}`;
+    await sh(
+      anna,
+      `for d in /workspace /tmp /dev/shm; do echo ${token} >$d/secret; chmod 666 $d/secret; done
+node -e 'require("net").createServer((s) => s.end("${token}\\n")).listen(8181, "127.0.0.1"); require("net").createServer((s) => s.end("${token}\\n")).listen("\\0${token}")' &
+for i in {1..100}; do { exec 7<>/dev/tcp/127.0.0.1/8181; } 2>/dev/null && break; sleep 0.1; done`,
+    );
+    const look = `cat /workspace/secret /tmp/secret /dev/shm/secret /proc/[0-9]*/root/tmp/secret /proc/[0-9]*/cwd/secret
+cat /proc/[0-9]*/cmdline /proc/net/unix | tr '\\0' ' '
+{ exec 7<>/dev/tcp/127.0.0.1/8181; } && cat <&7`;
+    const own = await read(anna, look);
+    expect(own.split(token).length - 1).toBeGreaterThanOrEqual(5);
+    // The marker of the look itself is not the token: what Ben prints holds none of Anna's.
+    expect(await read(ben, look)).not.toContain(token);
+  });
+
+  describe("life and death", () => {
+    it("any process of the host can serve a session, and commands of two wait for each other", async () => {
+      const id = newId();
+      const session = await sandbox.open(sessionSpec(id));
+      expect(session.attached).toBe(false);
+      await sh(session, "echo from the first >shared");
+      const slow = sh(session, "sleep 1; echo done >order");
+      await pause(200);
+      const lines = await runWorker([root, "run", id, "cat shared order"]);
+      expect(lines).toEqual([{ attached: true }, { exitCode: 0, output: "from the first\ndone\n" }]);
+      await slow;
+      const again = await sandbox.open(sessionSpec(id));
+      expect(again.attached).toBe(true);
+    });
+
+    it("outlives the kill of the worker that made it; the interrupted command does not", async () => {
+      const id = newId();
+      const child = spawn(process.execPath, [worker, root, "run", id, "echo made >file; sleep 500 & sleep 501"]);
+      await once(createInterface(child.stdout), "line");
+      await pause(500);
+      child.kill("SIGKILL");
+      await once(child, "exit");
+      const session = await sandbox.open(sessionSpec(id));
+      expect(session.attached).toBe(true);
+      expect(await read(session, "cat file; cat /proc/[0-9]*/comm | grep -c sleep")).toBe("made\n0\n");
+    });
+
+    it("ends itself at its deadline, is listed as dead, and is rebuilt when opened again", async () => {
+      const id = newId();
+      const spec = sessionSpec(id);
+      const labels = { ...spec.labels, deadline: new Date(Date.now() + 1000).toISOString() };
+      const session = await sandbox.open({ ...spec, labels });
+      expect(await sandbox.list()).toContainEqual({ id, labels, status: "live" });
+      await pause(2500);
+      expect(await sandbox.list()).toContainEqual({ id, labels, status: "dead" });
+      await expect(sh(session, "true")).rejects.toThrow(/SANDBOX_SESSION_LOST/);
+      const rebuilt = await sandbox.open(spec);
+      expect(rebuilt.attached).toBe(false);
+      expect(await read(rebuilt, "cat lib/data.txt")).toBe("seven\n");
+    });
+
+    it("cannot be ended from inside", async () => {
+      const session = await open();
+      await sh(session, "kill -9 1; kill -TERM 1; kill -SEGV 1; kill -STOP 1; kill -9 -1");
+      expect(await read(session, "echo still here")).toBe("still here\n");
+    });
+
+    it("removes what it does not know without complaint, and refuses malformed ids", async () => {
+      await sandbox.remove("never-was");
+      await expect(sandbox.remove("../etc")).rejects.toThrow(/SANDBOX_SESSION_INVALID/);
+      await expect(sandbox.open(sessionSpec("a/b"))).rejects.toThrow(/SANDBOX_SESSION_INVALID/);
+    });
+
+    it("20 at once and 100 in sequence leave no process, mount, cgroup or directory behind", {
+      timeout: 240_000,
+    }, async () => {
+      const mounts = readFileSync("/proc/self/mountinfo", "utf8");
+      const namespaces: string[] = [];
+      const live = async (id: string) => {
+        const session = await sandbox.open(sessionSpec(id, { files: { kind: "list", files: [] } }));
+        namespaces.push(holderOf(id).pidNamespace);
+        await sh(session, "sleep 900 & echo $! >/tmp/x");
+        return session;
+      };
+      const prefix = `many-${randomBytes(4).toString("hex")}`;
+      const together = await Promise.all(Array.from({ length: 20 }, (_, index) => live(`${prefix}-a${index}`)));
+      expect(processesIn(namespaces).length).toBeGreaterThanOrEqual(40);
+      await Promise.all(together.map((session) => session.end()));
+      for (let index = 0; index < 100; index += 1) {
+        const session = await sandbox.open(sessionSpec(`${prefix}-b${index}`, { files: { kind: "list", files: [] } }));
+        namespaces.push(holderOf(session.id).pidNamespace);
+        await session.end();
+      }
+      expect(processesIn(namespaces)).toEqual([]);
+      expect(readFileSync("/proc/self/mountinfo", "utf8")).toBe(mounts);
+      expect((await readdir(root)).filter((name) => name.startsWith(prefix))).toEqual([]);
+      const found = spawnSync("find", ["/sys/fs/cgroup", "-maxdepth", "6", "-name", `markmill-*${prefix}*`], {
+        encoding: "utf8",
+      });
+      expect(found.stdout).toBe("");
+    });
+  });
+
+  it("the probes can fail: without walls they are not refused", async () => {
+    const warnings: string[] = [];
+    const none = createNoneSandbox({ root: join(root, "none"), warn: (text) => warnings.push(text) });
+    expect(warnings).toEqual([expect.stringContaining("WARNING: --sandbox none")]);
+    const session = await none.open(sessionSpec("bare"));
+    expect(await read(session, "cat lib/data.txt; cd lib; export A=1")).toBe("seven\n");
+    expect(await read(session, "basename $PWD; echo $A; sleep 700 &")).toBe("lib\n1\n");
+    expect(await sh(session, "sleep 60", { wallMs: 300 })).toMatchObject({ timedOut: "wall", exitCode: null });
+    const token = randomBytes(8).toString("hex");
+    await writeFile(join(root, "canary"), token);
+    const lab = { session, canary: { path: join(root, "canary"), token }, environmentNames: [] } as unknown as Lab;
+    for (const name of ["read a host file", "symlink out of the workspace", "find secrets in the environment"]) {
+      const finding = await fileProbes.find((probe) => probe.name === name)?.run(lab);
+      expect({ name, ...finding }).toMatchObject({ name, refused: false });
+    }
+    await session.end();
+    expect(await none.list()).toEqual([]);
+    expect(spawnSync("pgrep", ["-fx", "sleep 700"]).status).toBe(1);
+  });
+
+  /** Whether the account nobody can read this checkout and the runtime; a checkout under a private home cannot be. */
+  const nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+  const asNobody = isRoot && spawnSync("setpriv", [...nobody, process.execPath, "--check", worker]).status === 0;
+  it.skipIf(!asNobody)(
+    "holds for an ordinary user: all probes refused, nothing left",
+    { timeout: 180_000 },
+    async () => {
+      const own = await mkdtemp(join(tmpdir(), "markmill-jail-user-"));
+      await chmod(own, 0o777);
+      const [verdict] = await runWorker([own, "self-test"], ["setpriv", ...nobody]);
+      expect(verdict).toMatchObject({
+        safe: true,
+        failures: [],
+        left: [],
+        memory: "watch and rlimit",
+        uid: "the worker's",
+      });
+      const lines = await runWorker([own, "run", "user-1", "pwd; cat lib/data.txt; id -u"], ["setpriv", ...nobody]);
+      expect(lines).toEqual([{ attached: false }, { exitCode: 0, output: "/workspace\nseven\n1000\n" }]);
+      const reaper = await createJailSandbox({ root: own });
+      await reaper.remove("user-1");
+      await rm(own, { recursive: true, force: true });
+    },
+  );
+});
+
+/** Runs the second worker to its end and gives what it said. */
+async function runWorker(args: readonly string[], before: readonly string[] = []): Promise<unknown[]> {
+  const [program = "", ...rest] = [...before, process.execPath, worker, ...args];
+  const child = spawn(program, rest, { stdio: ["ignore", "pipe", "inherit"] });
+  const lines: unknown[] = [];
+  for await (const line of createInterface(child.stdout)) lines.push(JSON.parse(line));
+  return lines;
+}

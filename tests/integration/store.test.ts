@@ -1,0 +1,509 @@
+import {
+  answerAsk,
+  applyEvent,
+  cancelRun,
+  childRuns,
+  createRun,
+  enforceDeadlines,
+  expireAsks,
+  getHistory,
+  getMessages,
+  getRun,
+  leaveQuiet,
+  listRuns,
+  openAsks,
+  openStore,
+  quietActivities,
+  replayRun,
+  resumeRun,
+  ringAgain,
+  type Store,
+  startCall,
+  stopRun,
+  watch,
+} from "@markmill/store";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+import {
+  chain,
+  claimed,
+  definition,
+  oneAsk,
+  oneCall,
+  onePrompt,
+  only,
+  perform,
+  program,
+  succeeded,
+  twins,
+} from "./store-programs.ts";
+
+let database: TestDatabase;
+let store: Store;
+/** A second process: nothing in common with the first but the database. */
+let other: Store;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  store = await openStore({ url: database.url, worker: "one", leaseMs: 2_000 });
+  other = await openStore({ url: database.url, worker: "two", leaseMs: 2_000 });
+});
+afterAll(async () => {
+  await store?.close();
+  await other?.close();
+  await database?.drop();
+});
+
+async function count(text: string, ...values: unknown[]): Promise<number> {
+  const { rows } = await store.database.calm.query<{ n: number }>(`select count(*) as n from ${text}`, values);
+  return rows[0]?.n ?? -1;
+}
+async function replaysExactly(runId: string): Promise<void> {
+  const { differences } = await replayRun(store.database, store.definitions, runId);
+  expect(differences).toEqual([]);
+}
+
+describe("a run", () => {
+  it("goes from activity to activity, each committed with state, variables and event", async () => {
+    const { runId, rings, created } = await createRun(store, {
+      definition: definition({ main: chain(3) }),
+      variables: { STUDENT: "Ada" },
+      labels: { class: "7b" },
+    });
+    expect(created).toBe(true);
+    let next = rings;
+    for (let i = 0; i < 3; i++) next = (await perform(store, only(next))).rings;
+    expect(next).toEqual([]);
+    const run = await getRun(store.database, runId);
+    expect(run).toMatchObject({ status: "success", result: "step 2", rev: 4, labels: { class: "7b" } });
+    expect(run?.variables).toMatchObject({ STUDENT: "Ada", RESULT: "step 2", STATUS: "SUCCESS" });
+    expect(run?.hits).toMatchObject({ n0: 1, n1: 1, n2: 1 });
+    const history = await getHistory(store.database, runId);
+    expect(history.entries.map((entry) => entry.kind === "event" && entry.event.type)).toEqual([
+      "run.started",
+      "activity.succeeded",
+      "activity.succeeded",
+      "activity.succeeded",
+    ]);
+    expect(history.activities.map(({ node, state, seq }) => [node, state, seq])).toEqual([
+      ["n0", "done", 2],
+      ["n1", "done", 3],
+      ["n2", "done", 4],
+    ]);
+    await replaysExactly(runId);
+  });
+
+  it("is carried on by another process that holds nothing of it", async () => {
+    const { runId, rings } = await createRun(store, { definition: definition({ main: chain(4) }) });
+    let next = rings;
+    for (let i = 0; i < 4; i++) next = (await perform(i % 2 === 0 ? other : store, only(next))).rings;
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "success", result: "step 3" });
+    await replaysExactly(runId);
+  });
+
+  it("is created once for one idempotency key, and its ready activities are told again", async () => {
+    const request = { definition: definition({ main: chain(2) }), idempotencyKey: "submission-17" };
+    const all = await Promise.all([createRun(store, request), createRun(other, request), createRun(store, request)]);
+    expect(new Set(all.map(({ runId }) => runId)).size).toBe(1);
+    expect(all.filter(({ created }) => created)).toHaveLength(1);
+    for (const { rings } of all) expect(only(rings).activityId).toBe(all[0]?.rings[0]?.activityId);
+    expect(await count("runs where idempotency_key = 'submission-17'")).toBe(1);
+  });
+
+  it("keeps text that Postgres cannot: NUL and lone surrogates become U+FFFD, in state and history alike", async () => {
+    const hostile = "a\0b\ud800c😀";
+    const { runId, rings } = await createRun(store, {
+      definition: definition({ main: onePrompt }),
+      variables: { ESSAY: hostile },
+    });
+    await perform(store, only(rings), { kind: "replied", text: hostile });
+    const run = await getRun(store.database, runId);
+    expect(run?.variables.ESSAY).toBe("a\ufffdb\ufffdc😀");
+    expect(run?.result).toBe("a\ufffdb\ufffdc😀");
+    await replaysExactly(runId);
+  });
+
+  it("puts a prompt and its reply into the thread, the prompt's text from its work", async () => {
+    const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    await perform(store, only(rings), { kind: "replied", text: "Good day" });
+    const { rows } = await store.database.calm.query<{ id: string }>("select id from threads where run_id = $1", [
+      runId,
+    ]);
+    const messages = await getMessages(store.database, rows[0]?.id ?? "");
+    expect(messages.map(({ role, text }) => [role, text])).toEqual([
+      ["user", "Hello"],
+      ["assistant", "Good day"],
+    ]);
+  });
+});
+
+describe("delivery", () => {
+  it("ten times the same, from two processes at once, is one commit", async () => {
+    const { runId, rings } = await createRun(store, { definition: definition({ main: chain(2) }) });
+    const ring = only(rings);
+    const results = await Promise.all(
+      Array.from({ length: 10 }, async (_, i) => {
+        const by = i % 2 === 0 ? store : other;
+        const claim = await by.claim(ring);
+        if (claim.kind !== "claimed") return claim.kind;
+        const event = succeeded(by, claim, { kind: "done" });
+        return (await by.commit({ run: claim.run, bearer: claim.activity, event })).kind;
+      }),
+    );
+    expect(results.filter((kind) => kind === "committed")).toHaveLength(1);
+    expect(await getRun(store.database, runId)).toMatchObject({ rev: 2 });
+    expect(await count("events where run_id = $1", runId)).toBe(2);
+    expect(await count("activities where run_id = $1", runId)).toBe(2);
+  });
+
+  it("after the commit gets nothing to do, but the doorbells that may not have been rung", async () => {
+    const { rings } = await createRun(store, { definition: definition({ main: chain(3) }) });
+    const { rings: next } = await perform(store, only(rings));
+    expect(await other.claim(only(rings))).toEqual({ kind: "stale", rings: next });
+  });
+
+  it("of an activity somebody holds waits for the lease", async () => {
+    const { rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    await claimed(store, only(rings));
+    const second = await other.claim(only(rings));
+    expect(second).toMatchObject({ kind: "held" });
+    expect(second.kind === "held" && second.forMs).toBeGreaterThan(500);
+  });
+
+  it("after a lease that ended is a takeover, and the first holder's result is dropped", async () => {
+    const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    const first = await claimed(store, only(rings));
+    await store.database.calm.query("update activities set lease_until = clock_timestamp() where id = $1", [
+      first.activity.id,
+    ]);
+    const second = await claimed(other, only(rings));
+    expect(second).toMatchObject({ interrupted: true, takeovers: 1 });
+    const late = await store.commit({
+      run: first.run,
+      bearer: first.activity,
+      event: succeeded(store, first, { kind: "replied", text: "too late" }),
+    });
+    expect(late.kind).toBe("dropped");
+    const real = await other.commit({
+      run: second.run,
+      bearer: second.activity,
+      event: succeeded(other, second, { kind: "replied", text: "in time" }),
+    });
+    expect(real.kind).toBe("committed");
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "success", result: "in time" });
+  });
+});
+
+describe("the gate", () => {
+  it("missed because a branch moved the run: the event is decided again and both count", async () => {
+    const { runId, rings } = await createRun(store, { definition: definition({ main: twins }) });
+    expect(rings).toHaveLength(2);
+    const [left, right] = rings;
+    if (left === undefined || right === undefined) throw new Error("two rings expected");
+    // Both read the run at the same rev; they commit one after the other, in different processes.
+    const one = await claimed(store, left);
+    const two = await claimed(other, right);
+    expect(one.run.rev).toBe(two.run.rev);
+    const first = await store.commit({
+      run: one.run,
+      bearer: one.activity,
+      event: succeeded(store, one, { kind: "replied", text: "L" }),
+    });
+    const second = await other.commit({
+      run: two.run,
+      bearer: two.activity,
+      event: succeeded(other, two, { kind: "replied", text: "R" }),
+    });
+    expect([first.kind, second.kind]).toEqual(["committed", "committed"]);
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "success", rev: 3 });
+    await replaysExactly(runId);
+  });
+
+  it("lets both branches of a run pass that end in the same moment in one process", async () => {
+    const { runId, rings } = await createRun(store, { definition: definition({ main: twins }) });
+    const all = await Promise.all(rings.map((ring) => perform(store, ring, { kind: "replied", text: "same" })));
+    expect(all.map(({ kind }) => kind)).toEqual(["committed", "committed"]);
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "success" });
+  });
+
+  it("drops a success from an older epoch", async () => {
+    const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    const claim = await claimed(store, only(rings));
+    await cancelRun(other, runId, "enough");
+    const late = await store.commit({
+      run: claim.run,
+      bearer: claim.activity,
+      event: succeeded(store, claim, { kind: "replied", text: "late" }),
+    });
+    expect(late).toEqual({ kind: "dropped", rings: [] });
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "cancelled", rev: 2 });
+    expect(await count("activities where run_id = $1 and state = 'void'", runId)).toBe(1);
+    expect(await other.claim(only(rings))).toEqual({ kind: "stale", rings: [] });
+  });
+
+  it("one bad row in a group fails alone", async () => {
+    const runs = await Promise.all(
+      Array.from({ length: 8 }, () => createRun(store, { definition: definition({ main: chain(2) }) })),
+    );
+    const claims = await Promise.all(runs.map(({ rings }) => claimed(store, only(rings))));
+    const results = await Promise.allSettled(
+      claims.map((claim, i) => {
+        const event = succeeded(store, claim, { kind: "done" });
+        // No time Postgres knows.
+        return store.commit({
+          run: claim.run,
+          bearer: claim.activity,
+          event: i === 3 ? { ...event, at: 1e300 } : event,
+        });
+      }),
+    );
+    expect(results.map(({ status }) => status)).toEqual([
+      ...Array(3).fill("fulfilled"),
+      "rejected",
+      ...Array(4).fill("fulfilled"),
+    ]);
+    expect(results[3]).toMatchObject({ reason: { name: "StoreError" } });
+    expect(await getRun(store.database, runs[3]?.runId ?? "")).toMatchObject({ rev: 1 });
+    expect(await getRun(store.database, runs[4]?.runId ?? "")).toMatchObject({ rev: 2 });
+  });
+});
+
+describe("a call", () => {
+  const calling = () => definition({ main: oneCall, callee: chain(1) });
+
+  it("delivered twice makes one child; the child's end rings the caller, who goes on", async () => {
+    const { runId, rings } = await createRun(store, { definition: calling() });
+    const call = only(rings);
+    const claim = await claimed(store, call);
+    const both = await Promise.all([
+      startCall(store, claim.run, claim.activity, "job-1"),
+      startCall(other, claim.run, claim.activity, "job-1"),
+    ]);
+    expect(both.map(({ kind }) => kind).sort()).toEqual(["committed", "dropped"]);
+    expect(await count("runs where parent_activity_id = $1", call.activityId)).toBe(1);
+    const first = only(both.flatMap(({ rings: made }) => made));
+    expect(first.parentJob).toBe("job-1");
+    expect(await store.claim(call)).toMatchObject({ kind: "stale" });
+
+    const ended = await perform(other, first);
+    const back = only(ended.rings);
+    expect(back).toMatchObject({ runId, activityId: call.activityId, rings: call.rings + 1, queue: "control" });
+    const returned = await claimed(store, back);
+    expect(returned.activity.outcome).toMatchObject({ kind: "returned", status: "success", result: "step 0" });
+    const last = await store.commit({
+      run: returned.run,
+      bearer: returned.activity,
+      event: succeeded(store, returned, returned.activity.outcome ?? { kind: "done" }),
+    });
+    expect(last.kind).toBe("committed");
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "success", result: "step 0" });
+    expect(await childRuns(store.database, runId)).toMatchObject([{ status: "success", depth: 1 }]);
+  });
+
+  it("of a cancelled caller is cancelled with it, down the tree, and workers are told", async () => {
+    const told: string[] = [];
+    const end = watch(database.url, { onControl: ({ runId }) => told.push(runId) });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const { runId, rings } = await createRun(store, {
+      definition: definition({
+        main: oneCall,
+        callee: {
+          ...oneCall,
+          nodes: { call: { kind: "call", program: "leaf" }, end: { kind: "end", outcome: "success" } },
+        },
+        leaf: chain(2),
+      }),
+    });
+    const top = await claimed(store, only(rings));
+    const middle = await startCall(store, top.run, top.activity, null);
+    const inner = await claimed(store, only(middle.rings));
+    const leaf = await startCall(store, inner.run, inner.activity, null);
+    const held = await claimed(store, only(leaf.rings));
+    await cancelRun(other, runId, "enough");
+    const { rows } = await store.database.calm.query("select status from runs where root_id = $1", [runId]);
+    expect(rows.map(({ status }) => status)).toEqual(["cancelled", "cancelled", "cancelled"]);
+    const late = await store.commit({
+      run: held.run,
+      bearer: held.activity,
+      event: succeeded(store, held, { kind: "done" }),
+    });
+    expect(late.kind).toBe("dropped");
+    // A call delivered after the cancellation makes nothing.
+    expect((await startCall(store, top.run, top.activity, null)).kind).toBe("dropped");
+    await expect.poll(() => new Set(told).size).toBe(3);
+    await end();
+  });
+});
+
+describe("events from outside", () => {
+  it("stop holds a run, resume asks for the same work again under a new doorbell", async () => {
+    const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    const held = await claimed(store, only(rings));
+    await stopRun(other, runId);
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "stopped", epoch: 2 });
+    const late = await store.commit({
+      run: held.run,
+      bearer: held.activity,
+      event: succeeded(store, held, { kind: "replied", text: "x" }),
+    });
+    expect(late.kind).toBe("dropped");
+    const again = only((await resumeRun(other, runId)).rings);
+    expect(again).toMatchObject({ activityId: held.activity.id, epoch: 2 });
+    expect(again.rings).toBeGreaterThan(only(rings).rings);
+    await perform(store, again, { kind: "replied", text: "after all" });
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "success", result: "after all" });
+    await replaysExactly(runId);
+  });
+
+  it("an answer ends the question, once", async () => {
+    const { runId, rings } = await createRun(store, { definition: definition({ main: oneAsk }) });
+    expect(rings).toEqual([]);
+    const [ask] = await openAsks(store.database, runId);
+    expect(ask).toMatchObject({ question: "Which mark?", node: "ask" });
+    const answers = await Promise.all([
+      answerAsk(store, ask?.activityId ?? 0, "B+", "teacher"),
+      answerAsk(other, ask?.activityId ?? 0, "C", "other teacher"),
+    ]);
+    expect(answers.map(({ kind }) => kind).sort()).toEqual(["committed", "dropped"]);
+    expect(await openAsks(store.database, runId)).toEqual([]);
+    expect(await count("asks where run_id = $1 and state = 'answered' and answered_by is not null", runId)).toBe(1);
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "success" });
+  });
+
+  it("a question nobody answers in time expires", async () => {
+    const hurried = program(
+      {
+        ask: { kind: "ask", question: "Well?", timeoutMs: 1, otherwise: "no answer" },
+        end: { kind: "end", outcome: "success" },
+      },
+      [{ from: "ask", to: "end", on: "ok" }],
+    );
+    const { runId } = await createRun(store, { definition: definition({ main: hurried }) });
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    await expireAsks(store);
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "success", result: "no answer" });
+    expect(await count("asks where run_id = $1 and state = 'expired'", runId)).toBe(1);
+  });
+
+  it("a deadline that has passed limits the run, once", async () => {
+    const { runId } = await createRun(store, { definition: definition({ main: onePrompt }), caps: { timeMs: 1 } });
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    await enforceDeadlines(store);
+    expect(await getRun(store.database, runId)).toMatchObject({
+      status: "failed",
+      reason: { code: "LIMIT_TIME" },
+      deadline: null,
+    });
+    const before = (await getRun(store.database, runId))?.rev;
+    await enforceDeadlines(store);
+    expect((await getRun(store.database, runId))?.rev).toBe(before);
+  });
+
+  it("for a run that is not there says so", async () => {
+    await expect(cancelRun(store, "nobody", "x")).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
+  });
+});
+
+describe("retries", () => {
+  it("keep the activity, raise the attempt and wait for their time", async () => {
+    const { runId, rings } = await createRun(store, {
+      definition: definition({
+        main: program(
+          {
+            say: {
+              kind: "prompt",
+              text: { from: "literal", text: "Hello" },
+              retry: { attempts: 3, baseMs: 60_000, factor: 2, maxMs: 100_000 },
+            },
+            end: { kind: "end", outcome: "success" },
+          },
+          [{ from: "say", to: "end", on: "ok" }],
+        ),
+      }),
+    });
+    const claim = await claimed(store, only(rings));
+    const failed = await store.commit({
+      run: claim.run,
+      bearer: claim.activity,
+      event: {
+        type: "activity.failed",
+        at: store.clock.now(),
+        seed: 1,
+        epoch: claim.activity.epoch,
+        activity: claim.activity.ref,
+        failure: { code: "MODEL_BUSY", message: "429" },
+        next: "retry",
+        retryAfterMs: null,
+        usage: null,
+      },
+    });
+    const again = only(failed.rings);
+    expect(again).toMatchObject({ activityId: claim.activity.id, attempt: 2 });
+    expect(again.delayMs).toBeGreaterThan(30_000);
+    expect(await other.claim(again)).toMatchObject({ kind: "early" });
+    expect(await other.claim(only(rings))).toMatchObject({ kind: "stale" });
+    expect(await count("activities where run_id = $1", runId)).toBe(1);
+  });
+});
+
+describe("the supervisor", () => {
+  it("finds what is ready and quiet, and rings it once more under a new id", async () => {
+    const { rings } = await createRun(store, { definition: definition({ main: chain(2) }) });
+    const ring = only(rings);
+    const mine = (found: readonly { activityId: number }[]) =>
+      found.filter(({ activityId }) => activityId === ring.activityId);
+    expect(mine(await quietActivities(store.database, 60_000))).toEqual([]);
+    const quiet = await quietActivities(store.database, 0);
+    expect(mine(quiet)).toHaveLength(1);
+    const again = await Promise.all([ringAgain(store.database, quiet), ringAgain(other.database, quiet)]);
+    expect(mine(again.flat())).toMatchObject([{ rings: ring.rings + 1 }]);
+    expect(mine(await quietActivities(store.database, 1_000))).toEqual([]);
+    await leaveQuiet(store.database, quiet);
+    expect((await perform(store, only(mine(again.flat()) as never))).kind).toBe("committed");
+  });
+
+  it("finds a lease that ended", async () => {
+    const { rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    const claim = await claimed(store, only(rings));
+    const found = async () =>
+      (await quietActivities(store.database, 0)).some(({ activityId }) => activityId === claim.activity.id);
+    expect(await found()).toBe(false);
+    await store.database.calm.query("update activities set lease_until = clock_timestamp() where id = $1", [
+      claim.activity.id,
+    ]);
+    expect(await found()).toBe(true);
+  });
+});
+
+describe("lists", () => {
+  it("filter by status, label and variable, newest first, page by page", async () => {
+    const made = [];
+    for (let i = 0; i < 5; i++) {
+      made.push(
+        await createRun(store, {
+          definition: definition({ main: chain(1) }),
+          labels: { list: "five" },
+          variables: { STUDENT: i === 2 ? "Grace" : "Ada" },
+        }),
+      );
+    }
+    const first = await listRuns(store.database, { labels: { list: "five" }, status: ["doing"] }, { limit: 3 });
+    expect(first.runs.map(({ id }) => id)).toEqual(
+      made
+        .slice(2)
+        .map(({ runId }) => runId)
+        .reverse(),
+    );
+    const second = await listRuns(store.database, { labels: { list: "five" } }, { limit: 3, after: first.next ?? "" });
+    expect(second.runs.map(({ id }) => id)).toEqual([made[1]?.runId, made[0]?.runId]);
+    expect(second.next).toBeNull();
+    const grace = await listRuns(store.database, { labels: { list: "five" }, variables: { STUDENT: "Grace" } });
+    expect(grace.runs.map(({ id }) => id)).toEqual([made[2]?.runId]);
+    expect((await listRuns(store.database, { labels: { list: "five" }, status: ["failed"] })).runs).toEqual([]);
+  });
+});
+
+it("an event made for a run as it is now may be none", async () => {
+  const { runId } = await createRun(store, { definition: definition({ main: chain(1) }) });
+  expect(await applyEvent(store, runId, () => null)).toEqual({ kind: "dropped", rings: [] });
+});

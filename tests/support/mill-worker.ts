@@ -1,0 +1,51 @@
+// A worker in a process of its own, for tests that kill it. Its settings are the one argument, as JSON.
+import { readConfig } from "@markmill/config";
+import { builtInCatalogue, createModelClient } from "@markmill/llm";
+import { type BackendOptions, openQueues } from "@markmill/queue";
+import { createNoneSandbox } from "@markmill/sandbox";
+import { openStore } from "@markmill/store";
+import { openWorker } from "@markmill/worker";
+
+interface Settings {
+  readonly databaseUrl: string;
+  readonly backend: BackendOptions;
+  readonly prefix: string;
+  readonly modelUrl: string;
+  readonly sessions: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly killAt?: { readonly point: string; readonly kind: string };
+}
+
+const settings: Settings = JSON.parse(process.argv[2] ?? "{}");
+const reading = readConfig(settings.environment);
+if (!reading.ok) throw new Error(JSON.stringify(reading.findings));
+const { config } = reading;
+const store = await openStore({
+  url: settings.databaseUrl,
+  worker: `child-${process.pid}`,
+  leaseMs: config.worker.lockDurationMs,
+});
+const queues = await openQueues({ backend: settings.backend, prefix: settings.prefix });
+const log = {
+  info: () => undefined,
+  warn: () => undefined,
+  error: (fields: object, text: string) => console.error(text, fields),
+};
+const { killAt } = settings;
+await openWorker({
+  config,
+  store,
+  databaseUrl: settings.databaseUrl,
+  queues,
+  client: createModelClient({ baseUrl: settings.modelUrl, apiKey: "test", catalogue: builtInCatalogue }),
+  catalogue: builtInCatalogue,
+  sandbox: createNoneSandbox({ root: settings.sessions, warn: () => undefined }),
+  log,
+  onDeaf: () => process.exit(1),
+  failPoint: (point, kind) => {
+    if (killAt !== undefined && point === killAt.point && (kind === killAt.kind || kind === null)) {
+      process.kill(process.pid, "SIGKILL");
+    }
+  },
+});
+process.send?.("ready");

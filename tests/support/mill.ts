@@ -1,0 +1,225 @@
+// The whole mill for a test: store and queue on real services, the scripted model over loopback HTTP, a worker and a supervisor
+// in this process, and workers in processes of their own to be killed.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Config, readConfig } from "@markmill/config";
+import { loadDefinition } from "@markmill/definition";
+import type { Limits } from "@markmill/engine";
+import {
+  builtInCatalogue,
+  createModelClient,
+  type LoggedRequest,
+  parseScript,
+  startScriptedModel,
+} from "@markmill/llm";
+import { openQueues, type Queues } from "@markmill/queue";
+import { createNoneSandbox } from "@markmill/sandbox";
+import { createRun, type Definition, getRun, openStore, type RunDetail, type Store } from "@markmill/store";
+import { startSupervisor } from "@markmill/supervisor";
+import { openWorker } from "@markmill/worker";
+import { freshDatabase } from "./postgres.ts";
+import { sharedRedis } from "./redis.ts";
+
+export type Backend = "redis" | "postgres";
+
+export interface MillOptions {
+  readonly backend: Backend;
+  /** YAML of the scripted model. */
+  readonly script: string;
+  /** Start a worker in this process (default true). */
+  readonly worker?: boolean;
+  readonly supervisor?: boolean;
+  /** In place of the run's shared Redis. */
+  readonly redisUrl?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export interface Mill {
+  readonly store: Store;
+  readonly queues: Queues;
+  readonly databaseUrl: string;
+  /** Requests the model has answered. */
+  requests(): readonly LoggedRequest[];
+  /** Creates a run of the first file and rings it. */
+  start(files: Readonly<Record<string, string>>, request?: StartRequest): Promise<string>;
+  /** Waits until the run has ended. */
+  ended(runId: string, timeoutMs?: number): Promise<RunDetail>;
+  run(files: Readonly<Record<string, string>>, request?: StartRequest): Promise<RunDetail>;
+  /** A worker in a process of its own. */
+  spawnWorker(options?: SpawnOptions): Promise<SpawnedWorker>;
+  /** Stops worker and supervisor of this process and starts them anew. */
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface StartRequest {
+  readonly variables?: Readonly<Record<string, string>>;
+  readonly caps?: Partial<Limits>;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly idempotencyKey?: string;
+}
+
+export interface SpawnOptions {
+  /** Dies by SIGKILL when it gets here with an activity of this kind. */
+  readonly killAt?: { readonly point: string; readonly kind: string };
+}
+
+export interface SpawnedWorker {
+  readonly process: ChildProcess;
+  readonly exited: Promise<void>;
+  kill(): Promise<void>;
+}
+
+const quiet = {
+  info: () => undefined,
+  warn: () => undefined,
+  error: (fields: object, text: string) => console.error(text, fields),
+};
+
+export async function startMill(options: MillOptions): Promise<Mill> {
+  const database = await freshDatabase();
+  const home = await mkdtemp(join(tmpdir(), "markmill-mill-"));
+  const script = parseScript(options.script, "script.yaml");
+  if (!script.ok) throw new Error(JSON.stringify(script.findings));
+  const model = await startScriptedModel({ script: script.script, port: 0 });
+  const redis =
+    options.backend === "redis"
+      ? { prefix: "markmill", ...(options.redisUrl ? { url: options.redisUrl } : await sharedRedis()) }
+      : null;
+  const config = configOf({ DEFAULT_MODEL: "scripted", ...options.environment });
+  const backend =
+    redis === null ? ({ kind: "postgres", url: database.url } as const) : ({ kind: "redis", url: redis.url } as const);
+  const prefix = redis?.prefix ?? "markmill";
+  const store = await openStore({
+    url: database.url,
+    worker: `test-${process.pid}`,
+    leaseMs: config.worker.lockDurationMs,
+  });
+  const queues = await openQueues({ backend, prefix });
+  const spawned: SpawnedWorker[] = [];
+
+  async function work() {
+    const client = createModelClient({ baseUrl: model.url, apiKey: "test", catalogue: builtInCatalogue });
+    const sandbox = createNoneSandbox({ root: join(home, "sessions"), warn: () => undefined });
+    const worker =
+      options.worker === false
+        ? null
+        : await openWorker({
+            config,
+            store,
+            databaseUrl: database.url,
+            queues,
+            client,
+            catalogue: builtInCatalogue,
+            sandbox,
+            log: quiet,
+            onDeaf: () => undefined,
+          });
+    const supervisor =
+      options.supervisor === false ? null : startSupervisor({ store, queues, log: quiet, retentionDays: 0 });
+    return async () => {
+      await supervisor?.stop();
+      await worker?.drain();
+    };
+  }
+  let rest = await work();
+
+  const mill: Mill = {
+    store,
+    queues,
+    databaseUrl: database.url,
+    requests: () => model.requests(),
+    async start(files, request = {}) {
+      const created = await createRun(store, { definition: definitionOf(files), ...request });
+      await queues.ring(created.rings);
+      return created.runId;
+    },
+    async ended(runId, timeoutMs = 60_000) {
+      const until = performance.now() + timeoutMs;
+      for (;;) {
+        const run = await getRun(store.database, runId);
+        if (run === null) throw new Error(`no run ${runId}`);
+        if (run.endedAt !== null) return run;
+        if (performance.now() > until)
+          throw new Error(`run ${runId} is still ${run.status} (${JSON.stringify(run.hits)})`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    },
+    async run(files, request) {
+      return mill.ended(await mill.start(files, request));
+    },
+    async spawnWorker(more = {}) {
+      const settings = {
+        databaseUrl: database.url,
+        backend,
+        prefix,
+        modelUrl: model.url,
+        sessions: join(home, "sessions"),
+        environment: { DEFAULT_MODEL: "scripted", ...options.environment },
+        ...more,
+      };
+      const child = spawn(
+        process.execPath,
+        [fileURLToPath(new URL("mill-worker.ts", import.meta.url)), JSON.stringify(settings)],
+        {
+          stdio: ["ignore", "pipe", "inherit", "ipc"],
+        },
+      );
+      const exited = once(child, "exit").then(() => undefined);
+      const worker: SpawnedWorker = {
+        process: child,
+        exited,
+        async kill() {
+          child.kill("SIGKILL");
+          await exited;
+        },
+      };
+      spawned.push(worker);
+      await Promise.race([
+        once(child, "message"),
+        exited.then(() => Promise.reject(new Error("the worker did not start"))),
+      ]);
+      return worker;
+    },
+    async restart() {
+      await rest();
+      rest = await work();
+    },
+    async close() {
+      await rest();
+      for (const worker of spawned)
+        if (worker.process.exitCode === null && worker.process.signalCode === null) await worker.kill();
+      await queues.close();
+      await store.close();
+      await model.close();
+      await rm(home, { recursive: true, force: true });
+      await database.drop();
+    },
+  };
+  return mill;
+}
+
+export function configOf(environment: Readonly<Record<string, string>>): Config {
+  const reading = readConfig(environment);
+  if (!reading.ok) throw new Error(JSON.stringify(reading.findings));
+  return reading.config;
+}
+
+/** The first file is the workflow, the others are what it calls, includes and reads. */
+export function definitionOf(files: Readonly<Record<string, string>>): Definition {
+  const [root = ""] = Object.keys(files);
+  const read = (path: string) => (files[path] === undefined ? undefined : new TextEncoder().encode(files[path]));
+  const { definition, findings } = loadDefinition({ read, list: () => Object.keys(files) }, root);
+  if (definition === null) throw new Error(findings.map((finding) => `${finding.code}: ${finding.message}`).join("\n"));
+  return { ...definition, name: definition.programs[root]?.name ?? root, files };
+}
+
+/** A workflow from its chart and prompts. */
+export function workflow(chart: string, prompts: Readonly<Record<string, string>> = {}, head = ""): string {
+  const sections = Object.entries(prompts).map(([id, text]) => `## ${id}\n\n${text}\n`);
+  return `${head}# Test\n\n# Workflow\n\n\`\`\`mermaid\nflowchart TD\n${chart}\n\`\`\`\n\n# Prompts\n\n${sections.join("\n")}`;
+}
