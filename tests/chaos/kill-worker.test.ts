@@ -1,0 +1,137 @@
+/** kill -9 of the worker at every named point, on both backends: the run finishes, nothing is paid twice, nothing commits twice. */
+
+import { getHistory, getMessages } from "@markmill/store";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
+import { redisAvailable } from "../support/redis.ts";
+
+const script = `
+rules:
+  - { when: { pattern: "say (?<what>.*)" }, reply: "{{what}}", delay: 150ms }
+`;
+const files = {
+  "a.md": workflow(
+    `START --> PROMPT_A[Prompt: User A] --> SET_B[Set: B=RESULT] --> CALL_C[[c.md]] --> PROMPT_D[Prompt: User D]`,
+    { "User A": "say one", "User D": "say three" },
+  ),
+  "c.md": workflow(`START --> PROMPT_C[Prompt: User C] --> EXECUTE_E["Execute: echo {{RESULT}}"]`, {
+    "User C": "say two",
+  }),
+};
+const points = ["before-claim", "after-claim", "after-work", "after-commit", "after-ring"] as const;
+const backends: Backend[] = (await redisAvailable("kill -9 on the Redis backend"))
+  ? ["redis", "postgres"]
+  : ["postgres"];
+const takeovers: number[] = [];
+
+describe.each(backends)("kill -9 on the %s backend", (backend) => {
+  let mill: Mill;
+  beforeAll(async () => {
+    mill = await startMill({ backend, script, worker: false });
+  });
+  afterAll(async () => {
+    await mill.close();
+    const sorted = takeovers.toSorted((a, b) => a - b);
+    console.log(
+      `takeover after kill -9: median ${sorted[Math.floor(sorted.length / 2)]} ms of ${sorted.length} (${sorted.join(", ")})`,
+    );
+    takeovers.length = 0;
+  });
+
+  async function survive(killAt: { point: string; kind: string }): Promise<void> {
+    const before = mill.requests().length;
+    const victim = await mill.spawnWorker({ killAt });
+    const runId = await mill.start(files);
+    await victim.exited;
+    const died = performance.now();
+    const survivor = await mill.spawnWorker();
+    const seen = (await getHistory(mill.store.database, runId)).entries.length;
+    await until(async () => (await getHistory(mill.store.database, runId)).entries.length > seen);
+    takeovers.push(Math.round(performance.now() - died));
+    const run = await mill.ended(runId);
+    await survivor.kill();
+
+    expect(run).toMatchObject({
+      status: "success",
+      result: "three",
+      hits: { PROMPT_A: 1, SET_B: 1, CALL_C: 1, PROMPT_D: 1 },
+    });
+    const { entries, activities } = await getHistory(mill.store.database, runId);
+    const events = entries.filter((entry) => entry.kind === "event").map((entry) => entry.event.type);
+    expect(events).toEqual(["run.started", ...Array(4).fill("activity.succeeded")]);
+    expect(activities.map(({ node, state, attempt }) => [node, state, attempt])).toEqual(
+      ["PROMPT_A", "SET_B", "CALL_C", "PROMPT_D"].map((node) => [node, "done", 1]),
+    );
+    const messages = await getMessages(mill.store.database, `${runId}/main/1`);
+    expect(messages.map(({ text }) => text)).toEqual(["say one", "one", "say two", "two", "say three", "three"]);
+    // Every reply that arrived was used: three prompts, three paid calls.
+    expect(mill.requests().length - before).toBe(3);
+  }
+
+  for (const point of points) {
+    it(`${point}, with a prompt in hand`, () => survive({ point, kind: "prompt" }), 60_000);
+  }
+  it(
+    "after-commit, with the start of a called workflow in hand",
+    () => survive({ point: "after-ring", kind: "call" }),
+    60_000,
+  );
+  it("after-commit, with a variable in hand", () => survive({ point: "after-commit", kind: "set" }), 60_000);
+
+  it("in the middle of a call: the call is made once more, and its reply is the only one", async () => {
+    const victim = await mill.spawnWorker();
+    const before = mill.requests().length;
+    const runId = await mill.start(files);
+    await until(async () => mill.requests().length > before);
+    await victim.kill();
+    const survivor = await mill.spawnWorker();
+    const run = await mill.ended(runId);
+    await survivor.kill();
+    expect(run).toMatchObject({ status: "success", result: "three", spent: { calls: 3 } });
+    expect(mill.requests().length - before).toBeLessThanOrEqual(4);
+  }, 60_000);
+
+  it("in the middle of commands: their outcome is unknown, and they are repeated only where that is said to be safe", async () => {
+    const chart = (more: string) =>
+      `START --> EXECUTE_A@{ shape: rect, label: "Execute: sleep 1; echo done"${more} }\nEXECUTE_A --> |FALSE| SET_B[Set: B=ERROR]`;
+    const unsafe = { "a.md": workflow(chart("")) };
+    const safe = { "a.md": workflow(chart(", repeat: safe")) };
+    for (const [run, wants] of [
+      [unsafe, { variables: { B: expect.stringContaining("OUTCOME_UNKNOWN") } }],
+      [safe, { result: "$ sleep 1; echo done\ndone\n" }],
+    ] as const) {
+      const victim = await mill.spawnWorker({ killAt: { point: "after-work", kind: "execute" } });
+      const runId = await mill.start(run);
+      await victim.exited;
+      const survivor = await mill.spawnWorker();
+      expect(await mill.ended(runId)).toMatchObject({ status: "success", ...wants });
+      await survivor.kill();
+    }
+  }, 90_000);
+
+  it("a worker that was only asleep finds itself fenced: its late result is dropped", async () => {
+    const sleeper = await mill.spawnWorker();
+    const before = mill.requests().length;
+    const runId = await mill.start({
+      "a.md": workflow("START --> PROMPT_A[Prompt: User A] --> SET_B[Set: B=RESULT]", { "User A": "say late" }),
+    });
+    await until(async () => mill.requests().length > before);
+    sleeper.process.kill("SIGSTOP");
+    const other = await mill.spawnWorker();
+    const run = await mill.ended(runId);
+    sleeper.process.kill("SIGCONT");
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await other.kill();
+    await sleeper.kill();
+    expect(run).toMatchObject({ status: "success", variables: { B: "late" } });
+    const { entries } = await getHistory(mill.store.database, runId);
+    expect(entries.filter((entry) => entry.kind === "event")).toHaveLength(3);
+  }, 60_000);
+});
+
+async function until(look: () => Promise<boolean>, timeoutMs = 30_000): Promise<void> {
+  for (const end = performance.now() + timeoutMs; !(await look()); ) {
+    if (performance.now() > end) throw new Error("it did not happen");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

@@ -1,0 +1,93 @@
+/** The queue is only the doorbell: lose it, double it, switch it off, and every run still finishes once. */
+
+import { getHistory, getRun, quietActivities } from "@markmill/store";
+import { Redis } from "ioredis";
+import { afterEach, describe, expect, it } from "vitest";
+import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
+import { freshRedis, redisAvailable } from "../support/redis.ts";
+
+const script = `
+rules:
+  - { when: { pattern: "say (?<what>.*)" }, reply: "{{what}}", delay: 60ms }
+`;
+const files = {
+  "a.md": workflow(
+    `START --> PROMPT_A[Prompt: User A] --> SET_B[Set: B=RESULT] --> PROMPT_C[Prompt: User C] --> SET_D[Set: D=RESULT] --> ASSIGN_E[Assign: '{{B}} {{D}}']`,
+    {
+      "User A": "say {{N}}",
+      "User C": "say good",
+    },
+  ),
+};
+const redis = await redisAvailable("loss of the queue on the Redis backend");
+let mill: Mill | null = null;
+afterEach(async () => {
+  await mill?.close();
+  mill = null;
+});
+
+describe.skipIf(!redis)("Redis", () => {
+  it("FLUSHALL in the middle of 50 runs: all finish, each activity committed once", async () => {
+    const server = await freshRedis();
+    mill = await startMill({ backend: "redis", script, redisUrl: server.url });
+    const ids = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => mill?.start(files, { variables: { N: `run${n}` } }) ?? ""),
+    );
+    const client = new Redis(server.url);
+    for (let times = 0; times < 3; times++) {
+      await new Promise((resolve) => setTimeout(resolve, 120));
+      await client.flushall();
+    }
+    client.disconnect();
+    for (const [n, id] of ids.entries()) {
+      expect(await mill.ended(id, 90_000)).toMatchObject({ status: "success", result: `run${n} good` });
+      const { entries } = await getHistory(mill.store.database, id);
+      expect(entries.filter((entry) => entry.kind === "event")).toHaveLength(6);
+    }
+    await mill.close();
+    mill = null;
+    await server.stop();
+  }, 150_000);
+
+  it("down while runs are created: they are accepted at once, and run when it is back", async () => {
+    const server = await freshRedis();
+    mill = await startMill({ backend: "redis", script, redisUrl: server.url });
+    await server.kill();
+    const from = performance.now();
+    const id = await mill.start(files, { variables: { N: "x" } });
+    expect(performance.now() - from).toBeLessThan(10_000);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect((await getRun(mill.store.database, id))?.status).toBe("doing");
+    await server.restart();
+    expect(await mill.ended(id, 60_000)).toMatchObject({ status: "success", result: "x good" });
+    await mill.close();
+    mill = null;
+    await server.stop();
+  }, 120_000);
+});
+
+const backends: Backend[] = redis ? ["redis", "postgres"] : ["postgres"];
+describe.each(backends)("on the %s backend", (backend) => {
+  it("the same job delivered ten times is one commit", async () => {
+    mill = await startMill({ backend, script, worker: false, supervisor: false });
+    const id = await mill.start(files, { variables: { N: "once" } });
+    const [ring] = await quietActivities(mill.store.database, 0);
+    expect(ring).toBeDefined();
+    if (ring === undefined) return;
+    await mill.queues.ring(Array.from({ length: 10 }, (_, n) => ({ ...ring, rings: ring.rings + n })));
+    const workers = await Promise.all([mill.spawnWorker(), mill.spawnWorker()]);
+    expect(await mill.ended(id)).toMatchObject({ status: "success", result: "once good" });
+    for (const worker of workers) await worker.kill();
+    const { entries } = await getHistory(mill.store.database, id);
+    expect(entries.filter((entry) => entry.kind === "event")).toHaveLength(6);
+    expect(mill.requests()).toHaveLength(2);
+  }, 60_000);
+
+  it("a ring that was lost between commit and queue is rung again by the supervisor", async () => {
+    mill = await startMill({ backend, script });
+    const { createRun } = await import("@markmill/store");
+    const { definitionOf } = await import("../support/mill.ts");
+    const created = await createRun(mill.store, { definition: definitionOf(files), variables: { N: "quiet" } });
+    expect(await mill.ended(created.runId)).toMatchObject({ status: "success", result: "quiet good" });
+  }, 60_000);
+});
