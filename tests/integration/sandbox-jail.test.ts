@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { chmod, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { readdirSync, readFileSync } from "node:fs";
+import { chmod, copyFile, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -50,16 +50,22 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
     limits: NonNullable<CommandSpec["limits"]> = {},
   ): Promise<CommandOutcome> => session.run({ kind: "shell", text, limits });
   const read = async (session: Session, text: string) => (await sh(session, text)).output;
-  const holderOf = (id: string) =>
-    JSON.parse(readFileSync(join(root, id, "session.json"), "utf8")).holder as { pid: number; pidNamespace: string };
-  const processesIn = (namespaces: readonly string[]) =>
-    readdirSync("/proc").filter((name) => {
+  const recordOf = (id: string): { uid?: number; holder: { pid: number } } =>
+    JSON.parse(readFileSync(join(root, id, "session.json"), "utf8"));
+  /** As root a session's uid on the host is its own; an ordinary user's sessions are known by their first processes. */
+  const processesOf = (records: readonly ReturnType<typeof recordOf>[]) => {
+    const uids = new Set(records.map(({ uid }) => String(uid)));
+    const pids = new Set(records.map(({ holder }) => String(holder.pid)));
+    return readdirSync("/proc").filter((name) => {
       try {
-        return /^\d+$/.test(name) && namespaces.includes(readlinkSync(`/proc/${name}/ns/pid`));
+        const status = /^\d+$/.test(name) ? readFileSync(`/proc/${name}/status`, "latin1") : "State:\tZ";
+        const uid = /^Uid:\t(\d+)/m.exec(status)?.[1] ?? "";
+        return !/^State:\tZ/m.test(status) && (isRoot ? uids.has(uid) : pids.has(name));
       } catch {
         return false;
       }
     });
+  };
 
   describe("one shell session", () => {
     it("starts in the workspace with the files, their modes and the environment that was given, and no other", async () => {
@@ -313,8 +319,21 @@ cat /proc/[0-9]*/cmdline /proc/net/unix | tr '\\0' ' '
 { exec 7<>/dev/tcp/127.0.0.1/8181; } && cat <&7`;
     const own = await read(anna, look);
     expect(own.split(token).length - 1).toBeGreaterThanOrEqual(5);
-    // The marker of the look itself is not the token: what Ben prints holds none of Anna's.
     expect(await read(ben, look)).not.toContain(token);
+  });
+
+  it("shows programs from outside /usr, also from a directory only the worker can read", async () => {
+    const directory = await mkdtemp(join(root, "private-"));
+    await copyFile("/bin/echo", join(directory, "say"));
+    const programs = { say: join(directory, "say"), "mill-node": process.execPath };
+    const lending = await createJailSandbox({ root, programs });
+    const session = await lending.open(sessionSpec(newId()));
+    expect(await read(session, "command -v say; say hello; mill-node -p process.version")).toBe(
+      `/opt/programs/say\nhello\n${process.version}\n`,
+    );
+    expect(await read(session, "{ : >>/opt/programs/say; } 2>&1; ls /mnt 2>&1")).toMatch(
+      /(Read-only|Permission denied)[\s\S]*No such file/,
+    );
   });
 
   describe("life and death", () => {
@@ -358,10 +377,35 @@ cat /proc/[0-9]*/cmdline /proc/net/unix | tr '\\0' ' '
       expect(await read(rebuilt, "cat lib/data.txt")).toBe("seven\n");
     });
 
+    it("that is removed under a running command is lost, not a failed command", async () => {
+      const session = await open();
+      const running = sh(session, "sleep 60");
+      setTimeout(() => sandbox.remove(session.id), 400);
+      await expect(running).rejects.toThrow(/SANDBOX_SESSION_LOST/);
+    });
+
     it("cannot be ended from inside", async () => {
       const session = await open();
       await sh(session, "kill -9 1; kill -TERM 1; kill -SEGV 1; kill -STOP 1; kill -9 -1");
       expect(await read(session, "echo still here")).toBe("still here\n");
+    });
+
+    it("opened by two at once is made once, and both find the files", async () => {
+      const spec = sessionSpec(newId());
+      const sessions = await Promise.all([sandbox.open(spec), sandbox.open(spec), sandbox.open(spec)]);
+      expect(sessions.map(({ attached }) => attached).sort()).toEqual([false, true, true]);
+      expect(await Promise.all(sessions.map((session) => read(session, "cat lib/data.txt")))).toEqual(
+        Array(3).fill("seven\n"),
+      );
+    });
+
+    it("is not left half made when its files cannot be unpacked", async () => {
+      const id = newId();
+      const bytes = Buffer.from("this is no tar, however long one looks at it".repeat(40));
+      await expect(sandbox.open(sessionSpec(id, { files: { kind: "tar", bytes } }))).rejects.toThrow(
+        /SANDBOX_FILES_FAILED/,
+      );
+      expect((await sandbox.list()).filter((session) => session.id === id)).toEqual([]);
     });
 
     it("removes what it does not know without complaint, and refuses malformed ids", async () => {
@@ -373,25 +417,25 @@ cat /proc/[0-9]*/cmdline /proc/net/unix | tr '\\0' ' '
     it("20 at once and 100 in sequence leave no process, mount, cgroup or directory behind", {
       timeout: 240_000,
     }, async () => {
-      const mounts = readFileSync("/proc/self/mountinfo", "utf8");
-      const namespaces: string[] = [];
+      const records: ReturnType<typeof recordOf>[] = [];
       const live = async (id: string) => {
         const session = await sandbox.open(sessionSpec(id, { files: { kind: "list", files: [] } }));
-        namespaces.push(holderOf(id).pidNamespace);
+        records.push(recordOf(id));
         await sh(session, "sleep 900 & echo $! >/tmp/x");
         return session;
       };
       const prefix = `many-${randomBytes(4).toString("hex")}`;
       const together = await Promise.all(Array.from({ length: 20 }, (_, index) => live(`${prefix}-a${index}`)));
-      expect(processesIn(namespaces).length).toBeGreaterThanOrEqual(40);
+      expect(processesOf(records).length).toBeGreaterThanOrEqual(20);
       await Promise.all(together.map((session) => session.end()));
       for (let index = 0; index < 100; index += 1) {
         const session = await sandbox.open(sessionSpec(`${prefix}-b${index}`, { files: { kind: "list", files: [] } }));
-        namespaces.push(holderOf(session.id).pidNamespace);
+        records.push(recordOf(session.id));
         await session.end();
       }
-      expect(processesIn(namespaces)).toEqual([]);
-      expect(readFileSync("/proc/self/mountinfo", "utf8")).toBe(mounts);
+      expect(processesOf(records)).toEqual([]);
+      const mounts = readFileSync("/proc/self/mountinfo", "utf8");
+      expect(mounts.match(/^.* - tmpfs (sandbox|workspace|programs|masked) .*$/gm)).toBeNull();
       expect((await readdir(root)).filter((name) => name.startsWith(prefix))).toEqual([]);
       const found = spawnSync("find", ["/sys/fs/cgroup", "-maxdepth", "6", "-name", `markmill-*${prefix}*`], {
         encoding: "utf8",

@@ -14,28 +14,29 @@ export interface UnpackedPackages {
   readonly libraryPath: string;
 }
 
-/** The packages with those of their dependencies that the system lacks. Kept under `cache/name`. */
+/** The packages with those of their dependencies that `installed`, the system's own list, lacks. Kept under `cache/name`. */
 export async function unpackPackages(
   cache: string,
   name: string,
   packages: readonly string[],
+  installed = "/var/lib/dpkg/status",
 ): Promise<UnpackedPackages> {
   const target = join(cache, `${name}-${process.arch}`);
-  if (!existsSync(target)) await download(join(cache, `${name}-${process.pid}`), target, packages);
+  if (!existsSync(target)) await download(join(cache, `${name}-${process.pid}`), target, packages, installed);
   return {
     path: globSync(join(target, "{usr/,}{s,}bin")).join(":"),
     libraryPath: globSync(join(target, "{usr/lib,lib}/*-linux-gnu*")).join(":"),
   };
 }
 
-async function download(work: string, target: string, packages: readonly string[]): Promise<void> {
+async function download(work: string, target: string, packages: readonly string[], installed: string): Promise<void> {
   try {
     for (const directory of ["state/lists/partial", "cache/archives/partial", "root"]) {
       mkdirSync(join(work, directory), { recursive: true });
     }
     const options = [
       `Dir::State=${join(work, "state")}`,
-      "Dir::State::status=/var/lib/dpkg/status",
+      `Dir::State::status=${installed}`,
       `Dir::Cache=${join(work, "cache")}`,
       "Debug::NoLocking=true",
       "APT::Sandbox::User=",

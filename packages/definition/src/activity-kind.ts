@@ -16,13 +16,22 @@ export const activityKinds = [
 
 export type ActivityKind = (typeof activityKinds)[number];
 
+const byWord: ReadonlyMap<string, ActivityKind> = new Map(activityKinds.map((kind) => [kind, kind]));
+
 export function activityKind(id: string): ActivityKind | null {
-  const word = (id.split("_", 1)[0] ?? "").toUpperCase();
-  return activityKinds.find((kind) => kind === word) ?? null;
+  const end = id.indexOf("_");
+  const word = end < 0 ? id : id.slice(0, end);
+  return byWord.get(word) ?? byWord.get(word.toUpperCase()) ?? null;
 }
 
 /** The event a handler's id names: ON_SUCCESS, its old misspelling, or ON_FAILED. */
 export function handledEvent(id: string): "success" | "misspelt success" | "failed" | null {
   const event = (id.split("_")[1] ?? "").toUpperCase();
-  return event === "SUCCESS" ? "success" : event === "SUCCES" ? "misspelt success" : event === "FAILED" ? "failed" : null;
+  return event === "SUCCESS"
+    ? "success"
+    : event === "SUCCES"
+      ? "misspelt success"
+      : event === "FAILED"
+        ? "failed"
+        : null;
 }

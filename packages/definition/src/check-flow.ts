@@ -7,9 +7,9 @@ export function checkFlow(program: Program, sources: SourceMap, report: Report):
   const flow = new Flow(program);
   const starts = [...program.entry, program.handlers.success, program.handlers.failed].filter((id) => id !== null);
   const reached = flow.reach(starts);
-  for (const id of Object.keys(program.nodes)) {
+  for (const id of flow.ids) {
     const at = sources.nodes[id];
-    if (reached.has(id) || at === undefined) continue;
+    if (reached(id) || at === undefined || !Object.hasOwn(program.nodes, id)) continue;
     report.warn(
       "NODE_UNREACHABLE",
       at,
@@ -17,10 +17,9 @@ export function checkFlow(program: Program, sources: SourceMap, report: Report):
       "Draw an edge to it from a node that is reached, or remove it.",
     );
   }
-  const leaving = flow.leaving();
-  for (const loop of flow.loops(starts)) {
+  for (const loop of flow.loopsWithoutExit(starts)) {
     const at = sources.nodes[loop[0] ?? ""];
-    if (loop.some((id) => leaving.has(id)) || at === undefined) continue;
+    if (at === undefined) continue;
     const shown = loop.length > 8 ? [...loop.slice(0, 7), "…"] : loop;
     report.warn(
       "LOOP_WITHOUT_EXIT",
@@ -31,103 +30,136 @@ export function checkFlow(program: Program, sources: SourceMap, report: Report):
   }
 }
 
-/** Can a run end successfully or not without passing one of these nodes? */
-export function canEnd(program: Program, blocked: (id: string, node: Node) => boolean): boolean {
+/** Can a run end without passing a node that is blocked? */
+export function canEnd(program: Program, blocked: (node: Node) => boolean): boolean {
   return new Flow(program).ends(program.entry, blocked);
 }
 
+/** The flow with nodes as numbers: positions in `ids`. */
 class Flow {
+  readonly ids: readonly string[];
   readonly #program: Program;
-  readonly #next = new Map<string, string[]>();
-  readonly #outcomes = new Map<string, Set<string>>();
+  readonly #number = new Map<string, number>();
+  readonly #next: number[][] = [];
+  readonly #succeeds: boolean[];
+  readonly #fails: boolean[];
 
   constructor(program: Program) {
     this.#program = program;
+    const ids = Object.keys(program.nodes);
+    for (const id of ids) this.#number.set(id, this.#number.size);
+    for (const { from, to } of program.edges) {
+      for (const id of [from, to]) {
+        if (this.#number.has(id)) continue;
+        this.#number.set(id, this.#number.size);
+        ids.push(id);
+      }
+    }
+    this.ids = ids;
+    this.#succeeds = new Array(ids.length).fill(false);
+    this.#fails = new Array(ids.length).fill(false);
+    for (let node = 0; node < ids.length; node++) this.#next.push([]);
     for (const { from, to, on } of program.edges) {
-      push(this.#next, from, to);
-      const outcomes = this.#outcomes.get(from) ?? new Set();
-      this.#outcomes.set(from, outcomes.add(on));
+      const node = this.#of(from);
+      this.#next[node]?.push(this.#of(to));
+      (on === "ok" ? this.#succeeds : this.#fails)[node] = true;
     }
   }
 
-  reach(starts: readonly string[]): Set<string> {
-    const reached = new Set(starts);
-    for (const id of reached) for (const next of this.#next.get(id) ?? []) reached.add(next);
-    return reached;
+  #of(id: string): number {
+    return this.#number.get(id) ?? -1;
+  }
+
+  #visit(starts: readonly number[], next: readonly (readonly number[])[]): boolean[] {
+    const seen: boolean[] = new Array(this.ids.length).fill(false);
+    const queue = [...starts];
+    for (const node of queue) seen[node] = true;
+    for (const node of queue) {
+      for (const target of next[node] ?? []) {
+        if (seen[target]) continue;
+        seen[target] = true;
+        queue.push(target);
+      }
+    }
+    return seen;
+  }
+
+  reach(starts: readonly string[]): (id: string) => boolean {
+    const seen = this.#visit(
+      starts.map((id) => this.#of(id)),
+      this.#next,
+    );
+    return (id) => seen[this.#of(id)] === true;
   }
 
   /** A node at which the run can end: an end, no edge for success, or no edge for a failure that belongs to its work. */
-  #isExit(id: string): boolean {
-    const node = this.#program.nodes[id];
-    if (node === undefined || node.kind === "end") return true;
-    const outcomes = this.#outcomes.get(id);
-    if (outcomes?.has("ok") !== true) return true;
-    const canFail = node.kind === "check" || node.kind === "call" || (node.kind === "execute" && node.nonZero === "fail");
-    return canFail && !outcomes.has("fail");
+  #isExit(number: number): boolean {
+    const node = this.#program.nodes[this.ids[number] ?? ""];
+    if (node === undefined || node.kind === "end" || !this.#succeeds[number]) return true;
+    const canFail =
+      node.kind === "check" || node.kind === "call" || (node.kind === "execute" && node.nonZero === "fail");
+    return canFail && !this.#fails[number];
   }
 
-  ends(starts: readonly string[], blocked: (id: string, node: Node) => boolean): boolean {
-    const reached = new Set(starts);
-    for (const id of reached) {
-      const node = this.#program.nodes[id];
-      if (node !== undefined && blocked(id, node)) continue;
-      if (this.#isExit(id)) return true;
-      for (const next of this.#next.get(id) ?? []) reached.add(next);
-    }
-    return false;
+  ends(starts: readonly string[], blocked: (node: Node) => boolean): boolean {
+    const passable = this.#next.map((next, number) => {
+      const node = this.#program.nodes[this.ids[number] ?? ""];
+      return node !== undefined && blocked(node) ? null : next;
+    });
+    const seen = this.#visit(
+      starts.map((id) => this.#of(id)),
+      passable.map((next) => next ?? []),
+    );
+    return seen.some((is, number) => is && passable[number] !== null && this.#isExit(number));
   }
 
   /** Nodes from which an exit can be reached. */
-  leaving(): Set<string> {
-    const previous = new Map<string, string[]>();
-    for (const { from, to } of this.#program.edges) push(previous, to, from);
-    const found = new Set(Object.keys(this.#program.nodes).filter((id) => this.#isExit(id)));
-    for (const id of found) for (const before of previous.get(id) ?? []) found.add(before);
-    return found;
+  #leaving(): boolean[] {
+    const previous: number[][] = this.#next.map(() => []);
+    this.#next.forEach((targets, node) => {
+      for (const target of targets) previous[target]?.push(node);
+    });
+    const exits = this.ids.map((_, number) => number).filter((number) => this.#isExit(number));
+    return this.#visit(exits, previous);
   }
 
-  /** Strongly connected nodes that form a loop (Tarjan, without recursion), each in the order of the flow. */
-  loops(starts: readonly string[]): string[][] {
-    const index = new Map<string, number>();
-    const low = new Map<string, number>();
-    const onStack = new Set<string>();
-    const stack: string[] = [];
+  /** Strongly connected nodes that form a loop (Tarjan, without recursion) none of whose nodes leads out, in the order of the flow. */
+  loopsWithoutExit(starts: readonly string[]): string[][] {
+    const leaving = this.#leaving();
+    const index: number[] = new Array(this.ids.length).fill(-1);
+    const low: number[] = new Array(this.ids.length).fill(0);
+    const edge: number[] = new Array(this.ids.length).fill(0);
+    const onStack: boolean[] = new Array(this.ids.length).fill(false);
+    const stack: number[] = [];
     const found: string[][] = [];
-    for (const start of starts) {
-      if (index.has(start)) continue;
-      const work: { id: string; edge: number }[] = [{ id: start, edge: 0 }];
-      while (work.length > 0) {
-        const top = work[work.length - 1];
-        if (top === undefined) break;
-        const { id } = top;
-        if (top.edge === 0) {
-          index.set(id, index.size);
-          low.set(id, index.size - 1);
-          stack.push(id);
-          onStack.add(id);
+    let visited = 0;
+    for (const start of starts.map((id) => this.#of(id))) {
+      if (index[start] !== -1) continue;
+      const work = [start];
+      for (let node = work.at(-1); node !== undefined; node = work.at(-1)) {
+        if (index[node] === -1) {
+          index[node] = low[node] = visited++;
+          stack.push(node);
+          onStack[node] = true;
         }
-        const next = this.#next.get(id)?.[top.edge];
+        const position = edge[node] ?? 0;
+        const next = this.#next[node]?.[position];
         if (next !== undefined) {
-          top.edge++;
-          if (!index.has(next)) work.push({ id: next, edge: 0 });
-          else if (onStack.has(next)) low.set(id, Math.min(low.get(id) ?? 0, index.get(next) ?? 0));
+          edge[node] = position + 1;
+          if (index[next] === -1) work.push(next);
+          else if (onStack[next]) low[node] = Math.min(low[node] ?? 0, index[next] ?? 0);
           continue;
         }
         work.pop();
-        const parent = work[work.length - 1];
-        if (parent !== undefined) low.set(parent.id, Math.min(low.get(parent.id) ?? 0, low.get(id) ?? 0));
-        if (low.get(id) !== index.get(id)) continue;
-        const component = stack.splice(stack.lastIndexOf(id));
-        for (const member of component) onStack.delete(member);
-        if (component.length > 1 || this.#next.get(id)?.includes(id) === true) found.push(component);
+        const parent = work.at(-1);
+        if (parent !== undefined) low[parent] = Math.min(low[parent] ?? 0, low[node] ?? 0);
+        if (low[node] !== index[node]) continue;
+        const members = stack.splice(stack.lastIndexOf(node));
+        for (const member of members) onStack[member] = false;
+        const isLoop = members.length > 1 || this.#next[node]?.includes(node) === true;
+        if (isLoop && !leaving[node]) found.push(members.map((member) => this.ids[member] ?? ""));
       }
     }
     return found;
   }
-}
-
-function push(map: Map<string, string[]>, key: string, value: string): void {
-  const list = map.get(key);
-  if (list === undefined) map.set(key, [value]);
-  else list.push(value);
 }

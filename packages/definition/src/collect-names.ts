@@ -19,6 +19,19 @@ export function placesIn(text: string): { readonly name: string; readonly column
   return Array.from(text.matchAll(placeholder), (match) => ({ name: match[1] ?? "", column: match.index }));
 }
 
+/** Of a prompt that stands in the front matter, where lines are not known. */
+export function usesOfText({
+  id,
+  text,
+  at,
+}: {
+  readonly id: string;
+  readonly text: string;
+  readonly at: Place;
+}): NameUse[] {
+  return placesIn(text).map(({ name }) => ({ as: "place", name, where: `the prompt "${id}"`, at }));
+}
+
 export function usesOfNode(id: string, node: Node, at: Place): NameUse[] {
   const inText = (text: string): NameUse[] => placesIn(text).map(({ name }) => ({ as: "place", name, where: id, at }));
   const inOperand = (operand: Operand, as: "assign" | "prompt" | null): NameUse[] => {

@@ -16,7 +16,7 @@ export interface NodeContext {
   /** Ids that have a caption, for "did you mean" where one lacks it. */
   readonly defined: () => Iterable<string>;
   /** The key of the program a CALL names. */
-  readonly callee: (written: string, at: Place) => string;
+  readonly callee: (node: string, written: string, at: Place) => string;
   /** A file operand's path below the root; null: it leaves the root (reported). */
   readonly file: (written: string, at: Place) => string | null;
   /** A path that is written to. */
@@ -113,12 +113,14 @@ function compileActivity(
     }
     case "CALL": {
       if (!hasCaption(vertex, caption, "other.wf.md", context)) return null;
-      return { kind: "call", program: context.callee(caption.text, caption.at) };
+      return { kind: "call", program: context.callee(vertex.id, caption.text, caption.at) };
     }
     case "SET":
       return hasCaption(vertex, caption, "NAME=value", context) ? compileSet(caption, context) : null;
     case "CHECK":
-      return hasCaption(vertex, caption, "RESULT == 'SUCCESS'", context) ? compileCheck(vertex, caption, context) : null;
+      return hasCaption(vertex, caption, "RESULT == 'SUCCESS'", context)
+        ? compileCheck(vertex, caption, context)
+        : null;
   }
 }
 
@@ -220,7 +222,8 @@ function compileSet(caption: Caption, context: NodeContext): Node | null {
 
 /** A name may be a variable that holds a status, a constant must be one. */
 function checkStatus(value: Operand, at: Place, report: Report): void {
-  const constant = value.from === "template" ? value.text : value.from === "name" && !isParamName(value.name) ? value.name : null;
+  const constant =
+    value.from === "template" ? value.text : value.from === "name" && !isParamName(value.name) ? value.name : null;
   if (constant === null || constant.includes("{{") || runStatuses.includes(constant.trim())) return;
   report.error(
     "SET_STATUS",

@@ -54,7 +54,8 @@ export function compileParams(
       );
     }
     const start = vertex.captionAt ?? vertex.at;
-    for (const item of items) add(item.name, item.default, { ...start, column: start.column + item.offset });
+    for (const item of items)
+      add(item.name, item.default, { file: start.file, line: start.line, column: start.column + item.offset });
   }
   return params;
 }

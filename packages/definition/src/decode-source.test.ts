@@ -30,7 +30,9 @@ describe("decodeSource", () => {
 
   it("agrees with the platform's decoder on what is valid", () => {
     const strict = new TextDecoder("utf-8", { fatal: true });
-    const bytes = fc.array(fc.oneof(fc.nat(255), fc.constantFrom(0xe2, 0x82, 0xac, 0xf0, 0x9f, 0x98, 0x80)), { maxLength: 12 });
+    const bytes = fc.array(fc.oneof(fc.nat(255), fc.constantFrom(0xe2, 0x82, 0xac, 0xf0, 0x9f, 0x98, 0x80)), {
+      maxLength: 12,
+    });
     fc.assert(
       fc.property(bytes, (array) => {
         let valid = true;

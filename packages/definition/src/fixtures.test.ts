@@ -9,7 +9,9 @@ import { parseWorkflow } from "./parse-workflow.ts";
 
 const folder = fileURLToPath(new URL("../../../tests/fixtures/codementor", import.meta.url));
 const workspace = openWorkspace(folder);
-const sound = globSync("**/*.wf.md", { cwd: folder }).filter((path) => !path.startsWith("broken/")).sort();
+const sound = globSync("**/*.wf.md", { cwd: folder })
+  .filter((path) => !path.startsWith("broken/"))
+  .sort();
 const broken = globSync("*.wf.md", { cwd: `${folder}/broken` }).sort();
 
 function load(path: string): Program {
@@ -126,7 +128,16 @@ describe("what the fixtures mean", () => {
     const { edges, nodes } = load("labels.wf.md");
     const targets = (on: string) => edges.filter((edge) => edge.on === on).map(({ to }) => to);
     expect(targets("fail")).toEqual(["FAILED", "FAILED", "FAILED", "FAILED_D", "FAILED_E", "SUCCESS_EARLY", "FAILED"]);
-    expect(targets("ok")).toEqual(["CHECK_A", "CHECK_B", "CHECK_C", "CHECK_D", "CHECK_E", "CHECK_F", "SUCCESS", "PROMPT_X"]);
+    expect(targets("ok")).toEqual([
+      "CHECK_A",
+      "CHECK_B",
+      "CHECK_C",
+      "CHECK_D",
+      "CHECK_E",
+      "CHECK_F",
+      "SUCCESS",
+      "PROMPT_X",
+    ]);
     expect(Object.keys(nodes)).not.toContain("NOTE");
     expect(nodes.FAILED_E).toEqual({ kind: "end", outcome: "failed", label: "not this one" });
   });
@@ -143,7 +154,10 @@ describe("what the fixtures mean", () => {
   it("agents have settings of their own, nodes may differ", () => {
     const program = load("agents.wf.md");
     expect(program.settings).toEqual({ model: "small", temperature: 0.2, maxOutputTokens: 800 });
-    expect(program.agents).toEqual({ Reviewer: { model: "large", temperature: 0, topP: 0.9, stop: ["END"] }, Author: {} });
+    expect(program.agents).toEqual({
+      Reviewer: { model: "large", temperature: 0, topP: 0.9, stop: ["END"] },
+      Author: {},
+    });
     expect(program.nodes.PROMPT_DRAFT).toEqual({
       kind: "prompt",
       text: { from: "name", name: "User Draft" },
@@ -267,7 +281,13 @@ describe("what the fixtures mean", () => {
     expect(name).toBe("Prompts with fences");
     expect(Object.keys(prompts)).toEqual(["User Code", "User After"]);
     const text = prompts["User Code"]?.text ?? "";
-    for (const part of ["## Not a prompt heading", "## User Fake", "# a comment, not a title", "# inside a list", "> # quoted"])
+    for (const part of [
+      "## Not a prompt heading",
+      "## User Fake",
+      "# a comment, not a title",
+      "# inside a list",
+      "> # quoted",
+    ])
       expect(text).toContain(part);
   });
 

@@ -10,9 +10,64 @@ import type { Workspace } from "./workspace.ts";
 /** Text with everything that has a meaning somewhere: Markdown, mermaid, YAML, entities, our own syntax. */
 const nasty = fc.string({
   unit: fc.oneof(
-    fc.constantFrom("a", "B", "1", " ", "\n", "\t", "'", '"', "`", "#", "&", "<", ">", "\\", "\\n", "{", "}", "{{A}}", "[", "]", "(", ")"),
-    fc.constantFrom("|", ";", ":", ",", "=", "-->", "%%", "@{", "~~~", "```", "\n# ", "\n## User X", "\n!INCLUDE x", "\n- ", "\n> ", "---"),
-    fc.constantFrom("#quot;", "&amp;", "#35;", "<br>", "Prompt:", "file:", "and ", "ü", "😀", "\u00a0", "\u0085", "\u2028", "$0", "<!--"),
+    fc.constantFrom(
+      "a",
+      "B",
+      "1",
+      " ",
+      "\n",
+      "\t",
+      "'",
+      '"',
+      "`",
+      "#",
+      "&",
+      "<",
+      ">",
+      "\\",
+      "\\n",
+      "{",
+      "}",
+      "{{A}}",
+      "[",
+      "]",
+      "(",
+      ")",
+    ),
+    fc.constantFrom(
+      "|",
+      ";",
+      ":",
+      ",",
+      "=",
+      "-->",
+      "%%",
+      "@{",
+      "~~~",
+      "```",
+      "\n# ",
+      "\n## User X",
+      "\n!INCLUDE x",
+      "\n- ",
+      "\n> ",
+      "---",
+    ),
+    fc.constantFrom(
+      "#quot;",
+      "&amp;",
+      "#35;",
+      "<br>",
+      "Prompt:",
+      "file:",
+      "and ",
+      "ü",
+      "😀",
+      "\u00a0",
+      "\u0085",
+      "\u2028",
+      "$0",
+      "<!--",
+    ),
   ),
   maxLength: 12,
 });
@@ -39,7 +94,11 @@ function comparison(lenient: boolean): fc.Arbitrary<Condition> {
       ...found,
       ...(lenient ? { lenient: true as const } : {}),
     })),
-    fc.record({ op: fc.constantFrom("contains" as const, "greater" as const, "lessEqual" as const), left: side, right: side }),
+    fc.record({
+      op: fc.constantFrom("contains" as const, "greater" as const, "lessEqual" as const),
+      left: side,
+      right: side,
+    }),
     fc.record({ op: fc.constant("empty" as const), left: side }),
     fc.record({ op: fc.constant("in" as const), left: side, of: fc.array(side, { minLength: 1, maxLength: 3 }) }),
   );
@@ -48,7 +107,10 @@ const condition: fc.Arbitrary<Condition> = fc.boolean().chain((lenient) =>
   fc.oneof(
     comparison(lenient),
     comparison(lenient).map((of) => ({ op: "not" as const, of })),
-    fc.record({ op: fc.constantFrom("and" as const, "or" as const), of: fc.array(comparison(lenient), { minLength: 2, maxLength: 3 }) }),
+    fc.record({
+      op: fc.constantFrom("and" as const, "or" as const),
+      of: fc.array(comparison(lenient), { minLength: 2, maxLength: 3 }),
+    }),
   ),
 );
 
@@ -78,14 +140,18 @@ const nodes: { readonly [prefix: string]: fc.Arbitrary<Node> } = {
   ASSIGN: fc.record({ kind: fc.constant("assign" as const), value: operand }),
   CHECK: fc.record({ kind: fc.constant("check" as const), condition }),
   PROMPT: fc
-    .tuple(operand, fc.option(fc.constantFrom("Reviewer", "a b"), { nil: undefined }), fc.option(settings, { nil: undefined }))
+    .tuple(
+      operand,
+      fc.option(fc.constantFrom("Reviewer", "a b"), { nil: undefined }),
+      fc.option(settings, { nil: undefined }),
+    )
     .map(([text, agent, own]): Node => {
       const has = own !== undefined && Object.keys(own).length > 0;
       return { kind: "prompt", text, ...(agent === undefined ? {} : { agent }), ...(has ? { settings: own } : {}) };
     }),
   EXECUTE: fc.record({
     kind: fc.constant("execute" as const),
-    command: fc.option(filled),
+    command: fc.option<string>(filled),
     nonZero: fc.constantFrom("ok" as const, "fail" as const),
     repeat: fc.constantFrom("safe" as const, "never" as const),
   }),
@@ -100,16 +166,25 @@ const nodes: { readonly [prefix: string]: fc.Arbitrary<Node> } = {
 
 const node: fc.Arbitrary<[string, Node]> = fc
   .tuple(fc.constantFrom(...Object.keys(nodes)), fc.nat(9))
-  .chain(([prefix, number]) => (nodes[prefix] ?? fc.constant(null as never)).map((made): [string, Node] => [`${prefix}_${number}`, made]));
+  .chain(([prefix, number]) =>
+    (nodes[prefix] ?? fc.constant(null as never)).map((made): [string, Node] => [`${prefix}_${number}`, made]),
+  );
 
 const promptText = trimmed;
 const prompts: fc.Arbitrary<Record<string, Prompt>> = fc
   .dictionary(
-    fc.tuple(fc.constantFrom("User", "System", "Assistant"), fc.constantFrom("", " Ask", " A-B c", " #", " # x #", "-x")).map((parts) => parts.join("")),
+    fc
+      .tuple(
+        fc.constantFrom("User", "System", "Assistant"),
+        fc.constantFrom("", " Ask", " A-B c", " #", " # x #", "-x"),
+      )
+      .map((parts) => parts.join("")),
     promptText,
     { maxKeys: 4 },
   )
-  .map((texts) => Object.fromEntries(Object.entries(texts).map(([id, text]) => [id, { role: roleOf(id) ?? "user", text }])));
+  .map((texts) =>
+    Object.fromEntries(Object.entries(texts).map(([id, text]) => [id, { role: roleOf(id) ?? "user", text }])),
+  );
 
 const params: fc.Arbitrary<Param[]> = fc.uniqueArray(fc.record({ name, default: fc.option(nasty) }), {
   selector: (param) => param.name,
@@ -141,7 +216,14 @@ const whole: fc.Arbitrary<Program> = fc
       { requiredKeys: [] },
     ),
     sandbox: fc.record(
-      { image: filled, memoryBytes: fc.nat(), wallMs: fc.nat(1e9), cpus: fc.constantFrom(0.5, 2), deny: fc.array(nasty), checkpoint: fc.boolean() },
+      {
+        image: filled,
+        memoryBytes: fc.nat(),
+        wallMs: fc.nat(1e9),
+        cpus: fc.constantFrom(0.5, 2),
+        deny: fc.array(nasty),
+        checkpoint: fc.boolean(),
+      },
       { requiredKeys: [] },
     ),
   })
@@ -153,7 +235,11 @@ const whole: fc.Arbitrary<Program> = fc
     const targets = made.map(([id]) => id);
     const edges = new Map<string, Edge>();
     for (const [from, to, ok] of targets.length === 0 ? [] : links) {
-      const edge = { from: sources[from % sources.length] ?? "", to: targets[to % targets.length] ?? "", on: ok ? "ok" : "fail" };
+      const edge = {
+        from: sources[from % sources.length] ?? "",
+        to: targets[to % targets.length] ?? "",
+        on: ok ? "ok" : "fail",
+      };
       edges.set(`${edge.from} ${edge.on}`, edge);
     }
     return {
@@ -181,7 +267,8 @@ describe("formatProgram", () => {
       fc.property(whole, (program) => {
         const text = formatProgram(program);
         const { program: again, findings } = parseWorkflow(text, "w.wf.md", workspace);
-        if (again === null) throw new Error(`${JSON.stringify(findings.filter(({ severity }) => severity === "error"))}\n${text}`);
+        if (again === null)
+          throw new Error(`${JSON.stringify(findings.filter(({ severity }) => severity === "error"))}\n${text}`);
         expect(again).toEqual(program);
       }),
       { numRuns: 3000 },
@@ -200,12 +287,20 @@ describe("formatProgram", () => {
   });
 
   it("keeps paths when the file stands in a folder", () => {
-    const source = '# T\n# Workflow\n```mermaid\nflowchart TD\nSTART --> CALL_A[[../b.wf.md]] --> PROMPT_B["Prompt: file:/c.txt"]\n```\n';
-    const shelf: Workspace = { read: (at) => (at === "b.wf.md" || at === "c.txt" ? new Uint8Array([0x61]) : undefined) };
+    const source =
+      '# T\n# Workflow\n```mermaid\nflowchart TD\nSTART --> CALL_A[[../b.wf.md]] --> PROMPT_B["Prompt: file:/c.txt"]\n```\n';
+    const shelf: Workspace = {
+      read: (at) => (at === "b.wf.md" || at === "c.txt" ? new Uint8Array([0x61]) : undefined),
+    };
     const { program } = parseWorkflow(source, "units/a.wf.md", shelf);
-    expect(program?.nodes).toMatchObject({ CALL_A: { program: "b.wf.md" }, PROMPT_B: { text: { from: "file", path: "c.txt" } } });
+    expect(program?.nodes).toMatchObject({
+      CALL_A: { program: "b.wf.md" },
+      PROMPT_B: { text: { from: "file", path: "c.txt" } },
+    });
     if (program === null) return;
-    expect(parseWorkflow(formatProgram(program, { file: "units/a.wf.md" }), "units/a.wf.md", shelf).program).toEqual(program);
+    expect(parseWorkflow(formatProgram(program, { file: "units/a.wf.md" }), "units/a.wf.md", shelf).program).toEqual(
+      program,
+    );
   });
 
   it("refuses what only other dialects have", () => {

@@ -10,7 +10,7 @@ import { formatCheck } from "./expression/format-check.ts";
 import { present } from "./front-matter.ts";
 import { BlockScanner } from "./markdown/block-scanner.ts";
 import { NotExpressible } from "./not-expressible.ts";
-import { formatParam } from "./parse-params.ts";
+import { formatParams } from "./parse-params.ts";
 import { defaultLimits } from "./parse-workflow.ts";
 import { formatDuration, formatMoney } from "./quantity.ts";
 import { isSectionName, roleOf } from "./read-document.ts";
@@ -21,17 +21,21 @@ export interface FormatOptions {
   readonly file?: string;
 }
 
+/** Double-quoted text stays on one line: folded over several it loses lines of white space alone (yaml 2.9.1). */
+const yamlStyle = { lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER } as const;
+
 export function formatProgram(program: Program, options: FormatOptions = {}): string {
   const lenient = isLenient(program);
   // From a folder, a path is written from the root: `/grading/essay.wf.md`.
   const path = (to: string) => (options.file?.includes("/") ? `/${to}` : to);
   const title = survivesAsTitle(program.name) ? program.name : null;
   const description = title !== null && survives(program.description, false) ? program.description : null;
-  const params = program.params.map((param) => ({ ...param, text: formatParam(param.name, param.default) }));
-  const inChart = params.every(({ text }) => text !== null);
+  const params = formatParams(program.params);
   const prompts = Object.entries(program.prompts);
   const inSection = new Set(
-    prompts.filter(([id, { text }], index) => survivesAsPrompt(id, text, index === prompts.length - 1)).map(([id]) => id),
+    prompts
+      .filter(([id, { text }], index) => survivesAsPrompt(id, text, index === prompts.length - 1))
+      .map(([id]) => id),
   );
   // Front matter is read first, so the order of prompts survives only if those that need it are a head of the list.
   let head = prompts.length;
@@ -48,17 +52,18 @@ export function formatProgram(program: Program, options: FormatOptions = {}): st
     limits: limitsMatter(program),
     sandbox: sandboxMatter(program),
     verdicts: lenient === "all" ? "lenient" : undefined,
-    params: inChart ? undefined : Object.fromEntries(params.map((param) => [param.name, param.default])),
+    params:
+      params !== null ? undefined : Object.fromEntries(program.params.map((param) => [param.name, param.default])),
     prompts: head === 0 ? undefined : Object.fromEntries(prompts.slice(0, head).map(([id, { text }]) => [id, text])),
   });
 
   const parts: string[] = [];
-  if (Object.keys(matter).length > 0) parts.push(`---\n${stringify(matter, { lineWidth: 0 }).trimEnd()}\n---\n`);
+  if (Object.keys(matter).length > 0) parts.push(`---\n${stringify(matter, yamlStyle).trimEnd()}\n---\n`);
   if (title !== null) parts.push(`# ${title}\n`);
   if (description !== null && description !== "") parts.push(`${description}\n`);
   parts.push("# Workflow\n");
   const chart = ["```mermaid", "flowchart TD"];
-  if (inChart && params.length > 0) chart.push(`    PARAMS["${encode(params.map(({ text }) => text).join(", "))}"]`);
+  if (params !== null && params !== "") chart.push(`    PARAMS["${encode(params)}"]`);
   for (const [id, node] of Object.entries(program.nodes)) chart.push(...formatNode(id, node, lenient, path));
   for (const { from, to, on } of program.edges) {
     if (on !== "ok" && on !== "fail") throw new NotExpressible(`an edge on ${on}`);
@@ -102,7 +107,8 @@ function formatNode(id: string, node: Node, lenient: Lenience, path: (to: string
       if (node.status !== undefined) throw new NotExpressible("an end with a status");
       return [node.label === undefined ? `    ${id}@{ shape: stadium }` : box(node.label, ["([", "])"])];
     case "prompt": {
-      if (node.role ?? node.fresh ?? node.schema ?? node.tools ?? node.rounds) throw new NotExpressible(`what ${id} asks of its model`);
+      if (node.role ?? node.fresh ?? node.schema ?? node.tools ?? node.rounds)
+        throw new NotExpressible(`what ${id} asks of its model`);
       const settings = settingsMatter(node.settings ?? {}) ?? {};
       const stop = node.settings?.stop?.join("|");
       return [box(`Prompt: ${operand(node.text)}`), ...attributes({ agent: node.agent, ...settings, stop })];
@@ -117,7 +123,10 @@ function formatNode(id: string, node: Node, lenient: Lenience, path: (to: string
       ];
     case "check": {
       const mixed = lenient === "some" && lenientChecks([node]).some((is) => is);
-      return [box(`Check: ${formatCheck(withPaths(node.condition, path))}`, ["{", "}"]), ...attributes({ verdicts: mixed ? "lenient" : undefined })];
+      return [
+        box(`Check: ${formatCheck(withPaths(node.condition, path))}`, ["{", "}"]),
+        ...attributes({ verdicts: mixed ? "lenient" : undefined }),
+      ];
     }
     case "set": {
       const target = node.target.to === "variable" ? node.target.name : `file:${node.target.path}`;
@@ -221,7 +230,13 @@ function survivesAsTitle(name: string): boolean {
 
 function survivesAsPrompt(id: string, text: string, isLast: boolean): boolean {
   const read = new BlockScanner().next(`## ${id}`);
-  return read.is === "heading" && read.text === id && roleOf(id) !== null && !id.includes("\n") && survives(text, isLast, true);
+  return (
+    read.is === "heading" &&
+    read.text === id &&
+    roleOf(id) !== null &&
+    !id.includes("\n") &&
+    survives(text, isLast, true)
+  );
 }
 
 /** Is this text, below its heading, read back as it is? */

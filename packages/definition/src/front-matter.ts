@@ -100,7 +100,8 @@ export const settingsSchema = settings;
 /** Number of lines the front matter takes, 0 when there is none. */
 export function frontMatterLines(lines: readonly string[]): number {
   if (lines[0]?.trimEnd() !== "---") return 0;
-  for (let index = 1; index < lines.length; index++) if (/^(?:---|\.\.\.)\s*$/.test(lines[index] ?? "")) return index + 1;
+  for (let index = 1; index < lines.length; index++)
+    if (/^(?:---|\.\.\.)\s*$/.test(lines[index] ?? "")) return index + 1;
   return -1;
 }
 
@@ -135,7 +136,12 @@ export function readFrontMatter(lines: readonly string[], length: number, file: 
     raw = document.toJS({ maxAliasCount: 50 });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    report.error("FRONT_MATTER_YAML", { file, line: 2, column: 1 }, `The front matter cannot be read: ${why}`, "Write it without aliases.");
+    report.error(
+      "FRONT_MATTER_YAML",
+      { file, line: 2, column: 1 },
+      `The front matter cannot be read: ${why}`,
+      "Write it without aliases.",
+    );
     return noFrontMatter;
   }
   if (raw === null || raw === undefined) return noFrontMatter;

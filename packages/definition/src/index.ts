@@ -1,5 +1,5 @@
 export type { Finding, Place } from "./finding.ts";
-export { formatProgram } from "./format-program.ts";
+export { type FormatOptions, formatProgram } from "./format-program.ts";
 export { type Definition, type Loaded, type LoadOptions, loadDefinition } from "./load-definition.ts";
 export { NotExpressible } from "./not-expressible.ts";
 export { openWorkspace } from "./open-workspace.ts";

@@ -25,33 +25,45 @@ describe("the hash", () => {
     "d.md": "d",
     "e.txt": "not used",
   };
-  const hash = (changed: Partial<typeof files> = {}) => loadDefinition(shelf({ ...files, ...changed }), "a.wf.md").definition?.hash;
+  const hash = (changed: Partial<typeof files> = {}) =>
+    loadDefinition(shelf({ ...files, ...changed }), "a.wf.md").definition?.hash;
 
   it("covers all files that are included, called or read, and no other", () => {
     const first = hash();
     expect(first).toMatch(/^[0-9a-f]{64}$/);
     expect(hash()).toBe(first);
     expect(hash({ "e.txt": "changed" })).toBe(first);
-    for (const path of ["a.wf.md", "b.wf.md", "c.txt", "d.md"] as const) expect(hash({ [path]: `${files[path]}\n` })).not.toBe(first);
+    for (const path of ["a.wf.md", "b.wf.md", "c.txt", "d.md"] as const)
+      expect(hash({ [path]: `${files[path]}\n` })).not.toBe(first);
   });
 
   it("lists the files with their content hashes, sorted", () => {
     const { definition } = loadDefinition(shelf(files), "a.wf.md");
     expect(definition?.files.map(({ path }) => path)).toEqual(["a.wf.md", "b.wf.md", "c.txt", "d.md"]);
-    expect(definition?.files[2]).toEqual({ path: "c.txt", sha256: createHash("sha256").update("c").digest("hex"), bytes: 1 });
+    expect(definition?.files[2]).toEqual({
+      path: "c.txt",
+      sha256: createHash("sha256").update("c").digest("hex"),
+      bytes: 1,
+    });
   });
 
   it("reads each file once, so that an edit in between cannot part hash and program", () => {
     const reads: string[] = [];
     const workspace = shelf(files);
-    loadDefinition({ read: (path) => (reads.push(path), workspace.read(path)) }, "a.wf.md");
+    const read = (path: string) => {
+      reads.push(path);
+      return workspace.read(path);
+    };
+    loadDefinition({ read }, "a.wf.md");
     expect(reads.length).toBe(new Set(reads).size);
   });
 });
 
 describe("places", () => {
   it("of nodes, edges, prompts and parameters are known", () => {
-    const files = { "a.wf.md": chart('PARAMS["A, B=1"]\nSTART --> PROMPT_X[Prompt: User X]', "# Prompts\n## User X\n{{A}}{{B}}\n") };
+    const files = {
+      "a.wf.md": chart('PARAMS["A, B=1"]\nSTART --> PROMPT_X[Prompt: User X]', "# Prompts\n## User X\n{{A}}{{B}}\n"),
+    };
     expect(loadDefinition(shelf(files), "a.wf.md").definition?.sources["a.wf.md"]).toEqual({
       nodes: { START: { file: "a.wf.md", line: 8, column: 1 }, PROMPT_X: { file: "a.wf.md", line: 8, column: 11 } },
       edges: [{ file: "a.wf.md", line: 8, column: 7 }],
@@ -70,6 +82,8 @@ describe("input that is no workflow", () => {
     ["NUL", { "a.wf.md": "# T\0" }, ["NUL_CHARACTER"]],
     ["a file over the cap", { "a.wf.md": new Uint8Array(MAX_FILE_BYTES + 1).fill(0x61) }, ["FILE_TOO_LARGE"]],
     ["text without a flowchart", { "a.wf.md": "# T\n" }, ["NO_FLOWCHART"]],
+    ["a flowchart without nodes", { "a.wf.md": chart("") }, ["NO_START"]],
+    ["a flowchart of parameters alone", { "a.wf.md": chart('PARAMS["A"]') }, ["NO_START"]],
   ])("%s", (_, files, expected) => {
     expect(codes(files)).toEqual(expected);
   });
@@ -104,7 +118,12 @@ describe("unusual but sound", () => {
   });
 
   it("a prompt of 5 MB loads, with a warning", () => {
-    const files = { "a.wf.md": chart("START --> PROMPT_X[Prompt: User X]", `# Prompts\n## User X\n${"- long line of a list\n".repeat(240_000)}`) };
+    const files = {
+      "a.wf.md": chart(
+        "START --> PROMPT_X[Prompt: User X]",
+        `# Prompts\n## User X\n${"- long line of a list\n".repeat(240_000)}`,
+      ),
+    };
     const { definition, findings } = loadDefinition(shelf(files), "a.wf.md");
     expect(findings.map(({ code }) => code)).toEqual(["PROMPT_LARGE"]);
     expect(definition?.programs["a.wf.md"]?.prompts["User X"]?.text.length).toBeGreaterThan(5_000_000);
@@ -112,15 +131,22 @@ describe("unusual but sound", () => {
 
   it("names known from the environment, a caller or a callee are no mistake", () => {
     const files = {
-      "a.wf.md": chart('START --> SET_X["X=\'1\'"] --> CALL_B[[b.wf.md]] --> PROMPT_Y["Prompt: \'{{Y}} {{HOME}}\'"]'),
+      "a.wf.md": chart("START --> SET_X[\"X='1'\"] --> CALL_B[[b.wf.md]] --> PROMPT_Y[\"Prompt: '{{Y}} {{HOME}}'\"]"),
       "b.wf.md": chart('START --> CHECK_X{X == 1} --> SET_Y["Y=X"]'),
     };
     expect(codes(files, "a.wf.md", ["HOME"])).toEqual([]);
     expect(codes(files)).toEqual(["VARIABLE_UNKNOWN"]);
   });
 
+  it("names in prompts of the front matter are looked at, too", () => {
+    const matter = '---\nprompts: { "User X": "{{NOBODY}}" }\n---\n';
+    expect(codes({ "a.wf.md": matter + chart("START --> PROMPT_X[Prompt: User X]") })).toEqual(["VARIABLE_UNKNOWN"]);
+  });
+
   it("a call cycle with a way out is a warning, one without is an error", () => {
-    const guarded = chart("START --> CHECK_A{RESULT == x}\nCHECK_A -->|TRUE| CALL_B[[b.wf.md]]\nCHECK_A -->|FALSE| SUCCESS");
+    const guarded = chart(
+      "START --> CHECK_A{RESULT == x}\nCHECK_A -->|TRUE| CALL_B[[b.wf.md]]\nCHECK_A -->|FALSE| SUCCESS",
+    );
     const plain = chart("START --> CALL_A[[a.wf.md]]");
     expect(codes({ "a.wf.md": guarded, "b.wf.md": plain })).toEqual(["CALL_CYCLE"]);
     expect(codes({ "a.wf.md": plain })).toEqual(["CALL_ENDLESS"]);
@@ -129,10 +155,18 @@ describe("unusual but sound", () => {
   });
 
   it("an include cycle through other files is named with its chain", () => {
-    const files = { "a.wf.md": `${simple}\n!INCLUDE x/b.md\n`, "x/b.md": "!INCLUDE c.md", "x/c.md": "text\n!INCLUDE ../x/b.md" };
+    const files = {
+      "a.wf.md": `${simple}\n!INCLUDE x/b.md\n`,
+      "x/b.md": "!INCLUDE c.md",
+      "x/c.md": "text\n!INCLUDE ../x/b.md",
+    };
     const { findings } = loadDefinition(shelf(files), "a.wf.md");
     expect(findings.map(({ code, message, at }) => [code, message, at])).toEqual([
-      ["INCLUDE_CYCLE", "The file includes itself: x/b.md -> x/c.md -> x/b.md.", { file: "x/c.md", line: 2, column: 10 }],
+      [
+        "INCLUDE_CYCLE",
+        "The file includes itself: x/b.md -> x/c.md -> x/b.md.",
+        { file: "x/c.md", line: 2, column: 10 },
+      ],
     ]);
   });
 

@@ -118,7 +118,12 @@ function parseAll(workspace: Workspace, root: string, bytes: Uint8Array, report:
     for (const { program, found, at } of workflow.calls) {
       if (!found) {
         const near = report.didYouMean(program, () => workspace.list?.() ?? []);
-        report.error("CALL_MISSING", at, `There is no workflow ${program}.`, `${near}Correct the path or add the file.`);
+        report.error(
+          "CALL_MISSING",
+          at,
+          `There is no workflow ${program}.`,
+          `${near}Correct the path or add the file.`,
+        );
       } else if (!queued.has(program)) {
         if (queued.size >= MAX_WORKFLOWS) {
           report.error(
@@ -226,7 +231,7 @@ function workflowsThatEnd(parsed: ReadonlyMap<string, ParsedWorkflow>): Set<stri
     before = ending.size;
     for (const [file, { program }] of parsed) {
       if (program === null || ending.has(file)) continue;
-      if (canEnd(program, (_, node) => node.kind === "call" && !ending.has(node.program))) ending.add(file);
+      if (canEnd(program, (node) => node.kind === "call" && !ending.has(node.program))) ending.add(file);
     }
   }
   return ending;

@@ -1,7 +1,9 @@
-import type { Flowchart, Link, Vertex } from "./mermaid/flowchart.ts";
+import type { Flowchart, Vertex } from "./mermaid/flowchart.ts";
 
 /** Several blocks of one workflow are one flowchart: a later caption or attribute stands in place of an earlier. */
-export function mergeCharts(charts: readonly Flowchart[]): { vertices: Vertex[]; links: Link[] } {
+export function mergeCharts(charts: readonly Flowchart[]): Pick<Flowchart, "vertices" | "links"> {
+  const [only] = charts;
+  if (only !== undefined && charts.length === 1) return only;
   const vertices = new Map<string, { vertex: Vertex; attributes: Map<string, Vertex["attributes"][string]> }>();
   for (const vertex of charts.flatMap((chart) => chart.vertices)) {
     const known = vertices.get(vertex.id);

@@ -41,7 +41,14 @@ describe("openWorkspace", () => {
   });
 
   it("reads nothing outside: no parent, no sibling, no link that leads out", () => {
-    for (const path of ["../secret.txt", "../course-2/near.txt", "link.txt", "up/secret.txt", "up/course-2/near.txt", ".."])
+    for (const path of [
+      "../secret.txt",
+      "../course-2/near.txt",
+      "link.txt",
+      "up/secret.txt",
+      "up/course-2/near.txt",
+      "..",
+    ])
       expect(read(path), path).toBeUndefined();
   });
 

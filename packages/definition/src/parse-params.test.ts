@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatParam, parseParams } from "./parse-params.ts";
+import { formatParams, parseParams } from "./parse-params.ts";
 
 const read = (text: string) => parseParams(text).map(({ name, default: value }) => [name, value]);
 
@@ -40,16 +40,23 @@ describe("the text of PARAMS", () => {
     expect(parseParams("AB,  CD=1").map(({ offset }) => offset)).toEqual([0, 5]);
   });
 
-  it("reads back every item it writes", () => {
+  it("reads back every list it writes, and writes all lists without quotes in their defaults", () => {
+    const value = fc.string({ unit: fc.constantFrom("a", " ", "'", '"', ",", "\n", "\\", "n", "=") });
     fc.assert(
-      fc.property(fc.string({ unit: fc.constantFrom("a", " ", "'", '"', ",", "\n", "\\", "n", "=") }), (value) => {
-        const text = formatParam("A", value);
-        if (text === null) {
-          expect(value).toMatch(/['"]/);
-        } else expect(read(`${text}, B`)).toEqual([["A", value], ["B", null]]);
+      fc.property(fc.array(fc.option(value), { maxLength: 3 }), (defaults) => {
+        const params = defaults.map((given, index) => ({ name: `P${index}`, default: given }));
+        const text = formatParams(params);
+        if (text === null) expect(defaults.some((given) => /['"]/.test(given ?? ""))).toBe(true);
+        else expect(read(text)).toEqual(params.map((param) => [param.name, param.default]));
       }),
-      { numRuns: 2000 },
+      { numRuns: 3000 },
     );
+    expect(
+      formatParams([
+        { name: "A", default: "it's" },
+        { name: "B", default: 'say "x", y' },
+      ]),
+    ).toBe(`A="it's", B='say "x", y'`);
   });
 
   it("stays linear on quotes that never close", () => {

@@ -78,13 +78,24 @@ export function isParamName(name: string): boolean {
   return name.length <= 100 && /^[\p{L}_][\p{L}\p{M}\p{N}_.-]*$/u.test(name);
 }
 
-/** The text that parseParams reads back as this one item, or null when there is none. */
-export function formatParam(name: string, value: string | null): string | null {
-  const candidates = value === null ? [name] : [`${name}=${value}`, `${name}='${value}'`, `${name}="${value}"`];
-  return (
-    candidates.find((text) => {
-      const items = parseParams(`${text}, NEXT`);
-      return items.length === 2 && items[0]?.name === name && items[0].default === value && items[1]?.name === "NEXT";
-    }) ?? null
-  );
+/** The text that parseParams reads back as these parameters, or null when there is none. */
+export function formatParams(
+  params: readonly { readonly name: string; readonly default: string | null }[],
+): string | null {
+  const text = params
+    .map(({ name, default: value }) => (value === null ? name : `${name}=${formatDefault(value)}`))
+    .join(", ");
+  const read = parseParams(text);
+  const same =
+    read.length === params.length &&
+    params.every((param, index) => {
+      const item = read[index];
+      return item?.name === param.name && item.default === param.default;
+    });
+  return same ? text : null;
+}
+
+function formatDefault(value: string): string {
+  if (value === value.trim() && !/[,\n'"]|\\n/.test(value)) return value;
+  return value.includes("'") && !value.includes('"') ? `"${value}"` : `'${value}'`;
 }

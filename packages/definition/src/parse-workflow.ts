@@ -7,7 +7,7 @@
 import type { Node, Param, Program, Prompt } from "@markmill/engine";
 import { activityKind, activityKinds, handledEvent } from "./activity-kind.ts";
 import { checkFlow } from "./check-flow.ts";
-import { definedNames, type NameUse, placesIn, usesOfNode } from "./collect-names.ts";
+import { definedNames, type NameUse, usesOfNode, usesOfText } from "./collect-names.ts";
 import { compileEdges } from "./compile-edges.ts";
 import { compileNode, type NodeContext } from "./compile-node.ts";
 import { compileParams } from "./compile-params.ts";
@@ -17,7 +17,7 @@ import { type FrontMatter, frontMatterLines, noFrontMatter, readFrontMatter } fr
 import { mergeCharts } from "./merge-charts.ts";
 import type { Flowchart, Vertex } from "./mermaid/flowchart.ts";
 import { parseFlowchart } from "./mermaid/parse-flowchart.ts";
-import { type Document, readDocument, roleOf } from "./read-document.ts";
+import { type Document, DocumentReader, roleOf } from "./read-document.ts";
 import { readSource, type Sources } from "./read-source.ts";
 import { Report } from "./report.ts";
 import type { SourceMap } from "./source-map.ts";
@@ -34,7 +34,12 @@ export interface ParsedWorkflow {
   /** Names used and names given a value, for the check over all files of a definition. */
   readonly uses: readonly NameUse[];
   readonly defines: ReadonlySet<string>;
-  readonly calls: readonly { readonly node: string; readonly program: string; readonly found: boolean; readonly at: Place }[];
+  readonly calls: readonly {
+    readonly node: string;
+    readonly program: string;
+    readonly found: boolean;
+    readonly at: Place;
+  }[];
 }
 
 export const defaultLimits = {
@@ -121,11 +126,18 @@ class WorkflowCompiler {
     const report = this.#report;
     const top: Place = { file: this.#file, line: 1, column: 1 };
     if (this.#lines.every((line) => line.trim() === "")) {
-      report.error("FILE_EMPTY", top, "The file is empty.", "Write a title, a section # Workflow with a flowchart, and # Prompts.");
+      report.error(
+        "FILE_EMPTY",
+        top,
+        "The file is empty.",
+        "Write a title, a section # Workflow with a flowchart, and # Prompts.",
+      );
       return nothing(report);
     }
     const matter = this.#frontMatter(top);
-    const document = readDocument(readSource(this.#lines, matter.length, this.#file, this.#access, report), report);
+    const reader = new DocumentReader(report);
+    readSource(this.#lines, matter.length, this.#file, this.#access, report, (line) => reader.add(line));
+    const document = reader.finish();
     const { vertices, links } = this.#flowchart(document, top);
     const prompts = this.#prompts(document, matter.read);
 
@@ -137,7 +149,7 @@ class WorkflowCompiler {
     );
     const nodes = this.#nodes(activities, matter.read);
     const { edges, places } = compileEdges(links, report);
-    const { entry, handlers } = this.#entries(activities, top, vertices.length > 0);
+    const { entry, handlers } = this.#entries(activities, top);
     const sources: SourceMap = {
       nodes: Object.fromEntries(activities.map((vertex) => [vertex.id, vertex.at])),
       edges: places,
@@ -165,14 +177,17 @@ class WorkflowCompiler {
       files: Object.fromEntries(this.#files),
     };
     // Where edges are missing because of another mistake, everything behind them would be called unreachable.
-    if (entry.length > 0 && !report.findings.some(({ severity, code }) => severity === "error" && breaksFlow.test(code)))
+    if (
+      entry.length > 0 &&
+      !report.findings.some(({ severity, code }) => severity === "error" && breaksFlow.test(code))
+    )
       checkFlow(program, sources, report);
     return {
       program: report.hasErrors ? null : program,
       sources,
       findings: report.findings,
       read: this.#access.read,
-      uses: this.#uses(vertices, nodes, document),
+      uses: this.#uses(vertices, nodes, [...document.uses, ...matter.read.prompts.flatMap(usesOfText)]),
       defines: definedNames(params.values(), nodes.values()),
       calls: this.#calls,
     };
@@ -258,7 +273,7 @@ class WorkflowCompiler {
         defined ??= vertices.filter((vertex) => vertex.caption !== null).map((vertex) => vertex.id);
         return defined;
       },
-      callee: (written) => written,
+      callee: (node, written, at) => this.#callee(node, written, at),
       file: (written, at) => this.#fileOperand(written, at),
       target: (written, at) => this.#confined(normalise(written), written, at),
     };
@@ -267,8 +282,7 @@ class WorkflowCompiler {
     for (const vertex of vertices) {
       const kind = activityKind(vertex.id);
       if (kind === null || kind === "PARAMS") continue;
-      const callee = (written: string, at: Place) => this.#callee(vertex.id, written, at);
-      const node = compileNode(vertex, kind, { ...context, callee });
+      const node = compileNode(vertex, kind, context);
       if (node === null) continue;
       if (node.kind === "prompt" && node.agent !== undefined && declared.length > 0 && !declared.includes(node.agent)) {
         this.#report.warn(
@@ -283,27 +297,17 @@ class WorkflowCompiler {
     return nodes;
   }
 
-  #uses(vertices: readonly Vertex[], nodes: ReadonlyMap<string, Node>, document: Document): NameUse[] {
-    const uses: NameUse[] = [];
+  #uses(vertices: readonly Vertex[], nodes: ReadonlyMap<string, Node>, inPrompts: readonly NameUse[]): NameUse[] {
+    const uses = [...inPrompts];
     for (const vertex of vertices) {
       const node = nodes.get(vertex.id);
       if (node === undefined) continue;
       for (const use of usesOfNode(vertex.id, node, vertex.captionAt ?? vertex.at)) uses.push(use);
     }
-    for (const { id, lines } of document.prompts) {
-      const seen = new Set<string>();
-      for (const { text, file, line } of lines) {
-        for (const { name, column } of placesIn(text)) {
-          if (seen.has(name)) continue;
-          seen.add(name);
-          uses.push({ as: "place", name, where: `the prompt "${id}"`, at: { file, line, column: column + 1 } });
-        }
-      }
-    }
     return uses;
   }
 
-  #entries(vertices: readonly Vertex[], top: Place, drawn: boolean): Pick<Program, "entry" | "handlers"> {
+  #entries(vertices: readonly Vertex[], top: Place): Pick<Program, "entry" | "handlers"> {
     const entry: string[] = [];
     const handlers: { success: string | null; failed: string | null } = { success: null, failed: null };
     for (const { id, at } of vertices) {
@@ -328,11 +332,16 @@ class WorkflowCompiler {
         const slot = event === "failed" ? "failed" : "success";
         const earlier = handlers[slot];
         if (earlier !== null)
-          this.#report.error("HANDLER_TWICE", at, `There are two handlers of one event: ${earlier} and ${id}.`, "Keep one of them.");
+          this.#report.error(
+            "HANDLER_TWICE",
+            at,
+            `There are two handlers of one event: ${earlier} and ${id}.`,
+            "Keep one of them.",
+          );
         handlers[slot] = id;
       }
     }
-    if (entry.length === 0 && drawn) {
+    if (entry.length === 0 && (vertices.length > 0 || !this.#report.hasErrors)) {
       this.#report.error(
         "NO_START",
         vertices[0]?.at ?? top,

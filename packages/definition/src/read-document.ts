@@ -1,4 +1,5 @@
 import type { Role } from "@markmill/engine";
+import { type NameUse, placesIn } from "./collect-names.ts";
 import type { Place } from "./finding.ts";
 import type { SourceLine } from "./read-source.ts";
 import type { Report } from "./report.ts";
@@ -9,16 +10,10 @@ export interface Document {
   /** Mermaid blocks of the Workflow section. */
   readonly charts: readonly { readonly text: string; readonly at: Place }[];
   /** In order; a later one with the same id stands in place of an earlier. */
-  readonly prompts: readonly DocumentPrompt[];
-  /** Where to point when something is missing. */
+  readonly prompts: readonly { readonly id: string; readonly text: string; readonly at: Place }[];
+  /** Names the prompts ask for, each once per prompt. */
+  readonly uses: readonly NameUse[];
   readonly hasWorkflowSection: boolean;
-}
-
-export interface DocumentPrompt {
-  readonly id: string;
-  readonly text: string;
-  readonly lines: readonly SourceLine[];
-  readonly at: Place;
 }
 
 const LARGE_PROMPT = 1_000_000;
@@ -33,86 +28,118 @@ export function isSectionName(heading: string): boolean {
   return /^(?:workflow|prompts)$/i.test(heading);
 }
 
-export function readDocument(lines: readonly SourceLine[], report: Report): Document {
-  let section: "none" | "description" | "workflow" | "prompts" = "none";
-  let title: string | null = null;
-  let hasWorkflowSection = false;
-  const description: string[] = [];
-  const charts: { text: string; at: Place }[] = [];
-  const prompts: DocumentPrompt[] = [];
-  let chart: { lines: string[]; at: Place | null; opened: Place } | null = null;
-  let prompt: { id: string; lines: SourceLine[]; at: Place } | null = null;
-  let openFence: Place | null = null;
+/** Takes lines one by one and keeps of each only what the document needs. */
+export class DocumentReader {
+  readonly #report: Report;
+  #section: "none" | "description" | "workflow" | "prompts" = "none";
+  #title: string | null = null;
+  #hasWorkflowSection = false;
+  readonly #description: string[] = [];
+  readonly #charts: { text: string; at: Place }[] = [];
+  readonly #prompts: { id: string; text: string; at: Place }[] = [];
+  readonly #uses: NameUse[] = [];
+  #chart: { lines: string[]; at: Place | null } | null = null;
+  #prompt: { id: string; lines: string[]; names: Set<string>; at: Place } | null = null;
+  #openFence: Place | null = null;
 
-  const endPrompt = () => {
-    if (prompt === null) return;
-    const text = prompt.lines.map((line) => line.text).join("\n").trim();
-    if (text === "")
-      report.warn("PROMPT_EMPTY", prompt.at, `The prompt "${prompt.id}" has no text.`, "Write the text below its heading.");
-    prompts.push({ id: prompt.id, text, lines: prompt.lines, at: prompt.at });
-    prompt = null;
-  };
-  const endChart = () => {
-    if (chart?.at) charts.push({ text: chart.lines.join("\n"), at: chart.at });
-    chart = null;
-  };
+  constructor(report: Report) {
+    this.#report = report;
+  }
 
-  for (const source of lines) {
-    const { text, file, line, block } = source;
-    if (block.is === "fence") openFence = { file, line, column: block.indent + 1 };
-    if (block.is === "fenced" && block.closes) openFence = null;
+  add({ text, file, line, block }: SourceLine): void {
+    if (block.is === "fence") this.#openFence = { file, line, column: block.indent + 1 };
+    else if (block.is !== "fenced" || block.closes) this.#openFence = null;
 
     if (block.is === "heading" && block.level === 1) {
-      endPrompt();
-      const name = block.text.toLowerCase();
-      if (name === "workflow" || name === "prompts") section = name;
-      else if (title === null && block.text !== "") {
-        title = block.text;
-        section = "description";
-      } else section = "none";
-      if (name === "workflow") hasWorkflowSection = true;
-      continue;
+      this.#endPrompt();
+      this.#endChart();
+      this.#openSection(block.text);
+      return;
     }
-    switch (section) {
+    switch (this.#section) {
       case "description":
-        description.push(text);
+        this.#description.push(text);
         break;
       case "workflow":
-        if (chart !== null && (block.is !== "fenced" || block.closes)) endChart();
-        if (block.is === "fence" && /^mermaid(?![\w-])/i.test(block.info))
-          chart = { lines: [], at: null, opened: { file, line, column: block.indent + 1 } };
-        else if (chart !== null) {
-          chart.at ??= { file, line, column: 1 };
-          chart.lines.push(text);
+        if (this.#chart !== null && (block.is !== "fenced" || block.closes)) this.#endChart();
+        if (block.is === "fence" && /^mermaid(?![\w-])/i.test(block.info)) this.#chart = { lines: [], at: null };
+        else if (this.#chart !== null) {
+          this.#chart.at ??= { file, line, column: 1 };
+          this.#chart.lines.push(text);
         }
         break;
       case "prompts":
         if (block.is === "heading" && block.level === 2 && roleOf(block.text) !== null) {
-          endPrompt();
-          prompt = { id: block.text, lines: [], at: { file, line, column: block.column } };
-        } else prompt?.lines.push(source);
+          this.#endPrompt();
+          this.#prompt = { id: block.text, lines: [], names: new Set(), at: { file, line, column: block.column } };
+        } else this.#addToPrompt(text, file, line);
         break;
     }
   }
-  if (openFence !== null && lines.at(-1)?.block.is !== "text") {
-    report.warn(
-      "FENCE_OPEN",
-      openFence,
-      "The code block that starts here is never closed, so everything after it belongs to it.",
-      "Close the block with a line of the same marks.",
-    );
+
+  finish(): Document {
+    if (this.#openFence !== null) {
+      this.#report.warn(
+        "FENCE_OPEN",
+        this.#openFence,
+        "The code block that starts here is never closed, so everything after it belongs to it.",
+        "Close the block with a line of the same marks.",
+      );
+    }
+    this.#endChart();
+    this.#endPrompt();
+    return {
+      title: this.#title,
+      description: this.#description.join("\n").trim(),
+      charts: this.#charts,
+      prompts: this.#prompts,
+      uses: this.#uses,
+      hasWorkflowSection: this.#hasWorkflowSection,
+    };
   }
-  endChart();
-  endPrompt();
-  for (const { id, text, at } of prompts) {
+
+  #openSection(heading: string): void {
+    const name = heading.toLowerCase();
+    if (name === "workflow" || name === "prompts") this.#section = name;
+    else if (this.#title === null && heading !== "") {
+      this.#title = heading;
+      this.#section = "description";
+    } else this.#section = "none";
+    if (name === "workflow") this.#hasWorkflowSection = true;
+  }
+
+  #addToPrompt(text: string, file: string, line: number): void {
+    if (this.#prompt === null) return;
+    const { id, lines, names } = this.#prompt;
+    lines.push(text);
+    if (!text.includes("{{")) return;
+    for (const { name, column } of placesIn(text)) {
+      if (names.has(name)) continue;
+      names.add(name);
+      this.#uses.push({ as: "place", name, where: `the prompt "${id}"`, at: { file, line, column: column + 1 } });
+    }
+  }
+
+  #endChart(): void {
+    if (this.#chart?.at) this.#charts.push({ text: this.#chart.lines.join("\n"), at: this.#chart.at });
+    this.#chart = null;
+  }
+
+  #endPrompt(): void {
+    if (this.#prompt === null) return;
+    const { id, lines, at } = this.#prompt;
+    const text = lines.join("\n").trim();
+    if (text === "")
+      this.#report.warn("PROMPT_EMPTY", at, `The prompt "${id}" has no text.`, "Write the text below its heading.");
     if (text.length > LARGE_PROMPT) {
-      report.warn(
+      this.#report.warn(
         "PROMPT_LARGE",
         at,
         `The prompt "${id}" has ${text.length} characters; few models accept so many.`,
         "Hand long material to the run as a file and name it with file:.",
       );
     }
+    this.#prompts.push({ id, text, at });
+    this.#prompt = null;
   }
-  return { title, description: description.join("\n").trim(), charts, prompts, hasWorkflowSection };
 }

@@ -31,10 +31,16 @@ const MAX_TOTAL_CHARACTERS = 2 * MAX_FILE_BYTES;
 /** Each include counts for so many characters, so that empty files that include each other are bounded, too. */
 const INCLUDE_WEIGHT = 1000;
 
-/** `start`: lines before it are front matter and no Markdown. */
-export function readSource(lines: readonly string[], start: number, file: string, sources: Sources, report: Report): SourceLine[] {
+/** Gives each line to `each`, in order. `start`: lines before it are front matter and no Markdown. */
+export function readSource(
+  lines: readonly string[],
+  start: number,
+  file: string,
+  sources: Sources,
+  report: Report,
+  each: (line: SourceLine) => void,
+): void {
   const scanner = new BlockScanner();
-  const out: SourceLine[] = [];
   let total = 0;
 
   const include = (written: string, at: Place, chain: readonly string[]): void => {
@@ -50,7 +56,12 @@ export function readSource(lines: readonly string[], start: number, file: string
     }
     if ("missing" in target) {
       const near = report.didYouMean(target.missing, sources.candidates);
-      report.error("INCLUDE_MISSING", at, `There is no file ${target.missing}.`, `${near}Correct the path or add the file.`);
+      report.error(
+        "INCLUDE_MISSING",
+        at,
+        `There is no file ${target.missing}.`,
+        `${near}Correct the path or add the file.`,
+      );
       return;
     }
     if (chain.includes(target.found)) {
@@ -93,7 +104,7 @@ export function readSource(lines: readonly string[], start: number, file: string
         include(directive.path, { file: origin, line: index + 1, column: directive.column }, chain);
         continue;
       }
-      out.push({ text, file: origin, line: index + 1, block: scanner.next(text) });
+      each({ text, file: origin, line: index + 1, block: scanner.next(text) });
     }
   };
 
@@ -106,7 +117,6 @@ export function readSource(lines: readonly string[], start: number, file: string
       "Include each file once, or split the workflow into sub-workflows with CALL.",
     );
   }
-  return out;
 }
 
 /** `!INCLUDE path`, the path optionally in double quotes. */

@@ -13,7 +13,9 @@ const finding: Finding = {
 describe("renderFinding", () => {
   it("shows the place, the line, a caret and the fix", () => {
     expect(renderFinding(finding, "first\r\n\tab [PROMT]\r\nlast")).toBe(
-      ["a.wf.md:2:6: error KIND_UNKNOWN: What is PROMT?", "2 | \tab [PROMT]", "    \t    ^", "fix: Write PROMPT."].join("\n"),
+      ["a.wf.md:2:6: error KIND_UNKNOWN: What is PROMT?", "2 | \tab [PROMT]", "    \t    ^", "fix: Write PROMPT."].join(
+        "\n",
+      ),
     );
   });
 

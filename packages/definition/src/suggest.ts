@@ -1,5 +1,7 @@
 /** Words longer than this are not compared: nobody misspells them by two letters. */
 const LONGEST_WORD = 64;
+/** Comparing costs some microseconds per candidate; who has more names than this looks them up. */
+const MOST_CANDIDATES = 2000;
 
 /** The candidate a misspelt word most likely means, or null. Case is no difference; ties go to the earlier candidate. */
 export function suggest(word: string, candidates: Iterable<string>): string | null {
@@ -7,7 +9,9 @@ export function suggest(word: string, candidates: Iterable<string>): string | nu
   if (wanted.length === 0 || wanted.length > LONGEST_WORD) return null;
   let best: string | null = null;
   let distance = Math.floor(wanted.length / 3) + 1;
+  let seen = 0;
   for (const candidate of candidates) {
+    if (seen++ === MOST_CANDIDATES) break;
     if (Math.abs(candidate.length - wanted.length) >= distance) continue;
     const found = editDistance(wanted, candidate.toLowerCase());
     if (found < distance) {

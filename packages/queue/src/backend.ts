@@ -16,7 +16,7 @@ import {
   type WorkerOptions,
 } from "bullmq";
 import { Redis } from "ioredis";
-import { Pool } from "pg";
+import { type Client, type ClientBase, Pool, type PoolClient } from "pg";
 import type { BellData, QueueName } from "./doorbell.ts";
 import { QueueError, translate } from "./queue-error.ts";
 
@@ -60,7 +60,6 @@ async function openRedis(url: string, prefix: string, onError: (error: QueueErro
     commandTimeout: connectMs,
     connectTimeout: connectMs,
     retryStrategy: reconnect,
-    enableAutoPipelining: false,
   });
   ringing.on("error", (error) => onError(translate(error, "The connection to Redis")));
   try {
@@ -114,6 +113,9 @@ async function openPostgres(url: string, onError: (error: QueueError) => void): 
     options: "-c search_path=bullmq -c synchronous_commit=off",
   });
   pool.on("error", (error) => onError(translate(error, "A queue connection to Postgres")));
+  const clients = new Set<PoolClient>();
+  pool.on("connect", (client) => clients.add(client));
+  pool.on("remove", (client) => clients.delete(client));
   // Every queue and worker on the pool adds its own listener.
   pool.setMaxListeners(50);
   try {
@@ -140,8 +142,21 @@ async function openPostgres(url: string, onError: (error: QueueError) => void): 
         { ...settings, connection, drainDelay: 5 },
         createPostgresBackend,
       ) as unknown as BellWorker,
-    close: () => pool.end(),
+    close: () => endPool(pool, clients),
   };
+}
+
+/** A worker closed while it begins to listen never gives its connection back: after a second such connections are ended here. */
+async function endPool(pool: Pool, clients: ReadonlySet<ClientBase>): Promise<void> {
+  let late: NodeJS.Timeout | undefined;
+  const forced = new Promise<void>((resolve) => {
+    late = setTimeout(() => {
+      const leaving = [...clients].map((client) => (client as Client).end().catch(() => undefined));
+      void Promise.all(leaving).then(() => resolve());
+    }, 1_000);
+  });
+  await Promise.race([pool.end(), forced]);
+  clearTimeout(late);
 }
 
 function withoutPassword(url: string): string {

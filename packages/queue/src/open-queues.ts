@@ -79,6 +79,9 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
     return queue;
   }
 
+  // Made while the server is known to be there: a queue whose first breath meets a server that is away never recovers.
+  for (const name of queueNames) queueOf(name);
+
   const toJob = (bell: Doorbell, adopted: boolean) => {
     const data: BellData = { runId: bell.runId, activityId: bell.activityId, epoch: bell.epoch };
     const opts: JobsOptions = { jobId: jobId(bell) };

@@ -1,1 +1,48 @@
-export {};
+export { chooseSandbox, type SandboxChoice, type SandboxFactories } from "./choose-sandbox.ts";
+export { type CommandPolicy, judgeCommand, type PolicyVerdict } from "./commands/command-policy.ts";
+export {
+  type CommandBlock,
+  type ExtractOptions,
+  extractCommands,
+  type SkippedBlock,
+} from "./commands/extract-commands.ts";
+export { type BashParser, parseInSession, parseOnHost, splitCommands } from "./commands/split-commands.ts";
+export { exitCodeOf, renderTranscript, type TranscriptEntry } from "./commands/transcript.ts";
+export {
+  createDockerSandbox,
+  type DockerDescription,
+  type DockerSandbox,
+  type DockerSandboxOptions,
+  type WarmPoolWish,
+} from "./docker/docker-sandbox.ts";
+export type { EngineFacts } from "./docker/engine-host.ts";
+export { createJailSandbox, type JailDescription, type JailOptions, type JailSandbox } from "./jail/jail-sandbox.ts";
+export { clampLimits, defaultLimits, type Limits } from "./limits.ts";
+export { neutraliseOutput, neutraliseText } from "./neutralise-output.ts";
+export { createNoneSandbox, NONE_WARNING, type NoneOptions } from "./none/none-sandbox.ts";
+export {
+  type CommandKind,
+  type CommandOutcome,
+  type CommandSpec,
+  type ListedSession,
+  type RunOptions,
+  type Sandbox,
+  type SandboxKind,
+  type Session,
+  type SessionFile,
+  type SessionFiles,
+  type SessionLabels,
+  type SessionSpec,
+  type SessionState,
+  WORKSPACE,
+} from "./port.ts";
+export type { ProbeResult } from "./probes/probe.ts";
+export { SandboxError, type SandboxErrorCode, sandboxErrorCodes } from "./sandbox-error.ts";
+export {
+  type ControlResult,
+  judgeSelfTest,
+  runSelfTest,
+  type SelfTestOptions,
+  type SelfTestReport,
+  type SelfTestVerdict,
+} from "./self-test.ts";

@@ -17,7 +17,9 @@ export function formatCheck(condition: Condition): string {
   switch (condition.op) {
     case "and":
     case "or":
-      return condition.of.map((inner) => (isChain(inner) ? `(${formatCheck(inner)})` : formatCheck(inner))).join(` ${condition.op} `);
+      return condition.of
+        .map((inner) => (isChain(inner) ? `(${formatCheck(inner)})` : formatCheck(inner)))
+        .join(` ${condition.op} `);
     case "not":
       return `not (${formatCheck(condition.of)})`;
     case "empty":

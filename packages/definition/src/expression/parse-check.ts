@@ -13,12 +13,18 @@
  * E1  Never throws and needs no more stack than MAX_DEPTH brackets. E2  Time is linear in the length of the text.
  */
 import type { Comparison, Condition, Operand } from "@markmill/engine";
-import { comparisonOf, isWord, operatorSpellings, type Token, tokenize } from "./tokenize.ts";
 import { checkPattern } from "./check-pattern.ts";
+import { comparisonOf, isWord, type Token, tokenize } from "./tokenize.ts";
 
 export type ParsedCheck =
   | { readonly ok: true; readonly condition: Condition }
-  | { readonly ok: false; readonly code: string; readonly message: string; readonly fix: string; readonly offset: number };
+  | {
+      readonly ok: false;
+      readonly code: string;
+      readonly message: string;
+      readonly fix: string;
+      readonly offset: number;
+    };
 
 const MAX_DEPTH = 50;
 
@@ -190,7 +196,12 @@ class CheckParser {
 
   #closed(token: Extract<Token, { is: "quoted" }>): string {
     if (token.closed) return token.text;
-    throw new Refused("CHECK_QUOTE", token.start, "This quote is never closed.", "Close it; a quote inside the text is written twice.");
+    throw new Refused(
+      "CHECK_QUOTE",
+      token.start,
+      "This quote is never closed.",
+      "Close it; a quote inside the text is written twice.",
+    );
   }
 
   #right(after: number, op: Comparison): Operand {
@@ -292,7 +303,9 @@ class CheckParser {
   /** `contains`, `matches`, `in (`: what `not` may stand before. */
   #negatableAt(at: number): boolean {
     const op = this.#tokens[at]?.is === "word" ? comparisonOf(this.#tokens[at]) : null;
-    return op === "contains" || op === "matches" || (isWord(this.#tokens[at], "in") && this.#tokens[at + 1]?.is === "(");
+    return (
+      op === "contains" || op === "matches" || (isWord(this.#tokens[at], "in") && this.#tokens[at + 1]?.is === "(")
+    );
   }
 
   #isEmptyAt(at: number): boolean {
@@ -310,5 +323,3 @@ export function bareOperand(text: string): Operand {
 export function isNameLike(text: string): boolean {
   return text.length <= 100 && /^[\p{L}_][\p{L}\p{M}\p{N}_.\- ]*$/u.test(text);
 }
-
-export { operatorSpellings };

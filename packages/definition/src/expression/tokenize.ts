@@ -2,7 +2,13 @@ import type { Comparison } from "@markmill/engine";
 
 export type Token =
   | { readonly is: "word"; readonly text: string; readonly start: number; readonly end: number }
-  | { readonly is: "quoted"; readonly text: string; readonly start: number; readonly end: number; readonly closed: boolean }
+  | {
+      readonly is: "quoted";
+      readonly text: string;
+      readonly start: number;
+      readonly end: number;
+      readonly closed: boolean;
+    }
   /** `==`, `>=` … */
   | { readonly is: "symbol"; readonly text: string; readonly start: number; readonly end: number }
   | { readonly is: "(" | ")" | ","; readonly start: number; readonly end: number };
@@ -34,8 +40,6 @@ const names: Readonly<Record<string, Comparison | undefined>> = {
   less_equal: "lessEqual",
 };
 
-export const operatorSpellings: readonly string[] = [...Object.keys(symbols), ...Object.keys(names)];
-
 /** The comparison a token stands for, or null. */
 export function comparisonOf(token: Token | undefined): Comparison | null {
   if (token?.is === "symbol") return own(symbols, token.text);
@@ -57,7 +61,7 @@ export function tokenize(text: string): Token[] {
   while (at < text.length) {
     const start = at;
     const character = text.charAt(at);
-    if (/\s/.test(character)) {
+    if (isSpace(character)) {
       at++;
     } else if (character === "'" || character === '"') {
       const quoted = readQuoted(text, at);
@@ -70,16 +74,26 @@ export function tokenize(text: string): Token[] {
       while (isSign(text, at)) at++;
       tokens.push({ is: "symbol", text: text.slice(start, at), start, end: at });
     } else {
-      while (at < text.length && !/[\s(),]/.test(text.charAt(at)) && !isSign(text, at)) at++;
+      while (at < text.length && !endsWord(text.charAt(at)) && !isSign(text, at)) at++;
       tokens.push({ is: "word", text: text.slice(start, at), start, end: at });
     }
   }
   return tokens;
 }
 
+function isSpace(character: string): boolean {
+  return character === " " || (character < " " ? /\s/.test(character) : character > "\u007f" && /\s/.test(character));
+}
+
+function endsWord(character: string): boolean {
+  return character === "(" || character === ")" || character === "," || isSpace(character);
+}
+
 function isSign(text: string, at: number): boolean {
   const character = text.charAt(at);
-  return character === "=" || character === "<" || character === ">" || (character === "!" && text.charAt(at + 1) === "=");
+  return (
+    character === "=" || character === "<" || character === ">" || (character === "!" && text.charAt(at + 1) === "=")
+  );
 }
 
 function readQuoted(text: string, open: number): { text: string; end: number; closed: boolean } {

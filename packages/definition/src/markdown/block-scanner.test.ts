@@ -67,9 +67,12 @@ const lineParts = fc.constantFrom(
   // items numbered other than 1 inside an item that interrupts a paragraph, an empty item after indented code.
 );
 const documents = fc
-  .array(fc.tuple(fc.constantFrom("", "", "", " ", "  ", "   ", "    ", "      ", "- ", "> ", "1. ", "> - "), lineParts), {
-    maxLength: 14,
-  })
+  .array(
+    fc.tuple(fc.constantFrom("", "", "", " ", "  ", "   ", "    ", "      ", "- ", "> ", "1. ", "> - "), lineParts),
+    {
+      maxLength: 14,
+    },
+  )
   .map((lines) => lines.map(([indent, part]) => indent + part).join("\n"))
   .filter((document) => !/^.* {4}.*\n.*(?:-|1\.) *$/m.test(document));
 
@@ -90,7 +93,12 @@ describe("the block scanner", () => {
   });
 
   it("gives a heading's text without its closing hashes", () => {
-    expect(new BlockScanner().next("  ## User Ask  ##  ")).toEqual({ is: "heading", level: 2, text: "User Ask", column: 3 });
+    expect(new BlockScanner().next("  ## User Ask  ##  ")).toEqual({
+      is: "heading",
+      level: 2,
+      text: "User Ask",
+      column: 3,
+    });
     expect(new BlockScanner().next("# C#")).toMatchObject({ text: "C#" });
   });
 

@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { parseWorkflow } from "./parse-workflow.ts";
+
+function warnings(chart: string): string[] {
+  const text = `# T\n# Workflow\n\`\`\`mermaid\nflowchart TD\n${chart}\n\`\`\`\n`;
+  const { program, findings } = parseWorkflow(text, "a.wf.md");
+  expect(program).not.toBeNull();
+  return findings.map(({ code, message }) => `${code} ${message}`);
+}
+
+describe("loops", () => {
+  it("a loop that nothing leaves is reported once, in the order of the flow", () => {
+    expect(warnings("START --> SET_A[A=1] --> SET_B[B=1] --> SET_C[C=1] --> SET_A")).toEqual([
+      "LOOP_WITHOUT_EXIT Only the limit on hits ends this loop: SET_A -> SET_B -> SET_C -> SET_A.",
+    ]);
+    expect(warnings("START --> SET_A[A=1] --> SET_A")).toHaveLength(1);
+  });
+
+  it.each([
+    ["a CHECK without an edge for false, which fails", "START --> SET_A[A=1] --> CHECK_A{A == 1} --> SET_A"],
+    ["a CHECK without an edge for true, which succeeds", "START --> SET_A[A=1] --> CHECK_A{A == 1} -->|FALSE| SET_A"],
+    ["an edge to an end", "START --> SET_A[A=1] --> SET_A\nSET_A -->|ERROR| FAILED"],
+    ["a command that may fail", 'START --> EXECUTE_A["Execute: x"] --> EXECUTE_A\nEXECUTE_A@{ on-failure: fail }'],
+  ])("%s is a way out", (_, chart) => {
+    expect(warnings(chart)).toEqual([]);
+  });
+
+  it("a command whose failure goes on is none", () => {
+    expect(warnings('START --> EXECUTE_A["Execute: x"] --> EXECUTE_A')).toHaveLength(1);
+  });
+
+  it("a loop inside a handler counts, too", () => {
+    expect(warnings("START --> SUCCESS\nON_FAILED --> SET_A[A=1] --> SET_A")).toHaveLength(1);
+  });
+});
+
+describe("nodes nobody reaches", () => {
+  it("are named, those behind a handler are reached", () => {
+    expect(warnings("START --> SUCCESS\nON_FAILED --> SET_A[A=1]\nSET_B[B=1] --> SET_C[C=1]")).toEqual([
+      "NODE_UNREACHABLE No path leads to SET_B.",
+      "NODE_UNREACHABLE No path leads to SET_C.",
+    ]);
+  });
+});

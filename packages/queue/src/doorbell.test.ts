@@ -1,0 +1,16 @@
+import { expect, it } from "vitest";
+import { jobId, parseJobId } from "./doorbell.ts";
+
+it("a job id names activity, attempt and ring, and can be read back", () => {
+  const bell = { activityId: 42, attempt: 2, rings: 7 };
+  expect(jobId(bell)).toBe("a42-2-7");
+  expect(parseJobId(jobId(bell))).toEqual(bell);
+});
+
+it("is never one that BullMQ refuses: no colon, not only digits", () => {
+  expect(jobId({ activityId: 1, attempt: 1, rings: 1 })).toMatch(/^[^:]*[^:\d][^:]*$/);
+});
+
+it("an id of somebody else is none of ours", () => {
+  for (const id of ["", "42", "a42", "a42-1", "b42-1-1", "a42-1-1-1", "repeat:x"]) expect(parseJobId(id)).toBeNull();
+});

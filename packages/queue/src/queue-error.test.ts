@@ -1,0 +1,26 @@
+import { expect, it } from "vitest";
+import { QueueError, translate } from "./queue-error.ts";
+
+it.each([
+  ["connect ECONNREFUSED 127.0.0.1:6379", "QUEUE_UNREACHABLE"],
+  ["Stream isn't writeable and enableOfflineQueue options is false", "QUEUE_UNREACHABLE"],
+  ["Command timed out", "QUEUE_UNREACHABLE"],
+  ["NOAUTH Authentication required.", "QUEUE_REFUSED"],
+  ["OOM command not allowed when used memory > 'maxmemory'.", "QUEUE_FULL"],
+  ["something else", "QUEUE_BUG"],
+])("%s is %s", (message, code) => {
+  expect(translate(new Error(message), "Ringing")).toMatchObject({ code, message: `Ringing: ${message}` });
+});
+
+it("tells every cause of a connection that was tried on several addresses", () => {
+  const both = new AggregateError([new Error("connect ECONNREFUSED ::1"), new Error("connect ECONNREFUSED 127.0.0.1")]);
+  expect(translate(both, "Redis")).toMatchObject({
+    code: "QUEUE_UNREACHABLE",
+    message: expect.stringContaining("::1"),
+  });
+});
+
+it("an error of ours stays what it is", () => {
+  const error = new QueueError("QUEUE_EVICTION_POLICY", "no");
+  expect(translate(error, "x")).toBe(error);
+});

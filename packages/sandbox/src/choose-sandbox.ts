@@ -1,0 +1,28 @@
+// Which sandbox a worker uses. Invariant: auto never means none, and a choice that cannot be met is an error, not another choice.
+
+import type { Sandbox, SandboxKind } from "./port.ts";
+import { SandboxError } from "./sandbox-error.ts";
+
+export type SandboxChoice = "auto" | SandboxKind;
+
+/** Each makes its sandbox or throws a SandboxError that says why this machine cannot have it. */
+export type SandboxFactories = { readonly [Kind in SandboxKind]: () => Sandbox | Promise<Sandbox> };
+
+export async function chooseSandbox(choice: SandboxChoice, factories: SandboxFactories): Promise<Sandbox> {
+  if (choice !== "auto") return await factories[choice]();
+  const reasons: SandboxError[] = [];
+  for (const kind of ["docker", "jail"] as const) {
+    try {
+      return await factories[kind]();
+    } catch (error) {
+      if (!(error instanceof SandboxError)) throw error;
+      reasons.push(error);
+    }
+  }
+  throw new SandboxError(
+    "SANDBOX_UNAVAILABLE",
+    `No sandbox can run on this machine. ${reasons.map(({ message }) => message).join(" ")}`,
+    "Install and start Docker, or install bubblewrap and util-linux (apt-get install bubblewrap util-linux).",
+    reasons[0],
+  );
+}

@@ -1,0 +1,125 @@
+// The output of one command, in bounded memory. Invariants:
+// 1. Memory is at most the cap plus one marker, however much is written.
+// 2. The first and the last bytes are kept; what is left out between them is counted and said.
+// 3. Bytes after the end marker are not the command's: a background process wrote them later.
+
+import { neutraliseOutput } from "./neutralise-output.ts";
+
+export class OutputCollector {
+  readonly #marker: Buffer;
+  readonly #headCap: number;
+  readonly #tailCap: number;
+  readonly #onText: ((text: string) => void) | undefined;
+  readonly #liveDecoder = new TextDecoder("utf-8");
+  #head: Buffer[] = [];
+  #headBytes = 0;
+  #tail: Buffer[] = [];
+  #tailBytes = 0;
+  #held: Buffer = Buffer.alloc(0);
+  #total = 0;
+  #ended = false;
+
+  constructor(options: { marker: string; capBytes: number; onText?: ((text: string) => void) | undefined }) {
+    this.#marker = Buffer.from(options.marker);
+    this.#headCap = Math.ceil(options.capBytes / 2);
+    this.#tailCap = Math.floor(options.capBytes / 2);
+    this.#onText = options.onText;
+  }
+
+  /** True once the marker has passed: all the command's own output is in. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#ended) return;
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    const at = bytes.indexOf(this.#marker);
+    if (at >= 0) {
+      this.#ended = true;
+      this.#held = Buffer.alloc(0);
+      this.#keep(bytes.subarray(0, at));
+      return;
+    }
+    // A marker may have begun in the last bytes; they wait until more arrives.
+    const safe = bytes.length - markerStart(bytes, this.#marker);
+    this.#held = Buffer.from(bytes.subarray(safe));
+    this.#keep(bytes.subarray(0, safe));
+  }
+
+  finish(): { output: string; truncated: boolean; outputBytes: number } {
+    if (!this.#ended) {
+      this.#ended = true;
+      this.#keep(this.#held);
+    }
+    const head = Buffer.concat(this.#head);
+    this.#compactTail();
+    const tail = Buffer.concat(this.#tail);
+    const missing = this.#total - head.length - tail.length;
+    const output =
+      missing === 0
+        ? neutraliseOutput(Buffer.concat([head, tail]))
+        : `${neutraliseOutput(trimEnd(head))}\n[${missing} bytes not shown]\n${neutraliseOutput(trimStart(tail))}`;
+    return { output, truncated: missing > 0, outputBytes: this.#total };
+  }
+
+  #keep(bytes: Buffer): void {
+    if (bytes.length === 0) return;
+    this.#total += bytes.length;
+    const forHead = bytes.subarray(0, this.#headCap - this.#headBytes);
+    if (forHead.length > 0) {
+      this.#head.push(Buffer.from(forHead));
+      this.#headBytes += forHead.length;
+      this.#onText?.(neutraliseOutput(Buffer.from(this.#liveDecoder.decode(forHead, { stream: true }))));
+    }
+    const rest = bytes.subarray(forHead.length);
+    if (rest.length === 0 || this.#tailCap === 0) return;
+    const kept = Buffer.from(rest.subarray(Math.max(0, rest.length - this.#tailCap)));
+    this.#tail.push(kept);
+    this.#tailBytes += kept.length;
+    if (this.#tailBytes > this.#tailCap * 2 || this.#tail.length > 256) this.#compactTail();
+    else this.#dropWholeChunks();
+  }
+
+  #dropWholeChunks(): void {
+    let first = this.#tail[0];
+    while (first !== undefined && this.#tailBytes - first.length >= this.#tailCap) {
+      this.#tail.shift();
+      this.#tailBytes -= first.length;
+      first = this.#tail[0];
+    }
+  }
+
+  #compactTail(): void {
+    const all = Buffer.concat(this.#tail);
+    const kept = Buffer.from(all.subarray(Math.max(0, all.length - this.#tailCap)));
+    this.#tail = [kept];
+    this.#tailBytes = kept.length;
+  }
+}
+
+/** How many of the last bytes are the beginning of the marker. */
+function markerStart(bytes: Buffer, marker: Buffer): number {
+  for (let length = Math.min(marker.length - 1, bytes.length); length > 0; length -= 1) {
+    if (bytes.subarray(bytes.length - length).equals(marker.subarray(0, length))) return length;
+  }
+  return 0;
+}
+
+/** Without the incomplete UTF-8 sequence a cut may leave at the end. */
+function trimEnd(bytes: Buffer): Buffer {
+  for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? bytes.subarray(0, bytes.length - back) : bytes;
+  }
+  return bytes;
+}
+
+/** Without the continuation bytes a cut may leave at the start. */
+function trimStart(bytes: Buffer): Buffer {
+  let start = 0;
+  while (start < Math.min(3, bytes.length) && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;
+  return bytes.subarray(start);
+}

@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { defaultLimits } from "../limits.ts";
+import { containerTemplate, labelsOf, pickUid, readLabels } from "./container-template.ts";
+
+const wish = {
+  name: "markmill-new-1",
+  image: "sandbox@sha256:0",
+  limits: defaultLimits,
+  uid: 50_007,
+  labels: {},
+  lifetimeSeconds: 60,
+};
+
+describe("containerTemplate", () => {
+  it("asks for no more cores than the engine has, and never for none", () => {
+    const cores = (cpus: number) =>
+      containerTemplate({ ...wish, limits: { ...defaultLimits, cpus } }, { cgroupVersion: "2", cpus: 2 }).HostConfig
+        .NanoCpus;
+    expect(cores(8)).toBe(2e9);
+    expect(cores(0.5)).toBe(5e8);
+    expect(cores(0.0001)).toBe(1e7);
+  });
+
+  it("sets swappiness only where the kernel has it", () => {
+    const one = containerTemplate(wish, { cgroupVersion: "1", cpus: 2 }).HostConfig;
+    const two = containerTemplate(wish, { cgroupVersion: "2", cpus: 2 }).HostConfig;
+    expect(one.MemorySwappiness).toBe(0);
+    expect("MemorySwappiness" in two).toBe(false);
+    expect(two.MemorySwap).toBe(two.Memory);
+  });
+
+  it("gives nothing of the host to the container, whatever the wish", () => {
+    const { HostConfig } = containerTemplate({ ...wish, runtime: "runsc" }, { cgroupVersion: "2", cpus: 2 });
+    for (const name of [
+      "Binds",
+      "Mounts",
+      "Devices",
+      "CapAdd",
+      "PidMode",
+      "UsernsMode",
+      "VolumesFrom",
+      "PortBindings",
+    ]) {
+      expect(name in HostConfig, name).toBe(false);
+    }
+    expect(HostConfig).toMatchObject({ Runtime: "runsc", NetworkMode: "none", Privileged: false });
+  });
+
+  it("bounds both writable places in bytes and inodes, without devices or set-uid programs", () => {
+    const { Tmpfs = {} } = containerTemplate(wish, { cgroupVersion: "2", cpus: 2 }).HostConfig;
+    expect(Object.keys(Tmpfs).sort()).toEqual(["/tmp", "/workspace"]);
+    for (const options of Object.values(Tmpfs)) {
+      expect(options).toContain(`size=${defaultLimits.diskBytes}`);
+      expect(options).toMatch(/nosuid,nodev.*nr_inodes=\d+/);
+    }
+  });
+});
+
+describe("pickUid", () => {
+  it("never gives a uid that is taken while one is free", () => {
+    const taken = new Set<number>();
+    for (let turn = 0; turn < 1_000; turn += 1) {
+      const uid = pickUid(taken);
+      expect(taken.has(uid)).toBe(false);
+      expect(uid).toBeGreaterThanOrEqual(50_000);
+      expect(uid).toBeLessThan(51_000);
+      taken.add(uid);
+    }
+    expect(taken.has(pickUid(taken))).toBe(true);
+  });
+});
+
+describe("labels", () => {
+  it("come back as they went", () => {
+    const labels = {
+      app: "markmill",
+      run: "r1",
+      worker: "w1",
+      created: "2030-01-01T00:00:00Z",
+      deadline: "2030-01-02T00:00:00Z",
+    };
+    expect(readLabels(labelsOf(labels))).toEqual(labels);
+  });
+});

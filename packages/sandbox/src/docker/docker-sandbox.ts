@@ -1,0 +1,430 @@
+// The sandbox on Docker engines: one container per session. Invariants:
+// 1. A container carries the session's name only when its files are in: the rename is the commit, and the engine lets one win.
+//    So an attached session is always a complete one.
+// 2. A session needs no worker: name and labels are with the engine, and the container ends itself when its time is over.
+// 3. Only allow-listed images run, and none is pulled.
+
+import { randomBytes } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import type Docker from "dockerode";
+import { checkSessionId, checkSessionSpec } from "../check-spec.ts";
+import { checkLimits, type Limits } from "../limits.ts";
+import { packFiles } from "../pack-files.ts";
+import type { ListedSession, Sandbox, Session, SessionLabels, SessionSpec } from "../port.ts";
+import { initialState } from "../session-script.ts";
+import { containerTemplate, labelNames, labelsOf, pickUid, readLabels } from "./container-template.ts";
+import { DockerSession, feedFiles } from "./docker-session.ts";
+import { type EngineFacts, EngineHost } from "./engine-host.ts";
+import { Launcher } from "./launcher.ts";
+import {
+  addressInvalid,
+  imageRefused,
+  isConflict,
+  isNotFound,
+  limitUnsupported,
+  translateEngineError,
+} from "./translate-engine-error.ts";
+import { type WarmContainer, WarmPool } from "./warm-pool.ts";
+
+const SESSION_PREFIX = "markmill-session-";
+const NEW_PREFIX = "markmill-new-";
+const POOL_PREFIX = "markmill-pool-";
+/** The id under which `list` shows a warm container that no session has taken. */
+const POOLED = /^pool-[0-9a-f]{16}$/;
+const POOL_MAX_AGE_MS = 30 * 60_000;
+/** A claimed pool container has its session's deadline in its record; this only bounds it when everybody has died. */
+const POOL_LIFETIME_SECONDS = 24 * 3600;
+const REMOVE_MS = 20_000;
+
+export interface DockerSandboxOptions {
+  /** Engines, as unix:///path, tcp://host:port, http:// or https://. */
+  readonly hosts: readonly string[];
+  /** The allow-list; the first is the default. Prefer name@sha256 digests. */
+  readonly images: readonly string[];
+  /** For example `runsc`. */
+  readonly runtime?: string;
+  readonly apparmorProfile?: string;
+  readonly pool?: WarmPoolWish;
+}
+
+export interface WarmPoolWish {
+  readonly size: number;
+  /** Sessions with exactly these limits, and this image, are served from the pool. */
+  readonly limits: Limits;
+  readonly image?: string;
+  readonly labels: Pick<SessionLabels, "app" | "worker">;
+}
+
+export interface DockerDescription {
+  readonly host: string;
+  readonly facts: EngineFacts | undefined;
+  /** Why there are no facts. */
+  readonly problem?: string;
+}
+
+export interface DockerSandbox extends Sandbox {
+  readonly kind: "docker";
+  /** Every engine with its versions, warnings, or why it cannot serve, for doctor. */
+  describe(): Promise<readonly DockerDescription[]>;
+  /** Warm containers ready now. */
+  warm(): number;
+}
+
+/** Refuses with a SandboxError when no engine answers or none can enforce the limits. */
+export async function createDockerSandbox(options: DockerSandboxOptions): Promise<DockerSandbox> {
+  const [first] = options.hosts;
+  if (first === undefined) throw addressInvalid("");
+  if (options.images.length === 0) throw imageRefused("(none)", []);
+  const hosts = options.hosts.map((address) => new EngineHost(address));
+  await Promise.any(hosts.map((host) => host.facts())).catch((error: AggregateError) => {
+    throw error.errors[0];
+  });
+  const sandbox = new EngineSandbox(hosts, options);
+  return {
+    kind: "docker",
+    open: (spec, { signal } = {}) => sandbox.open(spec, signal),
+    list: () => sandbox.list(),
+    remove: (id) => sandbox.remove(checkSessionId(id)),
+    close: () => sandbox.close(),
+    describe: () => sandbox.describe(),
+    warm: () => sandbox.pool?.ready ?? 0,
+  };
+}
+
+interface MadeContainer {
+  readonly host: EngineHost;
+  readonly container: Docker.Container;
+  readonly uid: number;
+}
+
+class EngineSandbox {
+  readonly #hosts: readonly EngineHost[];
+  readonly #options: DockerSandboxOptions;
+  readonly pool: WarmPool | undefined;
+
+  constructor(hosts: readonly EngineHost[], options: DockerSandboxOptions) {
+    this.#hosts = hosts;
+    this.#options = options;
+    if (options.pool !== undefined && options.pool.size > 0) {
+      const wish = options.pool;
+      checkLimits(wish.limits);
+      this.pool = new WarmPool({
+        size: wish.size,
+        maxAgeMs: POOL_MAX_AGE_MS,
+        make: () => this.#makeWarm(wish),
+        discard: (warm) => this.#discard(warm),
+      });
+    }
+  }
+
+  async open(spec: SessionSpec, signal: AbortSignal | undefined): Promise<Session> {
+    checkSessionSpec(spec);
+    const image = this.#allowedImage(spec.image);
+    const files = await packFiles(spec.files, spec.limits.diskBytes);
+    for (;;) {
+      signal?.throwIfAborted();
+      const found = await this.#find(spec.id);
+      if (found !== undefined) return this.#session(found, spec, true);
+      const made = await this.#make(spec, image, files);
+      if (made !== undefined) return made;
+    }
+  }
+
+  async list(): Promise<ListedSession[]> {
+    const answers = await Promise.allSettled(this.#hosts.map((host) => listHost(host)));
+    const answered = answers.filter((answer) => answer.status === "fulfilled");
+    const failed = answers.find((answer) => answer.status === "rejected");
+    if (answered.length === 0) throw failed?.reason;
+    return answered.flatMap(({ value }) => value);
+  }
+
+  async remove(id: string): Promise<void> {
+    const answers = await Promise.allSettled(this.#hosts.map((host) => removeFromHost(host, id)));
+    const failed = answers.find((answer) => answer.status === "rejected");
+    // An engine that does not answer matters only when the session was on none that does.
+    const removed = answers.some((answer) => answer.status === "fulfilled" && answer.value);
+    if (failed !== undefined && !removed) throw failed.reason;
+  }
+
+  async close(): Promise<void> {
+    await this.pool?.close();
+  }
+
+  async describe(): Promise<DockerDescription[]> {
+    return await Promise.all(
+      this.#hosts.map((host) =>
+        host.facts().then(
+          (facts) => ({ host: host.address, facts }),
+          (error: unknown) => ({ host: host.address, facts: undefined, problem: String(error) }),
+        ),
+      ),
+    );
+  }
+
+  #allowedImage(wanted: string | undefined): string {
+    const [fallback = ""] = this.#options.images;
+    const image = wanted ?? fallback;
+    if (!this.#options.images.includes(image)) throw imageRefused(image, this.#options.images);
+    return image;
+  }
+
+  #session(made: MadeContainer, spec: SessionSpec, attached: boolean, standby?: Launcher): Session {
+    return new DockerSession(
+      { id: spec.id, host: made.host, container: made.container, uid: made.uid, limits: spec.limits },
+      {
+        attached,
+        state: spec.state ?? initialState(spec.environment),
+        remove: () => this.remove(spec.id),
+        ...(standby === undefined ? {} : { standby }),
+      },
+    );
+  }
+
+  /** The living container of the session, on whichever engine. A dead one is removed: its workspace is gone. */
+  async #find(id: string): Promise<MadeContainer | undefined> {
+    const answers = await Promise.allSettled(
+      this.#hosts.map(async (host) => {
+        const container = host.docker.getContainer(SESSION_PREFIX + id);
+        try {
+          const info = await container.inspect();
+          if (info.State.Running) {
+            const uid = Number(info.Config.Labels[labelNames.uid]);
+            return { host, container: host.docker.getContainer(info.Id), uid };
+          }
+          await removeContainer(host, container);
+          return undefined;
+        } catch (error) {
+          if (isNotFound(error)) return undefined;
+          throw translateEngineError(error, { host: host.address, act: "look for a session" });
+        }
+      }),
+    );
+    const failures = answers.filter((answer) => answer.status === "rejected");
+    const found = answers.find((answer) => answer.status === "fulfilled" && answer.value !== undefined);
+    if (found?.status === "fulfilled") return found.value;
+    // A session on an engine that does not answer is lost, and is made again on one that does.
+    if (failures.length === answers.length) throw failures[0]?.reason;
+    return undefined;
+  }
+
+  /** Undefined when another worker made the session first. */
+  async #make(spec: SessionSpec, image: string, files: Uint8Array): Promise<Session | undefined> {
+    const warm = this.#fitsPool(spec, image) ? this.pool?.take() : undefined;
+    const made = warm ?? (await this.#makeCold(spec, image));
+    const { host, container } = made;
+    try {
+      const launcher = warm?.launcher ?? (await Launcher.start(await Launcher.create(container, made.uid)));
+      await Promise.all([
+        feedFiles(launcher, "unpack", files, spec.id),
+        warm === undefined ? undefined : recordLabels(host, spec),
+      ]);
+      const won = await container.rename({ name: SESSION_PREFIX + spec.id }).then(
+        () => true,
+        (error: unknown) => {
+          if (isConflict(error)) return false;
+          throw error;
+        },
+      );
+      if (won) return this.#session(made, spec, false, launcher);
+      launcher.close();
+      await this.#discard(made);
+      return undefined;
+    } catch (error) {
+      await this.#discard(made).catch(() => {});
+      throw translateEngineError(error, { host: host.address, act: "put files into a session", image });
+    }
+  }
+
+  #fitsPool(spec: SessionSpec, image: string): boolean {
+    const wish = this.#options.pool;
+    return wish !== undefined && this.#allowedImage(wish.image) === image && sameContainer(wish.limits, spec.limits);
+  }
+
+  async #makeCold(spec: SessionSpec, image: string): Promise<MadeContainer> {
+    const seconds = Math.ceil((Date.parse(spec.labels.deadline) - Date.now()) / 1000);
+    return await this.#create(await this.#leastLoaded(), {
+      name: NEW_PREFIX + randomBytes(8).toString("hex"),
+      image,
+      limits: spec.limits,
+      labels: { [labelNames.session]: spec.id, ...labelsOf(spec.labels) },
+      lifetimeSeconds: Math.max(1, seconds),
+    });
+  }
+
+  async #makeWarm(wish: WarmPoolWish): Promise<WarmContainer> {
+    const name = POOL_PREFIX + randomBytes(8).toString("hex");
+    const now = Date.now();
+    const labels: SessionLabels = {
+      ...wish.labels,
+      run: "",
+      created: new Date(now).toISOString(),
+      deadline: new Date(now + 2 * POOL_MAX_AGE_MS).toISOString(),
+    };
+    const made = await this.#create(await this.#leastLoaded(), {
+      name,
+      image: this.#allowedImage(wish.image),
+      limits: wish.limits,
+      labels: labelsOf(labels),
+      lifetimeSeconds: POOL_LIFETIME_SECONDS,
+    });
+    try {
+      const launcher = await Launcher.start(await Launcher.create(made.container, made.uid));
+      return { ...made, launcher, madeAt: now };
+    } catch (error) {
+      await this.#discard(made);
+      throw error;
+    }
+  }
+
+  async #create(
+    host: EngineHost,
+    wish: { name: string; image: string; limits: Limits; labels: Record<string, string>; lifetimeSeconds: number },
+  ): Promise<MadeContainer> {
+    try {
+      const [facts, siblings] = await Promise.all([host.facts(), listContainers(host)]);
+      const uid = pickUid(new Set(siblings.map(({ Labels }) => Number(Labels[labelNames.uid]))));
+      const container = await host.docker.createContainer(
+        containerTemplate(
+          {
+            ...wish,
+            uid,
+            labels: { [labelNames.kind]: "1", [labelNames.uid]: String(uid), ...wish.labels },
+            runtime: this.#options.runtime,
+            apparmorProfile: this.#options.apparmorProfile,
+          },
+          facts,
+        ),
+      );
+      const made = { host, container, uid };
+      try {
+        await refuseDiscardedLimits(host, container);
+        await container.start();
+        return made;
+      } catch (error) {
+        await this.#discard(made).catch(() => {});
+        throw error;
+      }
+    } catch (error) {
+      throw translateEngineError(error, { host: host.address, act: "create a session", image: wish.image });
+    }
+  }
+
+  async #leastLoaded(): Promise<EngineHost> {
+    const [only] = this.#hosts;
+    if (only !== undefined && this.#hosts.length === 1) return only;
+    const loads = await Promise.allSettled(
+      this.#hosts.map(async (host) => {
+        const [facts, containers] = await Promise.all([host.facts(), listContainers(host)]);
+        return { host, load: containers.length / facts.cpus };
+      }),
+    );
+    const answered = loads.filter((load) => load.status === "fulfilled").map(({ value }) => value);
+    const [best] = answered.sort((a, b) => a.load - b.load);
+    if (best !== undefined) return best.host;
+    const failed = loads.find((load) => load.status === "rejected");
+    throw translateEngineError(failed?.reason, { host: only?.address ?? "", act: "count its sessions" });
+  }
+
+  async #discard({ host, container }: MadeContainer): Promise<void> {
+    await removeContainer(host, container);
+  }
+}
+
+/** The clocks are the worker's; these are the container's. */
+function sameContainer(a: Limits, b: Limits): boolean {
+  return (["memoryBytes", "cpus", "pids", "diskBytes"] as const).every((name) => a[name] === b[name]);
+}
+
+/** What the engine took, not what it was asked: an engine may drop a limit it cannot set, with no more than a warning. */
+async function refuseDiscardedLimits(host: EngineHost, container: Docker.Container): Promise<void> {
+  const { HostConfig: set } = await container.inspect();
+  const missing = [
+    (set.Memory ?? 0) > 0 && set.MemorySwap === set.Memory ? undefined : "memory and swap",
+    (set.PidsLimit ?? 0) > 0 ? undefined : "processes",
+    (set.NanoCpus ?? 0) > 0 ? undefined : "processor share",
+    set.ReadonlyRootfs === true ? undefined : "read-only root",
+  ].filter((name) => name !== undefined);
+  if (missing.length > 0) throw limitUnsupported(host.address, `it dropped ${missing.join(", ")}`);
+}
+
+/** A pool container's labels are older than its session. Labels cannot change, so an empty volume of the same name carries them. */
+async function recordLabels(host: EngineHost, spec: SessionSpec): Promise<void> {
+  await host.docker.createVolume({
+    Name: SESSION_PREFIX + spec.id,
+    Labels: { [labelNames.kind]: "1", ...labelsOf(spec.labels) },
+  });
+}
+
+const ours = { filters: JSON.stringify({ label: [labelNames.kind] }) };
+
+function listContainers(host: EngineHost): Promise<Docker.ContainerInfo[]> {
+  return host.docker.listContainers({ all: true, ...ours });
+}
+
+async function listHost(host: EngineHost): Promise<ListedSession[]> {
+  try {
+    const [containers, volumes] = await Promise.all([listContainers(host), host.docker.listVolumes(ours)]);
+    const records = new Map((volumes.Volumes ?? []).map(({ Name, Labels }) => [Name, Labels ?? {}]));
+    const sessions = containers.map((container): ListedSession => {
+      const name = (container.Names[0] ?? "").replace(/^\//, "");
+      const named = name.startsWith(SESSION_PREFIX);
+      const labels = readLabels(records.get(name) ?? container.Labels);
+      records.delete(name);
+      const status = container.State === "running" ? (named ? "live" : "starting") : "dead";
+      const meant = container.Labels[labelNames.session] ?? name.replace(/^markmill-/, "");
+      return { id: named ? name.slice(SESSION_PREFIX.length) : meant, labels, status };
+    });
+    const orphans = [...records].map(
+      ([name, labels]): ListedSession => ({
+        id: name.slice(SESSION_PREFIX.length),
+        labels: readLabels(labels),
+        status: "dead",
+      }),
+    );
+    return [...sessions, ...orphans];
+  } catch (error) {
+    throw translateEngineError(error, { host: host.address, act: "list its sessions" });
+  }
+}
+
+/** Whether there was anything to remove. */
+async function removeFromHost(host: EngineHost, id: string): Promise<boolean> {
+  try {
+    const containers = await host.docker.listContainers({
+      all: true,
+      filters: JSON.stringify({ label: [`${labelNames.session}=${id}`] }),
+    });
+    const names = [
+      SESSION_PREFIX + id,
+      ...(POOLED.test(id) ? [`markmill-${id}`] : []),
+      ...containers.map(({ Id }) => Id),
+    ];
+    let found = false;
+    for (const name of names) found = (await removeContainer(host, host.docker.getContainer(name))) || found;
+    await host.docker
+      .getVolume(SESSION_PREFIX + id)
+      .remove()
+      .catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+    return found;
+  } catch (error) {
+    throw translateEngineError(error, { host: host.address, act: "remove a session" });
+  }
+}
+
+/** Returns when it is gone; false when it was not there. One that is being removed already (it ended by itself) is waited for. */
+async function removeContainer(host: EngineHost, container: Docker.Container): Promise<boolean> {
+  const giveUp = Date.now() + REMOVE_MS;
+  for (;;) {
+    try {
+      await container.remove({ force: true, v: true });
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      if (!isConflict(error) || Date.now() > giveUp)
+        throw translateEngineError(error, { host: host.address, act: "remove a container" });
+      await pause(20);
+    }
+  }
+}

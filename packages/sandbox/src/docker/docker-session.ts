@@ -1,0 +1,223 @@
+// A session in its container. Invariants:
+// 1. Nothing here is needed to serve the session: another worker builds the same from the container alone.
+// 2. Commands run one after the other: in this process by a queue, between processes by the engine's list of running execs.
+
+import { randomBytes } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import type Docker from "dockerode";
+import { checkCommand, limitsOfCommand } from "../check-spec.ts";
+import type { Limits } from "../limits.ts";
+import {
+  type CommandOutcome,
+  type CommandSpec,
+  type RunOptions,
+  type Session,
+  type SessionState,
+  WORKSPACE,
+} from "../port.ts";
+import { Demultiplexer } from "./demultiplex.ts";
+import type { EngineHost } from "./engine-host.ts";
+import { Launcher } from "./launcher.ts";
+import { parseLauncherReport, unpackLine } from "./launcher-script.ts";
+import { runCommand } from "./run-command.ts";
+import { filesFailed, sessionBusy, sessionLost, translateEngineError } from "./translate-engine-error.ts";
+
+const POLL_MS = 10;
+/** An exec another worker created but did not start within this is an abandoned one. */
+const UNSTARTED_MS = 200;
+/** How long a waiting command outlasts the longest command that may be ahead of it. */
+const BUSY_GRACE_MS = 20_000;
+/** A launcher started ahead counts as running to other workers, so an unused one is let go soon. */
+const STANDBY_MS = 500;
+const TAR_OVERHEAD_BYTES = 16 * 1024 * 1024;
+
+export interface SessionPlace {
+  readonly id: string;
+  readonly host: EngineHost;
+  readonly container: Docker.Container;
+  readonly uid: number;
+  readonly limits: Limits;
+}
+
+export class DockerSession implements Session {
+  readonly id: string;
+  readonly attached: boolean;
+  readonly #place: SessionPlace;
+  readonly #remove: () => Promise<void>;
+  #state: SessionState;
+  #standby: { launcher: Launcher; timer: NodeJS.Timeout } | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    place: SessionPlace,
+    options: { attached: boolean; state: SessionState; standby?: Launcher; remove: () => Promise<void> },
+  ) {
+    this.id = place.id;
+    this.attached = options.attached;
+    this.#place = place;
+    this.#state = options.state;
+    this.#remove = options.remove;
+    if (options.standby !== undefined) {
+      const timer = setTimeout(() => this.#takeStandby()?.close(), STANDBY_MS);
+      this.#standby = { launcher: options.standby, timer };
+    }
+  }
+
+  get state(): SessionState {
+    return this.#state;
+  }
+
+  run(command: CommandSpec, options: RunOptions = {}): Promise<CommandOutcome> {
+    checkCommand(command);
+    return this.#withLauncher(options.signal, async (launcher) => {
+      const { container, limits } = this.#place;
+      const outcome = await runCommand(
+        launcher,
+        { session: this.id, container, command, state: this.#state, limits: limitsOfCommand(limits, command) },
+        options,
+      );
+      this.#state = outcome.state;
+      return outcome;
+    });
+  }
+
+  checkpoint(options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
+    const maxBytes = options.maxBytes ?? this.#place.limits.diskBytes + TAR_OVERHEAD_BYTES;
+    return this.#inTurn(async () => {
+      this.#takeStandby()?.close();
+      await this.#requireTurn(undefined);
+      return await this.#pack(maxBytes);
+    });
+  }
+
+  restore(tar: Uint8Array): Promise<void> {
+    return this.#withLauncher(undefined, (launcher) => feedFiles(launcher, "restore", tar, this.id));
+  }
+
+  end(): Promise<void> {
+    this.#takeStandby()?.close();
+    return this.#remove();
+  }
+
+  #takeStandby(): Launcher | undefined {
+    const standby = this.#standby;
+    clearTimeout(standby?.timer);
+    this.#standby = undefined;
+    return standby === undefined || standby.launcher.ended ? undefined : standby.launcher;
+  }
+
+  #inTurn<T>(act: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(act);
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+
+  #withLauncher<T>(signal: AbortSignal | undefined, act: (launcher: Launcher) => Promise<T>): Promise<T> {
+    return this.#inTurn(async () => {
+      signal?.throwIfAborted();
+      const launcher = this.#takeStandby() ?? (await this.#startLauncher(signal));
+      try {
+        return await act(launcher);
+      } finally {
+        launcher.close();
+      }
+    });
+  }
+
+  async #startLauncher(signal: AbortSignal | undefined): Promise<Launcher> {
+    const { container, uid, host } = this.#place;
+    try {
+      const exec = await Launcher.create(container, uid);
+      await this.#requireTurn(exec.id, signal);
+      return await Launcher.start(exec);
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      throw translateEngineError(error, { host: host.address, act: "start a command", session: this.id });
+    }
+  }
+
+  /**
+   * Waits until no other worker's exec runs in the container. Each side lists execs after it has registered its own, so at least
+   * the later one sees the other; of two not yet started the lower id goes first.
+   */
+  async #requireTurn(own: string | undefined, signal?: AbortSignal): Promise<void> {
+    const { container, host, limits } = this.#place;
+    const began = Date.now();
+    for (;;) {
+      signal?.throwIfAborted();
+      const info = await container.inspect();
+      if (!info.State.Running) throw sessionLost(this.id);
+      const others = (info.ExecIDs ?? []).filter((id) => id !== own);
+      const ahead = await Promise.all(
+        others.map(async (id) => {
+          const exec = await host.docker
+            .getExec(id)
+            .inspect()
+            .catch(() => undefined);
+          if (exec === undefined || exec.ExitCode !== null) return false;
+          return exec.Running || (own !== undefined && id < own && Date.now() - began < UNSTARTED_MS);
+        }),
+      );
+      if (!ahead.includes(true)) return;
+      if (Date.now() - began > limits.wallMs + BUSY_GRACE_MS) throw sessionBusy(this.id);
+      await pause(POLL_MS);
+    }
+  }
+
+  async #pack(maxBytes: number): Promise<Uint8Array> {
+    const { container, uid, host } = this.#place;
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let said = "";
+    try {
+      const exec = await container.exec({
+        Cmd: ["tar", "-c", "-f", "-", "-C", WORKSPACE, "."],
+        User: `${uid}:${uid}`,
+        WorkingDir: "/",
+        AttachStdout: true,
+        AttachStderr: true,
+      });
+      const stream = await exec.start({ hijack: true, stdin: false });
+      const demultiplexer = new Demultiplexer((name, chunk) => {
+        if (name === "stderr") {
+          if (said.length < 4000) said += chunk.toString("latin1");
+        } else {
+          size += chunk.length;
+          if (size > maxBytes) stream.destroy();
+          else chunks.push(Buffer.from(chunk));
+        }
+      });
+      await new Promise<void>((resolve) => {
+        stream.on("data", (chunk: Buffer) => demultiplexer.push(chunk));
+        stream.on("end", resolve).on("close", resolve).on("error", resolve);
+      });
+      if (size > maxBytes) throw filesFailed(this.id, `the workspace is larger than ${maxBytes} bytes`);
+      let result = await exec.inspect();
+      while (result.Running) {
+        await pause(POLL_MS);
+        result = await exec.inspect();
+      }
+      // 1: a file changed while it was read, which a background process may always do.
+      if (result.ExitCode !== 0 && result.ExitCode !== 1) throw filesFailed(this.id, said);
+    } catch (error) {
+      throw translateEngineError(error, { host: host.address, act: "pack the workspace", session: this.id });
+    }
+    return Buffer.concat(chunks);
+  }
+}
+
+/** Unpacks a tar in the workspace, inside the container and as the session's user. */
+export async function feedFiles(
+  launcher: Launcher,
+  verb: "unpack" | "restore",
+  tar: Uint8Array,
+  session: string,
+): Promise<void> {
+  if (tar.length === 0 && verb === "unpack") return;
+  const nonce = randomBytes(16).toString("hex");
+  launcher.write(unpackLine(verb, tar.length, nonce));
+  launcher.write(tar);
+  await launcher.until((report) => parseLauncherReport(nonce, report).unpacked !== undefined);
+  const { unpacked } = parseLauncherReport(nonce, launcher.report);
+  if (unpacked !== 0) throw filesFailed(session, launcher.diagnostics.replaceAll(nonce, ""));
+}

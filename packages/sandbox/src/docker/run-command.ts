@@ -1,0 +1,195 @@
+// One command in a started launcher, under three clocks. Invariants:
+// 1. The outcome's exit code is the engine's, read after the engine says that the exec has ended.
+// 2. Whatever ends the wait (a clock, an abort), the command's processes are gone before the outcome is given, or the whole
+//    container is: closing a stream is no proof of death.
+// 3. A container or engine lost after the command was sent is SANDBOX_OUTCOME_UNKNOWN, never an exit code.
+
+import { randomBytes } from "node:crypto";
+import { finished } from "node:stream/promises";
+import { setTimeout as pause } from "node:timers/promises";
+import type Docker from "dockerode";
+import { OutputCollector } from "../collect-output.ts";
+import type { Limits } from "../limits.ts";
+import type { CommandOutcome, CommandSpec, RunOptions, SessionState } from "../port.ts";
+import { endMarker, parseReport, renderRequest } from "../session-script.ts";
+import { largestFile } from "./container-template.ts";
+import type { Launcher } from "./launcher.ts";
+import { parseLauncherReport, runLine } from "./launcher-script.ts";
+import { launchFailed, outcomeUnknown } from "./translate-engine-error.ts";
+
+/** After the command ended, output still on its way has this long to arrive. */
+const DRAIN_MS = 200;
+/** The launcher kills at once; a container that has not managed by then is killed whole. */
+const KILL_MS = 4_000;
+const SILENCE_CHECK_MS = 200;
+
+export interface CommandRun {
+  readonly session: string;
+  readonly container: Docker.Container;
+  readonly command: CommandSpec;
+  readonly state: SessionState;
+  readonly limits: Limits;
+}
+
+type Ending = { kind: "exit"; code: number } | { kind: "clock"; clock: "wall" | "cpu" | "silence" } | { kind: "abort" };
+
+export async function runCommand(launcher: Launcher, run: CommandRun, options: RunOptions): Promise<CommandOutcome> {
+  const nonce = randomBytes(16).toString("hex");
+  const collector = new OutputCollector({
+    marker: endMarker(nonce),
+    capBytes: run.limits.outputBytes,
+    onText: options.onOutput,
+  });
+  const startedAt = performance.now();
+  let lastOutput = startedAt;
+  launcher.onOutput = (chunk) => {
+    lastOutput = performance.now();
+    collector.push(chunk);
+  };
+  const request = Buffer.from(
+    renderRequest({
+      nonce,
+      kind: run.command.kind,
+      text: run.command.text,
+      state: run.state,
+      // The processor clock is for all processes together; this stops one that outlives its worker.
+      ulimits: { cpuSeconds: Math.ceil(run.limits.cpuMs / 1000) + 1, fileBytes: largestFile(run.limits) },
+    }),
+  );
+  launcher.write(Buffer.concat([Buffer.from(runLine(request.length, nonce, run.limits.pids)), request]));
+
+  const over = new AbortController();
+  let ending: Ending;
+  try {
+    ending = await Promise.race([
+      exit(launcher, nonce, run, over.signal),
+      wallClock(run.limits, over.signal),
+      silenceClock(run.limits, () => lastOutput, over.signal),
+      cpuClock(run, () => parseLauncherReport(nonce, launcher.report).cpuMsBefore, over.signal),
+      abortion(options.signal, over.signal),
+    ]);
+    if (ending.kind !== "exit") await kill(launcher, nonce, run, over.signal);
+  } finally {
+    over.abort();
+  }
+  const durationMs = performance.now() - startedAt;
+  if (ending.kind === "abort") options.signal?.throwIfAborted();
+
+  const drainUntil = performance.now() + DRAIN_MS;
+  while (!collector.ended && !launcher.ended && performance.now() < drainUntil) await pause(2);
+  const parsed = parseReport(nonce, launcher.report);
+  if (ending.kind === "exit" && parsed.pid === undefined && ending.code >= 125 && ending.code <= 127) {
+    await requireLiving(run);
+    throw launchFailed(run.session, launcher.diagnostics);
+  }
+  const keepsState = ending.kind === "exit" && run.command.kind === "shell";
+  return {
+    ...collector.finish(),
+    exitCode: ending.kind === "exit" ? ending.code : null,
+    durationMs,
+    timedOut: ending.kind === "clock" ? ending.clock : false,
+    outOfMemory: parseLauncherReport(nonce, launcher.report).outOfMemory,
+    state: (keepsState ? parsed.state : undefined) ?? run.state,
+  };
+}
+
+/** Resolves when the engine says the exec has ended. A report or the end of the stream only says when to ask. */
+async function exit(launcher: Launcher, nonce: string, run: CommandRun, over: AbortSignal): Promise<Ending> {
+  await launcher.until((report) => report.includes(`${nonce} exit `));
+  let wait = 1;
+  for (;;) {
+    const exec = await launcher.inspect().catch((error: unknown) => {
+      throw outcomeUnknown(run.session, "its container or engine is gone", error);
+    });
+    if (!exec.Running && exec.ExitCode !== null) {
+      // The end of a container also ends its execs with 137: only a living container makes it the command's own.
+      if (!parseLauncherReport(nonce, launcher.report).exited) await requireLiving(run);
+      return { kind: "exit", code: exec.ExitCode };
+    }
+    if (launcher.ended) await requireLiving(run);
+    await pause(wait, undefined, { signal: over }).catch(() => {});
+    if (over.aborted) return { kind: "abort" };
+    wait = Math.min(wait * 2, 250);
+  }
+}
+
+/**
+ * Proof of life by a process of its own: the engine may still call a container running whose first process, and with it every
+ * exec, has just been killed; but it can start nothing in it.
+ */
+async function requireLiving(run: CommandRun): Promise<void> {
+  try {
+    const exec = await run.container.exec({ Cmd: ["true"], AttachStdout: true, WorkingDir: "/" });
+    const stream = await exec.start({ hijack: true, stdin: false });
+    stream.resume();
+    await finished(stream).catch(() => {});
+    for (let wait = 1; ; wait = Math.min(wait * 2, 100)) {
+      const { Running, ExitCode } = await exec.inspect();
+      if (!Running && ExitCode === 0) return;
+      if (!Running && ExitCode !== null) break;
+      await pause(wait);
+    }
+  } catch (error) {
+    throw outcomeUnknown(run.session, "its container or engine is gone", error);
+  }
+  throw outcomeUnknown(run.session, "its container ended");
+}
+
+async function kill(launcher: Launcher, nonce: string, run: CommandRun, over: AbortSignal): Promise<void> {
+  launcher.write("\n");
+  const giveUp = AbortSignal.any([AbortSignal.timeout(KILL_MS), over]);
+  const gone = async (): Promise<boolean> => {
+    while (!giveUp.aborted) {
+      const exec = await launcher.inspect().catch(() => undefined);
+      if (exec === undefined) return false;
+      const report = parseLauncherReport(nonce, launcher.report);
+      if (!exec.Running && (report.exited || launcher.ended)) return true;
+      await pause(10);
+    }
+    return false;
+  };
+  if (await gone()) return;
+  // The command has made its own killer disappear: the session ends with it, and the next command finds it lost.
+  await run.container.kill().catch(() => {});
+}
+
+async function wallClock(limits: Limits, over: AbortSignal): Promise<Ending> {
+  await passed(limits.wallMs, over);
+  return { kind: "clock", clock: "wall" };
+}
+
+async function silenceClock(limits: Limits, lastOutput: () => number, over: AbortSignal): Promise<Ending> {
+  for (;;) {
+    const left = lastOutput() + limits.silenceMs - performance.now();
+    if (left <= 0) return { kind: "clock", clock: "silence" };
+    await passed(Math.min(left, Math.max(SILENCE_CHECK_MS, limits.silenceMs / 4)), over);
+  }
+}
+
+/** Asks the engine no sooner than the command could have used its time up on all its cores. */
+async function cpuClock(run: CommandRun, cpuMsBefore: () => number, over: AbortSignal): Promise<Ending> {
+  let used = 0;
+  for (;;) {
+    await passed(Math.max(100, (run.limits.cpuMs - used) / Math.max(run.limits.cpus, 0.1)), over);
+    const stats = await run.container.stats({ stream: false, "one-shot": true }).catch(() => undefined);
+    const total = stats?.cpu_stats?.cpu_usage?.total_usage;
+    if (total !== undefined) used = total / 1e6 - cpuMsBefore();
+    if (used > run.limits.cpuMs) return { kind: "clock", clock: "cpu" };
+  }
+}
+
+function abortion(signal: AbortSignal | undefined, over: AbortSignal): Promise<Ending> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) resolve({ kind: "abort" });
+    signal?.addEventListener("abort", () => resolve({ kind: "abort" }), { once: true, signal: over });
+  });
+}
+
+/** Resolves after the time; never once the command is over, so that no clock decides late. */
+function passed(ms: number, over: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (over.aborted) return;
+    const timer = setTimeout(resolve, ms);
+    over.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  });
+}

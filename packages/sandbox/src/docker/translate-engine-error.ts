@@ -1,0 +1,182 @@
+// The one place where errors of the engine and of dockerode become SandboxErrors. Nothing else in this adapter reads a status
+// code's meaning or an engine's message.
+
+import { neutraliseText } from "../neutralise-output.ts";
+import { SandboxError } from "../sandbox-error.ts";
+
+export interface EngineAct {
+  /** The engine's address, as configured. */
+  readonly host: string;
+  /** What was tried, as in "create a container". */
+  readonly act: string;
+  readonly image?: string;
+  readonly session?: string;
+}
+
+const unreachableCodes = new Set([
+  "ECONNREFUSED",
+  "ENOENT",
+  "EACCES",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "ENOTFOUND",
+  "EHOSTUNREACH",
+]);
+
+export function translateEngineError(error: unknown, act: EngineAct): SandboxError {
+  if (error instanceof SandboxError) return error;
+  const message = messageOf(error);
+  if (isUnreachable(error)) return engineUnreachable(act.host, message, error);
+  if (/no such image|not found: manifest/i.test(message)) {
+    return new SandboxError(
+      "SANDBOX_IMAGE_REFUSED",
+      `The image ${act.image ?? "of the session"} is not on the Docker host ${act.host}; images are never pulled on demand.`,
+      "Build or pull it there ahead (infra/images/sandbox), or take it off the allow-list.",
+      error,
+    );
+  }
+  if (/unknown or invalid runtime|unknown runtime/i.test(message)) {
+    return new SandboxError(
+      "SANDBOX_LIMIT_UNSUPPORTED",
+      `The Docker host ${act.host} does not have the runtime that was asked for (${message}).`,
+      "Register it in the engine's daemon.json, or set no runtime.",
+      error,
+    );
+  }
+  if (/docker-init|\btini\b/i.test(message)) {
+    return new SandboxError(
+      "SANDBOX_TOOL_MISSING",
+      `The Docker host ${act.host} has no init program (${message}).`,
+      "Install tini there, or start dockerd with --init-path.",
+      error,
+    );
+  }
+  if (/seccomp/i.test(message)) {
+    return new SandboxError(
+      "SANDBOX_SECCOMP_UNSUPPORTED",
+      `The Docker host ${act.host} does not take the system call filter (${message}).`,
+      "Use an engine and kernel built with seccomp.",
+      error,
+    );
+  }
+  if (act.session !== undefined && isGone(error)) return sessionLost(act.session, error);
+  return new SandboxError(
+    "SANDBOX_ENGINE_FAILED",
+    `The Docker host ${act.host} would not ${act.act} (${message}).`,
+    "See the engine's log on that host.",
+    error,
+  );
+}
+
+/** The container is not there, or not running: it cannot serve a session. */
+export function isGone(error: unknown): boolean {
+  const status = statusOf(error);
+  return (
+    status === 404 ||
+    (status === 409 && /is not running|paused|marked for removal|is restarting/i.test(messageOf(error)))
+  );
+}
+
+export function isNotFound(error: unknown): boolean {
+  return statusOf(error) === 404;
+}
+
+/** Another container has the name, or a removal is under way. */
+export function isConflict(error: unknown): boolean {
+  return statusOf(error) === 409;
+}
+
+export function isUnreachable(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return unreachableCodes.has(code) || (statusOf(error) === undefined && /socket hang up/i.test(messageOf(error)));
+}
+
+export function engineUnreachable(host: string, why: string, cause?: unknown): SandboxError {
+  return new SandboxError(
+    "SANDBOX_ENGINE_UNREACHABLE",
+    `The Docker engine at ${host} does not answer (${why}).`,
+    "Start it, correct SANDBOX_HOSTS, or give this user access to its socket.",
+    cause,
+  );
+}
+
+export function sessionLost(session: string, cause?: unknown): SandboxError {
+  return new SandboxError(
+    "SANDBOX_SESSION_LOST",
+    `The container of session ${session} is gone; the command did not start.`,
+    "Open the session again: it is rebuilt from the submission.",
+    cause,
+  );
+}
+
+export function outcomeUnknown(session: string, why: string, cause?: unknown): SandboxError {
+  return new SandboxError(
+    "SANDBOX_OUTCOME_UNKNOWN",
+    `Session ${session} was lost while a command ran in it (${why}): what the command did is not known.`,
+    "Open the session again, and repeat the command only if the workflow says that is safe.",
+    cause,
+  );
+}
+
+export function sessionBusy(session: string): SandboxError {
+  return new SandboxError(
+    "SANDBOX_SESSION_BUSY",
+    `Another worker is still running a command in session ${session}.`,
+    "Try again when it has ended.",
+  );
+}
+
+export function launchFailed(session: string, said: string): SandboxError {
+  return new SandboxError(
+    "SANDBOX_START_FAILED",
+    `A command of session ${session} could not be started (${plain(said)}).`,
+    "The image needs what every Debian has: bash, coreutils, findutils, tar, util-linux, perl-base; see infra/images/sandbox.",
+  );
+}
+
+export function filesFailed(session: string, said: string): SandboxError {
+  return new SandboxError(
+    "SANDBOX_FILES_FAILED",
+    `The files of session ${session} could not be moved (${plain(said)}).`,
+    "Check the archive, and that it fits the session's disk limit.",
+  );
+}
+
+export function limitUnsupported(host: string, what: string): SandboxError {
+  return new SandboxError(
+    "SANDBOX_LIMIT_UNSUPPORTED",
+    `The Docker host ${host} cannot enforce a limit: ${plain(what)}.`,
+    "Enable it on that host (kernel, cgroups), or remove the host from SANDBOX_HOSTS. No session starts without it.",
+  );
+}
+
+export function imageRefused(image: string, allowed: readonly string[]): SandboxError {
+  return new SandboxError(
+    "SANDBOX_IMAGE_REFUSED",
+    `The image ${plain(image)} is not on the allow-list.`,
+    allowed.length === 0 ? "Put an image on the allow-list." : `Use one of: ${allowed.join(", ")}.`,
+  );
+}
+
+export function addressInvalid(address: string): SandboxError {
+  return new SandboxError(
+    "SANDBOX_ENGINE_UNREACHABLE",
+    `${JSON.stringify(address)} is not a Docker host address.`,
+    "Use unix:///path/to.sock, tcp://host:port, http://host:port or https://host:port, separated by commas.",
+  );
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof Error && "statusCode" in error && typeof error.statusCode === "number"
+    ? error.statusCode
+    : undefined;
+}
+
+function messageOf(error: unknown): string {
+  return plain(error instanceof Error ? error.message : String(error));
+}
+
+function plain(text: string): string {
+  return neutraliseText(text).replace(/\s+/g, " ").trim().slice(0, 400);
+}

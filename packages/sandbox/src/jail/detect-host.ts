@@ -1,0 +1,131 @@
+// What this machine offers a jail: its tools, how a system call filter is loaded, whether cgroups can be written. Looked at
+// once, at start; nothing here changes while a worker lives.
+
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { access, constants } from "node:fs/promises";
+import os from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { type CgroupHome, findCgroupHome } from "./cgroup.ts";
+import type { SeccompArchitecture } from "./seccomp-filter.ts";
+import {
+  architectureUnsupported,
+  noSeccompLoader,
+  notLinux,
+  pidsLimitUnsupported,
+  toolMissing,
+} from "./translate-host-error.ts";
+
+const run = promisify(execFile);
+
+export interface JailHost {
+  readonly isRoot: boolean;
+  readonly architecture: SeccompArchitecture;
+  readonly tools: Readonly<Record<ToolName, string>>;
+  readonly loader: SeccompLoader;
+  readonly cgroups: CgroupHome | undefined;
+  /** Numbers of the cores this process may use. */
+  readonly cores: readonly number[];
+  /** This process' own hard limits, above which it can set none. */
+  readonly hardLimits: { readonly processes: number; readonly coreBytes: number };
+}
+
+export type SeccompLoader =
+  | { readonly kind: "bwrap"; readonly path: string }
+  | { readonly kind: "perl"; readonly path: string };
+
+const toolNames = [
+  "bash",
+  "unshare",
+  "nsenter",
+  "setpriv",
+  "prlimit",
+  "taskset",
+  "mount",
+  "pivot_root",
+  "tar",
+] as const;
+export type ToolName = (typeof toolNames)[number];
+
+/** The jail shows /usr, /bin and /sbin, so a tool elsewhere would not be found inside. */
+const directories = ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"];
+
+export interface HostPreferences {
+  /** Take this loader of the filter even when another is preferred. */
+  readonly loader?: SeccompLoader["kind"];
+  /** Leave cgroups alone and use rlimits and the watch of pid 1. */
+  readonly useCgroups?: boolean;
+}
+
+export async function detectHost(preferences: HostPreferences = {}): Promise<JailHost> {
+  if (process.platform !== "linux") throw notLinux(process.platform);
+  const { arch } = process;
+  if (arch !== "x64" && arch !== "arm64") throw architectureUnsupported(arch);
+  const found = await Promise.all(toolNames.map(async (name) => [name, await findTool(name)] as const));
+  const missing = found.filter(([, path]) => path === undefined).map(([name]) => name);
+  if (missing.length > 0) throw toolMissing(missing);
+  const isRoot = process.getuid?.() === 0;
+  if (!isRoot && !countsProcessesPerNamespace(os.release())) throw pidsLimitUnsupported(os.release());
+  return {
+    isRoot,
+    architecture: arch,
+    tools: Object.fromEntries(found) as Record<ToolName, string>,
+    loader: await findLoader(preferences.loader),
+    cgroups: preferences.useCgroups === false ? undefined : await findCgroupHome(),
+    hardLimits: parseHardLimits(readFileSync("/proc/self/limits", "latin1")),
+    cores: parseCores(readFileSync("/proc/self/status", "latin1")),
+  };
+}
+
+/** Since Linux 5.14 RLIMIT_NPROC is counted in each user namespace. */
+export function countsProcessesPerNamespace(release: string): boolean {
+  const [major = 0, minor = 0] = release.split(".").map((part) => Number.parseInt(part, 10));
+  return major > 5 || (major === 5 && minor >= 14);
+}
+
+/** From a line like `Cpus_allowed_list:	0-2,5`. */
+export function parseCores(status: string): number[] {
+  const list = /^Cpus_allowed_list:\s*(\S+)$/m.exec(status)?.[1] ?? "0";
+  return list.split(",").flatMap((range) => {
+    const [first = 0, last = first] = range.split("-").map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+}
+
+/** From the table of /proc/self/limits: name, soft, hard, unit. */
+export function parseHardLimits(table: string): JailHost["hardLimits"] {
+  const hard = (name: string) => {
+    const value = new RegExp(`^${name}\\s+\\S+\\s+(\\S+)`, "m").exec(table)?.[1];
+    return value === undefined || value === "unlimited" ? Number.POSITIVE_INFINITY : Number(value);
+  };
+  return { processes: hard("Max processes"), coreBytes: hard("Max core file size") };
+}
+
+async function findLoader(preferred: SeccompLoader["kind"] | undefined): Promise<SeccompLoader> {
+  const bwrap = preferred === "perl" ? undefined : await findTool("bwrap");
+  if (bwrap !== undefined && (await isRecentBwrap(bwrap))) return { kind: "bwrap", path: bwrap };
+  const perl = preferred === "bwrap" ? undefined : await findTool("perl");
+  if (perl !== undefined) return { kind: "perl", path: perl };
+  throw noSeccompLoader();
+}
+
+async function isRecentBwrap(path: string): Promise<boolean> {
+  const version = await run(path, ["--version"], { env: {} }).then(
+    ({ stdout }) => /(\d+)\.(\d+)/.exec(stdout),
+    () => null,
+  );
+  return version !== null && (Number(version[1]) > 0 || Number(version[2]) >= 8);
+}
+
+async function findTool(name: string): Promise<string | undefined> {
+  for (const directory of directories) {
+    const path = join(directory, name);
+    const usable = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (usable) return path;
+  }
+  return undefined;
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { countsProcessesPerNamespace, parseCores, parseHardLimits } from "./detect-host.ts";
+import { coresFor } from "./launch.ts";
+import { parseStat } from "./process-identity.ts";
+import { translateLaunchFailure } from "./translate-host-error.ts";
+
+describe("what the host tells", () => {
+  it("reads a stat line whose name holds spaces and parentheses", () => {
+    const fields = Array.from({ length: 50 }, (_, index) => String(index + 3));
+    const line = `42 (a) b (c) S ${fields.slice(1).join(" ")}`;
+    expect(parseStat(42, line)).toEqual({
+      pid: 42,
+      state: "S",
+      startTime: "22",
+      exiting: false,
+      cpuTicks: 14 + 15 + 16 + 17,
+    });
+  });
+
+  it("reads the cores it may use and spreads sessions over them", () => {
+    expect(parseCores("Name:\tx\nCpus_allowed_list:\t0-2,5\n")).toEqual([0, 1, 2, 5]);
+    expect(coresFor([0, 1, 2, 5], 1, 7)).toBe("5");
+    expect(coresFor([0, 1, 2, 5], 1.5, 3)).toBe("5,0");
+    expect(coresFor([0, 1], 8, 0)).toBe("0,1");
+  });
+
+  it("reads the hard limits it cannot exceed", () => {
+    const table =
+      "Limit                     Soft Limit           Hard Limit           Units\n" +
+      "Max core file size        0                    unlimited            bytes\n" +
+      "Max processes             100                  4096                 processes\n";
+    expect(parseHardLimits(table)).toEqual({ processes: 4096, coreBytes: Number.POSITIVE_INFINITY });
+  });
+
+  it("knows which kernels count processes per namespace", () => {
+    expect(["5.13.9", "5.14.0-1-amd64", "6.1", "4.19"].map(countsProcessesPerNamespace)).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  it.each([
+    ["unshare: unshare failed: Operation not permitted", "SANDBOX_NAMESPACES_REFUSED"],
+    ["unshare: write failed /proc/self/uid_map: Operation not permitted", "SANDBOX_NAMESPACES_REFUSED"],
+    ["bwrap: setting up uid map: Permission denied", "SANDBOX_NAMESPACES_REFUSED"],
+    ["prlimit: failed to set the NPROC resource limit: Operation not permitted", "SANDBOX_LIMIT_UNSUPPORTED"],
+    ["seccomp: Invalid argument", "SANDBOX_SECCOMP_UNSUPPORTED"],
+    ["mount: something new", "SANDBOX_START_FAILED"],
+    ["", "SANDBOX_START_FAILED"],
+  ])("translates %j to %s with a fix", (said, code) => {
+    const error = translateLaunchFailure(said);
+    expect(error.code).toBe(code);
+    expect(error.fix.length).toBeGreaterThan(10);
+  });
+});

@@ -1,0 +1,114 @@
+// The first process of a jail: it builds the file tree in its own namespaces, pivots into it and stays as pid 1. It starts as
+// root of a new user namespace, in new mount, pid, net, ipc, uts and cgroup namespaces, before any foreign code exists.
+// Invariants:
+// 1. It dies with its maker until it has been recorded: it waits for one line on stdin and exits on end of file.
+// 2. It ends itself at the deadline, and the kernel ends every process of the pid namespace with it.
+// 3. Foreign code cannot stop it: the kernel keeps a pid namespace's own processes from killing its pid 1, every other signal
+//    is ignored, and commands live in a child user namespace, which has no ptrace access to it.
+// 4. Only /workspace, /tmp and /dev/shm can be written, each a tmpfs of fixed size.
+//
+// It prints `pid <pid on the host>`, `ready`, and later `oom` for each time the memory watch struck: ten times a second it adds
+// up the resident memory of all processes and kills the largest when there is too much, all of them when that did not help.
+
+export const PROGRAMS = "/opt/programs";
+
+/**
+ * Given to `bash -s` on stdin, so that `ps` inside stays readable; hence one function, read whole before it runs.
+ * Arguments: bytes of the workspace and of /tmp, seconds to live, bytes of memory for all processes together, then pairs of a
+ * name and a path: programs from outside /usr, shown in PROGRAMS.
+ */
+export const JAIL_ROOT_SCRIPT = `main() {
+set -e
+umask 022
+disk=$1 seconds=$2 memory=$3
+shift 3
+read -r host_pid _ </proc/self/stat
+echo "pid $host_pid"
+page=$(getconf PAGESIZE 2>/dev/null) || page=4096
+
+mount --make-rprivate /
+mount -t tmpfs -o size=1m,nr_inodes=4096,mode=755,nosuid,nodev sandbox /tmp
+cd /tmp
+mkdir usr proc dev dev/shm tmp workspace etc old
+for name in bin sbin lib lib32 lib64 libx32; do
+  if [ -L "/$name" ]; then ln -s "$(readlink "/$name")" "$name"
+  elif [ -d "/$name" ]; then mkdir "$name"; mount --rbind "/$name" "$name"; fi
+done
+mount --rbind /usr usr
+for name in null zero full random urandom tty; do : >"dev/$name"; mount --bind "/dev/$name" "dev/$name"; done
+ln -s /proc/self/fd dev/fd; ln -s fd/0 dev/stdin; ln -s fd/1 dev/stdout; ln -s fd/2 dev/stderr
+mount -t tmpfs -o size=16m,nr_inodes=1024,mode=1777,nosuid,nodev,noexec shm dev/shm
+mount -t tmpfs -o "size=$disk,nr_inodes=100000,mode=1777,nosuid,nodev" tmp tmp
+mount -t tmpfs -o "size=$disk,nr_inodes=100000,mode=755,nosuid,nodev" workspace workspace
+for path in /etc/alternatives /etc/ld.so.cache /etc/localtime /etc/java-*; do
+  if [ -d "$path" ]; then mkdir ".$path"; mount --rbind "$path" ".$path"
+  elif [ -f "$path" ]; then : >".$path"; mount --bind "$path" ".$path"; fi
+done
+while (($# > 0)); do
+  mkdir -p .${PROGRAMS}
+  : >".${PROGRAMS}/$1"
+  mount --bind "$2" ".${PROGRAMS}/$1"
+  shift 2
+done
+printf 'student:x:1000:1000::/tmp/home:/bin/bash\\nnobody:x:65534:65534::/:/bin/false\\n' >etc/passwd
+printf 'student:x:1000:\\nnogroup:x:65534:\\n' >etc/group
+printf '127.0.0.1 localhost\\n' >etc/hosts
+
+mount -t proc -o nosuid,nodev,noexec proc proc
+for name in kcore keys key-users kmsg timer_list sched_debug sysrq-trigger latency_stats kallsyms kpagecount kpageflags; do
+  [ ! -e "proc/$name" ] || mount --bind /dev/null "proc/$name"
+done
+for name in acpi scsi bus irq fs; do
+  [ ! -d "proc/$name" ] || mount -t tmpfs -o ro,size=4k,nosuid,nodev,noexec masked "proc/$name"
+done
+mount --bind proc/sys proc/sys
+hostname sandbox 2>/dev/null || echo sandbox >proc/sys/kernel/hostname
+mount -o remount,bind,ro,nosuid,nodev,noexec proc/sys
+
+pivot_root . old
+cd /
+umount -l /old
+rmdir /old
+while read -r _ _ _ _ point _; do
+  case "$point" in /usr*|/bin*|/sbin*|/lib*|/etc*|/opt*) mount -o remount,bind,ro,nosuid,nodev "$point" ;; esac
+done </proc/self/mountinfo
+{ ip link set lo up || ifconfig lo up ||
+  perl -e 'socket(S, 2, 2, 0) && ioctl(S, 0x8914, pack("a16 s x22", "lo", 0x49)) or exit 1'; } 2>/dev/null || {
+  echo 'neither ip, ifconfig nor perl is there to bring up the loopback' >&2
+  exit 1
+}
+mount -o remount,bind,ro,nosuid,nodev /
+
+exec {idle}<> <(:)
+trap '' {1..8} {10..16} 18 {20..31}
+set +e
+echo ready
+read -r _ || exit 1
+exec </dev/null 2>/dev/null
+
+SECONDS=0 over=0
+while ((SECONDS < seconds)); do
+  read -r -t 0.1 -u "$idle" _
+  total=0 largest=0 victim= zombie=
+  for file in /proc/[0-9]*/statm; do
+    resident=0
+    { read -r _ resident _ <"$file"; } 2>/dev/null
+    ((resident > 0)) || zombie=1
+    ((total += resident))
+    if ((resident > largest)) && [[ $file != /proc/1/statm ]]; then
+      largest=$resident victim=\${file//[!0-9]/}
+    fi
+  done
+  # Waiting for a child of its own makes bash collect the orphans it has inherited.
+  [[ -z $zombie ]] || (:)
+  if ((total * page <= memory)) || [[ -z $victim ]]; then
+    over=0
+  else
+    if ((over)); then kill -KILL -1; else kill -KILL "$victim"; fi
+    over=1
+    echo oom
+  fi
+done
+}
+main "$@"
+`;

@@ -1,0 +1,480 @@
+// The sandbox for machines without Docker: one set of Linux namespaces per session, held by its own pid 1 (jail-root-script),
+// entered anew for each command (launch). Invariants:
+// 1. A session does not need the process that made it: all it takes to serve or end it is in its directory.
+// 2. Every limit is enforced or the session is refused. Memory: pid 1 watches the sum of all processes; behind it stands a
+//    cgroup (which counts tmpfs files too and is that much wider) or, without one, RLIMIT_DATA per process. Processes: RLIMIT_NPROC of the jail's own namespace. Cores: a cgroup, else affinity. Disk: tmpfs sizes.
+// 3. As root every session has its own high uid on the host.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { closeSync, openSync, readFileSync, readlinkSync } from "node:fs";
+import { isAbsolute } from "node:path";
+import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
+import { packFiles } from "../pack-files.ts";
+import type {
+  CommandOutcome,
+  CommandSpec,
+  ListedSession,
+  RunOptions,
+  Sandbox,
+  Session,
+  SessionSpec,
+  SessionState,
+} from "../port.ts";
+import { runWrapper, type WrapperResult } from "../run-wrapper.ts";
+import type { SandboxError } from "../sandbox-error.ts";
+import { baseEnvironment, initialState } from "../session-script.ts";
+import { cgroupFor, countOutOfMemory, createCgroup, removeCgroup } from "./cgroup.ts";
+import { detectHost, type HostPreferences, type JailHost } from "./detect-host.ts";
+import { JAIL_ROOT_SCRIPT, PROGRAMS } from "./jail-root-script.ts";
+import { holderLaunch, type Launch, type Programs, scriptLaunch, toolLaunch, trialLaunch } from "./launch.ts";
+import { isAlive, ownIdentity, readProcessStat } from "./process-identity.ts";
+import { type Holder, SessionDirectory, type SessionRecord } from "./session-directory.ts";
+import { isHolding, killAllBut, killLaunchers, listInside, readCpuMs, signal } from "./session-processes.ts";
+import {
+  filesFailed,
+  killFailed,
+  programInvalid,
+  sessionBusy,
+  sessionLost,
+  translateLaunchFailure,
+} from "./translate-host-error.ts";
+
+/** Uids of this range belong to nobody: above what distributions and container ranges hand out, below 2^31. */
+const FIRST_UID = 0x7000_0000;
+const UIDS = 0x0f00_0000;
+
+const START_MS = 20_000;
+const TOOL_MS = 120_000;
+const GRACE_MS = 300;
+const REMOVE_MS = 10_000;
+const OPEN_FILES = 1024;
+/** One process may grow this much past the limit between two looks of the watch, so that the watch, which reports, strikes first. */
+const WATCH_SLACK_BYTES = 64 * 1024 * 1024;
+const TAR_OVERHEAD_BYTES = 16 * 1024 * 1024;
+
+export interface JailOptions {
+  /** Directory for the sessions' records, private to the worker's user. */
+  readonly root: string;
+  readonly host?: HostPreferences;
+  /**
+   * Programs to show besides the host's /usr, last in PATH: by name, the whole path of an executable file. For a runtime that
+   * lives in a home or in node_modules, such as `{ node: process.execPath }`.
+   */
+  readonly programs?: Programs;
+}
+
+export interface JailDescription {
+  readonly memory: "watch and cgroup v1" | "watch and cgroup v2" | "watch and rlimit";
+  readonly cpus: "cgroup v1" | "cgroup v2" | "affinity, whole cores";
+  readonly filter: "bwrap" | "perl";
+  readonly uid: "one per session" | "the worker's";
+}
+
+export interface JailSandbox extends Sandbox {
+  readonly kind: "jail";
+  /** How the limits are enforced on this machine, for doctor. */
+  describe(): JailDescription;
+}
+
+/** Refuses with a SandboxError when this machine cannot hold a jail. */
+export async function createJailSandbox(options: JailOptions): Promise<JailSandbox> {
+  const host = await detectHost(options.host);
+  await proveNamespaces(host);
+  const directory = new SessionDirectory(options.root);
+  const jail: Jail = { host, directory, programs: checkPrograms(options.programs ?? {}) };
+  return {
+    kind: "jail",
+    open: (spec, { signal: abort } = {}) => openSession(jail, spec, abort),
+    list: () => listSessions(jail),
+    remove: async (id) => removeSession(jail, checkSessionId(id)),
+    close: async () => {},
+    describe: () => {
+      const cgroup = host.cgroups === undefined ? undefined : (`cgroup v${host.cgroups.version}` as const);
+      return {
+        memory: cgroup === undefined ? "watch and rlimit" : `watch and ${cgroup}`,
+        cpus: cgroup ?? "affinity, whole cores",
+        filter: host.loader.kind,
+        uid: host.isRoot ? "one per session" : "the worker's",
+      };
+    },
+  };
+}
+
+function checkPrograms(programs: Programs): Programs {
+  for (const [name, path] of Object.entries(programs)) {
+    if (!/^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/.test(name) || !isAbsolute(path)) throw programInvalid(name, path);
+  }
+  return programs;
+}
+
+async function proveNamespaces(host: JailHost): Promise<void> {
+  const child = start(trialLaunch(host, host.isRoot ? FIRST_UID + randomInt(UIDS) : undefined), [
+    "pipe",
+    "pipe",
+    "pipe",
+  ]);
+  let said = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    said += text;
+  });
+  child.stdin?.on("error", () => {}).end();
+  const code = await new Promise((resolve) => child.once("close", resolve).once("error", resolve));
+  if (code !== 0) throw translateLaunchFailure(said);
+}
+
+interface Jail {
+  readonly host: JailHost;
+  readonly directory: SessionDirectory;
+  readonly programs: Programs;
+}
+
+type LiveRecord = SessionRecord & { readonly holder: Holder };
+
+async function openSession(jail: Jail, spec: SessionSpec, abort?: AbortSignal): Promise<Session> {
+  checkSessionSpec(spec);
+  const files = await packFiles(spec.files, spec.limits.diskBytes);
+  const giveUp = Date.now() + START_MS;
+  for (;;) {
+    abort?.throwIfAborted();
+    const found = await jail.directory.read(spec.id);
+    if (isLive(found)) return new JailSession(jail, found, spec, true);
+    if (found === undefined) {
+      const made = await makeSession(jail, spec, files);
+      if (made !== undefined) return new JailSession(jail, made, spec, false);
+    } else if (found.holder !== undefined || !isAlive(found.maker)) {
+      await removeSession(jail, spec.id);
+    } else if (Date.now() > giveUp) {
+      throw sessionBusy(spec.id);
+    } else {
+      await pause(5);
+    }
+  }
+}
+
+/** Undefined when another process claimed the id first. */
+async function makeSession(jail: Jail, spec: SessionSpec, files: Uint8Array): Promise<LiveRecord | undefined> {
+  const { host, directory } = jail;
+  const number = randomInt(UIDS);
+  const record: SessionRecord = {
+    id: spec.id,
+    labels: spec.labels,
+    limits: spec.limits,
+    number,
+    maker: ownIdentity(),
+    ...(host.isRoot ? { uid: FIRST_UID + number } : {}),
+    ...(host.cgroups === undefined ? {} : { cgroup: cgroupFor(host.cgroups, `markmill-${number}-${spec.id}`) }),
+  };
+  if (!(await directory.claim(record))) return undefined;
+  try {
+    if (record.cgroup !== undefined) await createCgroup(record.cgroup, record.limits);
+    return await startHolder(jail, record, (live) => unpack(jail, live, files));
+  } catch (error) {
+    await removeSession(jail, spec.id);
+    throw error;
+  }
+}
+
+/** The session is recorded, and so can be attached to, only after `prepare`: files are in before anything else can run. */
+async function startHolder(
+  { host, directory, programs }: Jail,
+  record: SessionRecord,
+  prepare: (live: LiveRecord) => Promise<void>,
+): Promise<LiveRecord> {
+  const seconds = Math.max(1, Math.ceil((Date.parse(record.labels.deadline) - Date.now()) / 1000));
+  const events = openSync(directory.eventsPath(record.id), "a+", 0o600);
+  const child = start(holderLaunch(host, record, seconds, programs), ["pipe", events, events]);
+  closeSync(events);
+  child.stdin?.on("error", () => {});
+  child.stdin?.write(JAIL_ROOT_SCRIPT);
+  const ended = new Promise<"ended">((resolve) =>
+    child.once("exit", () => resolve("ended")).once("error", () => resolve("ended")),
+  );
+  const giveUp = Date.now() + START_MS;
+  for (;;) {
+    const state = await Promise.race([ended, pause(2)]);
+    const said = readFileSync(directory.eventsPath(record.id), "utf8");
+    const pid = Number(/^pid (\d+)$/m.exec(said)?.[1]);
+    const stat = readProcessStat(pid);
+    if (/^ready$/m.test(said) && stat !== undefined) {
+      const holder: Holder = { pid, startTime: stat.startTime, pidNamespace: readlinkSync(`/proc/${pid}/ns/pid`) };
+      const live = { ...record, holder };
+      try {
+        await prepare(live);
+        await directory.write(live);
+      } catch (error) {
+        signal(pid, "SIGKILL");
+        await ended;
+        throw error;
+      }
+      child.stdin?.end("go\n");
+      child.unref();
+      return live;
+    }
+    if (state === "ended" || Date.now() > giveUp) {
+      if (child.pid !== undefined && state !== "ended") signal(child.pid, "SIGKILL");
+      if (stat !== undefined) signal(pid, "SIGKILL");
+      throw translateLaunchFailure(said.replace(/^(pid \d+|ready)$/gm, ""));
+    }
+  }
+}
+
+async function unpack(jail: Jail, record: LiveRecord, tar: Uint8Array): Promise<void> {
+  if (tar.length === 0) return;
+  const result = await runTool(
+    jail,
+    record,
+    [jail.host.tools.tar, "-xf", "-", "-C", "/workspace", "--no-same-owner"],
+    tar,
+    64 * 1024,
+  );
+  if (result.code !== 0) throw toolFailure(record, "The files could not be unpacked", result);
+}
+
+async function listSessions({ directory }: Jail): Promise<ListedSession[]> {
+  const records = await directory.list();
+  return records.map((record) => ({
+    id: record.id,
+    labels: record.labels,
+    status: isLive(record) ? "live" : record.holder === undefined && isAlive(record.maker) ? "starting" : "dead",
+  }));
+}
+
+async function removeSession({ directory }: Jail, id: string): Promise<void> {
+  const record = await directory.read(id);
+  if (record === undefined) return await directory.remove(id);
+  const { holder } = record;
+  if (holder !== undefined) {
+    const held = isHolding(holder);
+    if (held) signal(holder.pid, "SIGKILL");
+    // The kernel lets pid 1 of a namespace go only after every other process in it.
+    const killedAt = Date.now();
+    while (held && isAlive(holder)) {
+      await pause(2);
+      if (Date.now() > killedAt + REMOVE_MS) throw killFailed(id);
+      // A live launcher reaps its child by itself; one that hangs is killed.
+      if (Date.now() > killedAt + GRACE_MS) killLaunchers(holder);
+    }
+  }
+  if (record.cgroup !== undefined) await removeCgroup(record.cgroup);
+  await directory.remove(id);
+}
+
+class JailSession implements Session {
+  readonly id: string;
+  readonly attached: boolean;
+  readonly #jail: Jail;
+  readonly #record: LiveRecord;
+  #state: SessionState;
+
+  constructor(jail: Jail, record: LiveRecord, spec: SessionSpec, attached: boolean) {
+    this.id = record.id;
+    this.attached = attached;
+    this.#jail = jail;
+    this.#record = record;
+    const path = Object.keys(jail.programs).length === 0 ? {} : { PATH: `${baseEnvironment.PATH}:${PROGRAMS}` };
+    this.#state = spec.state ?? initialState({ ...path, ...spec.environment });
+  }
+
+  get state(): SessionState {
+    return this.#state;
+  }
+
+  async run(command: CommandSpec, options: RunOptions = {}): Promise<CommandOutcome> {
+    checkCommand(command);
+    return await this.#exclusively(options.signal, async (before) => {
+      const first = await this.#runOnce(command, options, before);
+      // A command that died with its session says nothing about the command.
+      if (!isHolding(this.#record.holder)) throw sessionLost(this.id);
+      if (first.started || first.outcome.timedOut !== false) return this.#accept(first);
+      // Background processes may have filled the process table so that not even the launcher could fork: clear it once.
+      if (!(await killAllBut(this.#record.holder, []))) throw killFailed(this.id);
+      const second = await this.#runOnce(command, options, []);
+      if (!second.started && second.outcome.timedOut === false) throw translateLaunchFailure(second.diagnostics);
+      return this.#accept(second);
+    });
+  }
+
+  async checkpoint(options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
+    const maxBytes = options.maxBytes ?? this.#record.limits.diskBytes + TAR_OVERHEAD_BYTES;
+    return await this.#exclusively(undefined, async () => {
+      const result = await runTool(
+        this.#jail,
+        this.#record,
+        [this.#jail.host.tools.tar, "-cf", "-", "-C", "/workspace", "."],
+        undefined,
+        maxBytes,
+      );
+      if (result.tooLong) throw filesFailed(`The workspace of session ${this.id} is larger than ${maxBytes} bytes.`);
+      if (result.code !== 0) throw toolFailure(this.#record, "The workspace could not be packed", result);
+      return result.stdout;
+    });
+  }
+
+  async restore(tar: Uint8Array): Promise<void> {
+    await this.#exclusively(undefined, async () => {
+      const clear = [this.#jail.host.tools.bash, "--norc", "-c", "cd /workspace && find . -mindepth 1 -delete"];
+      const cleared = await runTool(this.#jail, this.#record, clear, undefined, 64 * 1024);
+      if (cleared.code !== 0) throw toolFailure(this.#record, "The workspace could not be emptied", cleared);
+      await unpack(this.#jail, this.#record, tar);
+    });
+  }
+
+  async end(): Promise<void> {
+    await removeSession(this.#jail, this.id);
+  }
+
+  #accept(result: WrapperResult): CommandOutcome {
+    this.#state = result.outcome.state;
+    return result.outcome;
+  }
+
+  async #runOnce(
+    command: CommandSpec,
+    options: RunOptions,
+    before: readonly { pid: number; startTime: string }[],
+  ): Promise<WrapperResult> {
+    const { host, directory } = this.#jail;
+    const { holder, cgroup, limits: sessionLimits } = this.#record;
+    const limits = limitsOfCommand(sessionLimits, command);
+    const strikes = async () =>
+      (readFileSync(directory.eventsPath(this.id), "utf8").match(/^oom$/gm)?.length ?? 0) +
+      (cgroup === undefined ? 0 : await countOutOfMemory(cgroup));
+    const strikesBefore = await strikes();
+    return await runWrapper(
+      {
+        command,
+        limits,
+        state: this.#state,
+        ulimits: {
+          // The processor clock is for all processes together and is read from outside; this stops one that outlives it.
+          cpuSeconds: Math.ceil(limits.cpuMs / 1000) + 1,
+          openFiles: OPEN_FILES,
+          ...(cgroup === undefined ? { dataBytes: limits.memoryBytes * 1.25 + WATCH_SLACK_BYTES } : {}),
+        },
+        spawn: () => start(scriptLaunch(host, this.#record, holder.pid), ["pipe", "pipe", "pipe"]),
+        cpuMs: () => readCpuMs(holder),
+        kill: async (child) => {
+          if (child.pid !== undefined) signal(-child.pid, "SIGTERM");
+          await Promise.race([new Promise((resolve) => child.once("exit", resolve)), pause(GRACE_MS)]);
+          if (!(await killAllBut(holder, before))) {
+            await this.end();
+            throw killFailed(this.id);
+          }
+          if (child.pid !== undefined) signal(-child.pid, "SIGKILL");
+        },
+        outOfMemory: async () => (await strikes()) > strikesBefore,
+      },
+      options,
+    );
+  }
+
+  /** One command at a time over all workers of the host. */
+  async #exclusively<T>(
+    abort: AbortSignal | undefined,
+    act: (before: readonly { pid: number; startTime: string }[]) => Promise<T>,
+  ): Promise<T> {
+    const { directory } = this.#jail;
+    const { holder, limits } = this.#record;
+    const giveUp = Date.now() + limits.wallMs + START_MS;
+    for (;;) {
+      abort?.throwIfAborted();
+      if (!isHolding(holder)) throw sessionLost(this.id);
+      const before = listInside(holder).map(({ pid, startTime }) => ({ pid, startTime }));
+      const held = await directory.tryLock(this.id, before).catch(() => {
+        throw sessionLost(this.id);
+      });
+      if (held === undefined) {
+        try {
+          return await act(before);
+        } finally {
+          await directory.unlock(this.id);
+        }
+      }
+      if (!isAlive(held.owner)) {
+        // Its worker died mid-command: what that command started goes with it.
+        await killAllBut(holder, held.before);
+        await directory.unlock(this.id);
+      } else if (Date.now() > giveUp) {
+        throw sessionBusy(this.id);
+      } else {
+        await pause(5);
+      }
+    }
+  }
+}
+
+interface ToolResult {
+  readonly code: number | null;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+  readonly tooLong: boolean;
+}
+
+/** A program of the host's /usr, run in the jail as confined as foreign code is. */
+async function runTool(
+  { host }: Jail,
+  record: LiveRecord,
+  command: readonly string[],
+  input: Uint8Array | undefined,
+  maxBytes: number,
+): Promise<ToolResult> {
+  const child = start(toolLaunch(host, record, record.holder.pid, command), ["pipe", "pipe", "pipe"]);
+  const kill = () => child.pid !== undefined && signal(-child.pid, "SIGKILL");
+  const timer = setTimeout(kill, TOOL_MS);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let stderr = "";
+  child.stdout?.on("data", (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > maxBytes) kill();
+    else chunks.push(chunk);
+  });
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    if (stderr.length < 4000) stderr += text;
+  });
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(input);
+  const code = await new Promise<number | null>((resolve, reject) =>
+    child.once("close", resolve).once("error", reject),
+  );
+  clearTimeout(timer);
+  return { code, stdout: Buffer.concat(chunks), stderr, tooLong: size > maxBytes };
+}
+
+function toolFailure(record: LiveRecord, what: string, result: ToolResult): SandboxError {
+  if (!isHolding(record.holder)) return sessionLost(record.id);
+  if (/^(nsenter|prlimit|bwrap|unshare|setpriv|seccomp|taskset)\b/m.test(result.stderr))
+    return translateLaunchFailure(result.stderr);
+  return filesFailed(
+    `${what} (${result.stderr
+      .replace(/[^\x20-\x7e]/g, " ")
+      .trim()
+      .slice(0, 300)}).`,
+  );
+}
+
+/** Leads its own process group, with an empty environment: nothing of the worker's enters. */
+function start(launch: Launch, stdio: readonly ("pipe" | number)[]): ChildProcess {
+  const [program, ...args] = launch.argv;
+  const child = spawn(program, args, {
+    cwd: "/",
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
+    detached: true,
+    stdio: launch.fd3 === undefined ? [...stdio] : [...stdio, "pipe"],
+  });
+  const extra = child.stdio[3];
+  if (launch.fd3 !== undefined && extra !== undefined && extra !== null && "end" in extra) {
+    extra.on("error", () => {});
+    extra.end(launch.fd3);
+  }
+  return child;
+}
+
+function isLive(record: SessionRecord | undefined): record is LiveRecord {
+  return record?.holder !== undefined && isHolding(record.holder);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

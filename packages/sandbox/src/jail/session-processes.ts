@@ -1,0 +1,127 @@
+// The processes of one jail, seen from the host. Invariants:
+// 1. Only a process whose pid namespace is the jail's is ever signalled, and only while the holder lives: the kernel gives the
+//    number of a namespace that is gone to the next one.
+// 2. `killAllBut` returns when the processes are gone, or says that they are not.
+
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { type ProcessIdentity, type ProcessStat, readProcessStat } from "./process-identity.ts";
+import type { Holder } from "./session-directory.ts";
+
+/** USER_HZ; the kernel's interface value on every architecture we support. */
+const TICKS_PER_SECOND = 100;
+const ROUNDS = 100;
+
+/** True while the jail can be used. Another process may have the pid, after a reboot even the start time; not the namespace too. */
+export function isHolding(holder: Holder): boolean {
+  const stat = readProcessStat(holder.pid);
+  if (stat === undefined || stat.startTime !== holder.startTime || stat.exiting || stat.state === "Z") return false;
+  try {
+    return readlinkSync(`/proc/${holder.pid}/ns/pid`) === holder.pidNamespace;
+  } catch {
+    return false;
+  }
+}
+
+/** Pids are those of the jail's own namespace. Cheap: its own /proc lists nothing else. */
+export function listInside(holder: ProcessIdentity): ProcessStat[] {
+  const proc = `/proc/${holder.pid}/root/proc`;
+  return numericNames(proc)
+    .map((pid) => readProcessStat(pid, proc))
+    .filter((stat) => stat !== undefined);
+}
+
+/** All the processor time the jail has used, dead and reaped processes included, in milliseconds. */
+export function readCpuMs(holder: ProcessIdentity): number | undefined {
+  const stats = listInside(holder);
+  if (stats.length === 0) return undefined;
+  return (stats.reduce((sum, stat) => sum + stat.cpuTicks, 0) * 1000) / TICKS_PER_SECOND;
+}
+
+/**
+ * Kills every process of the jail but pid 1 and those in `keep` (by pid inside and start time). All are stopped before the
+ * first is killed: a process that forks faster than we look runs into the limit of processes, not ahead of us.
+ */
+export async function killAllBut(holder: Holder, keep: readonly ProcessIdentity[]): Promise<boolean> {
+  const kept = new Set(keep.map(keyOf));
+  const stopped = new Set<string>();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    if (!isHolding(holder)) return true;
+    const victims = listFromHost(holder.pidNamespace).filter(
+      (found) => found.inside !== 1 && !kept.has(keyOf({ pid: found.inside, startTime: found.startTime })),
+    );
+    if (victims.length === 0) {
+      killLaunchers(holder);
+      return await reaped(holder, kept);
+    }
+    const fresh = victims.filter((victim) => !stopped.has(keyOf(victim)));
+    for (const victim of fresh) {
+      signal(victim.pid, "SIGSTOP");
+      stopped.add(keyOf(victim));
+    }
+    if (fresh.length === 0 || round >= ROUNDS / 2) for (const { pid } of victims) signal(pid, "SIGKILL");
+    await new Promise((resolve) => setTimeout(resolve, round < 10 ? 2 : 25));
+  }
+  return false;
+}
+
+/**
+ * A launcher whose worker died waits outside the jail for its child, and stops itself when the child is stopped: the child then
+ * stays a zombie, and with it the whole namespace. Without its launcher it is pid 1's to reap.
+ */
+export function killLaunchers(holder: Holder): void {
+  for (const pid of numericNames("/proc")) {
+    try {
+      const [program = "", option, target] = readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0");
+      if (program.endsWith("/nsenter") && option === "--target" && target === String(holder.pid))
+        signal(pid, "SIGKILL");
+    } catch {
+      // Ended meanwhile.
+    }
+  }
+}
+
+/** Pid 1 reaps what died, ten times a second; until then a zombie counts against the limit of processes. */
+async function reaped(holder: Holder, kept: ReadonlySet<string>): Promise<true> {
+  for (let look = 0; look < 100; look += 1) {
+    if (listInside(holder).every((stat) => stat.pid === 1 || kept.has(keyOf(stat)))) break;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return true;
+}
+
+/** Zombies are left out: they run nothing and hold nothing; pid 1 reaps them. */
+function listFromHost(namespace: string): (ProcessIdentity & { inside: number })[] {
+  const found: (ProcessIdentity & { inside: number })[] = [];
+  for (const pid of numericNames("/proc")) {
+    try {
+      if (readlinkSync(`/proc/${pid}/ns/pid`) !== namespace) continue;
+      const stat = readProcessStat(pid);
+      const inside = /^NSpid:.*\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1];
+      if (stat === undefined || inside === undefined || stat.state === "Z" || stat.state === "X") continue;
+      found.push({ pid, startTime: stat.startTime, inside: Number(inside) });
+    } catch {
+      // The process ended between the listing and the reading, or belongs to somebody else.
+    }
+  }
+  return found;
+}
+
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // Gone already.
+  }
+}
+
+function numericNames(directory: string): number[] {
+  try {
+    return readdirSync(directory)
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number);
+  } catch {
+    return [];
+  }
+}
+
+const keyOf = (identity: ProcessIdentity) => `${identity.pid}@${identity.startTime}`;

@@ -1,0 +1,221 @@
+// No sandbox: plain child processes of the worker, with its rights, on its files and its network. For a developer who runs
+// trusted commands on a machine that can hold neither Docker nor a jail. Invariants:
+// 1. Only an explicit choice makes one, and it warns, loudly, each time it is made.
+// 2. The clocks, the output cap and the clean environment hold as elsewhere; nothing else does.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
+import { packFiles } from "../pack-files.ts";
+import type {
+  CommandOutcome,
+  CommandSpec,
+  ListedSession,
+  RunOptions,
+  Sandbox,
+  Session,
+  SessionLabels,
+  SessionSpec,
+  SessionState,
+} from "../port.ts";
+import { runWrapper } from "../run-wrapper.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { initialState, SESSION_SCRIPT } from "../session-script.ts";
+
+export interface NoneOptions {
+  readonly root: string;
+  readonly warn: (text: string) => void;
+}
+
+export const NONE_WARNING =
+  "WARNING: --sandbox none. Commands written by models and students run with YOUR rights, on YOUR files and network. " +
+  "Nothing isolates them. Use --sandbox docker or --sandbox jail for anything you did not write yourself.";
+
+const MARK = "MARKMILL_NONE_SESSION";
+const GRACE_MS = 300;
+
+export function createNoneSandbox(options: NoneOptions): Sandbox & { readonly kind: "none" } {
+  options.warn(NONE_WARNING);
+  const directoryOf = (id: string) => join(options.root, checkSessionId(id));
+  const remove = async (id: string) => {
+    const directory = directoryOf(id);
+    await killMarked(directory);
+    await rm(directory, { recursive: true, force: true });
+  };
+  return {
+    kind: "none",
+    open: async (spec) => {
+      checkSessionSpec(spec);
+      const directory = directoryOf(spec.id);
+      const attached = existsSync(join(directory, "session.json"));
+      if (!attached) await makeDirectory(directory, spec);
+      return new NoneSession(spec, directory, attached, () => remove(spec.id));
+    },
+    list: () => listDirectories(options.root),
+    remove,
+    close: async () => {},
+  };
+}
+
+async function makeDirectory(directory: string, spec: SessionSpec): Promise<void> {
+  const files = await packFiles(spec.files, spec.limits.diskBytes);
+  await rm(directory, { recursive: true, force: true });
+  await mkdir(join(directory, "workspace"), { recursive: true, mode: 0o700 });
+  await mkdir(join(directory, "home"), { mode: 0o700 });
+  if (files.length > 0) await tar(directory, ["-xf", "-"], files);
+  await writeFile(join(directory, "session.json"), JSON.stringify({ labels: spec.labels }));
+}
+
+async function listDirectories(root: string): Promise<ListedSession[]> {
+  const names = await readdir(root).catch(() => [] as string[]);
+  const found = await Promise.all(
+    names.map(async (id) => {
+      const text = await readFile(join(root, id, "session.json"), "utf8").catch(() => undefined);
+      if (text === undefined) return undefined;
+      const { labels } = JSON.parse(text) as { labels: SessionLabels };
+      return { id, labels, status: "live" as const };
+    }),
+  );
+  return found.filter((session) => session !== undefined);
+}
+
+class NoneSession implements Session {
+  readonly id: string;
+  readonly attached: boolean;
+  readonly #spec: SessionSpec;
+  readonly #directory: string;
+  readonly #remove: () => Promise<void>;
+  #state: SessionState;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(spec: SessionSpec, directory: string, attached: boolean, remove: () => Promise<void>) {
+    this.id = spec.id;
+    this.attached = attached;
+    this.#spec = spec;
+    this.#directory = directory;
+    this.#remove = remove;
+    const initial = initialState({ ...spec.environment, HOME: join(directory, "home"), [MARK]: directory });
+    this.#state = spec.state ?? { ...initial, cwd: join(directory, "workspace") };
+  }
+
+  get state(): SessionState {
+    return this.#state;
+  }
+
+  async run(command: CommandSpec, options: RunOptions = {}): Promise<CommandOutcome> {
+    checkCommand(command);
+    const turn = this.#last.then(() => this.#runNow(command, options));
+    this.#last = turn.catch(() => {});
+    return await turn;
+  }
+
+  async #runNow(command: CommandSpec, options: RunOptions): Promise<CommandOutcome> {
+    const limits = limitsOfCommand(this.#spec.limits, command);
+    const { outcome } = await runWrapper(
+      {
+        command,
+        limits,
+        state: this.#state,
+        ulimits: { cpuSeconds: Math.ceil(limits.cpuMs / 1000) + 1, fileBytes: limits.diskBytes },
+        spawn: () =>
+          spawn("bash", ["--noprofile", "--norc", "-c", SESSION_SCRIPT], {
+            cwd: join(this.#directory, "workspace"),
+            env: { PATH: "/usr/local/bin:/usr/bin:/bin", [MARK]: this.#directory },
+            detached: true,
+            stdio: ["pipe", "pipe", "pipe"],
+          }),
+        cpuMs: () => undefined,
+        kill: killGroup,
+        outOfMemory: () => false,
+      },
+      options,
+    );
+    this.#state = outcome.state;
+    return outcome;
+  }
+
+  async checkpoint(options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
+    const bytes = await tar(this.#directory, ["-cf", "-", "."], undefined);
+    if (bytes.length > (options.maxBytes ?? Number.POSITIVE_INFINITY))
+      throw failed("The workspace is larger than asked for.");
+    return bytes;
+  }
+
+  async restore(bytes: Uint8Array): Promise<void> {
+    await rm(join(this.#directory, "workspace"), { recursive: true, force: true });
+    await mkdir(join(this.#directory, "workspace"), { mode: 0o700 });
+    await tar(this.#directory, ["-xf", "-"], bytes);
+  }
+
+  async end(): Promise<void> {
+    await this.#remove();
+  }
+}
+
+async function killGroup(child: ChildProcess): Promise<void> {
+  const { pid } = child;
+  if (pid === undefined) return;
+  signalGroup(pid, "SIGTERM");
+  await Promise.race([
+    new Promise((resolve) => child.once("exit", resolve)),
+    new Promise((resolve) => setTimeout(resolve, GRACE_MS)),
+  ]);
+  signalGroup(pid, "SIGKILL");
+}
+
+function signalGroup(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, name);
+  } catch {
+    // The group is empty.
+  }
+}
+
+/** Background processes carry the session's mark in the environment they were started with. */
+async function killMarked(directory: string): Promise<void> {
+  for (let round = 0; round < 20; round += 1) {
+    const pids = markedPids(`${MARK}=${directory}\0`);
+    if (pids.length === 0) return;
+    for (const pid of pids) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // Gone already.
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+function markedPids(mark: string): number[] {
+  if (!existsSync("/proc/self/environ")) return [];
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((name) => {
+      try {
+        return readFileSync(`/proc/${name}/environ`, "latin1").includes(mark);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+async function tar(directory: string, args: readonly string[], input: Uint8Array | undefined): Promise<Buffer> {
+  const child = spawn("tar", args, { cwd: join(directory, "workspace"), stdio: ["pipe", "pipe", "ignore"] });
+  const chunks: Buffer[] = [];
+  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+  child.stdin.on("error", () => {});
+  child.stdin.end(input);
+  const code = await new Promise<number | null>((resolve, reject) =>
+    child.once("close", resolve).once("error", reject),
+  );
+  if (code !== 0) throw failed(`tar ended with ${code}.`);
+  return Buffer.concat(chunks);
+}
+
+function failed(what: string): SandboxError {
+  return new SandboxError("SANDBOX_FILES_FAILED", what, "Check the workspace.");
+}

@@ -1,0 +1,129 @@
+// The one port every sandbox adapter implements (docker, jail, none). Invariants:
+// 1. Files enter a session before any foreign code runs in it; afterwards only `restore` writes, and it unpacks inside the
+//    session as the session's own user, never with the host's rights.
+// 2. A session belongs to one id. Any worker process on the host can open it: `open` creates it or attaches to it.
+// 3. Commands of one session run one after the other, whichever process asks.
+// 4. Whatever a command does, the outcome says what happened; only a failure of the sandbox itself throws (SandboxError).
+
+import type { Limits } from "./limits.ts";
+
+export type SandboxKind = "docker" | "jail" | "none";
+
+/** Where a session's files are, and where its first command starts. */
+export const WORKSPACE = "/workspace";
+
+export interface Sandbox {
+  readonly kind: SandboxKind;
+  /** Creates the session, or attaches when one with this id lives on this host (then `files` is ignored). */
+  open(spec: SessionSpec, options?: { readonly signal?: AbortSignal }): Promise<Session>;
+  /** All sessions of this sandbox on this host, dead leftovers included, for the reaper. */
+  list(): Promise<readonly ListedSession[]>;
+  /** Ends the session, whoever made it, and removes all it left. Removing an unknown id does nothing. */
+  remove(sessionId: string): Promise<void>;
+  /** Releases what this process holds (connections, warm pool). Sessions live on. */
+  close(): Promise<void>;
+}
+
+export interface Session {
+  readonly id: string;
+  /** True when the session already lived: its workspace holds what earlier commands left. */
+  readonly attached: boolean;
+  /** The state the next command starts from; replaced after each command. */
+  readonly state: SessionState;
+  run(command: CommandSpec, options?: RunOptions): Promise<CommandOutcome>;
+  /** An uncompressed tar of the workspace. Rejects with SANDBOX_FILES_FAILED above `maxBytes`. */
+  checkpoint(options?: { readonly maxBytes?: number }): Promise<Uint8Array>;
+  /** Empties the workspace and unpacks a checkpoint into it, inside the session and as its user. */
+  restore(tar: Uint8Array): Promise<void>;
+  /** Same as `sandbox.remove(id)`. */
+  end(): Promise<void>;
+}
+
+export interface SessionSpec {
+  /** 1 to 64 of [A-Za-z0-9_-], starting with a letter or digit. */
+  readonly id: string;
+  readonly files: SessionFiles;
+  readonly limits: Limits;
+  /** The complete extra environment of the first command: nothing of the worker's own environment enters. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** From an earlier outcome: continue a session that another worker began or that was lost. */
+  readonly state?: SessionState;
+  readonly labels: SessionLabels;
+  /** Docker only; the jail shows the host's own /usr. */
+  readonly image?: string;
+  readonly network: "none";
+}
+
+export type SessionFiles =
+  | { readonly kind: "list"; readonly files: readonly SessionFile[] }
+  /** An uncompressed tar, unpacked in the workspace inside the session. */
+  | { readonly kind: "tar"; readonly bytes: Uint8Array };
+
+export interface SessionFile {
+  /** Relative to the workspace, `/` between parts, no `..`, no empty part. */
+  readonly path: string;
+  /** Permission bits, for example 0o644. */
+  readonly mode: number;
+  readonly bytes: Uint8Array;
+}
+
+/** Kept with the session (container labels, or a file in its directory). Times are ISO 8601. */
+export interface SessionLabels {
+  readonly app: string;
+  readonly run: string;
+  readonly worker: string;
+  readonly created: string;
+  /** After this instant the session may be ended by anybody; the jail ends itself. */
+  readonly deadline: string;
+}
+
+export interface ListedSession {
+  readonly id: string;
+  readonly labels: SessionLabels;
+  /** dead: its processes are gone but something of it is left; `remove` clears it. */
+  readonly status: "starting" | "live" | "dead";
+}
+
+/** What a command leaves for the next one. Plain JSON; safe to store; meaningful only inside a session. */
+export interface SessionState {
+  readonly cwd: string;
+  /** Exported variables, complete. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Functions and unexported variables as bash itself prints them. Only ever evaluated inside a session. */
+  readonly shell: string;
+}
+
+export interface CommandSpec {
+  /** `shell` runs in bash and may change the state; the others run an interpreter on the text and leave the state alone. */
+  readonly kind: CommandKind;
+  readonly text: string;
+  /** Tighter clocks for this command; never looser than the session's. */
+  readonly limits?: Partial<Pick<Limits, "wallMs" | "cpuMs" | "silenceMs" | "outputBytes">>;
+}
+
+export type CommandKind = "shell" | "python" | "javascript";
+
+export interface RunOptions {
+  /** Abort kills the command like a timeout, then `run` rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** Neutralised output as it arrives, for live progress; bounded like the outcome's output. */
+  readonly onOutput?: (text: string) => void;
+}
+
+export interface CommandOutcome {
+  /** null when the command was killed by one of our clocks. A death by signal n is 128 + n, as bash says it. */
+  readonly exitCode: number | null;
+  readonly durationMs: number;
+  /**
+   * stdout and stderr together, in the order they were written: one pipe serves both, so the model reads an error beside the
+   * line that caused it, and nothing has to be re-ordered by guess. Capped (head and tail kept) and neutralised.
+   */
+  readonly output: string;
+  readonly truncated: boolean;
+  /** Bytes the command wrote, shown or not. */
+  readonly outputBytes: number;
+  readonly timedOut: false | "wall" | "cpu" | "silence";
+  readonly outOfMemory: boolean;
+  /** The new state, or the old one when the command did not live to report it. */
+  readonly state: SessionState;
+}

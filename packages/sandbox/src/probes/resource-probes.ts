@@ -1,0 +1,94 @@
+// More than the limits allow: processes, memory, disk, output.
+
+import type { Session } from "../port.ts";
+import { type Probe, probeOutput, shell, shorten } from "./probe.ts";
+
+export const resourceProbes: readonly Probe[] = [
+  {
+    name: "fork bomb",
+    run: async ({ session, limits }) => {
+      // The counting shell forks nothing after the bomb has started: it could not.
+      const { output } = await shell(
+        session,
+        `exec 9<> <(:)
+(for ((i = 0; i < ${limits.pids * 3}; i++)); do sleep 20.5 & done) 2>/dev/null &
+read -t 1.5 -u 9
+n=0; for p in /proc/[0-9]*; do n=$((n + 1)); done; echo "alive $n"
+kill -9 $!
+for p in /proc/[0-9]*; do
+  { IFS= read -r -d '' a; IFS= read -r -d '' b; } <"$p/cmdline"
+  [[ $a == sleep && $b == 20.5 ]] && kill -9 "\${p#/proc/}"
+done 2>/dev/null
+true`,
+        { wallMs: 10_000 },
+      );
+      const alive = Number(/alive (\d+)/.exec(output)?.[1] ?? 0);
+      const answered = await answers(session);
+      return {
+        refused: alive >= limits.pids / 2 && alive <= limits.pids + 8 && answered,
+        evidence: `${alive} processes at once of ${limits.pids} allowed, session ${answered ? "answers" : "does not answer"}`,
+      };
+    },
+  },
+  {
+    name: "memory bomb",
+    run: async ({ session, limits }) => {
+      const size = limits.memoryBytes * 3;
+      const outcome = await shell(session, `head -c ${size} /dev/zero | tail -c ${size} | wc -c`, { wallMs: 20_000 });
+      const answered = await answers(session);
+      return {
+        refused: !outcome.output.includes(String(size)) && answered,
+        evidence: `${outcome.outOfMemory ? "out of memory" : shorten(outcome.output)}, session ${answered ? "answers" : "does not answer"}`,
+      };
+    },
+  },
+  {
+    name: "fill the workspace",
+    run: ({ session, limits }) => fill(session, "/workspace", limits.diskBytes),
+  },
+  {
+    name: "fill the temporary directories",
+    run: async ({ session, limits }) => {
+      const findings = [
+        await fill(session, "/tmp", limits.diskBytes),
+        await fill(session, "/dev/shm", limits.diskBytes),
+      ];
+      return {
+        refused: findings.every(({ refused }) => refused),
+        evidence: findings.map(({ evidence }) => evidence).join("; "),
+      };
+    },
+  },
+  {
+    name: "output flood",
+    run: async ({ session, limits }) => {
+      const outcome = await shell(session, "yes flood | head -c 40000000", { wallMs: 20_000 });
+      return {
+        refused:
+          outcome.truncated && outcome.outputBytes >= 1_000_000 && outcome.output.length <= limits.outputBytes + 200,
+        evidence: `${outcome.outputBytes} bytes written, ${outcome.output.length} shown`,
+      };
+    },
+  },
+  {
+    name: "endless output without a newline",
+    run: async ({ session, limits }) => {
+      const outcome = await shell(session, "tr '\\0' x </dev/zero", { wallMs: 1000 });
+      const after = await shell(session, "echo clean");
+      return {
+        refused:
+          outcome.timedOut !== false && outcome.output.length <= limits.outputBytes + 200 && after.output === "clean\n",
+        evidence: `killed by the ${outcome.timedOut} clock, ${outcome.output.length} characters shown`,
+      };
+    },
+  },
+];
+
+async function answers(session: Session): Promise<boolean> {
+  return (await shell(session, "echo $((6 * 7))")).output === "42\n";
+}
+
+function fill(session: Session, directory: string, diskBytes: number) {
+  const text = `head -c ${diskBytes * 3} /dev/zero 2>/dev/null >${directory}/fill; wc -c <${directory}/fill; rm -f ${directory}/fill`;
+  return probeOutput(session, text, (output) => /^\d+$/.test(output.trim()) && Number(output) <= diskBytes);
+}

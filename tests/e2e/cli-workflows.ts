@@ -1,0 +1,51 @@
+// Small workflows for the tests of the command.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+const chart = (lines: string) => `# Workflow\n\n\`\`\`mermaid\nflowchart TD\n${lines}\n\`\`\`\n`;
+
+const files: Readonly<Record<string, string>> = {
+  "greet.wf.md": `# Greet\n\nOne prompt.\n\n${chart(`    PARAMS["NAME"]
+    START --> PROMPT_HI["Prompt: User Hi"]`)}\n# Prompts\n\n## User Hi\n\nGreet {{NAME}}.\n`,
+
+  "two.wf.md": `# Two prompts\n\nOne after the other.\n\n${chart(`    START --> PROMPT_ONE["Prompt: User One"]
+    PROMPT_ONE --> PROMPT_TWO["Prompt: User Two"]`)}\n# Prompts\n\n## User One\n\nSay one.\n\n## User Two\n\nSay two.\n`,
+
+  "fail.wf.md": `# Fail\n\nAlways fails.\n\n${chart(`    START --> CHECK_NO{"Check: RESULT CONTAINS 'something'"}
+    CHECK_NO --> |TRUE| SUCCESS`)}`,
+
+  "ask.wf.md": `# Ask\n\nAsks a person.\n\n${chart(`    START --> ASSIGN_Q["Assign: 'Pass or fail?'"]
+    ASSIGN_Q --> ASK_TEACHER["Ask: Your verdict"]
+    ASK_TEACHER --> CALL_ECHO[["echo.wf.md"]]`)}`,
+
+  "echo.wf.md": `# Echo\n\nSays what it was given.\n\n${chart(`    START --> PROMPT_ECHO["Prompt: User Echo"]`)}\n# Prompts\n\n## User Echo\n\nVerdict: {{RESULT}}\n`,
+
+  "list.wf.md": `# List\n\nLists the submission.\n\n${chart(`    START --> EXECUTE_LS["Execute: ls -1"]`)}`,
+
+  "broken.wf.md": `# Broken\n\n${chart("    START --> PROMPT_A[Prompt: User Missing]")}`,
+
+  "replies.yaml": `rules:
+  - when: { pattern: 'Greet (?<who>.*)\\.' }
+    reply: "Welcome, {{who}}!"
+    usage: { prompt: 10, completion: 5 }
+  - when: { text: "Say one" }
+    reply: one
+    delay: 700ms
+  - when: { text: "Say two" }
+    reply: two
+    delay: 700ms
+  - when: { pattern: 'Verdict: (?<verdict>.*)' }
+    reply: "The verdict is {{verdict}}."
+`,
+  "params.yaml": "NAME: from the file\n",
+  "name.txt": "a = b",
+  "submission/a.txt": "a\n",
+  "submission/sub/b.txt": "b\n",
+};
+
+export function writeWorkflows(folder: string): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+}

@@ -1,0 +1,87 @@
+// The markmill command as people run it: a process of its own, in a directory of its own.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterDeath } from "./after-death.ts";
+
+const program = join(import.meta.dirname, "../../apps/cli/bin/markmill.mjs");
+
+export interface Said {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface StartedMarkmill {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Said>;
+  stdout(): string;
+  stderr(): string;
+  /** Resolves when what was said fits; rejects when the process ends without it. */
+  says(where: "stdout" | "stderr", pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+export interface MarkmillPlace {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A directory with a MARKMILL_HOME of its own and no settings but those given. */
+export async function makePlace(env: Readonly<Record<string, string>> = {}) {
+  const cwd = await mkdtemp(join(tmpdir(), "markmill-cli-"));
+  await chmod(cwd, 0o755);
+  const watch = afterDeath('sleep 12; rm -rf "$1"', [cwd]);
+  const place: MarkmillPlace = { cwd, env: { MARKMILL_HOME: ".markmill", OPENAI_BASE_URL: "http://127.0.0.1:1/v1", ...env } };
+  return {
+    ...place,
+    async remove() {
+      await rm(cwd, { recursive: true, force: true, maxRetries: 5 });
+      watch.callOff();
+    },
+  };
+}
+
+export function startMarkmill(place: MarkmillPlace, args: readonly string[], input?: string): StartedMarkmill {
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd: place.cwd,
+    env: { PATH, HOME, ...place.env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(input ?? "");
+  const said = { stdout: "", stderr: "" };
+  const waiting = new Set<() => void>();
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].setEncoding("utf8").on("data", (text: string) => {
+      said[name] += text;
+      for (const check of waiting) check();
+    });
+  }
+  const ended = once(child, "close").then(([code, signal]): Said => ({ code, signal, ...said }));
+  return {
+    child,
+    ended,
+    stdout: () => said.stdout,
+    stderr: () => said.stderr,
+    says: (where, pattern) =>
+      new Promise((resolve, reject) => {
+        const check = () => {
+          const found = pattern.exec(said[where]);
+          if (found === null) return;
+          waiting.delete(check);
+          resolve(found);
+        };
+        waiting.add(check);
+        check();
+        ended.then(() => reject(new Error(`markmill ${args.join(" ")} ended without ${pattern}:\n${said.stderr}`)));
+      }),
+  };
+}
+
+export async function markmill(place: MarkmillPlace, args: readonly string[], input?: string): Promise<Said> {
+  return await startMarkmill(place, args, input).ended;
+}
