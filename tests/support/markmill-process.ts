@@ -34,7 +34,10 @@ export async function makePlace(env: Readonly<Record<string, string>> = {}) {
   const cwd = await mkdtemp(join(tmpdir(), "markmill-cli-"));
   await chmod(cwd, 0o755);
   const watch = afterDeath('sleep 12; rm -rf "$1"', [cwd]);
-  const place: MarkmillPlace = { cwd, env: { MARKMILL_HOME: ".markmill", OPENAI_BASE_URL: "http://127.0.0.1:1/v1", ...env } };
+  const place: MarkmillPlace = {
+    cwd,
+    env: { MARKMILL_HOME: ".markmill", OPENAI_BASE_URL: "http://127.0.0.1:1/v1", ...env },
+  };
   return {
     ...place,
     async remove() {

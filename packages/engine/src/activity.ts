@@ -1,5 +1,5 @@
 /** One visit of one node by one run. `item` is the position in a map, null elsewhere. */
-import type { Json, ModelSettings, NodeId, Role } from "./program.ts";
+import type { Json, Limits, ModelSettings, NodeId, Role } from "./program.ts";
 
 export interface ActivityRef {
   readonly node: NodeId;
@@ -68,12 +68,5 @@ export interface CallStart {
   readonly depth: number;
   readonly agent: string;
   readonly threads: Readonly<Record<string, string>>;
-  readonly caps: {
-    readonly steps: number;
-    readonly depth: number;
-    readonly nanodollars: number | null;
-    readonly tokens: number | null;
-    readonly characters: number | null;
-    readonly timeMs: number | null;
-  };
+  readonly caps: Omit<Limits, "hits">;
 }
