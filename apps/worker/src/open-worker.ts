@@ -4,7 +4,16 @@ import type { Config } from "@markmill/config";
 import type { ModelCatalogue, ModelClient } from "@markmill/llm";
 import type { Queues } from "@markmill/queue";
 import { defaultLimits, type Limits, type Sandbox, type SessionFiles } from "@markmill/sandbox";
-import { beat, getMessages, leave, loadBlob, type Store, startCall, submissionOf } from "@markmill/store";
+import {
+  beat,
+  getMessages,
+  type LoadedRun,
+  leave,
+  loadBlob,
+  type Store,
+  startCall,
+  submissionOf,
+} from "@markmill/store";
 import { budgetOf, ledgerOf, rateGateOf } from "./model-ports.ts";
 import { createPerformer } from "./perform.ts";
 import { reapSessions } from "./reap-sessions.ts";
@@ -18,6 +27,8 @@ export interface OpenWorkerParts {
   readonly queues: Queues;
   readonly client: ModelClient;
   readonly catalogue: ModelCatalogue;
+  /** A run's own endpoint and default model; absent, or null: `client` and the configured default. */
+  readonly modelsFor?: (run: LoadedRun) => { readonly client: ModelClient; readonly defaultModel: string } | null;
   /** null: EXECUTE is refused with a clear failure. */
   readonly sandbox: Sandbox | null;
   readonly log: Log;
@@ -52,12 +63,11 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   const gate = rateGateOf(database);
   const performer = createPerformer({
     promptPorts: (run, activity) => ({
-      client: parts.client,
+      ...(parts.modelsFor?.(run) ?? { client: parts.client, defaultModel: config.models.defaultModel }),
       catalogue: parts.catalogue,
       ledger: ledgerOf(database, run),
       budget: budgetOf(database, run, activity),
       gate,
-      defaultModel: config.models.defaultModel,
     }),
     conversation: async (thread) =>
       (await getMessages(database, thread)).map(({ role, text }) => ({ role, content: text })),

@@ -3,7 +3,7 @@
  * by every worker for its own host, at the start and every half minute; doing it twice is harmless.
  */
 import type { Sandbox } from "@markmill/sandbox";
-import { type Database, liveSessions, takeDeadSessions } from "@markmill/store";
+import { type Database, listWorkers, liveSessions, takeDeadSessions } from "@markmill/store";
 import type { Log } from "./worker.ts";
 
 export interface Reaping {
@@ -29,11 +29,12 @@ export async function reapSessions(database: Database, sandbox: Sandbox, host: s
     database,
     listed.map(({ id }) => id),
   );
+  const workers = new Set((await listWorkers(database)).map(({ id }) => id));
   for (const { id, labels, status } of listed) {
     const young = Date.now() - Date.parse(labels.created) < newbornMs;
-    if (live.has(id) && status !== "dead") continue;
-    if (young && status !== "dead") continue;
-    await remove(id);
+    // One that waits for its run, made ahead of time, belongs to the worker that made it.
+    const wanted = labels.run === "" ? workers.has(labels.worker) : live.has(id);
+    if (status === "dead" || !(wanted || young)) await remove(id);
   }
   return { removed };
 }

@@ -36,6 +36,9 @@ const run = promisify(execFile);
 const repository = fileURLToPath(new URL("../../../", import.meta.url));
 const cacheDirectory = join(repository, ".cache/images");
 
+/** Says what an imported image was built from, so that it is imported once per engine. */
+const KEY_LABEL = "markmill.image";
+
 export type Variant = "tiny" | "full" | "jdk" | "services";
 
 export const defaultTags: Readonly<Record<Variant, string>> = {
@@ -60,8 +63,17 @@ export async function buildImage(
   const recipe = await recipes[variant]();
   const tar = join(cacheDirectory, `${variant}-${recipe.key}.tar`);
   const cached = existsSync(tar);
-  if (!cached) await buildTar(recipe, tar);
-  await importImage(dockerHost, tar, tag);
+  if (!cached) {
+    await buildTar(recipe, tar);
+    for (const old of globSync(join(cacheDirectory, `${variant}-*.tar`)))
+      if (old !== tar) await rm(old, { force: true });
+  }
+  const engine = connect(dockerHost);
+  const old = await engine.image(tag);
+  if (old?.key !== recipe.key) {
+    await engine.import(tar, tag, recipe.key);
+    if (old !== undefined) await engine.remove(old.id);
+  }
   return { tag, cached, bytes: (await stat(tar)).size };
 }
 
@@ -154,12 +166,14 @@ async function copyRecipe(
   };
 }
 
+const unwanted = /\/(__pycache__|test|tests|idlelib|tkinter|lib2to3|ensurepip|turtledemo|bitcode|llvmjit.*|.*\.a)$/;
+
 function isWanted(path: string): boolean {
-  return !/\/(__pycache__|test|tests|idlelib|tkinter|lib2to3|ensurepip|turtledemo)$/.test(path) && !path.endsWith(".a");
+  return !unwanted.test(path);
 }
 
 function elfFiles(directory: string): string[] {
-  return [...globSync(`${directory}/**/*.so*`), ...(directory.endsWith("/bin") ? globSync(`${directory}/*`) : [])];
+  return [...globSync(`${directory}/**/*.so*`), ...globSync(`${directory}/bin/*`)].filter(isWanted);
 }
 
 /** `/lib/x` and `/usr/lib/x` are one place in the image, as they are in Debian. */
@@ -256,35 +270,52 @@ async function finishRoot(root: string): Promise<void> {
   await writeFile(join(root, "etc/nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files dns\n");
 }
 
-async function importImage(dockerHost: string, tar: string, tag: string): Promise<void> {
-  const [repo = tag, version = "latest"] = tag.split(":");
-  const query = new URLSearchParams({ fromSrc: "-", repo, tag: version });
-  for (const change of ["WORKDIR /workspace", "CMD bash", "ENV PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"]) {
-    query.append("changes", change);
-  }
-  const path = `/images/create?${query}`;
+/** The engine's own HTTP interface: the repository's root has no client for it. */
+function connect(dockerHost: string) {
   const address = new URL(dockerHost);
   const target =
     address.protocol === "unix:"
-      ? { socketPath: address.pathname, path }
-      : { host: address.hostname, port: address.port || 2375, path };
-  await new Promise<void>((resolve, reject) => {
-    const post = request(
-      { ...target, method: "POST", headers: { "content-type": "application/x-tar" } },
-      (response) => {
-        let text = "";
-        response.setEncoding("utf8").on("data", (chunk: string) => {
-          text += chunk;
-        });
-        response.on("end", () => {
-          if (response.statusCode === 200 && !text.includes('"errorDetail"')) resolve();
-          else reject(new Error(`The engine at ${dockerHost} did not import ${tag}: ${text.trim()}`));
-        });
-      },
-    );
-    post.on("error", reject);
-    createReadStream(tar).on("error", reject).pipe(post);
-  });
+      ? { socketPath: address.pathname }
+      : { host: address.hostname, port: address.port || 2375 };
+  const call = (method: string, path: string, body?: string) =>
+    new Promise<{ status: number; text: string }>((resolve, reject) => {
+      const sent = request(
+        { ...target, method, path, headers: { "content-type": "application/x-tar" } },
+        (response) => {
+          let text = "";
+          response.setEncoding("utf8").on("data", (chunk: string) => {
+            text += chunk;
+          });
+          response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+        },
+      );
+      sent.on("error", reject);
+      if (body === undefined) sent.end();
+      else createReadStream(body).on("error", reject).pipe(sent);
+    });
+  return {
+    async image(tag: string): Promise<{ id: string; key: string | undefined } | undefined> {
+      const { status, text } = await call("GET", `/images/${tag}/json`);
+      if (status !== 200) return undefined;
+      const image = JSON.parse(text) as { Id: string; Config?: { Labels?: Record<string, string> | null } };
+      return { id: image.Id, key: image.Config?.Labels?.[KEY_LABEL] };
+    },
+    async import(tar: string, tag: string, key: string): Promise<void> {
+      const [repo = tag, version = "latest"] = tag.split(":");
+      const query = new URLSearchParams({ fromSrc: "-", repo, tag: version });
+      const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+      for (const change of ["WORKDIR /workspace", "CMD bash", `ENV ${path}`, `LABEL ${KEY_LABEL}=${key}`]) {
+        query.append("changes", change);
+      }
+      const { status, text } = await call("POST", `/images/create?${query}`, tar);
+      if (status === 200 && !text.includes('"errorDetail"')) return;
+      throw new Error(`The engine at ${dockerHost} did not import ${tag}: ${text.trim()}`);
+    },
+    /** A container may still use it; then it stays. */
+    async remove(id: string): Promise<void> {
+      await call("DELETE", `/images/${id}`);
+    },
+  };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,0 +1,242 @@
+// `markmill run` and its companions through real processes on the embedded stack of one directory.
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../support/markmill-process.ts";
+import { writeWorkflows } from "./cli-workflows.ts";
+
+let place: MarkmillPlace & { remove(): Promise<void> };
+let model: { url: string; requests(): Promise<{ messages: { content: string }[] }[]> };
+
+beforeAll(async () => {
+  place = await makePlace();
+  writeWorkflows(place.cwd);
+  expect((await markmill(place, ["up", "--detach"])).code).toBe(0);
+  const served = startMarkmill(place, ["mock-model", "replies.yaml", "--port", "0", "--log"]);
+  const [url] = await served.says("stdout", /http:\S+/);
+  model = { url, requests: async () => (await fetch(new URL("/log", url))).json() as never };
+  stopModel = async () => {
+    served.child.kill("SIGINT");
+    expect(await served.ended).toMatchObject({ code: 0 });
+    expect(served.stderr()).toContain("reply");
+  };
+});
+let stopModel = async () => {};
+afterAll(async () => {
+  await stopModel();
+  expect((await markmill(place, ["down"])).stderr).toMatch(/stopped: process \d+/);
+  await place.remove();
+});
+
+const scripted = ["--script", "replies.yaml"];
+const runIdIn = (text: string) => /^run: (\S+)$/m.exec(text)?.[1] ?? "";
+
+describe("markmill run", () => {
+  it("prints RESULT and nothing else on stdout, and ends with 0", async () => {
+    const { code, stdout, stderr } = await markmill(place, ["run", "greet.wf.md", "NAME=Ada=Lovelace", ...scripted]);
+    expect(stderr).toContain("success: Greet (1 step, 1 model call, 15 tokens");
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Welcome, Ada=Lovelace!\n" });
+  });
+
+  it("takes parameters from a file, and a word wins over it; a value may be the text of a file", async () => {
+    const given = ["run", "greet.wf.md", "--param-file", "params.yaml", ...scripted];
+    const [fromFile, fromWord] = await Promise.all([
+      markmill(place, given),
+      markmill(place, [...given, "NAME=file:name.txt"]),
+    ]);
+    expect(fromFile.stdout).toBe("Welcome, from the file!\n");
+    expect(fromWord.stdout).toBe("Welcome, a = b!\n");
+  });
+
+  it("gives one JSON object with --json", async () => {
+    const { code, stdout } = await markmill(place, ["run", "greet.wf.md", "--json", "--label", "term=1", ...scripted]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      runId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      status: "success",
+      result: "Welcome, !",
+      reason: null,
+      spent: { calls: 1, promptTokens: 10, completionTokens: 5 },
+      labels: { term: "1" },
+      warnings: [{ code: "PARAMETER_UNSET" }],
+    });
+  });
+
+  it("ends with 1 when the run fails, and says why and what next", async () => {
+    const { code, stdout, stderr } = await markmill(place, ["run", "fail.wf.md"]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(/reason: CHECK_FALSE: [\s\S]*next: markmill retry [0-9a-f-]{36}/);
+  });
+
+  it("ends with 5 when tokens or money are spent", async () => {
+    const [tokens, money] = await Promise.all([
+      markmill(place, ["run", "greet.wf.md", "NAME=x", "--max-tokens", "3", ...scripted]),
+      markmill(place, ["run", "greet.wf.md", "NAME=x", "--budget", "$0.000000001", ...scripted]),
+    ]);
+    expect([tokens.code, money.code]).toEqual([5, 5]);
+    expect(tokens.stderr).toContain("LIMIT_TOKENS");
+    expect(money.stderr).toContain("LIMIT_COST");
+  });
+
+  it("ends with 6 for an invalid workflow, and for a missing parameter with --strict", async () => {
+    const broken = await markmill(place, ["run", "broken.wf.md"]);
+    expect(broken.code).toBe(6);
+    expect(broken.stderr).toContain("broken.wf.md:7:24: error PROMPT_UNKNOWN");
+    const strict = await markmill(place, ["run", "greet.wf.md", "--strict", ...scripted]);
+    expect(strict.code).toBe(6);
+    expect(strict.stderr).toContain("PARAM_MISSING: NAME");
+  });
+
+  it.each([
+    [["run"], "Name a workflow file"],
+    [["run", "greet.wf.md", "NAME"], "not of the form KEY=VALUE"],
+    [["run", "greet.wf.md", "--budget", "much"], "--budget is an amount"],
+    [["run", "greet.wf.md", "--sandbox", "chroot"], "--sandbox is auto, docker, jail or none"],
+    [["run", "greet.wf.md", "--script", "none.yaml"], "There is no script none.yaml"],
+    [["run", "greet.wf.md", "NAME=file:/etc/passwd"], "outside the workflow's folder"],
+    [["run", "greet.wf.md", "--frobnicate"], "--frobnicate"],
+    [["rnu"], "Did you mean 'run'?"],
+  ])("ends with 2 for wrong words: %j", async (args, words) => {
+    const { code, stdout, stderr } = await markmill(place, args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(words);
+  });
+
+  it("shows the submission to commands, and refuses one that links out of its folder", async () => {
+    const { code, stdout } = await markmill(place, [
+      "run",
+      "list.wf.md",
+      "--sandbox",
+      "none",
+      "--submission",
+      "submission",
+    ]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "$ ls -1\na.txt\nsub\n" });
+    mkdirSync(join(place.cwd, "evil"));
+    symlinkSync("/etc/passwd", join(place.cwd, "evil/answers"));
+    const evil = await markmill(place, ["run", "list.wf.md", "--sandbox", "none", "--submission", "evil"]);
+    expect(evil.code).toBe(1);
+    expect(evil.stderr).toMatch(/SUBMISSION_REFUSED: answers is a link to \/etc\/passwd[\s\S]*fix: /);
+  });
+
+  it("says which model is missing instead of hanging", async () => {
+    const { code, stderr } = await markmill(place, ["run", "greet.wf.md", "NAME=x"]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/MODEL_NOT_CHOSEN[\s\S]*next: add --model/);
+  });
+});
+
+describe("a run that is left alone", () => {
+  it("goes on after --detach; status and watch find it by a part of its id", async () => {
+    const detached = await markmill(place, ["run", "two.wf.md", "--detach", ...scripted]);
+    expect(detached).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
+    const id = detached.stdout.trim();
+    const watched = await markmill(place, ["watch", id.slice(-12)]);
+    expect(watched).toMatchObject({ code: 0, stdout: "two\n" });
+    const { stdout } = await markmill(place, ["status", id, "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ runId: id, status: "success", hits: { PROMPT_TWO: 1 } });
+    const listed = await markmill(place, ["status"]);
+    expect(listed.stdout).toMatch(new RegExp(`^${id}  success `, "m"));
+  });
+
+  it("is answered later by another process, and the answer reaches the run it calls", async () => {
+    const detached = await markmill(place, ["run", "ask.wf.md", "--detach", ...scripted]);
+    const id = detached.stdout.trim();
+    for (let asks = ""; asks === ""; ) asks = (await markmill(place, ["answer", id])).stdout;
+    const answered = await markmill(place, ["answer", id, "-"], "pass, with 9 points\n");
+    expect(answered.code).toBe(0);
+    const watched = await markmill(place, ["watch", id]);
+    expect(watched).toMatchObject({ code: 0, stdout: "The verdict is pass, with 9 points.\n" });
+    const again = await markmill(place, ["answer", id, "too", "late"]);
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("ASK_NOT_FOUND") });
+
+    const logs = await markmill(place, ["logs", id]);
+    expect(logs.stdout).toMatch(
+      /ASK_TEACHER {2}pass, with 9 points[\s\S]*started Echo[\s\S]*CALL_ECHO {2}returned success/,
+    );
+    const history = await markmill(place, ["history", id, "--out", "histories"]);
+    expect(history.stdout).toBe("histories/01_Ask.wfh.md\nhistories/02_Echo.wfh.md\n");
+    expect(readdirSync(join(place.cwd, "histories"))).toHaveLength(2);
+    expect(readFileSync(join(place.cwd, "histories/01_Ask.wfh.md"), "utf8")).toContain(
+      "[02_Echo.wfh.md](02_Echo.wfh.md)",
+    );
+    const replayed = await markmill(place, ["replay", id]);
+    expect(replayed).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^identical: .* Ask .*\nidentical: .* Echo /),
+    });
+  });
+
+  it("ends when it is cancelled, once", async () => {
+    const id = (await markmill(place, ["run", "ask.wf.md", "--detach", ...scripted])).stdout.trim();
+    expect(await markmill(place, ["cancel", id, "--reason", "wrong class"])).toMatchObject({ code: 0 });
+    const { code, stderr } = await markmill(place, ["watch", id]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^cancelled: Ask [\s\S]*wrong class/m);
+    expect((await markmill(place, ["cancel", id])).code).toBe(1);
+  });
+
+  it("is run again by retry, as a new run with the same inputs", async () => {
+    const first = await markmill(place, ["run", "greet.wf.md", "NAME=Ada", "--max-tokens", "3", ...scripted]);
+    const { code, stdout, stderr } = await markmill(place, ["retry", runIdIn(first.stderr), "--max-tokens", "100000"]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Welcome, Ada!\n" });
+    expect(runIdIn(stderr)).not.toBe(runIdIn(first.stderr));
+  });
+});
+
+describe("an interrupted run", () => {
+  it("is continued by watch, and every prompt was asked once", async () => {
+    const alone = await makePlace({ OPENAI_BASE_URL: model.url });
+    try {
+      writeWorkflows(alone.cwd);
+      const before = (await model.requests()).length;
+      const started = startMarkmill(alone, ["run", "two.wf.md", "--model", "scripted"]);
+      await started.says("stderr", /PROMPT_ONE/);
+      started.child.kill("SIGINT");
+      const interrupted = await started.ended;
+      expect(interrupted).toMatchObject({ code: 130, stdout: "" });
+      const id = /markmill watch (\S+)/.exec(interrupted.stderr)?.[1] ?? "";
+      expect(JSON.parse((await markmill(alone, ["status", id, "--json"])).stdout)).toMatchObject({ status: "doing" });
+      expect(await markmill(alone, ["watch", id])).toMatchObject({ code: 0, stdout: "two\n" });
+      const asked = (await model.requests()).slice(before).map(({ messages }) => messages.at(-1)?.content.trim());
+      expect(asked).toEqual(["Say one.", "Say two."]);
+    } finally {
+      await alone.remove();
+    }
+  });
+
+  it("ends at once at the second Ctrl-C, and is continued all the same", async () => {
+    const alone = await makePlace();
+    try {
+      writeWorkflows(alone.cwd);
+      writeFileSync(join(alone.cwd, "slow.yaml"), "default: { reply: slow, delay: 20s }\n");
+      const started = startMarkmill(alone, ["run", "two.wf.md", "--script", "slow.yaml", "--detach"]);
+      const id = (await started.ended).stdout.trim();
+      const watching = startMarkmill(alone, ["watch", id]);
+      // Both signals after the handler is there.
+      await new Promise((resolve) => setTimeout(resolve, 3_000));
+      watching.child.kill("SIGINT");
+      await watching.says("stderr", /interrupted/);
+      const at = performance.now();
+      watching.child.kill("SIGINT");
+      expect((await watching.ended).code).toBe(130);
+      expect(performance.now() - at).toBeLessThan(5_000);
+      expect(JSON.parse((await markmill(alone, ["status", id, "--json"])).stdout)).toMatchObject({ status: "doing" });
+      expect((await markmill(alone, ["cancel", id])).code).toBe(0);
+    } finally {
+      await alone.remove();
+    }
+  });
+});
+
+describe("two at once in one directory", () => {
+  it("each is answered by its own script and kept in its own sandbox", async () => {
+    writeFileSync(join(place.cwd, "other.yaml"), "default: { reply: other, delay: 300ms }\n");
+    const [one, other, listed] = await Promise.all([
+      markmill(place, ["run", "two.wf.md", ...scripted]),
+      markmill(place, ["run", "two.wf.md", "--script", "other.yaml"]),
+      markmill(place, ["run", "list.wf.md", "--sandbox", "none", "--submission", "submission"]),
+    ]);
+    expect([one.stdout, other.stdout, listed.stdout]).toEqual(["two\n", "other\n", "$ ls -1\na.txt\nsub\n"]);
+  });
+});
