@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import type { Config } from "@markmill/config";
 import type { ModelCatalogue, ModelClient } from "@markmill/llm";
 import type { Queues } from "@markmill/queue";
-import { defaultLimits, type Limits, type Sandbox, type SessionFiles } from "@markmill/sandbox";
+import { defaultLimits, type Limits, type ProvenSandbox, type Sandbox, type SessionFiles } from "@markmill/sandbox";
 import {
   beat,
   getMessages,
@@ -30,7 +30,9 @@ export interface OpenWorkerParts {
   /** A run's own endpoint and default model; absent, or null: `client` and the configured default. */
   readonly modelsFor?: (run: LoadedRun) => { readonly client: ModelClient; readonly defaultModel: string } | null;
   /** null: EXECUTE is refused with a clear failure. */
-  readonly sandbox: Sandbox | null;
+  readonly sandbox: Sandbox | ProvenSandbox | null;
+  /** With a sandbox that failed its self-test: leave EXECUTE to other workers, or fail it. */
+  readonly unsafe?: "abstain" | "refuse";
   readonly log: Log;
   readonly onDeaf: () => void;
   readonly failPoint?: WorkerParts["failPoint"];
@@ -84,7 +86,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
     queues,
     performer,
     concurrency: config.worker.concurrency,
-    executes: true,
+    executes: mayExecute(parts),
     lockDurationMs: config.worker.lockDurationMs,
     stalledIntervalMs: config.worker.stalledIntervalMs,
     log,
@@ -119,6 +121,19 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
       await leave(database, store.worker).catch(() => undefined);
     },
   };
+}
+
+/** Without any sandbox, and where nobody else could, EXECUTE is taken and answered with a failure that says why. */
+async function mayExecute({ sandbox, unsafe, log }: OpenWorkerParts): Promise<boolean> {
+  if (sandbox === null || !("proven" in sandbox)) return true;
+  try {
+    const { safe, failures } = await sandbox.proven();
+    if (!safe) log.error({ failures }, "the sandbox did not pass its self-test");
+    return safe || unsafe === "refuse";
+  } catch (error) {
+    log.error({ err: error }, "the sandbox could not be tested");
+    return unsafe === "refuse";
+  }
 }
 
 function ceilingOf({ sandbox }: Config): Limits {

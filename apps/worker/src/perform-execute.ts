@@ -66,7 +66,7 @@ const passing: readonly SandboxErrorCode[] = [
 ];
 
 /** Once a command has run, trying again would run it twice. */
-function nextStep({ code }: SandboxError, acted: boolean): NextStep {
+export function nextStep({ code }: SandboxError, acted: boolean): NextStep {
   if (acted || code === "SANDBOX_OUTCOME_UNKNOWN") return "unknown";
   return passing.includes(code) ? "retry" : "fail";
 }

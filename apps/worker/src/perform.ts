@@ -3,7 +3,7 @@ import type { Outcome, Work } from "@markmill/engine";
 import type { ModelMessage } from "@markmill/llm";
 import { SandboxError, type Session, type SessionFiles } from "@markmill/sandbox";
 import type { Activity, Claim, LoadedRun } from "@markmill/store";
-import { performExecute } from "./perform-execute.ts";
+import { nextStep, performExecute } from "./perform-execute.ts";
 import { type PromptPorts, performPrompt } from "./perform-prompt.ts";
 import { done, failed, type Performed } from "./performed.ts";
 import { readInSession, writeInSession } from "./session-files.ts";
@@ -107,7 +107,7 @@ export function createPerformer(parts: PerformerParts): Performer {
       return await sessions.use(run.rootId, run.program, () => parts.submission(run.rootId), signal, act);
     } catch (error) {
       if (signal.aborted) return { did: "leave" };
-      if (error instanceof SandboxError) return failed(error.code, error.message, "retry");
+      if (error instanceof SandboxError) return failed(error.code, error.message, nextStep(error, false));
       throw error;
     }
   }

@@ -19,8 +19,8 @@ export interface WorkerParts {
   readonly queues: Queues;
   readonly performer: Performer;
   readonly concurrency: { readonly control: number; readonly prompt: number; readonly execute: number };
-  /** false: takes no execute jobs (no sandbox, or its self-test failed). */
-  readonly executes: boolean;
+  /** Resolves when it is known whether this worker may take execute jobs: only with a sandbox that passed its self-test. */
+  readonly executes: Promise<boolean>;
   readonly lockDurationMs: number;
   readonly stalledIntervalMs: number;
   readonly log: Log;
@@ -144,7 +144,14 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       ...settings,
       concurrency: parts.concurrency[queue],
     });
-  const servings = (["control", "prompt", ...(parts.executes ? (["execute"] as const) : [])] as const).map(serve);
+  const servings = [serve("control"), serve("prompt")];
+  const served = ["control", "prompt"];
+  let draining = false;
+  void parts.executes.then((may) => {
+    if (!may || draining) return;
+    servings.push(serve("execute"));
+    served.push("execute");
+  });
 
   async function guard(delivered: Delivered, signal: AbortSignal): Promise<Answer> {
     try {
@@ -190,10 +197,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
   let reconnected = false;
   async function listen(): Promise<void> {
     try {
-      dueMs = await oldestDue(
-        store.database,
-        parts.executes ? ["control", "prompt", "execute"] : ["control", "prompt"],
-      );
+      dueMs = await oldestDue(store.database, served);
     } catch {
       return;
     }
@@ -215,6 +219,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
   return {
     health: () => ({ ok: !isDeaf(), active: active(), heardMsAgo: Math.round(heardMsAgo()), dueMs, deaf: isDeaf() }),
     async drain(timeoutMs) {
+      draining = true;
       clearInterval(listening);
       const closing = Promise.all(servings.map((serving) => serving.close()));
       const late = new Promise<"late">((resolve) => setTimeout(() => resolve("late"), timeoutMs).unref());

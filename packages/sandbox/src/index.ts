@@ -37,6 +37,7 @@ export {
   WORKSPACE,
 } from "./port.ts";
 export type { ProbeResult } from "./probes/probe.ts";
+export { type ProofOptions, type ProvenSandbox, proveSandbox } from "./prove-sandbox.ts";
 export { SandboxError, type SandboxErrorCode, sandboxErrorCodes } from "./sandbox-error.ts";
 export {
   type ControlResult,

@@ -20,6 +20,7 @@ export const sandboxErrorCodes = {
   SANDBOX_FILES_FAILED: "Files could not be unpacked into, or packed from, the workspace.",
   SANDBOX_COMMAND_INVALID: "A command is empty, too long, or holds a NUL byte.",
   SANDBOX_KILL_FAILED: "Processes of a command survived SIGKILL.",
+  SANDBOX_UNSAFE: "The sandbox did not pass its self-test, so nothing is run in it.",
   SANDBOX_START_FAILED: "The session's first process did not start.",
 } as const;
 
