@@ -17,7 +17,7 @@ import {
   startScriptedModel,
 } from "@markmill/llm";
 import { openQueues, type Queues } from "@markmill/queue";
-import { createNoneSandbox } from "@markmill/sandbox";
+import { createNoneSandbox, type Sandbox } from "@markmill/sandbox";
 import { createRun, type Definition, getRun, openStore, type RunDetail, type Store } from "@markmill/store";
 import { startSupervisor } from "@markmill/supervisor";
 import { openWorker } from "@markmill/worker";
@@ -33,6 +33,8 @@ export interface MillOptions {
   /** Start a worker in this process (default true). */
   readonly worker?: boolean;
   readonly supervisor?: boolean;
+  /** In place of no isolation; gets a directory for its sessions. */
+  readonly sandbox?: (directory: string) => Sandbox | Promise<Sandbox>;
   /** In place of the run's shared Redis. */
   readonly redisUrl?: string;
   readonly environment?: Readonly<Record<string, string>>;
@@ -42,6 +44,7 @@ export interface Mill {
   readonly store: Store;
   readonly queues: Queues;
   readonly databaseUrl: string;
+  readonly sandbox: Sandbox;
   /** Requests the model has answered. */
   requests(): readonly LoggedRequest[];
   /** Creates a run of the first file and rings it. */
@@ -104,7 +107,6 @@ export async function startMill(options: MillOptions): Promise<Mill> {
 
   async function work() {
     const client = createModelClient({ baseUrl: model.url, apiKey: "test", catalogue: builtInCatalogue });
-    const sandbox = createNoneSandbox({ root: join(home, "sessions"), warn: () => undefined });
     const worker =
       options.worker === false
         ? null
@@ -126,12 +128,15 @@ export async function startMill(options: MillOptions): Promise<Mill> {
       await worker?.drain();
     };
   }
+  const sessions = join(home, "sessions");
+  const sandbox = (await options.sandbox?.(sessions)) ?? createNoneSandbox({ root: sessions, warn: () => undefined });
   let rest = await work();
 
   const mill: Mill = {
     store,
     queues,
     databaseUrl: database.url,
+    sandbox,
     requests: () => model.requests(),
     async start(files, request = {}) {
       const created = await createRun(store, { definition: definitionOf(files), ...request });
@@ -195,6 +200,8 @@ export async function startMill(options: MillOptions): Promise<Mill> {
         if (worker.process.exitCode === null && worker.process.signalCode === null) await worker.kill();
       await queues.close();
       await store.close();
+      for (const { id } of await sandbox.list()) await sandbox.remove(id);
+      await sandbox.close();
       await model.close();
       await rm(home, { recursive: true, force: true });
       await database.drop();

@@ -1,6 +1,7 @@
 export { type HealthServer, serveHealth } from "./health-server.ts";
 export { type OpenWorker, type OpenWorkerParts, openWorker } from "./open-worker.ts";
 export { createPerformer, type Performer, type PerformerParts } from "./perform.ts";
+export { type Reaping, reapSessions } from "./reap-sessions.ts";
 export {
   type FailPoint,
   type Health,
