@@ -95,7 +95,7 @@ describe("markmill run", () => {
     [["run", "greet.wf.md", "--script", "none.yaml"], "There is no script none.yaml"],
     [["run", "greet.wf.md", "NAME=file:/etc/passwd"], "outside the workflow's folder"],
     [["run", "greet.wf.md", "--frobnicate"], "--frobnicate"],
-    [["rnu"], "Did you mean 'run'?"],
+    [["valdate"], "Did you mean 'validate'?"],
   ])("ends with 2 for wrong words: %j", async (args, words) => {
     const { code, stdout, stderr } = await markmill(place, args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -190,16 +190,16 @@ describe("an interrupted run", () => {
     try {
       writeWorkflows(alone.cwd);
       const before = (await model.requests()).length;
-      const started = startMarkmill(alone, ["run", "two.wf.md", "--model", "scripted"]);
+      const started = startMarkmill(alone, ["run", "three.wf.md", "--model", "scripted"]);
       await started.says("stderr", /PROMPT_ONE/);
       started.child.kill("SIGINT");
       const interrupted = await started.ended;
       expect(interrupted).toMatchObject({ code: 130, stdout: "" });
       const id = /markmill watch (\S+)/.exec(interrupted.stderr)?.[1] ?? "";
       expect(JSON.parse((await markmill(alone, ["status", id, "--json"])).stdout)).toMatchObject({ status: "doing" });
-      expect(await markmill(alone, ["watch", id])).toMatchObject({ code: 0, stdout: "two\n" });
+      expect(await markmill(alone, ["watch", id])).toMatchObject({ code: 0, stdout: "three\n" });
       const asked = (await model.requests()).slice(before).map(({ messages }) => messages.at(-1)?.content.trim());
-      expect(asked).toEqual(["Say one.", "Say two."]);
+      expect(asked).toEqual(["Say one.", "Say two.", "Say three."]);
     } finally {
       await alone.remove();
     }

@@ -11,6 +11,10 @@ const files: Readonly<Record<string, string>> = {
   "two.wf.md": `# Two prompts\n\nOne after the other.\n\n${chart(`    START --> PROMPT_ONE["Prompt: User One"]
     PROMPT_ONE --> PROMPT_TWO["Prompt: User Two"]`)}\n# Prompts\n\n## User One\n\nSay one.\n\n## User Two\n\nSay two.\n`,
 
+  "three.wf.md": `# Three prompts\n\nOne after the other.\n\n${chart(`    START --> PROMPT_ONE["Prompt: User One"]
+    PROMPT_ONE --> PROMPT_TWO["Prompt: User Two"]
+    PROMPT_TWO --> PROMPT_THREE["Prompt: User Three"]`)}\n# Prompts\n\n## User One\n\nSay one.\n\n## User Two\n\nSay two.\n\n## User Three\n\nSay three.\n`,
+
   "fail.wf.md": `# Fail\n\nAlways fails.\n\n${chart(`    START --> CHECK_NO{"Check: RESULT CONTAINS 'something'"}
     CHECK_NO --> |TRUE| SUCCESS`)}`,
 
@@ -34,6 +38,8 @@ const files: Readonly<Record<string, string>> = {
   - when: { text: "Say two" }
     reply: two
     delay: 700ms
+  - when: { text: "Say three" }
+    reply: three
   - when: { pattern: 'Verdict: (?<verdict>.*)' }
     reply: "The verdict is {{verdict}}."
 `,

@@ -5,13 +5,17 @@ export interface Command {
   run(args: readonly string[], terminal: Terminal): Promise<number>;
 }
 
-/** Where a command speaks and what it knows of the place it runs in. */
+/** Where a command speaks and what it knows of the place it runs in. Data goes to `out`, talk to `err`. */
 export interface Terminal {
   out(text: string): void;
+  /** A line above what is drawn. */
   err(text: string): void;
+  /** To `err` as it is, without a line's end: for a line that is drawn again and again. */
+  draw(text: string): void;
   readonly cwd: string;
-  /** Live progress and colour make sense. */
+  /** Talk is read by a person on a screen that can redraw a line. */
   readonly live: boolean;
+  /** Of that screen, now. */
   readonly columns: number;
 }
 
@@ -20,4 +24,17 @@ export const exitCodes = { success: 0, failed: 1, usage: 2, budget: 5, invalid: 
 /** The words of a call were wrong: printed with a hint at the help, exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
+}
+
+/** A failure with its code and what to do about it, told as such (tell-error.ts). */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+  readonly code: string;
+  readonly fix: string;
+
+  constructor(code: string, message: string, fix: string, options: ErrorOptions = {}) {
+    super(message, options);
+    this.code = code;
+    this.fix = fix;
+  }
 }

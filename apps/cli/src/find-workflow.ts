@@ -11,14 +11,20 @@ export interface FoundWorkflow extends Loaded {
   readonly root: string;
 }
 
-export function findWorkflow(file: string, cwd: string, root?: string): FoundWorkflow {
+/** `environment`: names of environment variables that a run may read. */
+export function findWorkflow(
+  file: string,
+  cwd: string,
+  root?: string,
+  environment: readonly string[] = [],
+): FoundWorkflow {
   const absolute = resolve(cwd, file);
   const stat = statSync(absolute, { throwIfNoEntry: false });
   if (stat?.isDirectory()) throw new UsageError(`${file} is a folder; name a workflow file in it.`);
   const base = root === undefined ? folderOf(absolute, cwd) : resolve(cwd, root);
   const workspace = openWorkspace(base);
   const path = relative(base, absolute).split(sep).join("/");
-  return { ...loadDefinition(workspace, path), path, workspace, root: base };
+  return { ...loadDefinition(workspace, path, { environment }), path, workspace, root: base };
 }
 
 function folderOf(absolute: string, cwd: string): string {

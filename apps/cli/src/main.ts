@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { closest } from "./closest.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "./command.ts";
+import { tellError } from "./tell-error.ts";
 
 interface Entry {
   readonly summary: string;
@@ -9,22 +10,68 @@ interface Entry {
 }
 
 const commands: Readonly<Record<string, Entry>> = {
+  run: { summary: "Run a workflow", load: async () => (await import("./commands/run.ts")).run },
+  status: { summary: "Show the latest runs, or one", load: async () => (await import("./commands/status.ts")).status },
+  watch: { summary: "Follow a run, or continue it", load: async () => (await import("./commands/watch.ts")).watch },
+  logs: { summary: "List what happened in a run", load: async () => (await import("./commands/logs.ts")).logs },
+  answer: { summary: "Answer a question of a run", load: async () => (await import("./commands/answer.ts")).answer },
+  cancel: { summary: "End a run", load: async () => (await import("./commands/cancel.ts")).cancel },
+  retry: { summary: "Run it again as a new run", load: async () => (await import("./commands/retry.ts")).retry },
+  history: { summary: "Write a run down in full", load: async () => (await import("./commands/history.ts")).history },
+  replay: {
+    summary: "Check a run against its events",
+    load: async () => (await import("./commands/replay.ts")).replay,
+  },
   validate: { summary: "Check workflow files", load: async () => (await import("./commands/validate.ts")).validate },
   show: { summary: "Show what a workflow does", load: async () => (await import("./commands/show.ts")).show },
+  "mock-model": {
+    summary: "Serve a scripted model",
+    load: async () => (await import("./commands/mock-model.ts")).mockModel,
+  },
+  sandbox: { summary: "Test the sandbox", load: async () => (await import("./commands/sandbox.ts")).sandbox },
+  doctor: {
+    summary: "Check this machine and its setup",
+    load: async () => (await import("./commands/doctor.ts")).doctor,
+  },
+  up: { summary: "Start the stack here", load: async () => (await import("./commands/up.ts")).up },
+  down: { summary: "Stop what 'up' started", load: async () => (await import("./commands/down.ts")).down },
+  worker: { summary: "Be a worker (production)", load: async () => (await import("./commands/worker.ts")).worker },
+  supervisor: {
+    summary: "Be a supervisor (production)",
+    load: async () => (await import("./commands/supervisor.ts")).supervisor,
+  },
+  migrate: {
+    summary: "Bring the database up to date",
+    load: async () => (await import("./commands/migrate.ts")).migrate,
+  },
 };
+
+// A colour depth of 1 is a terminal that cannot redraw, or one whose owner asked for plain text.
+const live = process.stderr.isTTY === true && process.stderr.getColorDepth() > 1;
 
 const terminal: Terminal = {
   out: (text) => void process.stdout.write(`${text}\n`),
-  err: (text) => void process.stderr.write(`${text}\n`),
+  // What is drawn below the lines makes room for them.
+  err: (text) => void process.stderr.write(`${live ? "\r\u001b[2K" : ""}${text}\n`),
+  draw: (text) => void process.stderr.write(text),
   cwd: process.cwd(),
-  live: process.stdout.isTTY === true && process.stderr.isTTY === true,
-  columns: process.stdout.columns ?? 80,
+  live,
+  get columns() {
+    return Math.max(20, process.stderr.columns || 80);
+  },
 };
+
+// A reader that has heard enough (`| head`) is no failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(exitCodes.success);
+  throw error;
+});
 
 process.exitCode = await main(process.argv.slice(2));
 
-async function main(args: readonly string[]): Promise<number> {
-  const [name, ...rest] = args;
+async function main(given: readonly string[]): Promise<number> {
+  const debug = given.includes("--debug");
+  const [name, ...rest] = given.filter((word) => word !== "--debug");
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     const topic = commands[rest[0] ?? ""];
     terminal.out(topic === undefined ? overview() : (await topic.load()).help);
@@ -41,18 +88,21 @@ async function main(args: readonly string[]): Promise<number> {
     terminal.err("Run 'markmill --help' for the list.");
     return exitCodes.usage;
   }
-  const command = await entry.load();
-  if (rest.includes("--help") || rest.includes("-h")) {
-    terminal.out(command.help);
-    return exitCodes.success;
-  }
   try {
+    const command = await entry.load();
+    if (rest.includes("--help") || rest.includes("-h")) {
+      terminal.out(command.help);
+      return exitCodes.success;
+    }
     return await command.run(rest, terminal);
   } catch (error) {
-    if (!(error instanceof UsageError) && !isParseArgsError(error)) throw error;
-    terminal.err(`markmill ${name}: ${(error as Error).message}`);
-    terminal.err(`Run 'markmill ${name} --help' for its use.`);
-    return exitCodes.usage;
+    if (error instanceof UsageError || isParseArgsError(error)) {
+      terminal.err(`markmill ${name}: ${(error as Error).message}`);
+      terminal.err(`Run 'markmill ${name} --help' for its use.`);
+      return exitCodes.usage;
+    }
+    terminal.err(tellError(error, debug));
+    return exitCodes.failed;
   }
 }
 
@@ -71,10 +121,13 @@ function overview(): string {
     ...list,
     "",
     "Examples:",
-    "  markmill validate examples/**/*.wf.md",
-    "  markmill show examples/first/greet.wf.md --steps",
+    "  markmill run grade.wf.md STUDENT=Ada --submission ada/ --budget 0.50",
+    "  markmill run grade.wf.md --script replies.yaml     without a real model",
+    "  markmill validate *.wf.md",
+    "  markmill watch last",
     "",
     "Exit codes: 0 success, 1 failed, 2 wrong use, 5 budget spent, 6 invalid definition, 130 interrupted.",
+    "A RUN is an id, its beginning or end, or 'last'. --debug shows where an error comes from.",
     "'markmill COMMAND --help' tells more.",
   ].join("\n");
 }

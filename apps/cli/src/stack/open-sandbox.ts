@@ -1,21 +1,61 @@
 import { join, resolve } from "node:path";
 import type { Config } from "@markmill/config";
-import type { Sandbox } from "@markmill/sandbox";
+import type { ProvenSandbox, Sandbox, SandboxChoice } from "@markmill/sandbox";
 import type { StackLog } from "./stack-log.ts";
 
-/** null: this machine can have none, and EXECUTE answers with a failure that says so. */
-export async function openSandbox(config: Config, cwd: string, log: StackLog): Promise<Sandbox | null> {
-  const { chooseSandbox, createJailSandbox, createNoneSandbox, SandboxError } = await import("@markmill/sandbox");
-  const directory = join(resolve(cwd, config.home), "sessions");
-  const missing = () => {
-    throw new SandboxError("SANDBOX_ENGINE_UNREACHABLE", "No Docker engine answers.", "Start Docker.");
-  };
+const localEngine = "unix:///var/run/docker.sock";
+
+/** Throws a SandboxError when this machine cannot have it. */
+export async function openSandbox(
+  choice: SandboxChoice,
+  config: Config,
+  cwd: string,
+  warn: (text: string) => void,
+): Promise<Sandbox> {
+  const { chooseSandbox, createDockerSandbox, createJailSandbox, createNoneSandbox } = await import(
+    "@markmill/sandbox"
+  );
+  const { hosts, images, runtime } = config.sandbox;
+  const sessions = join(resolve(cwd, config.home), "sessions");
+  return await chooseSandbox(choice, {
+    docker: () =>
+      createDockerSandbox({
+        hosts: hosts.length === 0 ? [localEngine] : hosts,
+        images,
+        ...(runtime === null ? {} : { runtime }),
+      }),
+    jail: () => createJailSandbox({ root: join(sessions, "jail") }),
+    none: () => createNoneSandbox({ root: join(sessions, "none"), warn }),
+  });
+}
+
+/** As a worker uses it: not before its self-test has passed, whose verdict is kept below MARKMILL_HOME. */
+export async function openProvenSandbox(
+  choice: SandboxChoice,
+  config: Config,
+  cwd: string,
+  log: StackLog,
+): Promise<Sandbox | ProvenSandbox> {
+  const { proveSandbox } = await import("@markmill/sandbox");
+  const sandbox = await openSandbox(choice, config, cwd, (text) => log.warn({}, text));
+  if (sandbox.kind === "none") return sandbox;
+  return proveSandbox(sandbox, {
+    memory: join(resolve(cwd, config.home), `${sandbox.kind}-self-test.json`),
+    onStart: () =>
+      log.warn({}, `testing the sandbox (${sandbox.kind}) before its first use; this takes a few seconds, once a day`),
+    ...(sandbox.kind === "docker" ? { image: config.sandbox.image } : {}),
+  });
+}
+
+/** null: auto, and this machine can have none; EXECUTE answers with a failure that says so. */
+export async function openSandboxIfAny(
+  config: Config,
+  cwd: string,
+  log: StackLog,
+): Promise<Sandbox | ProvenSandbox | null> {
+  const { SandboxError } = await import("@markmill/sandbox");
   try {
-    return await chooseSandbox(config.sandbox.kind, {
-      docker: missing,
-      jail: () => createJailSandbox({ root: directory }),
-      none: () => createNoneSandbox({ root: directory, warn: (text) => log.warn({}, text) }),
-    });
+    return await openProvenSandbox(config.sandbox.kind, config, cwd, log);
   } catch (error) {
     if (!(error instanceof SandboxError) || config.sandbox.kind !== "auto") throw error;
     log.warn({ err: error }, "no sandbox");

@@ -4,22 +4,32 @@
  */
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "@markmill/config";
 import type { Queues } from "@markmill/queue";
 import type { EmbeddedPostgres, Store } from "@markmill/store";
 import type { OpenWorker } from "@markmill/worker";
+import { readRunOptions } from "../run-options.ts";
 import { openModels } from "./open-models.ts";
-import { openSandbox } from "./open-sandbox.ts";
-import type { StackLog } from "./stack-log.ts";
+import { openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
+import { routeSandbox } from "./route-sandbox.ts";
+import { type StackLog, silent } from "./stack-log.ts";
 
 export interface StackOptions {
   readonly config: Config;
   readonly cwd: string;
-  readonly log: StackLog;
+  readonly log?: StackLog;
+  /** false: the schema is taken as it is. */
+  readonly migrate?: boolean;
+}
+
+/** Whose wishes (run-options.ts) a worker follows. On a database of its own everybody is the same person. */
+export type Obeys = "everybody" | "nobody" | { readonly only: string };
+
+export interface WorkOptions {
   readonly worker: boolean;
   readonly supervisor: boolean;
-  /** Base URL of a model endpoint in place of the configured one. */
-  readonly modelUrl?: string;
+  readonly obeys: Obeys;
   readonly onDeaf?: () => void;
 }
 
@@ -28,52 +38,77 @@ export interface Stack {
   readonly queues: Queues;
   readonly databaseUrl: string;
   readonly embedded: EmbeddedPostgres | null;
+  /** Starts a worker and a supervisor in this process; they end with `close`. */
+  work(options: WorkOptions): Promise<void>;
   health(): { readonly ok: boolean };
   close(): Promise<void>;
 }
 
+/** Between tries to reach a server that may just be starting. */
+const patienceMs = [250, 1_000, 2_000];
+
 export async function openStack(options: StackOptions): Promise<Stack> {
-  const { config, log } = options;
+  const { config, cwd } = options;
   const { openStore, startEmbeddedPostgres } = await import("@markmill/store");
   const { openQueues } = await import("@markmill/queue");
   const closing: (() => Promise<unknown>)[] = [];
+  let closed = false;
+  const log = untilClosed(options.log ?? silent, () => closed);
   const close = async () => {
+    closed = true;
     for (const end of closing.splice(0).reverse()) await end();
   };
   try {
     const embedded =
       config.database.kind === "embedded"
         ? await startEmbeddedPostgres({
-            directory: join(resolve(options.cwd, config.home), "postgres"),
+            directory: join(resolve(cwd, config.home), "postgres"),
             log: (message) => log.info({}, message),
           })
         : null;
     if (embedded !== null) closing.push(() => embedded.stop());
     const databaseUrl = config.database.kind === "external" ? config.database.url : (embedded?.url ?? "");
-    const store = await openStore({
-      url: databaseUrl,
-      connections: config.pgPoolSize,
-      worker: `${hostname()}-${process.pid}`,
-      leaseMs: config.worker.lockDurationMs,
-    });
+    const store = await patiently(() =>
+      openStore({
+        url: databaseUrl,
+        connections: config.pgPoolSize,
+        worker: `${hostname()}-${process.pid}`,
+        leaseMs: config.worker.lockDurationMs,
+        onError: (error) => log.warn({ err: error }, "the database"),
+        ...(options.migrate === undefined ? {} : { migrate: options.migrate }),
+      }),
+    );
     closing.push(() => store.close());
-    const queues = await openQueues({
-      backend:
-        config.queue.backend === "redis"
-          ? { kind: "redis", url: config.queue.url }
-          : { kind: "postgres", url: databaseUrl },
-      onError: (error) => log.warn({ err: error }, "the queue"),
-    });
+    const queues = await patiently(() =>
+      openQueues({
+        backend:
+          config.queue.backend === "redis"
+            ? { kind: "redis", url: config.queue.url }
+            : { kind: "postgres", url: databaseUrl },
+        onError: (error) => log.warn({ err: error }, "the queue"),
+      }),
+    );
     closing.push(() => queues.close());
-    const worker = options.worker ? await startWorking(options, store, queues, databaseUrl) : null;
-    if (worker !== null) closing.push(() => worker.drain());
-    const supervisor = options.supervisor ? await startSupervising(options, store, queues) : null;
-    if (supervisor !== null) closing.push(() => supervisor.stop());
+    let worker: OpenWorker | null = null;
+    let supervisor: { health(): { readonly ok: boolean }; stop(): Promise<void> } | null = null;
     return {
       store,
       queues,
       databaseUrl,
       embedded,
+      async work(wanted) {
+        if (wanted.worker) {
+          const started = await startWorking({ config, cwd, log, store, queues, databaseUrl }, wanted);
+          closing.push(started.close);
+          worker = started.worker;
+        }
+        if (wanted.supervisor) {
+          const { startSupervisor } = await import("@markmill/supervisor");
+          const started = startSupervisor({ store, queues, log, retentionDays: config.retentionDays });
+          closing.push(() => started.stop());
+          supervisor = started;
+        }
+      },
       health: () => ({ ok: (worker?.health().ok ?? true) && (supervisor?.health().ok ?? true) }),
       close,
     };
@@ -83,25 +118,62 @@ export async function openStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-async function startWorking(options: StackOptions, store: Store, queues: Queues, databaseUrl: string): Promise<OpenWorker> {
-  const { config, log } = options;
-  const { openWorker } = await import("@markmill/worker");
-  const { client, catalogue } = await openModels(config, options.cwd, options.modelUrl);
-  const sandbox = await openSandbox(config, options.cwd, log);
-  return openWorker({
-    config,
-    store,
-    databaseUrl,
-    queues,
-    client,
-    catalogue,
-    sandbox,
-    log,
-    onDeaf: options.onDeaf ?? (() => process.exit(1)),
-  });
+interface Ground extends Required<Pick<StackOptions, "config" | "cwd" | "log">> {
+  readonly store: Store;
+  readonly queues: Queues;
+  readonly databaseUrl: string;
 }
 
-async function startSupervising(options: StackOptions, store: Store, queues: Queues) {
-  const { startSupervisor } = await import("@markmill/supervisor");
-  return startSupervisor({ store, queues, log: options.log, retentionDays: options.config.retentionDays });
+async function startWorking(ground: Ground, { obeys, onDeaf }: WorkOptions) {
+  const { config, cwd, log, store } = ground;
+  const { openWorker } = await import("@markmill/worker");
+  const { getRun } = await import("@markmill/store");
+  const { client, catalogue, modelsFor } = await openModels(config, cwd);
+  const obeyed = (rootId: string) => obeys === "everybody" || (obeys !== "nobody" && obeys.only === rootId);
+  const own = await openSandboxIfAny(config, cwd, log);
+  const sandbox =
+    own === null || obeys === "nobody"
+      ? own
+      : routeSandbox({
+          own: { choice: config.sandbox.kind, sandbox: own },
+          choiceOf: async (rootId) => {
+            const run = obeyed(rootId) ? await getRun(store.database, rootId) : null;
+            return run === null ? null : (readRunOptions(run.options)?.sandbox ?? null);
+          },
+          open: (choice) => openProvenSandbox(choice, config, cwd, log),
+        });
+  const worker = await openWorker({
+    ...ground,
+    client,
+    catalogue,
+    modelsFor: (run) => (obeyed(run.rootId) ? modelsFor(run) : null),
+    sandbox,
+    onDeaf: onDeaf ?? (() => process.exit(1)),
+  });
+  const close = async () => {
+    await worker.drain();
+    await sandbox?.close();
+  };
+  return { worker, close };
+}
+
+async function patiently<Opened>(open: () => Promise<Opened>): Promise<Opened> {
+  for (const ms of patienceMs) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!(error instanceof Error && "transient" in error && error.transient === true)) throw error;
+    }
+    await sleep(ms);
+  }
+  return await open();
+}
+
+/** Connections that break because they are being closed are no news. */
+function untilClosed(log: StackLog, closed: () => boolean): StackLog {
+  return {
+    info: (fields, message) => closed() || log.info(fields, message),
+    warn: (fields, message) => closed() || log.warn(fields, message),
+    error: (fields, message) => log.error(fields, message),
+  };
 }

@@ -1,0 +1,51 @@
+/** Stays with a run until it ends or the person goes, showing what happens. */
+import type { RunDetail, Warning } from "@markmill/store";
+import { exitCodes, type Terminal } from "./command.ts";
+import { followRun } from "./follow-run.ts";
+import { showProgress } from "./show-progress.ts";
+import type { Stack } from "./stack/open-stack.ts";
+import { exitCodeOf, runAsJson, summariseRun } from "./summarise-run.ts";
+
+export interface Attending {
+  readonly json: boolean;
+  /** The process works for the run itself: leaving stops it for now. */
+  readonly works: boolean;
+}
+
+/** Prints the result and returns the exit code. */
+export async function attendRun(
+  stack: Stack,
+  runId: string,
+  { json, works }: Attending,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<number> {
+  const { openAsks, spentOf } = await import("@markmill/store");
+  const progress = showProgress(terminal);
+  const warnings: Warning[] = [];
+  const asked = new Set<number>();
+  let run: RunDetail | null = null;
+  try {
+    for await (const look of followRun(stack.store, stack.databaseUrl, runId, signal)) {
+      run = look.run;
+      for (const { entry } of look.happened) if (entry.kind === "warning") warnings.push(entry.warning);
+      progress.show(look);
+      if (!look.doing.some(({ kind }) => kind === "ask")) continue;
+      for (const ask of await openAsks(stack.store.database, runId)) {
+        if (!asked.has(ask.activityId)) progress.ask(ask, runId);
+        asked.add(ask.activityId);
+      }
+    }
+  } finally {
+    progress.end();
+  }
+  if (run === null || run.endedAt === null) {
+    if (works) terminal.err("interrupted: finishing what is under way (Ctrl-C again stops at once)");
+    return exitCodes.interrupted;
+  }
+  const spent = await spentOf(stack.store.database, run.id);
+  if (json) terminal.out(JSON.stringify(runAsJson(run, spent, warnings), null, 2));
+  else if (run.result !== null && run.result !== "") terminal.out(run.result.replace(/\n$/, ""));
+  for (const line of summariseRun(run, spent)) terminal.err(line);
+  return exitCodeOf(run);
+}

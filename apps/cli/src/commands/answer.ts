@@ -1,0 +1,92 @@
+import { userInfo } from "node:os";
+import { text as readAll } from "node:stream/consumers";
+import { parseArgs } from "node:util";
+import type { Ask } from "@markmill/store";
+import { type Command, CommandError, exitCodes, UsageError } from "../command.ts";
+import { findRun } from "../find-run.ts";
+import { fitWidth, oneLine } from "../fit-width.ts";
+import { withStack } from "../with-stack.ts";
+import { livingWorkers } from "../work-for-run.ts";
+
+export const answer: Command = {
+  help: `Usage: markmill answer RUN [ASK] TEXT…
+       markmill answer RUN [ASK] -
+       markmill answer RUN
+
+Answers a question that a run, or one that it called, has put to a person. With
+'-' the answer is read from stdin. Without TEXT the open questions are listed.
+ASK, the number of a question, tells which one is meant when several are open;
+with only one open question it is part of the answer.
+
+Examples:
+  markmill answer last
+  markmill answer last yes, give her the point
+  markmill answer last 17 - < feedback.md`,
+
+  async run(args, terminal) {
+    const { positionals } = parseArgs({ args: [...args], allowPositionals: true, options: {} });
+    const [wanted, ...words] = positionals;
+    if (wanted === undefined) throw new UsageError("Name the run that asks.");
+    const input = words.at(-1) === "-" ? (await readAll(process.stdin)).replace(/\r?\n$/, "") : null;
+    return await withStack(terminal, async (stack) => {
+      const { answerAsk, openAsks } = await import("@markmill/store");
+      const run = await findRun(stack.store, wanted);
+      const asks = await openAsks(stack.store.database, run.rootId);
+      if (words.length === 0) {
+        for (const ask of asks) terminal.out(describe(ask));
+        if (asks.length === 0) terminal.err(`${run.id} asks nothing (it is ${run.status}).`);
+        return asks.length === 0 ? exitCodes.failed : exitCodes.success;
+      }
+      const { ask, rest } = choose(asks, words, run);
+      const committed = await answerAsk(stack.store, ask.activityId, input ?? rest.join(" "), whoAmI());
+      await stack.queues.ring(committed.rings);
+      if (committed.kind === "dropped") {
+        throw new CommandError(
+          "ASK_CLOSED",
+          "The question was answered, or expired, before.",
+          "'markmill status RUN' shows how it went on.",
+        );
+      }
+      terminal.err(`answered: ${ask.node} of ${run.rootId}`);
+      if ((await livingWorkers(stack.store)) === 0) {
+        terminal.err(`next: markmill watch ${run.rootId}   nobody works for it now; this does`);
+      }
+      return exitCodes.success;
+    });
+  },
+};
+
+function choose(
+  asks: readonly Ask[],
+  words: readonly string[],
+  run: { readonly id: string; readonly status: string },
+): { readonly ask: Ask; readonly rest: readonly string[] } {
+  const [only, ...more] = asks;
+  if (only === undefined) {
+    const message = `${run.id} asks nothing (it is ${run.status}).`;
+    throw new CommandError("ASK_NOT_FOUND", message, `'markmill status ${run.id}' shows how it stands.`);
+  }
+  if (more.length === 0) return { ask: only, rest: words };
+  const [first, ...rest] = words;
+  const named = asks.find(({ activityId }) => String(activityId) === first);
+  if (named !== undefined && rest.length > 0) return { ask: named, rest };
+  throw new UsageError(
+    `${run.id} asks several questions; put the number of one before the text:\n${asks.map(describe).join("\n")}`,
+  );
+}
+
+function describe({ activityId, node, question, text }: Ask): string {
+  const both = [question, text]
+    .filter((part) => part.trim() !== "")
+    .map(oneLine)
+    .join(" | ");
+  return `${activityId}  ${node}  ${fitWidth(both, 160)}`;
+}
+
+function whoAmI(): string | null {
+  try {
+    return userInfo().username;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,224 @@
+import { existsSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { type Config, describeFindings, readProcessConfig, redactConfig, redactUrl } from "@markmill/config";
+import { formatBytes } from "../amounts.ts";
+import { type Command, exitCodes, type Terminal } from "../command.ts";
+import { parseFlags } from "../parse-words.ts";
+import { openSandbox } from "../stack/open-sandbox.ts";
+import { openStack } from "../stack/open-stack.ts";
+import { describeError } from "../tell-error.ts";
+import { livingWorkers } from "../work-for-run.ts";
+
+export const doctor: Command = {
+  help: `Usage: markmill doctor [--quick] [--json]
+
+Checks this machine and its setup: Node, configuration, database, queue, model
+endpoint, sandbox with its self-test, disk. Each line says ok, warn or fail, and
+how to fix what is wrong.
+
+  --quick   without the sandbox's self-test
+
+Exit codes: 0 nothing fails, 1 something does.`,
+
+  async run(args, terminal) {
+    const { json, quick } = parseFlags(args, { json: { type: "boolean" }, quick: { type: "boolean" } });
+    const findings: Finding[] = [];
+    const tell = (found: readonly Finding[]) => {
+      findings.push(...found);
+      if (json !== true) for (const finding of found) terminal.out(lineOf(finding));
+    };
+    tell([checkNode()]);
+    const reading = readProcessConfig(join(terminal.cwd, ".env"));
+    if (!reading.ok) {
+      const message = describeFindings(reading.findings);
+      tell([{ check: "configuration", state: "fail", message, fix: "Correct these and run 'markmill doctor' again." }]);
+    } else {
+      const { config } = reading;
+      tell([describeConfig(config)]);
+      tell([await checkDisk(config, terminal)]);
+      tell(await checkStores(config, terminal));
+      tell([await checkModel(config)]);
+      tell(await checkSandbox(config, terminal, quick !== true));
+    }
+    const fine = findings.every(({ state }) => state !== "fail");
+    if (json === true) {
+      const config = reading.ok ? redactConfig(reading.config) : null;
+      terminal.out(JSON.stringify({ ok: fine, checks: findings, config }, null, 2));
+    }
+    return fine ? exitCodes.success : exitCodes.failed;
+  },
+};
+
+interface Finding {
+  readonly check: string;
+  readonly state: "ok" | "warn" | "fail";
+  readonly message: string;
+  readonly fix?: string;
+}
+
+function lineOf({ check, state, message, fix }: Finding): string {
+  const indent = " ".repeat(21);
+  const text = `${state.padEnd(4)}  ${check.padEnd(13)}  ${message.replaceAll("\n", `\n${indent}`)}`;
+  return state === "ok" || fix === undefined ? text : `${text}\n${indent}fix: ${fix}`;
+}
+
+function failed(check: string, error: unknown): Finding {
+  const { code, message, fix } = describeError(error);
+  const text = code === null ? message : `${code}: ${message}`;
+  return { check, state: "fail", message: text, ...(fix === null ? {} : { fix }) };
+}
+
+function checkNode(): Finding {
+  const { node } = process.versions;
+  const good = Number(node.split(".")[0]) >= 24;
+  return good
+    ? { check: "node", state: "ok", message: node }
+    : { check: "node", state: "fail", message: `${node}; 24 is needed`, fix: "npm ci --ignore-scripts=false" };
+}
+
+function describeConfig(config: Config): Finding {
+  const { database, queue, models } = redactConfig(config);
+  const parts = [
+    `database ${database.kind === "embedded" ? "embedded" : database.url}`,
+    `queue ${queue.backend === "redis" ? queue.url : "in Postgres"}`,
+    `home ${config.home}`,
+    `models at ${models.baseUrl}, ${models.apiKey === null ? "no key" : "key set"}, default ${models.defaultModel ?? "none"}`,
+  ];
+  return { check: "configuration", state: "ok", message: parts.join("\n") };
+}
+
+const scarce = 1024 ** 3;
+const tooLittle = 100 * 1024 ** 2;
+
+async function checkDisk(config: Config, terminal: Terminal): Promise<Finding> {
+  let place = resolve(terminal.cwd, config.home);
+  while (!existsSync(place)) place = dirname(place);
+  const { bavail, bsize } = await statfs(place);
+  const free = bavail * bsize;
+  const state = free < tooLittle ? "fail" : free < scarce ? "warn" : "ok";
+  const fix = "Free some space, or set MARKMILL_HOME to a directory on a larger disk.";
+  return { check: "disk", state, message: `${formatBytes(free)} free at ${place}`, fix };
+}
+
+async function checkStores(config: Config, terminal: Terminal): Promise<Finding[]> {
+  try {
+    const stack = await openStack({ config, cwd: terminal.cwd });
+    try {
+      const { rows } = await stack.store.database.calm.query<{ version: string; migration: string | null }>(
+        "select current_setting('server_version') as version, (select max(name) from markmill.migrations) as migration",
+      );
+      const counts = await stack.queues.counts();
+      const waiting = Object.values(counts).reduce((sum, { waiting = 0, delayed = 0 }) => sum + waiting + delayed, 0);
+      const workers = await livingWorkers(stack.store);
+      const where = stack.embedded === null ? "external" : `embedded, process ${stack.embedded.pid}`;
+      return [
+        {
+          check: "database",
+          state: "ok",
+          message: `Postgres ${rows[0]?.version} (${where}), schema ${rows[0]?.migration}`,
+        },
+        {
+          check: "queue",
+          state: "ok",
+          message: `${stack.queues.kind === "redis" ? "Redis, noeviction" : "in Postgres"}, ${waiting} jobs waiting, ${workers} workers alive`,
+        },
+      ];
+    } finally {
+      await stack.close();
+    }
+  } catch (error) {
+    const { code } = describeError(error);
+    return [failed(code?.startsWith("QUEUE_") === true ? "queue" : "database", error)];
+  }
+}
+
+const modelMs = 5_000;
+
+async function checkModel({ models }: Config): Promise<Finding> {
+  const check = "model";
+  const url = `${models.baseUrl.replace(/\/$/, "")}/models`;
+  const shown = redactUrl(models.baseUrl);
+  if (models.apiKey === null && new URL(models.baseUrl).hostname === "api.openai.com") {
+    const message = "OPENAI_API_KEY is not set: only scripted models (--script) can be asked";
+    return {
+      check,
+      state: "warn",
+      message,
+      fix: "Set OPENAI_API_KEY in the environment or in .env, or OPENAI_BASE_URL to an endpoint that needs none.",
+    };
+  }
+  try {
+    const headers: Record<string, string> = models.apiKey === null ? {} : { authorization: `Bearer ${models.apiKey}` };
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(modelMs) });
+    const kind = response.headers.get("content-type") ?? "";
+    await response.body?.cancel();
+    if (response.status === 401 || response.status === 403) {
+      return {
+        check,
+        state: "fail",
+        message: `${shown} refuses the key (${response.status})`,
+        fix: "Set OPENAI_API_KEY to a valid key for it.",
+      };
+    }
+    if (kind.includes("html")) {
+      return {
+        check,
+        state: "fail",
+        message: `${shown} answers with a web page`,
+        fix: "OPENAI_BASE_URL must end in the API path, often /v1.",
+      };
+    }
+    if (!response.ok) {
+      return {
+        check,
+        state: "warn",
+        message: `${shown} answers ${response.status} to GET /models`,
+        fix: "Check OPENAI_BASE_URL; some endpoints list no models, and work.",
+      };
+    }
+    return { check, state: "ok", message: `${shown} answers` };
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+    return {
+      check,
+      state: "fail",
+      message: `${shown} does not answer: ${cause}`,
+      fix: "Check OPENAI_BASE_URL and the network.",
+    };
+  }
+}
+
+async function checkSandbox(config: Config, terminal: Terminal, test: boolean): Promise<Finding[]> {
+  try {
+    const warnings: string[] = [];
+    const sandbox = await openSandbox(config.sandbox.kind, config, terminal.cwd, (text) => warnings.push(text));
+    try {
+      const chosen: Finding =
+        sandbox.kind === "none"
+          ? { check: "sandbox", state: "warn", message: warnings.join(" "), fix: "Set SANDBOX=auto." }
+          : { check: "sandbox", state: "ok", message: `${sandbox.kind} (SANDBOX=${config.sandbox.kind})` };
+      if (!test || sandbox.kind === "none") return [chosen];
+      const { judgeSelfTest, runSelfTest } = await import("@markmill/sandbox");
+      const report = await runSelfTest(sandbox, sandbox.kind === "docker" ? { image: config.sandbox.image } : {});
+      const { safe, failures } = judgeSelfTest(report);
+      return [
+        chosen,
+        safe
+          ? { check: "self-test", state: "ok", message: `all ${report.probes.length} probes refused` }
+          : {
+              check: "self-test",
+              state: "fail",
+              message: failures.join("\n"),
+              fix: "Do not run untrusted commands here; 'markmill sandbox self-test' shows all probes.",
+            },
+      ];
+    } finally {
+      await sandbox.close();
+    }
+  } catch (error) {
+    const finding = failed("sandbox", error);
+    // Workflows without commands need none.
+    return [config.sandbox.kind === "auto" ? { ...finding, state: "warn" } : finding];
+  }
+}

@@ -1,0 +1,49 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isSame } from "../background.ts";
+import { type Command, CommandError, exitCodes } from "../command.ts";
+import { parseFlags } from "../parse-words.ts";
+import { requireConfig } from "../stack/require-config.ts";
+import { readUpFile, removeUpFile } from "../up-file.ts";
+
+export const down: Command = {
+  help: `Usage: markmill down
+
+Stops what 'markmill up' started in this directory, after it has finished what
+is under way, and the embedded Postgres unless another markmill still uses it.
+Data and unfinished runs stay; 'markmill up' continues them.`,
+
+  async run(args, terminal) {
+    parseFlags(args, {});
+    const config = requireConfig(terminal.cwd);
+    const home = resolve(terminal.cwd, config.home);
+    const running = readUpFile(home);
+    if (running === null) terminal.err("nothing was up");
+    else {
+      process.kill(running.pid, "SIGTERM");
+      const deadline = performance.now() + config.worker.drainTimeoutMs + 30_000;
+      while (isSame(running)) {
+        if (performance.now() > deadline) {
+          throw new CommandError(
+            "DOWN_TIMEOUT",
+            `Process ${running.pid} does not end.`,
+            `End it by hand: kill -9 ${running.pid}. No data is lost.`,
+          );
+        }
+        await sleep(50);
+      }
+      removeUpFile(home);
+      terminal.err(`stopped: process ${running.pid}`);
+    }
+    const directory = join(home, "postgres");
+    if (config.database.kind === "embedded" && existsSync(join(directory, "data", "postmaster.pid"))) {
+      const { startEmbeddedPostgres } = await import("@markmill/store");
+      // The last user out stops it: coming in and going again stops one that nobody uses.
+      const server = await startEmbeddedPostgres({ directory });
+      const left = await server.stop();
+      terminal.err(left === "stopped" ? "stopped: Postgres" : "left running: Postgres, which another markmill uses");
+    }
+    return exitCodes.success;
+  },
+};

@@ -1,0 +1,88 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { RunDetail } from "@markmill/store";
+import { type Command, exitCodes } from "../command.ts";
+import { findRun } from "../find-run.ts";
+import { formatHistory, type RunRecord } from "../format-history.ts";
+import { parseRunArgs } from "../parse-words.ts";
+import type { Stack } from "../stack/open-stack.ts";
+import { withStack } from "../with-stack.ts";
+
+export const history: Command = {
+  help: `Usage: markmill history RUN [--json] [--out DIR]
+
+Writes a run down: its flowchart, its variables, and every prompt, reply and
+command, with models, tokens, cost and exit codes, as Markdown (.wfh.md).
+
+  --out DIR   one file per run of the tree, linked to each other
+  --json      events and activities of all runs of the tree, as one object
+
+Without --out, the run alone is written to stdout.
+
+Examples:
+  markmill history last > review.wfh.md
+  markmill history last --out histories/review`,
+
+  async run(args, terminal) {
+    const { values, wanted } = parseRunArgs(args, { json: { type: "boolean" }, out: { type: "string" } });
+    return await withStack(terminal, async (stack) => {
+      const root = await findRun(stack.store, wanted);
+      const records = await readTree(stack, root, values.out !== undefined || values.json === true);
+      if (values.json === true) {
+        const runs = records.map(({ record: { run, history, calls } }) => ({
+          run,
+          entries: history.entries,
+          activities: history.activities,
+          calls: calls.map(({ key, model, usage }) => ({ ...key, model, usage })),
+        }));
+        terminal.out(JSON.stringify({ runs }, null, 2));
+      } else if (values.out === undefined) {
+        for (const { record } of records) terminal.out(formatHistory(record));
+      } else {
+        const folder = resolve(terminal.cwd, values.out);
+        mkdirSync(folder, { recursive: true });
+        for (const { file, record } of records) {
+          writeFileSync(join(folder, file), `${formatHistory(record)}\n`);
+          terminal.out(join(values.out, file));
+        }
+      }
+      return exitCodes.success;
+    });
+  },
+};
+
+/** The run and, where wanted, those below it, in the order of their calls. */
+async function readTree(stack: Stack, root: RunDetail, whole: boolean) {
+  const { callsOfRun, childRuns, getHistory, getRun } = await import("@markmill/store");
+  const { database, definitions } = stack.store;
+  const files = new Map<string, string>([[root.id, fileOf(0, root)]]);
+  const records: { readonly file: string; readonly record: RunRecord }[] = [];
+  const queue: RunDetail[] = [root];
+  for (const run of queue) {
+    await definitions.ensure([run.definitionHash]);
+    const callees = new Map<number, { file: string; runId: string }>();
+    for (const child of await childRuns(database, run.id)) {
+      const file = fileOf(files.size, child);
+      files.set(child.id, file);
+      if (child.parentActivityId !== null) callees.set(child.parentActivityId, { file, runId: child.id });
+      const detail = whole ? await getRun(database, child.id) : null;
+      if (detail !== null) queue.push(detail);
+    }
+    records.push({
+      file: files.get(run.id) ?? fileOf(0, run),
+      record: {
+        run,
+        program: definitions.program(run.definitionHash, run.program),
+        history: await getHistory(database, run.id),
+        calls: await callsOfRun(database, run.id),
+        callees,
+      },
+    });
+  }
+  return records;
+}
+
+function fileOf(index: number, { name }: { readonly name: string }): string {
+  const safe = name.replaceAll(/[^\p{L}\p{N}._-]+/gu, "_").slice(0, 60);
+  return `${String(index + 1).padStart(2, "0")}_${safe}.wfh.md`;
+}

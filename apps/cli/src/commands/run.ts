@@ -1,0 +1,259 @@
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import type { Config } from "@markmill/config";
+import type { Limits } from "@markmill/engine";
+import type { CreatedRun, NewRun } from "@markmill/store";
+import { attendRun } from "../attend-run.ts";
+import { spawnBackground } from "../background.ts";
+import { readCaps } from "../caps.ts";
+import { closest } from "../closest.ts";
+import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
+import { type FoundWorkflow, findWorkflow, tellFindings } from "../find-workflow.ts";
+import { catchInterrupts } from "../interrupts.ts";
+import { packSubmission } from "../pack-submission.ts";
+import { readFileValues, readParamFile, splitAssignments } from "../read-params.ts";
+import { isSandboxChoice, type RunOptions, writeRunOptions } from "../run-options.ts";
+import { openSandbox } from "../stack/open-sandbox.ts";
+import { openStack, type Stack } from "../stack/open-stack.ts";
+import { requireConfig } from "../stack/require-config.ts";
+import { readScript, type ScriptFile, serveScript } from "../stack/serve-script.ts";
+import { terminalLog } from "../stack/stack-log.ts";
+import { livingWorkers, obeysOf } from "../work-for-run.ts";
+
+export const run: Command = {
+  help: `Usage: markmill run FILE [KEY=VALUE…] [OPTIONS]
+
+Runs a workflow. Its RESULT goes to stdout, and nothing else does; progress and
+a summary go to stderr. An interrupted run is continued by 'markmill watch'.
+
+Examples:
+  markmill run grade.wf.md STUDENT=Ada --submission ada/ --budget '$0.50'
+  markmill run grade.wf.md ESSAY=file:ada.md --model gpt-5-mini > report.md
+  markmill run grade.wf.md --script replies.yaml --json
+
+  KEY=VALUE            a parameter; the value is all after the first '='
+  KEY=file:PATH        its value is the text of a file (1 MiB at most), below
+                       the workflow's folder or the working directory
+  --param-file FILE    parameters from .json, .yaml, or NAME=value lines
+  --submission DIR     the files the workflow's commands see
+  --model NAME         the model to ask (AI_MODEL_NAME)
+  --script FILE        a scripted model answers instead, for trying things out
+  --sandbox KIND       auto, docker, jail, or none (your own files only)
+  --budget $           what the run may cost at most
+  --max-time 10m       how long it may take
+  --max-tokens N       how many tokens it may use
+  --label KEY=VALUE    a label to find the run by; may be repeated
+  --strict             warnings count as errors, missing parameters too
+  --detach             start it, print its id, and leave
+  --json               one JSON object instead of RESULT
+  --root DIR           the workflow folder (see 'markmill validate --help')
+
+Exit codes: 0 success, 1 failed, 2 wrong use, 5 budget spent (cost or tokens),
+6 invalid workflow, 130 interrupted.`,
+
+  async run(args, terminal) {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        model: { type: "string" },
+        script: { type: "string" },
+        "param-file": { type: "string" },
+        submission: { type: "string" },
+        sandbox: { type: "string" },
+        json: { type: "boolean" },
+        detach: { type: "boolean" },
+        budget: { type: "string" },
+        "max-time": { type: "string" },
+        "max-tokens": { type: "string" },
+        label: { type: "string", multiple: true },
+        strict: { type: "boolean" },
+        root: { type: "string" },
+      },
+    });
+    const [file, ...words] = positionals;
+    if (file === undefined) throw new UsageError("Name a workflow file.");
+    const given = splitAssignments(words);
+    const labels = splitAssignments(values.label ?? [], "--label KEY=VALUE");
+    const caps = readCaps(values);
+    const config = withSandbox(requireConfig(terminal.cwd), values.sandbox);
+
+    const found = findWorkflow(file, terminal.cwd, values.root, Object.keys(config.workflowEnvironment));
+    const variables = readFileValues(
+      { ...(values["param-file"] === undefined ? {} : readParamFile(values["param-file"], terminal.cwd)), ...given },
+      { cwd: terminal.cwd, root: found.root },
+    );
+    if (values.model !== undefined) variables.AI_MODEL_NAME = values.model;
+    const warnings = [...tellFindings(found), ...checkParams(found, variables, config)];
+    for (const text of warnings) terminal.err(`${text}\n`);
+    if (found.definition === null || (values.strict === true && warnings.length > 0)) {
+      terminal.err(
+        `${file} is not run: ${found.definition === null ? "it is invalid" : "--strict, and there are warnings"}.`,
+      );
+      return exitCodes.invalid;
+    }
+    const script = values.script === undefined ? null : await readScript(values.script, terminal.cwd);
+    const submission =
+      values.submission === undefined ? null : await packSubmission(resolve(terminal.cwd, values.submission));
+    const asked = { found, variables, labels, caps, script, submission };
+    return await start(asked, config, terminal, {
+      json: values.json === true,
+      detach: values.detach === true,
+      ownWorker: values.script !== undefined || values.sandbox !== undefined,
+    });
+  },
+};
+
+interface Asked {
+  readonly found: FoundWorkflow;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly caps: Partial<Limits>;
+  readonly script: ScriptFile | null;
+  readonly submission: { readonly tar: Buffer; readonly files: number; readonly bytes: number } | null;
+}
+
+interface Manner {
+  readonly json: boolean;
+  readonly detach: boolean;
+  /** What was asked for can be had only from a worker of this process. */
+  readonly ownWorker: boolean;
+}
+
+async function start(asked: Asked, config: Config, terminal: Terminal, manner: Manner): Promise<number> {
+  const interrupts = catchInterrupts();
+  const stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
+  let stopScript = async () => {};
+  let runId: string | null = null;
+  try {
+    const { uuidv7 } = await import("@markmill/store");
+    const others = config.database.kind === "embedded" ? 0 : await livingWorkers(stack.store);
+    if (others > 0 && manner.ownWorker) {
+      throw new UsageError(
+        "--script and --sandbox choose for a worker of this process, but the database at DATABASE_URL has workers of its own. Unset DATABASE_URL to run here.",
+      );
+    }
+    const works = others === 0;
+    const id = uuidv7(stack.store.clock.now());
+    // Whatever the machine cannot give is found before there is a run.
+    if (works && manner.detach) await requireSandbox(config, terminal.cwd);
+    if (works && !manner.detach) await stack.work({ worker: true, supervisor: true, obeys: obeysOf(config, id) });
+    const script = asked.script === null ? null : await serveScript(asked.script, 0);
+    if (script !== null) stopScript = () => script.close();
+    if (interrupts.signal.aborted) return exitCodes.interrupted;
+
+    const options: RunOptions = { sandbox: config.sandbox.kind, script: await refOf(stack, asked, script) };
+    const created = await createFrom(stack, id, asked, options, config);
+    runId = created.runId;
+    if (manner.detach) {
+      // The background serves the script at the same port, and rings when it does.
+      await stopScript();
+      stopScript = async () => {};
+      if (works) leaveToBackground(runId, config, terminal.cwd);
+      else await stack.queues.ring(created.rings);
+      terminal.out(runId);
+      return exitCodes.success;
+    }
+    await stack.queues.ring(created.rings);
+    return await attendRun(stack, runId, { json: manner.json, works }, terminal, interrupts.signal);
+  } finally {
+    await stack.close();
+    await stopScript();
+    if (interrupts.signal.aborted && runId !== null) tellHowToContinue(terminal, runId);
+    interrupts.release();
+  }
+}
+
+/** An explicit kind that this machine cannot have is refused; auto leaves it to the commands that need one. */
+async function requireSandbox(config: Config, cwd: string): Promise<void> {
+  if (config.sandbox.kind === "auto") return;
+  await (await openSandbox(config.sandbox.kind, config, cwd, () => undefined)).close();
+}
+
+export function tellHowToContinue(terminal: Terminal, runId: string): void {
+  terminal.err(`run: ${runId}`);
+  terminal.err(`next: markmill watch ${runId}   continues it; what was paid for is kept`);
+}
+
+async function refOf(
+  stack: Stack,
+  { script }: Asked,
+  served: { readonly port: number } | null,
+): Promise<RunOptions["script"]> {
+  if (script === null || served === null) return null;
+  const { saveBlob } = await import("@markmill/store");
+  return { blob: await saveBlob(stack.store.database, Buffer.from(script.text)), name: script.name, port: served.port };
+}
+
+async function createFrom(
+  stack: Stack,
+  id: string,
+  asked: Asked,
+  options: RunOptions,
+  config: Config,
+): Promise<CreatedRun> {
+  const { createRun, saveBlob } = await import("@markmill/store");
+  const { found, submission } = asked;
+  const request: NewRun = {
+    id,
+    definition: definitionOf(found),
+    variables: asked.variables,
+    environment: config.workflowEnvironment,
+    caps: asked.caps,
+    labels: asked.labels,
+    options: writeRunOptions(options),
+    ...(submission === null
+      ? {}
+      : {
+          submission: {
+            blob: await saveBlob(stack.store.database, submission.tar),
+            files: submission.files,
+            bytes: submission.bytes,
+          },
+        }),
+  };
+  return await createRun(stack.store, request);
+}
+
+function definitionOf({ definition, workspace }: FoundWorkflow): NewRun["definition"] {
+  if (definition === null) throw new Error("an invalid workflow has no definition");
+  const { hash, dialect, root, programs } = definition;
+  const sources = definition.files.map(({ path }) => [path, new TextDecoder().decode(workspace.read(path))] as const);
+  return { hash, dialect, root, programs, name: programs[root]?.name ?? root, files: Object.fromEntries(sources) };
+}
+
+/** A worker of its own, in the background, that leaves when the run has ended. */
+export function leaveToBackground(runId: string, config: Config, cwd: string): void {
+  spawnBackground(["watch", runId], { cwd, log: join(resolve(cwd, config.home), "logs", `${runId}.log`) });
+}
+
+function withSandbox(config: Config, kind: string | undefined): Config {
+  if (kind === undefined) return config;
+  if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox is auto, docker, jail or none, not '${kind}'.`);
+  return { ...config, sandbox: { ...config.sandbox, kind } };
+}
+
+/** Parameters that are missing, and values that nothing declares. */
+function checkParams(found: FoundWorkflow, variables: Readonly<Record<string, string>>, config: Config): string[] {
+  const { definition } = found;
+  if (definition === null) return [];
+  const root = definition.programs[definition.root];
+  const missing = (root?.params ?? []).filter(
+    ({ name, default: otherwise }) =>
+      otherwise === null && variables[name] === undefined && config.workflowEnvironment[name] === undefined,
+  );
+  const declared = Object.values(definition.programs).flatMap(({ params }) => params.map(({ name }) => name));
+  const settings = /^(AI_|MAX_)|^(RESULT|STATUS|LABEL)$/;
+  const unknown = Object.keys(variables).filter((name) => !declared.includes(name) && !settings.test(name));
+  return [
+    ...missing.map(
+      ({ name }) =>
+        `warning PARAM_MISSING: ${name} has no value, so it is empty.\n  fix: add ${name}=VALUE to the command.`,
+    ),
+    ...unknown.map((name) => {
+      const near = closest(name, declared);
+      const fix = near === null ? "Check the name; PARAMS declares what a workflow takes." : `Did you mean ${near}?`;
+      return `warning PARAM_UNKNOWN: the workflow declares no parameter ${name}.\n  fix: ${fix}`;
+    }),
+  ];
+}

@@ -1,0 +1,61 @@
+import { parseArgs } from "node:util";
+import type { SandboxChoice } from "@markmill/sandbox";
+import { formatElapsed } from "../amounts.ts";
+import { type Command, exitCodes, UsageError } from "../command.ts";
+import { fitWidth, oneLine } from "../fit-width.ts";
+import { isSandboxChoice } from "../run-options.ts";
+import { openSandbox } from "../stack/open-sandbox.ts";
+import { requireConfig } from "../stack/require-config.ts";
+
+export const sandbox: Command = {
+  help: `Usage: markmill sandbox self-test [--sandbox auto|docker|jail|none] [--json]
+
+Tries to break out of the sandbox: host files, network, other sessions, system
+calls, resource bombs. Every probe must be refused.
+
+Exit codes: 0 safe, 1 something was not refused.
+
+Examples:
+  markmill sandbox self-test
+  markmill sandbox self-test --sandbox jail --json`,
+
+  async run(args, terminal) {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { sandbox: { type: "string" }, json: { type: "boolean" } },
+    });
+    if (positionals.length !== 1 || positionals[0] !== "self-test")
+      throw new UsageError("Say 'markmill sandbox self-test'.");
+    const config = requireConfig(terminal.cwd);
+    const kind: string = values.sandbox ?? config.sandbox.kind;
+    if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox is auto, docker, jail or none, not '${kind}'.`);
+    const choice: SandboxChoice = kind;
+    const { judgeSelfTest, runSelfTest } = await import("@markmill/sandbox");
+    const opened = await openSandbox(choice, config, terminal.cwd, (text) => terminal.err(text));
+    try {
+      if (values.json !== true) terminal.err(`testing ${opened.kind}; this takes a while`);
+      const report = await runSelfTest(opened, opened.kind === "docker" ? { image: config.sandbox.image } : {});
+      const verdict = judgeSelfTest(report);
+      if (values.json === true) {
+        terminal.out(JSON.stringify({ sandbox: opened.kind, ...verdict, ...report }, null, 2));
+      } else {
+        for (const { name, held, evidence } of report.controls)
+          terminal.out(line(held ? "held" : "FAILED", name, held ? "" : evidence));
+        for (const { name, refused, evidence } of report.probes)
+          terminal.out(line(refused ? "refused" : "NOT REFUSED", name, evidence));
+        const seconds = formatElapsed(report.durationMs);
+        terminal.out(
+          `${verdict.safe ? "safe" : "NOT SAFE"}: ${opened.kind}, ${report.probes.length} probes in ${seconds}`,
+        );
+      }
+      return verdict.safe ? exitCodes.success : exitCodes.failed;
+    } finally {
+      await opened.close();
+    }
+  },
+};
+
+function line(mark: string, name: string, evidence: string): string {
+  return fitWidth(`${mark.padEnd(11)}  ${name}${evidence === "" ? "" : `: ${oneLine(evidence)}`}`, 160);
+}

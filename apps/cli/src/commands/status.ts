@@ -1,0 +1,110 @@
+import { parseArgs } from "node:util";
+import type { RunSummary } from "@markmill/store";
+import { formatCount, formatDollars, formatElapsed, parseCount } from "../amounts.ts";
+import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
+import { findRun } from "../find-run.ts";
+import { fitWidth, oneLine } from "../fit-width.ts";
+import type { Stack } from "../stack/open-stack.ts";
+import { runAsJson, summariseRun } from "../summarise-run.ts";
+import { withStack } from "../with-stack.ts";
+import { livingWorkers } from "../work-for-run.ts";
+
+export const status: Command = {
+  help: `Usage: markmill status [RUN] [--limit N] [--json]
+
+Shows one run: how it stands, what it does now, what it has cost. Without RUN:
+the latest runs.
+
+Examples:
+  markmill status
+  markmill status last
+  markmill status --json --limit 100`,
+
+  async run(args, terminal) {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { json: { type: "boolean" }, limit: { type: "string" } },
+    });
+    const [wanted, ...more] = positionals;
+    if (more.length > 0) throw new UsageError("Name one run, or none for the latest ones.");
+    const limit = values.limit === undefined ? 20 : parseCount(values.limit);
+    if (limit === null || limit < 1 || limit > 500) throw new UsageError("--limit is a number from 1 to 500.");
+    await withStack(terminal, (stack) =>
+      wanted === undefined
+        ? list(stack, limit, values.json === true, terminal)
+        : showOne(stack, wanted, values.json === true, terminal),
+    );
+    return exitCodes.success;
+  },
+};
+
+async function list(stack: Stack, limit: number, json: boolean, terminal: Terminal): Promise<void> {
+  const { listRuns } = await import("@markmill/store");
+  const { runs } = await listRuns(stack.store.database, { roots: true }, { limit });
+  if (json) {
+    terminal.out(JSON.stringify({ runs: runs.map(asJson) }, null, 2));
+    return;
+  }
+  if (runs.length === 0) terminal.err("There is no run yet. Start one: markmill run FILE");
+  for (const run of runs) {
+    const tokens = formatCount(run.spent.promptTokens + run.spent.completionTokens);
+    const cost = formatDollars(run.spent.nanodollars);
+    const head = `${run.id}  ${run.status.padEnd(9)}  ${stamp(run.createdAt)}  ${cost.padStart(8)}  ${tokens.padStart(9)} tokens  `;
+    terminal.out(`${head}${fitWidth(oneLine(run.name), 60)}`);
+  }
+}
+
+async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Terminal): Promise<void> {
+  const { getHistory, openAsks, spentOf } = await import("@markmill/store");
+  const { database } = stack.store;
+  const run = await findRun(stack.store, wanted);
+  const [spent, asks, { entries, activities }, workers] = await Promise.all([
+    spentOf(database, run.rootId),
+    openAsks(database, run.rootId),
+    getHistory(database, run.id),
+    livingWorkers(stack.store),
+  ]);
+  const open = activities.filter(({ state }) => state === "ready" || state === "claimed" || state === "waiting");
+  if (json) {
+    const warnings = entries.flatMap((entry) => (entry.kind === "warning" ? [entry.warning] : []));
+    const doing = open.map(({ node, generation, attempt, kind, state }) => ({
+      node,
+      hit: generation,
+      attempt,
+      kind,
+      state,
+    }));
+    const questions = asks.map(({ activityId, node, question, text }) => ({ ask: activityId, node, question, text }));
+    terminal.out(
+      JSON.stringify({ ...runAsJson(run, spent, warnings), hits: run.hits, doing, asks: questions, workers }, null, 2),
+    );
+    return;
+  }
+  if (run.endedAt !== null) {
+    for (const line of summariseRun(run, spent)) terminal.out(line);
+    return;
+  }
+  terminal.out(`${run.status}: ${run.name}, for ${formatElapsed(stack.store.clock.now() - run.createdAt.getTime())}`);
+  for (const { node, generation, kind, state } of open) {
+    terminal.out(`now: ${node} (${kind}${generation > 1 ? `, hit ${generation}` : ""}, ${state})`);
+  }
+  terminal.out(
+    `spent: ${formatCount(spent.calls)} model calls, ${formatCount(spent.promptTokens + spent.completionTokens)} tokens, ${formatDollars(spent.nanodollars)}`,
+  );
+  for (const { activityId, node, question, text } of asks) {
+    terminal.out(`asks: ${node} (${activityId}): ${fitWidth(oneLine(question === "" ? text : question), 100)}`);
+  }
+  terminal.out(`run: ${run.id}`);
+  if (asks.length > 0) terminal.err(`next: markmill answer ${run.id} TEXT`);
+  if (workers === 0) terminal.err(`next: markmill watch ${run.id}   nobody works for it now; this does`);
+}
+
+function asJson(run: RunSummary) {
+  const { id, name, status, reason, labels, spent, createdAt, endedAt } = run;
+  return { runId: id, name, status, reason, labels, spent, createdAt, endedAt };
+}
+
+function stamp(time: Date): string {
+  return time.toISOString().slice(0, 19).replace("T", " ");
+}

@@ -1,0 +1,86 @@
+import { readFileSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { identify, spawnBackground } from "../background.ts";
+import { type Command, CommandError, exitCodes, type Terminal } from "../command.ts";
+import { aborted, catchInterrupts } from "../interrupts.ts";
+import { parseFlags } from "../parse-words.ts";
+import { openStack } from "../stack/open-stack.ts";
+import { requireConfig } from "../stack/require-config.ts";
+import { terminalLog } from "../stack/stack-log.ts";
+import { readUpFile, removeUpFile, writeUpFile } from "../up-file.ts";
+
+export const up: Command = {
+  help: `Usage: markmill up [--detach]
+
+Starts the stack of this directory: Postgres (below MARKMILL_HOME, unless
+DATABASE_URL is set), a worker and a supervisor, until Ctrl-C. Runs started with
+--detach, and runs that wait for an answer, go on while it is up.
+
+  --detach   in the background; 'markmill down' stops it
+
+Examples:
+  markmill up
+  markmill up --detach && markmill run grade.wf.md --detach`,
+
+  async run(args, terminal) {
+    const { detach } = parseFlags(args, { detach: { type: "boolean" } });
+    const config = requireConfig(terminal.cwd);
+    const home = resolve(terminal.cwd, config.home);
+    const running = readUpFile(home);
+    if (running !== null) {
+      terminal.err(`it is up already (process ${running.pid})`);
+      return exitCodes.success;
+    }
+    return detach === true ? await startDetached(home, terminal) : await serve(home, terminal);
+  },
+};
+
+async function serve(home: string, terminal: Terminal): Promise<number> {
+  const config = requireConfig(terminal.cwd);
+  const interrupts = catchInterrupts();
+  const stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
+  try {
+    await stack.work({
+      worker: true,
+      supervisor: true,
+      obeys: config.database.kind === "embedded" ? "everybody" : "nobody",
+    });
+    const { serveHealth } = await import("@markmill/worker");
+    const health = config.healthPort === null ? null : await serveHealth(config.healthPort, () => stack.health());
+    writeUpFile(home);
+    const database =
+      stack.embedded === null ? "the database at DATABASE_URL" : `Postgres (process ${stack.embedded.pid})`;
+    terminal.err(`up: ${database}, a worker and a supervisor (process ${process.pid}). Ctrl-C stops it.`);
+    await aborted(interrupts.signal);
+    terminal.err("stopping: finishing what is under way (Ctrl-C again stops at once)");
+    await health?.close();
+    return exitCodes.success;
+  } finally {
+    await stack.close();
+    removeUpFile(home);
+    interrupts.release();
+  }
+}
+
+const startLimitMs = 120_000;
+
+async function startDetached(home: string, terminal: Terminal): Promise<number> {
+  const log = join(home, "logs", "up.log");
+  const begin = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
+  const pid = spawnBackground(["up"], { cwd: terminal.cwd, log });
+  const deadline = performance.now() + startLimitMs;
+  while (identify(pid) !== null && performance.now() < deadline) {
+    if (readUpFile(home)?.pid === pid) {
+      terminal.err(`up: process ${pid}, its words in ${log}. 'markmill down' stops it.`);
+      return exitCodes.success;
+    }
+    await sleep(50);
+  }
+  const said = readFileSync(log, "utf8").slice(begin).trim();
+  throw new CommandError(
+    "UP_FAILED",
+    `The stack did not start:\n${said}`,
+    `Run 'markmill up' to see it happen; the log is ${log}.`,
+  );
+}

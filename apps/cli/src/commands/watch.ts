@@ -1,0 +1,40 @@
+import { attendRun } from "../attend-run.ts";
+import type { Command } from "../command.ts";
+import { findRun } from "../find-run.ts";
+import { catchInterrupts } from "../interrupts.ts";
+import { parseRunArgs } from "../parse-words.ts";
+import { withStack } from "../with-stack.ts";
+import { mustWork, workFor } from "../work-for-run.ts";
+import { tellHowToContinue } from "./run.ts";
+
+export const watch: Command = {
+  help: `Usage: markmill watch RUN [--json]
+
+Follows a run to its end: progress on stderr, its RESULT on stdout, the exit
+code of 'markmill run'. Where nobody works for the run, this command does, so
+an interrupted run continues where it was; what was paid for is kept.
+
+Examples:
+  markmill watch last
+  markmill watch 0199f3a2 --json`,
+
+  async run(args, terminal) {
+    const { values, wanted } = parseRunArgs(args, { json: { type: "boolean" } });
+    const interrupts = catchInterrupts();
+    let watched: string | null = null;
+    let stopScript = async () => {};
+    try {
+      return await withStack(terminal, async (stack, config) => {
+        const run = await findRun(stack.store, wanted);
+        const works = run.endedAt === null && (await mustWork(stack, config));
+        if (works) stopScript = await workFor(stack, config, run);
+        if (works) watched = run.rootId;
+        return await attendRun(stack, run.id, { json: values.json === true, works }, terminal, interrupts.signal);
+      });
+    } finally {
+      await stopScript();
+      if (interrupts.signal.aborted && watched !== null) tellHowToContinue(terminal, watched);
+      interrupts.release();
+    }
+  },
+};

@@ -1,0 +1,36 @@
+/** One line of a screen. Wide characters count two columns; whatever could move the cursor is left out. */
+export function oneLine(text: string): string {
+  return text
+    .replaceAll(/[\s\u0085\u2028\u2029]+/g, " ")
+    .replaceAll(/[\p{Cc}\p{Cf}]/gu, "")
+    .trim();
+}
+
+export function fitWidth(text: string, columns: number): string {
+  let width = 0;
+  let end = 0;
+  for (const character of text) {
+    const wide = widthOf(character);
+    // Room for the ellipsis.
+    if (width + wide > columns - 1)
+      return textWidth(text.slice(end)) <= columns - width ? text : `${text.slice(0, end)}…`;
+    width += wide;
+    end += character.length;
+  }
+  return text;
+}
+
+export function textWidth(text: string): number {
+  let width = 0;
+  for (const character of text) width += widthOf(character);
+  return width;
+}
+
+/** Too wide is harmless, too narrow breaks the line: everything but letters, punctuation, arrows and lines counts two, combining marks none. */
+function widthOf(character: string): number {
+  if (/\p{M}/u.test(character)) return 0;
+  const point = character.codePointAt(0) ?? 0;
+  if (character === "✓" || character === "✗") return 1;
+  const narrow = point < 0x1100 || (point >= 0x2000 && point < 0x2600) || (point >= 0x2800 && point < 0x2900);
+  return narrow ? 1 : 2;
+}

@@ -1,0 +1,109 @@
+/**
+ * Follows a run and the runs it calls until its end. Postgres is asked, not remembered: a follower may come at any time, and sees
+ * every event once, in the order in which they happened as far as it looks at them together.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CallUsage, HistoryActivity, HistoryEntry, RunDetail, RunSummary, Store } from "@markmill/store";
+
+export interface Happening {
+  readonly runId: string;
+  readonly name: string;
+  readonly depth: number;
+  readonly entry: HistoryEntry;
+}
+
+export interface Doing extends Pick<HistoryActivity, "node" | "generation" | "attempt" | "kind" | "state"> {
+  readonly depth: number;
+  readonly since: Date;
+}
+
+export interface Look {
+  readonly run: RunDetail;
+  readonly happened: readonly Happening[];
+  /** The innermost work that is asked for now. */
+  readonly doing: readonly Doing[];
+  readonly spent: CallUsage & { readonly calls: number };
+}
+
+interface Followed {
+  readonly depth: number;
+  readonly name: string;
+  seq: number;
+  ended: boolean;
+}
+
+const pollMs = 500;
+/** A notification for each of many steps is one look. */
+const gatherMs = 60;
+
+export async function* followRun(
+  store: Store,
+  databaseUrl: string,
+  runId: string,
+  signal: AbortSignal,
+): AsyncGenerator<Look, void> {
+  const { childRuns, getHistory, getRun, spentOf, watch } = await import("@markmill/store");
+  const { database } = store;
+  const followed = new Map<string, Followed>();
+  let wake: AbortController | null = null;
+  const stopWatching = watch(databaseUrl, {
+    onRuns: (ids) => {
+      if (ids.some((id) => followed.has(id))) wake?.abort();
+    },
+  });
+
+  /** What is new in one run and below it. */
+  async function look(
+    run: Pick<RunSummary, "id" | "rev" | "depth" | "name" | "endedAt">,
+  ): Promise<[Happening[], Doing[]]> {
+    const known = followed.get(run.id) ?? { depth: run.depth, name: run.name, seq: 0, ended: false };
+    followed.set(run.id, known);
+    if (known.ended) return [[], []];
+    const { entries, activities } = await getHistory(database, run.id, known.seq);
+    known.seq = entries.at(-1)?.seq ?? known.seq;
+    // Its last event is in: nothing can come after it.
+    known.ended = run.endedAt !== null && known.seq >= run.rev;
+    const { depth, name } = known;
+    const happened = entries.map((entry): Happening => ({ runId: run.id, name, depth, entry }));
+    const doing = activities
+      .filter(({ state }) => state === "ready" || state === "claimed" || state === "waiting")
+      .map(
+        ({ node, generation, attempt, kind, state, createdAt }): Doing => ({
+          ...{ node, generation, attempt, kind, state, depth },
+          since: createdAt,
+        }),
+      );
+    if (activities.some(({ kind }) => kind === "call")) {
+      for (const child of await childRuns(database, run.id)) {
+        const [below, deeper] = await look(child);
+        happened.push(...below);
+        doing.push(...deeper);
+      }
+    }
+    return [happened, doing];
+  }
+
+  try {
+    for (;;) {
+      const run = await getRun(database, runId);
+      if (run === null) return;
+      const [happened, doing] = await look(run);
+      happened.sort((one, other) => one.entry.at.getTime() - other.entry.at.getTime() || other.depth - one.depth);
+      yield { run, happened, doing: innermost(doing), spent: await spentOf(database, runId) };
+      if (run.endedAt !== null || signal.aborted) return;
+      wake = new AbortController();
+      await sleep(pollMs, undefined, { signal: AbortSignal.any([signal, wake.signal]) }).catch(() => undefined);
+      wake = null;
+      await sleep(gatherMs, undefined, { signal }).catch(() => undefined);
+    }
+  } finally {
+    await stopWatching();
+  }
+}
+
+/** A CALL that waits says less than what it waits for. */
+function innermost(doing: readonly Doing[]): Doing[] {
+  const deepest = Math.max(0, ...doing.map(({ depth }) => depth));
+  const inside = doing.filter(({ kind, depth }) => kind !== "call" || depth === deepest);
+  return inside.length === 0 ? [...doing] : inside;
+}

@@ -1,0 +1,289 @@
+/**
+ * A run written down for people, as one Markdown file (`.wfh.md`): its flowchart with the node where it stands, its variables, and
+ * every activity with what went in and what came out. A called run has a file of its own, which its CALL links to.
+ */
+import { formatProgram, NotExpressible } from "@markmill/definition";
+import { initialState, type Program, type RunState, step, type Usage } from "@markmill/engine";
+import type { History, HistoryActivity, HistoryEntry, RunDetail, StoredCall } from "@markmill/store";
+import { countOf, formatCount, formatDollars, formatElapsed } from "./amounts.ts";
+
+export interface RunRecord {
+  readonly run: RunDetail;
+  readonly program: Program;
+  readonly history: History;
+  readonly calls: readonly StoredCall[];
+  /** File of the run that a CALL made, by the id of the CALL's activity. */
+  readonly callees: ReadonlyMap<number, { readonly file: string; readonly runId: string }>;
+}
+
+export function formatHistory(record: RunRecord): string {
+  const { run, program } = record;
+  const spent = `${countOf(run.spent.steps, "step")}, ${countOf(run.spent.calls, "model call")}, ${countOf(run.spent.promptTokens + run.spent.completionTokens, "token")}, ${formatDollars(run.spent.nanodollars)}`;
+  const took = run.endedAt === null ? "not ended" : formatElapsed(run.endedAt.getTime() - run.createdAt.getTime());
+  return [
+    `# ${run.name}`,
+    "",
+    `File: ${run.program}, definition ${run.definitionHash.slice(0, 12)}`,
+    "",
+    `Run: ${run.id}, ${run.status}${run.reason === null ? "" : ` (${run.reason.code}: ${inline(run.reason.message)})`}`,
+    "",
+    `Spent: ${spent}, ${took}`,
+    "",
+    "# Workflow",
+    "",
+    ...chartOf(program, openNodes(record)),
+    "",
+    "## Variables:",
+    "",
+    ...Object.entries(run.variables)
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .flatMap(([name, value]) => variableLines(name, value)),
+    "",
+    "# History",
+    "",
+    ...entriesOf(record).flatMap(({ caption, status, at, lines }, index) => [
+      `## ${index + 1}. ${inline(caption)}  => ${status}`,
+      `<!-- ts=${at.toISOString()} -->`,
+      "",
+      ...lines,
+      ...(lines.length === 0 ? [] : [""]),
+    ]),
+  ].join("\n");
+}
+
+interface Written {
+  readonly caption: string;
+  readonly status: string;
+  readonly at: Date;
+  readonly lines: readonly string[];
+}
+
+function entriesOf({ run, program, history, calls, callees }: RunRecord): Written[] {
+  const captions = captionsOf(program);
+  const captionOf = (node: string) => captions.get(node) ?? node;
+  const activities = new Map(history.activities.map((activity) => [visit(activity), activity]));
+  const written: Written[] = [];
+  let state: RunState = initialState;
+  for (const entry of history.entries) {
+    if (entry.kind === "warning") {
+      const { code, message, node } = entry.warning;
+      written.push({
+        caption: `Warning: ${code}`,
+        status: statusOf(state),
+        at: entry.at,
+        lines: [`${node ?? ""} ${message}`.trim()],
+      });
+      continue;
+    }
+    const before = state;
+    state = step(program, state, entry.event).state;
+    const { event, at } = entry;
+    switch (event.type) {
+      case "run.started":
+        written.push({ caption: "Start", status: statusOf(state), at, lines: [] });
+        break;
+      case "activity.succeeded":
+      case "activity.failed": {
+        const { activity: ref } = event;
+        const activity = activities.get(visit(ref));
+        const times = ref.generation > 1 ? ` (hit ${ref.generation})` : "";
+        const lines = activity === undefined ? [] : activityLines(activity, entry, calls, callees.get(activity.id));
+        const checked = activity?.kind === "check" ? { ...ref, state } : null;
+        const verdict =
+          checked === null
+            ? []
+            : [
+                `Next: ${
+                  Object.values(checked.state.active)
+                    .map((active) => active.ref.node)
+                    .join(", ") || "the end"
+                }`,
+              ];
+        const tried = event.type === "activity.failed" && event.next === "retry" ? `, try ${ref.attempt} failed` : "";
+        written.push({
+          caption: `${captionOf(ref.node)}${times}${tried}`,
+          status: statusOf(before),
+          at,
+          lines: [...lines, ...verdict],
+        });
+        break;
+      }
+      case "ask.expired":
+        written.push({
+          caption: `${captionOf(event.activity.node)}: expired`,
+          status: statusOf(before),
+          at,
+          lines: [],
+        });
+        break;
+      case "run.limited":
+        written.push({ caption: `Limit: ${event.code}`, status: statusOf(state), at, lines: [event.message] });
+        break;
+      case "run.cancelled":
+        written.push({ caption: "Cancelled", status: statusOf(state), at, lines: [event.message] });
+        break;
+      case "run.stopped":
+      case "run.resumed":
+        written.push({
+          caption: event.type === "run.stopped" ? "Stopped" : "Resumed",
+          status: statusOf(state),
+          at,
+          lines: [],
+        });
+        break;
+    }
+  }
+  for (const activity of history.activities.filter(isOpen)) {
+    const lines = activityLines(activity, null, calls, callees.get(activity.id));
+    written.push({ caption: captionOf(activity.node), status: statusOf(state), at: activity.createdAt, lines });
+  }
+  if (run.endedAt !== null) {
+    const status = run.status === "success" ? "SUCCESS" : run.status === "failed" ? "FAILED" : run.status.toUpperCase();
+    written.push({ caption: status, status, at: run.endedAt, lines: run.result === null ? [] : [run.result] });
+  }
+  return written;
+}
+
+/** What went in and what came out; `entry` null: nothing came yet. */
+function activityLines(
+  activity: HistoryActivity,
+  entry: Extract<HistoryEntry, { kind: "event" }> | null,
+  calls: readonly StoredCall[],
+  callee: { readonly file: string; readonly runId: string } | undefined,
+): string[] {
+  const event = entry?.event;
+  const usage = event !== undefined && "usage" in event ? event.usage : null;
+  const failed = event?.type === "activity.failed" ? [`**${event.failure.code}**: ${event.failure.message}`] : [];
+  const outcome = event?.type === "activity.succeeded" ? event.outcome : null;
+  const { work } = activity;
+  switch (work.kind) {
+    case "prompt": {
+      const model = calls.find(({ key }) => key.activityId === activity.id)?.model;
+      const reply =
+        outcome?.kind === "replied" ? [outcome.text, ...(outcome.notes ?? []).map((note) => `> ${note}`)] : [];
+      return [
+        work.text,
+        "",
+        "---",
+        "",
+        ...(event === undefined ? ["..."] : [...failed, ...reply]),
+        ...costLine(model, usage),
+      ];
+    }
+    case "note":
+      return [`(${work.role})`, "", work.text];
+    case "execute": {
+      const output = outcome?.kind === "executed" ? outcome : null;
+      return [
+        "Input:",
+        ...fenced(work.text, work.source === "literal" ? "sh" : "markdown"),
+        ...failed,
+        ...(output === null
+          ? failed.length > 0
+            ? []
+            : ["..."]
+          : output.text.trim() === ""
+            ? ["No Output"]
+            : ["Output:", ...fenced(output.text, "sh")]),
+        ...(output === null ? [] : [`Exit code: ${output.exitCode} (${countOf(output.commands, "command")})`]),
+      ];
+    }
+    case "ask": {
+      const answer = outcome?.kind === "answered" ? fenced(outcome.text, "") : ["..."];
+      return [
+        "Input:",
+        ...fenced([work.question, work.text].filter((part) => part !== "").join("\n"), ""),
+        "Output:",
+        ...answer,
+        ...failed,
+      ];
+    }
+    case "call": {
+      const link =
+        callee === undefined ? [] : [`Called: [${callee.file}](${encodeURI(callee.file)}) (run ${callee.runId})`];
+      const back = outcome?.kind === "returned" ? [`Returned: ${outcome.status}`, "", outcome.result] : ["..."];
+      return [...link, ...back, ...failed, ...costLine(undefined, usage)];
+    }
+    case "set":
+      return work.write === null ? failed : [...fenced(work.write.text, ""), ...failed];
+    default:
+      return failed;
+  }
+}
+
+function costLine(model: string | undefined, usage: Usage | null): string[] {
+  if (usage === null || usage.calls === 0) return [];
+  const tokens = `${formatCount(usage.promptTokens)} + ${formatCount(usage.completionTokens)} tokens`;
+  return [
+    "",
+    `<!-- ${model === undefined ? "" : `model=${model.replaceAll("--", "- -")}, `}${tokens}, ${formatDollars(usage.nanodollars)} -->`,
+  ];
+}
+
+function variableLines(name: string, value: string): string[] {
+  return value.includes("\n") ? [`- **${name}**=`, ...fenced(value, "")] : [`- **${name}**=${value}`];
+}
+
+/** A fence longer than any in the text: what models and students wrote cannot close it. */
+function fenced(text: string, tag: string): string[] {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
+  const fence = "`".repeat(longest + 1);
+  return [`${fence}${tag}`, text.replace(/\n$/, ""), fence];
+}
+
+/** The chart written anew, with the nodes that are at work marked. */
+function chartOf(program: Program, current: readonly string[]): string[] {
+  const text = formatted(program);
+  if (text === null) return ["(This program has no flowchart.)"];
+  const from = text.indexOf("```mermaid\n");
+  const chart = text.slice(from, text.indexOf("\n```", from));
+  return [chart, ...current.map((node) => `    style ${node} stroke-width:4px`), "```"];
+}
+
+function formatted(program: Program): string | null {
+  try {
+    return formatProgram(program);
+  } catch (error) {
+    if (error instanceof NotExpressible) return null;
+    throw error;
+  }
+}
+
+/** `PROMPT_X["Prompt: User Look"]` gives `Prompt: User Look`. */
+function captionsOf(program: Program): Map<string, string> {
+  const captions = new Map<string, string>();
+  for (const line of (formatted(program) ?? "").split("\n")) {
+    const found = /^ {4}(\w+)[[({]+"(.*)"[\])}]+$/.exec(line);
+    if (found?.[1] !== undefined && found[2] !== undefined) captions.set(found[1], decode(found[2]));
+  }
+  for (const [id, node] of Object.entries(program.nodes))
+    if (node.kind === "call") captions.set(id, `Call: ${node.program}`);
+  return captions;
+}
+
+function decode(caption: string): string {
+  return caption
+    .replaceAll("<br>", " ")
+    .replaceAll("#quot;", '"')
+    .replaceAll(/#(\d+);/g, (_, point: string) => String.fromCodePoint(Number(point)));
+}
+
+function openNodes({ history }: RunRecord): string[] {
+  return [...new Set(history.activities.filter(isOpen).map(({ node }) => node))];
+}
+
+function isOpen({ state }: HistoryActivity): boolean {
+  return state === "ready" || state === "claimed" || state === "waiting";
+}
+
+function visit({ node, generation, item }: Pick<HistoryActivity, "node" | "generation" | "item">): string {
+  return `${node}.${generation}.${item ?? ""}`;
+}
+
+function statusOf({ variables }: RunState): string {
+  return variables.STATUS ?? "DOING";
+}
+
+function inline(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}

@@ -1,0 +1,44 @@
+/**
+ * What a run asks of the process that works for it. Kept with the run, so that whoever continues it does the same: the commands of
+ * a run started with a jail never run on the bare machine because another terminal's worker took them.
+ */
+import type { Json } from "@markmill/engine";
+import type { SandboxChoice } from "@markmill/sandbox";
+
+export interface RunOptions {
+  readonly sandbox: SandboxChoice;
+  /** The scripted model that answers instead of a real one: its text as a blob, and the loopback port it answers at. */
+  readonly script: { readonly blob: string; readonly name: string; readonly port: number } | null;
+}
+
+const choices: readonly SandboxChoice[] = ["auto", "docker", "jail", "none"];
+
+export function isSandboxChoice(text: string): text is SandboxChoice {
+  return choices.some((choice) => choice === text);
+}
+
+export function writeRunOptions({ sandbox, script }: RunOptions): Json {
+  return { sandbox, ...(script === null ? {} : { script: { ...script } }) };
+}
+
+/** null: the run was made by somebody who asks nothing of its worker. */
+export function readRunOptions(json: Json): RunOptions | null {
+  if (!isRecord(json) || typeof json.sandbox !== "string" || !isSandboxChoice(json.sandbox)) return null;
+  const { script } = json;
+  if (!isRecord(script)) return { sandbox: json.sandbox, script: null };
+  const { blob, name, port } = script;
+  if (typeof blob !== "string" || typeof name !== "string" || typeof port !== "number") return null;
+  return { sandbox: json.sandbox, script: { blob, name, port } };
+}
+
+export function scriptUrl({ port }: { readonly port: number }): string {
+  return `http://127.0.0.1:${port}/v1`;
+}
+
+export function scriptKey({ blob }: { readonly blob: string }): string {
+  return `script-${blob}`;
+}
+
+function isRecord(json: Json | undefined): json is { readonly [key: string]: Json } {
+  return typeof json === "object" && json !== null && !Array.isArray(json);
+}

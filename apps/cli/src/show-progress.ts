@@ -1,0 +1,81 @@
+/** Progress of a run on stderr: what happened as lines that stay, and on a screen one line below them that is drawn anew. */
+import type { Ask } from "@markmill/store";
+import { formatCount, formatDollars, formatElapsed } from "./amounts.ts";
+import type { Terminal } from "./command.ts";
+import { fitWidth, oneLine } from "./fit-width.ts";
+import type { Doing, Happening, Look } from "./follow-run.ts";
+import { describeEntry, layOut } from "./tell-event.ts";
+
+export interface Progress {
+  show(look: Look): void;
+  ask(ask: Ask, runId: string): void;
+  /** The line that is drawn anew goes away. */
+  end(): void;
+}
+
+const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const frameMs = 120;
+const erase = "\r\u001b[2K";
+const plainColumns = 200;
+
+export function showProgress(terminal: Terminal, now: () => number = Date.now): Progress {
+  let latest: Look | null = null;
+  let frame = 0;
+  const begun = now();
+  const draw = () => {
+    if (latest === null) return;
+    frame += 1;
+    const mark = frames[frame % frames.length] ?? "";
+    terminal.draw(erase + fitWidth(`${mark} ${statusLine(latest, begun, now())}`, terminal.columns - 1));
+  };
+  const timer = terminal.live ? setInterval(draw, frameMs) : null;
+  timer?.unref();
+
+  const say = (line: string) => terminal.err(terminal.live ? fitWidth(line, terminal.columns - 1) : line);
+
+  return {
+    show(look) {
+      for (const happening of look.happened) {
+        const line = lineOf(happening, terminal.live ? terminal.columns - 1 : plainColumns);
+        if (line !== null) say(line);
+      }
+      latest = look;
+      if (terminal.live) draw();
+    },
+    ask({ node, question, text }, runId) {
+      say(`? ${node} asks: ${oneLine(question === "" ? text : question)}`);
+      if (question !== "" && text !== "")
+        for (const line of text.trim().split("\n").slice(0, 20)) say(`    ${oneLine(line)}`);
+      say(`  answer it: markmill answer ${runId} TEXT`);
+    },
+    end() {
+      if (timer !== null) clearInterval(timer);
+      if (terminal.live) terminal.draw(erase);
+    },
+  };
+}
+
+function lineOf({ entry, depth, name }: Happening, columns: number): string | null {
+  const line = describeEntry(entry);
+  if (entry.kind === "event" && entry.event.type === "run.started") {
+    return depth === 0 ? null : layOut({ ...line, text: name }, depth, columns);
+  }
+  return layOut(line, depth, columns);
+}
+
+function statusLine({ doing, spent, run }: Look, begun: number, now: number): string {
+  const tokens = spent.promptTokens + spent.completionTokens;
+  const parts = [
+    doing.length === 0 ? run.status : doing.slice(0, 3).map(describeDoing).join(", "),
+    ...(doing.length > 3 ? [`+${doing.length - 3}`] : []),
+    formatElapsed(now - begun),
+    `${formatCount(tokens)} tokens`,
+    formatDollars(spent.nanodollars),
+  ];
+  return parts.join(" · ");
+}
+
+function describeDoing({ node, generation, attempt, kind, state }: Doing): string {
+  const visit = `${node}${generation > 1 ? ` (hit ${generation})` : ""}${attempt > 1 ? ` (try ${attempt})` : ""}`;
+  return kind === "ask" && state === "waiting" ? `${visit} waits for an answer` : visit;
+}

@@ -1,0 +1,42 @@
+/**
+ * One worker, several sandboxes: every run gets the kind it was started with, never that of whoever works for it. Kinds other than
+ * the worker's own are opened when a run first needs them.
+ */
+import type { Sandbox, SandboxChoice } from "@markmill/sandbox";
+
+export interface SandboxRoutes {
+  /** The worker's own. */
+  readonly own: { readonly choice: SandboxChoice; readonly sandbox: Sandbox };
+  /** What a root run was started with; null: it does not say. */
+  readonly choiceOf: (rootId: string) => Promise<SandboxChoice | null>;
+  readonly open: (choice: SandboxChoice) => Promise<Sandbox>;
+}
+
+export function routeSandbox({ own, choiceOf, open }: SandboxRoutes): Sandbox {
+  const opened = new Map<SandboxChoice, Promise<Sandbox>>([[own.choice, Promise.resolve(own.sandbox)]]);
+  const sandboxOf = (choice: SandboxChoice): Promise<Sandbox> => {
+    const known = opened.get(choice);
+    if (known !== undefined) return known;
+    const opening = open(choice);
+    opened.set(choice, opening);
+    opening.catch(() => opened.delete(choice));
+    return opening;
+  };
+  const all = async () => [...new Set(await Promise.all(opened.values()))];
+  return {
+    kind: own.sandbox.kind,
+    async open(spec, options) {
+      const choice = (await choiceOf(spec.labels.run)) ?? own.choice;
+      return await (await sandboxOf(choice)).open(spec, options);
+    },
+    async list() {
+      return (await Promise.all((await all()).map((sandbox) => sandbox.list()))).flat();
+    },
+    async remove(id) {
+      for (const sandbox of await all()) await sandbox.remove(id);
+    },
+    async close() {
+      for (const sandbox of await all()) await sandbox.close();
+    },
+  };
+}

@@ -1,0 +1,64 @@
+/** How a run ended, in a few lines for people or as one object for programs. */
+import type { CallUsage, RunDetail, Warning } from "@markmill/store";
+import { countOf, formatDollars, formatElapsed } from "./amounts.ts";
+import { exitCodes } from "./command.ts";
+
+export type TreeSpent = CallUsage & { readonly calls: number };
+
+export function exitCodeOf({ status, reason }: Pick<RunDetail, "status" | "reason">): number {
+  if (status === "success") return exitCodes.success;
+  const spent = reason?.code === "LIMIT_COST" || reason?.code === "LIMIT_TOKENS";
+  return spent ? exitCodes.budget : exitCodes.failed;
+}
+
+export function summariseRun(run: RunDetail, spent: TreeSpent): string[] {
+  const took = run.endedAt === null ? null : run.endedAt.getTime() - run.createdAt.getTime();
+  const facts = [
+    countOf(run.spent.steps, "step"),
+    countOf(spent.calls, "model call"),
+    countOf(spent.promptTokens + spent.completionTokens, "token"),
+    formatDollars(spent.nanodollars),
+    ...(took === null ? [] : [formatElapsed(took)]),
+  ];
+  const lines = [`${run.status}: ${run.name} (${facts.join(", ")})`];
+  if (run.reason !== null) lines.push(`reason: ${run.reason.code}: ${run.reason.message}`);
+  lines.push(`run: ${run.id}`, ...nextSteps(run).map((step) => `next: ${step}`));
+  return lines;
+}
+
+function nextSteps({ status, reason, id }: RunDetail): string[] {
+  const history = `markmill history ${id}   shows every prompt, reply and command`;
+  if (status === "success") return [history];
+  const code = reason?.code ?? "";
+  if (code === "LIMIT_COST" || code === "LIMIT_TOKENS") {
+    return [
+      history,
+      `markmill retry ${id} ${code === "LIMIT_COST" ? "--budget $" : "--max-tokens N"}   with a higher cap`,
+    ];
+  }
+  if (code === "MODEL_NOT_CHOSEN") return ["add --model NAME, or --script FILE for a scripted model"];
+  if (code.startsWith("SANDBOX_")) return ["markmill doctor   shows which sandbox this machine can have"];
+  if (code.startsWith("MODEL_")) return ["markmill doctor   checks the model endpoint", `markmill retry ${id}`];
+  return [history, `markmill retry ${id}   runs it again from the start`];
+}
+
+export function runAsJson(run: RunDetail, spent: TreeSpent, warnings: readonly Warning[]) {
+  return {
+    runId: run.id,
+    name: run.name,
+    status: run.status,
+    result: run.result,
+    reason: run.reason,
+    spent: {
+      steps: run.spent.steps,
+      calls: spent.calls,
+      promptTokens: spent.promptTokens,
+      completionTokens: spent.completionTokens,
+      dollars: spent.nanodollars / 1e9,
+    },
+    labels: run.labels,
+    createdAt: run.createdAt.toISOString(),
+    endedAt: run.endedAt?.toISOString() ?? null,
+    warnings: warnings.map(({ code, message, node }) => ({ code, message, node })),
+  };
+}

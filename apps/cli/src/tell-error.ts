@@ -1,0 +1,62 @@
+/** The one place where an error becomes words for the person at the terminal: what, why, how to fix it, a code; no stack. */
+export interface Told {
+  readonly code: string | null;
+  readonly message: string;
+  readonly fix: string | null;
+}
+
+/** What the system says by code alone; everything else carries its own words. */
+const systemErrors: Readonly<Record<string, { readonly code: string; readonly say: string; readonly fix: string }>> = {
+  EADDRINUSE: {
+    code: "PORT_IN_USE",
+    say: "The port is in use by another program",
+    fix: "Stop that program, or choose another port (HEALTH_PORT, --port; 0 takes any free one).",
+  },
+  ENOSPC: { code: "DISK_FULL", say: "The disk is full", fix: "Free some space and start again: no data was lost." },
+  EDQUOT: {
+    code: "DISK_FULL",
+    say: "The disk quota is used up",
+    fix: "Free some space and start again: no data was lost.",
+  },
+  EROFS: {
+    code: "READ_ONLY",
+    say: "The file system is read-only",
+    fix: "Set MARKMILL_HOME to a directory you may write.",
+  },
+  EACCES: {
+    code: "NOT_ALLOWED",
+    say: "The system does not allow it",
+    fix: "Check who owns the file or directory named above.",
+  },
+  EPERM: {
+    code: "NOT_ALLOWED",
+    say: "The system does not allow it",
+    fix: "Check who owns the file or directory named above.",
+  },
+};
+
+export function describeError(error: unknown): Told {
+  if (!(error instanceof Error)) return { code: null, message: String(error), fix: null };
+  const code = "code" in error && typeof error.code === "string" ? error.code : null;
+  const fix = "fix" in error && typeof error.fix === "string" ? error.fix : null;
+  const system = code === null || fix !== null ? undefined : systemErrors[code];
+  if (system !== undefined) {
+    return { code: system.code, message: `${system.say}: ${error.message}`, fix: system.fix };
+  }
+  let { message } = error;
+  // Some errors carry their code and their fix inside the message as well.
+  if (code !== null && message.startsWith(`${code}: `)) message = message.slice(code.length + 2);
+  if (fix !== null && message.endsWith(fix)) message = message.slice(0, -fix.length);
+  return { code, message: message.trim(), fix };
+}
+
+export function tellError(error: unknown, debug: boolean): string {
+  const { code, message, fix } = describeError(error);
+  const lines = [`markmill: ${code === null ? "" : `${code}: `}${message}`];
+  if (fix !== null) lines.push(`fix: ${fix}`);
+  if (debug && error instanceof Error) {
+    for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
+      lines.push(cause.stack ?? cause.message);
+  } else if (code === null) lines.push("'--debug' shows where this happened.");
+  return lines.join("\n");
+}

@@ -1,0 +1,187 @@
+// Setting up, and what the command says when the setup is wrong.
+import { existsSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { join } from "node:path";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../support/markmill-process.ts";
+import { freshDatabase } from "../support/postgres.ts";
+import { writeWorkflows } from "./cli-workflows.ts";
+
+let place: MarkmillPlace & { remove(): Promise<void> };
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+const withEnv = (env: Readonly<Record<string, string>>): MarkmillPlace => ({ ...place, env: { ...place.env, ...env } });
+
+beforeAll(async () => {
+  place = await makePlace({ SANDBOX: "none" });
+  writeWorkflows(place.cwd);
+  database = await freshDatabase();
+});
+afterAll(async () => {
+  await database.drop();
+  await place.remove();
+});
+
+/** Answers every request with a sign-in page. */
+async function serveHtml(): Promise<{ readonly server: Server; readonly url: string }> {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { "content-type": "text/html" }).end("<html><body>Sign in</body></html>");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
+}
+
+describe("markmill --help", () => {
+  it("lists the commands, starting no stack; every command has a help of its own", async () => {
+    const { code, stdout } = await markmill(place, ["--help"]);
+    expect(code).toBe(0);
+    const names = [...stdout.matchAll(/^ {2}([a-z-]+) {2,}[A-Z]/gm)].map(([, name]) => name ?? "");
+    expect(names.length).toBeGreaterThanOrEqual(19);
+    for (const name of names) {
+      const help = await markmill(place, [name, "--help"]);
+      expect(help.stdout).toMatch(new RegExp(`^Usage: markmill ${name}`));
+    }
+  });
+});
+
+describe("a wrong setup", () => {
+  it("an unreachable Postgres is told within seconds, with what to do and without the password", async () => {
+    const { code, stderr } = await markmill(withEnv({ DATABASE_URL: "postgresql://me:hunter2@127.0.0.1:9/x" }), [
+      "status",
+    ]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^markmill: STORE_UNREACHABLE: .*\nfix: Check that Postgres runs/);
+    expect(stderr).not.toMatch(/hunter2|\n\s+at /);
+  });
+
+  it("so is an unreachable Redis", async () => {
+    const env = withEnv({ DATABASE_URL: database.url, REDIS_URL: "redis://:hunter2@127.0.0.1:9" });
+    const { code, stderr } = await markmill(env, ["status"]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/markmill: QUEUE_UNREACHABLE: .*\nfix: /);
+    expect(stderr).not.toContain("hunter2");
+  });
+
+  it("a schema of a newer version is left alone", async () => {
+    const newer = await freshDatabase();
+    try {
+      const env = withEnv({ DATABASE_URL: newer.url });
+      expect(await markmill(env, ["migrate"])).toMatchObject({ code: 0 });
+      const client = new Client({ connectionString: newer.url });
+      await client.connect();
+      await client.query("insert into markmill.migrations (name, checksum) values ('9999-future', 'x')");
+      await client.end();
+      const { code, stderr } = await markmill(env, ["status"]);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/STORE_SCHEMA_NEWER: .*9999-future.*\nfix: Update Markmill/);
+    } finally {
+      await newer.drop();
+    }
+  });
+
+  it("a port in use is named", async () => {
+    const server = createTcpServer();
+    await new Promise<void>((resolve) => server.listen(0, resolve));
+    const port = String((server.address() as AddressInfo).port);
+    try {
+      const mock = await markmill(place, ["mock-model", "replies.yaml", "--port", port]);
+      expect(mock).toMatchObject({ code: 1, stderr: expect.stringContaining(`SCRIPTED_PORT_IN_USE: Port ${port}`) });
+      const worker = await markmill(withEnv({ DATABASE_URL: database.url, HEALTH_PORT: port }), ["worker"]);
+      expect(worker).toMatchObject({ code: 1, stderr: expect.stringMatching(/PORT_IN_USE: .*\nfix: .*HEALTH_PORT/) });
+    } finally {
+      server.close();
+    }
+  });
+
+  it("a wrong setting is a wrong use, with all mistakes at once", async () => {
+    const { code, stderr } = await markmill(withEnv({ SANDBOX: "chroot", LOCK_DURATION_MS: "soon" }), ["status"]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/CONFIG_INVALID: LOCK_DURATION_MS [\s\S]*CONFIG_INVALID: SANDBOX /);
+  });
+
+  it("a model that answers with a web page is told as such", async () => {
+    const { server, url } = await serveHtml();
+    try {
+      const env = withEnv({ OPENAI_BASE_URL: url });
+      const { code, stderr } = await markmill(env, ["run", "greet.wf.md", "NAME=x", "--model", "scripted"]);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/MODEL_REPLY_HTML[\s\S]*check that OPENAI_BASE_URL/);
+      const doctor = await markmill(env, ["doctor", "--quick"]);
+      expect(doctor.code).toBe(1);
+      expect(doctor.stdout).toMatch(/^fail {2}model .*web page\n.*fix: /m);
+    } finally {
+      server.close();
+    }
+  });
+});
+
+describe("markmill doctor", () => {
+  it("says of each part how it stands, and shows no secret", async () => {
+    const env = withEnv({ DATABASE_URL: database.url, OPENAI_API_KEY: "hunter2" });
+    const { code, stdout } = await markmill(env, ["doctor", "--quick", "--json"]);
+    const report = JSON.parse(stdout);
+    expect(code).toBe(1);
+    expect(report.ok).toBe(false);
+    const states = Object.fromEntries(
+      report.checks.map(({ check, state }: { check: string; state: string }) => [check, state]),
+    );
+    expect(states).toMatchObject({
+      node: "ok",
+      configuration: "ok",
+      disk: "ok",
+      database: "ok",
+      queue: "ok",
+      model: "fail",
+      sandbox: "warn",
+    });
+    expect(stdout).not.toContain("hunter2");
+  });
+});
+
+describe("production processes", () => {
+  it("a worker and a supervisor do what a client without workers of its own starts, and leave in order", async () => {
+    const served = startMarkmill(place, ["mock-model", "replies.yaml", "--port", "0"]);
+    const [url] = await served.says("stdout", /http:\S+/);
+    const env = withEnv({ DATABASE_URL: database.url, OPENAI_BASE_URL: url, HEALTH_PORT: "0" });
+    const worker = startMarkmill(env, ["worker"]);
+    const supervisor = startMarkmill(env, ["supervisor"]);
+    const [, port] = await worker.says("stdout", /"healthPort":(\d+).*worker started/);
+    await supervisor.says("stdout", /supervisor started/);
+    const health = await fetch(`http://127.0.0.1:${port}/healthz`);
+    expect([health.status, await health.json()]).toEqual([200, { ok: true }]);
+
+    expect(await markmill(env, ["run", "greet.wf.md", "NAME=Ada", "--model", "scripted"])).toMatchObject({
+      code: 0,
+      stdout: "Welcome, Ada!\n",
+    });
+    const refused = await markmill(env, ["run", "greet.wf.md", "--script", "replies.yaml"]);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("has workers of its own") });
+
+    for (const process of [worker, supervisor, served]) process.child.kill("SIGTERM");
+    const ends = await Promise.all([worker.ended, supervisor.ended, served.ended]);
+    expect(ends.map(({ code }) => code)).toEqual([0, 0, 0]);
+    for (const line of ends[0].stdout.trim().split("\n")) expect(JSON.parse(line)).toMatchObject({ role: "worker" });
+  });
+});
+
+describe("markmill up and down", () => {
+  it("up is up once, down stops it and Postgres with it", async () => {
+    const first = await markmill(place, ["up", "--detach"]);
+    expect(first).toMatchObject({ code: 0, stderr: expect.stringMatching(/^up: process \d+/) });
+    expect((await markmill(place, ["up", "--detach"])).stderr).toMatch(/^it is up already/);
+    const pid = Number(/process (\d+)/.exec(first.stderr)?.[1]);
+    expect(process.kill(pid, 0)).toBe(true);
+    const down = await markmill(place, ["down"]);
+    expect(down).toMatchObject({ code: 0, stderr: expect.stringContaining(`stopped: process ${pid}`) });
+    expect(existsSync(join(place.cwd, ".markmill/postgres/data/postmaster.pid"))).toBe(false);
+    expect(await markmill(place, ["down"])).toMatchObject({ code: 0, stderr: "nothing was up\n" });
+  });
+
+  it("without --detach it stays until it is interrupted", async () => {
+    const up = startMarkmill(place, ["up"]);
+    await up.says("stderr", /^up: Postgres/m);
+    up.child.kill("SIGINT");
+    expect(await up.ended).toMatchObject({ code: 0 });
+  });
+});
