@@ -105,13 +105,14 @@ export async function reserve(
   const query = () =>
     database.hot.query<BudgetRow & { passes: boolean }>({ name: "reserve", text: reserveText, values });
   try {
-    // A twin of this call that reserved in between breaks the key: nothing was written, and the second look finds its reservation.
-    const { rows } = await query().catch((error: unknown) => (isDuplicate(error) ? query() : Promise.reject(error)));
+    // A twin of this call may reserve in between: it breaks the key, or takes what this one wanted. The second look finds it.
+    const first = await query().catch((error: unknown) => (isDuplicate(error) ? null : Promise.reject(error)));
+    const { rows } = first?.rows.every((row) => row.passes) ? first : await query();
     if (rows.every((row) => row.passes)) return { kind: "reserved" };
     const over = rows.map(toBudget).map((budget) => ({ budget, code: overBy(budget, want) }));
-    const first = over.find(({ code }) => code !== null);
-    if (first?.code == null) return { kind: "reserved" };
-    return { kind: "refused", budget: first.budget, code: first.code };
+    const cause = over.find(({ code }) => code !== null);
+    if (cause?.code == null) return { kind: "reserved" };
+    return { kind: "refused", budget: cause.budget, code: cause.code };
   } catch (error) {
     throw translate(error, "Reserving a budget");
   }

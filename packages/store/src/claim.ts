@@ -12,7 +12,7 @@ import type { DatabaseClock } from "./database-clock.ts";
 import type { Definitions } from "./definitions.ts";
 import { createGather } from "./gather.ts";
 import { type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
-import { readyRings } from "./ready-rings.ts";
+import { readyRows, toRing } from "./ready-rings.ts";
 import type { RunCache } from "./run-cache.ts";
 import { type Activity, columnToItem, isLeased, type LoadedRun, type Ring } from "./run-row.ts";
 import { translate } from "./store-error.ts";
@@ -37,7 +37,7 @@ export type Claim =
   | { readonly kind: "held"; readonly forMs: number }
   /** Its time has not come. */
   | { readonly kind: "early"; readonly forMs: number }
-  /** Nothing to do. `rings` are what the run has ready, should an earlier delivery have died before it rang. */
+  /** Nothing to do. `rings` are what the run, or the run it called, has ready: an earlier delivery may have died before it rang. */
   | { readonly kind: "stale"; readonly rings: readonly Ring[] };
 
 export interface Claimer {
@@ -134,14 +134,18 @@ export function createClaimer(parts: ClaimerParts): Claimer {
         else asked.resolve(claim);
       }
       if (stale.length === 0) return;
-      const rings = Map.groupBy(
-        await readyRings(
-          database.hot,
-          stale.map(({ delivery }) => delivery.runId),
-        ),
-        (ring) => ring.runId,
+      const deliveries = stale.map(({ delivery }) => delivery);
+      const ready = await readyRows(
+        database.hot,
+        deliveries.map(({ runId }) => runId),
+        deliveries.map(({ activityId }) => activityId),
       );
-      for (const { delivery, resolve } of stale) resolve({ kind: "stale", rings: rings.get(delivery.runId) ?? [] });
+      for (const { delivery, resolve } of stale) {
+        const rows = ready.filter(
+          (row) => row.run_id === delivery.runId || row.parent_activity_id === delivery.activityId,
+        );
+        resolve({ kind: "stale", rings: rows.map(toRing) });
+      }
     } catch (error) {
       for (const { reject } of group) reject(translate(error, "Claiming an activity"));
     }

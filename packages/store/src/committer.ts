@@ -88,15 +88,16 @@ export function createCommitter(parts: CommitterParts): Committer {
     const again: Pending[] = [];
     const plain: Decided[] = [];
     const aborting: Decided[] = [];
+    const dropping: Promise<void>[] = [];
     for (const pending of group) {
       const decided = decide(pending);
       if (decided !== null) (decided.advance.aborts ? aborting : plain).push(decided);
-      else if (pending.fresh || pending.birth !== null) await drop(pending);
+      else if (pending.fresh || pending.birth !== null) dropping.push(drop(pending));
       else again.push(pending);
     }
     again.push(...(await writeGroup(plain)));
     for (const decided of aborting) again.push(...(await writeGroup([decided])));
-    await readAgain(again);
+    await Promise.all([readAgain(again), ...dropping]);
   }
 
   function decide(pending: Pending): Decided | null {

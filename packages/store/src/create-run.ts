@@ -120,7 +120,7 @@ async function existingRun(database: Database, id: string, key: string | null): 
 
 /**
  * The first delivery of a CALL: makes the callee and leaves the CALL waiting for it. A second delivery, or one after the caller was
- * stopped, makes nothing. `job` is the CALL's queue job, which the callee's jobs name as their parent.
+ * stopped, makes nothing and is told what the callee has ready. `job` is the CALL's queue job, which the callee's jobs name as their parent.
  */
 export async function startCall(
   births: Births,
@@ -130,7 +130,7 @@ export async function startCall(
 ): Promise<Committed> {
   const { work } = activity;
   if (work.kind !== "call") throw new StoreError("STORE_BUG", `Activity ${activity.id} is no call but ${work.kind}.`);
-  const { definitions, committer, clock } = births;
+  const { database, definitions, committer, clock } = births;
   await definitions.ensure([caller.definitionHash]);
   const { start } = work;
   const run: LoadedRun = {
@@ -156,7 +156,7 @@ export async function startCall(
     caps: start.caps,
     caller: from,
   };
-  return committer.commit({
+  const committed = await committer.commit({
     run,
     event,
     bearer: null,
@@ -173,6 +173,12 @@ export async function startCall(
       forked_from: null,
     },
   });
+  if (committed.kind === "committed") return committed;
+  try {
+    return { kind: "dropped", rings: await readyRings(database.hot, [], [activity.id]) };
+  } catch (error) {
+    throw translate(error, "Reading what a called run has ready");
+  }
 }
 
 function birthOf(run: LoadedRun) {

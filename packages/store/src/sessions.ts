@@ -61,7 +61,7 @@ export async function claimSession(
     "Claiming a sandbox session",
     `with old as materialized (select host, worker from sessions where id = $1 for update)
      insert into sessions as s (id, kind, host, worker, lease_until)
-     values ($1, $2, $3, $4, clock_timestamp() + $5::integer * interval '1 millisecond')
+     select $1, $2, $3, $4, clock_timestamp() + $5::integer * interval '1 millisecond' from (select 1) as one left join old on true
      on conflict (id) do update set kind = excluded.kind, host = excluded.host, worker = excluded.worker, lease_until = excluded.lease_until
        where s.lease_until <= clock_timestamp() or s.worker = excluded.worker
      returning s.*, (select host from old) as old_host, (select worker from old) as old_worker`,
