@@ -35,13 +35,13 @@ export function createPerformer(parts: PerformerParts): Performer {
       const { work } = activity;
       switch (work.kind) {
         case "check":
-          return done(nothing);
+          return work.read.length === 0 ? done(nothing) : inSession(claimed, signal, readWith(work.read));
         case "set":
-          if (work.write !== null) return inSession(claimed, signal, writeWith(work.write));
-          return work.read === null ? done(nothing) : inSession(claimed, signal, readWith(work.read));
+          if (work.write !== null) return inSession(claimed, signal, writeWith(work.write, work.read));
+          return work.read === null ? done(nothing) : inSession(claimed, signal, readWith([work.read]));
         case "assign":
         case "note":
-          return work.read === null ? done(nothing) : inSession(claimed, signal, readWith(work.read));
+          return work.read === null ? done(nothing) : inSession(claimed, signal, readWith([work.read]));
         case "prompt":
           return prompt(claimed, work, signal);
         case "execute":
@@ -66,10 +66,18 @@ export function createPerformer(parts: PerformerParts): Performer {
   ): Promise<Performed> {
     const ports = { ...parts.promptPorts(claimed.run, claimed.activity), conversation: parts.conversation };
     if (work.read === null) return performPrompt(ports, work, claimed.activity, signal);
-    const read = await inSession(claimed, signal, readWith(work.read));
+    const read = await inSession(claimed, signal, readWith([work.read]));
     if (read.did !== "succeed" || read.outcome.kind !== "done") return read;
-    const text = read.outcome.files?.[work.read] ?? "";
-    return performPrompt(ports, { ...work, text }, claimed.activity, signal);
+    const text = read.outcome.files?.[work.read];
+    if (text === undefined)
+      return failed(
+        "FILE_MISSING",
+        `The file '${work.read}' came neither with the workflow nor with the submission.`,
+        "fail",
+      );
+    const performed = await performPrompt(ports, { ...work, text }, claimed.activity, signal);
+    if (performed.did !== "succeed" || performed.outcome.kind !== "replied") return performed;
+    return { ...performed, outcome: { ...performed.outcome, said: text } };
   }
 
   async function execute(
@@ -113,16 +121,22 @@ export function createPerformer(parts: PerformerParts): Performer {
   }
 }
 
-function readWith(path: string) {
+function readWith(paths: readonly string[]) {
   return async (session: Session): Promise<Performed> => {
-    const text = await readInSession(session, path);
-    return done(text === null ? nothing : { kind: "done", files: { [path]: text } });
+    const files: [string, string][] = [];
+    for (const path of paths) {
+      const text = await readInSession(session, path);
+      if (text !== null) files.push([path, text]);
+    }
+    return done({ kind: "done", files: Object.fromEntries(files) });
   };
 }
 
-function writeWith(write: { readonly path: string; readonly text: string }) {
+function writeWith(write: { readonly path: string; readonly text: string }, from: string | null) {
   return async (session: Session): Promise<Performed> => {
-    const wrong = await writeInSession(session, write.path, write.text);
+    const text = from === null ? write.text : await readInSession(session, from);
+    if (text === null) return failed("FILE_MISSING", `The file '${from}' did not come with the submission.`, "fail");
+    const wrong = await writeInSession(session, write.path, text);
     return wrong === null ? done(nothing) : failed("FILE_NOT_WRITTEN", wrong, "fail");
   };
 }

@@ -12,15 +12,17 @@ export interface ActivityRef {
 export function activityKey(activity: Omit<ActivityRef, "attempt">): string {
   return activity.item === null
     ? `${activity.node}.${activity.generation}`
-    : `${activity.node}.${activity.generation}.${activity.item}`;
+    : `${activity.node}.${activity.generation}[${activity.item}]`;
 }
 
 /** What the edge has to do: everything it needs, resolved when the activity was asked for, and the same for every attempt. */
 export type Work =
-  | { readonly kind: "check" }
+  /** The files to be read for the condition. */
+  | { readonly kind: "check"; readonly read: readonly string[] }
   | {
       readonly kind: "set";
       readonly read: string | null;
+      /** `text` is what to write unless a file is read for it. */
       readonly write: { readonly path: string; readonly text: string } | null;
     }
   | { readonly kind: "assign"; readonly read: string | null }
@@ -69,4 +71,6 @@ export interface CallStart {
   readonly agent: string;
   readonly threads: Readonly<Record<string, string>>;
   readonly caps: Omit<Limits, "hits">;
+  /** Called from a handler: what is spent comes from the handler's allowance. */
+  readonly handler: boolean;
 }

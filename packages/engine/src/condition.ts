@@ -2,7 +2,8 @@ import type { Operand } from "./operand.ts";
 
 /**
  * equals, differs: trimmed first line of the left side against the trimmed right side. is, isNot: the whole texts.
- * greater … lessEqual: numbers when both sides are, else text by code point.
+ * greater … lessEqual: numbers when both sides are; the first number of the left side's first line when only the right side is one;
+ * else text by code point.
  */
 export type Comparison =
   | "equals"

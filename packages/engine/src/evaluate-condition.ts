@@ -4,9 +4,10 @@
  */
 import type { Comparison, Condition } from "./condition.ts";
 import type { Operand } from "./operand.ts";
+import { own } from "./own-value.ts";
 import { searchPattern } from "./pattern/match-pattern.ts";
 import { parsePattern } from "./pattern/parse-pattern.ts";
-import { resolve, type Scope } from "./resolve.ts";
+import { type Resolved, resolve, type Scope } from "./resolve.ts";
 
 export interface Verdict {
   readonly holds: boolean;
@@ -14,7 +15,7 @@ export interface Verdict {
 }
 
 export interface Doubt {
-  readonly code: "VARIABLE_UNSET" | "PATTERN_INVALID" | "NUMBER_EXTRACTED";
+  readonly code: "VARIABLE_UNSET" | "FILE_MISSING" | "PATTERN_INVALID" | "TEXT_CUT" | "NUMBER_EXTRACTED";
   readonly message: string;
 }
 
@@ -35,15 +36,15 @@ function holds(condition: Condition, scope: Scope, doubts: Doubt[]): boolean {
       return leftText(condition.left, scope, doubts).trim() === "";
     case "in": {
       const left = firstLine(leftText(condition.left, scope, doubts));
-      return condition.of.some((right) => left === rightText(right, scope).trim());
+      return condition.of.some((right) => left === rightText(right, scope, doubts).trim());
     }
     case "hits": {
-      const hits = scope.state.hits[condition.node] ?? 0;
+      const hits = own(scope.state.hits, condition.node) ?? 0;
       return condition.is === "less" ? hits < condition.count : hits >= condition.count;
     }
     default: {
       const left = leftText(condition.left, scope, doubts);
-      const right = rightText(condition.right, scope);
+      const right = rightText(condition.right, scope, doubts);
       return compare(condition.op, left, right, condition.lenient === true, doubts);
     }
   }
@@ -56,11 +57,18 @@ function leftText(operand: Operand, scope: Scope, doubts: Doubt[]): string {
     doubts.push({ code: "VARIABLE_UNSET", message: `${operand.name} has no value; it counts as empty.` });
     return "";
   }
-  return resolved.text ?? "";
+  return textOf(operand, resolved, doubts);
 }
 
-function rightText(operand: Operand, scope: Scope): string {
-  return resolve(operand, scope).text ?? "";
+function rightText(operand: Operand, scope: Scope, doubts: Doubt[]): string {
+  return textOf(operand, resolve(operand, scope), doubts);
+}
+
+function textOf(operand: Operand, resolved: Resolved, doubts: Doubt[]): string {
+  if (operand.from === "file" && resolved.text === null) {
+    doubts.push({ code: "FILE_MISSING", message: `The file '${operand.path}' was not found; it counts as empty.` });
+  }
+  return resolved.text ?? "";
 }
 
 function compare(op: Comparison, left: string, right: string, lenient: boolean, doubts: Doubt[]): boolean {
@@ -78,7 +86,15 @@ function compare(op: Comparison, left: string, right: string, lenient: boolean, 
     case "matches": {
       const parsed = parsePattern(right);
       if (!parsed.ok) doubts.push({ code: "PATTERN_INVALID", message: `'${right}': ${parsed.message}` });
-      return parsed.ok && searchPattern(parsed.pattern, left);
+      if (!parsed.ok) return false;
+      const room = Math.ceil(mostWork / parsed.pattern.ops.length);
+      if (left.length > room) {
+        doubts.push({
+          code: "TEXT_CUT",
+          message: `Only the first ${room} of ${left.length} characters were searched.`,
+        });
+      }
+      return searchPattern(parsed.pattern, left.slice(0, room));
     }
     case "greater":
       return order(left, right, doubts) > 0;
@@ -96,9 +112,13 @@ function firstLine(text: string): string {
   return (end === -1 ? text : text.slice(0, end)).trim();
 }
 
+/** Longer first lines are no verdicts, and text of unknown origin is not searched at length. */
+const longestVerdict = 200;
+
 /** The first line that says something, without one layer of emphasis, quotes or closing punctuation, in upper case. */
 function verdictOf(text: string): string {
   let line = firstLine(text.trimStart());
+  if (line.length > longestVerdict) return line;
   line = line
     .replace(/^#{1,6} /, "")
     .replace(/[.!:,;]+$/, "")
@@ -114,6 +134,9 @@ function verdictOf(text: string): string {
     .trim()
     .toUpperCase();
 }
+
+/** Instructions times characters of one search: a few seconds for a pattern that defeats every short cut, and no limit for others. */
+const mostWork = 100_000_000;
 
 const number = /^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$/;
 const firstNumber = /[+-]?[0-9]+(\.[0-9]+)?/;

@@ -37,14 +37,15 @@ export interface Caller {
   readonly depth: number;
   readonly agent: string;
   readonly threads: Readonly<Record<string, string>>;
+  readonly handler: boolean;
 }
 
 /** What the edge brings back from an activity. */
 export type Outcome =
   /** Nothing but "done", with what had to be read for it. */
   | { readonly kind: "done"; readonly files?: Readonly<Record<string, string>> }
-  /** `notes`: what a person must know to trust the reply, such as what was cut from the request. */
-  | { readonly kind: "replied"; readonly text: string; readonly notes?: readonly string[] }
+  /** `notes`: what a person must know to trust the reply, such as what was cut from the request. `said`: the text of a file it asked with. */
+  | { readonly kind: "replied"; readonly text: string; readonly notes?: readonly string[]; readonly said?: string }
   | { readonly kind: "executed"; readonly text: string; readonly exitCode: number; readonly commands: number }
   | { readonly kind: "answered"; readonly text: string }
   | { readonly kind: "produced"; readonly text: string }

@@ -3,7 +3,8 @@
  *
  * E1  ON_SUCCESS and ON_FAILED run at most once each. E2  A run that fails in ON_FAILED stays failed for its first reason; the
  * SUCCESS node reached there is a recovery. E3  Trouble in ON_SUCCESS does not undo a success; only a FAILED node does.
- * E4  When a run ends, or turns to a handler, with work in flight, the epoch rises: what was in flight is void (I6).
+ * E4  When a limit or a cancel ends a run or turns it to a handler, or anything else does with work in flight, the epoch rises: what
+ * was in flight is void (I6).
  */
 import type { Failure } from "./failure.ts";
 import { handlerAllowance } from "./limits.ts";
@@ -47,7 +48,7 @@ export function finishRun(
   reason: Failure | null,
   word: string | null = null,
 ): void {
-  clear(turn);
+  clear(turn, status === "cancelled" || (reason?.code.startsWith("LIMIT_") ?? false));
   setVariable(turn, "STATUS", status === "success" ? "SUCCESS" : "FAILED");
   change(turn, { phase: { is: "ended", status, reason } });
   const { variables, assigned } = turn.state;
@@ -62,19 +63,20 @@ export function finishRun(
 }
 
 function turnTo(turn: Turn, handler: string, of: "success" | "failed", reason: Failure | null): void {
-  clear(turn);
-  const phase: Phase = { is: "handling", of, reason, from: turn.state.spent };
-  change(turn, { phase, handled: { ...turn.state.handled, [of]: true } });
+  clear(turn, reason?.code.startsWith("LIMIT_") ?? false);
   const { timeMs } = handlerAllowance(turn.state.limits);
-  if (timeMs !== null) turn.commands.push({ do: "deadline", at: turn.event.at + timeMs });
+  const until = timeMs === null ? null : turn.event.at + timeMs;
+  const phase: Phase = { is: "handling", of, reason, from: turn.state.spent, until };
+  change(turn, { phase, handled: { ...turn.state.handled, [of]: true } });
+  if (until !== null) turn.commands.push({ do: "deadline", at: until });
   turn.ready.push({ node: handler, only: null });
 }
 
 /** Nothing of before goes on (E4). */
-function clear(turn: Turn): void {
+function clear(turn: Turn, raise: boolean): void {
   turn.ready.length = 0;
   turn.fed.length = 0;
-  if (Object.keys(turn.state.active).length > 0) {
+  if (raise || Object.keys(turn.state.active).length > 0) {
     change(turn, { epoch: turn.state.epoch + 1 });
     // What this very step asked for is void too.
     const kept = turn.commands.filter((command) => command.do !== "perform" && command.do !== "retry");

@@ -26,6 +26,8 @@ export function isSetting(name: string): boolean {
 
 /** MAX_COST is dollars, MAX_DURATION seconds; the rest are counts. */
 const unit: Partial<Record<keyof Limits, number>> = { nanodollars: 1e9, timeMs: 1000 };
+/** Ten years. */
+const longestMs = 10 * 365 * 86_400_000;
 const decimal = /^[ \t]*[0-9]+(\.[0-9]+)?[ \t]*$/;
 
 export type Settled =
@@ -48,7 +50,11 @@ export function settleLimits(
         failure: failure("SETTING_INVALID", `${name} must be a number, but it is '${value.slice(0, 40)}'.`),
       };
     }
-    limits[limit] = Math.floor(Number(value) * (unit[limit] ?? 1));
+    const amount = Math.floor(Number(value) * (unit[limit] ?? 1));
+    if (amount > (limit === "timeMs" ? longestMs : Number.MAX_SAFE_INTEGER)) {
+      return { ok: false, failure: failure("SETTING_INVALID", `${name} is too large: '${value.slice(0, 40)}'.`) };
+    }
+    limits[limit] = amount;
   }
   for (const [limit, cap] of Object.entries(caps)) {
     if (cap === null || cap === undefined) continue;
@@ -113,10 +119,21 @@ export function tokensOf(spent: { promptTokens: number; completionTokens: number
   return spent.promptTokens + spent.completionTokens;
 }
 
-/** What is left for a callee. */
+/** What is left for a callee; to one that a handler calls, of the handler's allowance. */
 export function remainingCaps(state: RunState, at: number): CallStart["caps"] {
-  const { limits, spent } = state;
+  const { limits, spent, phase } = state;
   const left = (limit: number | null, used: number) => (limit === null ? null : Math.max(0, limit - used));
+  if (phase.is === "handling") {
+    const allowance = handlerAllowance(limits);
+    return {
+      steps: Math.max(0, allowance.steps - (spent.steps - phase.from.steps)),
+      depth: limits.depth,
+      nanodollars: left(allowance.nanodollars, spent.nanodollars - phase.from.nanodollars),
+      tokens: left(allowance.tokens, tokensOf(spent) - tokensOf(phase.from)),
+      characters: left(allowance.characters, spent.characters - phase.from.characters),
+      timeMs: phase.until === null ? null : Math.max(0, phase.until - at),
+    };
+  }
   return {
     steps: limits.steps,
     depth: limits.depth,

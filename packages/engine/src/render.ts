@@ -2,7 +2,7 @@
  * `{{NAME}}` places are filled in one pass from left to right. A value that is put in is never looked at again (I7), and a name
  * without a value stays as it was written.
  */
-const place = /\{\{[ \t]*([^{}\r\n]{1,100}?)[ \t]*\}\}/gu;
+const place = /\{\{[ \t]*([^{}\s](?:[^{}\r\n]{0,98}[^{}\s])?)[ \t]*\}\}/gu;
 
 export interface Rendered {
   readonly text: string;

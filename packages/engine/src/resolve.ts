@@ -4,9 +4,10 @@
  * and literals. The content of variables, files and lists is taken as it is (I7).
  */
 import type { Operand } from "./operand.ts";
+import { own } from "./own-value.ts";
 import type { Program, Role } from "./program.ts";
-import { render } from "./render.ts";
-import type { RunState } from "./state.ts";
+import { type Rendered, render } from "./render.ts";
+import type { RunState, Taken } from "./state.ts";
 
 /** What an operand is resolved against. `reads` are a node's named inputs, `files` what the edge read for this activity. */
 export interface Scope {
@@ -24,11 +25,12 @@ export interface Resolved {
   readonly role: Role | null;
   /** Names in the text that have no value. */
   readonly unknown: readonly string[];
-  /** Lists as they are after the value was taken. */
+  /** Lists as they are after the value was taken, and what was taken. */
   readonly lists: RunState["lists"] | null;
+  readonly taken: Taken | null;
 }
 
-const nothing: Resolved = { text: null, origin: "none", role: null, unknown: [], lists: null };
+const nothing: Resolved = { text: null, origin: "none", role: null, unknown: [], lists: null, taken: null };
 
 export function resolve(operand: Operand, scope: Scope): Resolved {
   switch (operand.from) {
@@ -39,9 +41,9 @@ export function resolve(operand: Operand, scope: Scope): Resolved {
     case "literal":
       return { ...nothing, text: operand.text, origin: "literal" };
     case "file":
-      return found(scope.files[operand.path] ?? scope.program.files[operand.path], "file");
+      return found(own(scope.files, operand.path) ?? own(scope.program.files, operand.path), "file");
     case "read":
-      return found(scope.reads[operand.name], "variable");
+      return found(own(scope.reads, operand.name), "variable");
     default:
       return resolveList(operand, scope.state.lists);
   }
@@ -73,7 +75,8 @@ export function variableName(written: string): string {
   return written === "CONTENT" ? "RESULT" : written;
 }
 
-function fill(template: string, scope: Scope): Pick<Resolved, "text" | "unknown"> {
+/** A template with its places filled. */
+export function fill(template: string, scope: Scope): Rendered {
   return render(template, (name) => {
     const value = variableValue(name, scope);
     if (value !== null) return value;
@@ -84,11 +87,12 @@ function fill(template: string, scope: Scope): Pick<Resolved, "text" | "unknown"
 function resolveList(operand: Extract<Operand, { list: string }>, lists: RunState["lists"]): Resolved {
   const list = own(lists, operand.list);
   const items = list ?? [];
-  const taken = (text: string, rest: readonly string[]): Resolved => ({
+  const take = (end: Taken["end"], text: string, gone: readonly string[], rest: readonly string[]): Resolved => ({
     ...nothing,
     text,
     origin: "list",
     lists: { ...lists, [operand.list]: rest },
+    taken: { list: operand.list, end, items: gone },
   });
   switch (operand.from) {
     case "size":
@@ -99,21 +103,22 @@ function resolveList(operand: Extract<Operand, { list: string }>, lists: RunStat
       return found(items[operand.index], "list");
     case "pop": {
       const newest = items.at(-1);
-      return newest === undefined ? nothing : taken(newest, items.slice(0, -1));
+      return newest === undefined ? nothing : take("tail", newest, [newest], items.slice(0, -1));
     }
     case "drain": {
       const count = operand.count ?? items.length;
-      return taken(
-        items
-          .slice(0, count)
-          .map((item) => `${item}\n`)
+      const head = items.slice(0, count);
+      return take(
+        "head",
+        head
+          .map(
+            (item) => `${item}
+`,
+          )
           .join(""),
+        head,
         items.slice(count),
       );
     }
   }
-}
-
-function own<Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined;
 }

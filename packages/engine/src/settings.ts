@@ -1,6 +1,10 @@
-/** Which model an agent speaks with, and how: AI_* variables under the program's settings, the agent's, the node's. */
+/** Which model an agent speaks with, and how. The later wins: the program's settings, AI_* variables, the agent's, the node's own. */
+
+import { own } from "./own-value.ts";
 import type { ModelSettings } from "./program.ts";
-import type { Turn } from "./turn.ts";
+import { type Turn, warn } from "./turn.ts";
+
+const decimal = /^[ \t]*-?[0-9]+(\.[0-9]+)?[ \t]*$/;
 
 const names = {
   AI_MODEL_NAME: "model",
@@ -13,8 +17,8 @@ const names = {
   AI_STOP_SEQUENCE: "stop",
 } as const satisfies Record<string, keyof ModelSettings>;
 
-export function settingsFor(turn: Turn, agent: string, own: ModelSettings): ModelSettings {
-  return { ...turn.program.settings, ...fromVariables(turn), ...turn.program.agents[agent], ...own };
+export function settingsFor(turn: Turn, agent: string, node: ModelSettings): ModelSettings {
+  return { ...turn.program.settings, ...fromVariables(turn), ...own(turn.program.agents, agent), ...node };
 }
 
 function fromVariables(turn: Turn): ModelSettings {
@@ -25,7 +29,8 @@ function fromVariables(turn: Turn): ModelSettings {
     if (value === undefined || value.trim() === "") continue;
     if (setting === "model") settings[setting] = value.trim();
     else if (setting === "stop") settings[setting] = value.split("|");
-    else if (Number.isFinite(Number(value))) settings[setting] = Number(value);
+    else if (decimal.test(value)) settings[setting] = Number(value);
+    else warn(turn, "SETTING_INVALID", `${name} is no number and is ignored: '${value.slice(0, 40)}'.`, null);
   }
   return settings;
 }

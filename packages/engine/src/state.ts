@@ -2,7 +2,8 @@
  * All that a run knows. Plain JSON: it survives `JSON.parse(JSON.stringify(state))` unchanged. It does not grow with history:
  * finished activities leave only their writes, a hit and what they spent.
  *
- * S1  `active` holds exactly what was asked (`perform`) and is not answered in this epoch.
+ * S1  While a run is doing or handling, `active` holds exactly what was asked (`perform`, `retry`) and is not answered. While it is
+ *     stopped, what will be asked again.
  * S2  Once `phase` is ended nothing changes any more.
  * S3  The epoch only grows.
  */
@@ -20,6 +21,8 @@ export type Phase =
       readonly of: "success" | "failed";
       readonly reason: Failure | null;
       readonly from: Spent;
+      /** The handler's own deadline. */
+      readonly until: number | null;
     }
   | { readonly is: "stopped"; readonly was: "doing" | HandlingPhase }
   | { readonly is: "ended"; readonly status: "success" | "failed" | "cancelled"; readonly reason: Failure | null };
@@ -36,14 +39,22 @@ export interface Active {
   readonly notBefore: number | null;
   /** Named reads as resolved at the beginning. */
   readonly reads: Readonly<Record<string, string>>;
-  /** Pops to be undone if the node fails. */
-  readonly undo: Readonly<Record<string, readonly string[]>>;
+  /** What the reads took from lists, to be put back if the node fails. */
+  readonly taken: readonly Taken[];
   /** Successors to feed; null: all. */
   readonly only: readonly NodeId[] | null;
+  /** Attempts that failed in passing. */
+  readonly retries: number;
   /** Times the reply was refused and asked again. */
   readonly repairs: number;
   /** Who speaks where. The text of a user's message stays in the work alone: states are small. */
   readonly said: Said | null;
+}
+
+export interface Taken {
+  readonly list: string;
+  readonly end: "head" | "tail";
+  readonly items: readonly string[];
 }
 
 export interface Said {
@@ -71,6 +82,10 @@ export interface RunState {
   readonly startedAt: number;
   readonly depth: number;
   readonly limits: Limits;
+  /** What no setting may go beyond. */
+  readonly caps: Partial<Limits>;
+  /** The run was called from a handler and lives on its allowance. */
+  readonly handler: boolean;
   /** RESULT and STATUS among them. */
   readonly variables: Readonly<Record<string, string>>;
   /** Names a caller gets back. */
@@ -106,6 +121,8 @@ export const initialState: RunState = {
   startedAt: 0,
   depth: 0,
   limits: { hits: 3, steps: 1000, depth: 20, nanodollars: null, tokens: null, characters: null, timeMs: null },
+  caps: {},
+  handler: false,
   variables: { STATUS: "CREATED", RESULT: "" },
   assigned: [],
   environment: {},

@@ -247,7 +247,11 @@ describe("calls", () => {
   });
 
   it("stops at the depth limit", () => {
-    const played = play(caller, () => ({ kind: "done" }), started({ caller: { depth: 20, agent: "", threads: {} } }));
+    const played = play(
+      caller,
+      () => ({ kind: "done" }),
+      started({ caller: { depth: 20, agent: "", threads: {}, handler: false } }),
+    );
     expect(played.state.phase).toMatchObject({ reason: { code: "LIMIT_DEPTH" } });
   });
 });

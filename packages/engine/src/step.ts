@@ -24,8 +24,9 @@ import type {
 import { type Failure, failure } from "./failure.ts";
 import { failRun, finishRun } from "./finish-run.ts";
 import { graphOf } from "./graph.ts";
-import { limitSettingNames, settleLimits } from "./limits.ts";
-import type { Program } from "./program.ts";
+import { isSetting, limitSettingNames, settleLimits } from "./limits.ts";
+import { own } from "./own-value.ts";
+import type { Node, Program } from "./program.ts";
 import { defaultRetry, retryAt } from "./retry.ts";
 import type { Active, RunState } from "./state.ts";
 import { change, spend, type Turn, warn } from "./turn.ts";
@@ -72,14 +73,16 @@ export function outstanding(
 function startRun(turn: Turn, event: RunStarted): void {
   if (turn.state.phase.is !== "created") return;
   const { program } = turn;
-  const variables: Record<string, string> = { RESULT: "", ...event.variables, STATUS: "DOING" };
   const unset: string[] = [];
+  let variables: Readonly<Record<string, string>> = { RESULT: "", ...event.variables, STATUS: "DOING" };
   for (const { name, default: otherwise } of program.params) {
-    const inheritedEmpty = event.caller !== null && variables[name] === "";
-    if (otherwise !== null && (variables[name] === undefined || inheritedEmpty)) variables[name] = otherwise;
-    if (variables[name] !== undefined || event.environment[name] !== undefined) continue;
+    const given = own(variables, name);
+    // A callee's own settings count for it alone, and an empty value that is only inherited is none.
+    const inherited = event.caller !== null && (given === "" || isSetting(name));
+    if (otherwise !== null && (given === undefined || inherited)) variables = { ...variables, [name]: otherwise };
+    if (own(variables, name) !== undefined || own(event.environment, name) !== undefined) continue;
     unset.push(name);
-    variables[name] = "";
+    variables = { ...variables, [name]: "" };
   }
   change(turn, {
     run: event.run,
@@ -91,16 +94,19 @@ function startRun(turn: Turn, event: RunStarted): void {
     depth: event.caller?.depth ?? 0,
     agent: event.caller?.agent ?? "",
     threads: event.caller?.threads ?? {},
+    handler: event.caller?.handler ?? false,
   });
   for (const name of unset) {
     warn(turn, "PARAMETER_UNSET", `The parameter ${name} was not given and has no default; it counts as empty.`, null);
   }
   const given = Object.fromEntries(
     limitSettingNames.flatMap((name) => {
-      const value = variables[name] ?? event.environment[name];
+      const value = own(variables, name) ?? own(event.environment, name);
       return value === undefined ? [] : [[name, value]];
     }),
   );
+  const bare = settleLimits(program, {}, event.caps);
+  if (bare.ok) change(turn, { limits: bare.limits, caps: event.caps });
   const settled = settleLimits(program, given, event.caps);
   if (!settled.ok) {
     failRun(turn, settled.failure);
@@ -117,7 +123,7 @@ function inFlight(turn: Turn, event: ActivitySucceeded | ActivityFailed | AskExp
   const { phase, epoch } = turn.state;
   if (phase.is !== "doing" && phase.is !== "handling") return null;
   if (event.epoch !== epoch) return null;
-  const active = turn.state.active[activityKey(event.activity)];
+  const active = own(turn.state.active, activityKey(event.activity));
   return active !== undefined && active.ref.attempt === event.activity.attempt ? active : null;
 }
 
@@ -136,25 +142,42 @@ function failActivity(turn: Turn, event: ActivityFailed): void {
   const active = inFlight(turn, event);
   if (active === null) return;
   spend(turn, event.usage);
-  const node = turn.graph.nodes[active.ref.node];
+  const node = own(turn.graph.nodes, active.ref.node);
   const policy = node?.retry ?? defaultRetry;
-  if (event.next === "retry" && active.ref.attempt < policy.attempts) {
-    return repeat(turn, active, retryAt(policy, active.ref.attempt, event.at, event.retryAfterMs, event.seed));
+  const tried = active.retries + 1;
+  const again = { ...active, retries: tried };
+  if (event.next === "retry" && tried < policy.attempts) {
+    return repeat(turn, again, retryAt(policy, tried, event.at, event.retryAfterMs, event.seed));
   }
-  const safe = node?.kind !== "execute" || node.repeat === "safe";
-  if (event.next === "unknown" && safe && active.ref.attempt < policy.attempts) return repeat(turn, active, null);
+  if (event.next === "unknown" && isSafeToRepeat(node) && tried < policy.attempts) return repeat(turn, again, null);
   const why: Failure =
     event.next === "unknown"
       ? failure("OUTCOME_UNKNOWN", `'${active.ref.node}' was interrupted: ${event.failure.message}`)
       : event.next === "retry"
-        ? { ...event.failure, message: `${event.failure.message} (${active.ref.attempt} attempts)` }
+        ? { ...event.failure, message: `${event.failure.message} (${tried} attempts)` }
         : event.failure;
   settle(turn, active, { failure: why });
 }
 
+/** Asking a model twice costs, and changes nothing; acting twice may. */
+function isSafeToRepeat(node: Node | undefined): boolean {
+  switch (node?.kind) {
+    case "execute":
+      return node.repeat === "safe";
+    case "tool":
+      return false;
+    case "memory":
+      return node.op !== "insert";
+    case "map":
+      return node.each.kind !== "tool";
+    default:
+      return true;
+  }
+}
+
 function expireAsk(turn: Turn, event: AskExpired): void {
   const active = inFlight(turn, event);
-  const node = active === null ? undefined : turn.graph.nodes[active.ref.node];
+  const node = active === null ? undefined : own(turn.graph.nodes, active.ref.node);
   if (active === null || node?.kind !== "ask") return;
   if (node.otherwise === undefined) return settle(turn, active, { failure: failure("ASK_EXPIRED") });
   warn(turn, "ASK_DEFAULTED", "Nobody answered in time; the default answer is used.", active.ref.node);
@@ -196,6 +219,9 @@ function repeat(turn: Turn, active: Active, notBefore: number | null): void {
 function limitRun(turn: Turn, event: RunLimited): void {
   const { phase, epoch } = turn.state;
   if (event.epoch !== epoch || (phase.is !== "doing" && phase.is !== "handling")) return;
+  // Meant for the run, found when its handler had begun: that one has a time of its own.
+  if (phase.is === "handling" && event.code === "LIMIT_TIME" && (phase.until === null || event.at < phase.until))
+    return;
   failRun(turn, failure(event.code, event.message));
   walk(turn);
 }

@@ -7,6 +7,7 @@ import type { Command, Message } from "./command.ts";
 import type { Event, Outcome, Usage } from "./event.ts";
 import type { Failure } from "./failure.ts";
 import type { Graph } from "./graph.ts";
+import { own } from "./own-value.ts";
 import type { Effect, Node, NodeId, Program } from "./program.ts";
 import { resolve, type Scope, variableName } from "./resolve.ts";
 import type { Active, RunState, Said } from "./state.ts";
@@ -74,6 +75,11 @@ export function warn(turn: Turn, code: string, message: string, node: NodeId | n
   turn.commands.push({ do: "warn", code, message, node });
 }
 
+/** Places that have no value stay as they were written; a person should know. */
+export function tellUnknown(turn: Turn, names: readonly string[], node: NodeId): void {
+  for (const name of names) warn(turn, "PLACEHOLDER_UNKNOWN", `{{${name}}} has no value; it stays as written.`, node);
+}
+
 export function spend(turn: Turn, usage: Usage | null): void {
   if (usage === null) return;
   const { spent } = turn.state;
@@ -90,7 +96,7 @@ export function spend(turn: Turn, usage: Usage | null): void {
 }
 
 export function setVariable(turn: Turn, name: string, text: string): void {
-  if (turn.state.variables[name] === text) return;
+  if (own(turn.state.variables, name) === text) return;
   change(turn, { variables: { ...turn.state.variables, [name]: text } });
 }
 
@@ -114,7 +120,7 @@ export function applyWrites(turn: Turn, activity: ActivityRef | null, writes: re
         break;
       case "agent":
         if (write.current) change(turn, { agent: write.agent });
-        if (turn.state.threads[write.agent] !== write.thread) {
+        if (own(turn.state.threads, write.agent) !== write.thread) {
           change(turn, { threads: { ...turn.state.threads, [write.agent]: write.thread } });
         }
         break;
@@ -139,7 +145,7 @@ export function applyEffects(turn: Turn, effects: readonly Effect[], reads: Scop
 }
 
 function pushTo(turn: Turn, list: string, text: string): void {
-  change(turn, { lists: { ...turn.state.lists, [list]: [...(turn.state.lists[list] ?? []), text] } });
+  change(turn, { lists: { ...turn.state.lists, [list]: [...(own(turn.state.lists, list) ?? []), text] } });
 }
 
 /** Opens a name for a thread; the thread itself begins with its first message. */

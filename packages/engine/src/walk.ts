@@ -3,7 +3,7 @@
  *
  * W1  A node has at most one visit in flight; tokens that arrive meanwhile wait.
  * W2  A group consumes all tokens on its edges when it fires, so each lap of a loop needs fresh ones.
- * W3  Every pass through a node counts a hit, and all but start and end count a step: no walk is endless.
+ * W3  Every pass through a node counts a hit, of which all but an end have a limit: no walk is endless.
  */
 import { type ActivityRef, activityKey } from "./activity.ts";
 import { evaluateCondition } from "./evaluate-condition.ts";
@@ -14,9 +14,10 @@ import { graphOf, type PlacedEdge } from "./graph.ts";
 import { exceeded } from "./limits.ts";
 import { beginItem, finishItems } from "./nodes/map.ts";
 import { ruleOf } from "./nodes/rules.ts";
+import { own } from "./own-value.ts";
 import type { Edge, Join, MapNode, Node, NodeId } from "./program.ts";
 import { resolve } from "./resolve.ts";
-import type { Active } from "./state.ts";
+import type { Active, Taken } from "./state.ts";
 import { applyEffects, applyWrites, type Begin, change, type Finish, scopeOf, setVariable, type Turn } from "./turn.ts";
 
 /** Until nothing more can begin. */
@@ -41,41 +42,40 @@ export function walk(turn: Turn): void {
 }
 
 function beginNode(turn: Turn, id: NodeId, only: readonly NodeId[] | null): void {
-  const node = turn.graph.nodes[id];
+  const node = own(turn.graph.nodes, id);
   if (node === undefined) return;
-  const hits = (turn.state.hits[id] ?? 0) + 1;
+  const hits = (own(turn.state.hits, id) ?? 0) + 1;
   const passing = node.kind === "start" || node.kind === "end";
-  if (!passing) {
-    const limit =
-      hits > turn.state.limits.hits
-        ? failure("LIMIT_HITS", `'${id}' was to run more than ${turn.state.limits.hits} times.`)
-        : exceeded(turn.state, turn.event.at);
-    if (limit !== null) return failRun(turn, limit);
+  if (node.kind !== "end" && hits > turn.state.limits.hits) {
+    return failRun(turn, failure("LIMIT_HITS", `'${id}' was to run more than ${turn.state.limits.hits} times.`));
   }
+  const limit = passing ? null : exceeded(turn.state, turn.event.at);
+  if (limit !== null) return failRun(turn, limit);
   const spent = passing ? turn.state.spent : { ...turn.state.spent, steps: turn.state.spent.steps + 1 };
   change(turn, { hits: { ...turn.state.hits, [id]: hits }, spent });
 
-  const before = turn.state.lists;
-  const reads: Record<string, string> = {};
+  const taken: Taken[] = [];
+  let reads: Readonly<Record<string, string>> = {};
   for (const read of node.reads ?? []) {
     const value = resolve(read.value, scopeOf(turn, reads));
     if (value.lists !== null) change(turn, { lists: value.lists });
+    if (value.taken !== null) taken.push(value.taken);
     if (value.text === null && read.required) {
-      change(turn, { lists: before });
+      putBack(turn, taken);
       const missing = failure("READ_MISSING", `'${id}' needs '${read.name}', which has no value.`);
       return failNode(turn, node, id, only, missing);
     }
-    reads[read.name] = value.text ?? "";
+    reads = { ...reads, [read.name]: value.text ?? "" };
   }
-  const undo = before === turn.state.lists ? {} : before;
   const begin = ruleOf(node).begin(turn, node, { id, generation: hits, reads });
   const active: Active = {
     ref: { node: id, generation: hits, item: null, attempt: 1 },
     order: turn.state.order,
     notBefore: null,
     reads,
-    undo,
+    taken,
     only,
+    retries: 0,
     repairs: 0,
     said: null,
   };
@@ -115,7 +115,7 @@ function carryOut(turn: Turn, node: Node, active: Active, begin: Begin): void {
 /** An outcome has come for an activity in flight. */
 export function takeOutcome(turn: Turn, active: Active, outcome: Outcome): void {
   drop(turn, active.ref);
-  const node = turn.graph.nodes[active.ref.node];
+  const node = own(turn.graph.nodes, active.ref.node);
   if (node === undefined) return;
   if (node.kind === "map" && active.ref.item !== null) {
     const text = "text" in outcome ? outcome.text : outcome.kind === "returned" ? outcome.result : "";
@@ -129,15 +129,24 @@ export function takeOutcome(turn: Turn, active: Active, outcome: Outcome): void 
 /** An activity in flight has failed for good. */
 export function takeFailure(turn: Turn, active: Active, why: Failure): void {
   drop(turn, active.ref);
-  const node = turn.graph.nodes[active.ref.node];
+  const node = own(turn.graph.nodes, active.ref.node);
   if (node === undefined) return;
   if (why.code.startsWith("LIMIT_")) return failRun(turn, why);
   if (node.kind === "map" && active.ref.item !== null && node.itemError === "collect") {
     return takeItem(turn, node, active, { error: why.message });
   }
-  if (Object.keys(active.undo).length > 0) change(turn, { lists: { ...turn.state.lists, ...active.undo } });
+  putBack(turn, active.taken);
   if (node.kind === "map") dropItems(turn, active.ref);
   failNode(turn, node, active.ref.node, active.only, why);
+}
+
+/** Where it came from, whatever else has come to the list since. */
+function putBack(turn: Turn, taken: readonly Taken[]): void {
+  for (const { list, end, items } of taken.toReversed()) {
+    const now = own(turn.state.lists, list) ?? [];
+    const restored = end === "head" ? [...items, ...now] : [...now, ...items];
+    change(turn, { lists: { ...turn.state.lists, [list]: restored } });
+  }
 }
 
 function failNode(turn: Turn, node: Node, id: NodeId, only: readonly NodeId[] | null, why: Failure): void {
@@ -235,7 +244,7 @@ const oneToken: Readonly<Record<string, Join>> = { "": { mode: "any" } };
 
 /** Begins a node whose group is complete (W1, W2). Of a node that is about to begin, complete groups are absorbed. */
 function fire(turn: Turn, id: NodeId): void {
-  const node = turn.graph.nodes[id];
+  const node = own(turn.graph.nodes, id);
   if (node === undefined) return;
   if (Object.values(turn.state.active).some((active) => active.ref.node === id)) return;
   for (const [group, join] of Object.entries(node.groups ?? oneToken)) {
@@ -282,7 +291,7 @@ function beginItems(turn: Turn, node: MapNode, visit: Active): void {
       forgetMap(turn, key);
       return finishNode(turn, node, { ...visit, ref: { ...visit.ref, item: null } }, finishItems(node, progress));
     }
-    if (item === undefined || inFlight >= node.concurrency) return;
+    if (item === undefined || inFlight >= Math.max(1, node.concurrency)) return;
     const limit = exceeded(turn.state, turn.event.at);
     if (limit !== null) return failRun(turn, limit);
     change(turn, {
@@ -290,7 +299,7 @@ function beginItems(turn: Turn, node: MapNode, visit: Active): void {
       spent: { ...turn.state.spent, steps: turn.state.spent.steps + 1 },
     });
     const ref = { ...visit.ref, item: progress.next, attempt: 1 };
-    carryOut(turn, node, { ...visit, ref, repairs: 0 }, beginItem(turn, node, item, progress.next));
+    carryOut(turn, node, { ...visit, ref, retries: 0, repairs: 0 }, beginItem(turn, node, item, progress.next));
     if (turn.state.phase.is === "ended") return;
   }
 }

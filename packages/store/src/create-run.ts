@@ -145,7 +145,7 @@ export async function startCall(
     budgets: caller.budgets,
     options: caller.options,
   };
-  const from: Caller = { depth: start.depth, agent: start.agent, threads: start.threads };
+  const from: Caller = { depth: start.depth, agent: start.agent, threads: start.threads, handler: start.handler };
   const event: RunStarted = {
     type: "run.started",
     at: clock.now(),

@@ -1,5 +1,6 @@
 import type { AskNode } from "../program.ts";
 import type { NodeRule } from "../turn.ts";
+import { unfit } from "./passed.ts";
 
 /** A wait for a person: no worker is held. */
 export const ask: NodeRule<AskNode> = {
@@ -8,9 +9,8 @@ export const ask: NodeRule<AskNode> = {
     const text = turn.state.variables.RESULT ?? "";
     return { do: "work", work: { kind: "ask", question: node.question, text, expiresAt } };
   },
-  finish: (_turn, _node, _active, outcome) => ({
-    go: "on",
-    on: "ok",
-    writes: outcome.kind === "answered" ? [{ to: "variable", name: "RESULT", text: outcome.text }] : [],
-  }),
+  finish: (_turn, _node, _active, outcome) =>
+    outcome.kind === "answered"
+      ? { go: "on", on: "ok", writes: [{ to: "variable", name: "RESULT", text: outcome.text }] }
+      : unfit,
 };

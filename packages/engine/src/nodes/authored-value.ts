@@ -2,13 +2,14 @@
 import type { Outcome } from "../event.ts";
 import { type Failure, failure } from "../failure.ts";
 import type { Operand } from "../operand.ts";
+import { own } from "../own-value.ts";
 import { resolve } from "../resolve.ts";
 import type { Active } from "../state.ts";
-import { change, scopeOf, type Turn, warn } from "../turn.ts";
+import { change, scopeOf, type Turn, tellUnknown } from "../turn.ts";
 
 /** A file that was not there when the definition was loaded may have come with the submission. */
 export function fileToRead(turn: Turn, operand: Operand): string | null {
-  return operand.from === "file" && turn.program.files[operand.path] === undefined ? operand.path : null;
+  return operand.from === "file" && own(turn.program.files, operand.path) === undefined ? operand.path : null;
 }
 
 export function filesOf(outcome: Outcome): Readonly<Record<string, string>> {
@@ -17,15 +18,13 @@ export function filesOf(outcome: Outcome): Readonly<Record<string, string>> {
 
 export function authoredValue(turn: Turn, operand: Operand, active: Active, outcome: Outcome): string | Failure {
   const value = resolve(operand, scopeOf(turn, active.reads, filesOf(outcome)));
-  for (const name of value.unknown) {
-    warn(turn, "PLACEHOLDER_UNKNOWN", `{{${name}}} has no value; it stays as written.`, active.ref.node);
-  }
+  tellUnknown(turn, value.unknown, active.ref.node);
   if (value.lists !== null) change(turn, { lists: value.lists });
-  if (value.text !== null) return value.text;
-  return operand.from === "file"
-    ? failure(
-        "FILE_MISSING",
-        `The file '${operand.path}' was not found below the workflow's or the submission's folder.`,
-      )
-    : failure("READ_MISSING");
+  return value.text ?? missing(operand);
+}
+
+export function missing(operand: Operand): Failure {
+  if (operand.from !== "file") return failure("READ_MISSING");
+  const where = "below the workflow's or the submission's folder";
+  return failure("FILE_MISSING", `The file '${operand.path}' was not found ${where}.`);
 }

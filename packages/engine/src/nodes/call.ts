@@ -1,13 +1,15 @@
 import { type Failure, failure } from "../failure.ts";
 import { isSetting, limitSettingNames, remainingCaps } from "../limits.ts";
+import { own } from "../own-value.ts";
 import type { CallNode } from "../program.ts";
 import type { RunState } from "../state.ts";
 import { type Begin, change, type NodeRule, nextThread, type Turn, type Write } from "../turn.ts";
+import { unfit } from "./passed.ts";
 
 export const call: NodeRule<CallNode> = {
   begin: (turn, node) => beginCall(turn, node.program, {}),
   finish(turn, _node, active, outcome) {
-    if (outcome.kind !== "returned") return { go: "on", on: "ok", writes: [] };
+    if (outcome.kind !== "returned") return unfit;
     const writes: Write[] = [
       ...Object.entries(outcome.variables)
         .filter(([name]) => !isSetting(name))
@@ -30,7 +32,7 @@ export function beginCall(turn: Turn, program: string, more: Readonly<Record<str
     return { do: "limit", failure: failure("LIMIT_DEPTH", `More than ${state.limits.depth} workflows deep.`) };
   }
   // The conversation is shared: one that has not begun yet gets its name here, so that both know it by the same.
-  const threads = { ...state.threads, [state.agent]: state.threads[state.agent] ?? nextThread(turn, state.agent) };
+  const threads = { ...state.threads, [state.agent]: own(state.threads, state.agent) ?? nextThread(turn, state.agent) };
   change(turn, { threads });
   return {
     do: "work",
@@ -43,6 +45,7 @@ export function beginCall(turn: Turn, program: string, more: Readonly<Record<str
         agent: state.agent,
         threads,
         caps: remainingCaps(state, turn.event.at),
+        handler: state.handler || state.phase.is === "handling",
       },
     },
   };

@@ -1,18 +1,19 @@
 import { failure } from "../failure.ts";
 import type { EvaluateNode } from "../program.ts";
 import type { NodeRule, Write } from "../turn.ts";
-import { askAgain, conversation } from "./ask-again.ts";
-import { beginAsking } from "./prompt.ts";
+import { unfit } from "./passed.ts";
+import { beginPrompting } from "./prompt.ts";
+import { conversation, promptAgain } from "./prompt-again.ts";
 
 export const evaluate: NodeRule<EvaluateNode> = {
-  begin: (turn, node, visit) => beginAsking(turn, node, visit),
+  begin: (turn, node, visit) => beginPrompting(turn, node, visit),
   finish(turn, node, active, outcome) {
-    if (outcome.kind !== "replied") return { go: "on", on: "ok", writes: [] };
+    if (outcome.kind !== "replied") return unfit;
     const verdict = readVerdict(outcome.text, node.statuses);
     if (!verdict.ok) {
       const wish = `${verdict.wrong} Answer with one JSON object {"status", "evaluation", "lesson"} whose status is one of: ${node.statuses.join(", ")}.`;
       return (
-        askAgain(turn, node, active, outcome, wish) ?? {
+        promptAgain(turn, node, active, outcome, wish) ?? {
           go: "fail",
           failure: failure("VERDICT_INVALID", verdict.wrong),
         }

@@ -1,8 +1,8 @@
 import { failure } from "../failure.ts";
 import type { ExecuteNode } from "../program.ts";
-import { render } from "../render.ts";
-import { resolve } from "../resolve.ts";
-import { type NodeRule, scopeOf, type Write, warn } from "../turn.ts";
+import { fill } from "../resolve.ts";
+import { type NodeRule, scopeOf, tellUnknown, type Write, warn } from "../turn.ts";
+import { unfit } from "./passed.ts";
 
 /** Runs the author's command, or those a reply proposes. RESULT becomes the transcript, EXIT_CODE the last non-zero code or 0. */
 export const execute: NodeRule<ExecuteNode> = {
@@ -10,15 +10,12 @@ export const execute: NodeRule<ExecuteNode> = {
     if (node.command === null) {
       return { do: "work", work: { kind: "execute", source: "reply", text: turn.state.variables.RESULT ?? "" } };
     }
-    const scope = scopeOf(turn, visit.reads);
-    const command = render(node.command, (name) => {
-      const value = resolve({ from: "name", name }, scope);
-      return value.origin === "literal" ? null : value.text;
-    });
+    const command = fill(node.command, scopeOf(turn, visit.reads));
+    tellUnknown(turn, command.unknown, visit.id);
     return { do: "work", work: { kind: "execute", source: "literal", text: command.text } };
   },
   finish(turn, node, active, outcome) {
-    if (outcome.kind !== "executed") return { go: "on", on: "ok", writes: [] };
+    if (outcome.kind !== "executed") return unfit;
     const writes: Write[] = [
       { to: "variable", name: "RESULT", text: outcome.text },
       { to: "variable", name: "EXIT_CODE", text: String(outcome.exitCode) },

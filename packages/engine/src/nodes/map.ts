@@ -6,6 +6,7 @@ import { resolve } from "../resolve.ts";
 import type { MapProgress } from "../state.ts";
 import { type Begin, type Finish, type NodeRule, nextThread, scopeOf, type Turn } from "../turn.ts";
 import { beginCall } from "./call.ts";
+import { passed } from "./passed.ts";
 import { promptWork } from "./prompt.ts";
 
 export const map: NodeRule<MapNode> = {
@@ -14,7 +15,7 @@ export const map: NodeRule<MapNode> = {
     if (items.length > 0) return { do: "items", items };
     return { do: "pass", finish: { go: "on", on: "ok", writes: [{ to: "variable", name: "RESULT", text: "[]" }] } };
   },
-  finish: () => ({ go: "on", on: "ok", writes: [] }),
+  finish: () => passed,
 };
 
 /** A JSON list (texts as they are, the rest as JSON), else one item per line that says something. */

@@ -1,16 +1,18 @@
 /** system: a new conversation for the agent it names. assistant: a message put into its mouth. user: the model is asked. */
 import type { Work } from "../activity.ts";
 import type { Message } from "../command.ts";
+import { own } from "../own-value.ts";
 import type { ModelSettings, PromptNode } from "../program.ts";
-import { type Resolved, resolve } from "../resolve.ts";
+import { resolve } from "../resolve.ts";
 import { settingsFor } from "../settings.ts";
-import { type Begin, type NodeRule, nextThread, scopeOf, type Turn, type Visit, warn } from "../turn.ts";
+import { type Begin, type NodeRule, nextThread, scopeOf, type Turn, tellUnknown, type Visit } from "../turn.ts";
 import { filesOf } from "./authored-value.ts";
+import { unfit } from "./passed.ts";
 
 export const prompt: NodeRule<PromptNode> = {
   begin(turn, node, visit) {
     const said = resolve(node.text, scopeOf(turn, visit.reads));
-    tellUnknown(turn, said, visit);
+    tellUnknown(turn, said.unknown, visit.id);
     if (said.lists !== null) turn.state = { ...turn.state, lists: said.lists };
     const read = node.text.from === "file" && said.text === null ? node.text.path : null;
     const text = said.text ?? "";
@@ -32,10 +34,11 @@ export const prompt: NodeRule<PromptNode> = {
 
   finish(_turn, node, active, outcome) {
     const { said } = active;
-    if (said === null) return { go: "on", on: "ok", writes: [] };
-    const files = filesOf(outcome);
-    const text = said.text === null ? null : (node.text.from === "file" && files[node.text.path]) || said.text;
+    if (said === null) return unfit;
+    const asks = said.role === "user";
+    if (asks !== (outcome.kind === "replied")) return unfit;
     const reply = outcome.kind === "replied" ? outcome.text : null;
+    const text = outcome.kind === "replied" ? (outcome.said ?? null) : noted(node, said.text, filesOf(outcome));
     const spoken: Message = { role: said.role, text };
     return {
       go: "on",
@@ -51,7 +54,11 @@ export const prompt: NodeRule<PromptNode> = {
   },
 };
 
-export interface Ask {
+function noted(node: PromptNode, text: string | null, files: Readonly<Record<string, string>>): string | null {
+  return node.text.from === "file" ? (own(files, node.text.path) ?? text) : text;
+}
+
+export interface Question {
   readonly thread: string;
   readonly text: string;
   readonly read: string | null;
@@ -60,14 +67,14 @@ export interface Ask {
 }
 
 /** Work that asks the model; shared by the kinds that do. */
-export function promptWork(turn: Turn, ask: Ask): Extract<Work, { kind: "prompt" }> {
+export function promptWork(turn: Turn, question: Question): Extract<Work, { kind: "prompt" }> {
   return {
     kind: "prompt",
-    thread: ask.thread,
-    text: ask.text,
-    read: ask.read,
-    settings: settingsFor(turn, ask.agent, ask.settings),
-    budget: turn.state.phase.is === "handling" ? "handler" : "run",
+    thread: question.thread,
+    text: question.text,
+    read: question.read,
+    settings: settingsFor(turn, question.agent, question.settings),
+    budget: turn.state.phase.is === "handling" || turn.state.handler ? "handler" : "run",
     schema: null,
     tools: [],
     rounds: 1,
@@ -75,33 +82,27 @@ export function promptWork(turn: Turn, ask: Ask): Extract<Work, { kind: "prompt"
 }
 
 /** Begins an activity that asks the model in the agent's conversation, or in one of its own. */
-export function beginAsking(
+export function beginPrompting(
   turn: Turn,
   node: { readonly text: PromptNode["text"]; readonly agent?: string; readonly settings?: ModelSettings },
   visit: Visit,
   preface = "",
 ): Begin {
   const said = resolve(node.text, scopeOf(turn, visit.reads));
-  tellUnknown(turn, said, visit);
+  tellUnknown(turn, said.unknown, visit.id);
   const agent = node.agent ?? visit.id;
-  const thread = turn.state.threads[agent] ?? nextThread(turn, agent);
+  const thread = own(turn.state.threads, agent) ?? nextThread(turn, agent);
   const text = `${preface}${said.text ?? ""}`;
   const work = promptWork(turn, { thread, text, read: null, agent, settings: node.settings ?? {} });
   return { do: "work", work, said: { thread, text: null, role: "user", agent } };
 }
 
 function threadOf(turn: Turn, node: PromptNode, agent: string): string {
-  const known = node.fresh ? undefined : turn.state.threads[agent];
+  const known = node.fresh ? undefined : own(turn.state.threads, agent);
   return known ?? nextThread(turn, agent);
 }
 
 /** `System Reviewer` opens the agent Reviewer; plain `System` the unnamed one. */
 function agentNamedBy(node: PromptNode): string {
   return node.text.from === "name" ? node.text.name.replace(/^system/i, "").trim() : "";
-}
-
-function tellUnknown(turn: Turn, said: Resolved, visit: Visit): void {
-  for (const name of said.unknown) {
-    warn(turn, "PLACEHOLDER_UNKNOWN", `{{${name}}} has no value; it stays as written.`, visit.id);
-  }
 }

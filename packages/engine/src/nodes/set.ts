@@ -2,8 +2,8 @@ import { failure } from "../failure.ts";
 import { limitSettingNames, settleLimits } from "../limits.ts";
 import type { SetNode } from "../program.ts";
 import { resolve } from "../resolve.ts";
-import { change, type NodeRule, scopeOf } from "../turn.ts";
-import { authoredValue, fileToRead } from "./authored-value.ts";
+import { change, type NodeRule, scopeOf, tellUnknown } from "../turn.ts";
+import { authoredValue, fileToRead, missing } from "./authored-value.ts";
 import { passed } from "./passed.ts";
 
 const statuses = ["CREATED", "DOING", "SUCCESS", "FAILED"];
@@ -12,8 +12,10 @@ export const set: NodeRule<SetNode> = {
   begin(turn, node, visit) {
     const read = fileToRead(turn, node.value);
     if (node.target.to === "variable") return { do: "work", work: { kind: "set", read, write: null } };
-    const { text } = resolve(node.value, scopeOf(turn, visit.reads));
-    return { do: "work", work: { kind: "set", read, write: { path: node.target.path, text: text ?? "" } } };
+    const value = resolve(node.value, scopeOf(turn, visit.reads));
+    tellUnknown(turn, value.unknown, visit.id);
+    if (value.text === null && read === null) return { do: "fail", failure: missing(node.value) };
+    return { do: "work", work: { kind: "set", read, write: { path: node.target.path, text: value.text ?? "" } } };
   },
   finish(turn, node, active, outcome) {
     if (node.target.to === "file") return passed;
@@ -25,9 +27,13 @@ export const set: NodeRule<SetNode> = {
       return { go: "fail", failure: failure("VALUE_INVALID", why) };
     }
     if (limitSettingNames.includes(name)) {
-      const settled = settleLimits({ ...turn.program, limits: turn.state.limits }, { [name]: value }, {});
+      const settled = settleLimits({ ...turn.program, limits: turn.state.limits }, { [name]: value }, turn.state.caps);
       if (!settled.ok) return { go: "fail", failure: settled.failure };
       change(turn, { limits: settled.limits });
+      const { timeMs } = settled.limits;
+      if (name === "MAX_DURATION" && timeMs !== null && turn.state.phase.is === "doing") {
+        turn.commands.push({ do: "deadline", at: turn.state.startedAt + timeMs });
+      }
     }
     return { go: "on", on: "ok", writes: [{ to: "variable", name, text: value, assigned: true }] };
   },

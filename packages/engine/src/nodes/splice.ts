@@ -6,12 +6,12 @@ import { failure } from "../failure.ts";
 import type { Edge, Fragment, Node, NodeId, SpliceNode } from "../program.ts";
 import type { RunState } from "../state.ts";
 import type { NodeRule, Turn } from "../turn.ts";
-import { beginAsking } from "./prompt.ts";
+import { beginPrompting } from "./prompt.ts";
 
 export const splice: NodeRule<SpliceNode> = {
   begin(turn, node, visit) {
     if (node.lifeCycle <= 0) return { do: "fail", failure: failure("LIFE_CYCLE_SPENT") };
-    return beginAsking(turn, node, visit);
+    return beginPrompting(turn, node, visit);
   },
   finish(turn, node, active, outcome) {
     if (outcome.kind !== "planned") return { go: "fail", failure: failure("PLAN_INVALID") };

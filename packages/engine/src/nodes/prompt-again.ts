@@ -6,7 +6,7 @@ import type { Finish, Turn, Write } from "../turn.ts";
 import { promptWork } from "./prompt.ts";
 
 /** The same visit once more, in the same conversation, with what was wrong; null when that was done often enough. */
-export function askAgain(
+export function promptAgain(
   turn: Turn,
   node: { readonly repairs: number; readonly settings?: ModelSettings },
   active: Active,

@@ -1,0 +1,289 @@
+/** Names, texts and numbers that would trip a careless engine. */
+import { describe, expect, it } from "vitest";
+import { evaluateCondition } from "./evaluate-condition.ts";
+import type { Node } from "./program.ts";
+import { render } from "./render.ts";
+import { initialState, type RunState } from "./state.ts";
+import { step } from "./step.ts";
+import { edgesOf, play, programOf, started } from "./testing-programs.ts";
+
+const start: Node = { kind: "start" };
+const assign: Node = { kind: "assign", value: { from: "literal", text: "a" } };
+const result = { from: "name", name: "RESULT" } as const;
+
+describe("a walk", () => {
+  it("is not endless when a handler leads to itself or to the other one", () => {
+    for (const edges of [["ON_FAILED ON_FAILED"], ["ON_FAILED ON_SUCCESS", "ON_SUCCESS ON_FAILED"]]) {
+      const program = programOf(
+        { START: start, FAILED: { kind: "end", outcome: "failed" }, ON_FAILED: start, ON_SUCCESS: start },
+        edgesOf("START FAILED", ...edges),
+        { handlers: { success: "ON_SUCCESS", failed: "ON_FAILED" } },
+      );
+      expect(step(program, initialState, started()).state.phase).toMatchObject({ is: "ended", status: "failed" });
+    }
+  });
+});
+
+describe("names like constructor and __proto__", () => {
+  const names = ["constructor", "__proto__", "toString", "hasOwnProperty"];
+
+  it.each(names)("%s as a node: its hits are counted and limited", (name) => {
+    const nodes = Object.fromEntries([["START", start] as const, [name, assign] as const]);
+    const played = play(programOf(nodes, edgesOf(`START ${name}`, `${name} ${name}`)), () => ({ kind: "done" }));
+    expect(played.state.phase).toMatchObject({ status: "failed", reason: { code: "LIMIT_HITS" } });
+    expect(Object.entries(played.state.hits)).toContainEqual([name, 3]);
+  });
+
+  it.each(names)("%s as a parameter, a variable, a list, an agent and a file", (name) => {
+    const program = programOf(
+      {
+        START: start,
+        SET: {
+          kind: "set",
+          target: { to: "variable", name },
+          value: { from: "template", text: `{{${name}}}!` },
+          writes: [{ do: "push", list: name, value: { from: "size", list: name } }],
+        },
+        PROMPT: { kind: "prompt", text: { from: "name", name }, agent: name },
+        FILE: { kind: "assign", value: { from: "file", path: name } },
+      },
+      edgesOf("START SET", "SET PROMPT", "PROMPT FILE"),
+      { params: [{ name, default: "5" }] },
+    );
+    const played = play(program, (work) =>
+      work.kind === "prompt" ? { kind: "replied", text: work.text } : { kind: "done" },
+    );
+    expect(played.commands).toContainEqual(
+      expect.objectContaining({ work: expect.objectContaining({ kind: "prompt", text: "5!", thread: `r/${name}/1` }) }),
+    );
+    expect(Object.entries(played.state.lists)).toContainEqual([name, ["0"]]);
+    expect(played.state.phase).toMatchObject({ reason: { code: "FILE_MISSING" } });
+    expect(JSON.parse(JSON.stringify(played.state))).toEqual(played.state);
+  });
+});
+
+describe("text of unknown origin", () => {
+  const lenient = (left: string): boolean => {
+    const state: RunState = { ...initialState, variables: { RESULT: left } };
+    const condition = {
+      op: "equals",
+      left: result,
+      right: { from: "literal", text: "SUCCESS" },
+      lenient: true,
+    } as const;
+    return evaluateCondition(condition, { program: programOf({}, []), state, reads: {}, files: {} }).holds;
+  };
+
+  it("is compared leniently in time that does not explode", () => {
+    for (const verdict of ["SUCCESS", "**Success**", "\n\n`success`.", "## SUCCESS!", "success:\nbecause"])
+      expect(lenient(verdict)).toBe(true);
+    const from = performance.now();
+    expect(lenient(`${".".repeat(300_000)}x`)).toBe(false);
+    expect(render(`{{${" ".repeat(300_000)}x`, () => "").text).toHaveLength(300_003);
+    expect(performance.now() - from).toBeLessThan(2_000);
+  });
+
+  it("is searched only as far as a costly pattern allows, and that is told", () => {
+    const state: RunState = { ...initialState, variables: { RESULT: "a".repeat(200_000) } };
+    const condition = { op: "matches", left: result, right: { from: "literal", text: "a[ab]{5000}c" } } as const;
+    const verdict = evaluateCondition(condition, { program: programOf({}, []), state, reads: {}, files: {} });
+    expect(verdict).toMatchObject({ holds: false, doubts: [{ code: "TEXT_CUT" }] });
+  }, 60_000);
+});
+
+describe("limits", () => {
+  const loop = programOf({ START: start, A: assign }, edgesOf("START A", "A A"));
+  const setTo = (name: string, text: string): Node => ({
+    kind: "set",
+    target: { to: "variable", name },
+    value: { from: "literal", text },
+  });
+
+  it("refuse numbers that JSON or the clock cannot hold", () => {
+    for (const [name, value] of [
+      ["MAX_ACTIVITY_HITS", "9".repeat(400)],
+      ["MAX_DURATION", "99999999999999999"],
+    ] as const) {
+      const { state } = step(loop, initialState, started({ variables: { [name]: value } }));
+      expect(state.phase).toMatchObject({ status: "failed", reason: { code: "SETTING_INVALID" } });
+      expect(JSON.parse(JSON.stringify(state))).toEqual(state);
+    }
+  });
+
+  it("are not lifted above the request's caps by SET, and a new duration moves the deadline", () => {
+    const program = programOf(
+      { START: start, COST: setTo("MAX_COST", "1000"), TIME: setTo("MAX_DURATION", "7") },
+      edgesOf("START COST", "COST TIME"),
+    );
+    const played = play(program, () => ({ kind: "done" }), started({ caps: { nanodollars: 5, timeMs: 60_000 } }));
+    expect(played.state.limits).toMatchObject({ nanodollars: 5, timeMs: 7_000 });
+    expect(played.commands).toContainEqual({ do: "deadline", at: 8_000 });
+  });
+
+  it("keep the caps when a setting is invalid, also for the handler", () => {
+    const program = programOf(
+      { START: start, ON_FAILED: start, P: { kind: "prompt", text: result } },
+      edgesOf("ON_FAILED P"),
+      {
+        handlers: { success: null, failed: "ON_FAILED" },
+      },
+    );
+    const { state } = step(program, initialState, started({ variables: { MAX_COST: "abc" }, caps: { tokens: 100 } }));
+    expect(state).toMatchObject({ phase: { is: "handling" }, limits: { tokens: 100 } });
+  });
+
+  it("give a workflow called by a handler what is left of the handler's allowance", () => {
+    const program = programOf(
+      { START: start, A: assign, ON_FAILED: start, C: { kind: "call", program: "c" } },
+      edgesOf("START A", "A A", "ON_FAILED C"),
+      {
+        handlers: { success: null, failed: "ON_FAILED" },
+      },
+    );
+    const played = play(
+      program,
+      (work) =>
+        work.kind === "call"
+          ? { kind: "returned", status: "success", word: null, result: "report", variables: {}, reason: null }
+          : { kind: "done" },
+      started({ caps: { nanodollars: 0, timeMs: 1_000 } }),
+    );
+    const call = played.commands.find((command) => command.do === "perform" && command.work.kind === "call");
+    expect(call).toMatchObject({
+      work: { start: { handler: true, caps: { nanodollars: 50_000_000, timeMs: expect.any(Number), steps: 19 } } },
+    });
+    expect((call as { work: { start: { caps: { timeMs: number } } } }).work.start.caps.timeMs).toBeGreaterThan(50_000);
+  });
+
+  it("found late do not end the handler that the limit itself began", () => {
+    const program = programOf(
+      { START: start, A: assign, ON_FAILED: start, P: { kind: "prompt", text: result } },
+      edgesOf("START A", "A A", "ON_FAILED P"),
+      {
+        handlers: { success: null, failed: "ON_FAILED" },
+      },
+    );
+    const first = step(program, initialState, started({ caps: { timeMs: 1_000 } }));
+    const late = { type: "run.limited", at: 2_500, seed: 0, code: "LIMIT_TIME", message: "late" } as const;
+    const handling = step(program, first.state, { ...late, epoch: first.state.epoch }).state;
+    expect(handling.phase.is).toBe("handling");
+    expect(handling.epoch).toBeGreaterThan(first.state.epoch);
+    expect(step(program, handling, { ...late, epoch: handling.epoch }).state).toBe(handling);
+    expect(step(program, handling, { ...late, at: 999_999, epoch: handling.epoch }).state.phase.is).toBe("ended");
+  });
+});
+
+describe("retries", () => {
+  it("are not used up by stops", () => {
+    const program = programOf({ START: start, P: { kind: "prompt", text: result } }, edgesOf("START P"));
+    let { state } = step(program, initialState, started());
+    for (let times = 0; times < 3; times++) {
+      state = step(program, state, { type: "run.stopped", at: 2, seed: 0 }).state;
+      state = step(program, state, { type: "run.resumed", at: 2, seed: 0 }).state;
+    }
+    const { ref } = Object.values(state.active)[0] ?? {};
+    const failed = step(program, state, {
+      type: "activity.failed",
+      at: 3,
+      seed: 0,
+      epoch: state.epoch,
+      activity: ref ?? { node: "", generation: 0, item: null, attempt: 0 },
+      failure: { code: "X", message: "x" },
+      next: "retry",
+      retryAfterMs: null,
+      usage: null,
+    });
+    expect(failed.state.phase.is).toBe("doing");
+    expect(failed.commands).toContainEqual(expect.objectContaining({ do: "retry" }));
+  });
+});
+
+describe("what a failed node took", () => {
+  it("goes back to its list, and what others put there meanwhile stays", () => {
+    const pop = { name: "x", value: { from: "pop", list: "in" }, required: true } as const;
+    const program = programOf(
+      {
+        A: { kind: "prompt", text: { from: "read", name: "x" }, fresh: true, reads: [pop] },
+        B: {
+          kind: "prompt",
+          text: result,
+          fresh: true,
+          writes: [
+            { do: "push", list: "in", value: result },
+            { do: "push", list: "out", value: result },
+          ],
+        },
+        C: assign,
+      },
+      edgesOf("A -fail- C"),
+      { entry: ["A", "B"], lists: { in: ["one", "two"] } },
+    );
+    const first = step(program, initialState, started()).state;
+    const base = { at: 2, seed: 0, epoch: 1, usage: null } as const;
+    const ref = (node: string) => ({ node, generation: 1, item: null, attempt: 1 });
+    const second = step(program, first, {
+      type: "activity.succeeded",
+      ...base,
+      activity: ref("B"),
+      outcome: { kind: "replied", text: "three" },
+    }).state;
+    const third = step(program, second, {
+      type: "activity.failed",
+      ...base,
+      activity: ref("A"),
+      failure: { code: "X", message: "x" },
+      next: "fail",
+      retryAfterMs: null,
+    }).state;
+    expect(third.lists).toEqual({ in: ["one", "three", "two"], out: ["three"] });
+  });
+});
+
+describe("a check on a file that comes with the submission", () => {
+  it("asks for it, uses it, and tells when it is missing", () => {
+    const program = programOf(
+      {
+        START: start,
+        K: {
+          kind: "check",
+          condition: {
+            op: "contains",
+            left: { from: "file", path: "answer.txt" },
+            right: { from: "literal", text: "42" },
+          },
+        },
+      },
+      edgesOf("START K"),
+    );
+    const { state, commands } = step(program, initialState, started());
+    expect(commands).toContainEqual(expect.objectContaining({ work: { kind: "check", read: ["answer.txt"] } }));
+    const event = {
+      type: "activity.succeeded",
+      at: 2,
+      seed: 0,
+      epoch: 1,
+      activity: { node: "K", generation: 1, item: null, attempt: 1 },
+      usage: null,
+    } as const;
+    const there = step(program, state, { ...event, outcome: { kind: "done", files: { "answer.txt": "it is 42" } } });
+    expect(there.state.phase).toMatchObject({ status: "success" });
+    const gone = step(program, state, { ...event, outcome: { kind: "done", files: {} } });
+    expect(gone.state.phase).toMatchObject({ status: "failed" });
+    expect(gone.commands).toContainEqual(expect.objectContaining({ do: "warn", code: "FILE_MISSING" }));
+  });
+});
+
+describe("an outcome of another kind than was asked for", () => {
+  it("fails the activity instead of passing for a success", () => {
+    for (const node of [
+      { kind: "prompt", text: result },
+      { kind: "execute", command: "ls", nonZero: "ok", repeat: "never" },
+      { kind: "ask", question: "?" },
+      { kind: "call", program: "c" },
+      { kind: "tool", tool: "t", arguments: result },
+    ] as const) {
+      const played = play(programOf({ START: start, N: node }, edgesOf("START N")), () => ({ kind: "done" }));
+      expect(played.state.phase).toMatchObject({ status: "failed", reason: { code: "OUTCOME_INVALID" } });
+    }
+  });
+});
