@@ -2,6 +2,7 @@
  * Between the benchmark and one system under test: a line of JSON each way over stdin and stdout, so that no two systems share an
  * event loop. The system is told to start, answers with its processes, works through loads one after the other, and stops.
  */
+import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 export interface Start {
@@ -58,7 +59,6 @@ export interface System {
 /** The whole life of a system's process. Its stdout belongs to the protocol. */
 export async function serveSystem(open: (start: Start) => Promise<System>): Promise<void> {
   let system: System | null = null;
-  const say = (reply: Reply) => process.stdout.write(`${JSON.stringify(reply)}\n`);
   try {
     for await (const line of createInterface({ input: process.stdin })) {
       const order: Order = JSON.parse(line);
@@ -75,6 +75,16 @@ export async function serveSystem(open: (start: Start) => Promise<System>): Prom
     process.exitCode = 1;
   }
   process.stdin.destroy();
+}
+
+/** Without all its processes a system cannot end what it began. */
+export function abandon(reason: string): never {
+  writeSync(process.stdout.fd, `${JSON.stringify({ failed: reason } satisfies Reply)}\n`);
+  process.exit(1);
+}
+
+function say(reply: Reply): void {
+  process.stdout.write(`${JSON.stringify(reply)}\n`);
 }
 
 /** A closed loop: `inFlight` runs at any time, the next begins when one has ended. */

@@ -8,7 +8,7 @@ import { formatNumber, type Goal, renderGoals, renderTable, withRange } from "./
 
 const short = 10;
 const long = 2_000;
-const inFlight = 32;
+const mostInFlight = 32;
 const mostRatio = 1.15;
 
 interface Round {
@@ -30,6 +30,7 @@ export async function measureHistory(
   progress: (line: string) => void,
 ): Promise<HistoryCost> {
   const measured: Record<"short" | "long", Round[]> = { short: [], long: [] };
+  const inFlight = Math.min(longRuns, mostInFlight);
   for (let round = 1; round <= rounds; round += 1) {
     for (const [length, steps] of [
       ["short", short],
@@ -54,12 +55,16 @@ export async function measureHistory(
     met: median(ratios) <= mostRatio,
   };
   const table = renderTable([
-    ["", "ms per step, alone", `steps/s, ${inFlight} in flight`, "CPU µs per step"],
+    ["", "ms per step, alone", "its CPU µs", `steps/s, ${inFlight} in flight`, "its CPU µs"],
     row(`runs of ${short} steps`, measured.short),
     row(`runs of ${formatNumber(long, 0)} steps`, measured.long),
     [
       "ratio of costs",
       withRange(ratios, 2),
+      withRange(
+        ratiosOf(measured, ({ alone }) => alone.cpu?.total ?? Number.NaN),
+        2,
+      ),
       withRange(
         ratiosOf(measured, ({ together }) => 1 / together.stepsPerSecond),
         2,
@@ -87,6 +92,10 @@ function row(label: string, rounds: readonly Round[]): string[] {
     withRange(
       rounds.map(({ alone }) => alone.msPerStep),
       3,
+    ),
+    withRange(
+      rounds.flatMap(({ alone }) => alone.cpu?.total ?? []),
+      0,
     ),
     withRange(
       rounds.map(({ together }) => together.stepsPerSecond),

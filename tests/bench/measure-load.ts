@@ -43,9 +43,13 @@ export async function withSystem<Result>(
     const start: Omit<Start, "do"> = { databaseUrl: database.url, redisUrl, prefix, queue, workload, profiles };
     const system = await startSystem(file, start);
     try {
-      return await use(underTest(system, services, workload));
-    } finally {
+      const result = await use(underTest(system, services, workload));
       await system.stop();
+      return result;
+    } catch (error) {
+      // Whatever stopping says now is only a consequence.
+      await system.stop().catch(() => undefined);
+      throw error;
     }
   } finally {
     await database.drop();

@@ -15,11 +15,14 @@ export async function profile(services: Services, queue: "redis" | "postgres", r
   mkdirSync(directory, { recursive: true });
   const name = queue === "redis" ? "markmill" : "markmill-postgres";
   const workload = { kind: "chain", steps: 10 } as const;
+  let from = 0;
   const names = await withSystem(
     services,
     name,
     workload,
     async (system) => {
+      await system.measure(Math.ceil(runs / 2), 32);
+      from = Number(process.hrtime.bigint() / 1000n);
       await system.measure(runs, 32);
       return new Map(Object.entries(system.pids).map(([part, pid]) => [pid, part]));
     },
@@ -28,42 +31,64 @@ export async function profile(services: Services, queue: "redis" | "postgres", r
   const tables = readdirSync(directory).map((file) => {
     // CPU.<date>.<time>.<pid>.<thread>.<sequence>.cpuprofile
     const part = names.get(Number(file.split(".")[3])) ?? file;
-    return `${part}: ${relative(root, join(directory, file))}\n${summarise(join(directory, file))}`;
+    return `${part}: ${relative(root, join(directory, file))}\n${summarise(join(directory, file), from)}`;
   });
   return tables.join("\n\n");
 }
 
 interface CpuProfile {
-  readonly nodes: readonly {
-    readonly id: number;
-    readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
-  }[];
+  readonly nodes: readonly { readonly id: number; readonly callFrame: CallFrame }[];
   readonly samples: readonly number[];
+  /** Microseconds of the machine's monotonic clock. */
+  readonly startTime: number;
   readonly timeDeltas: readonly number[];
 }
 
-/** Time on top of the stack, by function; what waits in (idle) is left out. */
-function summarise(file: string): string {
-  const { nodes, samples, timeDeltas }: CpuProfile = JSON.parse(readFileSync(file, "utf8"));
-  const places = new Map(nodes.map(({ id, callFrame }) => [id, placeOf(callFrame)]));
-  const self = new Map<string, number>();
-  samples.forEach((id, index) => {
-    const place = places.get(id) ?? "?";
-    if (place !== "(idle)") self.set(place, (self.get(place) ?? 0) + (timeDeltas[index] ?? 0));
-  });
-  const total = [...self.values()].reduce((sum, time) => sum + time, 0);
-  const rows = [...self].sort(([, a], [, b]) => b - a).slice(0, shown);
-  const cells = rows.map(([place, time]) => [
-    place,
-    formatNumber(time / 1000, 1),
-    formatNumber((time / total) * 100, 1),
-  ]);
-  return renderTable([["function", "self ms", "%"], ...cells]);
+interface CallFrame {
+  readonly functionName: string;
+  readonly url: string;
+  readonly lineNumber: number;
 }
 
-function placeOf({ functionName, url, lineNumber }: CpuProfile["nodes"][number]["callFrame"]): string {
-  const name = functionName || "(anonymous)";
-  if (url === "") return name;
+/** Time on top of the stack since `from`, by package and by function; what waits in (idle) is left out. */
+function summarise(file: string, from: number): string {
+  const { nodes, samples, startTime, timeDeltas }: CpuProfile = JSON.parse(readFileSync(file, "utf8"));
+  const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
+  const byPackage = new Map<string, number>();
+  const byFunction = new Map<string, number>();
+  let at = startTime;
+  samples.forEach((id, index) => {
+    const delta = timeDeltas[index] ?? 0;
+    at += delta;
+    const frame = frames.get(id);
+    if (at < from || frame === undefined || frame.functionName === "(idle)") return;
+    add(byPackage, packageOf(frame), delta);
+    add(byFunction, `${frame.functionName || "(anonymous)"} ${placeOf(frame)}`, delta);
+  });
+  return `${rank("package", byPackage, 12)}\n\n${rank("function", byFunction, shown)}`;
+}
+
+function add(times: Map<string, number>, key: string, delta: number): void {
+  times.set(key, (times.get(key) ?? 0) + delta);
+}
+
+function rank(heading: string, times: ReadonlyMap<string, number>, most: number): string {
+  const total = [...times.values()].reduce((sum, time) => sum + time, 0);
+  const rows = [...times].sort(([, a], [, b]) => b - a).slice(0, most);
+  const cells = rows.map(([key, time]) => [key, formatNumber(time / 1000, 1), formatNumber((time / total) * 100, 1)]);
+  return renderTable([[heading, "self ms", "%"], ...cells]);
+}
+
+function packageOf({ functionName, url }: CallFrame): string {
+  if (url === "") return functionName.startsWith("(") ? functionName : "native";
+  const [, npm] = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url) ?? [];
+  if (npm !== undefined) return npm;
+  if (!url.startsWith("file:")) return url.split(":", 1)[0] ?? url;
+  return relative(root, fileURLToPath(url)).split("/").slice(0, 2).join("/");
+}
+
+function placeOf({ url, lineNumber }: CallFrame): string {
+  if (url === "") return "";
   const path = url.startsWith("file:") ? relative(root, fileURLToPath(url)) : url;
-  return `${name} ${path.replace(/^.*node_modules\//, "")}:${lineNumber + 1}`;
+  return `${path.replace(/^.*node_modules\//, "")}:${lineNumber + 1}`;
 }

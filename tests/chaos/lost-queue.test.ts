@@ -49,6 +49,29 @@ describe.skipIf(!redis)("Redis", () => {
     await server.stop();
   }, 150_000);
 
+  it("FLUSHALL during a long call and a long command: neither is repeated, the lease counts and not the lock", async () => {
+    const server = await freshRedis();
+    const slow = `rules: [{ when: { text: slow }, reply: "worth it", delay: 4500ms }]`;
+    mill = await startMill({ backend: "redis", script: slow, redisUrl: server.url });
+    const chart = `START --> PROMPT_A[Prompt: User A] --> SET_B[Set: B=RESULT] --> EXECUTE_C["Execute: sleep 5; echo done"]`;
+    const id = await mill.start({ "a.md": workflow(chart, { "User A": "slow" }) });
+    const client = new Redis(server.url);
+    for (let seconds = 0; seconds < 10; seconds++) {
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await client.flushall();
+    }
+    client.disconnect();
+    expect(await mill.ended(id)).toMatchObject({
+      status: "success",
+      result: "$ sleep 5; echo done\ndone\n",
+      variables: { B: "worth it" },
+    });
+    expect(mill.requests()).toHaveLength(1);
+    await mill.close();
+    mill = null;
+    await server.stop();
+  }, 90_000);
+
   it("down while runs are created: they are accepted at once, and run when it is back", async () => {
     const server = await freshRedis();
     mill = await startMill({ backend: "redis", script, redisUrl: server.url });

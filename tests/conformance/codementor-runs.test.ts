@@ -84,7 +84,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
   it("executes the commands a reply proposes in one session: directory and environment stay", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> EXECUTE_A[Execute: ] --> SET_F[Set: FIRST=RESULT] --> PROMPT_B[Prompt: User B] --> EXECUTE_B[Execute: ]`;
     const run = await mill.run({ "a.md": workflow(chart, { "User A": "commands", "User B": "more please" }) });
-    expect(run.variables["FIRST"]).toBe("$ cd /tmp && export COLOUR=green\n\n$ echo first\nfirst\n");
+    expect(run.variables.FIRST).toBe("$ cd /tmp && export COLOUR=green\n\n$ echo first\nfirst\n");
     expect(run).toMatchObject({ status: "success", result: "$ pwd; echo $COLOUR\n/tmp\ngreen\n" });
   });
 

@@ -14,7 +14,10 @@ beforeAll(async () => {
   expect((await markmill(place, ["up", "--detach"])).code).toBe(0);
   const served = startMarkmill(place, ["mock-model", "replies.yaml", "--port", "0", "--log"]);
   const [url] = await served.says("stdout", /http:\S+/);
-  model = { url, requests: async () => (await fetch(new URL("/log", url))).json() as never };
+  model = {
+    url,
+    requests: async () => ((await (await fetch(new URL("/log", url))).json()) as { requests: never }).requests,
+  };
   stopModel = async () => {
     served.child.kill("SIGINT");
     expect(await served.ended).toMatchObject({ code: 0 });
@@ -197,9 +200,12 @@ describe("an interrupted run", () => {
       expect(interrupted).toMatchObject({ code: 130, stdout: "" });
       const id = /markmill watch (\S+)/.exec(interrupted.stderr)?.[1] ?? "";
       expect(JSON.parse((await markmill(alone, ["status", id, "--json"])).stdout)).toMatchObject({ status: "doing" });
+      // Another run in the same directory leaves it alone.
+      expect((await markmill(alone, ["run", "greet.wf.md", "NAME=x", "--model", "scripted"])).code).toBe(0);
+      expect(JSON.parse((await markmill(alone, ["status", id, "--json"])).stdout)).toMatchObject({ status: "doing" });
       expect(await markmill(alone, ["watch", id])).toMatchObject({ code: 0, stdout: "three\n" });
       const asked = (await model.requests()).slice(before).map(({ messages }) => messages.at(-1)?.content.trim());
-      expect(asked).toEqual(["Say one.", "Say two.", "Say three."]);
+      expect(asked).toEqual(["Say one.", "Say two.", "Greet x.", "Say three."]);
     } finally {
       await alone.remove();
     }

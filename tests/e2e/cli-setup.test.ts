@@ -3,10 +3,12 @@ import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
+import { Redis } from "ioredis";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../support/markmill-process.ts";
 import { freshDatabase } from "../support/postgres.ts";
+import { freshRedis, redisAvailable } from "../support/redis.ts";
 import { writeWorkflows } from "./cli-workflows.ts";
 
 let place: MarkmillPlace & { remove(): Promise<void> };
@@ -116,6 +118,28 @@ describe("a wrong setup", () => {
   });
 });
 
+describe.skipIf(!(await redisAvailable("the command with its queue in Redis")))("a queue in Redis", () => {
+  it("carries a run; one that may evict jobs is refused, by doctor too", async () => {
+    const redis = await freshRedis();
+    const client = new Redis(redis.url);
+    try {
+      const env = withEnv({ DATABASE_URL: database.url, REDIS_URL: redis.url });
+      const greeted = await markmill(env, ["run", "greet.wf.md", "NAME=Ada", "--script", "replies.yaml"]);
+      expect(greeted).toMatchObject({ code: 0, stdout: "Welcome, Ada!\n" });
+      await client.config("SET", "maxmemory-policy", "allkeys-lru");
+      const refused = await markmill(env, ["run", "greet.wf.md", "--script", "replies.yaml"]);
+      expect(refused).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/QUEUE_EVICTION_POLICY: .*allkeys-lru.*\nfix: .*noeviction/),
+      });
+      expect((await markmill(env, ["doctor", "--quick"])).stdout).toMatch(/^fail {2}queue .*allkeys-lru/m);
+    } finally {
+      client.disconnect();
+      await redis.stop();
+    }
+  });
+});
+
 describe("markmill doctor", () => {
   it("says of each part how it stands, and shows no secret", async () => {
     const env = withEnv({ DATABASE_URL: database.url, OPENAI_API_KEY: "hunter2" });
@@ -136,6 +160,27 @@ describe("markmill doctor", () => {
       sandbox: "warn",
     });
     expect(stdout).not.toContain("hunter2");
+  });
+});
+
+describe("markmill sandbox self-test", () => {
+  it("refuses to try its probes on the bare machine", async () => {
+    const { code, stderr } = await markmill(place, ["sandbox", "self-test"]);
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("'none' is no sandbox") });
+  });
+
+  it("tells what was refused, or why there is nothing to test", async () => {
+    const { code, stdout, stderr } = await markmill(place, ["sandbox", "self-test", "--sandbox", "jail", "--json"]);
+    if (stdout === "") {
+      expect({ code, stderr }).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^markmill: SANDBOX_\w+: .*\nfix: /),
+      });
+      return;
+    }
+    const report = JSON.parse(stdout);
+    expect(report.probes.length).toBeGreaterThanOrEqual(25);
+    expect({ code, failures: report.failures }).toEqual({ code: 0, failures: [] });
   });
 });
 

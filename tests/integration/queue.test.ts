@@ -68,7 +68,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
       return { do: "done" };
     });
     await expect.poll(() => heard, { timeout: 10_000 }).toEqual([jobId(one)]);
-    await expect.poll(() => queues.live([one])).toEqual(new Set());
+    await expect.poll(() => queues.live([one])).toEqual(new Map());
     await queues.ring([one]);
     await queues.ring([{ ...one, rings: 2 }]);
     await expect.poll(() => heard, { timeout: 10_000 }).toEqual([jobId(one), jobId({ ...one, rings: 2 })]);

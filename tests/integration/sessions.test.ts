@@ -1,7 +1,8 @@
 /** A run's sandbox session over its life: shared by its commands, rebuilt when it was lost, gone when the run is over. */
 
+import { hostname } from "node:os";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
-import { answerAsk, cancelRun, createRun, openAsks, saveBlob } from "@markmill/store";
+import { answerAsk, cancelRun, createRun, installationId, openAsks, saveBlob } from "@markmill/store";
 import { reapSessions } from "@markmill/worker";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";
@@ -85,7 +86,10 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     // Cancelled by somebody who has no sandbox: nobody ends the session.
     await cancelRun(mill.store, over, "over");
     expect((await mill.sandbox.list()).map(({ id }) => id).sort()).toEqual([over, open].sort());
-    await reapSessions(mill.store.database, mill.sandbox, (await import("node:os")).hostname(), quiet);
+    await reapSessions(mill.store.database, mill.sandbox, { app: "markmill-other", host: "elsewhere" }, quiet);
+    expect(await mill.sandbox.list()).toHaveLength(2);
+    const app = `markmill-${await installationId(mill.store.database)}`;
+    await reapSessions(mill.store.database, mill.sandbox, { app, host: hostname() }, quiet);
     expect((await mill.sandbox.list()).map(({ id }) => id)).toEqual([open]);
     await goOn(open);
   });

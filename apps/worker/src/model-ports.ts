@@ -7,6 +7,7 @@ import {
   type Database,
   findCall,
   type LoadedRun,
+  pauseRate,
   releaseReservation,
   reserve,
   saveCall,
@@ -85,9 +86,12 @@ export function rateGateOf(database: Database): RateGate {
   return {
     async take(model, tokens, limits, signal) {
       const { requestsPerMinute = null, tokensPerMinute = null } = limits;
-      if (requestsPerMinute === null && tokensPerMinute === null) return;
       const ms = await takeRate(database, model, { requestsPerMinute, tokensPerMinute }, tokens);
       if (ms > 0) await sleep(ms, undefined, signal === undefined ? {} : { signal });
     },
   };
+}
+
+export function pauserOf(database: Database): (model: string, ms: number) => Promise<void> {
+  return (model, ms) => pauseRate(database, model, ms);
 }

@@ -7,6 +7,7 @@ import { defaultLimits, type Limits, type ProvenSandbox, type Sandbox, type Sess
 import {
   beat,
   getMessages,
+  installationId,
   type LoadedRun,
   leave,
   loadBlob,
@@ -14,7 +15,8 @@ import {
   startCall,
   submissionOf,
 } from "@markmill/store";
-import { budgetOf, ledgerOf, rateGateOf } from "./model-ports.ts";
+import { budgetOf, ledgerOf, pauserOf, rateGateOf } from "./model-ports.ts";
+import { patiently } from "./patiently.ts";
 import { createPerformer } from "./perform.ts";
 import { reapSessions } from "./reap-sessions.ts";
 import { createSessionKeeper } from "./sessions.ts";
@@ -51,14 +53,17 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   const { config, store, queues, sandbox, log } = parts;
   const { database } = store;
   const host = hostname();
+  const app = `markmill-${await installationId(database)}`;
   const sessions =
     sandbox === null
       ? null
       : createSessionKeeper({
           database,
           sandbox,
+          app,
           host,
           worker: store.worker,
+          log,
           ceiling: ceilingOf(config),
           images: sandbox.kind === "docker" ? config.sandbox.images : [],
         });
@@ -70,9 +75,12 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
       ledger: ledgerOf(database, run),
       budget: budgetOf(database, run, activity),
       gate,
+      pause: pauserOf(database),
     }),
-    conversation: async (thread) =>
-      (await getMessages(database, thread)).map(({ role, text }) => ({ role, content: text })),
+    conversation: async (thread) => {
+      const messages = await patiently(() => getMessages(database, thread));
+      return messages.map(({ role, text }) => ({ role, content: text }));
+    },
     sessions,
     submission: (rootId) => submissionFiles(store, rootId),
     async startCall(run, activity, job) {
@@ -104,13 +112,12 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   const beating = setInterval(() => void heart(), beatMs);
   const reap = async () => {
     if (sandbox === null) return;
-    const { removed } = await reapSessions(database, sandbox, host, log);
+    const { removed } = await reapSessions(database, sandbox, { app, host }, log);
     if (removed.length > 0) log.info({ removed }, "took away sessions of ended runs");
   };
-  const reaping = setInterval(
-    () => void reap().catch((error: unknown) => log.warn({ err: error }, "reaping failed")),
-    reapMs,
-  );
+  const reapQuietly = () => reap().catch((error: unknown) => log.warn({ err: error }, "reaping failed"));
+  void reapQuietly();
+  const reaping = setInterval(() => void reapQuietly(), reapMs);
 
   return {
     health: worker.health,
@@ -144,7 +151,7 @@ function ceilingOf({ sandbox }: Config): Limits {
 
 /** The submission of a run tree: a tar in the blobs, or nothing. */
 async function submissionFiles(store: Store, rootId: string): Promise<SessionFiles> {
-  const hash = await submissionOf(store.database, rootId);
-  const bytes = hash === null ? null : await loadBlob(store.database, hash);
+  const hash = await patiently(() => submissionOf(store.database, rootId));
+  const bytes = hash === null ? null : await patiently(() => loadBlob(store.database, hash));
   return bytes === null ? { kind: "list", files: [] } : { kind: "tar", bytes };
 }

@@ -25,7 +25,7 @@ export async function performExecute(
   program: Program,
   work: Extract<Work, { kind: "execute" }>,
   signal: AbortSignal,
-  onCommand: () => Promise<void>,
+  save: () => Promise<void>,
 ): Promise<Performed> {
   const commands = await commandsOf(session, program, work);
   if (commands.length === 0) {
@@ -37,7 +37,7 @@ export async function performExecute(
       const verdict = judgeCommand(command.text, policyOf(program));
       if (verdict.allowed) {
         entries.push({ kind: "ran", command: command.text, outcome: await session.run(command, { signal }) });
-        await onCommand();
+        await save();
       } else entries.push({ kind: "refused", command: command.text, message: verdict.message });
     }
   } catch (error) {

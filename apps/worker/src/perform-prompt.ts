@@ -6,13 +6,13 @@
  */
 import type { Usage, Work } from "@markmill/engine";
 import {
+  type CallOutcome,
   type CallPorts,
   callModel,
   effectiveSettings,
   findModel,
   fitContext,
   type ModelMessage,
-  type ModelRequest,
 } from "@markmill/llm";
 import { done, failed, type Performed } from "./performed.ts";
 
@@ -20,6 +20,8 @@ export interface PromptPorts extends CallPorts {
   /** The messages of a thread, oldest first. */
   readonly conversation: (thread: string) => Promise<readonly ModelMessage[]>;
   readonly defaultModel: string | null;
+  /** The endpoint said when to come back: no worker asks this model before. */
+  readonly pause: (model: string, ms: number) => Promise<void>;
 }
 
 export async function performPrompt(
@@ -47,33 +49,70 @@ export async function performPrompt(
   });
   if (fitted.kind === "too-long") return failed(fitted.code, fitted.message, "fail");
 
-  const request: ModelRequest = {
-    model: name,
-    messages: fitted.messages,
-    settings: chosen,
-    ...(work.schema === null ? {} : { schema: { name: "reply", schema: work.schema as Record<string, unknown> } }),
-  };
-  const called = await callModel(ports, { activityId: String(activity.id), callIndex: 0, request, signal });
+  const ask = (conversation: readonly ModelMessage[], callIndex: number) =>
+    callModel(ports, {
+      activityId: String(activity.id),
+      callIndex,
+      request: {
+        model: name,
+        messages: conversation,
+        settings: chosen,
+        ...(work.schema === null ? {} : { schema: { name: "reply", schema: work.schema as Record<string, unknown> } }),
+      },
+      signal,
+    });
+  let called = await ask(fitted.messages, 0);
+  let usage = usageOf(called);
+  if (called.kind === "replied" && called.structured?.ok === false) {
+    // Asked once more, with what was wrong; the first reply stays paid for and remembered.
+    const wish = `That reply does not fit the schema: ${called.structured.findings.map(({ message }) => message).join("; ")}. Reply again.`;
+    called = await ask(
+      [...fitted.messages, { role: "assistant", content: called.reply.text }, { role: "user", content: wish }],
+      1,
+    );
+    usage = sum(usage, usageOf(called));
+  }
   switch (called.kind) {
     case "limited":
-      return failed(called.code, called.message, "fail");
+      return failed(called.code, called.message, "fail", { usage });
     case "failed": {
       const { code, message, retryable, retryAfterMs } = called.failure;
       if (signal.aborted && code === "MODEL_ABORTED") return { did: "leave" };
-      return failed(code, message, retryable ? "retry" : "fail", { retryAfterMs });
+      if (code === "MODEL_RATE_LIMITED" && retryAfterMs !== undefined)
+        await ports.pause(lookup.model.name, retryAfterMs);
+      return failed(code, message, retryable ? "retry" : "fail", { retryAfterMs, usage });
     }
-    case "replied": {
-      const { promptTokens, completionTokens, nanodollars, characters } = called.reply.usage;
-      const usage: Usage = { calls: 1, promptTokens, completionTokens, nanodollars, characters };
-      if (called.structured !== undefined && !called.structured.ok) {
-        return failed("MODEL_REPLY_MALFORMED", "The reply does not satisfy the schema.", "retry", { usage });
+    case "replied":
+      if (called.structured?.ok === false) {
+        return failed(
+          "MODEL_REPLY_MALFORMED",
+          "The reply does not fit the schema, also after it was asked again.",
+          "fail",
+          { usage },
+        );
       }
       return done(
         { kind: "replied", text: called.reply.text, notes: notesOf(fitted.cut, called.reply.finishReason) },
         usage,
       );
-    }
   }
+}
+
+function usageOf(called: CallOutcome): Usage | null {
+  if (called.kind !== "replied") return null;
+  const { promptTokens, completionTokens, nanodollars, characters } = called.reply.usage;
+  return { calls: 1, promptTokens, completionTokens, nanodollars, characters };
+}
+
+function sum(one: Usage | null, other: Usage | null): Usage | null {
+  if (one === null || other === null) return one ?? other;
+  return {
+    calls: one.calls + other.calls,
+    promptTokens: one.promptTokens + other.promptTokens,
+    completionTokens: one.completionTokens + other.completionTokens,
+    nanodollars: one.nanodollars + other.nanodollars,
+    characters: one.characters + other.characters,
+  };
 }
 
 /** What a person must know to trust the reply. */

@@ -7,7 +7,7 @@ import { nextStep, performExecute } from "./perform-execute.ts";
 import { type PromptPorts, performPrompt } from "./perform-prompt.ts";
 import { done, failed, type Performed } from "./performed.ts";
 import { readInSession, writeInSession } from "./session-files.ts";
-import type { SessionKeeper } from "./sessions.ts";
+import { SessionBusy, type SessionKeeper } from "./sessions.ts";
 
 export type Claimed = Extract<Claim, { kind: "claimed" }>;
 
@@ -92,15 +92,15 @@ export function createPerformer(parts: PerformerParts): Performer {
         "unknown",
       );
     }
-    return inSession(claimed, signal, (session, save) =>
-      performExecute(session, claimed.run.program, work, signal, save),
+    return inSession(claimed, signal, (session, save, either) =>
+      performExecute(session, claimed.run.program, work, either, save),
     );
   }
 
   async function inSession(
     { run }: Claimed,
     signal: AbortSignal,
-    act: (session: Session, save: () => Promise<void>) => Promise<Performed>,
+    act: (session: Session, save: () => Promise<void>, signal: AbortSignal) => Promise<Performed>,
   ): Promise<Performed> {
     const { sessions } = parts;
     if (sessions === null) {
@@ -115,6 +115,7 @@ export function createPerformer(parts: PerformerParts): Performer {
       return await sessions.use(run.rootId, run.program, () => parts.submission(run.rootId), signal, act);
     } catch (error) {
       if (signal.aborted) return { did: "leave" };
+      if (error instanceof SessionBusy) return { did: "postpone", ms: error.forMs };
       if (error instanceof SandboxError) return failed(error.code, error.message, nextStep(error, false));
       throw error;
     }

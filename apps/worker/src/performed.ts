@@ -11,7 +11,9 @@ export type Performed =
       readonly usage: Usage | null;
     }
   /** Nothing to commit: a callee was started, or the work was given up because the run went on without it. */
-  | { readonly did: "leave" };
+  | { readonly did: "leave" }
+  /** Nothing was done, and it may be done later: no attempt is used up. */
+  | { readonly did: "postpone"; readonly ms: number };
 
 export function done(outcome: Outcome, usage: Usage | null = null): Performed {
   return { did: "succeed", outcome, usage };

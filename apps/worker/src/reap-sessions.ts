@@ -13,7 +13,12 @@ export interface Reaping {
 /** A session younger than this may belong to a run whose row is not written yet. */
 const newbornMs = 30_000;
 
-export async function reapSessions(database: Database, sandbox: Sandbox, host: string, log: Log): Promise<Reaping> {
+export async function reapSessions(
+  database: Database,
+  sandbox: Sandbox,
+  { app, host }: { readonly app: string; readonly host: string },
+  log: Log,
+): Promise<Reaping> {
   const removed: string[] = [];
   const remove = async (id: string) => {
     try {
@@ -31,6 +36,8 @@ export async function reapSessions(database: Database, sandbox: Sandbox, host: s
   );
   const workers = new Set((await listWorkers(database)).map(({ id }) => id));
   for (const { id, labels, status } of listed) {
+    // Other installations may share the engine.
+    if (labels.app !== app) continue;
     const young = Date.now() - Date.parse(labels.created) < newbornMs;
     // One that waits for its run, made ahead of time, belongs to the worker that made it.
     const wanted = labels.run === "" ? workers.has(labels.worker) : live.has(id);

@@ -9,7 +9,17 @@
  */
 import type { Event, Outcome, WorkKind } from "@markmill/engine";
 import type { Answer, Delivered, Queues, Serving } from "@markmill/queue";
-import { type Committed, drawSeed, oldestDue, renewLeases, type Store, type StoreError, watch } from "@markmill/store";
+import {
+  type Committed,
+  drawSeed,
+  isLeased,
+  oldestDue,
+  releaseClaims,
+  renewLeases,
+  type Store,
+  StoreError,
+  watch,
+} from "@markmill/store";
 import type { Claimed, Performer } from "./perform.ts";
 import { failed, type Performed } from "./performed.ts";
 
@@ -51,7 +61,10 @@ export interface Health {
   readonly active: number;
   readonly heardMsAgo: number;
   readonly dueMs: number;
-  readonly deaf: boolean;
+  /** Queues that have work due and hear nothing. */
+  readonly deaf: readonly string[];
+  /** Leases could be renewed, or there were none. */
+  readonly renewedMsAgo: number;
 }
 
 /** An activity that killed so many workers is not given to another one. */
@@ -59,19 +72,26 @@ const mostTakeovers = 5;
 /** Work due for so long while nothing is heard means that the worker is deaf (W7 of the durability notes). */
 const deafMs = 10_000;
 
+/** Leases that could not be renewed for so long mean that the database is out of this worker's reach. */
+const stuckMs = 30_000;
+/** For what was aborted to end and be given back. */
+const graceMs = 2_000;
+
 interface Held {
   readonly claimed: Claimed;
   readonly controller: AbortController;
+  /** Something that must not be repeated may have begun. */
+  acted: boolean;
 }
 
-const leased = new Set(["prompt", "execute", "tool", "memory"]);
+type Done = Extract<Performed, { did: "succeed" | "fail" }>;
 
 export function startWorker(parts: WorkerParts): RunningWorker {
   const { store, queues, performer, log } = parts;
   const held = new Map<number, Held>();
   const failPoint = parts.failPoint ?? (() => undefined);
 
-  async function handle(delivered: Delivered, signal: AbortSignal): Promise<Answer> {
+  async function handle(delivered: Delivered): Promise<Answer> {
     await failPoint("before-claim", null);
     const claim = await store.claim(delivered);
     if (claim.kind === "stale") {
@@ -79,29 +99,36 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       return { do: "done" };
     }
     if (claim.kind === "held" || claim.kind === "early") return { do: "later", ms: claim.forMs };
-    const { id } = claim.activity;
-    const controller = new AbortController();
-    const abort = () => controller.abort(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    if (leased.has(claim.activity.kind)) held.set(id, { claimed: claim, controller });
+    // Only the lease counts, not the queue's lock (I1): work is given up when the lease is lost, the run went on, or this worker goes.
+    const mine: Held = { claimed: claim, controller: new AbortController(), acted: false };
+    if (isLeased(claim.activity.kind)) held.set(claim.activity.id, mine);
     try {
-      return await advance(claim, delivered.jobId, controller.signal);
+      return await advance(mine, delivered.jobId);
+    } catch (error) {
+      log.error(
+        { err: error, run: delivered.runId, activity: delivered.activityId },
+        "an activity could not be advanced",
+      );
+      return giveBack(mine, 1_000);
     } finally {
-      signal.removeEventListener("abort", abort);
-      held.delete(id);
+      if (held.get(claim.activity.id) === mine) held.delete(claim.activity.id);
     }
   }
 
-  async function advance(claimed: Claimed, job: string, signal: AbortSignal): Promise<Answer> {
+  async function advance(mine: Held, job: string): Promise<Answer> {
+    const { claimed, controller } = mine;
     const { run, activity } = claimed;
     await failPoint("after-claim", activity.kind);
-    const performed = await attempt(claimed, job, signal);
+    const performed = await attempt(mine, job, controller.signal);
     await failPoint("after-work", activity.kind);
-    if (performed.did === "leave") return { do: activity.kind === "call" ? "children" : "done" };
-    const bearer = { id: activity.id, claim: activity.claim };
-    const committed = await store.commit({ run, event: eventOf(claimed, performed), bearer });
+    if (performed.did === "postpone") return giveBack(mine, performed.ms);
+    if (performed.did === "leave") {
+      if (activity.kind === "call") return { do: "children" };
+      return draining && activity.kind === "prompt" ? giveBack(mine, 0) : { do: "done" };
+    }
+    const committed = await commit(claimed, performed);
     await failPoint("after-commit", activity.kind);
-    await ring(committed);
+    await queues.ring(committed.rings);
     await failPoint("after-ring", activity.kind);
     if (committed.kind === "committed" && committed.run.state.phase.is === "ended" && run.parent === null) {
       await parts
@@ -111,15 +138,44 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     return { do: "done" };
   }
 
-  /** What is thrown here is a bug or a store that is away: the activity stays open and is delivered again. */
-  async function attempt(claimed: Claimed, job: string, signal: AbortSignal): Promise<Performed> {
+  /** What cannot be written, ever, fails its activity: it would otherwise come back for ever. */
+  async function commit(claimed: Claimed, performed: Done): Promise<Committed> {
+    const { run, activity } = claimed;
+    const bearer = { id: activity.id, claim: activity.claim };
+    try {
+      return await store.commit({ run, event: eventOf(claimed, performed), bearer });
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.transient || performed.did === "fail") throw error;
+      const unwritable = failed(error.code, error.message, "fail", { usage: performed.usage });
+      return store.commit({ run, event: eventOf(claimed, unwritable as Done), bearer });
+    }
+  }
+
+  /** What is thrown here is a bug or a store that is away. */
+  async function attempt(mine: Held, job: string, signal: AbortSignal): Promise<Performed> {
+    const { claimed } = mine;
     if (claimed.takeovers >= mostTakeovers) {
       return failed("WORKER_CRASHED", `${claimed.takeovers} workers were lost while they did this.`, "fail");
     }
-    return performer.perform(claimed, job, signal);
+    mine.acted = claimed.activity.kind === "execute" || claimed.activity.kind === "tool";
+    try {
+      return await performer.perform(claimed, job, signal);
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.transient) throw error;
+      return failed(error.code, error.message, "fail");
+    }
   }
 
-  function eventOf({ activity }: Claimed, performed: Exclude<Performed, { did: "leave" }>): Event {
+  /** Ready again, at once, for anybody; commands that may have run stay claimed, so that the next holder knows. */
+  async function giveBack(mine: Held, ms: number): Promise<Answer> {
+    const { activity } = mine.claimed;
+    if (isLeased(activity.kind) && !mine.acted) {
+      await releaseClaims(store.database, [{ id: activity.id, claim: activity.claim }]).catch(() => undefined);
+    }
+    return { do: "later", ms };
+  }
+
+  function eventOf({ activity }: Claimed, performed: Done): Event {
     const base = {
       at: store.clock.now(),
       seed: drawSeed(),
@@ -134,36 +190,20 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     return { type: "activity.failed", ...base, failure, next, retryAfterMs };
   }
 
-  async function ring(committed: Committed): Promise<void> {
-    await queues.ring(committed.rings);
-  }
-
   const settings = { lockDuration: parts.lockDurationMs, stalledInterval: parts.stalledIntervalMs };
   const serve = (queue: "control" | "prompt" | "execute"): Serving =>
-    queues.serve(queue, (delivered, signal) => guard(delivered, signal), {
+    queues.serve(queue, handle, {
       ...settings,
       concurrency: parts.concurrency[queue],
     });
-  const servings = [serve("control"), serve("prompt")];
-  const served = ["control", "prompt"];
+  const servings = new Map<string, Serving>([
+    ["control", serve("control")],
+    ["prompt", serve("prompt")],
+  ]);
   let draining = false;
   void parts.executes.then((may) => {
-    if (!may || draining) return;
-    servings.push(serve("execute"));
-    served.push("execute");
+    if (may && !draining) servings.set("execute", serve("execute"));
   });
-
-  async function guard(delivered: Delivered, signal: AbortSignal): Promise<Answer> {
-    try {
-      return await handle(delivered, signal);
-    } catch (error) {
-      log.error(
-        { err: error, run: delivered.runId, activity: delivered.activityId },
-        "an activity could not be advanced",
-      );
-      return { do: "later", ms: 1_000 };
-    }
-  }
 
   const stopWatching = watch(parts.databaseUrl, {
     onControl({ runId, epoch }) {
@@ -177,55 +217,75 @@ export function startWorker(parts: WorkerParts): RunningWorker {
   });
 
   /** A lease that was lost means that the result would be dropped: the work is given up. */
+  let renewedAt = performance.now();
   async function renew(): Promise<void> {
-    const mine = [...held.values()].map(({ claimed }) => ({ id: claimed.activity.id, claim: claimed.activity.claim }));
-    if (mine.length === 0) return;
-    try {
-      const kept = await renewLeases(store.database, mine, store.leaseMs);
-      for (const { id, claim } of mine) {
-        const now = held.get(id);
-        if (!kept.has(id) && now?.claimed.activity.claim === claim)
-          now.controller.abort(new Error("The lease was lost."));
+    const mine = [...held.values()];
+    if (mine.length > 0) {
+      try {
+        const leases = mine.map(({ claimed: { activity } }) => ({ id: activity.id, claim: activity.claim }));
+        const kept = await renewLeases(store.database, leases, store.leaseMs);
+        for (const { claimed, controller } of mine) {
+          if (!kept.has(claimed.activity.id)) controller.abort(new Error("The lease was lost."));
+        }
+      } catch (error) {
+        log.warn({ err: error }, "leases could not be renewed");
+        return;
       }
-    } catch (error) {
-      log.warn({ err: error }, "leases could not be renewed");
     }
+    renewedAt = performance.now();
   }
   const renewing = setInterval(() => void renew(), Math.floor(store.leaseMs / 3));
 
-  let dueMs = 0;
-  let reconnected = false;
+  /** Per queue: for how long work has been due, and whether that made us reconnect. */
+  const due = new Map<string, number>();
+  const reconnected = new Set<string>();
   async function listen(): Promise<void> {
-    try {
-      dueMs = await oldestDue(store.database, served);
-    } catch {
-      return;
+    for (const [queue, serving] of servings) {
+      try {
+        due.set(queue, await oldestDue(store.database, [queue]));
+      } catch {
+        return;
+      }
+      if (!isDeaf(queue, serving)) reconnected.delete(queue);
+      else if (reconnected.has(queue)) return parts.onDeaf();
+      else {
+        reconnected.add(queue);
+        log.warn({ queue, dueMs: due.get(queue) }, "work is due and nothing is heard: reconnecting");
+        serving.reconnect();
+      }
     }
-    if (!isDeaf()) {
-      reconnected = false;
-      return;
-    }
-    if (reconnected) return parts.onDeaf();
-    reconnected = true;
-    log.warn({ dueMs }, "work is due and nothing is heard: reconnecting");
-    for (const serving of servings) serving.reconnect();
   }
   const listening = setInterval(() => void listen(), deafMs / 2);
 
-  const heardMsAgo = () => performance.now() - Math.max(...servings.map((serving) => serving.lastHeard()));
-  const active = () => servings.reduce((sum, serving) => sum + serving.active(), 0);
-  const isDeaf = () => dueMs > deafMs && heardMsAgo() > deafMs && active() === 0;
+  const isDeaf = (queue: string, serving: Serving) =>
+    (due.get(queue) ?? 0) > deafMs && performance.now() - serving.lastHeard() > deafMs && serving.active() === 0;
+
+  function health(): Health {
+    const all = [...servings];
+    const deaf = all.filter(([queue, serving]) => isDeaf(queue, serving)).map(([queue]) => queue);
+    const renewedMsAgo = Math.round(performance.now() - renewedAt);
+    const heard = Math.max(...all.map(([, serving]) => serving.lastHeard()));
+    return {
+      ok: deaf.length === 0 && renewedMsAgo < stuckMs,
+      active: all.reduce((sum, [, serving]) => sum + serving.active(), 0),
+      heardMsAgo: Math.round(performance.now() - heard),
+      dueMs: Math.max(0, ...due.values()),
+      deaf,
+      renewedMsAgo,
+    };
+  }
 
   return {
-    health: () => ({ ok: !isDeaf(), active: active(), heardMsAgo: Math.round(heardMsAgo()), dueMs, deaf: isDeaf() }),
+    health,
     async drain(timeoutMs) {
       draining = true;
       clearInterval(listening);
-      const closing = Promise.all(servings.map((serving) => serving.close()));
+      const closing = Promise.all([...servings.values()].map((serving) => serving.close()));
       const late = new Promise<"late">((resolve) => setTimeout(() => resolve("late"), timeoutMs).unref());
       if ((await Promise.race([closing, late])) === "late") {
         for (const { controller } of held.values()) controller.abort(new Error("The worker is shutting down."));
-        await Promise.all(servings.map((serving) => serving.close(true)));
+        await Promise.race([closing, new Promise((resolve) => setTimeout(resolve, graceMs).unref())]);
+        await Promise.all([...servings.values()].map((serving) => serving.close(true)));
       }
       clearInterval(renewing);
       await stopWatching();

@@ -77,6 +77,8 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
         attempt: activity.attempt,
         not_before: command.notBefore,
       });
+    } else if (command.do === "void" && !aborts) {
+      for (const activity of command.activities) rows.voids.push({ n, ...keyOf(activity) });
     } else if (command.do === "append") {
       for (const { role, text } of command.messages) {
         const { thread, agent } = command;

@@ -91,6 +91,14 @@ export interface RetryRow {
   readonly not_before: number | null;
 }
 
+/** Work that is no longer wanted, while the rest of its run goes on. */
+export interface VoidRow {
+  readonly n: number;
+  readonly node: string;
+  readonly generation: number;
+  readonly item: number;
+}
+
 export interface EventRow {
   readonly n: number;
   readonly seq: number;
@@ -145,6 +153,7 @@ export interface CommitRows {
   readonly births: BirthRow[];
   readonly next: NextRow[];
   readonly retries: RetryRow[];
+  readonly voids: VoidRow[];
   readonly events: EventRow[];
   readonly variables: VariableRow[];
   readonly messages: MessageRow[];
@@ -159,6 +168,7 @@ export function noRows(): CommitRows {
     births: [],
     next: [],
     retries: [],
+    voids: [],
     events: [],
     variables: [],
     messages: [],
@@ -187,6 +197,7 @@ export interface CommitAnswer {
 const writeColumns = `epoch integer, status text, phase text, word text, deadline float8, ended boolean, result text,
   reason json, steps integer, calls integer, prompt_tokens bigint, completion_tokens bigint, nanodollars bigint`;
 
+/** The claim is compared with a scalar subquery: as `exists` under an `or` it is planned as a scan of the whole table. */
 const moved = (p: string) => `
 moved as (
   update runs r set
@@ -198,9 +209,8 @@ moved as (
   from json_to_recordset(${p}::json) as x(n integer, id text, rev bigint, from_epoch integer, activity bigint, claim integer,
     settles boolean, aborts boolean, ${writeColumns})
   where r.id = x.id and r.rev = x.rev and r.epoch = x.from_epoch
-    and (x.activity is null or exists (
-      select 1 from activities a
-      where a.id = x.activity and a.claim = x.claim and a.state in ('ready', 'claimed', 'waiting')))
+    and (x.activity is null or x.claim = (
+      select a.claim from activities a where a.id = x.activity and a.state in ('ready', 'claimed', 'waiting')))
   returning x.n, r.id, r.root_id, r.rev, r.epoch, x.aborts, case when x.settles then x.activity end as settled
 )`;
 
@@ -267,6 +277,14 @@ again as (
   returning a.id, a.run_id, a.node, a.generation, a.item, a.kind, a.attempt, a.epoch, a.rings, a.claim
 ), reasked as (
   update asks k set state = 'open', closed_at = null from again n where n.kind = 'ask' and k.activity_id = n.id
+)`;
+
+const voids = (p: string) => `
+unwanted as (
+  update activities a set state = 'void', ended_at = clock_timestamp(), lease_until = null
+  from json_to_recordset(${p}::json) as x(n integer, node text, generation integer, item integer) join gate g on g.n = x.n
+  where a.run_id = g.id and a.node = x.node and a.generation = x.generation and a.item = x.item
+    and a.state in ('ready', 'claimed', 'waiting')
 )`;
 
 const events = (p: string) => `
@@ -355,6 +373,7 @@ export function commitStatement(rows: CommitRows, stringify: (value: unknown) =>
     { key: "variables", rows: rows.variables, needed: true },
     { key: "births", rows: rows.births.sort(byRun), needed: rows.births.length > 0 },
     { key: "retries", rows: rows.retries, needed: rows.retries.length > 0 },
+    { key: "voids", rows: rows.voids, needed: rows.voids.length > 0 },
     { key: "messages", rows: rows.messages, needed: rows.messages.length > 0 },
     { key: "returns", rows: rows.returns, needed: rows.returns.length > 0 },
     {
@@ -387,6 +406,7 @@ function assemble(parameters: ReadonlyMap<string, string>, aborting: boolean): s
     settled,
     ...part("next", next),
     ...part("retries", retries),
+    ...part("voids", voids),
     ...part("events", events),
     ...part("variables", variables),
     ...part("messages", messages),

@@ -43,7 +43,15 @@ export { openStore, type Store, type StoreOptions } from "./open-store.ts";
 export { pauseRate, type Rate, takeRate } from "./rates.ts";
 export { getHistory, type History, type HistoryActivity, type HistoryEntry, type Warning } from "./read/get-history.ts";
 export { getMessages, getThreads, type Thread, type ThreadMessage } from "./read/get-messages.ts";
-export { childRuns, getRun, type RunDetail, type RunStatus, type RunSummary, submissionOf } from "./read/get-run.ts";
+export {
+  childRuns,
+  getRun,
+  type RunDetail,
+  type RunStatus,
+  type RunSummary,
+  submissionOf,
+} from "./read/get-run.ts";
+export { installationId } from "./read/installation-id.ts";
 export type { RunFilter, RunPage } from "./read/list-runs.ts";
 export { type Difference, type Replay, replayRun } from "./read/replay-run.ts";
 export { readyRings } from "./ready-rings.ts";

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { createRun, type Store } from "@markmill/store";
-import { type Start, serveSystem } from "../line-protocol.ts";
+import { abandon, type Start, serveSystem } from "../line-protocol.ts";
 import type { FromMember, ToMember } from "./attend-producer.ts";
 import { openParts } from "./open-parts.ts";
 import { compileWorkload } from "./workflow.ts";
@@ -70,18 +70,22 @@ async function startMember(file: string, start: Start, onEnded: (runId: string) 
     stdio: ["ignore", 2, 2, "ipc"],
   });
   const say = (message: ToMember) => child.send(message);
-  await new Promise<void>((resolve, reject) => {
+  let stopping = false;
+  await new Promise<void>((resolve) => {
     child.on("message", (message: FromMember) => {
       if ("ended" in message) onEnded(message.ended);
       else if ("ready" in message) resolve();
-      else reject(new Error(message.failed));
+      else abandon(message.failed);
     });
-    child.once("exit", (code, signal) => reject(new Error(`${file} ended: ${signal ?? code}`)));
+    child.once("exit", (code, signal) => {
+      if (!stopping) abandon(`markmill/${file} ended: ${signal ?? code}`);
+    });
     say(start);
   });
   return {
     pid: child.pid ?? 0,
     async stop() {
+      stopping = true;
       const exit = once(child, "exit");
       say({ do: "stop" });
       await exit;

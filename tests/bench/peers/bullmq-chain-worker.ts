@@ -1,8 +1,11 @@
 /** The chain's worker: a step adds the next, the last one tells the producer. Concurrency as Markmill's control queue ships. */
+import { readConfig } from "@markmill/config";
 import { Queue, Worker } from "bullmq";
 import { Redis } from "ioredis";
 
-const concurrency = 50;
+const shipped = readConfig({});
+if (!shipped.ok) throw new Error("the shipped defaults are not valid");
+const concurrency = shipped.config.worker.concurrency.control;
 
 process.once("message", async ({ redisUrl, prefix }: { redisUrl: string; prefix: string }) => {
   const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
-import { serveSystem } from "../line-protocol.ts";
+import { abandon, serveSystem } from "../line-protocol.ts";
 
 await serveSystem(async ({ redisUrl, prefix, workload }) => {
   if (workload.kind !== "chain") throw new Error("only chains");
@@ -17,6 +17,8 @@ await serveSystem(async ({ redisUrl, prefix, workload }) => {
   const worker = fork(fileURLToPath(new URL("bullmq-chain-worker.ts", import.meta.url)), [], {
     stdio: ["ignore", 2, 2, "ipc"],
   });
+  const onExit = () => abandon("the chain's worker ended");
+  worker.once("exit", onExit);
   worker.send({ redisUrl, prefix });
   await once(worker, "message");
   const waiting = new Map<number, () => void>();
@@ -36,6 +38,7 @@ await serveSystem(async ({ redisUrl, prefix, workload }) => {
     },
     durableSteps: async () => null,
     async close() {
+      worker.off("exit", onExit);
       const exit = once(worker, "exit");
       worker.send("stop");
       await exit;
