@@ -1,15 +1,35 @@
 /** The workflows of the benchmark, as a teacher would write them, through the real compiler. */
 import { loadDefinition, renderFinding } from "@markmill/definition";
+import type { Program } from "@markmill/engine";
 import type { Definition } from "@markmill/store";
 import type { Workload } from "../line-protocol.ts";
 
 export function compileWorkload(workload: Workload): Definition {
   const path = "workload.wf.md";
-  const bytes = new TextEncoder().encode(workload.kind === "ask" ? question : chainOf(workload.steps));
+  const bytes = new TextEncoder().encode(workload.kind === "ask" ? question : chainOf(chainLength));
   const { definition, findings } = loadDefinition({ read: (file) => (file === path ? bytes : undefined) }, path);
   if (definition === null) throw new Error(findings.map((finding) => renderFinding(finding)).join("\n"));
-  const { hash, dialect, root, programs } = definition;
-  return { hash, dialect, root, programs, name: programs[root]?.name ?? path, files: {} };
+  const { hash, dialect, root } = definition;
+  const laps = workload.kind === "ask" ? 1 : workload.steps / chainLength;
+  const programs = Object.fromEntries(
+    Object.entries(definition.programs).map(([file, program]) => [file, inLaps(program, laps)]),
+  );
+  return { hash: `${hash}-${laps}`, dialect, root, programs, name: programs[root]?.name ?? path, files: {} };
+}
+
+const chainLength = 10;
+
+/** A longer history of the same workflow: the chain is walked again and again, as a loop that improves does. */
+function inLaps(program: Program, laps: number): Program {
+  if (laps === 1) return program;
+  const last = `SET_${chainLength}`;
+  const back = { from: last, to: "SET_1", on: "ok", max: laps - 1 };
+  const edges = [
+    ...program.edges.filter(({ from }) => from !== last),
+    back,
+    ...program.edges.filter(({ from }) => from === last),
+  ];
+  return { ...program, edges, limits: { ...program.limits, hits: laps } };
 }
 
 const question = document("A question", [
