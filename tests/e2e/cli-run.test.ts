@@ -6,7 +6,7 @@ import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../suppo
 import { writeWorkflows } from "./cli-workflows.ts";
 
 let place: MarkmillPlace & { remove(): Promise<void> };
-let model: { url: string; requests(): Promise<{ messages: { content: string }[] }[]> };
+let model: { url: string; log(): string; requests(): Promise<{ messages: { content: string }[] }[]> };
 
 beforeAll(async () => {
   place = await makePlace();
@@ -16,19 +16,23 @@ beforeAll(async () => {
   const [url] = await served.says("stdout", /http:\S+/);
   model = {
     url,
+    log: () => served.stderr(),
     requests: async () => ((await (await fetch(new URL("/log", url))).json()) as { requests: never }).requests,
   };
   stopModel = async () => {
     served.child.kill("SIGINT");
     expect(await served.ended).toMatchObject({ code: 0 });
-    expect(served.stderr()).toContain("reply");
   };
 });
 let stopModel = async () => {};
 afterAll(async () => {
-  await stopModel();
-  expect((await markmill(place, ["down"])).stderr).toMatch(/stopped: process \d+/);
-  await place.remove();
+  try {
+    await stopModel();
+  } finally {
+    const { stderr } = await markmill(place, ["down"]);
+    await place.remove();
+    expect(stderr).toMatch(/stopped: process \d+/);
+  }
 });
 
 const scripted = ["--script", "replies.yaml"];
@@ -206,6 +210,7 @@ describe("an interrupted run", () => {
       expect(await markmill(alone, ["watch", id])).toMatchObject({ code: 0, stdout: "three\n" });
       const asked = (await model.requests()).slice(before).map(({ messages }) => messages.at(-1)?.content.trim());
       expect(asked).toEqual(["Say one.", "Say two.", "Greet x.", "Say three."]);
+      expect(model.log()).toMatch(/^\d+ {2}reply .* Say one\.$/m);
     } finally {
       await alone.remove();
     }

@@ -54,6 +54,10 @@ export function startMarkmill(place: MarkmillPlace, args: readonly string[], inp
     env: { PATH, HOME, ...place.env },
     stdio: ["pipe", "pipe", "pipe"],
   });
+  // A test that failed half-way leaves nothing running.
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
+  child.once("close", () => process.off("exit", kill));
   child.stdin.on("error", () => undefined);
   child.stdin.end(input ?? "");
   const said = { stdout: "", stderr: "" };

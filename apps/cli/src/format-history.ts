@@ -88,17 +88,8 @@ function entriesOf({ run, program, history, calls, callees }: RunRecord): Writte
         const activity = activities.get(visit(ref));
         const times = ref.generation > 1 ? ` (hit ${ref.generation})` : "";
         const lines = activity === undefined ? [] : activityLines(activity, entry, calls, callees.get(activity.id));
-        const checked = activity?.kind === "check" ? { ...ref, state } : null;
-        const verdict =
-          checked === null
-            ? []
-            : [
-                `Next: ${
-                  Object.values(checked.state.active)
-                    .map((active) => active.ref.node)
-                    .join(", ") || "the end"
-                }`,
-              ];
+        const taken = Object.values(state.active).map((active) => active.ref.node);
+        const verdict = activity?.kind === "check" ? [`Next: ${taken.join(", ") || "the end"}`] : [];
         const tried = event.type === "activity.failed" && event.next === "retry" ? `, try ${ref.attempt} failed` : "";
         written.push({
           caption: `${captionOf(ref.node)}${times}${tried}`,

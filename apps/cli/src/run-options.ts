@@ -7,6 +7,8 @@ import type { SandboxChoice } from "@markmill/sandbox";
 
 export interface RunOptions {
   readonly sandbox: SandboxChoice;
+  /** DEFAULT_MODEL as it was where the run was started. */
+  readonly defaultModel: string | null;
   /** The scripted model that answers instead of a real one: its text as a blob, and the loopback port it answers at. */
   readonly script: { readonly blob: string; readonly name: string; readonly port: number } | null;
 }
@@ -17,18 +19,19 @@ export function isSandboxChoice(text: string): text is SandboxChoice {
   return choices.some((choice) => choice === text);
 }
 
-export function writeRunOptions({ sandbox, script }: RunOptions): Json {
-  return { sandbox, ...(script === null ? {} : { script: { ...script } }) };
+export function writeRunOptions({ sandbox, defaultModel, script }: RunOptions): Json {
+  return { sandbox, defaultModel, script: script === null ? null : { ...script } };
 }
 
 /** null: the run was made by somebody who asks nothing of its worker. */
 export function readRunOptions(json: Json): RunOptions | null {
   if (!isRecord(json) || typeof json.sandbox !== "string" || !isSandboxChoice(json.sandbox)) return null;
-  const { script } = json;
-  if (!isRecord(script)) return { sandbox: json.sandbox, script: null };
+  const { sandbox, script } = json;
+  const defaultModel = typeof json.defaultModel === "string" ? json.defaultModel : null;
+  if (!isRecord(script)) return { sandbox, defaultModel, script: null };
   const { blob, name, port } = script;
   if (typeof blob !== "string" || typeof name !== "string" || typeof port !== "number") return null;
-  return { sandbox: json.sandbox, script: { blob, name, port } };
+  return { sandbox, defaultModel, script: { blob, name, port } };
 }
 
 export function scriptUrl({ port }: { readonly port: number }): string {

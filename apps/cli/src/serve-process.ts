@@ -20,7 +20,8 @@ export async function serveProcess(
     await stack.work({
       worker: role === "worker",
       supervisor: role === "supervisor",
-      obeys: "nobody",
+      only: null,
+      obeys: false,
       onDeaf() {
         log.fatal("work is due and nothing is heard, also after reconnecting: leaving");
         process.exit(exitCodes.failed);

@@ -1,9 +1,7 @@
 /** Makes sure that somebody works for a run: this process, unless workers of the shared database are alive. */
 import type { Config } from "@markmill/config";
-import type { RunDetail, Store } from "@markmill/store";
-import { readRunOptions } from "./run-options.ts";
-import type { Obeys, Stack } from "./stack/open-stack.ts";
-import { serveScriptOf } from "./stack/serve-script.ts";
+import type { Store } from "@markmill/store";
+import type { Stack } from "./stack/open-stack.ts";
 
 /** Three heartbeats. */
 const silentMs = 10_000;
@@ -20,20 +18,9 @@ export async function mustWork(stack: Stack, config: Config): Promise<boolean> {
   return config.database.kind === "embedded" || (await livingWorkers(stack.store)) === 0;
 }
 
-export function obeysOf(config: Config, rootId: string): Obeys {
-  return config.database.kind === "embedded" ? "everybody" : { only: rootId };
-}
-
-/** Serves its script, starts to work, and rings what waits. Returns how to stop serving the script. */
-export async function workFor(
-  stack: Stack,
-  config: Config,
-  run: Pick<RunDetail, "rootId" | "options">,
-): Promise<() => Promise<void>> {
-  const script = readRunOptions(run.options)?.script ?? null;
-  const model = script === null ? null : await serveScriptOf(stack.store, script);
-  await stack.work({ worker: true, supervisor: true, obeys: obeysOf(config, run.rootId) });
+/** Starts to work, and rings what waits. */
+export async function workFor(stack: Stack, rootId: string): Promise<void> {
   const { readyRings } = await import("@markmill/store");
-  await stack.queues.ring(await readyRings(stack.store.database.calm, [run.rootId]));
-  return async () => model?.close();
+  await stack.work({ worker: true, supervisor: true, only: rootId, obeys: true });
+  await stack.queues.ring(await readyRings(stack.store.database.calm, [rootId]));
 }

@@ -2,21 +2,30 @@
  * The supervisor: makes sure that nothing waits for ever. Several may run; one acts, the others stand by (advisory lock).
  *
  * U1  It holds no state: every look starts from rows, by the database's clock, and doing it twice is harmless.
- * U2  What is ready and quiet is rung again only if the queue has lost it, under a new job id, so a long backlog is not doubled.
+ * U2  What is ready and quiet is rung again only if the queue has lost it, under a new job id, so a long backlog is not doubled. Lost is
+ *     also what is due here and put off there (jobs are put off by the clock of the host that rang), and what is in the hands of a worker
+ *     whose lease ended `halfDeadMs` ago: it reaches the queue and not Postgres. That last one only while Postgres has answered for as
+ *     long: leases that ran out because Postgres was away are renewed when it is back.
+ * U3  The duties do not depend on each other: one that fails, or one run that cannot be dealt with, is logged and the others are done.
  *
  * kill -9 between any two lines: the next look, by this or another supervisor, finds the same rows.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { jobId, type Queues } from "@markmill/queue";
+import { jobId, type LiveJob, type Queues } from "@markmill/queue";
 import {
   buryWorkers,
   deleteOldRuns,
+  deleteOrphans,
   enforceDeadlines,
   expireAsks,
   leaveQuiet,
+  type OnPoison,
+  type QuietActivity,
   quietActivities,
   ringAgain,
   type Store,
+  StoreError,
+  settleAbandoned,
   withLeadership,
 } from "@markmill/store";
 
@@ -48,6 +57,23 @@ const defaultQuietMs = 3_000;
 const silentMs = 10_000;
 const dayMs = 86_400_000;
 const deleteEveryMs = 10 * 60_000;
+const settleEveryMs = 10_000;
+/** A reservation of an activity that is over is counted as spent after so long. */
+const abandonedMs = 60_000;
+const halfDeadMs = 10_000;
+/** A job that is put off by no more than this is left alone: its handler wanted it later. */
+const laterMs = 5_000;
+/** One that should have been delivered so long ago is not going to be. */
+const overdueMs = 30_000;
+/** A duty that takes so long has waited for Postgres. */
+const slowMs = 5_000;
+const deletedTogether = 100;
+
+interface Duty {
+  readonly name: string;
+  readonly everyMs: number;
+  readonly does: () => Promise<void>;
+}
 
 export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
   const { store, queues, log } = parts;
@@ -56,19 +82,58 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
   const stopping = new AbortController();
   let leads = false;
   let looked = performance.now();
-  let deletedAt = Number.NEGATIVE_INFINITY;
+  /** Since when Postgres has answered every look. */
+  let answersSince = performance.now();
+  const onPoison: OnPoison = (error, about) => log.error({ err: error, ...about }, "a run cannot be dealt with");
 
+  const duties: readonly Duty[] = [
+    {
+      name: "deadlines",
+      everyMs: 0,
+      does: async () => void (await queues.ring(await enforceDeadlines(store, onPoison))),
+    },
+    { name: "questions", everyMs: 0, does: async () => void (await queues.ring(await expireAsks(store, onPoison))) },
+    { name: "lost rings", everyMs: 0, does: ringLost },
+    { name: "lost workers", everyMs: 0, does: bury },
+    { name: "reservations", everyMs: settleEveryMs, does: settle },
+    { name: "retention", everyMs: deleteEveryMs, does: deleteOld },
+  ];
+  const doneAt = new Map<Duty, number>();
+
+  /** U3. */
   async function look(): Promise<void> {
-    const rings = [...(await enforceDeadlines(store)), ...(await expireAsks(store))];
-    await queues.ring(rings);
-    await ringLost();
+    for (const duty of duties) {
+      const now = performance.now();
+      if (now - (doneAt.get(duty) ?? Number.NEGATIVE_INFINITY) < duty.everyMs) continue;
+      doneAt.set(duty, now);
+      try {
+        await duty.does();
+        if (performance.now() - now > slowMs) answersSince = performance.now();
+      } catch (error) {
+        if (error instanceof StoreError && error.code === "STORE_UNREACHABLE") answersSince = performance.now();
+        log.warn({ err: error, duty: duty.name }, "a duty could not be done");
+      }
+    }
+  }
+
+  async function bury(): Promise<void> {
     const dead = await buryWorkers(store.database, silentMs);
     if (dead.length > 0) log.warn({ workers: dead }, "workers were lost");
-    if (parts.retentionDays > 0 && performance.now() - deletedAt > deleteEveryMs) {
-      deletedAt = performance.now();
-      const deleted = await deleteOldRuns(store.database, parts.retentionDays * dayMs);
+  }
+
+  async function settle(): Promise<void> {
+    const budgets = await settleAbandoned(store.database, abandonedMs);
+    if (budgets > 0) log.info({ budgets }, "counted as spent what ended activities had reserved");
+  }
+
+  async function deleteOld(): Promise<void> {
+    for (let deleted = deletedTogether; parts.retentionDays > 0 && deleted === deletedTogether; ) {
+      if (stopping.signal.aborted) return;
+      deleted = await deleteOldRuns(store.database, parts.retentionDays * dayMs, deletedTogether);
       if (deleted > 0) log.info({ deleted }, "old runs were deleted");
     }
+    const orphans = await deleteOrphans(store.database, dayMs);
+    if (orphans > 0) log.info({ orphans }, "deleted what no run names");
   }
 
   /** U2. */
@@ -76,11 +141,11 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     const quiet = await quietActivities(store.database, quietMs);
     if (quiet.length === 0) return;
     const live = await queues.live(quiet);
-    const lost = quiet.filter((ring) => !live.has(jobId(ring)));
-    await leaveQuiet(
-      store.database,
-      quiet.filter((ring) => live.has(jobId(ring))),
+    const trusted = performance.now() - answersSince > halfDeadMs;
+    const { lost = [], left = [] } = Object.groupBy(quiet, (one) =>
+      isLost(one, live.get(jobId(one)), trusted) ? "lost" : "left",
     );
+    await leaveQuiet(store.database, left);
     if (lost.length === 0) return;
     await queues.ring(await ringAgain(store.database, lost));
     log.info({ count: lost.length }, "rang again what the queue had lost");
@@ -88,13 +153,10 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
 
   async function lead(lost: AbortSignal): Promise<void> {
     leads = true;
+    answersSince = performance.now();
     log.info({}, "this supervisor leads");
     while (!stopping.signal.aborted && !lost.aborted) {
-      try {
-        await look();
-      } catch (error) {
-        log.warn({ err: error }, "a look failed");
-      }
+      await look();
       looked = performance.now();
       await pause(lookMs);
     }
@@ -125,4 +187,11 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
       await running;
     },
   };
+}
+
+/** U2. `trusted`: a lease that is over was not lost by Postgres. */
+function isLost({ leaseOverMs }: QuietActivity, job: LiveJob | undefined, trusted: boolean): boolean {
+  if (job === undefined) return true;
+  if (job.is === "active") return trusted && leaseOverMs !== null && leaseOverMs > halfDeadMs;
+  return job.is === "delayed" && (job.forMs > laterMs || job.forMs < -overdueMs);
 }

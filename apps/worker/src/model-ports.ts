@@ -15,7 +15,9 @@ import {
   takeRate,
 } from "@markmill/store";
 
-export function ledgerOf(database: Database, run: LoadedRun): CallLedger {
+/** With the activity a reply settles only what its own claim has reserved. */
+export function ledgerOf(database: Database, run: LoadedRun, activity?: Activity): CallLedger {
+  const claimed = activity === undefined ? {} : { claim: activity.claim };
   return {
     async find({ activityId, callIndex, requestHash }) {
       const found = await findCall(database, { activityId: Number(activityId), callIndex, requestHash });
@@ -27,7 +29,7 @@ export function ledgerOf(database: Database, run: LoadedRun): CallLedger {
         database,
         { id: run.id, rootId: run.rootId },
         {
-          key: { activityId: Number(activityId), callIndex, requestHash },
+          key: { activityId: Number(activityId), callIndex, requestHash, ...claimed },
           model: reply.model,
           request: null,
           reply: reply as unknown as Json,
@@ -39,12 +41,12 @@ export function ledgerOf(database: Database, run: LoadedRun): CallLedger {
 }
 
 /** A handler's calls may go above the caps by the handler's own allowance. */
-export function budgetOf(database: Database, run: LoadedRun, { work }: Activity): BudgetGate {
+export function budgetOf(database: Database, run: LoadedRun, { work, claim }: Activity): BudgetGate {
   const handler = work.kind === "prompt" && work.budget === "handler" ? handlerAllowance(run.state.limits) : null;
   const above = { nanodollars: handler?.nanodollars ?? 0, tokens: handler?.tokens ?? 0 };
   return {
     async reserve({ activityId, callIndex }, worstCase) {
-      const call = { activityId: Number(activityId), callIndex };
+      const call = { activityId: Number(activityId), callIndex, claim };
       // One that is still open was left by a worker that died in the act: its call may have been billed.
       await settleReservation(database, call, "reserved");
       const want = {
@@ -57,10 +59,11 @@ export function budgetOf(database: Database, run: LoadedRun, { work }: Activity)
       return { ok: false, code, message: refusal(code, budget, want) };
     },
     async settle({ activityId, callIndex }, { nanodollars, promptTokens, completionTokens }) {
-      const call = { activityId: Number(activityId), callIndex };
+      const call = { activityId: Number(activityId), callIndex, claim };
       await settleReservation(database, call, { nanodollars, tokens: promptTokens + completionTokens });
     },
-    release: ({ activityId, callIndex }) => releaseReservation(database, { activityId: Number(activityId), callIndex }),
+    release: ({ activityId, callIndex }) =>
+      releaseReservation(database, { activityId: Number(activityId), callIndex, claim }),
   };
 }
 

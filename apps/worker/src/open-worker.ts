@@ -6,6 +6,7 @@ import type { Queues } from "@markmill/queue";
 import { defaultLimits, type Limits, type ProvenSandbox, type Sandbox, type SessionFiles } from "@markmill/sandbox";
 import {
   beat,
+  type Database,
   getMessages,
   installationId,
   type LoadedRun,
@@ -53,7 +54,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   const { config, store, queues, sandbox, log } = parts;
   const { database } = store;
   const host = hostname();
-  const app = `markmill-${await installationId(database)}`;
+  const app = await appLabel(database);
   const sessions =
     sandbox === null
       ? null
@@ -143,7 +144,13 @@ async function mayExecute({ sandbox, unsafe, log }: OpenWorkerParts): Promise<bo
   }
 }
 
-function ceilingOf({ sandbox }: Config): Limits {
+/** Marks what belongs to this installation on an engine that others may share. */
+export async function appLabel(database: Database): Promise<string> {
+  return `markmill-${await installationId(database)}`;
+}
+
+/** What a session gets at most, and exactly where a workflow wishes nothing. */
+export function ceilingOf({ sandbox }: Config): Limits {
   const { memoryMb, cpus, pids, diskMb, wallMs } = sandbox.ceilings;
   const mebibyte = 1024 * 1024;
   return { ...defaultLimits, memoryBytes: memoryMb * mebibyte, cpus, pids, diskBytes: diskMb * mebibyte, wallMs };

@@ -16,7 +16,7 @@ import {
   type WorkerOptions,
 } from "bullmq";
 import { Redis } from "ioredis";
-import { type Client, type ClientBase, Pool, type PoolClient } from "pg";
+import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
 import type { BellData, QueueName } from "./doorbell.ts";
 import { QueueError, translate } from "./queue-error.ts";
 
@@ -41,7 +41,13 @@ export interface Backend {
 }
 
 const connectMs = 5_000;
-const keptJobs = { removeOnComplete: { count: 100 }, removeOnFail: { count: 500 } };
+/** A socket that swallows everything must not hold a worker for ever. */
+const queryMs = 15_000;
+/** What the board shows of the past. Control jobs are many and short, and keeping them costs Redis a third more per step. */
+const keptJobs = (name: QueueName) => ({
+  removeOnComplete: name === "control" ? true : { count: 100 },
+  removeOnFail: { count: 500 },
+});
 
 export function openBackend(
   options: BackendOptions,
@@ -76,12 +82,11 @@ async function openRedis(url: string, prefix: string, onError: (error: QueueErro
     prefix,
     skipWaitingForReady: true,
     streams: { events: { maxLen: 100 } },
-    defaultJobOptions: keptJobs,
   };
   return {
     kind: "redis",
     bulkFrom: 2,
-    queue: (name) => new Queue<BellData>(name, queueOptions),
+    queue: (name) => new Queue<BellData>(name, { ...queueOptions, defaultJobOptions: keptJobs(name) }),
     worker: (name, process, settings) =>
       new Worker<BellData>(name, process, { ...settings, connection: serving, prefix, drainDelay: 5 }),
     async close() {
@@ -104,13 +109,24 @@ async function refuseEviction(redis: Redis): Promise<void> {
 }
 
 async function openPostgres(url: string, onError: (error: QueueError) => void): Promise<Backend> {
-  const pool = new Pool({
+  const common: ClientConfig = {
     connectionString: url,
-    max: 8,
     keepAlive: true,
     connectionTimeoutMillis: connectMs,
     application_name: "markmill queue",
     options: "-c search_path=bullmq -c synchronous_commit=off",
+  };
+  try {
+    await migrateQueue(common);
+  } catch (error) {
+    throw translate(error, `The queue in Postgres at ${withoutPassword(url)}`);
+  }
+  const pool = new Pool({
+    ...common,
+    max: 8,
+    query_timeout: queryMs,
+    statement_timeout: queryMs,
+    idle_in_transaction_session_timeout: queryMs,
   });
   pool.on("error", (error) => onError(translate(error, "A queue connection to Postgres")));
   const clients = new Set<PoolClient>();
@@ -118,23 +134,12 @@ async function openPostgres(url: string, onError: (error: QueueError) => void): 
   pool.on("remove", (client) => clients.delete(client));
   // Every queue and worker on the pool adds its own listener.
   pool.setMaxListeners(50);
-  try {
-    const client = await pool.connect();
-    try {
-      await runMigrations(client);
-    } finally {
-      client.release();
-    }
-  } catch (error) {
-    await pool.end();
-    throw translate(error, `The queue in Postgres at ${withoutPassword(url)}`);
-  }
   const connection = pool as PgPool;
   return {
     kind: "postgres",
     bulkFrom: 8,
     queue: (name) =>
-      new Queue(name, { connection, defaultJobOptions: keptJobs }, createPostgresBackend) as unknown as BellQueue,
+      new Queue(name, { connection, defaultJobOptions: keptJobs(name) }, createPostgresBackend) as unknown as BellQueue,
     worker: (name, process, settings) =>
       new Worker(
         name,
@@ -144,6 +149,17 @@ async function openPostgres(url: string, onError: (error: QueueError) => void): 
       ) as unknown as BellWorker,
     close: () => endPool(pool, clients),
   };
+}
+
+/** On a connection of its own: a migration, or waiting for another process's, may take longer than `queryMs`. */
+async function migrateQueue(config: ClientConfig): Promise<void> {
+  const client = new Client(config);
+  await client.connect();
+  try {
+    await runMigrations(client);
+  } finally {
+    await client.end();
+  }
 }
 
 /** A worker closed while it begins to listen never gives its connection back: after a second such connections are ended here. */

@@ -12,6 +12,7 @@ export {
   type Answer,
   type Delivered,
   type Handler,
+  type LiveJob,
   openQueues,
   type Queues,
   type QueuesOptions,

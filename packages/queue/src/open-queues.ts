@@ -3,8 +3,8 @@
  *
  * Q1  Postgres is the truth, the queue is the doorbell (I1): a ring that fails is reported and forgotten, the supervisor rings again.
  * Q2  Ringing never waits for a server that is away.
- * Q3  A worker that died is found by its lock: with the default 3 s and 1 s its jobs are delivered again within about 4 s. Crashes
- *     are counted in Postgres, never here (maxStalledCount).
+ * Q3  A worker that died is found by its lock: with the default 3 s and 1 s its jobs are delivered again within about 4 s. The queue
+ *     never gives up on a job (maxStalledCount); it tells how often its worker was lost, and the store makes of that what it wants.
  */
 import { DelayedError, type Job, type JobsOptions, WaitingChildrenError } from "bullmq";
 import { type Backend, type BackendOptions, type BellQueue, type BellWorker, openBackend } from "./backend.ts";
@@ -29,6 +29,8 @@ export interface Delivered extends BellData {
   readonly jobId: string;
   readonly attempt: number;
   readonly rings: number;
+  /** How often a worker was lost with this job. */
+  readonly stalled: number;
 }
 
 /** The signal aborts when the lock is lost (another worker may have the job now) or the queue is closed by force. */
@@ -51,13 +53,21 @@ export interface Serving {
   close(force?: boolean): Promise<void>;
 }
 
+/** delayed: for about so long yet, by this host's clock; the job was put off by the clock of whoever rang it. */
+export type LiveJob =
+  | { readonly is: "waiting" }
+  | { readonly is: "active" }
+  | { readonly is: "delayed"; readonly forMs: number };
+
 export interface Queues {
   readonly kind: Backend["kind"];
   /** Resolves with the bells that could not be rung, having reported why: never rejects for a server that is away. */
   ring(bells: readonly Doorbell[]): Promise<readonly Doorbell[]>;
   serve(queue: QueueName, handler: Handler, options?: ServeOptions): Serving;
-  /** Those whose job waits, is delayed or is being handled. */
-  live(bells: readonly Pick<Doorbell, "queue" | "activityId" | "attempt" | "rings">[]): Promise<ReadonlySet<string>>;
+  /** By job id: what has become of those whose job is there and has not ended. */
+  live(
+    bells: readonly Pick<Doorbell, "queue" | "activityId" | "attempt" | "rings">[],
+  ): Promise<ReadonlyMap<string, LiveJob>>;
   counts(): Promise<Readonly<Record<QueueName, Readonly<Record<string, number>>>>>;
   close(): Promise<void>;
 }
@@ -157,10 +167,11 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
         const found = await Promise.all(
           bells.map(async (bell) => {
             const job = await queueOf(bell.queue).getJob(jobId(bell));
-            return job !== undefined && job.finishedOn === undefined ? jobId(bell) : null;
+            const live = job === undefined ? null : await liveJob(job);
+            return live === null ? [] : [[jobId(bell), live] as const];
           }),
         );
-        return new Set(found.filter((id) => id !== null));
+        return new Map(found.flat());
       } catch (error) {
         throw translate(error, "Looking for jobs");
       }
@@ -183,6 +194,16 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
   };
 }
 
+async function liveJob(job: Job<BellData>): Promise<LiveJob | null> {
+  if (job.finishedOn !== undefined) return null;
+  const state = await job.getState();
+  if (state === "unknown" || state === "completed" || state === "failed") return null;
+  if (state === "active") return { is: "active" };
+  if (state !== "delayed") return { is: "waiting" };
+  // A handler that wanted it later counted from then; `timestamp` is when the job was made.
+  return { is: "delayed", forMs: Math.max(job.timestamp, job.processedOn ?? 0) + job.delay - Date.now() };
+}
+
 function serve(
   backend: Backend,
   name: QueueName,
@@ -203,7 +224,7 @@ function serve(
     held.set(id, controller);
     try {
       const answer = await handler(
-        { ...job.data, jobId: id, attempt: bell.attempt, rings: bell.rings },
+        { ...job.data, jobId: id, attempt: bell.attempt, rings: bell.rings, stalled: job.stalledCounter },
         controller.signal,
       );
       if (answer.do === "later") {

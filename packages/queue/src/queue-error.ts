@@ -40,7 +40,7 @@ const symptoms: readonly (readonly [RegExp, QueueErrorCode])[] = [
   [/\bOOM command not allowed|MISCONF|No space left/, "QUEUE_FULL"],
   [/SchemaVersionMismatch|UnsupportedPostgresVersion|Redis version needs to be/, "QUEUE_VERSION"],
   [
-    /ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|Connection is closed|Connection terminated|Stream isn't writeable|Command timed out|max retries per request|timeout exceeded|Connection ended|LOADING|READONLY|\b57P0\d\b|\b53300\b|not queryable/,
+    /ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|Connection is closed|Connection terminated|Stream isn't writeable|Command timed out|max retries per request|timeout exceeded|Query read timeout|Connection ended|LOADING|READONLY|\b57P0\d\b|\b57014\b|\b53300\b|not queryable/,
     "QUEUE_UNREACHABLE",
   ],
   [/Cannot use a pool after calling end/, "QUEUE_CLOSED"],

@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
@@ -30,12 +28,10 @@ Example:
     const port = Number(values.port ?? "8089");
     if (!Number.isInteger(port) || port < 0 || port > 65_535)
       throw new UsageError("--port is a number from 0 to 65535.");
-    const { name } = await readScript(file, terminal.cwd);
-    const { parseScript, startScriptedModel } = await import("@markmill/llm");
-    const reading = parseScript(readFileSync(resolve(terminal.cwd, file), "utf8"), name);
-    if (!reading.ok) throw new UsageError(`${file} changed while it was read.`);
+    const { script } = await readScript(file, terminal.cwd);
+    const { startScriptedModel } = await import("@markmill/llm");
     const interrupts = catchInterrupts();
-    const model = await startScriptedModel({ script: reading.script, port });
+    const model = await startScriptedModel({ script, port });
     terminal.out(model.url);
     terminal.err("Ctrl-C stops it. GET /log lists the requests.");
     let told = 0;

@@ -4,11 +4,11 @@ import { readCaps } from "../caps.ts";
 import { type Command, CommandError, exitCodes } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { catchInterrupts } from "../interrupts.ts";
+import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
 import { parseRunArgs } from "../parse-words.ts";
 import type { Stack } from "../stack/open-stack.ts";
 import { withStack } from "../with-stack.ts";
 import { mustWork, workFor } from "../work-for-run.ts";
-import { leaveToBackground, tellHowToContinue } from "./run.ts";
 
 export const retry: Command = {
   help: `Usage: markmill retry RUN [--budget $] [--max-time 10m] [--max-tokens N]
@@ -36,7 +36,6 @@ Examples:
     const caps = readCaps(values);
     const interrupts = catchInterrupts();
     let retried: string | null = null;
-    let stopScript = async () => {};
     try {
       return await withStack(terminal, async (stack, config) => {
         const { createRun, submissionOf } = await import("@markmill/store");
@@ -69,7 +68,7 @@ Examples:
           return exitCodes.success;
         }
         retried = created.runId;
-        if (works) stopScript = await workFor(stack, config, { rootId: created.runId, options: old.options });
+        if (works) await workFor(stack, created.runId);
         else await stack.queues.ring(created.rings);
         return await attendRun(
           stack,
@@ -80,7 +79,6 @@ Examples:
         );
       });
     } finally {
-      await stopScript();
       if (interrupts.signal.aborted && retried !== null) tellHowToContinue(terminal, retried);
       interrupts.release();
     }

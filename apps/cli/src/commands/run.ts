@@ -1,16 +1,16 @@
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Config } from "@markmill/config";
 import type { Limits } from "@markmill/engine";
 import type { CreatedRun, NewRun } from "@markmill/store";
 import { attendRun } from "../attend-run.ts";
-import { spawnBackground } from "../background.ts";
 import { readCaps } from "../caps.ts";
-import { closest } from "../closest.ts";
+import { checkParams } from "../check-params.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { type FoundWorkflow, findWorkflow, tellFindings } from "../find-workflow.ts";
 import { catchInterrupts } from "../interrupts.ts";
-import { packSubmission } from "../pack-submission.ts";
+import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
+import { type PackedSubmission, packSubmission } from "../pack-submission.ts";
 import { readFileValues, readParamFile, splitAssignments } from "../read-params.ts";
 import { isSandboxChoice, type RunOptions, writeRunOptions } from "../run-options.ts";
 import { openSandbox } from "../stack/open-sandbox.ts";
@@ -18,7 +18,7 @@ import { openStack, type Stack } from "../stack/open-stack.ts";
 import { requireConfig } from "../stack/require-config.ts";
 import { readScript, type ScriptFile, serveScript } from "../stack/serve-script.ts";
 import { terminalLog } from "../stack/stack-log.ts";
-import { livingWorkers, obeysOf } from "../work-for-run.ts";
+import { livingWorkers } from "../work-for-run.ts";
 
 export const run: Command = {
   help: `Usage: markmill run FILE [KEY=VALUE…] [OPTIONS]
@@ -110,7 +110,7 @@ interface Asked {
   readonly labels: Readonly<Record<string, string>>;
   readonly caps: Partial<Limits>;
   readonly script: ScriptFile | null;
-  readonly submission: { readonly tar: Buffer; readonly files: number; readonly bytes: number } | null;
+  readonly submission: PackedSubmission | null;
 }
 
 interface Manner {
@@ -137,12 +137,16 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
     const id = uuidv7(stack.store.clock.now());
     // Whatever the machine cannot give is found before there is a run.
     if (works && manner.detach) await requireSandbox(config, terminal.cwd);
-    if (works && !manner.detach) await stack.work({ worker: true, supervisor: true, obeys: obeysOf(config, id) });
+    if (works && !manner.detach) await stack.work({ worker: true, supervisor: true, only: id, obeys: true });
     const script = asked.script === null ? null : await serveScript(asked.script, 0);
     if (script !== null) stopScript = () => script.close();
     if (interrupts.signal.aborted) return exitCodes.interrupted;
 
-    const options: RunOptions = { sandbox: config.sandbox.kind, script: await refOf(stack, asked, script) };
+    const options: RunOptions = {
+      sandbox: config.sandbox.kind,
+      defaultModel: config.models.defaultModel,
+      script: await refOf(stack, asked, script),
+    };
     const created = await createFrom(stack, id, asked, options, config);
     runId = created.runId;
     if (manner.detach) {
@@ -168,11 +172,6 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
 async function requireSandbox(config: Config, cwd: string): Promise<void> {
   if (config.sandbox.kind === "auto") return;
   await (await openSandbox(config.sandbox.kind, config, cwd, () => undefined)).close();
-}
-
-export function tellHowToContinue(terminal: Terminal, runId: string): void {
-  terminal.err(`run: ${runId}`);
-  terminal.err(`next: markmill watch ${runId}   continues it; what was paid for is kept`);
 }
 
 async function refOf(
@@ -222,38 +221,8 @@ function definitionOf({ definition, workspace }: FoundWorkflow): NewRun["definit
   return { hash, dialect, root, programs, name: programs[root]?.name ?? root, files: Object.fromEntries(sources) };
 }
 
-/** A worker of its own, in the background, that leaves when the run has ended. */
-export function leaveToBackground(runId: string, config: Config, cwd: string): void {
-  spawnBackground(["watch", runId], { cwd, log: join(resolve(cwd, config.home), "logs", `${runId}.log`) });
-}
-
 function withSandbox(config: Config, kind: string | undefined): Config {
   if (kind === undefined) return config;
   if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox is auto, docker, jail or none, not '${kind}'.`);
   return { ...config, sandbox: { ...config.sandbox, kind } };
-}
-
-/** Parameters that are missing, and values that nothing declares. */
-function checkParams(found: FoundWorkflow, variables: Readonly<Record<string, string>>, config: Config): string[] {
-  const { definition } = found;
-  if (definition === null) return [];
-  const root = definition.programs[definition.root];
-  const missing = (root?.params ?? []).filter(
-    ({ name, default: otherwise }) =>
-      otherwise === null && variables[name] === undefined && config.workflowEnvironment[name] === undefined,
-  );
-  const declared = Object.values(definition.programs).flatMap(({ params }) => params.map(({ name }) => name));
-  const settings = /^(AI_|MAX_)|^(RESULT|STATUS|LABEL)$/;
-  const unknown = Object.keys(variables).filter((name) => !declared.includes(name) && !settings.test(name));
-  return [
-    ...missing.map(
-      ({ name }) =>
-        `warning PARAM_MISSING: ${name} has no value, so it is empty.\n  fix: add ${name}=VALUE to the command.`,
-    ),
-    ...unknown.map((name) => {
-      const near = closest(name, declared);
-      const fix = near === null ? "Check the name; PARAMS declares what a workflow takes." : `Did you mean ${near}?`;
-      return `warning PARAM_UNKNOWN: the workflow declares no parameter ${name}.\n  fix: ${fix}`;
-    }),
-  ];
 }

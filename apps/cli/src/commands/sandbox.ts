@@ -1,5 +1,4 @@
 import { parseArgs } from "node:util";
-import type { SandboxChoice } from "@markmill/sandbox";
 import { formatElapsed } from "../amounts.ts";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
@@ -8,7 +7,7 @@ import { openSandbox } from "../stack/open-sandbox.ts";
 import { requireConfig } from "../stack/require-config.ts";
 
 export const sandbox: Command = {
-  help: `Usage: markmill sandbox self-test [--sandbox auto|docker|jail|none] [--json]
+  help: `Usage: markmill sandbox self-test [--sandbox auto|docker|jail] [--json]
 
 Tries to break out of the sandbox: host files, network, other sessions, system
 calls, resource bombs. Every probe must be refused.
@@ -29,10 +28,12 @@ Examples:
       throw new UsageError("Say 'markmill sandbox self-test'.");
     const config = requireConfig(terminal.cwd);
     const kind: string = values.sandbox ?? config.sandbox.kind;
-    if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox is auto, docker, jail or none, not '${kind}'.`);
-    const choice: SandboxChoice = kind;
+    if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox is auto, docker or jail, not '${kind}'.`);
+    // The probes would hit the machine itself.
+    if (kind === "none")
+      throw new UsageError("'none' is no sandbox: there is nothing to test, and the probes do harm.");
     const { judgeSelfTest, runSelfTest } = await import("@markmill/sandbox");
-    const opened = await openSandbox(choice, config, terminal.cwd, (text) => terminal.err(text));
+    const opened = await openSandbox(kind, config, terminal.cwd, (text) => terminal.err(text));
     try {
       if (values.json !== true) terminal.err(`testing ${opened.kind}; this takes a while`);
       const report = await runSelfTest(opened, opened.kind === "docker" ? { image: config.sandbox.image } : {});

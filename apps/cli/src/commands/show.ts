@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { formatProgram } from "@markmill/definition";
+import { describeCheck, formatProgram } from "@markmill/definition";
 import type { Node, Operand, Program } from "@markmill/engine";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 import { findWorkflow, tellFindings } from "../find-workflow.ts";
@@ -94,7 +94,7 @@ function describe(node: Node): string {
     case "execute":
       return node.command === null ? "execute the commands in RESULT" : `execute ${short(node.command)}`;
     case "check":
-      return "check";
+      return `check ${short(describeCheck(node.condition))}`;
     case "set":
       return `set ${node.target.to === "variable" ? node.target.name : `file:${node.target.path}`} = ${words(node.value)}`;
     case "assign":

@@ -44,7 +44,9 @@ async function serve(home: string, terminal: Terminal): Promise<number> {
     await stack.work({
       worker: true,
       supervisor: true,
-      obeys: config.database.kind === "embedded" ? "everybody" : "nobody",
+      only: null,
+      // On a database of one's own everybody is the same person.
+      obeys: config.database.kind === "embedded",
     });
     const { serveHealth } = await import("@markmill/worker");
     const health = config.healthPort === null ? null : await serveHealth(config.healthPort, () => stack.health());

@@ -2,10 +2,10 @@ import { attendRun } from "../attend-run.ts";
 import type { Command } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { catchInterrupts } from "../interrupts.ts";
+import { tellHowToContinue } from "../leave-run.ts";
 import { parseRunArgs } from "../parse-words.ts";
 import { withStack } from "../with-stack.ts";
 import { mustWork, workFor } from "../work-for-run.ts";
-import { tellHowToContinue } from "./run.ts";
 
 export const watch: Command = {
   help: `Usage: markmill watch RUN [--json]
@@ -22,17 +22,15 @@ Examples:
     const { values, wanted } = parseRunArgs(args, { json: { type: "boolean" } });
     const interrupts = catchInterrupts();
     let watched: string | null = null;
-    let stopScript = async () => {};
     try {
       return await withStack(terminal, async (stack, config) => {
         const run = await findRun(stack.store, wanted);
         const works = run.endedAt === null && (await mustWork(stack, config));
-        if (works) stopScript = await workFor(stack, config, run);
+        if (works) await workFor(stack, run.rootId);
         if (works) watched = run.rootId;
         return await attendRun(stack, run.id, { json: values.json === true, works }, terminal, interrupts.signal);
       });
     } finally {
-      await stopScript();
       if (interrupts.signal.aborted && watched !== null) tellHowToContinue(terminal, watched);
       interrupts.release();
     }

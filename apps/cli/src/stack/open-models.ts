@@ -2,22 +2,24 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Config } from "@markmill/config";
 import type { ModelCatalogue, ModelClient } from "@markmill/llm";
-import type { LoadedRun } from "@markmill/store";
+import type { LoadedRun, Store } from "@markmill/store";
 import { UsageError } from "../command.ts";
 import { readRunOptions, scriptKey, scriptUrl } from "../run-options.ts";
+import { keepScripts } from "./serve-script.ts";
 
 export interface Models {
   readonly client: ModelClient;
   readonly catalogue: ModelCatalogue;
-  /** A run with a script of its own is answered by it, on this machine's loopback and without our key. */
+  /** A run keeps its default model; one with a script is answered by it, on this machine's loopback and without our key. */
   readonly modelsFor: (run: LoadedRun) => { readonly client: ModelClient; readonly defaultModel: string } | null;
+  close(): Promise<void>;
 }
 
 /** Of a script's model where the workflow names none. */
 const scriptedModel = "scripted";
 
 /** The catalogue is the built-in one unless MODELS_FILE exists. */
-export async function openModels(config: Config, cwd: string): Promise<Models> {
+export async function openModels(config: Config, cwd: string, store: Store): Promise<Models> {
   const { builtInCatalogue, createModelClient, formatFinding, parseModels } = await import("@markmill/llm");
   const file = resolve(cwd, config.models.file);
   let catalogue = builtInCatalogue;
@@ -28,18 +30,21 @@ export async function openModels(config: Config, cwd: string): Promise<Models> {
   }
   const { apiKey, baseUrl, timeoutMs, maxReplyBytes } = config.models;
   const common = { catalogue, timeoutMs, maxReplyBytes };
-  const scripted = new Map<string, ModelClient>();
+  const scripts = keepScripts(store);
+  const own = createModelClient({ ...common, baseUrl, ...(apiKey === null ? {} : { apiKey }) });
   return {
-    client: createModelClient({ ...common, baseUrl, ...(apiKey === null ? {} : { apiKey }) }),
+    client: own,
     catalogue,
     modelsFor(run) {
-      const script = readRunOptions(run.options)?.script ?? null;
-      if (script === null) return null;
-      const url = scriptUrl(script);
-      const apiKey = scriptKey(script);
-      const client = scripted.get(url + apiKey) ?? createModelClient({ ...common, baseUrl: url, apiKey });
-      scripted.set(url + apiKey, client);
-      return { client, defaultModel: scriptedModel };
+      const { script = null, defaultModel = null } = readRunOptions(run.options) ?? {};
+      if (script === null) return defaultModel === null ? null : { client: own, defaultModel };
+      const client = createModelClient({ ...common, baseUrl: scriptUrl(script), apiKey: scriptKey(script) });
+      const ask: ModelClient["complete"] = async (request, options) => {
+        await scripts.ensure(script);
+        return await client.complete(request, options);
+      };
+      return { client: { complete: ask }, defaultModel: scriptedModel };
     },
+    close: scripts.close,
   };
 }

@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import type { Config } from "@markmill/config";
-import type { ProvenSandbox, Sandbox, SandboxChoice } from "@markmill/sandbox";
+import type { ProvenSandbox, Sandbox, SandboxChoice, WarmPoolWish } from "@markmill/sandbox";
 import type { StackLog } from "./stack-log.ts";
 
 const localEngine = "unix:///var/run/docker.sock";
@@ -11,6 +11,7 @@ export async function openSandbox(
   config: Config,
   cwd: string,
   warn: (text: string) => void,
+  pool?: WarmPoolWish,
 ): Promise<Sandbox> {
   const { chooseSandbox, createDockerSandbox, createJailSandbox, createNoneSandbox } = await import(
     "@markmill/sandbox"
@@ -23,8 +24,10 @@ export async function openSandbox(
         hosts: hosts.length === 0 ? [localEngine] : hosts,
         images,
         ...(runtime === null ? {} : { runtime }),
+        ...(pool === undefined ? {} : { pool }),
       }),
-    jail: () => createJailSandbox({ root: join(sessions, "jail") }),
+    // The jail shows the host's /usr; a Node that lives elsewhere (nvm, the pinned one) is shown beside it.
+    jail: () => createJailSandbox({ root: join(sessions, "jail"), programs: { node: process.execPath } }),
     none: () => createNoneSandbox({ root: join(sessions, "none"), warn }),
   });
 }
@@ -35,9 +38,10 @@ export async function openProvenSandbox(
   config: Config,
   cwd: string,
   log: StackLog,
+  pool?: WarmPoolWish,
 ): Promise<Sandbox | ProvenSandbox> {
   const { proveSandbox } = await import("@markmill/sandbox");
-  const sandbox = await openSandbox(choice, config, cwd, (text) => log.warn({}, text));
+  const sandbox = await openSandbox(choice, config, cwd, (text) => log.warn({}, text), pool);
   if (sandbox.kind === "none") return sandbox;
   return proveSandbox(sandbox, {
     memory: join(resolve(cwd, config.home), `${sandbox.kind}-self-test.json`),
@@ -52,10 +56,11 @@ export async function openSandboxIfAny(
   config: Config,
   cwd: string,
   log: StackLog,
+  pool?: WarmPoolWish,
 ): Promise<Sandbox | ProvenSandbox | null> {
   const { SandboxError } = await import("@markmill/sandbox");
   try {
-    return await openProvenSandbox(config.sandbox.kind, config, cwd, log);
+    return await openProvenSandbox(config.sandbox.kind, config, cwd, log, pool);
   } catch (error) {
     if (!(error instanceof SandboxError) || config.sandbox.kind !== "auto") throw error;
     log.warn({ err: error }, "no sandbox");

@@ -7,12 +7,14 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "@markmill/config";
 import type { Queues } from "@markmill/queue";
+import type { WarmPoolWish } from "@markmill/sandbox";
 import type { EmbeddedPostgres, Store } from "@markmill/store";
 import type { OpenWorker } from "@markmill/worker";
 import { readRunOptions } from "../run-options.ts";
 import { openModels } from "./open-models.ts";
 import { openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
 import { routeSandbox } from "./route-sandbox.ts";
+import { serveOnly } from "./serve-only.ts";
 import { type StackLog, silent } from "./stack-log.ts";
 
 export interface StackOptions {
@@ -23,13 +25,13 @@ export interface StackOptions {
   readonly migrate?: boolean;
 }
 
-/** Whose wishes (run-options.ts) a worker follows. On a database of its own everybody is the same person. */
-export type Obeys = "everybody" | "nobody" | { readonly only: string };
-
 export interface WorkOptions {
   readonly worker: boolean;
   readonly supervisor: boolean;
-  readonly obeys: Obeys;
+  /** A root run, with all it calls; null: every run there is. */
+  readonly only: string | null;
+  /** Runs get the sandbox and the script they were started with (run-options.ts), not those of this process. */
+  readonly obeys: boolean;
   readonly onDeaf?: () => void;
 }
 
@@ -124,37 +126,49 @@ interface Ground extends Required<Pick<StackOptions, "config" | "cwd" | "log">> 
   readonly databaseUrl: string;
 }
 
-async function startWorking(ground: Ground, { obeys, onDeaf }: WorkOptions) {
-  const { config, cwd, log, store } = ground;
+async function startWorking(ground: Ground, { only, obeys, onDeaf }: WorkOptions) {
+  const { config, cwd, log, store, queues } = ground;
   const { openWorker } = await import("@markmill/worker");
   const { getRun } = await import("@markmill/store");
-  const { client, catalogue, modelsFor } = await openModels(config, cwd);
-  const obeyed = (rootId: string) => obeys === "everybody" || (obeys !== "nobody" && obeys.only === rootId);
-  const own = await openSandboxIfAny(config, cwd, log);
+  const models = await openModels(config, cwd, store);
+  const own = await openSandboxIfAny(config, cwd, log, only === null ? await warmPool(ground) : undefined);
   const sandbox =
-    own === null || obeys === "nobody"
+    own === null || !obeys
       ? own
       : routeSandbox({
           own: { choice: config.sandbox.kind, sandbox: own },
           choiceOf: async (rootId) => {
-            const run = obeyed(rootId) ? await getRun(store.database, rootId) : null;
+            const run = await getRun(store.database, rootId);
             return run === null ? null : (readRunOptions(run.options)?.sandbox ?? null);
           },
           open: (choice) => openProvenSandbox(choice, config, cwd, log),
         });
   const worker = await openWorker({
     ...ground,
-    client,
-    catalogue,
-    modelsFor: (run) => (obeyed(run.rootId) ? modelsFor(run) : null),
+    queues:
+      only === null
+        ? queues
+        : serveOnly(queues, only, async (runId) => (await getRun(store.database, runId))?.rootId ?? null),
+    client: models.client,
+    catalogue: models.catalogue,
+    modelsFor: (run) => (obeys ? models.modelsFor(run) : null),
     sandbox,
     onDeaf: onDeaf ?? (() => process.exit(1)),
   });
   const close = async () => {
     await worker.drain();
+    await models.close();
     await sandbox?.close();
   };
   return { worker, close };
+}
+
+/** Sessions kept ready by a worker that stays: as large as those of workflows that wish nothing. */
+async function warmPool({ config, store }: Ground): Promise<WarmPoolWish | undefined> {
+  if (config.sandbox.poolSize === 0) return undefined;
+  const { appLabel, ceilingOf } = await import("@markmill/worker");
+  const labels = { app: await appLabel(store.database), worker: store.worker };
+  return { size: config.sandbox.poolSize, limits: ceilingOf(config), image: config.sandbox.image, labels };
 }
 
 async function patiently<Opened>(open: () => Promise<Opened>): Promise<Opened> {

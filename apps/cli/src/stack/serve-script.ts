@@ -5,9 +5,10 @@
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { basename, resolve } from "node:path";
-import type { ScriptedModel } from "@markmill/llm";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Script, ScriptedModel } from "@markmill/llm";
 import type { Store } from "@markmill/store";
-import { CommandError, UsageError } from "../command.ts";
+import { UsageError } from "../command.ts";
 import { type RunOptions, scriptKey, scriptUrl } from "../run-options.ts";
 
 type ScriptRef = NonNullable<RunOptions["script"]>;
@@ -15,6 +16,7 @@ type ScriptRef = NonNullable<RunOptions["script"]>;
 export interface ScriptFile {
   readonly name: string;
   readonly text: string;
+  readonly script: Script;
 }
 
 const mostBytes = 8 * 1024 * 1024;
@@ -25,9 +27,7 @@ export async function readScript(file: string, cwd: string): Promise<ScriptFile>
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat?.isFile() !== true) throw new UsageError(`There is no script ${file}.`);
   if (stat.size > mostBytes) throw new UsageError(`The script ${file} is larger than 8 MiB.`);
-  const script = { name: basename(file), text: readFileSync(path, "utf8") };
-  await parse(script);
-  return script;
+  return await parse(basename(file), readFileSync(path, "utf8"));
 }
 
 /** `port` 0: any free one. */
@@ -37,19 +37,52 @@ export async function serveScript(
 ): Promise<ScriptedModel & { readonly port: number }> {
   const { startScriptedModel } = await import("@markmill/llm");
   const blob = createHash("sha256").update(script.text).digest("hex");
-  const model = await startScriptedModel({ script: await parse(script), port, apiKey: scriptKey({ blob }) });
+  const model = await startScriptedModel({ script: script.script, port, apiKey: scriptKey({ blob }) });
   return { ...model, port: Number(new URL(model.url).port) };
 }
 
-/** Serves a run's script again, unless somebody still does. null: somebody does. */
-export async function serveScriptOf(store: Store, ref: ScriptRef): Promise<ScriptedModel | null> {
-  const { loadBlob } = await import("@markmill/store");
-  if (await answers(ref)) return null;
-  const text = await loadBlob(store.database, ref.blob);
-  if (text === null) {
-    throw new CommandError("SCRIPT_MISSING", `The run's script ${ref.name} is no longer stored.`, "Start a new run.");
+/** Serves scripts of runs for as long as this process works. */
+export interface ScriptKeeper {
+  /** Resolves when the script is served, by us or by another process that works for the run. */
+  ensure(ref: ScriptRef): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function keepScripts(store: Store): ScriptKeeper {
+  const serving = new Map<string, Promise<ScriptedModel | null>>();
+  const serve = async (ref: ScriptRef): Promise<ScriptedModel | null> => {
+    const { loadBlob } = await import("@markmill/store");
+    const text = await loadBlob(store.database, ref.blob);
+    return text === null ? null : await serveUnlessServed(await parse(ref.name, text.toString("utf8")), ref);
+  };
+  return {
+    async ensure(ref) {
+      const key = `${ref.port} ${ref.blob}`;
+      const known = serving.get(key) ?? serve(ref);
+      serving.set(key, known);
+      // Served by another process, which may go at any time, or not at all: asked again next time.
+      if ((await known.catch(() => null)) === null) serving.delete(key);
+    },
+    async close() {
+      for (const model of await Promise.allSettled(serving.values())) {
+        if (model.status === "fulfilled") await model.value?.close();
+      }
+    },
+  };
+}
+
+/** null: another process serves it. */
+async function serveUnlessServed(script: ScriptFile, ref: ScriptRef): Promise<ScriptedModel | null> {
+  for (let tries = 1; ; tries++) {
+    if (await answers(ref)) return null;
+    try {
+      return await serveScript(script, ref.port);
+    } catch (error) {
+      // Another process of this run may be just about to serve it.
+      if (tries < 5) await sleep(200);
+      else throw error;
+    }
   }
-  return await serveScript({ name: ref.name, text: text.toString("utf8") }, ref.port);
 }
 
 async function answers(ref: ScriptRef): Promise<boolean> {
@@ -61,9 +94,9 @@ async function answers(ref: ScriptRef): Promise<boolean> {
   );
 }
 
-async function parse(script: ScriptFile) {
+async function parse(name: string, text: string): Promise<ScriptFile> {
   const { formatFinding, parseScript } = await import("@markmill/llm");
-  const reading = parseScript(script.text, script.name);
+  const reading = parseScript(text, name);
   if (!reading.ok) throw new UsageError(`the script is wrong.\n${reading.findings.map(formatFinding).join("\n")}`);
-  return reading.script;
+  return { name, text, script: reading.script };
 }

@@ -1,0 +1,15 @@
+/** What becomes of a run when the command that started or followed it goes. */
+import { join, resolve } from "node:path";
+import type { Config } from "@markmill/config";
+import { spawnBackground } from "./background.ts";
+import type { Terminal } from "./command.ts";
+
+export function tellHowToContinue(terminal: Terminal, runId: string): void {
+  terminal.err(`run: ${runId}`);
+  terminal.err(`next: markmill watch ${runId}   continues it; what was paid for is kept`);
+}
+
+/** A worker of its own, in the background, that leaves when the run has ended. */
+export function leaveToBackground(runId: string, config: Config, cwd: string): void {
+  spawnBackground(["watch", runId], { cwd, log: join(resolve(cwd, config.home), "logs", `${runId}.log`) });
+}

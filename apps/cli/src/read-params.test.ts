@@ -1,0 +1,66 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { UsageError } from "./command.ts";
+import { readFileValues, readParamFile, splitAssignments } from "./read-params.ts";
+
+let base: string;
+beforeAll(() => {
+  base = mkdtempSync(join(tmpdir(), "markmill-params-"));
+  for (const folder of ["cwd", "root", "elsewhere"]) mkdirSync(join(base, folder));
+  writeFileSync(join(base, "cwd/essay.md"), "An essay.\n");
+  writeFileSync(join(base, "root/rubric.md"), "A rubric.\n");
+  writeFileSync(join(base, "elsewhere/secret"), "no");
+  symlinkSync(join(base, "elsewhere/secret"), join(base, "cwd/link"));
+  writeFileSync(join(base, "cwd/large"), Buffer.alloc(1024 * 1024 + 1, "x"));
+  writeFileSync(join(base, "cwd/binary"), Buffer.from([0xff, 0xfe, 0x00]));
+  writeFileSync(join(base, "cwd/p.json"), '{ "A": "x=y", "N": 3, "T": true, "E": null }');
+  writeFileSync(join(base, "cwd/p.yaml"), "A: |\n  two\n  lines\n");
+  writeFileSync(join(base, "cwd/p.env"), '# note\nA="x y"\nB=z\n');
+  writeFileSync(join(base, "cwd/bad.json"), '{ "A": [1] }');
+  writeFileSync(join(base, "cwd/list.yaml"), "- A\n");
+});
+afterAll(() => rmSync(base, { recursive: true }));
+
+const places = () => ({ cwd: join(base, "cwd"), root: join(base, "root") });
+
+describe("parameters of a run", () => {
+  it("a value is everything after the first equals sign, also nothing", () => {
+    expect(splitAssignments(["A=b=c", "EMPTY=", "S= x "])).toEqual({ A: "b=c", EMPTY: "", S: " x " });
+  });
+
+  it.each(["NAME", "=x", " =x"])("'%s' is no assignment", (word) => {
+    expect(() => splitAssignments([word])).toThrow(UsageError);
+  });
+
+  it("a file of them is JSON, YAML or NAME=value lines", () => {
+    const { cwd } = places();
+    expect(readParamFile("p.json", cwd)).toEqual({ A: "x=y", N: "3", T: "true", E: "" });
+    expect(readParamFile("p.yaml", cwd)).toEqual({ A: "two\nlines\n" });
+    expect(readParamFile("p.env", cwd)).toEqual({ A: "x y", B: "z" });
+    expect(() => readParamFile("bad.json", cwd)).toThrow("A in bad.json is a list or an object");
+    expect(() => readParamFile("list.yaml", cwd)).toThrow("must hold names with values");
+    expect(() => readParamFile("none.env", cwd)).toThrow("There is no file none.env");
+  });
+
+  it("file: is read below the working directory or the workflow's folder", () => {
+    expect(readFileValues({ E: "file:essay.md", R: "file:rubric.md", P: "plain" }, places())).toEqual({
+      E: "An essay.\n",
+      R: "A rubric.\n",
+      P: "plain",
+    });
+  });
+
+  it.each([
+    ["../elsewhere/secret", "outside"],
+    ["link", "outside"],
+    ["/etc/hostname", "outside"],
+    ["nowhere", "there is no file"],
+    ["large", "1.0 MiB"],
+    ["binary", "not UTF-8"],
+    [".", "outside"],
+  ])("file:%s is refused: %s", (path, why) => {
+    expect(() => readFileValues({ A: `file:${path}` }, places())).toThrow(why);
+  });
+});

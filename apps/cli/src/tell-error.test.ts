@@ -1,0 +1,21 @@
+import { describe, expect, it } from "vitest";
+import { CommandError } from "./command.ts";
+import { tellError } from "./tell-error.ts";
+
+describe("tellError", () => {
+  it("says code, message and fix, once each, without a stack", () => {
+    const error = new CommandError("SOME_CODE", "SOME_CODE: it broke. Mend it.", "Mend it.");
+    expect(tellError(error, false)).toBe("markmill: SOME_CODE: it broke.\nfix: Mend it.");
+  });
+
+  it("knows what the system means", () => {
+    const error = Object.assign(new Error("listen EADDRINUSE: address already in use :::8080"), { code: "EADDRINUSE" });
+    expect(tellError(error, false)).toMatch(/^markmill: PORT_IN_USE: .*8080\nfix: .*HEALTH_PORT/);
+  });
+
+  it("shows where an unknown error comes from only when asked", () => {
+    const error = new Error("odd", { cause: new Error("deeper") });
+    expect(tellError(error, false)).toBe("markmill: odd\n'--debug' shows where this happened.");
+    expect(tellError(error, true)).toMatch(/tell-error\.test\.ts[\s\S]*deeper/);
+  });
+});
