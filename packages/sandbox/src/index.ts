@@ -14,7 +14,6 @@ export {
   type DockerSandbox,
   type DockerSandboxOptions,
   type WarmPoolWish,
-  type WarmPoolWish,
 } from "./docker/docker-sandbox.ts";
 export type { EngineFacts } from "./docker/engine-host.ts";
 export { createJailSandbox, type JailDescription, type JailOptions, type JailSandbox } from "./jail/jail-sandbox.ts";
