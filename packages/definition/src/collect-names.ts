@@ -63,9 +63,9 @@ function leftNames(condition: Condition): string[] {
   return condition.left.from === "name" ? [condition.left.name] : [];
 }
 
-export function definedNames(params: Iterable<Param>, nodes: Iterable<Node>): Set<string> {
-  const names = new Set<string>();
-  for (const { name } of params) names.add(name);
-  for (const node of nodes) if (node.kind === "set" && node.target.to === "variable") names.add(node.target.name);
+/** May name one twice: whoever joins the lists of several files makes a set of them. */
+export function definedNames(params: readonly Param[], nodes: Iterable<Node>): string[] {
+  const names = params.map(({ name }) => name);
+  for (const node of nodes) if (node.kind === "set" && node.target.to === "variable") names.push(node.target.name);
   return names;
 }

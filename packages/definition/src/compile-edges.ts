@@ -1,5 +1,5 @@
 import type { Edge } from "@markmill/engine";
-import { activityKind } from "./activity-kind.ts";
+import { activityKind, handledEvent } from "./activity-kind.ts";
 import type { Place } from "./finding.ts";
 import type { Link } from "./mermaid/flowchart.ts";
 import type { Report } from "./report.ts";
@@ -61,11 +61,21 @@ export function compileEdges(links: readonly Link[], report: Report): { edges: E
       continue;
     }
     if (target === "ON") {
-      report.warn(
+      const end = handledEvent(to) === "failed" ? "FAILED" : "SUCCESS";
+      report.error(
         "EDGE_INTO_HANDLER",
         at,
-        `${to} runs by itself when the workflow ends; this edge runs it as an ordinary step.`,
-        `Lead the edge to the node after ${to}, or to ${to.toUpperCase().includes("FAIL") ? "FAILED" : "SUCCESS"}.`,
+        `An edge leads to ${to}, which is no step: it runs when the workflow ends.`,
+        `Lead it to ${end}; the handler then runs by itself.`,
+      );
+      continue;
+    }
+    if (on === "fail" && (source === "START" || source === "ON")) {
+      report.warn(
+        "EDGE_NEVER_TAKEN",
+        at,
+        `${from} cannot fail, so this edge is never taken.`,
+        "Remove the label, or begin the edge at a node that can fail.",
       );
     }
     const key = `${from} ${on}`;

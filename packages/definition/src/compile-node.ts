@@ -3,11 +3,11 @@ import type { Condition, ModelSettings, Node, Operand } from "@markmill/engine";
 import type { ActivityKind } from "./activity-kind.ts";
 import { parseCheck } from "./expression/parse-check.ts";
 import type { Place } from "./finding.ts";
-import { camelCase, present, settingsSchema } from "./front-matter.ts";
+import { camelCase, present, settingNumber, settingsSchema } from "./front-matter.ts";
 import type { Vertex } from "./mermaid/flowchart.ts";
 import { runStatuses } from "./names.ts";
 import { isParamName } from "./parse-params.ts";
-import { parseDuration } from "./quantity.ts";
+import { duration, readAmount } from "./quantity.ts";
 import type { Report } from "./report.ts";
 
 export interface NodeContext {
@@ -52,6 +52,8 @@ const attributesOf: Partial<Record<Activity, readonly string[]>> = {
 /** Captions the seed wants to begin with a word of their own. */
 const wantsPrefix = new Set<Activity>(["PROMPT", "EXECUTE"]);
 export const captionPrefix = /^\s*(prompt|execute|assign|set|check|ask|call)\s*:/i;
+/** What is left of `["Execute: echo "hi""]`: the inner quotes end the caption, so its outer ones became part of it. */
+export const quotedPrefix = /^\s*"\s*(prompt|execute|assign|set|check|ask|call)\s*:/i;
 
 interface Caption {
   /** Without prefix and outer white space. */
@@ -90,6 +92,14 @@ function compileActivity(
 ): Node | null {
   switch (kind) {
     case "EXECUTE":
+      if (vertex.captionBreakAt !== null) {
+        context.report.warn(
+          "EXECUTE_LINE_BREAK",
+          vertex.captionBreakAt,
+          `\\n in the command of ${vertex.id} became a line break.`,
+          "Write #92;n where the command shall get a backslash and an n, and <br> where a line break is meant.",
+        );
+      }
       return {
         kind: "execute",
         command: caption.text === "" ? null : caption.text,
@@ -137,8 +147,8 @@ function hasCaption(vertex: Vertex, caption: Caption, example: string, context: 
 }
 
 function readCaption(vertex: Vertex, kind: Activity, report: Report): Caption {
-  const written = vertex.caption ?? "";
   const at = vertex.captionAt ?? vertex.at;
+  const written = withoutOuterQuotes(vertex, kind, at, report);
   const found = captionPrefix.exec(written);
   const word = found?.[1]?.toUpperCase() ?? null;
   const strips = found !== null && (kind === "ASK" ? word === "ASK" : true);
@@ -150,17 +160,33 @@ function readCaption(vertex: Vertex, kind: Activity, report: Report): Caption {
       `Begin the caption with "${titleCase(kind)}:", or rename the node.`,
     );
   } else if (found === null && wantsPrefix.has(kind) && (written.trim() !== "" || kind === "EXECUTE")) {
+    const shown = written.trim().slice(0, 40).replaceAll('"', "#quot;").replaceAll("\n", "<br>");
     report.warn(
       "CAPTION_PREFIX",
       at,
       `The caption of ${vertex.id} does not begin with "${titleCase(kind)}:".`,
-      `Write ${vertex.id}["${titleCase(kind)}: ${written.trim().slice(0, 40)}"].`,
+      `Write ${vertex.id}["${titleCase(kind)}: ${shown}"].`,
     );
   }
   const rest = strips ? written.slice(found[0].length) : written;
   const text = rest.trim();
   const skipped = written.length - rest.length + (rest.length - rest.trimStart().length);
   return { text, at: vertex.captionAt === null ? at : shift(at, skipped) };
+}
+
+/** The caption; where inner quotes broke it, what the author most likely means, so that the rest is looked at all the same. */
+function withoutOuterQuotes(vertex: Vertex, kind: Activity, at: Place, report: Report): string {
+  const written = vertex.caption ?? "";
+  const word = quotedPrefix.exec(written)?.[1]?.toUpperCase();
+  // A question may well begin with such a word in quotes.
+  if (word === undefined || (kind === "ASK" && word !== "ASK")) return written;
+  report.error(
+    "CAPTION_QUOTES",
+    at,
+    `The caption of ${vertex.id} is in double quotes and holds double quotes.`,
+    "Inside a quoted caption write #quot; for a double quote, or use '…'.",
+  );
+  return written.trim().replace(/^"|"$/g, "");
 }
 
 function titleCase(kind: Activity): string {
@@ -201,6 +227,14 @@ function compileSet(caption: Caption, context: NodeContext): Node | null {
     return null;
   }
   const valueAt = shift(at, sign + 1 + right.length - right.trimStart().length);
+  if (right.trimStart().startsWith("=")) {
+    context.report.warn(
+      "SET_EQUALS",
+      valueAt,
+      `The value of ${left.slice(0, 40)} begins with =.`,
+      "Write one = to set a value, and a CHECK to compare; quote the value if the sign belongs to it.",
+    );
+  }
   const value =
     right.trim() === "" ? ({ from: "template", text: "" } as const) : operand(right.trim(), valueAt, context);
   if (left.startsWith("file:")) {
@@ -266,17 +300,22 @@ function locateFiles(condition: Condition, locate: (path: string) => string): Co
 
 function compileAsk(vertex: Vertex, caption: Caption, report: Report): Node {
   const timeout = attribute(vertex, "timeout");
-  const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout.text);
-  if (timeout !== undefined && timeoutMs === null) {
+  const wait = timeout === undefined ? undefined : readAmount(duration, timeout.text);
+  if (timeout !== undefined && wait?.ok === false) {
     report.error(
       "ATTRIBUTE_VALUE",
       timeout.at,
-      `"${timeout.text.slice(0, 40)}" is not a time to wait.`,
-      "Write something like 10m, 90s or 1h30m.",
+      `"${timeout.text.slice(0, 40)}" is not a time to wait: ${wait.problem}.`,
+      `Write something like ${duration.like}.`,
     );
   }
   const otherwise = attribute(vertex, "default")?.text;
-  return present({ kind: "ask", question: caption.text, timeoutMs: timeoutMs ?? undefined, otherwise }) as Node;
+  return present({
+    kind: "ask",
+    question: caption.text,
+    timeoutMs: wait?.ok ? wait.value : undefined,
+    otherwise,
+  }) as Node;
 }
 
 function attribute(vertex: Vertex, name: string): { readonly text: string; readonly at: Place } | undefined {
@@ -313,8 +352,7 @@ function nodeSettings(vertex: Vertex, report: Report): ModelSettings | undefined
     const name = camelCase(key);
     if (!settingNames.includes(name)) continue;
     places.set(name, at);
-    const number = text.trim() === "" ? Number.NaN : Number(text);
-    raw[name] = name === "stop" ? text.split("|") : name === "model" || Number.isNaN(number) ? text : number;
+    raw[name] = name === "stop" ? text.split("|") : name === "model" ? text : (settingNumber(text) ?? text);
   }
   if (places.size === 0) return undefined;
   const parsed = settingsSchema.safeParse(raw);

@@ -1,9 +1,19 @@
-import type { Condition, Edge, ModelSettings, Node, Operand, Param, Program, Prompt } from "@markmill/engine";
+import {
+  type Condition,
+  type Edge,
+  initialState,
+  type ModelSettings,
+  type Node,
+  type Operand,
+  type Param,
+  type Program,
+  type Prompt,
+} from "@markmill/engine";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatProgram } from "./format-program.ts";
 import { NotExpressible } from "./not-expressible.ts";
-import { defaultLimits, parseWorkflow } from "./parse-workflow.ts";
+import { parseWorkflow } from "./parse-workflow.ts";
 import { roleOf } from "./read-document.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -117,7 +127,7 @@ const condition: fc.Arbitrary<Condition> = fc.boolean().chain((lenient) =>
 const settings: fc.Arbitrary<ModelSettings> = fc.record(
   {
     model: filled.filter((text) => !text.includes("|")),
-    temperature: fc.constantFrom(0, 0.25, 1, 2),
+    temperature: fc.constantFrom(0, 1e-7, 0.25, 1, 2),
     topP: fc.constantFrom(0, 0.5, 1),
     frequencyPenalty: fc.constantFrom(-2, 0.5),
     maxOutputTokens: fc.integer({ min: 1, max: 1e6 }),
@@ -175,7 +185,7 @@ const prompts: fc.Arbitrary<Record<string, Prompt>> = fc
   .dictionary(
     fc
       .tuple(
-        fc.constantFrom("User", "System", "Assistant"),
+        fc.constantFrom("User", "System", "Assistant", "user"),
         fc.constantFrom("", " Ask", " A-B c", " #", " # x #", "-x"),
       )
       .map((parts) => parts.join("")),
@@ -209,8 +219,8 @@ const whole: fc.Arbitrary<Program> = fc
         steps: fc.integer({ min: 1, max: 9999 }),
         depth: fc.nat(50),
         nanodollars: fc.nat(1e12),
-        tokens: fc.nat(1e9),
-        characters: fc.nat(1e9),
+        tokens: fc.integer({ min: 1, max: 1e9 }),
+        characters: fc.integer({ min: 1, max: 1e9 }),
         timeMs: fc.nat(1e10),
       },
       { requiredKeys: [] },
@@ -250,7 +260,7 @@ const whole: fc.Arbitrary<Program> = fc
       edges: [...edges.values()],
       entry: ["START"],
       handlers: { success: success ? "ON_SUCCESS" : null, failed: failed ? "ON_FAILED" : null },
-      limits: { ...defaultLimits, ...limits },
+      limits: { ...initialState.limits, ...limits },
       scheduling: "eager",
       lists: {},
       result: { take: "RESULT" },

@@ -2,16 +2,22 @@
  * A program as a definition again: `parseWorkflow(formatProgram(program))` gives the same program. What a flowchart or a Markdown
  * section cannot hold (a title with line breaks, a prompt with a heading of its own) goes into the front matter.
  */
-import type { Condition, ModelSettings, Node, Operand, Program } from "@markmill/engine";
+import {
+  type Condition,
+  initialState,
+  type ModelSettings,
+  type Node,
+  type Operand,
+  type Program,
+} from "@markmill/engine";
 import { stringify } from "yaml";
 import { activityKind } from "./activity-kind.ts";
-import { captionPrefix } from "./compile-node.ts";
+import { captionPrefix, quotedPrefix } from "./compile-node.ts";
 import { formatCheck } from "./expression/format-check.ts";
 import { present } from "./front-matter.ts";
 import { BlockScanner } from "./markdown/block-scanner.ts";
 import { NotExpressible } from "./not-expressible.ts";
 import { formatParams } from "./parse-params.ts";
-import { defaultLimits } from "./parse-workflow.ts";
 import { formatDuration, formatMoney } from "./quantity.ts";
 import { isSectionName, roleOf } from "./read-document.ts";
 import { includeDirective } from "./read-source.ts";
@@ -142,8 +148,11 @@ function formatNode(id: string, node: Node, lenient: Lenience, path: (to: string
           default: node.otherwise,
         }),
       ];
-    case "call":
-      return [box(captionPrefix.test(node.program) ? `Call: ${path(node.program)}` : path(node.program), ["[[", "]]"])];
+    case "call": {
+      const callee = path(node.program);
+      const isTaken = captionPrefix.test(callee) || quotedPrefix.test(callee);
+      return [box(isTaken ? `Call: ${callee}` : callee, ["[[", "]]"])];
+    }
     default:
       throw new NotExpressible(`a node of kind ${node.kind}`);
   }
@@ -196,10 +205,11 @@ function settingsMatter(settings: ModelSettings): Record<string, string | number
 function limitsMatter({ limits }: Program): Record<string, string | number> | undefined {
   for (const key of ["nanodollars", "tokens", "characters", "timeMs"] as const)
     if (limits[key] !== null && !Number.isSafeInteger(limits[key])) throw new NotExpressible(`the limit ${key}`);
+  const usual = initialState.limits;
   const matter = present({
-    hits: limits.hits === defaultLimits.hits ? undefined : limits.hits,
-    steps: limits.steps === defaultLimits.steps ? undefined : limits.steps,
-    depth: limits.depth === defaultLimits.depth ? undefined : limits.depth,
+    hits: limits.hits === usual.hits ? undefined : limits.hits,
+    steps: limits.steps === usual.steps ? undefined : limits.steps,
+    depth: limits.depth === usual.depth ? undefined : limits.depth,
     cost: limits.nanodollars === null ? undefined : formatMoney(limits.nanodollars),
     tokens: limits.tokens ?? undefined,
     characters: limits.characters ?? undefined,

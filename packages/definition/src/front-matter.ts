@@ -1,9 +1,19 @@
 /** Optional YAML between `---` lines at the very top: settings a flowchart has no words for. Strict: unknown keys are errors. */
 import type { Limits, ModelSettings, SandboxNeeds } from "@markmill/engine";
-import { isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
+import {
+  type Document,
+  isMap,
+  isNode,
+  isScalar,
+  LineCounter,
+  type Pair,
+  parseDocument,
+  type Scalar,
+  visit,
+} from "yaml";
 import { z } from "zod";
 import type { Place } from "./finding.ts";
-import { parseDuration, parseMoney, parseSize } from "./quantity.ts";
+import { type Amount, duration, money, readAmount, size } from "./quantity.ts";
 import type { Report } from "./report.ts";
 
 export interface FrontMatter {
@@ -30,17 +40,14 @@ export const noFrontMatter: FrontMatter = {
 
 const MAX_CHARACTERS = 256 * 1024;
 
-const amount = (parse: (text: string) => number | null, like: string) =>
+const amount = (of: Amount) =>
   z.union([z.number(), z.string()]).transform((value, context) => {
-    const parsed = parse(typeof value === "number" ? plainDecimal(value) : value);
-    if (parsed !== null) return parsed;
-    context.addIssue({ code: "custom", message: `expected something like ${like}` });
+    const read = readAmount(of, typeof value === "number" ? plainDecimal(value) : value);
+    if (read.ok) return read.value;
+    context.addIssue({ code: "custom", message: read.problem });
     return z.NEVER;
   });
-const duration = amount(parseDuration, "10m, 90s or 1h30m");
-const size = amount(parseSize, "512m, 1g or a number of bytes");
-const money = amount(parseMoney, "0.50 or $0.50");
-const count = z.int().min(0);
+const count = z.int().min(1);
 const words = z.union([z.string().transform((one) => [one]), z.array(z.string())]);
 
 const settings = z.strictObject({
@@ -49,8 +56,8 @@ const settings = z.strictObject({
   topP: z.number().min(0).max(1).optional(),
   frequencyPenalty: z.number().min(-2).max(2).optional(),
   presencePenalty: z.number().min(-2).max(2).optional(),
-  maxOutputTokens: z.int().min(1).optional(),
-  maxPromptCharacters: z.int().min(1).optional(),
+  maxOutputTokens: count.optional(),
+  maxPromptCharacters: count.optional(),
   stop: words.optional(),
 });
 
@@ -62,27 +69,27 @@ const schema = z.strictObject({
   settings: settings.optional(),
   limits: z
     .strictObject({
-      hits: z.int().min(1).optional(),
-      steps: z.int().min(1).optional(),
-      depth: count.optional(),
-      cost: money.optional(),
+      hits: count.optional(),
+      steps: count.optional(),
+      depth: z.int().min(0).optional(),
+      cost: amount(money).optional(),
       tokens: count.optional(),
       characters: count.optional(),
-      time: duration.optional(),
+      time: amount(duration).optional(),
     })
     .optional(),
   sandbox: z
     .strictObject({
       image: z.string().min(1).optional(),
       network: z.literal("none").optional(),
-      memory: size.optional(),
+      memory: amount(size).optional(),
       cpus: z.number().positive().optional(),
-      pids: z.int().min(1).optional(),
-      disk: size.optional(),
-      wall: duration.optional(),
-      cpu: duration.optional(),
-      silence: duration.optional(),
-      output: size.optional(),
+      pids: count.optional(),
+      disk: amount(size).optional(),
+      wall: amount(duration).optional(),
+      cpu: amount(duration).optional(),
+      silence: amount(duration).optional(),
+      output: amount(size).optional(),
       languages: words.optional(),
       allow: words.optional(),
       deny: words.optional(),
@@ -90,12 +97,17 @@ const schema = z.strictObject({
     })
     .optional(),
   verdicts: z.enum(["lenient", "exact"]).optional(),
-  prompts: z.record(z.string().regex(/^(?:User|System|Assistant)(?![\p{L}\p{N}_])/u), z.string()).optional(),
-  params: z.record(z.string(), z.string().nullable()).optional(),
+  prompts: z.record(z.string().regex(/^(?:user|system|assistant)(?![\p{L}\p{N}_])/iu), z.string()).optional(),
+  params: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).nullable()).optional(),
 });
 
 /** How settings may be spelt on a node (`temperature: 0.2`), for compile-node. */
 export const settingsSchema = settings;
+
+/** A setting that is written as text, decimal, with an exponent as very small numbers have it; null: no number. */
+export function settingNumber(text: string): number | null {
+  return /^\s*-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?\s*$/i.test(text) ? Number(text) : null;
+}
 
 /** Number of lines the front matter takes, 0 when there is none. */
 export function frontMatterLines(lines: readonly string[]): number {
@@ -117,7 +129,8 @@ export function readFrontMatter(lines: readonly string[], length: number, file: 
     return noFrontMatter;
   }
   const lineCounter = new LineCounter();
-  const document = parseDocument(text, { lineCounter, prettyErrors: false });
+  // The library compares each key with all before it: 16,000 keys would take seconds. `duplicateKeys` does it in one pass.
+  const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false });
   const placeOf = (offset: number): Place => {
     const { line, col } = lineCounter.linePos(offset);
     return { file, line: Math.max(1, line) + 1, column: Math.max(1, col) };
@@ -130,7 +143,16 @@ export function readFrontMatter(lines: readonly string[], length: number, file: 
       "Correct the YAML between the two --- lines; indent with spaces and quote values that hold a colon.",
     );
   }
-  if (document.errors.length > 0) return noFrontMatter;
+  const twice = duplicateKeys(document);
+  for (const key of twice) {
+    report.error(
+      "FRONT_MATTER_YAML",
+      placeOf(key.range?.[0] ?? 0),
+      `The front matter is not valid YAML: ${String(key.value).slice(0, 40)} is given twice.`,
+      "Keep one of the two.",
+    );
+  }
+  if (document.errors.length > 0 || twice.length > 0) return noFrontMatter;
   let raw: unknown;
   try {
     raw = document.toJS({ maxAliasCount: 50 });
@@ -146,20 +168,17 @@ export function readFrontMatter(lines: readonly string[], length: number, file: 
   }
   if (raw === null || raw === undefined) return noFrontMatter;
 
+  const index = new KeyIndex();
+  /** Of the value at a path, or of the key when one is given. */
   const pathPlace = (path: readonly PropertyKey[], key?: string): Place => {
     let node: unknown = document.contents;
     let at = 0;
     for (const segment of key === undefined ? path : [...path, key]) {
-      if (isMap(node)) {
-        const pair = node.items.find((item) => {
-          const name = isScalar(item.key) ? String(item.key.value) : "";
-          return name === segment || camelCase(name) === segment;
-        });
-        if (pair === undefined) break;
-        node = pair.value;
-        if (isNode(pair.key)) at = pair.key.range?.[0] ?? at;
-        if (key === undefined && isNode(node)) at = node.range?.[0] ?? at;
-      } else break;
+      const pair = index.find(node, segment);
+      if (pair === undefined) break;
+      node = pair.value;
+      if (isNode(pair.key)) at = pair.key.range?.[0] ?? at;
+      if (key === undefined && isNode(node)) at = node.range?.[0] ?? at;
     }
     return placeOf(at);
   };
@@ -211,10 +230,57 @@ export function readFrontMatter(lines: readonly string[], length: number, file: 
     prompts: Object.entries(data.prompts ?? {}).map(([id, text]) => ({ id, text, at: pathPlace(["prompts"], id) })),
     params: Object.entries(data.params ?? {}).map(([name, value]) => ({
       name,
-      default: value,
+      default:
+        typeof value === "string" || value === null
+          ? value
+          : asWritten(index.find(index.find(document.contents, "params")?.value, name)?.value, value),
       at: pathPlace(["params"], name),
     })),
   });
+}
+
+function duplicateKeys(document: Document): Scalar[] {
+  const twice: Scalar[] = [];
+  visit(document, {
+    Map(_, map) {
+      const seen = new Set<string>();
+      for (const { key } of map.items) {
+        if (!isScalar(key)) continue;
+        const name = String(key.value);
+        if (seen.has(name)) twice.push(key);
+        seen.add(name);
+      }
+    },
+  });
+  return twice;
+}
+
+/** A number or a boolean among the parameters is text to a run, digit by digit as it stands: 1.50 is not 1.5. */
+function asWritten(node: unknown, value: number | boolean): string {
+  return isScalar(node) && node.source !== undefined ? node.source : String(value);
+}
+
+function nameOf({ key }: Pair): string {
+  return isScalar(key) ? String(key.value) : "";
+}
+
+/** Pairs of maps by key, as written, else in camel case: one pass over a map, however many of its keys are asked for. */
+class KeyIndex {
+  readonly #maps = new Map<unknown, Map<string, Pair>>();
+
+  find(map: unknown, key: PropertyKey): Pair | undefined {
+    if (!isMap(map)) return undefined;
+    let pairs = this.#maps.get(map);
+    if (pairs === undefined) {
+      pairs = new Map(map.items.map((pair) => [nameOf(pair), pair]));
+      for (const pair of map.items) {
+        const spelling = camelCase(nameOf(pair));
+        if (!pairs.has(spelling)) pairs.set(spelling, pair);
+      }
+      this.#maps.set(map, pairs);
+    }
+    return pairs.get(String(key));
+  }
 }
 
 type Present<T> = { [Key in keyof T]: Exclude<T[Key], undefined> };
@@ -256,5 +322,5 @@ function knownKeys(path: readonly PropertyKey[]): string[] {
 
 /** Digits only, as the parsers of amounts want them. */
 function plainDecimal(value: number): string {
-  return Number.isInteger(value) ? String(value) : value.toFixed(9).replace(/0+$/, "");
+  return Number.isInteger(value) ? BigInt(value).toString() : value.toFixed(9).replace(/0+$/, "");
 }

@@ -1,3 +1,4 @@
+export { describeCheck } from "./expression/format-check.ts";
 export type { Finding, Place } from "./finding.ts";
 export { type FormatOptions, formatProgram } from "./format-program.ts";
 export { type Definition, type Loaded, type LoadOptions, loadDefinition } from "./load-definition.ts";

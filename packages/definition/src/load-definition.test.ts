@@ -37,6 +37,17 @@ describe("the hash", () => {
       expect(hash({ [path]: `${files[path]}\n` })).not.toBe(first);
   });
 
+  it("tells two workflows apart that call each other and so are made of the same files", () => {
+    const pair = {
+      "a.wf.md": chart("START --> CHECK_A{RESULT == x} -->|FALSE| CALL_B[[b.wf.md]]"),
+      "b.wf.md": chart("START --> CHECK_B{RESULT == x} -->|FALSE| CALL_A[[a.wf.md]]"),
+    };
+    const [a, b] = ["a.wf.md", "b.wf.md"].map((root) => loadDefinition(shelf(pair), root).definition);
+    expect(a?.files).toEqual(b?.files);
+    expect(a?.hash).toMatch(/^[0-9a-f]{64}$/);
+    expect(a?.hash).not.toBe(b?.hash);
+  });
+
   it("lists the files with their content hashes, sorted", () => {
     const { definition } = loadDefinition(shelf(files), "a.wf.md");
     expect(definition?.files.map(({ path }) => path)).toEqual(["a.wf.md", "b.wf.md", "c.txt", "d.md"]);

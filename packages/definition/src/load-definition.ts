@@ -1,7 +1,8 @@
 /**
  * A workflow with all it includes, calls and reads, as one definition.
  *
- * D1  The hash covers every file that had a part in it, by path and content: same hash, same programs.
+ * D1  The hash covers the root's path and every file that had a part in it, by path and content: same hash, same programs and
+ *     same beginning. Two workflows that call each other are made of the same files and are two definitions.
  * D2  Pure: the workspace is asked for bytes, nothing else is touched.
  */
 import { createHash } from "node:crypto";
@@ -70,7 +71,7 @@ export function loadDefinition(disk: Workspace, path: string, options: LoadOptio
   });
   const programs: [string, Program][] = [];
   for (const [file, { program }] of parsed) if (program !== null) programs.push([file, program]);
-  const hash = sha256(files.map((file) => `${file.sha256}  ${file.path}\n`).join(""));
+  const hash = sha256([`root  ${root}\n`, ...files.map((file) => `${file.sha256}  ${file.path}\n`)].join(""));
   return {
     definition: {
       dialect: "codementor",

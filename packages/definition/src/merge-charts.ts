@@ -11,9 +11,15 @@ export function mergeCharts(charts: readonly Flowchart[]): Pick<Flowchart, "vert
       vertices.set(vertex.id, { vertex, attributes: new Map(Object.entries(vertex.attributes)) });
       continue;
     }
-    const { caption, captionAt } =
+    const { caption, captionAt, captionBreakAt } =
       vertex.caption !== null && (vertex.caption !== "" || known.vertex.caption === null) ? vertex : known.vertex;
-    known.vertex = { ...known.vertex, shape: vertex.shape ?? known.vertex.shape, caption, captionAt };
+    known.vertex = {
+      ...known.vertex,
+      shape: vertex.shape ?? known.vertex.shape,
+      caption,
+      captionAt,
+      captionBreakAt,
+    };
     for (const [key, value] of Object.entries(vertex.attributes)) known.attributes.set(key, value);
   }
   return {

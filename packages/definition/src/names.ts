@@ -1,3 +1,17 @@
+import { limitSettingNames, type ModelSettings } from "@markmill/engine";
+
+/** Variables that set how a model is asked, with the setting each stands for. */
+export const modelSettings: Readonly<Record<string, keyof ModelSettings>> = {
+  AI_MODEL_NAME: "model",
+  AI_TEMPERATURE: "temperature",
+  AI_TOP_P: "topP",
+  AI_FREQUENCY_PENALTY: "frequencyPenalty",
+  AI_PRESENCE_PENALTY: "presencePenalty",
+  AI_MAX_OUTPUT_TOKENS: "maxOutputTokens",
+  AI_MAX_PROMPT_LENGTH: "maxPromptCharacters",
+  AI_STOP_SEQUENCE: "stop",
+};
+
 /** Names that have a value without being declared. */
 export const builtInNames: ReadonlySet<string> = new Set([
   "RESULT",
@@ -6,28 +20,8 @@ export const builtInNames: ReadonlySet<string> = new Set([
   "EXIT_CODE",
   "ERROR",
   "LABEL",
-  "AI_MODEL_NAME",
-  "AI_TEMPERATURE",
-  "AI_TOP_P",
-  "AI_FREQUENCY_PENALTY",
-  "AI_PRESENCE_PENALTY",
-  "AI_MAX_OUTPUT_TOKENS",
-  "AI_MAX_PROMPT_LENGTH",
-  "AI_STOP_SEQUENCE",
-  "MAX_ACTIVITY_HITS",
-  "MAX_STEPS",
-  "MAX_CALL_DEPTH",
-  "MAX_COST",
-  "MAX_TOKENS",
-  "MAX_CHARACTERS",
-  "MAX_DURATION",
+  ...Object.keys(modelSettings),
+  ...limitSettingNames,
 ]);
-
-/** Settings that must be a plain number. */
-export function isLimitSetting(name: string): boolean {
-  return name.startsWith("MAX_") && builtInNames.has(name);
-}
-
-export const plainNumber = /^\s*[0-9]+(?:\.[0-9]+)?\s*$/;
 
 export const runStatuses: readonly string[] = ["CREATED", "DOING", "SUCCESS", "FAILED"];

@@ -4,7 +4,7 @@
  * Total: whatever the text, the answer is a program or findings that tell why there is none, never an exception. All findings
  * come at once: a part that cannot be read is left out and the rest is looked at all the same.
  */
-import type { Node, Param, Program, Prompt } from "@markmill/engine";
+import { initialState, type Node, type Program, type Prompt } from "@markmill/engine";
 import { activityKind, activityKinds, handledEvent } from "./activity-kind.ts";
 import { checkFlow } from "./check-flow.ts";
 import { definedNames, type NameUse, usesOfNode, usesOfText } from "./collect-names.ts";
@@ -30,10 +30,10 @@ export interface ParsedWorkflow {
   readonly findings: readonly Finding[];
   /** Paths of files that were included or read, the workflow itself apart. */
   readonly read: readonly string[];
-  /** CALL nodes by id, with the callee's path. */
   /** Names used and names given a value, for the check over all files of a definition. */
   readonly uses: readonly NameUse[];
-  readonly defines: ReadonlySet<string>;
+  readonly defines: readonly string[];
+  /** CALL nodes by id, with the callee's path. */
   readonly calls: readonly {
     readonly node: string;
     readonly program: string;
@@ -41,16 +41,6 @@ export interface ParsedWorkflow {
     readonly at: Place;
   }[];
 }
-
-export const defaultLimits = {
-  hits: 3,
-  steps: 1000,
-  depth: 20,
-  nanodollars: null,
-  tokens: null,
-  characters: null,
-  timeMs: null,
-} as const;
 
 const breaksFlow = /^(?:MERMAID_|KIND_|EDGE_|START_|HANDLER_)/;
 
@@ -64,7 +54,7 @@ export function parseWorkflow(text: string, file: string, workspace: Workspace =
 
 function nothing(report: Report): ParsedWorkflow {
   const sources = { nodes: {}, edges: [], prompts: {}, params: {} };
-  return { program: null, sources, findings: report.findings, read: [], uses: [], defines: new Set(), calls: [] };
+  return { program: null, sources, findings: report.findings, read: [], uses: [], defines: [], calls: [] };
 }
 
 /** Reads of the workspace, each file once, all of them noted. */
@@ -142,7 +132,7 @@ class WorkflowCompiler {
     const prompts = this.#prompts(document, matter.read);
 
     const activities = this.#activities(vertices, links);
-    const params = compileParams(
+    const { params, places: paramPlaces } = compileParams(
       vertices.filter((vertex) => activityKind(vertex.id) === "PARAMS"),
       matter.read.params,
       report,
@@ -154,14 +144,14 @@ class WorkflowCompiler {
       nodes: Object.fromEntries(activities.map((vertex) => [vertex.id, vertex.at])),
       edges: places,
       prompts: Object.fromEntries(Array.from(prompts, ([id, prompt]) => [id, prompt.at])),
-      params: Object.fromEntries(Array.from(params, ([name, param]) => [name, param.at])),
+      params: paramPlaces,
     };
     const program: Program = {
       form: 1,
       dialect: "codementor",
       name: matter.read.name ?? document.title ?? nameOf(this.#file),
       description: matter.read.description ?? document.description,
-      params: Array.from(params.values(), ({ name, default: value }): Param => ({ name, default: value })),
+      params,
       prompts: Object.fromEntries(Array.from(prompts, ([id, { role, text }]) => [id, { role, text }])),
       nodes: Object.fromEntries(nodes),
       edges,
@@ -170,7 +160,7 @@ class WorkflowCompiler {
       agents: matter.read.agents,
       settings: matter.read.settings,
       sandbox: matter.read.sandbox,
-      limits: { ...defaultLimits, ...matter.read.limits },
+      limits: { ...initialState.limits, ...matter.read.limits },
       scheduling: "eager",
       lists: {},
       result: { take: "RESULT" },
@@ -188,7 +178,7 @@ class WorkflowCompiler {
       findings: report.findings,
       read: this.#access.read,
       uses: this.#uses(vertices, nodes, [...document.uses, ...matter.read.prompts.flatMap(usesOfText)]),
-      defines: definedNames(params.values(), nodes.values()),
+      defines: definedNames(params, nodes.values()),
       calls: this.#calls,
     };
   }

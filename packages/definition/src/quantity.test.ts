@@ -1,6 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatDuration, formatMoney, parseDuration, parseMoney, parseSize } from "./quantity.ts";
+import {
+  duration,
+  formatDuration,
+  formatMoney,
+  money,
+  parseDuration,
+  parseMoney,
+  parseSize,
+  readAmount,
+  size,
+} from "./quantity.ts";
 
 describe("amounts", () => {
   it.each([
@@ -40,5 +50,25 @@ describe("amounts", () => {
         expect(parseMoney(formatMoney(nanodollars))).toBe(nanodollars);
       }),
     );
+  });
+
+  it.each([
+    ["3650d", duration, 315_360_000_000],
+    ["3651d", duration, null],
+    ["999999999999d", duration, null],
+    ["99999999999", duration, null],
+    ["8191t", size, 8191 * 1024 ** 4],
+    ["9007199254740992", size, null],
+    ["9000000", money, 9e15],
+    ["9999999", money, null],
+    ["9000000.000000001", money, null],
+  ])("%j is held to the bound of its kind", (text, amount, expected) => {
+    const read = readAmount(amount, text);
+    expect(read.ok ? read.value : null).toBe(expected);
+    if (!read.ok) expect(read.problem).toContain("at most");
+  });
+
+  it("text that is no amount gets an example instead of a bound", () => {
+    expect(readAmount(duration, "soon")).toEqual({ ok: false, problem: "expected something like 10m, 90s or 1h30m" });
   });
 });

@@ -18,10 +18,10 @@ export interface Document {
 
 const LARGE_PROMPT = 1_000_000;
 
-/** The role a prompt's id declares by its first word. */
+/** The role a prompt's id declares by its first word, in any case. */
 export function roleOf(id: string): Role | null {
-  const word = /^(User|System|Assistant)(?![\p{L}\p{N}_])/u.exec(id)?.[1];
-  return word === "User" ? "user" : word === "System" ? "system" : word === "Assistant" ? "assistant" : null;
+  const word = /^(?:user|system|assistant)(?![\p{L}\p{N}_])/iu.exec(id)?.[0].toLowerCase();
+  return word === "user" || word === "system" || word === "assistant" ? word : null;
 }
 
 export function isSectionName(heading: string): boolean {
@@ -51,6 +51,14 @@ export class DocumentReader {
     else if (block.is !== "fenced" || block.closes) this.#openFence = null;
 
     if (block.is === "heading" && block.level === 1) {
+      if (this.#prompt !== null && !isSectionName(block.text)) {
+        this.#report.warn(
+          "PROMPT_CUT",
+          { file, line, column: block.column },
+          `The prompt "${this.#prompt.id}" ends here: "# ${block.text.slice(0, 40)}" begins a section of the document.`,
+          "If the line belongs to the prompt, use ### or put it in a code fence; else move the section before # Prompts.",
+        );
+      }
       this.#endPrompt();
       this.#endChart();
       this.#openSection(block.text);

@@ -126,12 +126,11 @@ describe("time is linear: 1 MB takes at most 12 times as long as 100 kB", () => 
     "one expression": (size) => wrap(`SET_0["A=1"] --> CHECK_0["A == 1${" and A == 1".repeat(size / 11)}"]`, ""),
     parameters: (size) =>
       wrap(`SET_0["A=1"]\nPARAMS["${times(size / 50, (i) => `P_${i}='it opens a quote and never closes it, `)}"]`, ""),
+    "tiny parameters": (size) => wrap(`SET_0["A=1"]\nPARAMS["${times(size / 14, (i) => `P_${i}=${i}, `)}"]`, ""),
     "quotes and brackets": (size) => wrap('SET_0["A=1"]', `## User P\n${`${"> - ".repeat(24)}x\n`.repeat(size / 98)}`),
   };
 
-  it.each(Object.keys(shapes))("%s", (shape) => {
-    const make = shapes[shape] ?? (() => "");
-    const [small, large] = [make(100_000), make(1_000_000)];
+  const linear = (small: string, large: string) => {
     // Time of this thread's own work: on a busy machine the clock on the wall runs on while the long parse waits.
     const time = (text: string, repeats: number) => {
       const before = process.threadCpuUsage();
@@ -147,5 +146,19 @@ describe("time is linear: 1 MB takes at most 12 times as long as 100 kB", () => 
       slow = Math.min(slow, time(large, 1));
     }
     expect(slow / quick).toBeLessThanOrEqual(12);
+  };
+
+  it.each(Object.keys(shapes))("%s", (shape) => {
+    const make = shapes[shape] ?? (() => "");
+    linear(make(100_000), make(1_000_000));
+  });
+
+  it.each([
+    ["known", "params:\n", "  P_"],
+    ["unknown", "", "p_"],
+  ])("%s keys of the front matter, of which there are 256 Ki characters at most", (_, above, key) => {
+    const make = (size: number) =>
+      `---\n${above}${times(size / 17, (i) => `${key}${i}: ${i}\n`)}---\n${wrap('SET_0["A=1"]', "")}`;
+    linear(make(25_000), make(250_000));
   });
 });

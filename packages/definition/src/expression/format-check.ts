@@ -12,27 +12,62 @@ const spelling: Partial<Record<Comparison, string>> = {
   lessEqual: "<=",
 };
 
-/** The text that parseCheck reads back as this condition. */
+/** How the parts of a condition are spelt for which CodeMentor has no words; these may throw. */
+interface Foreign {
+  readonly comparison: (op: Comparison) => string;
+  readonly operand: (operand: Operand) => string;
+  readonly hits: (condition: Extract<Condition, { op: "hits" }>) => string;
+}
+
+const refused: Foreign = {
+  comparison(op) {
+    throw new NotExpressible(`the comparison ${op}`);
+  },
+  operand({ from }) {
+    throw new NotExpressible(`an operand from ${from} in a check`);
+  },
+  hits() {
+    throw new NotExpressible("a condition on hits");
+  },
+};
+
+const inWords: Foreign = {
+  comparison: (op) => (op === "isNot" ? "IS NOT" : op.toUpperCase()),
+  operand(operand) {
+    if (operand.from === "template") return quote(operand.text);
+    return "list" in operand ? `${operand.from} ${operand.list}` : "name" in operand ? operand.name : operand.from;
+  },
+  hits: ({ node, is, count }) => `hits of ${node} ${is === "less" ? "<" : ">="} ${count}`,
+};
+
+/** The text that parseCheck reads back as this condition; throws NotExpressible where there is none. */
 export function formatCheck(condition: Condition): string {
+  return write(condition, refused);
+}
+
+/** A condition of any dialect as text for people. Where formatCheck has a text, it is that text. */
+export function describeCheck(condition: Condition): string {
+  return write(condition, inWords);
+}
+
+function write(condition: Condition, foreign: Foreign): string {
+  const side = (operand: Operand) => formatOperand(operand, foreign);
   switch (condition.op) {
     case "and":
     case "or":
       return condition.of
-        .map((inner) => (isChain(inner) ? `(${formatCheck(inner)})` : formatCheck(inner)))
+        .map((inner) => (isChain(inner) ? `(${write(inner, foreign)})` : write(inner, foreign)))
         .join(` ${condition.op} `);
     case "not":
-      return `not (${formatCheck(condition.of)})`;
+      return `not (${write(condition.of, foreign)})`;
     case "empty":
-      return `${formatOperand(condition.left)} IS EMPTY`;
+      return `${side(condition.left)} IS EMPTY`;
     case "in":
-      return `${formatOperand(condition.left)} IN (${condition.of.map(formatOperand).join(", ")})`;
+      return `${side(condition.left)} IN (${condition.of.map(side).join(", ")})`;
     case "hits":
-      throw new NotExpressible("a condition on hits");
-    default: {
-      const operator = spelling[condition.op];
-      if (operator === undefined) throw new NotExpressible(`the comparison ${condition.op}`);
-      return `${formatOperand(condition.left)} ${operator} ${formatOperand(condition.right)}`;
-    }
+      return foreign.hits(condition);
+    default:
+      return `${side(condition.left)} ${spelling[condition.op] ?? foreign.comparison(condition.op)} ${side(condition.right)}`;
   }
 }
 
@@ -40,7 +75,7 @@ function isChain(condition: Condition): boolean {
   return condition.op === "and" || condition.op === "or";
 }
 
-function formatOperand(operand: Operand): string {
+function formatOperand(operand: Operand, foreign: Foreign): string {
   switch (operand.from) {
     case "name":
       return operand.name;
@@ -49,7 +84,7 @@ function formatOperand(operand: Operand): string {
     case "file":
       return `file:${operand.path}`;
     default:
-      throw new NotExpressible(`an operand from ${operand.from} in a check`);
+      return foreign.operand(operand);
   }
 }
 

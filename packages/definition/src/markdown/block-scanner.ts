@@ -10,9 +10,9 @@
 export type Line =
   /** A heading that stands in no list and no quote. */
   | { readonly is: "heading"; readonly level: number; readonly text: string; readonly column: number }
-  /** The opening line of a fenced block. */
-  | { readonly is: "fence"; readonly info: string; readonly indent: number; readonly nested: boolean }
-  /** `indent`: columns the opening line was indented by, which its content may be, too. */
+  /** The opening line of a fenced block, and the columns it is indented by. */
+  | { readonly is: "fence"; readonly info: string; readonly indent: number }
+  /** A line inside the block, or the one that closes it. */
   | { readonly is: "fenced"; readonly closes: boolean }
   | { readonly is: "text" };
 
@@ -150,7 +150,7 @@ export class BlockScanner {
     const fence = opensFence(rest);
     if (fence !== null) {
       this.#leaf = { is: "fence", marker: fence.marker, length: fence.length };
-      return { is: "fence", info: fence.info, indent: cursor.indent, nested: this.#containers.length > 0 };
+      return { is: "fence", info: fence.info, indent: cursor.indent };
     }
     const html = opensHtml(rest, mayBeLazy);
     if (html !== null) {

@@ -29,6 +29,8 @@ const mostFindings = 1_000;
 export interface CaptionText {
   readonly text: string;
   readonly offset: number;
+  /** Offset of the first literal `\n` that became a line break. */
+  readonly escapedBreak: number | null;
 }
 
 export class ChartReader {
@@ -137,7 +139,12 @@ export class ChartReader {
     let end = to;
     while (start < end && isBlankOrLine(cursor.code(start))) start++;
     while (end > start && isBlankOrLine(cursor.code(end - 1))) end--;
-    return { text: decodeCaption(cursor.slice(start, end), escapes), offset: start === end ? from : start };
+    const { text, escapedBreak } = decodeCaption(cursor.slice(start, end), escapes);
+    return {
+      text,
+      offset: start === end ? from : start,
+      escapedBreak: escapedBreak === null ? null : start + escapedBreak,
+    };
   }
 
   /**

@@ -9,8 +9,15 @@ import { ampersand, backslash, carriageReturn, hash, less, newline, semicolon } 
 /** The longest name in HTML's table has 31 characters; the bound keeps a text full of `&` linear. */
 const longestEntity = 32;
 
+export interface Decoded {
+  readonly text: string;
+  /** Where the first literal `\n` stands that became a line break. */
+  readonly escapedBreak: number | null;
+}
+
 /** `escapes`: backslash escapes as in a double-quoted YAML string, for `@{ key: "value" }`; unknown ones stay as written. */
-export function decodeCaption(raw: string, escapes = false): string {
+export function decodeCaption(raw: string, escapes = false): Decoded {
+  let escapedBreak: number | null = null;
   let decoded = "";
   let kept = 0;
   let at = 0;
@@ -20,11 +27,12 @@ export function decodeCaption(raw: string, escapes = false): string {
       at++;
       continue;
     }
+    if (special.text === "\n" && raw.charCodeAt(at) === backslash) escapedBreak ??= at;
     decoded += raw.slice(kept, at) + special.text;
     at = special.end;
     kept = at;
   }
-  return kept === 0 ? raw : decoded + raw.slice(kept);
+  return { text: kept === 0 ? raw : decoded + raw.slice(kept), escapedBreak };
 }
 
 interface Special {

@@ -86,12 +86,15 @@ export class FlowchartDraft {
 
   #finishVertex(draft: VertexDraft): Vertex {
     const { id, at, shape, caption, attributes } = draft;
+    const place = (offset: number | undefined | null) =>
+      offset === undefined || offset === null ? null : this.#reader.cursor.place(offset);
     return {
       id,
       at,
       shape,
       caption: caption?.text ?? null,
-      captionAt: caption === null ? null : this.#reader.cursor.place(caption.offset),
+      captionAt: place(caption?.offset),
+      captionBreakAt: place(caption?.escapedBreak),
       attributes: attributes === null ? {} : this.#finishAttributes(attributes),
     };
   }

@@ -18,6 +18,8 @@ export interface Vertex {
   /** Last caption given, decoded: quotes, entities, line breaks. null when none was. */
   readonly caption: string | null;
   readonly captionAt: Place | null;
+  /** The first literal `\n` of the caption that became a line break. */
+  readonly captionBreakAt: Place | null;
   /** `@{ key: value }`, the label among them only as `caption`. */
   readonly attributes: Readonly<Record<string, { readonly text: string; readonly at: Place }>>;
 }

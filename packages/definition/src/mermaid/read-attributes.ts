@@ -125,8 +125,8 @@ function readSingleQuoted(reader: ChartReader, start: number): CaptionText | nul
   cursor.position = end + 1;
   cursor.skipBlanks();
   if (!endsEntry(reader)) reportTextAfterValue(reader);
-  const { text, offset } = reader.caption(start + 1, end);
-  return { text: text.replaceAll("''", "'"), offset };
+  const caption = reader.caption(start + 1, end);
+  return { ...caption, text: caption.text.replaceAll("''", "'") };
 }
 
 function endsEntry(reader: ChartReader): boolean {
