@@ -281,7 +281,7 @@ describe("formatProgram", () => {
           throw new Error(`${JSON.stringify(findings.filter(({ severity }) => severity === "error"))}\n${text}`);
         expect(again).toEqual(program);
       }),
-      { numRuns: 3000 },
+      { numRuns: 5_000 },
     );
   });
 

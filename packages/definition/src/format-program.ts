@@ -28,7 +28,8 @@ export interface FormatOptions {
 }
 
 /** Double-quoted text stays on one line: folded over several it loses lines of white space alone (yaml 2.9.1). */
-const yamlStyle = { lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER } as const;
+// Block scalars lose spaces at their ends.
+const yamlStyle = { lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER, blockQuote: false } as const;
 
 export function formatProgram(program: Program, options: FormatOptions = {}): string {
   const lenient = isLenient(program);
@@ -64,7 +65,7 @@ export function formatProgram(program: Program, options: FormatOptions = {}): st
   });
 
   const parts: string[] = [];
-  if (Object.keys(matter).length > 0) parts.push(`---\n${stringify(matter, yamlStyle).trimEnd()}\n---\n`);
+  if (Object.keys(matter).length > 0) parts.push(`---\n${stringify(matter, yamlStyle)}---\n`);
   if (title !== null) parts.push(`# ${title}\n`);
   if (description !== null && description !== "") parts.push(`${description}\n`);
   parts.push("# Workflow\n");
