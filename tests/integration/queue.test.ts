@@ -82,7 +82,12 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
       bell({ queue: "supervisor", delayMs: 60_000 }),
     ];
     await queues.ring([here, later]);
-    expect(await queues.live([here, gone, later])).toEqual(new Set([jobId(here), jobId(later)]));
+    expect(await queues.live([here, gone, later])).toEqual(
+      new Map<string, unknown>([
+        [jobId(here), { is: "waiting" }],
+        [jobId(later), { is: "delayed", forMs: expect.closeTo(60_000, -4) }],
+      ]),
+    );
     expect((await queues.counts()).supervisor).toMatchObject({ waiting: 1, delayed: 1 });
   });
 
@@ -133,15 +138,15 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     await queues.ring([one]);
     const [line] = await once(victim.stdout, "data");
     expect(String(line).trim()).toBe(jobId(one));
-    const taken = new Promise<string>((resolve) => {
-      queues.serve("execute", async (delivered) => {
-        resolve(delivered.jobId);
+    const taken = new Promise<unknown>((resolve) => {
+      queues.serve("execute", async ({ jobId, stalled }) => {
+        resolve({ jobId, stalled });
         return { do: "done" };
       });
     });
     victim.kill("SIGKILL");
     const killed = performance.now();
-    expect(await taken).toBe(jobId(one));
+    expect(await taken).toEqual({ jobId: jobId(one), stalled: 1 });
     expect(performance.now() - killed).toBeLessThan(15_000);
   });
 

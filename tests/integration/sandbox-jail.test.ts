@@ -355,12 +355,15 @@ cat /proc/[0-9]*/cmdline /proc/net/unix | tr '\\0' ' '
       const id = newId();
       const child = spawn(process.execPath, [worker, root, "run", id, "echo made >file; sleep 500 & sleep 501"]);
       await once(createInterface(child.stdout), "line");
-      await pause(500);
+      // The command has no way to say from inside that it has begun; on a busy machine that takes its time, and so does its end.
+      await pause(2_000);
       child.kill("SIGKILL");
       await once(child, "exit");
       const session = await sandbox.open(sessionSpec(id));
       expect(session.attached).toBe(true);
-      expect(await read(session, "cat file; cat /proc/[0-9]*/comm | grep -c sleep")).toBe("made\n0\n");
+      await expect
+        .poll(() => read(session, "cat file; cat /proc/[0-9]*/comm | grep -c sleep"), { timeout: 15_000 })
+        .toBe("made\n0\n");
     });
 
     it("ends itself at its deadline, is listed as dead, and is rebuilt when opened again", async () => {

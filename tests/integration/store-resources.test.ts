@@ -54,7 +54,7 @@ describe("migrations", () => {
     const pools = Array.from({ length: 4 }, () => new pg.Pool({ connectionString: fresh.url, max: 1 }));
     const applied = await Promise.all(pools.map((pool) => migrate(pool)));
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
-    expect(applied.flat()).toEqual(["0001-runs", "0002-resources"]);
+    expect(applied.flat()).toEqual(["0001-runs", "0002-resources", "0003-fencing"]);
     await Promise.all(pools.map((pool) => pool.end()));
     await fresh.drop();
   });
@@ -89,7 +89,7 @@ describe("migrations", () => {
     const { rows } = await store.database.calm.query<{ column: string }>(
       `select c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, null) || case when a.attnotnull then ' not null' else '' end as column
        from pg_attribute a join pg_class c on c.oid = a.attrelid
-       where c.relnamespace = 'markmill'::regnamespace and c.relkind = 'r' and a.attnum > 0 and c.relname <> 'migrations'`,
+       where c.relnamespace = 'markmill'::regnamespace and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped and c.relname <> 'migrations'`,
     );
     expect(said.sort()).toEqual(rows.map(({ column }) => column).sort());
   });
@@ -208,6 +208,9 @@ describe("a sandbox session", () => {
     expect(await saveSession(store.database, "tree", "w1", { state: { cwd: "/work" }, checkpointHash: "c1" })).toBe(
       true,
     );
+    expect(await saveSession(store.database, "tree", "w1", { state: { cwd: "/work" }, checkpointHash: null })).toBe(
+      true,
+    );
     expect(await saveSession(store.database, "tree", "w2", { state: {}, checkpointHash: null })).toBe(false);
     await releaseSession(store.database, "tree", "w1");
     expect(await claimSession(store.database, rival)).toMatchObject({
@@ -231,14 +234,8 @@ it("a worker that is silent too long is buried and its leases end", async () => 
 
 it("of two supervisors one leads, and the other after it", async () => {
   const rival = await openStore({ url: database.url, migrate: false });
-  let finish = () => {};
-  const leading = withLeadership(
-    store.database,
-    () =>
-      new Promise<void>((resolve) => {
-        finish = resolve;
-      }),
-  );
+  const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
+  const leading = withLeadership(store.database, () => finished);
   await expect.poll(() => withLeadership(rival.database, async () => undefined)).toBe("another leads");
   finish();
   expect(await leading).toBe("led");

@@ -1,0 +1,423 @@
+// What the store keeps when connections fall silent, many processes move one run, work is taken back and holders are late.
+import { connect, createServer, type Socket } from "node:net";
+import type { Node } from "@markmill/engine";
+import {
+  cancelRun,
+  createRun,
+  deleteOrphans,
+  enforceDeadlines,
+  getBudget,
+  getRun,
+  loadBlob,
+  oldestDue,
+  openBudget,
+  openStore,
+  quietActivities,
+  releaseReservation,
+  replayRun,
+  reserve,
+  type Store,
+  saveBlob,
+  saveCall,
+  settleAbandoned,
+  settleReservation,
+  startCall,
+} from "@markmill/store";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+import { chain, claimed, definition, oneCall, onePrompt, only, perform, program, succeeded } from "./store-programs.ts";
+
+let database: TestDatabase;
+let store: Store;
+let other: Store;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  store = await openStore({ url: database.url, worker: "one" });
+  other = await openStore({ url: database.url, worker: "two" });
+});
+afterAll(async () => {
+  await store?.close();
+  await other?.close();
+  await database?.drop();
+});
+
+async function column<Value>(text: string, ...values: unknown[]): Promise<Value[]> {
+  const { rows } = await store.database.calm.query<{ value: Value }>(`select ${text}`, values);
+  return rows.map(({ value }) => value);
+}
+
+const end: Node = { kind: "end", outcome: "success" };
+
+/** Prompts that start together; the run ends with the last. */
+function crowd(size: number) {
+  const names = Array.from({ length: size }, (_, i) => `p${i}`);
+  const nodes = Object.fromEntries(
+    names.map((name): [string, Node] => [name, { kind: "prompt", text: { from: "literal", text: name }, agent: name }]),
+  );
+  return program(
+    { ...nodes, all: { kind: "join", groups: { "": { mode: "all" } } }, end },
+    [...names.map((from) => ({ from, to: "all", on: "ok" })), { from: "all", to: "end", on: "ok" }],
+    { entry: names },
+  );
+}
+
+const mapOf = (each: Extract<Node, { kind: "map" }>["each"]) =>
+  program(
+    {
+      each: {
+        kind: "map",
+        over: { from: "literal", text: '["a","b","c"]' },
+        each,
+        concurrency: 3,
+        itemError: "fail",
+        minSuccess: 1,
+      },
+      end,
+      after: { kind: "prompt", text: { from: "literal", text: "What now?" } },
+    },
+    [
+      { from: "each", to: "end", on: "ok" },
+      { from: "each", to: "after", on: "fail" },
+      { from: "after", to: "end", on: "ok" },
+    ],
+  );
+
+describe("a connection that swallows everything", () => {
+  /** Passes everything on, until `swallow`: then the connections there are fall silent, and new ones work. */
+  async function openProxy(url: string) {
+    const target = new URL(url);
+    const directory = target.searchParams.get("host");
+    const port = Number(target.searchParams.get("port") ?? (target.port || 5432));
+    const silent = new Set<Socket>();
+    const sockets = new Set<Socket>();
+    const server = createServer((client) => {
+      const upstream = directory === null ? connect(port, target.hostname) : connect(`${directory}/.s.PGSQL.${port}`);
+      sockets.add(client);
+      client.on("data", (data) => upstream.write(data));
+      upstream.on("data", (data) => silent.has(client) || client.write(data));
+      client.on("close", () => upstream.destroy());
+      upstream.on("close", () => silent.has(client) || client.destroy());
+      for (const socket of [client, upstream]) socket.on("error", () => undefined);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    if (address === null || typeof address === "string") throw new Error("no port");
+    target.search = "";
+    target.hostname = "127.0.0.1";
+    target.port = String(address.port);
+    return {
+      url: target.href,
+      swallow: () => {
+        for (const socket of sockets) silent.add(socket);
+      },
+      close: () => {
+        for (const socket of sockets) socket.destroy();
+        server.close();
+      },
+    };
+  }
+
+  it("does not hang a commit: it is sent again and found folded; a read fails as transient", async () => {
+    const proxy = await openProxy(database.url);
+    const behind = await openStore({ url: proxy.url, worker: "behind", queryTimeoutMs: 500 });
+    const { runId, rings } = await createRun(behind, { definition: definition({ main: chain(2) }) });
+    const claim = await claimed(behind, only(rings));
+    proxy.swallow();
+    const started = performance.now();
+    const event = succeeded(behind, claim, { kind: "done" });
+    const committed = await behind.commit({ run: claim.run, bearer: claim.activity, event });
+    expect(performance.now() - started).toBeGreaterThan(400);
+    expect(performance.now() - started).toBeLessThan(10_000);
+    expect(committed.kind).toBe("dropped");
+    expect(only(committed.rings)).toMatchObject({ runId });
+    expect(await getRun(store.database, runId)).toMatchObject({ rev: 2 });
+    await getRun(behind.database, runId);
+    proxy.swallow();
+    await expect(getRun(behind.database, runId)).rejects.toMatchObject({ code: "STORE_UNREACHABLE", transient: true });
+    await behind.close();
+    proxy.close();
+  });
+});
+
+describe("many processes on one run", () => {
+  it("all get their turn", async () => {
+    const size = 120;
+    const stores = await Promise.all(
+      Array.from({ length: 6 }, (_, i) => openStore({ url: database.url, worker: `many-${i}`, migrate: false })),
+    );
+    const { runId, rings } = await createRun(store, { definition: definition({ main: crowd(size) }) });
+    expect(rings).toHaveLength(size);
+    const claims = await Promise.all(
+      rings.map(async (ring, i) => {
+        const by = stores[i % stores.length] ?? store;
+        return { by, claim: await claimed(by, ring) };
+      }),
+    );
+    const all = await Promise.all(
+      claims.map(({ by, claim }) =>
+        by.commit({
+          run: claim.run,
+          bearer: claim.activity,
+          event: succeeded(by, claim, { kind: "replied", text: claim.activity.ref.node }),
+        }),
+      ),
+    );
+    expect(new Set(all.map(({ kind }) => kind))).toEqual(new Set(["committed"]));
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "success", rev: size + 1 });
+    expect((await replayRun(store.database, store.definitions, runId)).differences).toEqual([]);
+    await Promise.all(stores.map((one) => one.close()));
+  });
+});
+
+describe("work that is taken back", () => {
+  const failing = (by: Store, { activity }: Awaited<ReturnType<typeof claimed>>) => ({
+    type: "activity.failed" as const,
+    at: by.clock.now(),
+    seed: 1,
+    epoch: activity.epoch,
+    activity: activity.ref,
+    failure: { code: "MODEL_BROKEN", message: "no" },
+    next: "fail" as const,
+    retryAfterMs: null,
+    usage: null,
+  });
+
+  it("items of a map that fails are void, their results dropped, and the run goes on", async () => {
+    const main = mapOf({ kind: "prompt", text: { from: "literal", text: "Mark it." } });
+    const { runId, rings } = await createRun(store, { definition: definition({ main }) });
+    const [one, two, three] = await Promise.all(rings.map((ring) => claimed(store, ring)));
+    if (one === undefined || two === undefined || three === undefined) throw new Error("three items expected");
+    const failed = await store.commit({ run: one.run, bearer: one.activity, event: failing(store, one) });
+    expect(only(failed.rings)).toMatchObject({ runId, queue: "prompt" });
+    expect(await column("state as value from activities where run_id = $1 order by id", runId)).toEqual([
+      "done",
+      "void",
+      "void",
+      "ready",
+    ]);
+    const late = await other.commit({
+      run: two.run,
+      bearer: two.activity,
+      event: succeeded(other, two, { kind: "replied", text: "late" }),
+    });
+    expect(late).toMatchObject({ kind: "dropped", rings: [{ activityId: only(failed.rings).activityId }] });
+    expect((await quietActivities(store.database, 0)).map(({ activityId }) => activityId)).not.toContain(
+      three.activity.id,
+    );
+    await perform(store, only(failed.rings), { kind: "replied", text: "went on" });
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "success", epoch: 1 });
+    expect((await replayRun(store.database, store.definitions, runId)).differences).toEqual([]);
+  });
+
+  it("cancels the runs that void items had called, and only those", async () => {
+    const called = definition({ main: mapOf({ kind: "call", program: "callee" }), callee: onePrompt });
+    const { runId, rings } = await createRun(store, { definition: called });
+    const calls = await Promise.all(rings.map((ring) => claimed(store, ring)));
+    const starts = await Promise.all(calls.map((call) => startCall(store, call.run, call.activity, null)));
+    const child = await claimed(store, only(starts[0]?.rings ?? []));
+    const ended = await store.commit({ run: child.run, bearer: child.activity, event: failing(store, child) });
+    const back = await claimed(store, only(ended.rings));
+    expect(back.activity.outcome).toMatchObject({ kind: "returned", status: "failed" });
+    await store.commit({ run: back.run, bearer: back.activity, event: failing(store, back) });
+    expect(await column("status as value from runs where root_id = $1 and id <> $1 order by status", runId)).toEqual([
+      "cancelled",
+      "cancelled",
+      "failed",
+    ]);
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "doing" });
+  });
+
+  it("a cancellation that meets the end of a called run does not deadlock", async () => {
+    const before = await column<number>("deadlocks as value from pg_stat_database where datname = current_database()");
+    for (let i = 0; i < 15; i++) {
+      const { runId, rings } = await createRun(store, {
+        definition: definition({ main: oneCall, callee: chain(1) }),
+      });
+      const call = await claimed(store, only(rings));
+      const start = await startCall(store, call.run, call.activity, null);
+      const leaf = await claimed(store, only(start.rings));
+      const event = succeeded(store, leaf, { kind: "done" });
+      const started = performance.now();
+      await Promise.all([
+        cancelRun(other, runId, "enough"),
+        store.commit({ run: leaf.run, bearer: leaf.activity, event }),
+      ]);
+      // The server looks for deadlocks after 1 s.
+      expect(performance.now() - started).toBeLessThan(950);
+      expect(await getRun(store.database, runId)).toMatchObject({ status: "cancelled" });
+    }
+    expect(await column("deadlocks as value from pg_stat_database where datname = current_database()")).toEqual(before);
+  });
+
+  it("is not rung for a run that is stopped", async () => {
+    const { runId, rings } = await createRun(store, { definition: definition({ main: onePrompt }) });
+    const found = async () =>
+      (await quietActivities(store.database, 0)).some(({ activityId }) => activityId === only(rings).activityId);
+    expect(await found()).toBe(true);
+    await store.database.calm.query("update runs set status = 'stopped' where id = $1", [runId]);
+    expect(await found()).toBe(false);
+  });
+});
+
+describe("reservations", () => {
+  const want = { nanodollars: 60, tokens: 6 };
+
+  it("a late release, settlement or reply of an old holder does not touch the new holder's", async () => {
+    await openBudget(store.database, "fenced", { nanodollars: 1_000, tokens: null });
+    const old = { activityId: 90_001, callIndex: 0, claim: 1 };
+    const now = { ...old, claim: 2 };
+    await reserve(store.database, old, ["fenced"], want);
+    await settleReservation(store.database, now, "reserved");
+    await reserve(store.database, now, ["fenced"], want);
+    const held = { reserved: want, spent: want };
+    expect(await getBudget(store.database, "fenced")).toMatchObject(held);
+    await releaseReservation(store.database, old);
+    await settleReservation(store.database, old, { nanodollars: 1, tokens: 1 });
+    const reply = {
+      model: "m",
+      request: null,
+      reply: {},
+      usage: { promptTokens: 1, completionTokens: 1, characters: 1, nanodollars: 5 },
+    };
+    const run = { id: "r", rootId: "r" };
+    await saveCall(store.database, run, { ...reply, key: { ...old, requestHash: "h" } });
+    expect(await getBudget(store.database, "fenced")).toMatchObject(held);
+    // The new holder's reply comes second: its call was paid all the same.
+    await saveCall(store.database, run, { ...reply, key: { ...now, requestHash: "h" } });
+    expect(await getBudget(store.database, "fenced")).toMatchObject({
+      reserved: { nanodollars: 0, tokens: 0 },
+      spent: { nanodollars: 65, tokens: 8 },
+    });
+  });
+
+  it("of activities that are over or gone are counted as spent, those of open ones stay", async () => {
+    await openBudget(store.database, "batch", { nanodollars: 1_000, tokens: null });
+    const { runId, rings } = await createRun(store, {
+      definition: definition({ main: onePrompt }),
+      budgets: ["batch"],
+    });
+    const cancelled = await claimed(store, only(rings));
+    const open = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
+    for (const activityId of [cancelled.activity.id, open.activityId, 90_002]) {
+      await reserve(store.database, { activityId, callIndex: 0, claim: 1 }, ["batch"], want);
+      await reserve(store.database, { activityId, callIndex: 1, claim: 1 }, ["batch"], want);
+    }
+    await cancelRun(store, runId, "enough");
+    expect(await settleAbandoned(store.database, 60_000)).toBe(0);
+    await store.database.calm.query("update reservations set created_at = created_at - interval '2 minutes'");
+    await settleAbandoned(store.database, 60_000);
+    expect(await getBudget(store.database, "batch")).toMatchObject({
+      reserved: { nanodollars: 120, tokens: 12 },
+      spent: { nanodollars: 240, tokens: 24 },
+    });
+    expect(await settleAbandoned(store.database, 60_000)).toBe(0);
+  });
+});
+
+describe("a claim", () => {
+  it("of one run that cannot be read does not fail those beside it", async () => {
+    const [bad, good] = await Promise.all([
+      createRun(store, { definition: definition({ main: onePrompt }) }),
+      createRun(store, { definition: definition({ main: onePrompt }) }),
+    ]);
+    await store.database.calm.query("update runs set program = 'gone' where id = $1", [bad.runId]);
+    const [first, second] = await Promise.allSettled([other.claim(only(bad.rings)), other.claim(only(good.rings))]);
+    expect(first).toMatchObject({ status: "rejected", reason: { code: "STORE_NOT_FOUND" } });
+    expect(second).toMatchObject({ status: "fulfilled", value: { kind: "claimed" } });
+  });
+
+  it("of a pure activity counts the workers that were lost with its delivery", async () => {
+    const { rings } = await createRun(store, { definition: definition({ main: chain(2) }) });
+    const ring = only(rings);
+    expect(await store.claim(ring)).toMatchObject({ kind: "claimed", takeovers: 0 });
+    expect(await store.claim({ ...ring, stalled: 5 })).toMatchObject({ kind: "claimed", takeovers: 5 });
+    expect(await other.claim({ ...ring, stalled: 5 })).toMatchObject({ kind: "claimed", takeovers: 5 });
+  });
+
+  it("that comes too late rings a bounded part of what is ready", async () => {
+    const { rings } = await createRun(store, { definition: definition({ main: crowd(150) }) });
+    const [first] = rings;
+    if (first === undefined) throw new Error("a ring expected");
+    await perform(store, first, { kind: "replied", text: "x" });
+    const late = await other.claim(first);
+    expect(late.kind === "stale" && late.rings.length).toBe(100);
+  });
+});
+
+it("definitions in use are not driven out by those loaded after them", async () => {
+  const all = Array.from({ length: 502 }, () => definition({ main: onePrompt }));
+  const hashes = all.map(({ hash }) => hash);
+  for (const one of all) await store.definitions.save(one);
+  const [first = "", ...rest] = hashes;
+  await other.definitions.ensure([first]);
+  await other.definitions.ensure(rest.slice(0, 499));
+  await other.definitions.ensure([first, ...rest.slice(499)]);
+  expect(other.definitions.program(first, "main")).toEqual(onePrompt);
+});
+
+it("a call is due since its callee ended, not since it was made", async () => {
+  const own = await freshDatabase();
+  const alone = await openStore({ url: own.url });
+  const { rings } = await createRun(alone, { definition: definition({ main: oneCall, callee: chain(1) }) });
+  const call = await claimed(alone, only(rings));
+  const start = await startCall(alone, call.run, call.activity, null);
+  await alone.database.calm.query("update activities set created_at = created_at - interval '1 hour'");
+  expect(await oldestDue(alone.database, ["control"])).toBeGreaterThan(3_000_000);
+  await perform(alone, only(start.rings));
+  expect(await oldestDue(alone.database, ["control"])).toBeLessThan(60_000);
+  await alone.close();
+  await own.drop();
+});
+
+it("a deadline whose event was dropped stays", async () => {
+  const main = program(
+    {
+      say: { kind: "prompt", text: { from: "literal", text: "Hello" } },
+      sorry: { kind: "prompt", text: { from: "literal", text: "Sorry" } },
+      end,
+    },
+    [{ from: "say", to: "end", on: "ok" }],
+    { handlers: { success: null, failed: "sorry" } },
+  );
+  const { runId } = await createRun(store, { definition: definition({ main }), caps: { timeMs: 1 } });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await enforceDeadlines(store);
+  expect(await getRun(store.database, runId)).toMatchObject({ status: "doing", phase: "handling.failed" });
+  // By this row the handler's time is over, by its own state it is not: the event is dropped, the deadline is looked at again.
+  await store.database.calm.query(
+    `update runs set deadline = clock_timestamp() - interval '1 second',
+       state = (state::jsonb || jsonb_build_object('phase', (state::jsonb -> 'phase') || '{"until": 9e15}'))::json where id = $1`,
+    [runId],
+  );
+  await enforceDeadlines(other);
+  expect(await column("deadline is not null as value from runs where id = $1", runId)).toEqual([true]);
+  await cancelRun(store, runId, "enough");
+});
+
+it("orphans go when they are old: blobs nobody names, budgets of runs that were never born", async () => {
+  const named = await saveBlob(store.database, Buffer.from("named"));
+  const scripted = await saveBlob(store.database, Buffer.from("script"));
+  const orphan = await saveBlob(store.database, Buffer.from("orphan"));
+  await createRun(store, {
+    definition: definition({ main: onePrompt }),
+    submission: { blob: named },
+    options: { script: { blob: scripted } },
+  });
+  await openBudget(store.database, "unborn", { nanodollars: 1, tokens: null }, "run");
+  await openBudget(store.database, "next-week", { nanodollars: 1, tokens: null });
+  expect(await deleteOrphans(store.database, 86_400_000)).toBe(0);
+  for (const table of ["blobs", "budgets"]) {
+    await store.database.calm.query(`update ${table} set created_at = created_at - interval '2 days'`);
+  }
+  expect(await saveBlob(store.database, Buffer.from("orphan"))).toBe(orphan);
+  await deleteOrphans(store.database, 86_400_000);
+  expect(await loadBlob(store.database, orphan)).not.toBeNull();
+  await store.database.calm.query("update blobs set created_at = created_at - interval '2 days'");
+  await deleteOrphans(store.database, 86_400_000);
+  expect(await loadBlob(store.database, orphan)).toBeNull();
+  expect(await loadBlob(store.database, named)).not.toBeNull();
+  expect(await loadBlob(store.database, scripted)).not.toBeNull();
+  expect(await getBudget(store.database, "unborn")).toBeNull();
+  expect(await getBudget(store.database, "next-week")).not.toBeNull();
+});
