@@ -20,6 +20,7 @@ Throughput of Markmill against its peers: runs of 10 steps that do nothing, each
   (no mode)         all systems, interleaved: steps/s with 32 runs in flight, ms per step one at a time, CPU per step
   --history         cost of a step in runs of 2,000 steps against runs of 10
   --idle            cost of 1,000 runs that wait for an answer
+  --sandbox         a sandbox session against bare docker exec and docker run
   --profile         Markmill alone under the CPU profiler; profiles and a summary in tests/bench/results
   --runs N          runs of a measurement (throughput and profile 2000, history 32 long ones, idle 1000)
   --rounds N        how often each system is measured (3)
