@@ -13,7 +13,10 @@ import type { Session } from "../../packages/sandbox/src/port.ts";
 import { findDockerEngine } from "../support/docker-engine-server.ts";
 import { sessionSpec } from "../support/session-spec.ts";
 
-const { values } = parseArgs({ options: { rounds: { type: "string", default: "20" } } });
+const { values } = parseArgs({
+  args: process.argv.slice(2).filter((word) => word !== "--sandbox"),
+  options: { rounds: { type: "string", default: "20" } },
+});
 const rounds = Number(values.rounds);
 const engine = await findDockerEngine(fileURLToPath(new URL("../../.cache", import.meta.url)));
 const samples = new Map<string, number[]>();

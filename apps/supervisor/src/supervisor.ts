@@ -1,7 +1,7 @@
 /**
  * The supervisor: makes sure that nothing waits for ever. Several may run; one acts, the others stand by (advisory lock).
  *
- * U1  It holds no state: every look starts from rows, by the database's clock, and doing it twice is harmless.
+ * U1  It holds nothing but when it looked: every look starts from rows, by the database's clock, and doing it twice is harmless.
  * U2  What is ready and quiet is rung again only if the queue has lost it, under a new job id, so a long backlog is not doubled. Lost is
  *     also what is due here and put off there (jobs are put off by the clock of the host that rang), and what is in the hands of a worker
  *     whose lease ended `halfDeadMs` ago: it reaches the queue and not Postgres. That last one only while Postgres has answered for as
@@ -38,6 +38,8 @@ export interface SupervisorParts {
   readonly lookMs?: number;
   /** An activity that is ready and was not rung for so long is looked for in the queue. */
   readonly quietMs?: number;
+  /** U2. */
+  readonly halfDeadMs?: number;
 }
 
 export interface Log {
@@ -60,7 +62,7 @@ const deleteEveryMs = 10 * 60_000;
 const settleEveryMs = 10_000;
 /** A reservation of an activity that is over is counted as spent after so long. */
 const abandonedMs = 60_000;
-const halfDeadMs = 10_000;
+const defaultHalfDeadMs = 10_000;
 /** A job that is put off by no more than this is left alone: its handler wanted it later. */
 const laterMs = 5_000;
 /** One that should have been delivered so long ago is not going to be. */
@@ -79,6 +81,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
   const { store, queues, log } = parts;
   const lookMs = parts.lookMs ?? defaultLookMs;
   const quietMs = parts.quietMs ?? defaultQuietMs;
+  const halfDeadMs = parts.halfDeadMs ?? defaultHalfDeadMs;
   const stopping = new AbortController();
   let leads = false;
   let looked = performance.now();
@@ -141,9 +144,9 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     const quiet = await quietActivities(store.database, quietMs);
     if (quiet.length === 0) return;
     const live = await queues.live(quiet);
-    const trusted = performance.now() - answersSince > halfDeadMs;
+    const leaseMayBeOverMs = performance.now() - answersSince > halfDeadMs ? halfDeadMs : Number.POSITIVE_INFINITY;
     const { lost = [], left = [] } = Object.groupBy(quiet, (one) =>
-      isLost(one, live.get(jobId(one)), trusted) ? "lost" : "left",
+      isLost(one, live.get(jobId(one)), leaseMayBeOverMs) ? "lost" : "left",
     );
     await leaveQuiet(store.database, left);
     if (lost.length === 0) return;
@@ -189,9 +192,9 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
   };
 }
 
-/** U2. `trusted`: a lease that is over was not lost by Postgres. */
-function isLost({ leaseOverMs }: QuietActivity, job: LiveJob | undefined, trusted: boolean): boolean {
+/** U2. */
+function isLost({ leaseOverMs }: QuietActivity, job: LiveJob | undefined, leaseMayBeOverMs: number): boolean {
   if (job === undefined) return true;
-  if (job.is === "active") return trusted && leaseOverMs !== null && leaseOverMs > halfDeadMs;
+  if (job.is === "active") return leaseOverMs !== null && leaseOverMs > leaseMayBeOverMs;
   return job.is === "delayed" && (job.forMs > laterMs || job.forMs < -overdueMs);
 }

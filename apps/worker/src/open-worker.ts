@@ -73,7 +73,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
     promptPorts: (run, activity) => ({
       ...(parts.modelsFor?.(run) ?? { client: parts.client, defaultModel: config.models.defaultModel }),
       catalogue: parts.catalogue,
-      ledger: ledgerOf(database, run),
+      ledger: ledgerOf(database, run, activity),
       budget: budgetOf(database, run, activity),
       gate,
       pause: pauserOf(database),

@@ -21,7 +21,6 @@ export type Config = {
     readonly concurrency: { readonly control: number; readonly prompt: number; readonly execute: number };
     readonly lockDurationMs: number;
     readonly stalledIntervalMs: number;
-    readonly commitGatherMs: number;
     readonly drainTimeoutMs: number;
   };
   readonly healthPort: number | null;
@@ -72,7 +71,6 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
       },
       lockDurationMs: env.LOCK_DURATION_MS,
       stalledIntervalMs: env.STALLED_INTERVAL_MS,
-      commitGatherMs: env.COMMIT_GATHER_MS,
       drainTimeoutMs: env.DRAIN_TIMEOUT_MS,
     },
     healthPort: env.HEALTH_PORT ?? null,

@@ -148,10 +148,6 @@ const processes = {
     description: "Time between two looks for silent workers.",
     unit: "ms",
   }),
-  COMMIT_GATHER_MS: defaulted("2", whole(0, 1_000), {
-    description: "How long a worker gathers finished activities for one commit; 0 commits each at once.",
-    unit: "ms",
-  }),
   DRAIN_TIMEOUT_MS: defaulted("30000", whole(0, 60 * minute), {
     description: "How long a stopping worker lets its activities finish before it lets go of them.",
     unit: "ms",

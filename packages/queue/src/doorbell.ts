@@ -3,6 +3,8 @@
  *
  * D1  The job id holds attempt and rings, so that ringing again is never swallowed by a kept job of an earlier ring, while the same
  *     ring twice is one job.
+ *
+ * The queue `supervisor` is there for boards and counts; nothing is rung in it: the supervisor looks at rows, by the database's clock.
  */
 export const queueNames = ["control", "prompt", "execute", "supervisor"] as const;
 export type QueueName = (typeof queueNames)[number];

@@ -1,7 +1,7 @@
 /**
  * One event, decided. `advance` takes a run as it was read, folds the event with `step` (the only call of it that is written, I4)
  * and says, as rows, everything that has to be written with it: state, variables, the event, the next activities, messages, the end.
- * Nothing is written here; commit.ts writes all of it or nothing.
+ * Nothing is written here; committer.ts writes all of it or nothing.
  */
 import { activityKey, type Command, type Event, type RunState, step, type Usage } from "@markmill/engine";
 import type { AskRow, BirthRow, CommitRows, RunWrite } from "./commit-statement.ts";
@@ -24,6 +24,8 @@ export interface Advance {
   readonly state: RunState;
   readonly commands: readonly Command[];
   readonly aborts: boolean;
+  /** It takes back work, of which some may be a called run. */
+  readonly withdraws: boolean;
 }
 
 /** null: the event changes nothing (duplicate, late, stale, or after the end). */
@@ -37,7 +39,8 @@ export function advance(
   const { state, commands } = step(run.program, run.state, event);
   if (state === run.state) return null;
   const aborts = commands.some((command) => command.do === "abort") || state.epoch !== run.state.epoch;
-  return { run, event, bearer, birth, by, state, commands, aborts };
+  const withdraws = aborts || commands.some((command) => command.do === "void");
+  return { run, event, bearer, birth, by, state, commands, aborts, withdraws };
 }
 
 /** Adds what an advance writes to the rows of a group. */

@@ -1,4 +1,4 @@
-/** Bytes by their SHA-256: stored once, never changed. */
+/** Bytes by their SHA-256: stored once, never changed. Storing them again makes them young: they are about to be named (deleteOrphans). */
 import { createHash } from "node:crypto";
 import { askDatabase } from "./ask-database.ts";
 import type { Database } from "./database.ts";
@@ -9,7 +9,7 @@ export async function saveBlob(database: Database, bytes: Buffer): Promise<strin
   await askDatabase(
     database,
     "Storing a blob",
-    "insert into blobs (hash, bytes, size) values ($1, $2, $3) on conflict do nothing",
+    "insert into blobs (hash, bytes, size) values ($1, $2, $3) on conflict (hash) do update set created_at = clock_timestamp()",
     [hash, bytes, bytes.length],
   );
   return hash;

@@ -1,10 +1,13 @@
 /**
  * Budgets of money and tokens. A call reserves its worst case before it is made and settles what it cost when the reply is stored, so
- * a cap is never overspent however many workers call at once.
+ * a cap holds however many workers call at once.
  *
- * B1  spent + reserved <= cap, always: the check and the change are one statement on locked rows.
- * B2  A reservation is made once per (activity, call index); repeating it changes nothing. It is all budgets or none.
- * B3  A reservation ends by settling (calls.ts, together with the reply) or by release.
+ * B1  A reservation is made only if spent + reserved + wanted <= cap + `above`: the check and the change are one statement on locked
+ *     rows. Beyond the cap comes only what a handler is allowed on top, and what a call cost beyond its worst case.
+ * B2  A reservation is made once per (activity, call index, claim); repeating it changes nothing. It is all budgets or none.
+ * B3  A reservation ends by settling (calls.ts, together with the reply) or by release, each only under the claim that made it. What a
+ *     lost holder left is settled as spent: by the next holder, or by the supervisor when the activity is over.
+ * B4  Whoever locks several budgets locks them in the order of their ids.
  */
 import type { LimitCode } from "@markmill/engine";
 import { askDatabase } from "./ask-database.ts";
@@ -26,6 +29,8 @@ export interface Budget {
 export interface CallRef {
   readonly activityId: number;
   readonly callIndex: number;
+  /** The claim the call is made under. Absent: any, for those who do not claim. */
+  readonly claim?: number;
 }
 
 export type Reserved =
@@ -36,12 +41,18 @@ export type Reserved =
       readonly code: Extract<LimitCode, "LIMIT_COST" | "LIMIT_TOKENS">;
     };
 
-export async function openBudget(database: Database, id: string, cap: Budget["cap"]): Promise<void> {
+/** `of`: a run's own goes with the run. */
+export async function openBudget(
+  database: Database,
+  id: string,
+  cap: Budget["cap"],
+  of: "run" | "batch" = "batch",
+): Promise<void> {
   await askDatabase(
     database,
     "Opening a budget",
-    "insert into budgets (id, cap_nanodollars, cap_tokens) values ($1, $2, $3) on conflict (id) do nothing",
-    [id, cap.nanodollars, cap.tokens],
+    "insert into budgets (id, cap_nanodollars, cap_tokens, for_run) values ($1, $2, $3, $4) on conflict (id) do nothing",
+    [id, cap.nanodollars, cap.tokens, of === "run"],
   );
 }
 
@@ -60,16 +71,24 @@ export async function closeBudget(database: Database, id: string): Promise<void>
 }
 
 export async function getBudget(database: Database, id: string): Promise<Budget | null> {
-  const rows = await askDatabase<BudgetRow>(database, "Reading a budget", "select * from budgets where id = $1", [id]);
+  const rows = await askDatabase<BudgetRow>(
+    database,
+    "Reading a budget",
+    `select ${budgetColumns} from budgets where id = $1`,
+    [id],
+  );
   return rows[0] === undefined ? null : toBudget(rows[0]);
 }
+
+const budgetColumns =
+  "id, cap_nanodollars, cap_tokens, spent_nanodollars, spent_tokens, reserved_nanodollars, reserved_tokens";
 
 /** FOR UPDATE returns the newest version of a row it had to wait for; a sum over reservations would be of the older snapshot. */
 const reserveText = `
 with held as (
-  select 1 from reservations where activity_id = $1 and call_index = $2
+  select 1 from reservations where activity_id = $1 and call_index = $2 and claim = $8
 ), locked as materialized (
-  select * from budgets where id = any($3) order by id for update
+  select ${budgetColumns} from budgets where id = any($3) order by id for update
 ), verdict as (
   select coalesce(bool_and(
       (cap_nanodollars is null or spent_nanodollars + reserved_nanodollars + $4::bigint <= cap_nanodollars + $6::bigint)
@@ -80,7 +99,7 @@ with held as (
   from locked l, verdict v where b.id = l.id and v.passes and not exists (select 1 from held)
   returning b.id
 ), made as (
-  insert into reservations (activity_id, call_index, budget_id, nanodollars, tokens) select $1, $2, id, $4, $5 from raised
+  insert into reservations (activity_id, call_index, budget_id, nanodollars, tokens, claim) select $1, $2, id, $4, $5, $8 from raised
 )
 select l.*, v.passes or exists (select 1 from held) as passes from locked l, verdict v`;
 
@@ -101,6 +120,7 @@ export async function reserve(
     want.tokens,
     above.nanodollars,
     above.tokens,
+    call.claim ?? 0,
   ];
   const query = () =>
     database.hot.query<BudgetRow & { passes: boolean }>({ name: "reserve", text: reserveText, values });
@@ -118,31 +138,53 @@ export async function reserve(
   }
 }
 
-/** Turns an open reservation into spending: of what it really was, or of all that was reserved. None open: changes nothing. */
+/** Ends the reservations `where`, in the order of B4. `spent`: expressions over the sums `s` of what each budget had reserved for them. */
+export const endingReservations = (where: string, spent: { readonly nanodollars: string; readonly tokens: string }) => `
+gone as (
+  delete from reservations where ${where} returning budget_id, nanodollars, tokens
+), sums as (
+  select budget_id, sum(nanodollars)::bigint as nanodollars, sum(tokens)::bigint as tokens from gone group by budget_id
+), locked as materialized (
+  select b.id from budgets b where b.id in (select budget_id from sums) order by b.id for update
+)
+update budgets b set
+  reserved_nanodollars = b.reserved_nanodollars - s.nanodollars, reserved_tokens = b.reserved_tokens - s.tokens,
+  spent_nanodollars = b.spent_nanodollars + ${spent.nanodollars}, spent_tokens = b.spent_tokens + ${spent.tokens}
+from sums s join locked l on l.id = s.budget_id where b.id = s.budget_id`;
+
+const allReserved = { nanodollars: "s.nanodollars", tokens: "s.tokens" };
+const ofCall = "activity_id = $1 and call_index = $2";
+const settleText = `with ${endingReservations(`${ofCall} and claim = coalesce($3::integer, claim)`, { nanodollars: "$4::bigint", tokens: "$5::bigint" })}`;
+const settleLeftText = `with ${endingReservations(`${ofCall} and claim <= coalesce($3::integer, claim)`, allReserved)}`;
+const releaseText = `with ${endingReservations(`${ofCall} and claim = coalesce($3::integer, claim)`, { nanodollars: "0", tokens: "0" })}`;
+const settleAbandonedText = `with ${endingReservations(
+  `(activity_id, call_index, budget_id, claim) in (
+     select v.activity_id, v.call_index, v.budget_id, v.claim from reservations v
+     where v.created_at < clock_timestamp() - $1::float8 * interval '1 millisecond'
+       and not exists (select 1 from activities a where a.id = v.activity_id and a.state in ('ready', 'claimed', 'waiting'))
+     order by v.created_at limit $2 for update of v skip locked)`,
+  allReserved,
+)} returning 1`;
+
+/** Turns an open reservation into spending: of what it really was, or of all that this claim or an earlier one left reserved. */
 export async function settleReservation(database: Database, call: CallRef, spent: Amount | "reserved"): Promise<void> {
-  const known = spent === "reserved" ? null : spent;
-  await askDatabase(
-    database,
-    "Settling a reservation",
-    `with gone as (delete from reservations where activity_id = $1 and call_index = $2 returning *)
-     update budgets b set reserved_nanodollars = b.reserved_nanodollars - g.nanodollars, reserved_tokens = b.reserved_tokens - g.tokens,
-       spent_nanodollars = b.spent_nanodollars + coalesce($3::bigint, g.nanodollars), spent_tokens = b.spent_tokens + coalesce($4::bigint, g.tokens)
-     from gone g where b.id = g.budget_id`,
-    [call.activityId, call.callIndex, known?.nanodollars ?? null, known?.tokens ?? null],
-  );
+  await askDatabase(database, "Settling a reservation", spent === "reserved" ? settleLeftText : settleText, [
+    ...keyOf(call),
+    ...(spent === "reserved" ? [] : [spent.nanodollars, spent.tokens]),
+  ]);
 }
 
 /** The reservation of a call that was never made, or whose price is unknown and counts as nothing. */
 export async function releaseReservation(database: Database, call: CallRef): Promise<void> {
-  await askDatabase(
-    database,
-    "Releasing a reservation",
-    `with gone as (delete from reservations where activity_id = $1 and call_index = $2 returning *)
-     update budgets b set reserved_nanodollars = b.reserved_nanodollars - g.nanodollars, reserved_tokens = b.reserved_tokens - g.tokens
-     from gone g where b.id = g.budget_id`,
-    [call.activityId, call.callIndex],
-  );
+  await askDatabase(database, "Releasing a reservation", releaseText, keyOf(call));
 }
+
+/** Counts as spent what was reserved, so long ago, for activities that are over or gone. Returns how many budgets it changed. */
+export async function settleAbandoned(database: Database, olderThanMs: number, limit = 1_000): Promise<number> {
+  return (await askDatabase(database, "Settling what was abandoned", settleAbandonedText, [olderThanMs, limit])).length;
+}
+
+const keyOf = (call: CallRef) => [call.activityId, call.callIndex, call.claim ?? null];
 
 interface BudgetRow {
   readonly id: string;

@@ -4,7 +4,7 @@
  */
 import type { Json } from "@markmill/engine";
 import { askDatabase } from "./ask-database.ts";
-import type { CallRef } from "./budgets.ts";
+import { type CallRef, endingReservations } from "./budgets.ts";
 import type { Database } from "./database.ts";
 import { toJson } from "./neutral.ts";
 
@@ -37,7 +37,7 @@ export async function findCall(database: Database, key: CallKey): Promise<Stored
   return rows[0] === undefined ? null : toCall(rows[0]);
 }
 
-/** Twice is once: the first reply stays, and its reservation is settled once. */
+/** Twice is once: the first reply stays. Each claim's reservation is settled once, also where another's reply was first: both were paid. */
 export async function saveCall(
   database: Database,
   run: { readonly id: string; readonly rootId: string },
@@ -51,14 +51,10 @@ export async function saveCall(
        insert into calls (activity_id, call_index, request_hash, run_id, root_id, model, request, reply,
          prompt_tokens, completion_tokens, characters, nanodollars)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9::bigint, $10::bigint, $11, $12::bigint) on conflict do nothing
-       returning 1
-     ), settled as (
-       delete from reservations where activity_id = $1 and call_index = $2 and exists (select 1 from stored) returning *
-     )
-     update budgets b set
-       reserved_nanodollars = b.reserved_nanodollars - s.nanodollars, reserved_tokens = b.reserved_tokens - s.tokens,
-       spent_nanodollars = b.spent_nanodollars + $12::bigint, spent_tokens = b.spent_tokens + $9::bigint + $10::bigint
-     from settled s where b.id = s.budget_id`,
+     ), ${endingReservations("activity_id = $1 and call_index = $2 and claim = coalesce($13::integer, claim)", {
+       nanodollars: "$12::bigint",
+       tokens: "$9::bigint + $10::bigint",
+     })}`,
     [
       key.activityId,
       key.callIndex,
@@ -72,6 +68,7 @@ export async function saveCall(
       usage.completionTokens,
       usage.characters,
       usage.nanodollars,
+      key.claim ?? null,
     ],
   );
 }

@@ -2,8 +2,10 @@
  * From a doorbell to work. Pure activities are read; those that reach outside are claimed by compare-and-set, under a lease that the
  * worker renews and a fencing token that its commit must still have.
  *
- * L1  While a lease lives nobody else gets the activity: a second delivery is told to wait, so no call is paid twice.
+ * L1  While a lease lives nobody else gets the activity: a second delivery is told to wait. A call is paid twice only if its holder
+ *     lost the lease while the reply was on its way.
  * L2  A claim of an activity that was claimed and never ended says so (`interrupted`), and counts in `takeovers`.
+ *     A pure activity has no claim to count: for it the delivery says how often its worker was lost.
  * L3  A doorbell of another epoch or attempt, or of an activity that is not open, gets nothing.
  */
 import type { Outcome, Usage, Work, WorkKind } from "@markmill/engine";
@@ -22,6 +24,8 @@ export interface Delivery {
   readonly activityId: number;
   readonly epoch: number;
   readonly attempt: number;
+  /** How often a worker was lost with this delivery, as the queue knows it. */
+  readonly stalled?: number;
 }
 
 export type Claim =
@@ -129,9 +133,13 @@ export function createClaimer(parts: ClaimerParts): Claimer {
       const stale: Asked[] = [];
       for (const asked of group) {
         const row = byId.get(asked.delivery.activityId);
-        const claim = row === undefined ? null : judge(row, asked.delivery);
-        if (claim === null) stale.push(asked);
-        else asked.resolve(claim);
+        try {
+          const claim = row === undefined ? null : judge(row, asked.delivery);
+          if (claim === null) stale.push(asked);
+          else asked.resolve(claim);
+        } catch (error) {
+          asked.reject(translate(error, "Claiming an activity"));
+        }
       }
       if (stale.length === 0) return;
       const deliveries = stale.map(({ delivery }) => delivery);
@@ -156,16 +164,16 @@ export function createClaimer(parts: ClaimerParts): Claimer {
     if (row.epoch !== delivery.epoch || row.run_epoch !== delivery.epoch || row.attempt !== delivery.attempt)
       return null;
     if (row.status !== "doing") return null;
-    if (row.taken) return toClaim(row);
+    if (row.taken) return toClaim(row, row.takeovers);
     const open = row.activity_state === "ready" || row.activity_state === "claimed";
     if (open && row.early_ms !== null && row.early_ms > 0) return { kind: "early", forMs: Math.ceil(row.early_ms) };
-    if (!isLeased(row.kind)) return row.activity_state === "ready" ? toClaim(row) : null;
+    if (!isLeased(row.kind)) return row.activity_state === "ready" ? toClaim(row, delivery.stalled ?? 0) : null;
     // Ready, yet not taken: another claim was faster, and its lease is not in this snapshot.
     return open ? { kind: "held", forMs: Math.max(50, Math.ceil(row.lease_ms ?? parts.leaseMs)) } : null;
   }
 
-  function toClaim(row: ClaimRow): Claim {
-    const { node, generation, attempt, kind, interrupted, takeovers } = row;
+  function toClaim(row: ClaimRow, takeovers: number): Claim {
+    const { node, generation, attempt, kind, interrupted } = row;
     const activity: Activity = {
       id: row.id,
       runId: row.run_id,
@@ -191,7 +199,8 @@ export function createClaimer(parts: ClaimerParts): Claimer {
         activity.epoch === delivery.epoch &&
         activity.ref.attempt === delivery.attempt
       ) {
-        return Promise.resolve({ kind: "claimed", run: known.run, activity, interrupted: false, takeovers: 0 });
+        const takeovers = delivery.stalled ?? 0;
+        return Promise.resolve({ kind: "claimed", run: known.run, activity, interrupted: false, takeovers });
       }
       return new Promise((resolve, reject) => gather.add({ delivery, resolve, reject }));
     },
@@ -240,7 +249,8 @@ export async function renewLeases(
 }
 
 const releaseText = `
-update activities set state = 'ready', lease_until = null, claimed_by = null, rings = rings + 1, rung_at = clock_timestamp()
+update activities set state = 'ready', lease_until = null, claimed_by = null, rings = rings + 1, rung_at = clock_timestamp(),
+  ready_at = clock_timestamp()
 from json_to_recordset($1::json) as x(id bigint, claim integer)
 where activities.id = x.id and activities.claim = x.claim and activities.state = 'claimed'
 returning activities.id, activities.rings`;

@@ -222,7 +222,7 @@ birth as materialized (
         labels jsonb, budgets text[], options json, submission json, idempotency_key text, forked_from text, ${writeColumns})
 ), caller as (
   update activities a set
-    state = b.caller_state, outcome = b.caller_outcome, usage = b.caller_usage, rung_at = clock_timestamp(),
+    state = b.caller_state, outcome = b.caller_outcome, usage = b.caller_usage, rung_at = clock_timestamp(), ready_at = clock_timestamp(),
     rings = a.rings + case when b.caller_state = 'ready' then 1 else 0 end
   from birth b join runs p on true
   where a.id = b.parent_activity_id and p.id = a.run_id and a.state = 'ready' and a.outcome is null
@@ -260,7 +260,7 @@ next as (
   on conflict (run_id, node, generation, item) do update set
     attempt = excluded.attempt, epoch = excluded.epoch, state = excluded.state, not_before = excluded.not_before,
     rung_at = excluded.rung_at, work = excluded.work, rings = activities.rings + 1, takeovers = 0, outcome = null, usage = null,
-    claimed_by = null, lease_until = null, ended_at = null
+    claimed_by = null, lease_until = null, ended_at = null, ready_at = clock_timestamp()
   returning id, run_id, node, generation, item, attempt, kind, epoch, rings, claim, work
 )`;
 
@@ -269,7 +269,8 @@ again as (
   update activities a set
     attempt = x.attempt, epoch = g.epoch, state = case when a.kind = 'ask' then 'waiting' else 'ready' end,
     not_before = to_timestamp(x.not_before / 1000), rung_at = coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()),
-    rings = a.rings + 1, takeovers = 0, outcome = null, usage = null, claimed_by = null, lease_until = null, ended_at = null
+    rings = a.rings + 1, takeovers = 0, outcome = null, usage = null, claimed_by = null, lease_until = null, ended_at = null,
+    ready_at = clock_timestamp()
   from json_to_recordset(${p}::json)
       as x(n integer, node text, generation integer, item integer, attempt integer, not_before float8)
     join gate g on g.n = x.n
@@ -285,6 +286,9 @@ unwanted as (
   from json_to_recordset(${p}::json) as x(n integer, node text, generation integer, item integer) join gate g on g.n = x.n
   where a.run_id = g.id and a.node = x.node and a.generation = x.generation and a.item = x.item
     and a.state in ('ready', 'claimed', 'waiting')
+  returning a.id, a.kind
+), withdrawn as (
+  update asks k set state = 'void', closed_at = clock_timestamp() from unwanted u where u.kind = 'ask' and k.activity_id = u.id
 )`;
 
 const events = (p: string) => `
@@ -320,7 +324,8 @@ said as materialized (
 
 const returns = (p: string) => `
 returned as (
-  update activities a set state = 'ready', outcome = x.outcome, usage = x.usage, rings = a.rings + 1, rung_at = clock_timestamp()
+  update activities a set state = 'ready', outcome = x.outcome, usage = x.usage, rings = a.rings + 1, rung_at = clock_timestamp(),
+    ready_at = clock_timestamp()
   from json_to_recordset(${p}::json)
       as x(n integer, activity_id bigint, attempt integer, epoch integer, outcome json, usage json)
     join gate g on g.n = x.n, runs p

@@ -6,26 +6,29 @@
  *     duplicate, late or stale, and is dropped: I2.
  * G3  An event that raises the epoch is committed in a transaction of its own, which also cancels the called runs, each by its own
  *     event, and tells the workers (NOTIFY): I6.
+ *     So is one that takes back single activities, whose called runs go with them.
  * G4  One bad row fails only its own event: a group that fails is repeated row by row.
+ * G5  Every event gets its turn: one that missed the gate `mostMisses` times waits in line for its run's row and is decided and written
+ *     under that lock. While one of a run waits there, the run's next events go there at once.
  *
  * kill -9 before the statement: nothing happened, the activity is delivered again. While it runs: Postgres commits all or nothing.
  * After it, before the doorbells are rung: the rows are `ready` and the same or another delivery, or the supervisor, rings them. A
  * reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
  */
 import type { Event } from "@markmill/engine";
-import type { PoolClient } from "pg";
+import type { Pool, PoolClient } from "pg";
 import { type Advance, addRows, advance, type Bearer } from "./advance.ts";
 import { type CommitAnswer, commitStatement, noRows, type Statement } from "./commit-statement.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Definitions } from "./definitions.ts";
 import { createGather } from "./gather.ts";
-import { loadRuns, lockOpenChildren } from "./load-runs.ts";
+import { loadRuns, lockOrphans, lockRun, lockTree } from "./load-runs.ts";
 import { neutral, toJson } from "./neutral.ts";
 import { readyRings } from "./ready-rings.ts";
 import type { RunCache } from "./run-cache.ts";
 import { type Activity, columnToItem, isLeased, type LoadedRun, queueOf, type Ring } from "./run-row.ts";
-import { isContention, StoreError, translate } from "./store-error.ts";
+import { isContention, type StoreError, translate } from "./store-error.ts";
 
 export interface Commit {
   readonly run: LoadedRun;
@@ -64,17 +67,21 @@ interface Pending extends Required<Omit<Commit, "run">> {
   run: LoadedRun;
   /** `run` was read for this event. */
   fresh: boolean;
-  tries: number;
+  misses: number;
   readonly resolve: (committed: Committed) => void;
   readonly reject: (error: unknown) => void;
 }
 type Decided = { readonly pending: Pending; readonly advance: Advance };
 
-const mostTries = 50;
+const mostMisses = 3;
 
 export function createCommitter(parts: CommitterParts): Committer {
   const { database, definitions, cache, clock } = parts;
   const gather = createGather<Pending>({ most: parts.most, pick: pickOnePerRun, perform });
+  /** G5. Beside the groups, so that other runs do not wait for the lock. */
+  const line = createGather<Pending>({ most: 1, perform: performLocked });
+  /** How many of a run are in line. */
+  const inLine = new Map<string, number>();
 
   async function perform(group: Pending[]): Promise<void> {
     try {
@@ -87,16 +94,20 @@ export function createCommitter(parts: CommitterParts): Committer {
   async function performGroup(group: readonly Pending[]): Promise<void> {
     const again: Pending[] = [];
     const plain: Decided[] = [];
-    const aborting: Decided[] = [];
+    const withdrawing: Decided[] = [];
     const dropping: Promise<void>[] = [];
     for (const pending of group) {
+      if (inLine.has(pending.run.id)) {
+        queueUp(pending);
+        continue;
+      }
       const decided = decide(pending);
-      if (decided !== null) (decided.advance.aborts ? aborting : plain).push(decided);
+      if (decided !== null) (decided.advance.withdraws ? withdrawing : plain).push(decided);
       else if (pending.fresh || pending.birth !== null) dropping.push(drop(pending));
       else again.push(pending);
     }
     again.push(...(await writeGroup(plain)));
-    for (const decided of aborting) again.push(...(await writeGroup([decided])));
+    for (const decided of withdrawing) again.push(...(await writeGroup([decided])));
     await Promise.all([readAgain(again), ...dropping]);
   }
 
@@ -134,45 +145,53 @@ export function createCommitter(parts: CommitterParts): Committer {
   }
 
   async function write(advances: readonly Advance[]): Promise<readonly CommitAnswer[]> {
-    if (advances.some(({ aborts }) => aborts)) return writeAborting(advances);
-    const rows = noRows();
-    for (const one of advances) addRows(rows, toJson, one);
-    return (await database.hot.query<CommitAnswer>(mutable(commitStatement(rows, toJson)))).rows;
+    if (advances.some(({ withdraws }) => withdraws)) {
+      return inTransaction((client) => writeWithCallees(client, advances));
+    }
+    return writeOn(database.hot, advances);
   }
 
-  /** G3. A run called in the meantime is either seen here, or its birth finds the calling activity void (load-runs.ts, births). */
-  async function writeAborting(advances: readonly Advance[]): Promise<readonly CommitAnswer[]> {
+  async function writeOn(on: Pool | PoolClient, advances: readonly Advance[]): Promise<readonly CommitAnswer[]> {
+    const rows = noRows();
+    for (const one of advances) addRows(rows, toJson, one);
+    return (await on.query<CommitAnswer>(mutable(commitStatement(rows, toJson)))).rows;
+  }
+
+  async function inTransaction<Result>(act: (client: PoolClient) => Promise<Result>): Promise<Result> {
     const client = await database.hot.connect();
     try {
       await client.query("begin");
-      const answers = await writeWithCallees(client, advances);
+      const result = await act(client);
       await client.query("commit");
       client.release();
-      return answers;
+      return result;
     } catch (error) {
       client.release(true);
       throw error;
     }
   }
 
+  /** G3. A run called in the meantime is either seen here, or its birth finds the calling activity void (load-runs.ts, births). */
   async function writeWithCallees(client: PoolClient, first: readonly Advance[]): Promise<CommitAnswer[]> {
     const answers: CommitAnswer[] = [];
+    await lockTree(
+      client,
+      first.map(({ run }) => run.id),
+    );
     for (let wave = first; wave.length > 0; ) {
-      const rows = noRows();
-      for (const one of wave) addRows(rows, toJson, one);
-      const result = await client.query<CommitAnswer>(mutable(commitStatement(rows, toJson)));
-      answers.push(...result.rows);
-      const moved = result.rows.filter((row) => row.what === "moved");
+      const written = await writeOn(client, wave);
+      answers.push(...written);
+      const moved = written.filter((row) => row.what === "moved");
       for (const { run_id, epoch } of moved) {
         cache.delete(run_id);
         await client.query("select pg_notify('markmill_control', $1)", [JSON.stringify({ runId: run_id, epoch })]);
       }
-      const children = await lockOpenChildren(
+      const orphans = await lockOrphans(
         client,
         definitions,
         moved.map((row) => row.run_id),
       );
-      wave = [...children.values()].flatMap((child) => {
+      wave = [...orphans.values()].flatMap((child) => {
         const message = "The run that called this one went on without it.";
         return advance(child, { type: "run.cancelled", at: clock.now(), seed: 0, message }, null) ?? [];
       });
@@ -282,21 +301,64 @@ export function createCommitter(parts: CommitterParts): Committer {
         const fenced =
           bearer !== null &&
           (bearer === undefined || bearer.claim !== pending.bearer?.claim || ["done", "void"].includes(bearer.state));
-        if (run === undefined || fenced) await drop(pending);
-        else if (pending.tries >= mostTries) {
-          pending.reject(
-            new StoreError("STORE_BUSY", `Run ${pending.run.id} moves faster than this event can follow.`),
-          );
-        } else {
-          pending.run = run;
-          pending.fresh = true;
-          pending.tries += 1;
-          gather.addFirst([pending]);
+        if (run === undefined || fenced) {
+          await drop(pending);
+          continue;
         }
+        pending.run = run;
+        pending.fresh = true;
+        pending.misses += 1;
+        if (pending.misses >= mostMisses) queueUp(pending);
+        else gather.addFirst([pending]);
       }
     } catch (error) {
-      for (const pending of missed) pending.reject(translate(error, "Reading a run again"));
+      const known = translate(error, "Reading a run again");
+      // One that cannot be read fails alone (G4).
+      if (missed.length > 1 && !known.transient) for (const pending of missed) await readAgain([pending]);
+      else for (const pending of missed) pending.reject(known);
     }
+  }
+
+  function queueUp(pending: Pending): void {
+    inLine.set(pending.run.id, (inLine.get(pending.run.id) ?? 0) + 1);
+    line.add(pending);
+  }
+
+  async function performLocked([pending]: Pending[]): Promise<void> {
+    if (pending === undefined) return;
+    const giveUpAt = performance.now() + parts.patienceMs;
+    for (let pause = 50; ; pause = Math.min(pause * 2, 1_000)) {
+      try {
+        await commitLocked(pending);
+        break;
+      } catch (error) {
+        const known = translate(error, "Committing");
+        if (!known.transient || performance.now() > giveUpAt) {
+          pending.reject(known);
+          break;
+        }
+        await new Promise((resolve) => setTimeout(resolve, isContention(error) ? Math.random() * 20 : pause));
+      }
+    }
+    const left = (inLine.get(pending.run.id) ?? 1) - 1;
+    if (left > 0) inLine.set(pending.run.id, left);
+    else inLine.delete(pending.run.id);
+  }
+
+  /** G5. Under the lock the gate lets the event pass, unless its activity has another claim or is over. */
+  async function commitLocked(pending: Pending): Promise<void> {
+    const written = await inTransaction(async (client) => {
+      const run = await lockRun(client, definitions, pending.run.id);
+      if (run === undefined) return null;
+      const decided = advance(run, pending.event, pending.bearer, null, pending.by || null);
+      if (decided === null) return null;
+      const answers = decided.withdraws ? await writeWithCallees(client, [decided]) : await writeOn(client, [decided]);
+      return { group: [{ pending, advance: decided }], answers };
+    });
+    const missed = written === null ? [pending] : await settle(written.group, written.answers);
+    if (missed.length === 0) return;
+    cache.delete(pending.run.id);
+    await drop(pending);
   }
 
   async function drop(pending: Pending): Promise<void> {
@@ -312,9 +374,12 @@ export function createCommitter(parts: CommitterParts): Committer {
     commit: (item) =>
       new Promise((resolve, reject) => {
         const { run, bearer, birth = null, by = "" } = item;
-        gather.add({ run, event: neutral(item.event), bearer, birth, by, fresh: false, tries: 0, resolve, reject });
+        gather.add({ run, event: neutral(item.event), bearer, birth, by, fresh: false, misses: 0, resolve, reject });
       }),
-    idle: () => gather.idle(),
+    async idle() {
+      await gather.idle();
+      await line.idle();
+    },
   };
 }
 

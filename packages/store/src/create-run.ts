@@ -66,7 +66,7 @@ export async function createRun(births: Births, request: NewRun): Promise<Create
   // What the run may spend is known once its first event is folded: the program's limits, its settings, the request's caps.
   const { limits } = step(program, initialState, neutral(event)).state;
   if (limits.nanodollars !== null || limits.tokens !== null) {
-    await openBudget(database, id, { nanodollars: limits.nanodollars, tokens: limits.tokens });
+    await openBudget(database, id, { nanodollars: limits.nanodollars, tokens: limits.tokens }, "run");
     budgets.unshift(id);
   }
   const run: LoadedRun = {

@@ -2,6 +2,10 @@
  * Connections. `hot` is for the statements of every step: keyed access only, so its planner is told to use indexes and nested loops
  * whatever the statistics of a young table say (a plan cached while a table was empty would otherwise scan it when it has grown).
  * `calm` is for everything else.
+ *
+ * T1  No query waits for ever: after `queryTimeoutMs` without an answer (a socket that swallows everything) its connection is closed
+ *     and the query fails as transient. The server gives up a little earlier, so that nothing goes on there that nobody waits for, and
+ *     ends a transaction whose client has fallen silent, because others wait for its locks.
  */
 import { Pool, type PoolConfig, types } from "pg";
 import { translate } from "./store-error.ts";
@@ -11,6 +15,8 @@ export interface DatabaseOptions {
   /** Connections for everything but the hot path. */
   readonly connections?: number;
   readonly applicationName?: string;
+  /** T1; 15 s. */
+  readonly queryTimeoutMs?: number;
   /** Connections that break while idle; the pool replaces them by itself. */
   readonly onError?: (error: Error) => void;
 }
@@ -30,12 +36,16 @@ const parsers: PoolConfig["types"] = {
 };
 
 export function openDatabase(options: DatabaseOptions): Database {
+  const { queryTimeoutMs = 15_000 } = options;
   const common: PoolConfig = {
     connectionString: options.url,
     types: parsers,
     keepAlive: true,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,
+    query_timeout: queryTimeoutMs,
+    statement_timeout: Math.ceil(queryTimeoutMs * 0.9),
+    idle_in_transaction_session_timeout: queryTimeoutMs,
     application_name: options.applicationName ?? "markmill",
   };
   const calm = new Pool({ ...common, max: options.connections ?? 6, options: "-c search_path=markmill,public" });

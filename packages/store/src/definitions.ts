@@ -1,4 +1,4 @@
-/** Definitions are immutable by content hash, so a program once read never has to be read again. */
+/** Definitions are immutable by content hash, so a program once read is not read again while it is in use. */
 import type { Program } from "@markmill/engine";
 import type { Pool } from "pg";
 import { toJson } from "./neutral.ts";
@@ -38,7 +38,13 @@ export function createDefinitions(pool: Pool): Definitions {
   };
 
   async function ensure(hashes: Iterable<string>): Promise<void> {
-    const missing = [...new Set(hashes)].filter((hash) => !cache.has(hash));
+    const missing: string[] = [];
+    // What is asked for becomes the newest, so that what is loaded for one of a group does not drive out what another needs.
+    for (const hash of new Set(hashes)) {
+      const known = cache.get(hash);
+      if (known === undefined) missing.push(hash);
+      else keep(known);
+    }
     if (missing.length === 0) return;
     const { rows } = await pool.query<Definition>(
       "select hash, dialect, name, root, programs, files from definitions where hash = any($1)",

@@ -19,6 +19,7 @@ export {
   releaseReservation,
   reserve,
   setBudgetCap,
+  settleAbandoned,
   settleReservation,
 } from "./budgets.ts";
 export { type CallKey, type CallUsage, callsOfRun, findCall, type StoredCall, saveCall, spentOf } from "./calls.ts";
@@ -69,10 +70,13 @@ export {
 export { StoreError, type StoreErrorCode } from "./store-error.ts";
 export {
   deleteOldRuns,
+  deleteOrphans,
   enforceDeadlines,
   expireAsks,
   leaveQuiet,
+  type OnPoison,
   oldestDue,
+  type QuietActivity,
   quietActivities,
   ringAgain,
 } from "./supervise.ts";

@@ -54,9 +54,22 @@ export function toLoadedRun(row: RunColumns, definitions: Definitions): LoadedRu
 }
 
 const byId = `select ${runColumns} from runs r where r.id = any($1)`;
-const childrenOf = `
-  select ${runColumns} from runs r
-  where r.ended_at is null and r.parent_activity_id in (select a.id from activities a where a.run_id = any($1))
+const lockText = "select r.id from runs r where r.id = any($1) order by r.id for update";
+/** Lateral and `offset 0`: joined freely, a young table is planned as a scan of all activities. */
+const lockTreeText = `
+  with recursive tree as (
+    select id from unnest($1::text[]) as id
+    union
+    select r.id from tree t
+      cross join lateral (
+        select a.id from activities a where a.run_id = t.id and a.kind = 'call' and a.state = 'waiting' offset 0) a
+      join runs r on r.parent_activity_id = a.id and r.ended_at is null
+  )
+  select r.id from runs r where r.id in (select id from tree) order by r.id for update of r`;
+const orphansText = `
+  select r.id from activities a join runs r on r.parent_activity_id = a.id
+  where a.run_id = any($1) and a.kind = 'call' and r.ended_at is null
+    and not (a.state = 'waiting' and a.attempt = r.parent_attempt and a.epoch = r.parent_epoch)
   order by r.id for update of r`;
 
 export async function loadRuns(
@@ -68,14 +81,33 @@ export async function loadRuns(
   return toMap(rows, definitions);
 }
 
-/** Runs that have not ended and were called by the given ones; locked until the transaction ends. */
-export async function lockOpenChildren(
+/** Locked until the transaction ends. Read in a statement of its own: one that waited for a lock has variables of before the wait. */
+export async function lockRun(on: PoolClient, definitions: Definitions, id: string): Promise<LoadedRun | undefined> {
+  await on.query(lockText, [[id]]);
+  return (await loadRuns(on, definitions, [id])).get(id);
+}
+
+/**
+ * Locks a run and the open runs it called, down the tree, in the order of their ids. Whoever takes back work does this first: the end of a
+ * called run locks that run and then the calling activity, so that activity must not be locked before the called run is.
+ */
+export async function lockTree(on: PoolClient, ids: readonly string[]): Promise<void> {
+  await on.query(lockTreeText, [ids]);
+}
+
+/** Open runs whose calling activity, of one of the given runs, no longer waits for them; locked until the transaction ends. */
+export async function lockOrphans(
   on: PoolClient,
   definitions: Definitions,
   ids: readonly string[],
 ): Promise<Map<string, LoadedRun>> {
-  const { rows } = await on.query<RunColumns>(childrenOf, [ids]);
-  return toMap(rows, definitions);
+  const { rows } = await on.query<{ id: string }>(orphansText, [ids]);
+  if (rows.length === 0) return new Map();
+  return loadRuns(
+    on,
+    definitions,
+    rows.map(({ id }) => id),
+  );
 }
 
 async function toMap(rows: readonly RunColumns[], definitions: Definitions): Promise<Map<string, LoadedRun>> {

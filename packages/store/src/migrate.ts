@@ -9,6 +9,7 @@ import { StoreError, translate } from "./store-error.ts";
 
 /** "mark" in ASCII; any constant will do as long as it stays. */
 const lockKey = 0x6d61726b;
+const unhurried = { query_timeout: 30 * 60_000 };
 const directory = new URL("../migrations/", import.meta.url);
 
 export interface Migration {
@@ -36,16 +37,15 @@ export async function migrate(pool: Pool, migrations = readMigrations()): Promis
     throw translate(error, "Connecting to Postgres");
   }
   try {
-    await client.query("select pg_advisory_lock($1)", [lockKey]);
-    try {
-      return await apply(client, migrations);
-    } finally {
-      await client.query("select pg_advisory_unlock($1)", [lockKey]);
-    }
+    // A migration, or waiting for another process's, may take longer than a pool lets its queries take.
+    await client.query("set statement_timeout = 0");
+    await client.query({ text: "select pg_advisory_lock($1)", values: [lockKey], ...unhurried });
+    return await apply(client, migrations);
   } catch (error) {
     throw translate(error, "Migrating the database");
   } finally {
-    client.release();
+    // Closed, not returned: that ends the lock and the settings whatever happened.
+    client.release(true);
   }
 }
 
@@ -84,7 +84,7 @@ async function apply(client: PoolClient, migrations: readonly Migration[]): Prom
     await client.query("begin");
     try {
       await client.query("set local search_path = markmill");
-      await client.query(migration.sql);
+      await client.query({ text: migration.sql, ...unhurried });
       await client.query("insert into markmill.migrations (name, checksum) values ($1, $2)", [
         migration.name,
         migration.checksum,

@@ -14,16 +14,22 @@ export interface RingRow {
   readonly delay_ms: number;
 }
 
+/** Every delivery that finds nothing to do rings these; what is beyond is found by the supervisor. */
+const mostPerRun = 100;
+
 /** Of activities `a` and their runs `r`. */
 export const ringColumns = `a.queue, a.run_id, a.id, a.epoch, a.attempt, a.rings, r.parent_job, r.parent_activity_id,
   greatest(0, extract(epoch from coalesce(a.not_before, clock_timestamp()) - clock_timestamp()) * 1000)::float8 as delay_ms`;
 
+/** The state is compared in a way that hides the index of all that is ready: a plan made while it was empty would scan it for every run. */
 const text = `
-select ${ringColumns} from activities a join runs r on r.id = a.run_id
-where a.run_id = any($1) and a.state = 'ready' and a.epoch = r.epoch
+select ready.* from runs r cross join lateral (
+  select ${ringColumns} from activities a where a.run_id = r.id and a.state || '' = 'ready' and a.epoch = r.epoch limit ${mostPerRun}) ready
+where r.id = any($1)
 union all
-select ${ringColumns} from runs r join activities a on r.id = a.run_id
-where r.parent_activity_id = any($2) and a.state = 'ready' and a.epoch = r.epoch`;
+select ready.* from runs r cross join lateral (
+  select ${ringColumns} from activities a where a.run_id = r.id and a.state || '' = 'ready' and a.epoch = r.epoch limit ${mostPerRun}) ready
+where r.parent_activity_id = any($2)`;
 
 /** Of the given runs, and of the runs that the given activities have called. */
 export async function readyRings(

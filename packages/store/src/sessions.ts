@@ -98,7 +98,7 @@ export async function renewSessions(
   return new Set(rows.map((row) => row.id));
 }
 
-/** false: another worker has it now. */
+/** false: another worker has it now. Without a checkpoint the last one stays. */
 export async function saveSession(
   database: Database,
   id: string,
@@ -108,7 +108,7 @@ export async function saveSession(
   const rows = await askDatabase(
     database,
     "Saving a sandbox session",
-    "update sessions set state = $3, checkpoint_hash = $4 where id = $1 and worker = $2 returning id",
+    "update sessions set state = $3, checkpoint_hash = coalesce($4, checkpoint_hash) where id = $1 and worker = $2 returning id",
     [id, worker, toJson(saved.state), saved.checkpointHash],
   );
   return rows.length === 1;

@@ -27,6 +27,14 @@ const fixes: Record<StoreErrorCode, string> = {
   STORE_BUG: "This is a defect in Markmill: please report it with this message.",
 };
 
+/** A read-only server is one that is being replaced: after a failover the same address is the primary again. */
+const transient: ReadonlySet<StoreErrorCode> = new Set([
+  "STORE_UNREACHABLE",
+  "STORE_BUSY",
+  "STORE_FULL",
+  "STORE_READ_ONLY",
+]);
+
 /** `message` says what and why, `fix` what to do. `transient`: the same call may succeed later. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
@@ -38,13 +46,12 @@ export class StoreError extends Error {
     super(message, options);
     this.code = code;
     this.fix = fixes[code];
-    this.transient =
-      options.transient ?? (code === "STORE_UNREACHABLE" || code === "STORE_BUSY" || code === "STORE_FULL");
+    this.transient = options.transient ?? transient.has(code);
   }
 }
 
 const bySqlState: readonly (readonly [RegExp, StoreErrorCode])[] = [
-  [/^(08|57P0|57014)/, "STORE_UNREACHABLE"],
+  [/^(08|57P0|57014|25P03)/, "STORE_UNREACHABLE"],
   [/^(28|3D000)/, "STORE_REFUSED"],
   [/^(53100|58030)/, "STORE_FULL"],
   [/^53/, "STORE_BUSY"],
@@ -52,7 +59,7 @@ const bySqlState: readonly (readonly [RegExp, StoreErrorCode])[] = [
   [/^(42P01|3F000)/, "STORE_SCHEMA_MISSING"],
 ];
 const network =
-  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|EACCES)|Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable|Cannot use a pool after calling end/;
+  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|EACCES)|Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable|Cannot use a pool after calling end/;
 
 /** Deadlock or serialization failure: nothing was written, the same statement may pass at once. */
 export function isContention(error: unknown): boolean {

@@ -8,23 +8,39 @@ import { expireAsk } from "./asks.ts";
 import type { Database } from "./database.ts";
 import { type RingRow, ringColumns, toRing } from "./ready-rings.ts";
 import type { Ring } from "./run-row.ts";
+import { type StoreError, translate } from "./store-error.ts";
+
+export interface QuietActivity extends Ring {
+  /** For how long its lease has been over; null: nobody holds it. */
+  readonly leaseOverMs: number | null;
+}
+
+/** Called for a run that cannot be dealt with; the others are. */
+export type OnPoison = (error: StoreError, about: { readonly run?: string; readonly activity?: number }) => void;
 
 /** Activities that are ready, or whose lease is over, and were not rung for `quietMs`. Ask the queue which of them it still has. */
-export async function quietActivities(database: Database, quietMs: number, limit = 500): Promise<readonly Ring[]> {
-  const rows = await askDatabase<RingRow>(
+export async function quietActivities(
+  database: Database,
+  quietMs: number,
+  limit = 500,
+): Promise<readonly QuietActivity[]> {
+  const rows = await askDatabase<RingRow & { lease_over_ms: number | null }>(
     database,
     "Looking for quiet activities",
-    `(select ${ringColumns} from activities a join runs r on r.id = a.run_id
+    `(select ${ringColumns}, null::float8 as lease_over_ms from activities a join runs r on r.id = a.run_id
       where a.state = 'ready' and a.rung_at < clock_timestamp() - $1::integer * interval '1 millisecond'
+        and r.status = 'doing' and a.epoch = r.epoch
       order by a.rung_at limit $2)
      union all
-     (select ${ringColumns} from activities a join runs r on r.id = a.run_id
+     (select ${ringColumns}, extract(epoch from clock_timestamp() - a.lease_until)::float8 * 1000 as lease_over_ms
+      from activities a join runs r on r.id = a.run_id
       where a.state = 'claimed' and a.lease_until < clock_timestamp()
         and a.rung_at < clock_timestamp() - $1::integer * interval '1 millisecond'
+        and r.status = 'doing' and a.epoch = r.epoch
       order by a.lease_until limit $2)`,
     [quietMs, limit],
   );
-  return rows.map(toRing);
+  return rows.map((row) => ({ ...toRing(row), leaseOverMs: row.lease_over_ms }));
 }
 
 /** Those the queue still has: looked at again after another `quietMs`. */
@@ -55,7 +71,11 @@ export async function ringAgain(database: Database, rings: readonly Ring[]): Pro
 }
 
 /** Limits the runs whose deadline has passed. Returns what is to be rung. */
-export async function enforceDeadlines(outside: Outside, limit = 100): Promise<readonly Ring[]> {
+export async function enforceDeadlines(
+  outside: Outside,
+  onPoison: OnPoison = rethrow,
+  limit = 100,
+): Promise<readonly Ring[]> {
   const { database } = outside;
   const due = await askDatabase<{ id: string; deadline: string }>(
     database,
@@ -65,27 +85,52 @@ export async function enforceDeadlines(outside: Outside, limit = 100): Promise<r
   );
   const rings: Ring[] = [];
   for (const { id, deadline } of due) {
-    const committed = await applyEvent(outside, id, (run, happened) => ({
-      type: "run.limited",
-      ...happened,
-      epoch: run.state.epoch,
-      code: "LIMIT_TIME",
-      message: `The run's time is over (${run.state.limits.timeMs ?? 0} ms).`,
-    }));
-    rings.push(...committed.rings);
-    // Unless the event set another one, this deadline has done its work.
-    await askDatabase(
-      database,
-      "Clearing a deadline",
-      "update runs set deadline = null where id = $1 and deadline = $2::timestamptz",
-      [id, deadline],
-    );
+    try {
+      let timeless = false;
+      const committed = await applyEvent(outside, id, (run, happened) => {
+        timeless = run.state.phase.is === "handling" && run.state.phase.until === null;
+        return {
+          type: "run.limited",
+          ...happened,
+          epoch: run.state.epoch,
+          code: "LIMIT_TIME",
+          message: `The run's time is over (${run.state.limits.timeMs ?? 0} ms).`,
+        };
+      });
+      rings.push(...committed.rings);
+      // Unless the event set another one, this deadline has done its work. Where the event was dropped it is tried again, except of a
+      // handler without a time of its own, for which the run's deadline means nothing.
+      await askDatabase(
+        database,
+        "Clearing a deadline",
+        `update runs set deadline = null where id = $1 and deadline = $2::timestamptz
+           and ($3 or ended_at is not null)`,
+        [id, deadline, committed.kind === "committed" || timeless],
+      );
+    } catch (error) {
+      survive(error, onPoison, { run: id });
+    }
   }
   return rings;
 }
 
+/** A server that is away is no property of the run at hand. */
+function survive(error: unknown, onPoison: OnPoison, about: Parameters<OnPoison>[1]): void {
+  const known = translate(error, "Supervising");
+  if (known.code === "STORE_UNREACHABLE") throw known;
+  onPoison(known, about);
+}
+
+const rethrow: OnPoison = (error) => {
+  throw error;
+};
+
 /** Returns what is to be rung. */
-export async function expireAsks(outside: Outside, limit = 100): Promise<readonly Ring[]> {
+export async function expireAsks(
+  outside: Outside,
+  onPoison: OnPoison = rethrow,
+  limit = 100,
+): Promise<readonly Ring[]> {
   const due = await askDatabase<{ activity_id: number }>(
     outside.database,
     "Looking for unanswered questions",
@@ -93,11 +138,20 @@ export async function expireAsks(outside: Outside, limit = 100): Promise<readonl
     [limit],
   );
   const rings: Ring[] = [];
-  for (const { activity_id } of due) rings.push(...(await expireAsk(outside, activity_id)).rings);
+  for (const { activity_id } of due) {
+    try {
+      rings.push(...(await expireAsk(outside, activity_id)).rings);
+    } catch (error) {
+      survive(error, onPoison, { activity: activity_id });
+    }
+  }
   return rings;
 }
 
-/** Deletes root runs that ended before, with everything that hangs on them. Returns how many. */
+/**
+ * Deletes root runs that ended before, with everything that hangs on them. Returns how many; call it again until it is less than `limit`.
+ * What they had reserved of a batch's budget is left to `settleAbandoned`.
+ */
 export async function deleteOldRuns(database: Database, olderThanMs: number, limit = 100): Promise<number> {
   const rows = await askDatabase<{ deleted: number }>(
     database,
@@ -122,14 +176,45 @@ export async function deleteOldRuns(database: Database, olderThanMs: number, lim
   return rows[0]?.deleted ?? 0;
 }
 
+/**
+ * Deletes blobs that no run and no sandbox session names any more, and budgets of runs that were never born. Both are written before what
+ * names them, hence the age. What a run was asked with is opaque here: a blob whose hash stands anywhere in it is named. Returns how many.
+ */
+export async function deleteOrphans(database: Database, olderThanMs: number, limit = 1_000): Promise<number> {
+  const rows = await askDatabase<{ deleted: number }>(
+    database,
+    "Deleting orphans",
+    `with named as materialized (
+       select checkpoint_hash as hash from sessions where checkpoint_hash is not null
+       union select m[1] from runs r, regexp_matches(concat(r.submission, r.options), '[0-9a-f]{64}', 'g') as m where r.root_id = r.id
+     ), d1 as (
+       delete from blobs where hash in (
+         select b.hash from blobs b
+         where b.created_at < clock_timestamp() - $1::float8 * interval '1 millisecond'
+           and not exists (select 1 from named n where n.hash = b.hash)
+         limit $2)
+       returning 1
+     ), d2 as (
+       delete from budgets where id in (
+         select b.id from budgets b
+         where b.for_run and b.created_at < clock_timestamp() - $1::float8 * interval '1 millisecond'
+           and not exists (select 1 from runs r where r.id = b.id)
+         limit $2)
+       returning 1
+     ) select (select count(*) from d1)::integer + (select count(*) from d2)::integer as deleted`,
+    [olderThanMs, limit],
+  );
+  return rows[0]?.deleted ?? 0;
+}
+
 /** For how long the oldest activity of these queues has been ready and due, in ms; 0: none. A worker that hears nothing then is deaf. */
 export async function oldestDue(database: Database, queues: readonly string[]): Promise<number> {
   const rows = await askDatabase<{ ms: number }>(
     database,
     "Looking for due activities",
-    `select coalesce(max(extract(epoch from clock_timestamp() - greatest(created_at, coalesce(not_before, created_at)))), 0)::float8 * 1000 as ms
-     from (select created_at, not_before from activities where state = 'ready' and queue = any($1)
-       and (not_before is null or not_before < clock_timestamp()) order by rung_at limit 1) oldest`,
+    `select coalesce(max(extract(epoch from clock_timestamp() - greatest(coalesce(ready_at, created_at), not_before))), 0)::float8 * 1000 as ms
+     from (select created_at, ready_at, not_before from activities where state = 'ready' and queue = any($1)
+       and (not_before is null or not_before < clock_timestamp()) order by rung_at limit 100) oldest`,
     [queues],
   );
   return Math.max(0, Math.round(rows[0]?.ms ?? 0));

@@ -30,6 +30,7 @@ export const activities = markmill.table("activities", {
   seq: counter("seq"),
   createdAt: at("created_at").notNull(),
   endedAt: at("ended_at"),
+  readyAt: at("ready_at"),
 });
 
 export const events = markmill.table("events", {

@@ -1,4 +1,4 @@
-import { bigint, customType, doublePrecision, integer, json, text, timestamp } from "drizzle-orm/pg-core";
+import { bigint, boolean, customType, doublePrecision, integer, json, text, timestamp } from "drizzle-orm/pg-core";
 import { markmill } from "./runs.ts";
 
 const at = (name: string) => timestamp(name, { withTimezone: true });
@@ -29,6 +29,8 @@ export const budgets = markmill.table("budgets", {
   spentTokens: counter("spent_tokens").notNull(),
   reservedNanodollars: counter("reserved_nanodollars").notNull(),
   reservedTokens: counter("reserved_tokens").notNull(),
+  createdAt: at("created_at").notNull(),
+  forRun: boolean("for_run").notNull(),
 });
 
 export const reservations = markmill.table("reservations", {
@@ -38,6 +40,7 @@ export const reservations = markmill.table("reservations", {
   nanodollars: counter("nanodollars").notNull(),
   tokens: counter("tokens").notNull(),
   createdAt: at("created_at").notNull(),
+  claim: integer("claim").notNull(),
 });
 
 export const rates = markmill.table("rates", {
@@ -54,7 +57,6 @@ export const sessions = markmill.table("sessions", {
   host: text("host").notNull(),
   worker: text("worker").notNull(),
   leaseUntil: at("lease_until").notNull(),
-  deadline: at("deadline"),
   state: json("state").notNull(),
   checkpointHash: text("checkpoint_hash"),
   createdAt: at("created_at").notNull(),
