@@ -18,7 +18,7 @@ import {
 } from "@markmill/llm";
 import { openQueues, type Queues } from "@markmill/queue";
 import { createNoneSandbox, type Sandbox } from "@markmill/sandbox";
-import { createRun, type Definition, getRun, openStore, type RunDetail, type Store } from "@markmill/store";
+import { createRun, type Definition, getRun, openStore, type RunDetail, type Store, StoreError } from "@markmill/store";
 import { startSupervisor } from "@markmill/supervisor";
 import { openWorker } from "@markmill/worker";
 import { freshDatabase } from "./postgres.ts";
@@ -146,7 +146,12 @@ export async function startMill(options: MillOptions): Promise<Mill> {
     async ended(runId, timeoutMs = 60_000) {
       const until = performance.now() + timeoutMs;
       for (;;) {
-        const run = await getRun(store.database, runId);
+        // A connection that a test has cut is no news here.
+        const run = await getRun(store.database, runId).catch((error: unknown) => {
+          if (error instanceof StoreError && error.transient) return undefined;
+          throw error;
+        });
+        if (run === undefined) continue;
         if (run === null) throw new Error(`no run ${runId}`);
         if (run.endedAt !== null) return run;
         if (performance.now() > until)
