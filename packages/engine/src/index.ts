@@ -23,5 +23,6 @@ export { parsePattern } from "./pattern/parse-pattern.ts";
 export type * from "./program.ts";
 export { placesOf, render } from "./render.ts";
 export { defaultRetry, retryAt } from "./retry.ts";
+export { modelSettingNames } from "./settings.ts";
 export { type Active, initialState, type Phase, type RunState, type Spent } from "./state.ts";
 export { outstanding, type Step, step } from "./step.ts";

@@ -6,7 +6,8 @@ import { type Turn, warn } from "./turn.ts";
 
 const decimal = /^[ \t]*-?[0-9]+(\.[0-9]+)?[ \t]*$/;
 
-const names = {
+/** Variables that set how a model is asked, with the setting each stands for. */
+export const modelSettingNames = {
   AI_MODEL_NAME: "model",
   AI_TEMPERATURE: "temperature",
   AI_TOP_P: "topP",
@@ -24,7 +25,7 @@ export function settingsFor(turn: Turn, agent: string, node: ModelSettings): Mod
 function fromVariables(turn: Turn): ModelSettings {
   const { variables, environment } = turn.state;
   const settings: Record<string, unknown> = {};
-  for (const [name, setting] of Object.entries(names)) {
+  for (const [name, setting] of Object.entries(modelSettingNames)) {
     const value = variables[name] ?? environment[name];
     if (value === undefined || value.trim() === "") continue;
     if (setting === "model") settings[setting] = value.trim();
