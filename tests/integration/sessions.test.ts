@@ -2,7 +2,17 @@
 
 import { hostname } from "node:os";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
-import { answerAsk, cancelRun, createRun, installationId, openAsks, saveBlob } from "@markmill/store";
+import {
+  answerAsk,
+  cancelRun,
+  claimSession,
+  createRun,
+  getHistory,
+  installationId,
+  openAsks,
+  releaseSession,
+  saveBlob,
+} from "@markmill/store";
 import { reapSessions } from "@markmill/worker";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";
@@ -67,6 +77,23 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     await mill.sandbox.remove(kept);
     expect(await goOn(kept)).toBe("$ pwd; echo $COLOUR; cat /workspace/box/note\n/workspace/box\nred\nkept\n");
   });
+
+  it("that another worker uses is waited for: no attempt is used up, and the command runs once", async () => {
+    const runId = await mill.start(asking(""));
+    await waiting(runId);
+    const other = { id: runId, kind: "jail", host: hostname(), worker: "another", leaseMs: 6_000 };
+    expect((await claimSession(mill.store.database, other)).kind).toBe("held");
+    const done = goOn(runId);
+    await new Promise((resolve) => setTimeout(resolve, 5_000));
+    await releaseSession(mill.store.database, runId, "another");
+    expect(await done).toBe("$ pwd; echo $COLOUR; cat /workspace/box/note\n/workspace/box\nred\nkept\n");
+    const { activities } = await getHistory(mill.store.database, runId);
+    expect(activities.map(({ node, attempt }) => [node, attempt])).toEqual([
+      ["EXECUTE_A", 1],
+      ["ASK_B", 1],
+      ["EXECUTE_C", 1],
+    ]);
+  }, 100_000);
 
   it("begins with the submission's files", async () => {
     const { execFileSync } = await import("node:child_process");

@@ -10,6 +10,7 @@
 import type { Event, Outcome, WorkKind } from "@markmill/engine";
 import type { Answer, Delivered, Queues, Serving } from "@markmill/queue";
 import {
+  type Claim,
   type Committed,
   drawSeed,
   isLeased,
@@ -69,7 +70,7 @@ export interface Health {
 
 /** An activity that killed so many workers is not given to another one. */
 const mostTakeovers = 5;
-/** Work due for so long while nothing is heard means that the worker is deaf (W7 of the durability notes). */
+/** Work due for so long while nothing is heard means that the worker is deaf. */
 const deafMs = 10_000;
 
 /** Leases that could not be renewed for so long mean that the database is out of this worker's reach. */
@@ -93,7 +94,16 @@ export function startWorker(parts: WorkerParts): RunningWorker {
 
   async function handle(delivered: Delivered): Promise<Answer> {
     await failPoint("before-claim", null);
-    const claim = await store.claim(delivered);
+    let claim: Claim;
+    try {
+      claim = await store.claim(delivered);
+    } catch (error) {
+      log.error(
+        { err: error, run: delivered.runId, activity: delivered.activityId },
+        "an activity could not be claimed",
+      );
+      return { do: "later", ms: 1_000 };
+    }
     if (claim.kind === "stale") {
       await queues.ring(claim.rings);
       return { do: "done" };
@@ -121,7 +131,10 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     await failPoint("after-claim", activity.kind);
     const performed = await attempt(mine, job, controller.signal);
     await failPoint("after-work", activity.kind);
-    if (performed.did === "postpone") return giveBack(mine, performed.ms);
+    if (performed.did === "postpone") {
+      mine.acted = false;
+      return giveBack(mine, performed.ms);
+    }
     if (performed.did === "leave") {
       if (activity.kind === "call") return { do: "children" };
       return draining && activity.kind === "prompt" ? giveBack(mine, 0) : { do: "done" };
