@@ -54,7 +54,7 @@ describe("migrations", () => {
     const pools = Array.from({ length: 4 }, () => new pg.Pool({ connectionString: fresh.url, max: 1 }));
     const applied = await Promise.all(pools.map((pool) => migrate(pool)));
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
-    expect(applied.flat()).toEqual(["0001-runs", "0002-resources", "0003-fencing"]);
+    expect(applied.flat()).toEqual(["0001-runs", "0002-resources", "0003-fencing", "0004-light-activities"]);
     await Promise.all(pools.map((pool) => pool.end()));
     await fresh.drop();
   });
@@ -235,8 +235,13 @@ it("a worker that is silent too long is buried and its leases end", async () => 
 it("of two supervisors one leads, and the other after it", async () => {
   const rival = await openStore({ url: database.url, migrate: false });
   const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
-  const leading = withLeadership(store.database, () => finished);
-  await expect.poll(() => withLeadership(rival.database, async () => undefined)).toBe("another leads");
+  const { promise: leads, resolve: lead } = Promise.withResolvers<void>();
+  const leading = withLeadership(store.database, () => {
+    lead();
+    return finished;
+  });
+  await leads;
+  expect(await withLeadership(rival.database, async () => undefined)).toBe("another leads");
   finish();
   expect(await leading).toBe("led");
   await expect.poll(() => withLeadership(rival.database, async () => undefined)).toBe("led");

@@ -15,9 +15,10 @@ import {
   Worker,
   type WorkerOptions,
 } from "bullmq";
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
 import type { BellData, QueueName } from "./doorbell.ts";
+import { GatheringRedis } from "./gathering-redis.ts";
 import { QueueError, translate } from "./queue-error.ts";
 
 export type BackendOptions =
@@ -59,7 +60,7 @@ export function openBackend(
 
 async function openRedis(url: string, prefix: string, onError: (error: QueueError) => void): Promise<Backend> {
   const reconnect = (times: number) => Math.min(50 * 2 ** times, 1_000);
-  const ringing = new Redis(url, {
+  const ringing = new GatheringRedis(url, {
     lazyConnect: true,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
@@ -75,7 +76,7 @@ async function openRedis(url: string, prefix: string, onError: (error: QueueErro
     ringing.disconnect();
     throw translate(error, `Redis at ${withoutPassword(url)}`);
   }
-  const serving = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: null, retryStrategy: reconnect });
+  const serving = new GatheringRedis(url, { lazyConnect: true, maxRetriesPerRequest: null, retryStrategy: reconnect });
   serving.on("error", (error) => onError(translate(error, "A worker's connection to Redis")));
   const queueOptions: QueueOptions = {
     connection: ringing,

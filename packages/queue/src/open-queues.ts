@@ -26,6 +26,7 @@ export type Answer =
   | { readonly do: "later"; readonly ms: number };
 
 export interface Delivered extends BellData {
+  readonly queue: QueueName;
   readonly jobId: string;
   readonly attempt: number;
   readonly rings: number;
@@ -224,7 +225,7 @@ function serve(
     held.set(id, controller);
     try {
       const answer = await handler(
-        { ...job.data, jobId: id, attempt: bell.attempt, rings: bell.rings, stalled: job.stalledCounter },
+        { ...job.data, queue: name, jobId: id, attempt: bell.attempt, rings: bell.rings, stalled: job.stalledCounter },
         controller.signal,
       );
       if (answer.do === "later") {

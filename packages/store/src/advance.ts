@@ -4,8 +4,8 @@
  * Nothing is written here; committer.ts writes all of it or nothing.
  */
 import { activityKey, type Command, type Event, type RunState, step, type Usage } from "@markmill/engine";
-import type { AskRow, BirthRow, CommitRows, RunWrite } from "./commit-statement.ts";
-import { itemToColumn, type LoadedRun, queueOf } from "./run-row.ts";
+import type { AskRow, BirthRow, CommitRows, LoggedEvent, RunWrite } from "./commit-statement.ts";
+import { itemToColumn, type LightActivity, type LoadedRun, lightKindOf, queueOf, toLightColumn } from "./run-row.ts";
 
 /** The activity that brings an event, and the claim it was performed under. */
 export interface Bearer {
@@ -18,7 +18,7 @@ export interface Advance {
   readonly event: Event;
   readonly bearer: Bearer | null;
   /** Of a run that does not exist yet. */
-  readonly birth: Omit<BirthRow, keyof RunWrite | "n" | "caller_state" | "caller_outcome" | "caller_usage"> | null;
+  readonly birth: Birth | null;
   /** Who answered, of an answered ask. */
   readonly by: string | null;
   readonly state: RunState;
@@ -26,40 +26,72 @@ export interface Advance {
   readonly aborts: boolean;
   /** It takes back work, of which some may be a called run. */
   readonly withdraws: boolean;
+  /** The light activities that are still asked, and those that now are, which have no id yet. */
+  readonly kept: readonly LightActivity[];
+  readonly asked: readonly LightActivity[];
 }
+
+export type Birth = Omit<
+  BirthRow,
+  keyof RunWrite | keyof LoggedEvent | "caller_state" | "caller_outcome" | "caller_usage"
+>;
 
 /** null: the event changes nothing (duplicate, late, stale, or after the end). */
 export function advance(
   run: LoadedRun,
   event: Event,
   bearer: Bearer | null,
-  birth: Advance["birth"] = null,
+  birth: Birth | null = null,
   by: string | null = null,
 ): Advance | null {
   const { state, commands } = step(run.program, run.state, event);
   if (state === run.state) return null;
   const aborts = commands.some((command) => command.do === "abort") || state.epoch !== run.state.epoch;
   const withdraws = aborts || commands.some((command) => command.do === "void");
-  return { run, event, bearer, birth, by, state, commands, aborts, withdraws };
+  const kept = aborts ? [] : run.light.filter(({ ref }) => state.active[activityKey(ref)]?.ref.attempt === ref.attempt);
+  const asked = commands.flatMap((command) => askedLight(run, command, event.at) ?? []);
+  return { run, event, bearer, birth, by, state, commands, aborts, withdraws, kept, asked };
 }
 
-/** Adds what an advance writes to the rows of a group. */
-export function addRows(rows: CommitRows, stringify: (value: unknown) => string, one: Advance): void {
+function askedLight(run: LoadedRun, command: Command, at: number): LightActivity | null {
+  if (command.do === "perform") {
+    const kind = command.notBefore === null ? lightKindOf(command.work) : null;
+    return kind === null ? null : { id: 0, ref: command.activity, kind, at };
+  }
+  if (command.do !== "retry") return null;
+  const key = activityKey(command.activity);
+  const before = run.light.find(({ ref }) => activityKey(ref) === key);
+  return before === undefined ? null : { id: 0, ref: command.activity, kind: before.kind, at };
+}
+
+/** `ids`: one for each that was asked. */
+export function withIds(one: Advance, ids: readonly number[]): Advance {
+  return { ...one, asked: one.asked.map((light, index) => ({ ...light, id: ids[index] ?? 0 })) };
+}
+
+/** Adds what an advance writes to the rows of a group. Its run's id comes after those of the advances added before (C4). */
+export function addRows(rows: CommitRows, stringify: (value: unknown) => string, one: Advance, body: string): void {
   const { run, event, bearer, birth, by, state, commands, aborts } = one;
   const { variables: _, ...kept } = state;
-  const n = rows.states.push(stringify(kept));
+  const n = birth === null ? rows.moves.length + 1 : -rows.births.length - 1;
   const seq = run.rev + 1;
-  const to: RunWrite = { ...writeOf(state), ...endOf(commands), deadline: deadlineOf(commands) };
+  const light = [...one.kept, ...one.asked];
+  const to: RunWrite = {
+    ...writeOf(state),
+    ...endOf(commands),
+    ...deadlineOf(commands),
+    ...(light.length === 0 ? {} : { light: light.map(toLightColumn) }),
+  };
   const end = commands.find((command) => command.do === "end");
   const repeated = new Set<string>();
   let position = 0;
   let part = 0;
-  rows.events.push({ n, seq, part, type: event.type, at: event.at, body: event });
 
   for (const command of commands) {
     if (command.do === "perform") {
       const { activity, work } = command;
       repeated.add(activityKey(activity));
+      if (command.notBefore === null && lightKindOf(work) !== null) continue;
       rows.next.push({
         n,
         ...keyOf(activity),
@@ -74,6 +106,7 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
     } else if (command.do === "retry") {
       const { activity } = command;
       repeated.add(activityKey(activity));
+      if (one.asked.some(({ ref }) => ref === activity)) continue;
       rows.retries.push({
         n,
         ...keyOf(activity),
@@ -90,7 +123,7 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
       }
     } else if (command.do === "warn") {
       part += 1;
-      rows.events.push({ n, seq, part, type: "warning", at: event.at, body: command });
+      rows.warnings.push({ n, seq, part, at: event.at, body: command });
     }
   }
 
@@ -103,27 +136,35 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
 
   const returned = end === undefined ? null : { kind: "returned", ...withoutDo(end) };
   if (birth !== null) {
+    rows.bornStates.push(stringify(kept));
+    rows.bornBodies.push(body);
     const called = birth.parent_activity_id !== null;
     rows.births.push({
-      n,
       ...birth,
       ...to,
+      type: event.type,
+      at: event.at,
       caller_state: called ? (returned === null ? "waiting" : "ready") : null,
       caller_outcome: called ? returned : null,
       caller_usage: called && returned !== null ? usageOf(state) : null,
     });
     return;
   }
+  rows.states.push(stringify(kept));
+  rows.bodies.push(body);
+  const settled = bearer === null ? undefined : run.light.find(({ id }) => id === bearer.id);
+  const own = settled === undefined ? bearer : null;
   rows.moves.push({
-    n,
     id: run.id,
     rev: run.rev,
     from_epoch: run.state.epoch,
-    activity: bearer?.id ?? null,
-    claim: bearer?.claim ?? null,
-    settles: bearer !== null && "activity" in event && !repeated.has(activityKey(event.activity)),
-    aborts,
+    ...(own === null ? {} : { activity: own.id, claim: own.claim }),
+    ...(own !== null && "activity" in event && !repeated.has(activityKey(event.activity)) ? { settles: true } : {}),
+    ...(aborts ? { aborts } : {}),
     ...to,
+    type: event.type,
+    at: event.at,
+    ...(settled === undefined ? {} : { light_id: settled.id, light_kind: settled.kind, asked_at: settled.at }),
   });
   if (returned !== null && run.parent !== null) {
     const { activityId, attempt, epoch } = run.parent;
@@ -144,28 +185,33 @@ function keyOf(activity: { node: string; generation: number; item: number | null
   return { node: activity.node, generation: activity.generation, item: itemToColumn(activity.item) };
 }
 
-function writeOf(state: RunState): Omit<RunWrite, "deadline" | "word" | "result" | "reason" | "ended"> {
+/** What is zero is left out: it is most of it, and costs the server as much to read as what is not. */
+function writeOf(state: RunState): Pick<RunWrite, "epoch" | "status" | "phase" | "steps"> & Partial<RunWrite> {
   const { phase, spent } = state;
   return {
     epoch: state.epoch,
     status: phase.is === "ended" ? phase.status : phase.is === "handling" ? "doing" : phase.is,
     phase: phase.is === "handling" ? `handling.${phase.of}` : phase.is,
     steps: spent.steps,
-    calls: spent.calls,
-    prompt_tokens: spent.promptTokens,
-    completion_tokens: spent.completionTokens,
-    nanodollars: spent.nanodollars,
+    ...(spent.calls + spent.promptTokens + spent.completionTokens + spent.nanodollars === 0
+      ? {}
+      : {
+          calls: spent.calls,
+          prompt_tokens: spent.promptTokens,
+          completion_tokens: spent.completionTokens,
+          nanodollars: spent.nanodollars,
+        }),
   };
 }
 
-function endOf(commands: readonly Command[]): Pick<RunWrite, "word" | "result" | "reason" | "ended"> {
+function endOf(commands: readonly Command[]): Partial<RunWrite> {
   const end = commands.find((command) => command.do === "end");
-  if (end === undefined) return { word: null, result: null, reason: null, ended: false };
-  return { word: end.word, result: end.result, reason: end.reason, ended: true };
+  return end === undefined ? {} : { word: end.word, result: end.result, reason: end.reason, ended: true };
 }
 
-function deadlineOf(commands: readonly Command[]): number | null {
-  return commands.findLast((command) => command.do === "deadline")?.at ?? null;
+function deadlineOf(commands: readonly Command[]): Partial<RunWrite> {
+  const deadline = commands.findLast((command) => command.do === "deadline");
+  return deadline === undefined ? {} : { deadline: deadline.at };
 }
 
 function withoutDo(end: Extract<Command, { do: "end" }>) {

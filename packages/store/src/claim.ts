@@ -5,7 +5,7 @@
  * L1  While a lease lives nobody else gets the activity: a second delivery is told to wait. A call is paid twice only if its holder
  *     lost the lease while the reply was on its way.
  * L2  A claim of an activity that was claimed and never ended says so (`interrupted`), and counts in `takeovers`.
- *     A pure activity has no claim to count: for it the delivery says how often its worker was lost.
+ *     One that is only read has no claim to count: for it the delivery says how often its worker was lost.
  * L3  A doorbell of another epoch or attempt, or of an activity that is not open, gets nothing.
  */
 import type { Outcome, Usage, Work, WorkKind } from "@markmill/engine";
@@ -13,13 +13,22 @@ import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Definitions } from "./definitions.ts";
 import { createGather } from "./gather.ts";
-import { type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
+import { loadRuns, type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
 import { readyRows, toRing } from "./ready-rings.ts";
 import type { RunCache } from "./run-cache.ts";
-import { type Activity, columnToItem, isLeased, type LoadedRun, type Ring } from "./run-row.ts";
+import {
+  type Activity,
+  columnToItem,
+  isLeased,
+  type LoadedRun,
+  type QueueName,
+  type Ring,
+  toActivity,
+} from "./run-row.ts";
 import { translate } from "./store-error.ts";
 
 export interface Delivery {
+  readonly queue: string;
   readonly runId: string;
   readonly activityId: number;
   readonly epoch: number;
@@ -114,6 +123,7 @@ interface Asked {
 export function createClaimer(parts: ClaimerParts): Claimer {
   const { database, definitions, cache, clock } = parts;
   const gather = createGather<Asked>({ most: 200, perform, pick: pickOnePerActivity });
+  const looking = createGather<Asked>({ most: 200, perform: look });
 
   async function perform(group: Asked[]): Promise<void> {
     try {
@@ -189,22 +199,51 @@ export function createClaimer(parts: ClaimerParts): Claimer {
     return { kind: "claimed", run: toLoadedRun(row, definitions), activity, interrupted, takeovers };
   }
 
+  /** Runs of which this process knows nothing, or nothing of the activity: most were just made elsewhere. */
+  async function look(group: Asked[]): Promise<void> {
+    try {
+      const runs = await loadRuns(
+        database.hot,
+        definitions,
+        group.map(({ delivery }) => delivery.runId),
+      );
+      for (const asked of group) {
+        const run = runs.get(asked.delivery.runId);
+        const light = run === undefined ? null : lightClaim(run, asked.delivery);
+        if (light === null) gather.add(asked);
+        else asked.resolve(light);
+      }
+    } catch (error) {
+      for (const { reject } of group) reject(translate(error, "Reading a run"));
+    }
+  }
+
   return {
     claim(delivery) {
       const known = cache.get(delivery.runId);
-      const activity = known?.activities.get(delivery.activityId);
-      if (
-        known !== undefined &&
-        activity !== undefined &&
-        activity.epoch === delivery.epoch &&
-        activity.ref.attempt === delivery.attempt
-      ) {
-        const takeovers = delivery.stalled ?? 0;
-        return Promise.resolve({ kind: "claimed", run: known.run, activity, interrupted: false, takeovers });
-      }
-      return new Promise((resolve, reject) => gather.add({ delivery, resolve, reject }));
+      const light = known === undefined ? null : lightClaim(known, delivery);
+      if (light !== null) return Promise.resolve(light);
+      const from = delivery.queue === lightQueue ? looking : gather;
+      return new Promise((resolve, reject) => from.add({ delivery, resolve, reject }));
     },
-    idle: () => gather.idle(),
+    async idle() {
+      await looking.idle();
+      await gather.idle();
+    },
+  };
+}
+
+const lightQueue: QueueName = "control";
+
+function lightClaim(run: LoadedRun, delivery: Delivery): Claim | null {
+  const light = run.light.find(({ id }) => id === delivery.activityId);
+  if (light === undefined || run.state.epoch !== delivery.epoch || light.ref.attempt !== delivery.attempt) return null;
+  return {
+    kind: "claimed",
+    run,
+    activity: toActivity(run, light),
+    interrupted: false,
+    takeovers: delivery.stalled ?? 0,
   };
 }
 

@@ -6,24 +6,32 @@
  * C2  At most one row per run: the sub-statements share one snapshot and cannot touch a row twice.
  * C3  It answers with the runs that moved and the doorbells to ring. A run that is missing from the answer did not change.
  * C4  Runs come sorted by id, so that two groups that share runs lock them in the same order. The other rows name their run by `n`,
- *     its place in the group: comparing small integers is what the joins with `gate` spend their time on.
- * C5  States come as an array of texts beside the rows: a large value inside a JSON row is parsed twice.
+ *     its place among the runs that move, or below zero among those that are born: comparing small integers is what the joins with
+ *     `gate` spend their time on.
+ * C5  States and events come beside the rows, as JSON texts in one text each: a value inside a JSON row is parsed twice, and one in an
+ *     array is escaped first. What parts them (U+001E) is never in a JSON text as itself.
  *
- * Parts that a group does not need are left out of its statement; each combination is prepared once per connection under its name.
+ * Half of what a statement costs is its parts, however few rows they write: what a group does not need is left out of its statement. Each
+ * combination is prepared once per connection under its name.
  */
 import type { WorkKind } from "@markmill/engine";
 import { databaseNow } from "./database-clock.ts";
+import type { LightColumn, LightKind } from "./run-row.ts";
 
-export interface MoveRow extends RunWrite {
-  readonly n: number;
+/** Beside a run's row: its state without the variables, and the event. What is absent is null, false or 0. */
+export interface MoveRow extends RunWrite, LoggedEvent {
   readonly id: string;
   readonly rev: number;
   readonly from_epoch: number;
-  readonly activity: number | null;
-  readonly claim: number | null;
-  /** The activity is over; false where the same event asks for its next attempt. */
-  readonly settles: boolean;
-  readonly aborts: boolean;
+  readonly activity?: number;
+  readonly claim?: number;
+  /** The activity is over; not where the same event asks for its next attempt. */
+  readonly settles?: boolean;
+  readonly aborts?: boolean;
+  /** The light activity that the event ended. */
+  readonly light_id?: number;
+  readonly light_kind?: LightKind;
+  readonly asked_at?: number;
 }
 
 /** The columns of a run that every event may change. */
@@ -31,20 +39,25 @@ export interface RunWrite {
   readonly epoch: number;
   readonly status: string;
   readonly phase: string;
-  readonly word: string | null;
-  readonly deadline: number | null;
-  readonly ended: boolean;
-  readonly result: string | null;
-  readonly reason: unknown;
   readonly steps: number;
-  readonly calls: number;
-  readonly prompt_tokens: number;
-  readonly completion_tokens: number;
-  readonly nanodollars: number;
+  readonly calls?: number;
+  readonly prompt_tokens?: number;
+  readonly completion_tokens?: number;
+  readonly nanodollars?: number;
+  readonly light?: readonly LightColumn[];
+  readonly deadline?: number;
+  readonly ended?: boolean;
+  readonly word?: string | null;
+  readonly result?: string | null;
+  readonly reason?: unknown;
 }
 
-export interface BirthRow extends RunWrite {
-  readonly n: number;
+export interface LoggedEvent {
+  readonly type: string;
+  readonly at: number;
+}
+
+export interface BirthRow extends RunWrite, LoggedEvent {
   readonly id: string;
   readonly root_id: string;
   readonly parent_activity_id: number | null;
@@ -99,11 +112,11 @@ export interface VoidRow {
   readonly item: number;
 }
 
-export interface EventRow {
+/** For people only. */
+export interface WarningRow {
   readonly n: number;
   readonly seq: number;
   readonly part: number;
-  readonly type: string;
   readonly at: number;
   readonly body: unknown;
 }
@@ -147,14 +160,18 @@ export interface AskRow {
 }
 
 export interface CommitRows {
-  /** By `n`: the state without its variables, as JSON. */
-  readonly states: string[];
   readonly moves: MoveRow[];
+  /** By place: of `moves`. */
+  readonly states: string[];
+  readonly bodies: string[];
   readonly births: BirthRow[];
+  /** By place: of `births`. */
+  readonly bornStates: string[];
+  readonly bornBodies: string[];
   readonly next: NextRow[];
   readonly retries: RetryRow[];
   readonly voids: VoidRow[];
-  readonly events: EventRow[];
+  readonly warnings: WarningRow[];
   readonly variables: VariableRow[];
   readonly messages: MessageRow[];
   readonly returns: ReturnRow[];
@@ -163,13 +180,16 @@ export interface CommitRows {
 
 export function noRows(): CommitRows {
   return {
-    states: [],
     moves: [],
+    states: [],
+    bodies: [],
     births: [],
+    bornStates: [],
+    bornBodies: [],
     next: [],
     retries: [],
     voids: [],
-    events: [],
+    warnings: [],
     variables: [],
     messages: [],
     returns: [],
@@ -178,49 +198,74 @@ export function noRows(): CommitRows {
 }
 
 /** moved: a run of C1, or one that was born. next: an activity asked for. again: a further attempt. returned: a caller to ring. */
-export interface CommitAnswer {
-  readonly what: "moved" | "next" | "again" | "returned";
+export type CommitAnswer = MovedAnswer | AskedAnswer | ReturnedAnswer;
+
+export interface MovedAnswer {
+  readonly what: "moved";
   readonly run_id: string;
-  readonly id: number | null;
-  readonly node: string | null;
-  readonly generation: number | null;
-  readonly item: number | null;
-  readonly kind: WorkKind | null;
-  readonly attempt: number | null;
-  readonly rings: number | null;
-  readonly claim: number | null;
-  readonly epoch: number | null;
-  readonly parent_job: string | null;
-  readonly now: number | null;
+  readonly now: number;
 }
 
-const writeColumns = `epoch integer, status text, phase text, word text, deadline float8, ended boolean, result text,
-  reason json, steps integer, calls integer, prompt_tokens bigint, completion_tokens bigint, nanodollars bigint`;
+export interface AskedAnswer {
+  readonly what: "next" | "again";
+  readonly run_id: string;
+  readonly id: number;
+  readonly node: string;
+  readonly generation: number;
+  readonly item: number;
+  readonly kind: WorkKind;
+  readonly attempt: number;
+  readonly rings: number;
+  readonly claim: number;
+  readonly epoch: number;
+}
+
+export interface ReturnedAnswer {
+  readonly what: "returned";
+  readonly run_id: string;
+  readonly id: number;
+  readonly attempt: number;
+  readonly rings: number;
+  readonly epoch: number;
+  readonly parent_job: string | null;
+}
+
+const written = `epoch integer, status text, phase text, steps integer, calls integer, prompt_tokens bigint, completion_tokens bigint,
+  nanodollars bigint, light json, deadline float8, ended boolean, word text, result text, reason json, type text, at float8`;
+const moving = `id text, rev bigint, from_epoch integer, activity bigint, claim integer, settles boolean, aborts boolean, light_id bigint,
+  light_kind text, asked_at float8, ${written}`;
+const bearing = `id text, root_id text, parent_activity_id bigint, parent_attempt integer, parent_epoch integer, parent_job text,
+  caller_state text, caller_outcome json, caller_usage json, definition_hash text, program text, name text, depth integer, labels jsonb,
+  budgets text[], options json, submission json, idempotency_key text, forked_from text, ${written}`;
+
+/** C5. The rows of `p`, the texts of the two parameters after it, and the place. */
+function beside(p: number, columns: string): string {
+  const names = columns.split(",").map((column) => column.trim().split(" ")[0]);
+  return `rows from (json_to_recordset($${p}::json) as (${columns}), string_to_table($${p + 1}, E'\\x1e'), string_to_table($${p + 2}, E'\\x1e'))
+    with ordinality as x(${names.join(", ")}, state, body, n)`;
+}
 
 /** The claim is compared with a scalar subquery: as `exists` under an `or` it is planned as a scan of the whole table. */
-const moved = (p: string) => `
-moved as (
-  update runs r set
-    rev = r.rev + 1, epoch = x.epoch, state = ($1::text[])[x.n]::json, status = x.status, phase = x.phase,
-    steps = x.steps, calls = x.calls, prompt_tokens = x.prompt_tokens, completion_tokens = x.completion_tokens,
-    nanodollars = x.nanodollars, word = x.word, result = x.result, reason = x.reason,
-    ended_at = case when x.ended then clock_timestamp() end,
-    deadline = case when x.ended then null when x.deadline is null then r.deadline else to_timestamp(x.deadline / 1000) end
-  from json_to_recordset(${p}::json) as x(n integer, id text, rev bigint, from_epoch integer, activity bigint, claim integer,
-    settles boolean, aborts boolean, ${writeColumns})
-  where r.id = x.id and r.rev = x.rev and r.epoch = x.from_epoch
+const claimHolds = `
     and (x.activity is null or x.claim = (
-      select a.claim from activities a where a.id = x.activity and a.state in ('ready', 'claimed', 'waiting')))
-  returning x.n, r.id, r.root_id, r.rev, r.epoch, x.aborts, case when x.settles then x.activity end as settled
+      select a.claim from activities a where a.id = x.activity and a.state in ('ready', 'claimed', 'waiting')))`;
+
+const moved = (name: string, p: number, borne: boolean) => `
+${name} as (
+  update runs r set
+    rev = r.rev + 1, epoch = x.epoch, state = x.state::json, status = x.status, phase = x.phase, steps = x.steps,
+    calls = coalesce(x.calls, 0), prompt_tokens = coalesce(x.prompt_tokens, 0), completion_tokens = coalesce(x.completion_tokens, 0),
+    nanodollars = coalesce(x.nanodollars, 0), light = x.light, rung_at = clock_timestamp(),
+    word = x.word, result = x.result, reason = x.reason, ended_at = case when x.ended then clock_timestamp() end,
+    deadline = case when x.ended then null when x.deadline is null then r.deadline else to_timestamp(x.deadline / 1000) end
+  from ${beside(p, moving)}
+  where r.id = x.id and r.rev = x.rev and r.epoch = x.from_epoch ${borne ? claimHolds : ""}
+  returning x.n, r.id, r.root_id, r.rev, r.epoch, x.aborts, case when x.settles then x.activity end as settled,
+    x.type, x.at, x.body, x.light_id, x.light_kind, x.asked_at
 )`;
 
-const births = (p: string) => `
-birth as materialized (
-  select x.* from json_to_recordset(${p}::json)
-      as x(n integer, id text, root_id text, parent_activity_id bigint, parent_attempt integer, parent_epoch integer, parent_job text,
-        caller_state text, caller_outcome json, caller_usage json, definition_hash text, program text, name text, depth integer,
-        labels jsonb, budgets text[], options json, submission json, idempotency_key text, forked_from text, ${writeColumns})
-), caller as (
+const caller = `
+caller as (
   update activities a set
     state = b.caller_state, outcome = b.caller_outcome, usage = b.caller_usage, rung_at = clock_timestamp(), ready_at = clock_timestamp(),
     rings = a.rings + case when b.caller_state = 'ready' then 1 else 0 end
@@ -228,19 +273,28 @@ birth as materialized (
   where a.id = b.parent_activity_id and p.id = a.run_id and a.state = 'ready' and a.outcome is null
     and a.attempt = b.parent_attempt and a.epoch = b.parent_epoch and p.epoch = a.epoch and p.ended_at is null
   returning a.id, a.run_id, a.attempt, a.rings, a.epoch, a.state, p.parent_job
-), born as (
+),`;
+
+const births = (p: number, called: boolean) => `
+birth as materialized (select x.* from ${beside(p, bearing)}),
+${called ? caller : ""} born as (
   insert into runs (id, root_id, parent_activity_id, parent_attempt, parent_epoch, parent_job, definition_hash, program, name,
     depth, labels, budgets, options, submission, idempotency_key, forked_from, rev, epoch, state, status, phase, word, deadline,
-    ended_at, result, reason, steps, started_at)
+    ended_at, result, reason, steps, started_at, light)
   select id, root_id, parent_activity_id, parent_attempt, parent_epoch, parent_job, definition_hash, program, name,
-    depth, labels, budgets, options, submission, idempotency_key, forked_from, 1, epoch, ($1::text[])[n]::json, status, phase, word,
-    case when not ended then to_timestamp(deadline / 1000) end, case when ended then clock_timestamp() end, result, reason, steps,
-    clock_timestamp()
+    depth, labels, budgets, options, submission, idempotency_key, forked_from, 1, epoch, state::json, status, phase, word,
+    case when ended then null else to_timestamp(deadline / 1000) end, case when ended then clock_timestamp() end, result, reason, steps,
+    clock_timestamp(), light
   from birth b
-  where b.parent_activity_id is null or exists (select 1 from caller c where c.id = b.parent_activity_id)
+  ${called ? "where b.parent_activity_id is null or exists (select 1 from caller c where c.id = b.parent_activity_id)" : ""}
   on conflict do nothing
   returning id, root_id, rev, epoch
 )`;
+
+const bornAtGate = `
+  select -b.n as n, o.id, o.root_id, o.rev, o.epoch, false as aborts, null::bigint as settled, b.type, b.at, b.body,
+    null::bigint as light_id, null::text as light_kind, null::float8 as asked_at
+  from born o join birth b on b.id = o.id`;
 
 const settled = `
 settled as (
@@ -291,11 +345,18 @@ unwanted as (
   update asks k set state = 'void', closed_at = clock_timestamp() from unwanted u where u.kind = 'ask' and k.activity_id = u.id
 )`;
 
-const events = (p: string) => `
+const logged = `
 logged as (
+  insert into events (run_id, seq, part, type, at, body, activity_id, kind, asked_at)
+  select g.id, g.rev, 0, g.type, to_timestamp(g.at / 1000), g.body::json, g.light_id, g.light_kind, to_timestamp(g.asked_at / 1000)
+  from gate g
+)`;
+
+const warnings = (p: string) => `
+warned as (
   insert into events (run_id, seq, part, type, at, body)
-  select g.id, x.seq, x.part, x.type, to_timestamp(x.at / 1000), x.body
-  from json_to_recordset(${p}::json) as x(n integer, seq bigint, part smallint, type text, at float8, body json)
+  select g.id, x.seq, x.part, 'warning', to_timestamp(x.at / 1000), x.body
+  from json_to_recordset(${p}::json) as x(n integer, seq bigint, part smallint, at float8, body json)
     join gate g on g.n = x.n
 )`;
 
@@ -364,70 +425,113 @@ voided as (
 export interface Statement {
   readonly name: string;
   readonly text: string;
-  readonly values: readonly (string | readonly string[])[];
+  readonly values: readonly string[];
 }
 
+interface Shape {
+  readonly moves: boolean;
+  /** Some event was brought by an activity that has a row. */
+  readonly borne: boolean;
+  readonly settles: boolean;
+  readonly aborts: boolean;
+  readonly births: boolean;
+  readonly called: boolean;
+  readonly lists: readonly ListName[];
+}
+
+type ListName = "next" | "retries" | "voids" | "warnings" | "variables" | "messages" | "returns" | "asks";
+
+const listParts: Readonly<Record<ListName, (parameter: string) => string>> = {
+  next,
+  retries,
+  voids,
+  warnings,
+  variables,
+  messages,
+  returns,
+  asks,
+};
+
+const separator = "\u001e";
 const texts = new Map<string, string>();
 
 export function commitStatement(rows: CommitRows, stringify: (value: unknown) => string): Statement {
-  const byRun = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
-  const parts: { readonly key: string; readonly rows: readonly unknown[]; readonly needed: boolean }[] = [
-    { key: "moves", rows: rows.moves.sort(byRun), needed: true },
-    { key: "next", rows: rows.next, needed: true },
-    { key: "events", rows: rows.events, needed: true },
-    { key: "variables", rows: rows.variables, needed: true },
-    { key: "births", rows: rows.births.sort(byRun), needed: rows.births.length > 0 },
-    { key: "retries", rows: rows.retries, needed: rows.retries.length > 0 },
-    { key: "voids", rows: rows.voids, needed: rows.voids.length > 0 },
-    { key: "messages", rows: rows.messages, needed: rows.messages.length > 0 },
-    { key: "returns", rows: rows.returns, needed: rows.returns.length > 0 },
-    {
-      key: "asks",
-      rows: rows.closedAsks,
-      needed: rows.closedAsks.length > 0 || rows.next.some((row) => row.kind === "ask"),
-    },
+  const { moves, births } = rows;
+  const asking = rows.next.some((row) => row.kind === "ask");
+  const aborts = moves.some((row) => row.aborts);
+  const lists: readonly { readonly name: ListName; readonly rows: readonly unknown[]; readonly needed?: boolean }[] = [
+    // What an abort voids depends on what is asked for in its place, and what is asked of people on what is next.
+    { name: "next", rows: rows.next, needed: aborts || asking || rows.closedAsks.length > 0 },
+    { name: "retries", rows: rows.retries },
+    { name: "voids", rows: rows.voids },
+    { name: "warnings", rows: rows.warnings },
+    { name: "variables", rows: rows.variables },
+    { name: "messages", rows: rows.messages },
+    { name: "returns", rows: rows.returns },
+    { name: "asks", rows: rows.closedAsks, needed: asking },
   ];
-  const used = parts.filter((part) => part.needed);
-  const aborting = rows.moves.some((row) => row.aborts);
-  const name = `${used.map((part) => part.key).join("")}${aborting ? "x" : ""}`;
+  const used = lists.filter((list) => list.rows.length > 0 || list.needed);
+  const shape: Shape = {
+    moves: moves.length > 0,
+    borne: moves.some((row) => row.activity !== undefined),
+    settles: moves.some((row) => row.settles),
+    aborts,
+    births: births.length > 0,
+    called: births.some((row) => row.parent_activity_id !== null),
+    lists: used.map((list) => list.name),
+  };
+  const { lists: _, ...flags } = shape;
+  const set = Object.entries(flags).flatMap(([flag, value]) => (value ? [flag] : []));
+  const name = [...set, ...shape.lists].join("-");
   let text = texts.get(name);
   if (text === undefined) {
-    text = assemble(new Map(used.map((part, index) => [part.key, `$${index + 2}`])), aborting);
+    text = assemble(shape);
     texts.set(name, text);
   }
-  return { name, text, values: [rows.states, ...used.map((part) => stringify(part.rows))] };
+  const values = [
+    ...(shape.moves ? [stringify(moves), rows.states.join(separator), rows.bodies.join(separator)] : []),
+    ...(shape.births ? [stringify(births), rows.bornStates.join(separator), rows.bornBodies.join(separator)] : []),
+    ...used.map((list) => stringify(list.rows)),
+  ];
+  return { name, text, values };
 }
 
-function assemble(parameters: ReadonlyMap<string, string>, aborting: boolean): string {
-  const part = (key: string, build: (parameter: string) => string): string[] => {
-    const parameter = parameters.get(key);
-    return parameter === undefined ? [] : [build(parameter)];
+function assemble(shape: Shape): string {
+  let parameter = 1;
+  const take = (count: number): number => {
+    parameter += count;
+    return parameter - count;
   };
-  const has = (key: string) => parameters.has(key);
-  const pieces = [
-    ...part("moves", moved),
-    ...part("births", births),
-    `gate as materialized (select * from moved ${has("births") ? "union all select b.n, o.id, o.root_id, o.rev, o.epoch, false, null from born o join birth b on b.id = o.id" : ""})`,
-    settled,
-    ...part("next", next),
-    ...part("retries", retries),
-    ...part("voids", voids),
-    ...part("events", events),
-    ...part("variables", variables),
-    ...part("messages", messages),
-    ...part("returns", returns),
-    ...part("asks", asks),
-    ...(aborting ? part("next", aborts) : []),
+  const pieces: string[] = [];
+  if (shape.moves) pieces.push(moved(shape.births ? "moved" : "gate", take(3), shape.borne));
+  if (shape.births) {
+    pieces.push(births(take(3), shape.called));
+    pieces.push(`gate as materialized (${shape.moves ? "select * from moved union all" : ""} ${bornAtGate})`);
+  }
+  pieces.push(logged);
+  if (shape.settles) pieces.push(settled);
+  let nextParameter = "";
+  for (const list of shape.lists) {
+    const place = `$${take(1)}`;
+    if (list === "next") nextParameter = place;
+    pieces.push(listParts[list](place));
+  }
+  if (shape.aborts) pieces.push(aborts(nextParameter));
+  const asked = [
+    ...(shape.lists.includes("next") ? [ringing("next", "next")] : []),
+    ...(shape.lists.includes("retries") ? [ringing("again", "again")] : []),
+    ...(shape.lists.includes("returns") ? [returning("returned", "")] : []),
+    ...(shape.called ? [returning("caller", "where state = 'ready'")] : []),
   ];
-  const rung = (from: string, where: string) =>
-    `union all select 'returned', run_id, id, null, null, null, 'call', attempt, rings, null, epoch, parent_job, null from ${from} ${where}`;
+  const bare = `select 'moved' as what, g.id as run_id, ${databaseNow} as now`;
+  const full = `, null::bigint as id, null::text as node, null::integer as generation, null::integer as item,
+  null::text as kind, null::integer as attempt, null::integer as rings, null::integer as claim, g.epoch, null::text as parent_job`;
   return `with ${pieces.join(",")}
-select 'moved' as what, g.id as run_id, null::bigint as id, null::text as node, null::integer as generation, null::integer as item,
-  null::text as kind, null::integer as attempt, null::integer as rings, null::integer as claim, g.epoch, null::text as parent_job, ${databaseNow} as now
-from gate g
-union all
-select 'next', run_id, id, node, generation, item, kind, attempt, rings, claim, epoch, null, null from next
-${has("retries") ? "union all select 'again', run_id, id, node, generation, item, kind, attempt, rings, claim, epoch, null, null from again" : ""}
-${has("returns") ? rung("returned", "") : ""}
-${has("births") ? rung("caller", "where state = 'ready'") : ""}`;
+${bare}${asked.length === 0 ? "" : full} from gate g
+${asked.join("\n")}`;
 }
+
+const ringing = (what: string, from: string) =>
+  `union all select '${what}', run_id, null, id, node, generation, item, kind, attempt, rings, claim, epoch, null from ${from}`;
+const returning = (from: string, where: string) =>
+  `union all select 'returned', run_id, null, id, null, null, null, 'call', attempt, rings, null, epoch, parent_job from ${from} ${where}`;

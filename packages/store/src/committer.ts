@@ -15,19 +15,27 @@
  * After it, before the doorbells are rung: the rows are `ready` and the same or another delivery, or the supervisor, rings them. A
  * reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
  */
-import type { Event } from "@markmill/engine";
+import { type ActivityRef, activityKey, type Event } from "@markmill/engine";
 import type { Pool, PoolClient } from "pg";
-import { type Advance, addRows, advance, type Bearer } from "./advance.ts";
-import { type CommitAnswer, commitStatement, noRows, type Statement } from "./commit-statement.ts";
+import type { ActivityIds } from "./activity-ids.ts";
+import { type Advance, addRows, advance, type Bearer, type Birth, withIds } from "./advance.ts";
+import {
+  type AskedAnswer,
+  type CommitAnswer,
+  commitStatement,
+  noRows,
+  type ReturnedAnswer,
+  type Statement,
+} from "./commit-statement.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Definitions } from "./definitions.ts";
 import { createGather } from "./gather.ts";
 import { loadRuns, lockOrphans, lockRun, lockTree } from "./load-runs.ts";
-import { neutral, toJson } from "./neutral.ts";
+import { neutralJson, toJson } from "./neutral.ts";
 import { readyRings } from "./ready-rings.ts";
 import type { RunCache } from "./run-cache.ts";
-import { type Activity, columnToItem, isLeased, type LoadedRun, queueOf, type Ring } from "./run-row.ts";
+import { columnToItem, type LoadedRun, queueOf, type Ring, toLightRing } from "./run-row.ts";
 import { isContention, type StoreError, translate } from "./store-error.ts";
 
 export interface Commit {
@@ -35,7 +43,7 @@ export interface Commit {
   readonly event: Event;
   /** null: an event from outside (started, cancelled, limited …). */
   readonly bearer: Bearer | null;
-  readonly birth?: Advance["birth"];
+  readonly birth?: Birth;
   /** Who answered an ask. */
   readonly by?: string;
 }
@@ -56,6 +64,7 @@ export interface CommitterParts {
   readonly definitions: Definitions;
   readonly cache: RunCache;
   readonly clock: DatabaseClock;
+  readonly ids: ActivityIds;
   /** Events in one statement, at most. */
   readonly most: number;
   /** How long an unreachable database is waited for before a commit fails. */
@@ -63,7 +72,10 @@ export interface CommitterParts {
   readonly onMoved: (runIds: Iterable<string>) => void;
 }
 
-interface Pending extends Required<Omit<Commit, "run">> {
+interface Pending extends Required<Omit<Commit, "run" | "birth">> {
+  readonly birth: Birth | null;
+  /** The event as JSON. */
+  readonly body: string;
   run: LoadedRun;
   /** `run` was read for this event. */
   fresh: boolean;
@@ -71,12 +83,15 @@ interface Pending extends Required<Omit<Commit, "run">> {
   readonly resolve: (committed: Committed) => void;
   readonly reject: (error: unknown) => void;
 }
-type Decided = { readonly pending: Pending; readonly advance: Advance };
+interface Decided {
+  readonly pending: Pending;
+  readonly advance: Advance;
+}
 
 const mostMisses = 3;
 
 export function createCommitter(parts: CommitterParts): Committer {
-  const { database, definitions, cache, clock } = parts;
+  const { database, definitions, cache, clock, ids } = parts;
   const gather = createGather<Pending>({ most: parts.most, pick: pickOnePerRun, perform });
   /** G5. Beside the groups, so that other runs do not wait for the lock. */
   const line = createGather<Pending>({ most: 1, perform: performLocked });
@@ -106,13 +121,13 @@ export function createCommitter(parts: CommitterParts): Committer {
       else if (pending.fresh || pending.birth !== null) dropping.push(drop(pending));
       else again.push(pending);
     }
-    again.push(...(await writeGroup(plain)));
-    for (const decided of withdrawing) again.push(...(await writeGroup([decided])));
+    again.push(...(await writeGroup(await numbered(plain))));
+    for (const decided of await numbered(withdrawing)) again.push(...(await writeGroup([decided])));
     await Promise.all([readAgain(again), ...dropping]);
   }
 
   function decide(pending: Pending): Decided | null {
-    const known = cache.get(pending.run.id)?.run;
+    const known = cache.get(pending.run.id);
     if (known !== undefined && known.rev > pending.run.rev) {
       pending.run = known;
       pending.fresh = false;
@@ -121,13 +136,25 @@ export function createCommitter(parts: CommitterParts): Committer {
     return decided === null ? null : { pending, advance: decided };
   }
 
+  async function numbered(group: readonly Decided[]): Promise<readonly Decided[]> {
+    const wanted = group.reduce((sum, { advance }) => sum + advance.asked.length, 0);
+    if (wanted === 0) return group;
+    const drawn = await ids.draw(wanted);
+    let used = 0;
+    return group.map(({ pending, advance }) => {
+      const from = used;
+      used += advance.asked.length;
+      return { pending, advance: withIds(advance, drawn.slice(from, used)) };
+    });
+  }
+
   /** Returns those whose run had moved on. */
   async function writeGroup(group: readonly Decided[]): Promise<Pending[]> {
     if (group.length === 0) return [];
     const giveUpAt = performance.now() + parts.patienceMs;
     for (let pause = 50; ; pause = Math.min(pause * 2, 1_000)) {
       try {
-        return await settle(group, await write(group.map(({ advance }) => advance)));
+        return await settle(group, await write(group.map(toWriting)));
       } catch (error) {
         const known = translate(error, "Committing");
         if (!known.transient && group.length === 1) return refuse(group, known);
@@ -144,16 +171,16 @@ export function createCommitter(parts: CommitterParts): Committer {
     }
   }
 
-  async function write(advances: readonly Advance[]): Promise<readonly CommitAnswer[]> {
-    if (advances.some(({ withdraws }) => withdraws)) {
-      return inTransaction((client) => writeWithCallees(client, advances));
+  async function write(writings: readonly Writing[]): Promise<readonly CommitAnswer[]> {
+    if (writings.some(({ advance }) => advance.withdraws)) {
+      return inTransaction((client) => writeWithCallees(client, writings));
     }
-    return writeOn(database.hot, advances);
+    return writeOn(database.hot, writings);
   }
 
-  async function writeOn(on: Pool | PoolClient, advances: readonly Advance[]): Promise<readonly CommitAnswer[]> {
+  async function writeOn(on: Pool | PoolClient, writings: readonly Writing[]): Promise<readonly CommitAnswer[]> {
     const rows = noRows();
-    for (const one of advances) addRows(rows, toJson, one);
+    for (const { advance, body } of writings.toSorted(byRun)) addRows(rows, toJson, advance, body);
     return (await on.query<CommitAnswer>(mutable(commitStatement(rows, toJson)))).rows;
   }
 
@@ -172,28 +199,29 @@ export function createCommitter(parts: CommitterParts): Committer {
   }
 
   /** G3. A run called in the meantime is either seen here, or its birth finds the calling activity void (load-runs.ts, births). */
-  async function writeWithCallees(client: PoolClient, first: readonly Advance[]): Promise<CommitAnswer[]> {
+  async function writeWithCallees(client: PoolClient, first: readonly Writing[]): Promise<CommitAnswer[]> {
     const answers: CommitAnswer[] = [];
     await lockTree(
       client,
-      first.map(({ run }) => run.id),
+      first.map(({ advance }) => advance.run.id),
     );
     for (let wave = first; wave.length > 0; ) {
       const written = await writeOn(client, wave);
       answers.push(...written);
-      const moved = written.filter((row) => row.what === "moved");
-      for (const { run_id, epoch } of moved) {
-        cache.delete(run_id);
-        await client.query("select pg_notify('markmill_control', $1)", [JSON.stringify({ runId: run_id, epoch })]);
+      const moved = new Set(written.flatMap((row) => (row.what === "moved" ? [row.run_id] : [])));
+      for (const { advance } of wave) {
+        const { run, state } = advance;
+        if (!moved.has(run.id)) continue;
+        cache.delete(run.id);
+        const announced = JSON.stringify({ runId: run.id, epoch: state.epoch });
+        await client.query("select pg_notify('markmill_control', $1)", [announced]);
       }
-      const orphans = await lockOrphans(
-        client,
-        definitions,
-        moved.map((row) => row.run_id),
-      );
+      const orphans = await lockOrphans(client, definitions, [...moved]);
       wave = [...orphans.values()].flatMap((child) => {
         const message = "The run that called this one went on without it.";
-        return advance(child, { type: "run.cancelled", at: clock.now(), seed: 0, message }, null) ?? [];
+        const event: Event = { type: "run.cancelled", at: clock.now(), seed: 0, message };
+        const cancelled = advance(child, event, null);
+        return cancelled === null ? [] : { advance: cancelled, body: toJson(event) };
       });
     }
     return answers;
@@ -201,82 +229,49 @@ export function createCommitter(parts: CommitterParts): Committer {
 
   async function settle(group: readonly Decided[], answers: readonly CommitAnswer[]): Promise<Pending[]> {
     const byRun = Map.groupBy(answers, (answer) => answer.run_id);
-    const returned = new Map(answers.flatMap((answer) => (answer.what === "returned" ? [[answer.id, answer]] : [])));
+    const returned = new Map(answers.flatMap((row) => (row.what === "returned" ? [[row.id, row] as const] : [])));
     const missed: Pending[] = [];
-    const moved = new Set(answers.filter((answer) => answer.what === "moved").map((answer) => answer.run_id));
-    const now = answers.find((answer) => answer.now !== null)?.now;
-    if (now !== undefined && now !== null) clock.observe(now);
+    const moved = new Set<string>();
+    for (const answer of answers) {
+      if (answer.what !== "moved") continue;
+      if (moved.size === 0) clock.observe(answer.now);
+      moved.add(answer.run_id);
+    }
     for (const { pending, advance: decided } of group) {
       if (!moved.has(pending.run.id)) {
         if (pending.birth === null) missed.push(pending);
         else pending.resolve({ kind: "dropped", rings: [] });
         continue;
       }
-      const run: LoadedRun = { ...decided.run, rev: decided.run.rev + 1, state: decided.state };
-      const rings = ringsOf(decided, byRun.get(run.id) ?? []);
-      const caller = returned.get(run.parent?.activityId ?? null);
+      const light = [...decided.kept, ...decided.asked];
+      const run: LoadedRun = { ...decided.run, rev: decided.run.rev + 1, state: decided.state, light };
+      const rings = ringsOf(run, decided, byRun.get(run.id) ?? []);
+      const caller = run.parent === null ? undefined : returned.get(run.parent.activityId);
       if (caller !== undefined) rings.push(toReturnedRing(caller));
-      remember(run, decided, byRun.get(run.id) ?? []);
+      if (run.state.phase.is === "ended") cache.delete(run.id);
+      else cache.set(run);
       pending.resolve({ kind: "committed", run, rings });
     }
     parts.onMoved(moved);
     return missed;
   }
 
-  function ringsOf({ run, commands }: Advance, answers: readonly CommitAnswer[]): Ring[] {
+  function ringsOf(run: LoadedRun, { commands, asked }: Advance, answers: readonly CommitAnswer[]): Ring[] {
     const times = new Map<string, number>();
     for (const command of commands) {
       if ((command.do === "perform" || command.do === "retry") && command.notBefore !== null) {
-        times.set(
-          `${command.activity.node}.${command.activity.generation}.${command.activity.item}`,
-          command.notBefore,
-        );
+        times.set(activityKey(command.activity), command.notBefore);
       }
     }
-    return answers.flatMap((row) => {
-      if ((row.what !== "next" && row.what !== "again") || row.kind === null || row.kind === "ask") return [];
-      const notBefore = times.get(`${row.node}.${row.generation}.${columnToItem(row.item ?? -1)}`);
-      return {
-        queue: queueOf(row.kind),
-        runId: row.run_id,
-        activityId: row.id ?? 0,
-        epoch: row.epoch ?? 0,
-        attempt: row.attempt ?? 1,
-        rings: row.rings ?? 1,
-        delayMs: notBefore === undefined ? 0 : Math.max(0, notBefore - clock.now()),
-        parentJob: run.parent?.job ?? null,
-      };
-    });
-  }
-
-  function remember(run: LoadedRun, { bearer, commands, aborts }: Advance, answers: readonly CommitAnswer[]): void {
-    if (run.state.phase.is === "ended") return cache.delete(run.id);
-    const known = cache.get(run.id);
-    const carried = !aborts && known !== undefined && known.run.rev === run.rev - 1 ? known.activities : [];
-    const activities = new Map<number, Activity>(carried);
-    if (bearer !== null) activities.delete(bearer.id);
-    const performs = commands.filter((command) => command.do === "perform");
+    const delayOf = (activity: Omit<ActivityRef, "attempt">) =>
+      times.size === 0 ? 0 : Math.max(0, (times.get(activityKey(activity)) ?? 0) - clock.now());
+    const rings = asked.map((light) => toLightRing(run, light, delayOf(light.ref)));
     for (const row of answers) {
-      if (row.what !== "next" || row.id === null) continue;
-      const command = performs.find(
-        ({ activity }) =>
-          activity.node === row.node && activity.generation === row.generation && (activity.item ?? -1) === row.item,
-      );
-      if (command === undefined || command.notBefore !== null || !isPure(command.work.kind)) continue;
-      activities.set(row.id, {
-        id: row.id,
-        runId: run.id,
-        ref: command.activity,
-        kind: command.work.kind,
-        epoch: run.state.epoch,
-        claim: row.claim ?? 0,
-        rings: row.rings ?? 1,
-        work: command.work,
-        outcome: null,
-        usage: null,
-      });
+      if ((row.what === "next" || row.what === "again") && row.kind !== "ask") {
+        rings.push(toAskedRing(row, delayOf({ ...row, item: columnToItem(row.item) }), run.parent?.job ?? null));
+      }
     }
-    cache.set({ run, activities });
+    return rings;
   }
 
   /** G2. */
@@ -288,7 +283,7 @@ export function createCommitter(parts: CommitterParts): Committer {
         definitions,
         missed.map(({ run }) => run.id),
       );
-      const bearers = await database.hot.query<{ id: number; claim: number; state: string }>({
+      const bearers = await database.hot.query<BearerRow>({
         name: "bearers",
         text: "select id, claim, state from activities where id = any($1)",
         values: [missed.flatMap(({ bearer }) => bearer?.id ?? [])],
@@ -297,11 +292,7 @@ export function createCommitter(parts: CommitterParts): Committer {
       for (const pending of missed) {
         cache.delete(pending.run.id);
         const run = runs.get(pending.run.id);
-        const bearer = pending.bearer === null ? null : live.get(pending.bearer.id);
-        const fenced =
-          bearer !== null &&
-          (bearer === undefined || bearer.claim !== pending.bearer?.claim || ["done", "void"].includes(bearer.state));
-        if (run === undefined || fenced) {
+        if (run === undefined || isFenced(run, pending.bearer, live)) {
           await drop(pending);
           continue;
         }
@@ -352,8 +343,10 @@ export function createCommitter(parts: CommitterParts): Committer {
       if (run === undefined) return null;
       const decided = advance(run, pending.event, pending.bearer, null, pending.by || null);
       if (decided === null) return null;
-      const answers = decided.withdraws ? await writeWithCallees(client, [decided]) : await writeOn(client, [decided]);
-      return { group: [{ pending, advance: decided }], answers };
+      const group = await numbered([{ pending, advance: decided }]);
+      const writings = group.map(toWriting);
+      const answers = decided.withdraws ? await writeWithCallees(client, writings) : await writeOn(client, writings);
+      return { group, answers };
     });
     const missed = written === null ? [pending] : await settle(written.group, written.answers);
     if (missed.length === 0) return;
@@ -374,7 +367,8 @@ export function createCommitter(parts: CommitterParts): Committer {
     commit: (item) =>
       new Promise((resolve, reject) => {
         const { run, bearer, birth = null, by = "" } = item;
-        gather.add({ run, event: neutral(item.event), bearer, birth, by, fresh: false, misses: 0, resolve, reject });
+        const { value: event, json: body } = neutralJson(item.event);
+        gather.add({ run, event, body, bearer, birth, by, fresh: false, misses: 0, resolve, reject });
       }),
     async idle() {
       await gather.idle();
@@ -383,9 +377,26 @@ export function createCommitter(parts: CommitterParts): Committer {
   };
 }
 
-/** A pure activity needs nothing from the database but the state it is decided on; a CALL waits for its callee's row. */
-function isPure(kind: Activity["kind"]): boolean {
-  return !isLeased(kind) && kind !== "ask" && kind !== "call";
+interface Writing {
+  readonly advance: Advance;
+  /** Its event as JSON. */
+  readonly body: string;
+}
+
+const toWriting = ({ pending, advance }: Decided): Writing => ({ advance, body: pending.body });
+const byRun = (a: Writing, b: Writing): number => (a.advance.run.id < b.advance.run.id ? -1 : 1);
+
+interface BearerRow {
+  readonly id: number;
+  readonly claim: number;
+  readonly state: string;
+}
+
+/** The activity that brought the event is over, or somebody else's. A light one is what its run says it is. */
+function isFenced(run: LoadedRun, bearer: Bearer | null, rows: ReadonlyMap<number, BearerRow>): boolean {
+  if (bearer === null || run.light.some(({ id }) => id === bearer.id)) return false;
+  const row = rows.get(bearer.id);
+  return row === undefined || row.claim !== bearer.claim || row.state === "done" || row.state === "void";
 }
 
 /** G1. */
@@ -408,17 +419,14 @@ function refuse(group: readonly Decided[], error: StoreError): Pending[] {
   return [];
 }
 
-function toReturnedRing(row: CommitAnswer): Ring {
-  return {
-    queue: "control",
-    runId: row.run_id,
-    activityId: row.id ?? 0,
-    epoch: row.epoch ?? 0,
-    attempt: row.attempt ?? 1,
-    rings: row.rings ?? 1,
-    delayMs: 0,
-    parentJob: row.parent_job,
-  };
+function toReturnedRing(row: ReturnedAnswer): Ring {
+  const { run_id: runId, id: activityId, epoch, attempt, rings, parent_job: parentJob } = row;
+  return { queue: "control", runId, activityId, epoch, attempt, rings, delayMs: 0, parentJob };
+}
+
+function toAskedRing(row: AskedAnswer, delayMs: number, parentJob: string | null): Ring {
+  const { run_id: runId, id: activityId, epoch, attempt, rings } = row;
+  return { queue: queueOf(row.kind), runId, activityId, epoch, attempt, rings, delayMs, parentJob };
 }
 
 /** pg's types want mutable values. */

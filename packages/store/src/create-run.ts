@@ -80,6 +80,8 @@ export async function createRun(births: Births, request: NewRun): Promise<Create
     parent: null,
     budgets,
     options: request.options ?? {},
+    light: [],
+    rings: 1,
   };
   const committed = await committer.commit({
     run,
@@ -144,6 +146,8 @@ export async function startCall(
     parent: { activityId: activity.id, attempt: activity.ref.attempt, epoch: activity.epoch, job },
     budgets: caller.budgets,
     options: caller.options,
+    light: [],
+    rings: 1,
   };
   const from: Caller = { depth: start.depth, agent: start.agent, threads: start.threads, handler: start.handler };
   const event: RunStarted = {

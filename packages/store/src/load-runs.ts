@@ -3,7 +3,7 @@ import type { Json, RunState } from "@markmill/engine";
 import type { Pool, PoolClient } from "pg";
 import { databaseNow } from "./database-clock.ts";
 import type { Definitions } from "./definitions.ts";
-import type { LoadedRun } from "./run-row.ts";
+import { type LightColumn, type LoadedRun, toLight } from "./run-row.ts";
 
 export interface RunColumns {
   readonly run_id: string;
@@ -21,12 +21,15 @@ export interface RunColumns {
   readonly parent_job: string | null;
   readonly budgets: readonly string[];
   readonly options: Json;
+  readonly light: readonly LightColumn[] | null;
+  readonly run_rings: number;
   readonly now: number;
 }
 
 export const runColumns = `
   r.id as run_id, r.root_id, r.rev, r.epoch as run_epoch, r.status, r.state, r.definition_hash, r.program,
-  r.parent_activity_id, r.parent_attempt, r.parent_epoch, r.parent_job, r.budgets, r.options,
+  r.parent_activity_id, r.parent_attempt, r.parent_epoch, r.parent_job, r.budgets, r.options, r.light,
+  r.rings as run_rings,
   (select json_object_agg(v.name, v.value) from variables v where v.run_id = r.id and v.value is not null) as variables,
   ${databaseNow} as now`;
 
@@ -50,6 +53,8 @@ export function toLoadedRun(row: RunColumns, definitions: Definitions): LoadedRu
           },
     budgets: row.budgets,
     options: row.options,
+    light: toLight(row.light),
+    rings: row.run_rings,
   };
 }
 

@@ -15,6 +15,14 @@ export function neutral<T>(value: T): T {
   return suspicious.test(JSON.stringify(value) ?? "") ? (walk(value) as T) : value;
 }
 
+/** The value that can be kept, and its JSON. */
+export function neutralJson<T>(value: T): { readonly value: T; readonly json: string } {
+  const json = JSON.stringify(value);
+  if (!suspicious.test(json)) return { value, json };
+  const clean = walk(value) as T;
+  return { value: clean, json: JSON.stringify(clean) };
+}
+
 /** JSON that Postgres takes. */
 export function toJson(value: unknown): string {
   const text = JSON.stringify(value);

@@ -1,4 +1,5 @@
 /** The store: one per process. Everything that holds a connection or a cache hangs here and ends with `close`. */
+import { createActivityIds } from "./activity-ids.ts";
 import { type Claim, type Claimer, createClaimer, type Delivery } from "./claim.ts";
 import { type Commit, type Committed, type Committer, createCommitter } from "./committer.ts";
 import { type Database, type DatabaseOptions, openDatabase } from "./database.ts";
@@ -55,6 +56,7 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     definitions,
     cache,
     clock,
+    ids: createActivityIds(database.hot),
     most: options.mostPerCommit ?? 100,
     patienceMs: options.patienceMs ?? 30_000,
     onMoved: announcer.moved,

@@ -1,19 +1,13 @@
 /**
  * Runs this process committed last. Never the truth: a commit decided on a cached run passes only if the database is still at its
  * `rev`, so a stale entry costs one more read and nothing else, and losing the cache costs only reads. It saves the read before each
- * pure activity: such an activity was made by the commit that also made the state it is decided on.
+ * light activity, which stands on the run itself.
  */
-import type { Activity, LoadedRun } from "./run-row.ts";
-
-export interface CachedRun {
-  readonly run: LoadedRun;
-  /** Pure activities that are ready, by id. */
-  readonly activities: ReadonlyMap<number, Activity>;
-}
+import type { LoadedRun } from "./run-row.ts";
 
 export interface RunCache {
-  get(runId: string): CachedRun | undefined;
-  set(entry: CachedRun): void;
+  get(runId: string): LoadedRun | undefined;
+  set(run: LoadedRun): void;
   delete(runId: string): void;
 }
 
@@ -23,7 +17,7 @@ const heaviestTogether = 64_000_000;
 const mostRuns = 2_000;
 
 export function createRunCache(): RunCache {
-  const entries = new Map<string, { readonly entry: CachedRun; readonly weight: number }>();
+  const entries = new Map<string, { readonly run: LoadedRun; readonly weight: number }>();
   let together = 0;
 
   function remove(runId: string): void {
@@ -32,12 +26,12 @@ export function createRunCache(): RunCache {
   }
 
   return {
-    get: (runId) => entries.get(runId)?.entry,
-    set(entry) {
-      remove(entry.run.id);
-      const weight = weigh(entry.run);
+    get: (runId) => entries.get(runId)?.run,
+    set(run) {
+      remove(run.id);
+      const weight = weigh(run);
       if (weight > heaviest) return;
-      entries.set(entry.run.id, { entry, weight });
+      entries.set(run.id, { run, weight });
       together += weight;
       for (const oldest of entries.keys()) {
         if (together <= heaviestTogether && entries.size <= mostRuns) break;

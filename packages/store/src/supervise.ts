@@ -6,11 +6,13 @@ import { applyEvent, type Outside } from "./apply-event.ts";
 import { askDatabase } from "./ask-database.ts";
 import { expireAsk } from "./asks.ts";
 import type { Database } from "./database.ts";
-import { type RingRow, ringColumns, toRing } from "./ready-rings.ts";
+import { type LightRow, lightColumns, type RingRow, ringColumns, toLightRows, toRing } from "./ready-rings.ts";
 import type { Ring } from "./run-row.ts";
 import { type StoreError, translate } from "./store-error.ts";
 
 export interface QuietActivity extends Ring {
+  /** It stands on its run's row. */
+  readonly light: boolean;
   /** For how long its lease has been over; null: nobody holds it. */
   readonly leaseOverMs: number | null;
 }
@@ -24,7 +26,7 @@ export async function quietActivities(
   quietMs: number,
   limit = 500,
 ): Promise<readonly QuietActivity[]> {
-  const rows = await askDatabase<RingRow & { lease_over_ms: number | null }>(
+  const heavy = askDatabase<RingRow & { lease_over_ms: number | null }>(
     database,
     "Looking for quiet activities",
     `(select ${ringColumns}, null::float8 as lease_over_ms from activities a join runs r on r.id = a.run_id
@@ -40,23 +42,66 @@ export async function quietActivities(
       order by a.lease_until limit $2)`,
     [quietMs, limit],
   );
-  return rows.map((row) => ({ ...toRing(row), leaseOverMs: row.lease_over_ms }));
+  // All open runs are looked through: an index by the time of the last ring would have to be written with every step.
+  const light = askDatabase<LightRow>(
+    database,
+    "Looking for quiet runs",
+    `select ${lightColumns} from runs r
+     where r.status = 'doing' and r.light is not null and r.rung_at < clock_timestamp() - $1::integer * interval '1 millisecond'
+     order by r.rung_at limit $2`,
+    [quietMs, limit],
+  );
+  const [rows, runs] = await Promise.all([heavy, light]);
+  return [
+    ...rows.map((row) => ({ ...toRing(row), light: false, leaseOverMs: row.lease_over_ms })),
+    ...runs.flatMap(toLightRows).map((row) => ({ ...toRing(row), light: true, leaseOverMs: null })),
+  ];
 }
 
 /** Those the queue still has: looked at again after another `quietMs`. */
-export async function leaveQuiet(database: Database, rings: readonly Ring[]): Promise<void> {
-  if (rings.length === 0) return;
+export async function leaveQuiet(database: Database, quiet: readonly QuietActivity[]): Promise<void> {
+  if (quiet.length === 0) return;
   await askDatabase(
     database,
     "Leaving activities quiet",
-    "update activities set rung_at = clock_timestamp() where id = any($1) and state in ('ready', 'claimed')",
-    [rings.map((ring) => ring.activityId)],
+    `with heavy as (
+       update activities set rung_at = clock_timestamp() where id = any($1) and state in ('ready', 'claimed')
+     ) update runs set rung_at = clock_timestamp() where id = any($2) and light is not null`,
+    [
+      quiet.filter(({ light }) => !light).map(({ activityId }) => activityId),
+      quiet.filter(({ light }) => light).map(({ runId }) => runId),
+    ],
   );
 }
 
 /** Those the queue has lost get a new ring, under a new job id. Only what is still as it was seen. */
-export async function ringAgain(database: Database, rings: readonly Ring[]): Promise<readonly Ring[]> {
-  if (rings.length === 0) return [];
+export async function ringAgain(database: Database, lost: readonly QuietActivity[]): Promise<readonly Ring[]> {
+  const { light = [], heavy = [] } = Object.groupBy(lost, (one) => (one.light ? "light" : "heavy"));
+  return [...(await ringLightAgain(database, light)), ...(await ringHeavyAgain(database, heavy))];
+}
+
+/** A run has one count for all its light activities: those that were not lost are rung twice, which is harmless. */
+async function ringLightAgain(database: Database, lost: readonly QuietActivity[]): Promise<readonly Ring[]> {
+  if (lost.length === 0) return [];
+  const runs = new Map(lost.map(({ runId, rings }) => [runId, { id: runId, rings }]));
+  const rows = await askDatabase<LightRow>(
+    database,
+    "Ringing again",
+    `update runs r set rings = r.rings + 1, rung_at = clock_timestamp()
+     from json_to_recordset($1::json) as x(id text, rings integer)
+     where r.id = x.id and r.rings = x.rings and r.status = 'doing' and r.light is not null
+     returning ${lightColumns}`,
+    [JSON.stringify([...runs.values()])],
+  );
+  const wanted = new Set(lost.map(({ activityId }) => activityId));
+  return rows
+    .flatMap(toLightRows)
+    .filter(({ id }) => wanted.has(id))
+    .map(toRing);
+}
+
+async function ringHeavyAgain(database: Database, lost: readonly QuietActivity[]): Promise<readonly Ring[]> {
+  if (lost.length === 0) return [];
   const rows = await askDatabase<RingRow>(
     database,
     "Ringing again",
@@ -65,7 +110,7 @@ export async function ringAgain(database: Database, rings: readonly Ring[]): Pro
      where a.id = x.id and a.rings = x.rings and r.id = a.run_id
        and (a.state = 'ready' or (a.state = 'claimed' and a.lease_until < clock_timestamp()))
      returning ${ringColumns}`,
-    [JSON.stringify(rings.map((ring) => ({ id: ring.activityId, rings: ring.rings })))],
+    [JSON.stringify(lost.map(({ activityId: id, rings }) => ({ id, rings })))],
   );
   return rows.map(toRing);
 }
@@ -212,9 +257,15 @@ export async function oldestDue(database: Database, queues: readonly string[]): 
   const rows = await askDatabase<{ ms: number }>(
     database,
     "Looking for due activities",
-    `select coalesce(max(extract(epoch from clock_timestamp() - greatest(coalesce(ready_at, created_at), not_before))), 0)::float8 * 1000 as ms
-     from (select created_at, ready_at, not_before from activities where state = 'ready' and queue = any($1)
-       and (not_before is null or not_before < clock_timestamp()) order by rung_at limit 100) oldest`,
+    `with heavy as (
+       select greatest(coalesce(ready_at, created_at), not_before) as since from activities where state = 'ready' and queue = any($1)
+         and (not_before is null or not_before < clock_timestamp()) order by rung_at limit 100
+     ), light as (
+       select to_timestamp((r.light -> 0 ->> 'at')::float8 / 1000) as since from runs r
+       where 'control' = any($1) and r.status = 'doing' and r.light is not null limit 1000
+     )
+     select coalesce(max(extract(epoch from clock_timestamp() - since)), 0)::float8 * 1000 as ms
+     from (select since from heavy union all select since from light) due`,
     [queues],
   );
   return Math.max(0, Math.round(rows[0]?.ms ?? 0));

@@ -47,10 +47,13 @@ await serveSystem(async (start) => {
 
 /** A chain's steps that are done, or questions that wait. A run that ended otherwise than well spoils the measurement. */
 async function countSteps(store: Store, { workload }: Start): Promise<number> {
-  const [state, status] = workload.kind === "ask" ? ["waiting", "doing"] : ["done", "success"];
+  const [counted, status] =
+    workload.kind === "ask"
+      ? ["activities where state = 'waiting'", "doing"]
+      : ["events where type = 'activity.succeeded'", "success"];
   const { rows } = await store.database.calm.query<{ steps: number; astray: number }>(
-    `select (select count(*) from activities where state = $1) as steps, (select count(*) from runs where status <> $2) as astray`,
-    [state, status],
+    `select (select count(*) from ${counted}) as steps, (select count(*) from runs where status <> $1) as astray`,
+    [status],
   );
   const { steps = 0, astray = 0 } = rows[0] ?? {};
   if (astray > 0) throw new Error(`${astray} runs are not in status ${status}`);

@@ -2,7 +2,7 @@
 import type { Event, Work, WorkKind } from "@markmill/engine";
 import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
-import { columnToItem } from "../run-row.ts";
+import { columnToItem, type LightColumn, type LightKind, workOf } from "../run-row.ts";
 
 export interface Warning {
   readonly code: string;
@@ -38,12 +38,18 @@ export interface History {
 
 /** `after`: only what came later, for whoever follows a run. */
 export async function getHistory(database: Database, runId: string, after = 0): Promise<History> {
-  const [entries, activities] = await Promise.all([
-    askDatabase<{ seq: number; part: number; at: Date; body: Event | Warning }>(
+  const [entries, open, activities] = await Promise.all([
+    askDatabase<EventRow>(
       database,
       "Reading a history",
-      "select seq, part, at, body from events where run_id = $1 and seq > $2 order by seq, part",
+      `select seq, part, at, body, activity_id, kind, asked_at from events where run_id = $1 and seq > $2 order by seq, part`,
       [runId, after],
+    ),
+    askDatabase<{ light: readonly LightColumn[] }>(
+      database,
+      "Reading open activities",
+      "select light from runs where id = $1 and light is not null",
+      [runId],
     ),
     askDatabase<HistoryActivity & { item: number }>(
       database,
@@ -60,6 +66,36 @@ export async function getHistory(database: Database, runId: string, after = 0): 
         ? { kind: "event", seq, at, event: body as Event }
         : { kind: "warning", seq, at, warning: body as Warning },
     ),
-    activities: activities.map((row) => ({ ...row, item: columnToItem(row.item) })),
+    activities: [
+      ...activities.map((row) => ({ ...row, item: columnToItem(row.item) })),
+      ...entries.flatMap((row) => doneLight(row) ?? []),
+      ...open.flatMap(({ light }) => light.map(openLight)),
+    ].sort((one, other) => one.id - other.id),
+  };
+}
+
+interface EventRow {
+  readonly seq: number;
+  readonly part: number;
+  readonly at: Date;
+  readonly body: Event | Warning;
+  readonly activity_id: number | null;
+  readonly kind: LightKind | null;
+  readonly asked_at: Date | null;
+}
+
+/** Of a light activity that is done, its event is the row. */
+function doneLight({ seq, at, body, activity_id, kind, asked_at }: EventRow): HistoryActivity | null {
+  if (activity_id === null || kind === null || !("activity" in body)) return null;
+  return {
+    ...{ id: activity_id, kind, seq, work: workOf(kind), ...body.activity },
+    ...{ state: "done", claimedBy: null, takeovers: 0, createdAt: asked_at ?? at, endedAt: at },
+  };
+}
+
+function openLight({ id, node, generation, item, attempt, kind, at }: LightColumn): HistoryActivity {
+  return {
+    ...{ id, node, generation, item, attempt, kind, work: workOf(kind), seq: null },
+    ...{ state: "ready", claimedBy: null, takeovers: 0, createdAt: new Date(at), endedAt: null },
   };
 }

@@ -40,6 +40,9 @@ export const events = markmill.table("events", {
   type: text("type").notNull(),
   at: at("at").notNull(),
   body: json("body").notNull(),
+  activityId: counter("activity_id"),
+  kind: text("kind"),
+  askedAt: at("asked_at"),
 });
 
 export const asks = markmill.table("asks", {

@@ -62,6 +62,9 @@ export const runs = markmill.table(
     createdAt: at("created_at").notNull(),
     startedAt: at("started_at"),
     endedAt: at("ended_at"),
+    light: json("light"),
+    rings: integer("rings").notNull(),
+    rungAt: at("rung_at").notNull(),
   },
   (table) => [
     unique().on(table.parentActivityId, table.parentAttempt, table.parentEpoch),
