@@ -75,6 +75,20 @@ describe("markmill run", () => {
     expect(stderr).toMatch(/reason: CHECK_FALSE: [\s\S]*next: markmill retry [0-9a-f-]{36}/);
   });
 
+  it("tells of each check whether it came out true or false, while it runs and in the logs", async () => {
+    const { code, stderr } = await markmill(place, ["run", "checks.wf.md", "NAME=Ada"]);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^✓ CHECK_BOB {2}false\n✓ CHECK_ADA {2}true$/m);
+    const watched = await markmill(place, ["watch", runIdIn(stderr)]);
+    expect(watched.stderr).toMatch(/^✓ CHECK_BOB {2}false\n✓ CHECK_ADA {2}true$/m);
+    const { stdout } = await markmill(place, ["logs", runIdIn(stderr), "--json"]);
+    const checked = stdout.split("\n").flatMap((line) => (line === "" ? [] : (JSON.parse(line).checked ?? [])));
+    expect(checked).toMatchObject([
+      { activity: { node: "CHECK_BOB" }, holds: false },
+      { activity: { node: "CHECK_ADA" }, holds: true },
+    ]);
+  });
+
   it("ends with 5 when tokens or money are spent", async () => {
     const [tokens, money] = await Promise.all([
       markmill(place, ["run", "greet.wf.md", "NAME=x", "--max-tokens", "3", ...scripted]),
@@ -188,6 +202,7 @@ describe("a run that is left alone", () => {
     const { code, stdout, stderr } = await markmill(place, ["retry", runIdIn(first.stderr), "--max-tokens", "100000"]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Welcome, Ada!\n" });
     expect(runIdIn(stderr)).not.toBe(runIdIn(first.stderr));
+    expect(stderr).toMatch(/^a new run, from the start: .* paid for, again$/m);
   });
 });
 

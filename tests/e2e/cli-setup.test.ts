@@ -1,7 +1,7 @@
 // Setting up, and what the command says when the setup is wrong.
 import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { Client } from "pg";
@@ -29,6 +29,20 @@ afterAll(async () => {
 async function serveHtml(): Promise<{ readonly server: Server; readonly url: string }> {
   const server = createServer((_, response) => {
     response.writeHead(200, { "content-type": "text/html" }).end("<html><body>Sign in</body></html>");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
+}
+
+/** Answers every request with one long reply, as a runaway model does. */
+async function serveReply(text: string): Promise<{ readonly server: Server; readonly url: string }> {
+  const body = JSON.stringify({
+    model: "scripted",
+    choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content: text } }],
+    usage: { prompt_tokens: 5, completion_tokens: 7, total_tokens: 12 },
+  });
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => response.writeHead(200, { "content-type": "application/json" }).end(body));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
@@ -63,6 +77,47 @@ describe("a wrong setup", () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/markmill: QUEUE_UNREACHABLE: .*\nfix: /);
     expect(stderr).not.toContain("hunter2");
+  });
+
+  it("production processes end as well, with the same words and no password in their logs", async () => {
+    const begun = performance.now();
+    const [worker, supervisor] = await Promise.all([
+      markmill(withEnv({ DATABASE_URL: "postgresql://me:hunter2@127.0.0.1:9/x" }), ["worker"]),
+      markmill(withEnv({ DATABASE_URL: database.url, REDIS_URL: "redis://:hunter2@127.0.0.1:9" }), ["supervisor"]),
+    ]);
+    expect(performance.now() - begun).toBeLessThan(20_000);
+    expect(worker).toMatchObject({ code: 1, stderr: expect.stringMatching(/^markmill: STORE_UNREACHABLE: .*\nfix: /) });
+    expect(supervisor).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^markmill: QUEUE_UNREACHABLE: .*\nfix: /),
+    });
+    expect(JSON.stringify([worker, supervisor])).not.toContain("hunter2");
+  });
+
+  it("a server that takes the connection and says nothing does not hold the command", async () => {
+    const sockets = new Set<Socket>();
+    const silent = createTcpServer((socket) => sockets.add(socket.on("error", () => undefined)));
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const at = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const begun = performance.now();
+    try {
+      const [store, queue] = await Promise.all([
+        markmill(withEnv({ DATABASE_URL: `postgresql://me@${at}/x` }), ["run", "greet.wf.md", "NAME=x"]),
+        markmill(withEnv({ DATABASE_URL: database.url, REDIS_URL: `redis://${at}` }), ["run", "greet.wf.md", "NAME=x"]),
+      ]);
+      expect(performance.now() - begun).toBeLessThan(25_000);
+      expect(store).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^markmill: STORE_UNREACHABLE: .*\nfix: /m),
+      });
+      expect(queue).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^markmill: QUEUE_UNREACHABLE: .*\nfix: /m),
+      });
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      silent.close();
+    }
   });
 
   it("a schema of a newer version is left alone", async () => {
@@ -112,6 +167,38 @@ describe("a wrong setup", () => {
       const doctor = await markmill(env, ["doctor", "--quick"]);
       expect(doctor.code).toBe(1);
       expect(doctor.stdout).toMatch(/^fail {2}model .*web page\n.*fix: /m);
+    } finally {
+      server.close();
+    }
+  });
+
+  it("a missing key is told before anything is asked, and doctor tells it too", async () => {
+    const { OPENAI_BASE_URL: _, ...env } = place.env;
+    const keyless: MarkmillPlace = { ...place, env };
+    const { code, stderr } = await markmill(keyless, ["run", "greet.wf.md", "NAME=x", "--model", "gpt-5-mini"]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^reason: MODEL_KEY_MISSING: .*set OPENAI_API_KEY.*gpt-5-mini at https:\/\/api\.openai\.com/m,
+    );
+    expect(stderr).toContain("0 model calls");
+    const doctor = await markmill(keyless, ["doctor", "--quick"]);
+    expect(doctor.stdout).toMatch(/^warn {2}model +OPENAI_API_KEY is not set.*\n +fix: Set OPENAI_API_KEY/m);
+  });
+
+  it("a reply of 10 MB is refused by default, and comes whole where it is allowed", async () => {
+    const text = `${"words ".repeat(1_750_000)}end`;
+    const { server, url } = await serveReply(text);
+    try {
+      const run = ["run", "greet.wf.md", "NAME=x", "--model", "scripted"];
+      const refused = await markmill(withEnv({ OPENAI_BASE_URL: url }), run);
+      expect(refused.code).toBe(1);
+      expect(refused.stderr).toMatch(/^reason: MODEL_REPLY_TOO_LARGE: .*raise it.*The limit is 4194304 bytes/m);
+      expect(refused.stdout.length).toBeLessThan(1_000);
+      const allowed = await markmill(withEnv({ OPENAI_BASE_URL: url, MAX_REPLY_BYTES: "16777216" }), run);
+      expect(allowed.code).toBe(0);
+      // Compared without a diff of 10 MB.
+      expect(allowed.stdout === `${text}\n`).toBe(true);
+      expect(Math.max(...allowed.stderr.split("\n").map((line) => line.length))).toBeLessThan(250);
     } finally {
       server.close();
     }

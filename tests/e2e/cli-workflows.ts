@@ -18,6 +18,11 @@ const files: Readonly<Record<string, string>> = {
   "fail.wf.md": `# Fail\n\nAlways fails.\n\n${chart(`    START --> CHECK_NO{"Check: RESULT CONTAINS 'something'"}
     CHECK_NO --> |TRUE| SUCCESS`)}`,
 
+  "checks.wf.md": `# Checks\n\nOne is false, one is true.\n\n${chart(`    PARAMS["NAME"]
+    START --> CHECK_BOB{"Check: NAME EQUALS 'Bob'"}
+    CHECK_BOB --> |FALSE| CHECK_ADA{"Check: NAME EQUALS 'Ada'"}
+    CHECK_ADA --> |TRUE| SUCCESS`)}`,
+
   "ask.wf.md": `# Ask\n\nAsks a person.\n\n${chart(`    START --> ASSIGN_Q["Assign: 'Pass or fail?'"]
     ASSIGN_Q --> ASK_TEACHER["Ask: Your verdict"]
     ASK_TEACHER --> CALL_ECHO[["echo.wf.md"]]`)}`,

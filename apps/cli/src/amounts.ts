@@ -1,23 +1,6 @@
-/** Amounts as people write and read them. Parsing: null means that it is no such amount. */
+/** Amounts as people read them. Those of a workflow file, money and times, are read by packages/definition. */
 
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** `10m`, `1h30m`, `500ms`; a bare number is seconds. */
-export function parseDuration(text: string): number | null {
-  const trimmed = text.trim().toLowerCase();
-  if (/^\d{1,9}$/.test(trimmed)) return Number(trimmed) * 1_000;
-  if (!/^(?:\d{1,9}(?:ms|[smhd])\s?){1,5}$/.test(trimmed)) return null;
-  let total = 0;
-  for (const [, count, unit = ""] of trimmed.matchAll(/(\d+)(ms|[smhd])/g)) total += Number(count) * (units[unit] ?? 0);
-  return total;
-}
-
-/** US dollars, `0.50` or `$0.50`, in nanodollars. */
-export function parseDollars(text: string): number | null {
-  const found = /^\$?\s?(\d{1,7})(?:\.(\d{1,9}))?$/.exec(text.trim());
-  return found === null ? null : Number(found[1]) * 1e9 + Number((found[2] ?? "").padEnd(9, "0"));
-}
-
+/** `100_000`, `1,000`; null: it is no count. */
 export function parseCount(text: string): number | null {
   const plain = text.trim().replaceAll(/[_,]/g, "");
   return /^\d{1,15}$/.test(plain) ? Number(plain) : null;

@@ -1,6 +1,7 @@
 /** `--budget`, `--max-time` and `--max-tokens` as caps of a run. */
+import { duration, money, readAmount } from "@markmill/definition";
 import type { Limits } from "@markmill/engine";
-import { parseCount, parseDollars, parseDuration } from "./amounts.ts";
+import { parseCount } from "./amounts.ts";
 import { UsageError } from "./command.ts";
 
 export interface CapFlags {
@@ -10,18 +11,21 @@ export interface CapFlags {
 }
 
 export function readCaps(flags: CapFlags): Partial<Limits> {
-  const read = (text: string | undefined, parse: (text: string) => number | null, wrong: string) => {
-    const amount = text === undefined ? undefined : parse(text);
-    if (amount === null) throw new UsageError(`${wrong}, not '${text}'.`);
-    return amount;
-  };
-  const nanodollars = read(flags.budget, parseDollars, "--budget is an amount of dollars such as 0.50 or '$2'");
-  const timeMs = read(flags["max-time"], parseDuration, "--max-time is a time such as 90s, 10m or 1h30m");
-  const tokens = read(flags["max-tokens"], parseCount, "--max-tokens is a whole number");
+  const { budget, "max-time": time, "max-tokens": count } = flags;
+  const nanodollars = budget === undefined ? undefined : read(budget, money, "--budget is an amount of dollars");
+  const timeMs = time === undefined ? undefined : read(time, duration, "--max-time is a time");
+  const tokens = count === undefined ? undefined : parseCount(count);
+  if (tokens === null) throw new UsageError(`--max-tokens is a whole number, not '${count}'.`);
   if (timeMs === 0) throw new UsageError("--max-time must be more than nothing.");
   return {
     ...(nanodollars === undefined ? {} : { nanodollars }),
     ...(timeMs === undefined ? {} : { timeMs }),
     ...(tokens === undefined ? {} : { tokens }),
   };
+}
+
+function read(text: string, amount: Parameters<typeof readAmount>[0], what: string): number {
+  const found = readAmount(amount, text);
+  if (!found.ok) throw new UsageError(`${what}: ${found.problem}, not '${text}'.`);
+  return found.value;
 }

@@ -3,6 +3,7 @@
  * every event once, in the order in which they happened as far as it looks at them together.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Checked, followStep, initialState, type Program, type RunState } from "@markmill/engine";
 import type { CallUsage, HistoryActivity, HistoryEntry, RunDetail, RunSummary, Store } from "@markmill/store";
 
 export interface Happening {
@@ -10,6 +11,8 @@ export interface Happening {
   readonly name: string;
   readonly depth: number;
   readonly entry: HistoryEntry;
+  /** Checks that this event decided: its own, or all those of a superstep. */
+  readonly checked: readonly Checked[];
 }
 
 export interface Doing extends Pick<HistoryActivity, "node" | "generation" | "attempt" | "kind" | "state"> {
@@ -28,6 +31,9 @@ export interface Look {
 interface Followed {
   readonly depth: number;
   readonly name: string;
+  readonly program: Program;
+  /** The events seen so far, folded. */
+  state: RunState;
   seq: number;
   ended: boolean;
 }
@@ -43,7 +49,7 @@ export async function* followRun(
   signal: AbortSignal,
 ): AsyncGenerator<Look, void> {
   const { childRuns, getHistory, getRun, spentOf, watch } = await import("@markmill/store");
-  const { database } = store;
+  const { database, definitions } = store;
   const followed = new Map<string, Followed>();
   let wake: AbortController | null = null;
   const stopWatching = watch(databaseUrl, {
@@ -52,19 +58,29 @@ export async function* followRun(
     },
   });
 
+  async function begin({ id, depth, name, definitionHash, program }: RunSummary): Promise<Followed> {
+    await definitions.ensure([definitionHash]);
+    const from = { state: initialState, seq: 0, ended: false };
+    const begun: Followed = { depth, name, program: definitions.program(definitionHash, program), ...from };
+    followed.set(id, begun);
+    return begun;
+  }
+
   /** What is new in one run and below it. */
-  async function look(
-    run: Pick<RunSummary, "id" | "rev" | "depth" | "name" | "endedAt">,
-  ): Promise<[Happening[], Doing[]]> {
-    const known = followed.get(run.id) ?? { depth: run.depth, name: run.name, seq: 0, ended: false };
-    followed.set(run.id, known);
+  async function look(run: RunSummary): Promise<[Happening[], Doing[]]> {
+    const known = followed.get(run.id) ?? (await begin(run));
     if (known.ended) return [[], []];
     const { entries, activities } = await getHistory(database, run.id, known.seq);
     known.seq = entries.at(-1)?.seq ?? known.seq;
     // Its last event is in: nothing can come after it.
     known.ended = run.endedAt !== null && known.seq >= run.rev;
     const { depth, name } = known;
-    const happened = entries.map((entry): Happening => ({ runId: run.id, name, depth, entry }));
+    const happened = entries.map((entry): Happening => {
+      if (entry.kind === "warning") return { runId: run.id, name, depth, entry, checked: [] };
+      const { state, checked } = followStep(known.program, known.state, entry.event);
+      known.state = state;
+      return { runId: run.id, name, depth, entry, checked };
+    });
     const doing = activities
       .filter(({ state }) => state === "ready" || state === "claimed" || state === "waiting")
       .map(

@@ -16,7 +16,7 @@ const commands: Readonly<Record<string, Entry>> = {
   logs: { summary: "List what happened in a run", load: async () => (await import("./commands/logs.ts")).logs },
   answer: { summary: "Answer a question of a run", load: async () => (await import("./commands/answer.ts")).answer },
   cancel: { summary: "End a run", load: async () => (await import("./commands/cancel.ts")).cancel },
-  retry: { summary: "Run it again as a new run", load: async () => (await import("./commands/retry.ts")).retry },
+  retry: { summary: "Run it again from the start", load: async () => (await import("./commands/retry.ts")).retry },
   history: { summary: "Write a run down in full", load: async () => (await import("./commands/history.ts")).history },
   replay: {
     summary: "Check a run against its events",

@@ -4,7 +4,7 @@ import { formatCount, formatDollars, formatElapsed } from "./amounts.ts";
 import type { Terminal } from "./command.ts";
 import { fitWidth, oneLine } from "./fit-width.ts";
 import type { Doing, Happening, Look } from "./follow-run.ts";
-import { describeEntry, layOut } from "./tell-event.ts";
+import { describeHappening, layOut } from "./tell-event.ts";
 
 export interface Progress {
   show(look: Look): void;
@@ -55,8 +55,9 @@ export function showProgress(terminal: Terminal, now: () => number = Date.now): 
   };
 }
 
-function lineOf({ entry, depth, name }: Happening, columns: number): string | null {
-  const line = describeEntry(entry);
+function lineOf(happening: Happening, columns: number): string | null {
+  const { entry, depth, name } = happening;
+  const line = describeHappening(happening);
   if (entry.kind === "event" && entry.event.type === "run.started") {
     return depth === 0 ? null : layOut({ ...line, text: name }, depth, columns);
   }

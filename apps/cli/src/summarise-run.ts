@@ -28,18 +28,19 @@ export function summariseRun(run: RunDetail, spent: TreeSpent): string[] {
 
 function nextSteps({ status, reason, id }: RunDetail): string[] {
   const history = `markmill history ${id}   shows every prompt, reply and command`;
+  const again = `markmill retry ${id}   runs it again from the start, and pays again`;
   if (status === "success") return [history];
   const code = reason?.code ?? "";
   if (code === "LIMIT_COST" || code === "LIMIT_TOKENS") {
     return [
       history,
-      `markmill retry ${id} ${code === "LIMIT_COST" ? "--budget $" : "--max-tokens N"}   with a higher cap`,
+      `markmill retry ${id} ${code === "LIMIT_COST" ? "--budget $" : "--max-tokens N"}   again from the start, with a higher cap`,
     ];
   }
   if (code === "MODEL_NOT_CHOSEN") return ["add --model NAME, or --script FILE for a scripted model"];
   if (code.startsWith("SANDBOX_")) return ["markmill doctor   shows which sandbox this machine can have"];
-  if (code.startsWith("MODEL_")) return ["markmill doctor   checks the model endpoint", `markmill retry ${id}`];
-  return [history, `markmill retry ${id}   runs it again from the start`];
+  if (code.startsWith("MODEL_")) return ["markmill doctor   checks the model endpoint", again];
+  return [history, again];
 }
 
 export function runAsJson(run: RunDetail, spent: TreeSpent, warnings: readonly Warning[]) {

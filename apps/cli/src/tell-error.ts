@@ -3,6 +3,8 @@ export interface Told {
   readonly code: string | null;
   readonly message: string;
   readonly fix: string | null;
+  /** The same may succeed later. */
+  readonly passes: boolean;
 }
 
 /** What the system says by code alone; everything else carries its own words. */
@@ -36,18 +38,18 @@ const systemErrors: Readonly<Record<string, { readonly code: string; readonly sa
 };
 
 export function describeError(error: unknown): Told {
-  if (!(error instanceof Error)) return { code: null, message: String(error), fix: null };
+  if (!(error instanceof Error)) return { code: null, message: String(error), fix: null, passes: false };
   const code = "code" in error && typeof error.code === "string" ? error.code : null;
   const fix = "fix" in error && typeof error.fix === "string" ? error.fix : null;
   const system = code === null || fix !== null ? undefined : systemErrors[code];
   if (system !== undefined) {
-    return { code: system.code, message: `${system.say}: ${error.message}`, fix: system.fix };
+    return { code: system.code, message: `${system.say}: ${error.message}`, fix: system.fix, passes: false };
   }
   let { message } = error;
   // Some errors carry their code and their fix inside the message as well.
   if (code !== null && message.startsWith(`${code}: `)) message = message.slice(code.length + 2);
   if (fix !== null && message.endsWith(fix)) message = message.slice(0, -fix.length);
-  return { code, message: message.trim(), fix };
+  return { code, message: message.trim(), fix, passes: "transient" in error && error.transient === true };
 }
 
 export function tellError(error: unknown, debug: boolean): string {

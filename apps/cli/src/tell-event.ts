@@ -1,39 +1,45 @@
 /** Events of a run as lines for people: when, which node, which visit, what came of it. */
-import type { Event, Outcome, Usage } from "@markmill/engine";
-import type { HistoryEntry } from "@markmill/store";
+import type { Checked, Event, Outcome, Usage } from "@markmill/engine";
 import { countOf, formatCount, formatDollars } from "./amounts.ts";
-import { oneLine } from "./fit-width.ts";
+import { fitWidth, oneLine, textWidth } from "./fit-width.ts";
+import type { Happening } from "./follow-run.ts";
 
 export interface EventLine {
   readonly at: Date;
   readonly mark: "✓" | "✗" | "!" | "·" | "↻";
   readonly node: string;
+  /** Cut where the line is too long. */
   readonly text: string;
+  /** Kept whole: what checks came to, what it cost. */
+  readonly tail: string;
 }
 
-export function describeEntry(entry: HistoryEntry): EventLine {
+export function describeHappening({ entry, checked }: Pick<Happening, "entry" | "checked">): EventLine {
   if (entry.kind === "warning") {
     const { code, message, node } = entry.warning;
-    return { at: entry.at, mark: "!", node: node ?? "", text: `${code}: ${oneLine(message)}` };
+    return { at: entry.at, mark: "!", node: node ?? "", text: `${code}: ${oneLine(message)}`, tail: "" };
   }
-  const line = describeEvent(entry.event);
-  return { at: entry.at, ...line };
+  const { event } = entry;
+  const line = describeEvent(event);
+  const verdicts = checked.map((one) => describeVerdict(one, line.node)).join(", ");
+  const usage = "usage" in event ? describeUsage(event.usage) : "";
+  return { at: entry.at, ...line, tail: [verdicts, usage].filter((part) => part !== "").join("  ") };
 }
 
-function describeEvent(event: Event): Omit<EventLine, "at"> {
+function describeEvent(event: Event): Pick<EventLine, "mark" | "node" | "text"> {
   switch (event.type) {
     case "run.started":
       return { mark: "·", node: "", text: "started" };
     case "activity.succeeded": {
-      const { outcome, usage } = event;
+      const { outcome } = event;
       const bad = outcome.kind === "returned" && outcome.status !== "success";
-      const text = `${visitOf(event.activity)}${describeOutcome(outcome)}${describeUsage(usage)}`;
+      const text = `${visitOf(event.activity)}${describeOutcome(outcome)}`;
       return { mark: bad ? "✗" : "✓", node: event.activity.node, text };
     }
     case "activity.failed": {
       const { code, message } = event.failure;
       const again = event.next === "retry" ? ", to be tried again" : "";
-      const text = `${visitOf(event.activity)}${code}${again}: ${oneLine(message)}${describeUsage(event.usage)}`;
+      const text = `${visitOf(event.activity)}${code}${again}: ${oneLine(message)}`;
       return { mark: event.next === "retry" ? "↻" : "✗", node: event.activity.node, text };
     }
     case "ask.expired":
@@ -47,6 +53,11 @@ function describeEvent(event: Event): Omit<EventLine, "at"> {
     case "run.resumed":
       return { mark: "·", node: "", text: "resumed" };
   }
+}
+
+/** An event that completes a superstep decides checks of other nodes too. */
+function describeVerdict({ activity, holds }: Checked, node: string): string {
+  return activity.node === node ? `${holds}` : `${activity.node} ${holds}`;
 }
 
 /** The first visit goes without saying. */
@@ -76,18 +87,19 @@ function describeOutcome(outcome: Outcome): string {
 
 function describeUsage(usage: Usage | null): string {
   if (usage === null || usage.calls === 0) return "";
-  return `  [${formatCount(usage.promptTokens + usage.completionTokens)} tokens, ${formatDollars(usage.nanodollars)}]`;
+  return `[${formatCount(usage.promptTokens + usage.completionTokens)} tokens, ${formatDollars(usage.nanodollars)}]`;
 }
 
-/** `✓ PROMPT_LOOK  text`, cut in the middle so that what it cost stays visible. */
-export function layOut({ mark, node, text }: EventLine, depth: number, columns: number): string {
-  const head = `${"  ".repeat(Math.min(depth, 8))}${mark} ${node === "" ? "" : `${node}  `}`;
-  const tail = /\s{2}\[[^\]]*\]$/.exec(text)?.[0] ?? "";
-  const body = text.slice(0, text.length - tail.length);
-  const room = columns - head.length - tail.length;
-  return `${head}${room < 8 ? body : shorten(body, room)}${tail}`.trimEnd();
-}
+const leastText = 8;
 
-function shorten(text: string, room: number): string {
-  return text.length <= room ? text : `${text.slice(0, room - 1).trimEnd()}…`;
+/** `✓ PROMPT_LOOK  text  [15 tokens, $0.0001]`; the text gives way first, then the node's name, what is kept last. */
+export function layOut({ mark, node, text, tail }: EventLine, depth: number, columns: number): string {
+  const start = `${"  ".repeat(Math.min(depth, 8))}${mark} `;
+  const words = text.trimEnd();
+  const end = words === "" || tail === "" ? tail : `  ${tail}`;
+  const least = Math.min(textWidth(words), leastText) + textWidth(end);
+  const named = node === "" ? "" : `${fitWidth(node, Math.max(leastText, columns - start.length - least - 2))}  `;
+  const head = `${start}${named}`;
+  const room = Math.max(leastText, columns - textWidth(head) - textWidth(end));
+  return `${head}${fitWidth(words, room)}${end}`.trimEnd();
 }

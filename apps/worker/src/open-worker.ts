@@ -77,6 +77,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
       budget: budgetOf(database, run, activity),
       gate,
       pause: pauserOf(database),
+      onUnrecorded: (error) => log.warn({ err: error, run: run.id }, "a reply waits to be stored"),
     }),
     conversation: async (thread) => {
       const messages = await patiently(() => getMessages(database, thread));

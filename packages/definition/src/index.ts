@@ -5,6 +5,7 @@ export { type Definition, type Loaded, type LoadOptions, loadDefinition } from "
 export { NotExpressible } from "./not-expressible.ts";
 export { openWorkspace } from "./open-workspace.ts";
 export { type ParsedWorkflow, parseWorkflow } from "./parse-workflow.ts";
+export { duration, money, readAmount } from "./quantity.ts";
 export { renderFinding } from "./render-finding.ts";
 export type { SourceMap } from "./source-map.ts";
 export { suggest } from "./suggest.ts";

@@ -13,5 +13,3 @@ export const builtInNames: ReadonlySet<string> = new Set([
   ...Object.keys(modelSettings),
   ...limitSettingNames,
 ]);
-
-export const runStatuses: readonly string[] = ["CREATED", "DOING", "SUCCESS", "FAILED"];

@@ -24,5 +24,6 @@ export type * from "./program.ts";
 export { placesOf, render } from "./render.ts";
 export { defaultRetry, retryAt } from "./retry.ts";
 export { modelSettingNames } from "./settings.ts";
-export { type Active, initialState, type Phase, type RunState, type Spent } from "./state.ts";
-export { outstanding, type Step, step } from "./step.ts";
+export { type Active, initialState, type Phase, type RunState, runStatuses, type Spent } from "./state.ts";
+export { followStep, outstanding, type Step, step } from "./step.ts";
+export type { Checked } from "./turn.ts";

@@ -114,6 +114,9 @@ export interface RunState {
   };
 }
 
+/** What the variable STATUS may be. */
+export const runStatuses: readonly string[] = ["CREATED", "DOING", "SUCCESS", "FAILED"];
+
 export const initialState: RunState = {
   run: "",
   epoch: 1,

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Work } from "./activity.ts";
 import type { Node } from "./program.ts";
 import { initialState } from "./state.ts";
-import { step } from "./step.ts";
+import { followStep, step } from "./step.ts";
 import { type Answer, edgesOf, play, programOf, started } from "./testing-programs.ts";
 
 const start: Node = { kind: "start" };
@@ -253,5 +253,51 @@ describe("calls", () => {
       started({ caller: { depth: 20, agent: "", threads: {}, handler: false } }),
     );
     expect(played.state.phase).toMatchObject({ reason: { code: "LIMIT_DEPTH" } });
+  });
+});
+
+describe("SET STATUS", () => {
+  it.each([
+    ["DOING", { status: "success", reason: null }],
+    ["DONE", { status: "failed", reason: { code: "VALUE_INVALID" } }],
+  ])("to a value of %s ends as %j", (value, ended) => {
+    const status: Node = {
+      kind: "set",
+      target: { to: "variable", name: "STATUS" },
+      value: { from: "name", name: "WISH" },
+    };
+    const program = programOf({ START: start, SET: status }, edgesOf("START SET"));
+    expect(play(program, replies(), started({ variables: { WISH: value } })).state.phase).toMatchObject(ended);
+  });
+});
+
+describe("followStep", () => {
+  const follow = (program: typeof loop, events: ReturnType<typeof play>["events"]) => {
+    let state = initialState;
+    const checked = events.flatMap((event) => {
+      const next = followStep(program, state, event);
+      state = next.state;
+      return next.checked.map(({ activity, holds }) => `${event.at} ${activity.node}.${activity.generation} ${holds}`);
+    });
+    return { state, checked };
+  };
+
+  it("comes to the state of step, and tells what each check came to, once, with the event that decides it", () => {
+    const played = play(loop, replies("again", "DONE"));
+    const followed = follow(loop, [...played.events, ...played.events]);
+    expect(followed.state).toEqual(played.state);
+    expect(followed.checked).toEqual(["1002 CHECK_IT.1 false", "1005 CHECK_IT.2 true"]);
+  });
+
+  it("tells the checks of a superstep when all that ran together are done, by the values they then see", () => {
+    const together = programOf(
+      { CHECK_IT: equals("DONE"), PROMPT_TRY: prompt("Try") },
+      edgesOf("CHECK_IT PROMPT_TRY"),
+      { scheduling: "superstep", entry: ["PROMPT_TRY", "CHECK_IT"] },
+    );
+    const played = play(together, replies("DONE"));
+    const [begun, replied, checkedAt] = played.events;
+    if (begun === undefined || replied === undefined || checkedAt === undefined) throw new Error("too short");
+    expect(follow(together, [begun, checkedAt, replied]).checked).toEqual(["1001 CHECK_IT.1 true"]);
   });
 });

@@ -30,7 +30,7 @@ import { own } from "./own-value.ts";
 import type { Node, Program } from "./program.ts";
 import { defaultRetry, retryAt } from "./retry.ts";
 import type { Active, RunState } from "./state.ts";
-import { change, spend, type Turn, warn } from "./turn.ts";
+import { type Checked, change, spend, type Turn, warn } from "./turn.ts";
 import { drop, takeFailure, takeOutcome, walk } from "./walk.ts";
 
 export interface Step {
@@ -52,12 +52,28 @@ const rules: { readonly [Type in Event["type"]]: (turn: Turn, event: Extract<Eve
 };
 
 export function step(program: Program, state: RunState, event: Event): Step {
-  const nothing: Step = { state, commands: [] };
-  if (state.phase.is === "ended" || !Object.hasOwn(rules, event.type)) return nothing;
-  const turn: Turn = { program, graph: graphOf(program, state), event, state, commands: [], ready: [], fed: [] };
+  const turn = turnOf(program, state, event);
+  return turn === null ? { state, commands: [] } : { state: turn.state, commands: turn.commands };
+}
+
+/** The same step, seen by people who follow a run: also what the checks came to that it decided. */
+export function followStep(
+  program: Program,
+  state: RunState,
+  event: Event,
+): { readonly state: RunState; readonly checked: readonly Checked[] } {
+  const turn = turnOf(program, state, event);
+  return turn === null ? { state, checked: [] } : { state: turn.state, checked: turn.checked };
+}
+
+/** null: nothing changes. */
+function turnOf(program: Program, state: RunState, event: Event): Turn | null {
+  if (state.phase.is === "ended" || !Object.hasOwn(rules, event.type)) return null;
+  const graph = graphOf(program, state);
+  const turn: Turn = { program, graph, event, state, commands: [], checked: [], ready: [], fed: [] };
   const rule = rules[event.type] as (turn: Turn, event: Event) => void;
   rule(turn, event);
-  return turn.state === state ? nothing : { state: turn.state, commands: turn.commands };
+  return turn.state === state ? null : turn;
 }
 
 /** What was asked and not answered, in the order in which it was asked: recovery makes sure these are queued. */

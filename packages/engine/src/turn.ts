@@ -18,10 +18,17 @@ export interface Turn {
   readonly event: Event;
   state: RunState;
   readonly commands: Command[];
+  /** What the checks that finished came to. */
+  readonly checked: Checked[];
   /** Nodes that are to begin, in this order. */
   readonly ready: { readonly node: NodeId; readonly only: readonly NodeId[] | null }[];
   /** Nodes whose groups may have become complete, in this order. */
   readonly fed: NodeId[];
+}
+
+export interface Checked {
+  readonly activity: ActivityRef;
+  readonly holds: boolean;
 }
 
 /** How an activity of a node begins. */

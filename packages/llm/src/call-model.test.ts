@@ -271,7 +271,10 @@ describe("a worker killed between two lines of a call leaves what the next attem
         await ledger.record(key, reply);
       },
     };
-    expect(await callModel({ ...ports, ledger: flaky }, call)).toMatchObject({ kind: "replied" });
+    const told: unknown[] = [];
+    const telling = { ...ports, ledger: flaky, onUnrecorded: (error: unknown) => told.push(error) };
+    expect(await callModel(telling, call)).toMatchObject({ kind: "replied" });
     expect([ledger.size(), model.requests().length]).toEqual([1, 1]);
+    expect(told).toEqual([new Error("connection terminated")]);
   });
 });

@@ -15,13 +15,13 @@
 //   5 record   the reply is found by 1; the reservation still open is settled with the reply's own usage.
 //   6 settle   the reply is found by 1; settling again finds no open reservation and changes nothing.
 import { createHash } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { likelyPromptTokens } from "./estimate-tokens.ts";
 import { findModel, type ModelCatalogue } from "./model-catalogue.ts";
 import type { ModelClient } from "./model-client.ts";
 import { ModelFailure } from "./model-failure.ts";
 import type { ModelReply, ModelRequest } from "./model-request.ts";
 import type { RateGate } from "./rate-gate.ts";
+import { recordPatiently } from "./record-patiently.ts";
 import { requestHash } from "./request-hash.ts";
 import { readStructuredReply, type StructuredReply, schemaProblem } from "./structured-reply.ts";
 import { type WorstCase, worstCaseOf } from "./worst-case.ts";
@@ -34,7 +34,10 @@ export interface CallKey {
 
 export interface CallLedger {
   find(call: CallKey): Promise<ModelReply | undefined>;
-  /** Resolves once the reply is committed. A second record of the same key changes nothing. */
+  /**
+   * Resolves once the reply is committed. A second record of the same key changes nothing. Rejects with an error whose `transient`
+   * is true where it may succeed later (a full disk, a database that is away).
+   */
   record(call: CallKey, reply: ModelReply): Promise<void>;
 }
 
@@ -66,6 +69,8 @@ export interface CallPorts {
   readonly ledger: CallLedger;
   readonly budget: BudgetGate;
   readonly gate: RateGate;
+  /** A reply that is paid for could not be recorded, told once per call; it is held and tried again. */
+  readonly onUnrecorded?: (error: unknown) => void;
 }
 
 export interface ModelCall {
@@ -88,9 +93,6 @@ export type CallOutcome =
     }
   | { readonly kind: "limited"; readonly code: "LIMIT_COST" | "LIMIT_TOKENS"; readonly message: string }
   | { readonly kind: "failed"; readonly failure: ModelFailure };
-
-/** A paid reply is worth waiting for a database that restarts: 33 s in all before it is given up. */
-const RECORD_RETRY_MS = [100, 400, 1_500, 5_000, 11_000, 15_000];
 
 export async function callModel(ports: CallPorts, call: ModelCall): Promise<CallOutcome> {
   const { client, catalogue, ledger, budget, gate } = ports;
@@ -140,7 +142,7 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
     throw error;
   }
 
-  await recordPatiently(() => ledger.record(key, reply), signal); // 5
+  await recordPatiently(() => ledger.record(key, reply), { signal, tell: ports.onUnrecorded }); // 5
   await budget.settle(key, spendingOf(reply)); // 6
   return outcomeOf(reply, request, false);
 }
@@ -164,18 +166,6 @@ function spendingOf({ usage }: ModelReply): Spending {
 
 function failed(failure: ModelFailure): CallOutcome {
   return { kind: "failed", failure };
-}
-
-async function recordPatiently(record: () => Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  for (const delay of RECORD_RETRY_MS) {
-    try {
-      return await record();
-    } catch (error) {
-      if (signal?.aborted) throw error;
-      await sleep(delay);
-    }
-  }
-  await record();
 }
 
 function idempotencyKeyOf(key: CallKey): string {

@@ -11,10 +11,10 @@ import { costOf, findModel, type Model, type ModelCatalogue } from "./model-cata
 import { isCut, ModelFailure, ReplyOfWrongKind, ReplyTooLarge, translateModelError } from "./model-failure.ts";
 import { effectiveSettings, type ModelReply, type ModelRequest } from "./model-request.ts";
 import { createDeltaNeutraliser, neutraliseText } from "./neutralise-text.ts";
+import { patientFetch } from "./patient-fetch.ts";
 
 export const DEFAULT_BASE_URL = "https://api.openai.com/v1";
-/** Below the 300 s after which Node's fetch gives up on its own. */
-export const DEFAULT_TIMEOUT_MS = 240_000;
+export const DEFAULT_TIMEOUT_MS = 600_000;
 export const DEFAULT_MAX_REPLY_BYTES = 4 * 1024 * 1024;
 
 export interface ModelClientOptions {
@@ -115,7 +115,9 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
       const lookup = findModel(catalogue, request.model);
       if (!lookup.ok) throw new ModelFailure(lookup.code, lookup.message);
       const { model } = lookup;
-      if (apiKey === undefined && baseUrl === DEFAULT_BASE_URL) throw new ModelFailure("MODEL_KEY_MISSING", "");
+      if (apiKey === undefined && baseUrl === DEFAULT_BASE_URL) {
+        throw new ModelFailure("MODEL_KEY_MISSING", `(model ${model.name} at ${baseUrl})`);
+      }
 
       const timeout = new AbortController();
       const timer = setTimeout(() => timeout.abort(), timeoutMs);
@@ -268,7 +270,7 @@ const NEWLINE = 0x0a;
 /** fetch, with the body refused as soon as it is too large or plainly not a reply, so it is never held whole. */
 function guardedFetch(maxBytes: number): typeof fetch {
   return async (input, init) => {
-    const response = await fetch(input, init);
+    const response = await patientFetch(input, init);
     const contentType = response.headers.get("content-type") ?? "none";
     const streamed = contentType.startsWith("text/event-stream");
     if (response.ok && !streamed && !/\bjson\b/.test(contentType)) {

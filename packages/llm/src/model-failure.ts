@@ -27,8 +27,16 @@ export const modelFailureCodes = {
     "A web page came instead of a reply; check that OPENAI_BASE_URL ends in the API path.",
   ),
   MODEL_REPLY_EMPTY: rule(true, "unknown", "The reply holds no choice to read."),
-  MODEL_REPLY_TOO_LARGE: rule(false, "unknown", "The reply is larger than a reply may be; lower the output tokens."),
-  MODEL_KEY_MISSING: rule(false, "no", "The endpoint needs an API key; set OPENAI_API_KEY."),
+  MODEL_REPLY_TOO_LARGE: rule(
+    false,
+    "unknown",
+    "The reply is larger than MAX_REPLY_BYTES; lower the output tokens or raise it.",
+  ),
+  MODEL_KEY_MISSING: rule(
+    false,
+    "no",
+    "The endpoint needs an API key; set OPENAI_API_KEY, or OPENAI_BASE_URL to one that needs none.",
+  ),
   MODEL_KEY_REFUSED: rule(false, "no", "The endpoint refused the API key; set OPENAI_API_KEY to a valid one for it."),
   MODEL_NOT_FOUND: rule(
     false,

@@ -3,7 +3,7 @@ import { findRun } from "../find-run.ts";
 import { followRun, type Happening } from "../follow-run.ts";
 import { catchInterrupts } from "../interrupts.ts";
 import { parseRunArgs } from "../parse-words.ts";
-import { describeEntry, layOut } from "../tell-event.ts";
+import { describeHappening, layOut } from "../tell-event.ts";
 import { withStack } from "../with-stack.ts";
 
 export const logs: Command = {
@@ -40,18 +40,19 @@ Examples:
 
 const width = 160;
 
-function asLine({ entry, depth, name }: Happening): string {
-  const line = describeEntry(entry);
+function asLine(happening: Happening): string {
+  const { entry, depth, name } = happening;
+  const line = describeHappening(happening);
   const started = entry.kind === "event" && entry.event.type === "run.started";
   const time = line.at.toISOString().slice(0, 23).replace("T", " ");
   return `${time}  ${layOut(started ? { ...line, text: `started ${name}` } : line, depth, width)}`;
 }
 
-function asJson({ entry, runId }: Happening): string {
+function asJson({ entry, checked, runId }: Happening): string {
   const { at, seq } = entry;
   return JSON.stringify(
     entry.kind === "warning"
       ? { runId, seq, at, type: "warning", ...entry.warning }
-      : { runId, seq, ...entry.event, at },
+      : { runId, seq, ...entry.event, at, ...(checked.length === 0 ? {} : { checked }) },
   );
 }

@@ -60,6 +60,7 @@ Examples:
           forkedFrom: old.id,
           ...(blob === null ? {} : { submission: { blob } }),
         });
+        terminal.err("a new run, from the start: its model calls are made, and paid for, again");
         const works = await mustWork(stack, config);
         if (values.detach === true) {
           if (works) leaveToBackground(created.runId, config, terminal.cwd);

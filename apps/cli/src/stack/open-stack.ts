@@ -11,6 +11,7 @@ import type { WarmPoolWish } from "@markmill/sandbox";
 import type { EmbeddedPostgres, Store } from "@markmill/store";
 import type { OpenWorker } from "@markmill/worker";
 import { readRunOptions } from "../run-options.ts";
+import { describeError } from "../tell-error.ts";
 import { openModels } from "./open-models.ts";
 import { openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
 import { routeSandbox } from "./route-sandbox.ts";
@@ -48,6 +49,8 @@ export interface Stack {
 
 /** Between tries to reach a server that may just be starting. */
 const patienceMs = [250, 1_000, 2_000];
+/** A server that takes a connection and says nothing has used up the patience with its first try. */
+const mostPatienceMs = 6_000;
 
 export async function openStack(options: StackOptions): Promise<Stack> {
   const { config, cwd } = options;
@@ -172,11 +175,12 @@ async function warmPool({ config, store }: Ground): Promise<WarmPoolWish | undef
 }
 
 async function patiently<Opened>(open: () => Promise<Opened>): Promise<Opened> {
+  const begun = performance.now();
   for (const ms of patienceMs) {
     try {
       return await open();
     } catch (error) {
-      if (!(error instanceof Error && "transient" in error && error.transient === true)) throw error;
+      if (!describeError(error).passes || performance.now() - begun > mostPatienceMs) throw error;
     }
     await sleep(ms);
   }

@@ -10,15 +10,21 @@ export interface StackLog {
 
 export const silent: StackLog = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** For commands with a person in front of them: trouble only, each sentence once. */
+/** For commands with a person in front of them: trouble only, once; what passes is told once whatever its words. */
 export function terminalLog(terminal: Pick<Terminal, "err">): StackLog {
   const told = new Set<string>();
+  const isNew = (text: string) => told.size < told.add(text).size;
   const tell = (fields: object, message: string) => {
     const { err } = fields as { readonly err?: unknown };
-    const text = err === undefined ? message : `${message}: ${describeError(err).message}`;
-    if (told.has(text)) return;
-    told.add(text);
+    if (err === undefined) {
+      if (isNew(message)) terminal.err(`markmill: ${message}`);
+      return;
+    }
+    const { code, message: why, fix, passes } = describeError(err);
+    const text = `${message}: ${code === null ? "" : `${code}: `}${why}`;
+    if (!isNew(passes ? `${message}: ${code}` : text)) return;
     terminal.err(`markmill: ${text}`);
+    if (fix !== null && isNew(fix)) terminal.err(`fix: ${fix}`);
   };
   return { info: () => undefined, warn: tell, error: tell };
 }

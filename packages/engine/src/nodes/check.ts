@@ -14,6 +14,7 @@ export const check: NodeRule<CheckNode> = {
   finish(turn, node, active, outcome) {
     const verdict = evaluateCondition(node.condition, scopeOf(turn, active.reads, filesOf(outcome)));
     for (const doubt of verdict.doubts) warn(turn, doubt.code, doubt.message, active.ref.node);
+    turn.checked.push({ activity: active.ref, holds: verdict.holds });
     return { go: "on", on: verdict.holds ? "ok" : "fail", writes: [] };
   },
 };

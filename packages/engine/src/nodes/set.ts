@@ -2,11 +2,10 @@ import { failure } from "../failure.ts";
 import { limitSettingNames, settleLimits } from "../limits.ts";
 import type { SetNode } from "../program.ts";
 import { resolve } from "../resolve.ts";
+import { runStatuses } from "../state.ts";
 import { change, type NodeRule, scopeOf, tellUnknown } from "../turn.ts";
 import { authoredValue, fileToRead, missing } from "./authored-value.ts";
 import { passed } from "./passed.ts";
-
-const statuses = ["CREATED", "DOING", "SUCCESS", "FAILED"];
 
 export const set: NodeRule<SetNode> = {
   begin(turn, node, visit) {
@@ -22,8 +21,8 @@ export const set: NodeRule<SetNode> = {
     const value = authoredValue(turn, node.value, active, outcome);
     if (typeof value !== "string") return { go: "fail", failure: value };
     const { name } = node.target;
-    if (name === "STATUS" && !statuses.includes(value)) {
-      const why = `STATUS may be ${statuses.join(", ")}, not '${value.slice(0, 40)}'.`;
+    if (name === "STATUS" && !runStatuses.includes(value)) {
+      const why = `STATUS may be ${runStatuses.join(", ")}, not '${value.slice(0, 40)}'.`;
       return { go: "fail", failure: failure("VALUE_INVALID", why) };
     }
     if (limitSettingNames.includes(name)) {
