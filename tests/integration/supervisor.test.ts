@@ -14,6 +14,8 @@ let queues: Queues;
 let supervisor: RunningSupervisor | null;
 /** What holds a job and does not let it go. */
 let serving: Serving | null;
+let released: Promise<void>;
+let release: () => void;
 let logged: { readonly fields: object; readonly message: string }[];
 
 beforeEach(async () => {
@@ -22,10 +24,12 @@ beforeEach(async () => {
   queues = await openQueues({ backend: { kind: "postgres", url: database.url } });
   supervisor = null;
   serving = null;
+  ({ promise: released, resolve: release } = Promise.withResolvers<void>());
   logged = [];
 });
 afterEach(async () => {
   await supervisor?.stop();
+  release();
   await serving?.close(true);
   await queues.close();
   await store.close();
@@ -88,9 +92,9 @@ describe("a job in the hands of a worker whose lease is over", () => {
   async function halfDead(leaseOver: string): Promise<Ring> {
     const ring = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
     const { promise: taken, resolve } = Promise.withResolvers<void>();
-    serving = queues.serve("prompt", async (_, signal) => {
+    serving = queues.serve("prompt", async () => {
       resolve();
-      await new Promise((ended) => signal.addEventListener("abort", ended));
+      await released;
       return { do: "done" };
     });
     await queues.ring([ring]);

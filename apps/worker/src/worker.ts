@@ -8,7 +8,7 @@
  * job is let go: the second delivery finds nothing to do.
  */
 import type { Event, Outcome, WorkKind } from "@markmill/engine";
-import type { Answer, Delivered, Queues, Serving } from "@markmill/queue";
+import type { Answer, Delivered, Queues, Ring, Serving } from "@markmill/queue";
 import {
   type Claim,
   type Committed,
@@ -92,7 +92,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
   const held = new Map<number, Held>();
   const failPoint = parts.failPoint ?? (() => undefined);
 
-  async function handle(delivered: Delivered): Promise<Answer> {
+  async function handle(delivered: Delivered, ring: Ring): Promise<Answer> {
     await failPoint("before-claim", null);
     let claim: Claim;
     try {
@@ -105,7 +105,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       return { do: "later", ms: 1_000 };
     }
     if (claim.kind === "stale") {
-      await queues.ring(claim.rings);
+      await ring(claim.rings);
       return { do: "done" };
     }
     if (claim.kind === "held" || claim.kind === "early") return { do: "later", ms: claim.forMs };
@@ -113,7 +113,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     const mine: Held = { claimed: claim, controller: new AbortController(), acted: false };
     if (isLeased(claim.activity.kind)) held.set(claim.activity.id, mine);
     try {
-      return await advance(mine, delivered.jobId);
+      return await advance(mine, delivered.jobId, ring);
     } catch (error) {
       log.error(
         { err: error, run: delivered.runId, activity: delivered.activityId },
@@ -125,7 +125,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     }
   }
 
-  async function advance(mine: Held, job: string): Promise<Answer> {
+  async function advance(mine: Held, job: string, ring: Ring): Promise<Answer> {
     const { claimed, controller } = mine;
     const { run, activity } = claimed;
     await failPoint("after-claim", activity.kind);
@@ -141,7 +141,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     }
     const committed = await commit(claimed, performed);
     await failPoint("after-commit", activity.kind);
-    await queues.ring(committed.rings);
+    await ring(committed.rings);
     await failPoint("after-ring", activity.kind);
     if (committed.kind === "committed" && committed.run.state.phase.is === "ended" && run.parent === null) {
       await parts

@@ -37,6 +37,8 @@ export interface Backend {
   /** Below so many jobs, adding them one by one is cheaper than together. */
   readonly bulkFrom: number;
   queue(name: QueueName): BellQueue;
+  /** The same queue on the connection of the workers, which keeps the order of what it is told; null: there is no such connection. */
+  readonly companion: ((name: QueueName) => BellQueue) | null;
   worker(name: QueueName, process: Processor<BellData>, settings: Settings): BellWorker;
   close(): Promise<void>;
 }
@@ -44,9 +46,12 @@ export interface Backend {
 const connectMs = 5_000;
 /** A socket that swallows everything must not hold a worker for ever. */
 const queryMs = 15_000;
-/** What the board shows of the past. Control jobs are many and short, and keeping them costs Redis a third more per step. */
+/**
+ * What the board shows of the past. Control jobs are many and short, and keeping them costs Redis a third more per step. The worker says
+ * it, not the jobs: as an option of each it would be carried, kept and read with every one.
+ */
 const keptJobs = (name: QueueName) => ({
-  removeOnComplete: name === "control" ? true : { count: 100 },
+  removeOnComplete: { count: name === "control" ? 0 : 100 },
   removeOnFail: { count: 500 },
 });
 
@@ -87,9 +92,16 @@ async function openRedis(url: string, prefix: string, onError: (error: QueueErro
   return {
     kind: "redis",
     bulkFrom: 2,
-    queue: (name) => new Queue<BellData>(name, { ...queueOptions, defaultJobOptions: keptJobs(name) }),
+    queue: (name) => new Queue<BellData>(name, queueOptions),
+    companion: (name) => new Queue<BellData>(name, { ...queueOptions, connection: serving }),
     worker: (name, process, settings) =>
-      new Worker<BellData>(name, process, { ...settings, connection: serving, prefix, drainDelay: 5 }),
+      new Worker<BellData>(name, process, {
+        ...settings,
+        ...keptJobs(name),
+        connection: serving,
+        prefix,
+        drainDelay: 5,
+      }),
     async close() {
       ringing.disconnect();
       serving.disconnect();
@@ -139,13 +151,13 @@ async function openPostgres(url: string, onError: (error: QueueError) => void): 
   return {
     kind: "postgres",
     bulkFrom: 8,
-    queue: (name) =>
-      new Queue(name, { connection, defaultJobOptions: keptJobs(name) }, createPostgresBackend) as unknown as BellQueue,
+    companion: null,
+    queue: (name) => new Queue(name, { connection }, createPostgresBackend) as unknown as BellQueue,
     worker: (name, process, settings) =>
       new Worker(
         name,
         process,
-        { ...settings, connection, drainDelay: 5 },
+        { ...settings, ...keptJobs(name), connection, drainDelay: 5 },
         createPostgresBackend,
       ) as unknown as BellWorker,
     close: () => endPool(pool, clients),

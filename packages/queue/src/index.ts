@@ -16,6 +16,7 @@ export {
   openQueues,
   type Queues,
   type QueuesOptions,
+  type Ring,
   type ServeOptions,
   type Serving,
 } from "./open-queues.ts";

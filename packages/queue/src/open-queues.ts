@@ -5,11 +5,15 @@
  * Q2  Ringing never waits for a server that is away.
  * Q3  A worker that died is found by its lock: with the default 3 s and 1 s its jobs are delivered again within about 4 s. The queue
  *     never gives up on a job (maxStalledCount); it tells how often its worker was lost, and the store makes of that what it wants.
+ * Q4  A handler's rings come before its job is let go. On Redis they are told on the same connection, which keeps the order, so that nobody
+ *     waits for the answer: a handler that did would pay a round trip in every step. On Postgres, where connections are pooled, they are
+ *     waited for. Either way a crash in between leaves the job, and losing both is what Q1 is for.
  */
-import { DelayedError, type Job, type JobsOptions, WaitingChildrenError } from "bullmq";
+import { DelayedError, type Job, WaitingChildrenError } from "bullmq";
 import { type Backend, type BackendOptions, type BellQueue, type BellWorker, openBackend } from "./backend.ts";
 import { type BellData, type Doorbell, jobId, parseJobId, type QueueName, queueNames } from "./doorbell.ts";
 import { type QueueError, translate } from "./queue-error.ts";
+import { createRinger, type Ringer } from "./ringer.ts";
 
 export interface QueuesOptions {
   readonly backend: BackendOptions;
@@ -34,8 +38,9 @@ export interface Delivered extends BellData {
   readonly stalled: number;
 }
 
-/** The signal aborts when the lock is lost (another worker may have the job now) or the queue is closed by force. */
-export type Handler = (delivered: Delivered, signal: AbortSignal) => Promise<Answer>;
+/** Rings what the handled activity leads to. Resolves when the job at hand can be let go (Q4). */
+export type Ring = (bells: readonly Doorbell[]) => Promise<void>;
+export type Handler = (delivered: Delivered, ring: Ring) => Promise<Answer>;
 
 export interface ServeOptions {
   readonly concurrency?: number;
@@ -50,7 +55,7 @@ export interface Serving {
   lastHeard(): number;
   /** A deaf worker gets new connections. What it holds goes on. */
   reconnect(): void;
-  /** Takes nothing new and waits for what it holds; by force: aborts and does not wait. */
+  /** Takes nothing new and waits for what it holds; by force: does not wait. */
   close(force?: boolean): Promise<void>;
 }
 
@@ -90,76 +95,37 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
     return queue;
   }
 
+  /** Q4. */
+  let serving: Ringer | null = null;
+  function ringBefore(): Ring {
+    const { companion } = backend;
+    if (companion === null) return async (bells) => void (await ringer.ring(bells).rung);
+    const companions = new Map<QueueName, BellQueue>();
+    const companionOf = (name: QueueName) => {
+      let queue = companions.get(name);
+      if (queue === undefined) {
+        queue = companion(name);
+        queue.on("error", report(`Queue ${name}`));
+        companions.set(name, queue);
+      }
+      return queue;
+    };
+    serving ??= createRinger({ queueOf: companionOf, bulkFrom: backend.bulkFrom, report });
+    const { ring } = serving;
+    return (bells) => ring(bells).sent;
+  }
+
   // Made while the server is known to be there: a queue whose first breath meets a server that is away never recovers.
   for (const name of queueNames) queueOf(name);
 
-  const toJob = (bell: Doorbell, adopted: boolean) => {
-    const data: BellData = { runId: bell.runId, activityId: bell.activityId, epoch: bell.epoch };
-    const opts: JobsOptions = { jobId: jobId(bell) };
-    if (bell.delayMs > 0) opts.delay = bell.delayMs;
-    if (adopted && bell.parentJob !== null)
-      opts.parent = { id: bell.parentJob, queue: queueOf("control").qualifiedName };
-    return { name: "activity", data, opts };
-  };
-
-  async function add(queue: BellQueue, bell: Doorbell): Promise<void> {
-    if (bell.parentJob !== null) {
-      // The CALL's job may be gone, or done waiting: then the tree on the board ends here, and nothing else changes.
-      const adopted = toJob(bell, true);
-      const added = await queue.add(adopted.name, adopted.data, adopted.opts).catch(() => null);
-      if (added !== null) return;
-    }
-    const { name, data, opts } = toJob(bell, false);
-    await queue.add(name, data, opts);
-  }
-
-  async function addTogether(name: QueueName, bells: readonly Doorbell[]): Promise<void> {
-    const queue = queueOf(name);
-    const [orphans, adopted] = [
-      bells.filter((bell) => bell.parentJob === null),
-      bells.filter((bell) => bell.parentJob !== null),
-    ];
-    if (orphans.length >= backend.bulkFrom) await queue.addBulk(orphans.map((bell) => toJob(bell, false)));
-    else await Promise.all(orphans.map((bell) => add(queue, bell)));
-    await Promise.all(adopted.map((bell) => add(queue, bell)));
-  }
-
-  const waiting: { readonly bells: readonly Doorbell[]; readonly resolve: (failed: readonly Doorbell[]) => void }[] =
-    [];
-
-  /** Everything rung in one turn of the event loop goes out together. */
-  async function flush(): Promise<void> {
-    const batch = waiting.splice(0);
-    const byQueue = Map.groupBy(
-      batch.flatMap(({ bells }) => bells),
-      (bell) => bell.queue,
-    );
-    const failed = new Set<Doorbell>();
-    await Promise.all(
-      [...byQueue].map(async ([name, bells]) => {
-        try {
-          await addTogether(name, bells);
-        } catch (error) {
-          for (const bell of bells) failed.add(bell);
-          report(`Ringing ${bells.length} in ${name}`)(error);
-        }
-      }),
-    );
-    for (const { bells, resolve } of batch) resolve(failed.size === 0 ? [] : bells.filter((bell) => failed.has(bell)));
-  }
+  const ringer = createRinger({ queueOf, bulkFrom: backend.bulkFrom, report });
 
   return {
     kind: backend.kind,
-    ring(bells) {
-      if (bells.length === 0) return Promise.resolve([]);
-      return new Promise((resolve) => {
-        if (waiting.push({ bells, resolve }) === 1) setImmediate(() => void flush());
-      });
-    },
+    ring: (bells) => ringer.ring(bells).rung,
     serve(name, handler, settings = {}) {
-      const serving = serve(backend, name, handler, settings, report(`Serving ${name}`), () =>
-        servings.delete(serving),
-      );
+      const onError = report(`Serving ${name}`);
+      const serving = serve(backend, name, handler, ringBefore(), settings, onError, () => servings.delete(serving));
       servings.add(serving);
       return serving;
     },
@@ -209,11 +175,12 @@ function serve(
   backend: Backend,
   name: QueueName,
   handler: Handler,
+  ring: Ring,
   settings: ServeOptions,
   onError: (error: unknown) => void,
   onClosed: () => void,
 ): Serving {
-  const held = new Map<string, AbortController>();
+  let active = 0;
   let heard = performance.now();
 
   async function process(job: Job<BellData>, token = ""): Promise<null> {
@@ -221,12 +188,13 @@ function serve(
     const id = job.id ?? "";
     const bell = parseJobId(id);
     if (bell === null) return null;
-    const controller = new AbortController();
-    held.set(id, controller);
+    const { runId, activityId, epoch } = job.data;
+    const { attempt, rings } = bell;
+    active += 1;
     try {
       const answer = await handler(
-        { ...job.data, queue: name, jobId: id, attempt: bell.attempt, rings: bell.rings, stalled: job.stalledCounter },
-        controller.signal,
+        { queue: name, runId, activityId, epoch, jobId: id, attempt, rings, stalled: job.stalledCounter },
+        ring,
       );
       if (answer.do === "later") {
         await job.moveToDelayed(Date.now() + answer.ms, token);
@@ -236,7 +204,7 @@ function serve(
       // Nothing is returned: a return value is stored by the queue, and only ids belong there.
       return null;
     } finally {
-      held.delete(id);
+      active -= 1;
     }
   }
 
@@ -248,24 +216,20 @@ function serve(
       maxStalledCount: 1_000_000_000,
     });
     worker.on("error", onError);
-    worker.on("lockRenewalFailed", (ids: string[]) => {
-      for (const id of ids) held.get(id)?.abort(new Error("The lock of the job was lost"));
-    });
     return worker;
   };
 
   let worker = open();
   return {
-    active: () => held.size,
+    active: () => active,
     lastHeard: () => heard,
     reconnect() {
       const deaf = worker;
       worker = open();
       heard = performance.now();
-      deaf.close(held.size === 0).catch(onError);
+      deaf.close(active === 0).catch(onError);
     },
     async close(force = false) {
-      if (force) for (const controller of held.values()) controller.abort(new Error("The worker is closing"));
       await worker.close(force).catch(onError);
       onClosed();
     },

@@ -1,6 +1,6 @@
 /**
- * Ids for activities that have no row to get one from, drawn in blocks from the sequence of those that have. A block that is lost with
- * its process leaves a gap and nothing else.
+ * Ids for activities that have no row to get one from. They are drawn by the block: a block that is lost with its process leaves a gap and
+ * nothing else.
  */
 import type { Pool } from "pg";
 
@@ -8,36 +8,32 @@ export interface ActivityIds {
   draw(count: number): Promise<readonly number[]>;
 }
 
-const smallestBlock = 64;
-const largestBlock = 4_096;
+/** The sequence's increment. */
+const block = 1_024;
 
 export function createActivityIds(pool: Pool): ActivityIds {
-  let held: readonly number[] = [];
-  let used = 0;
-  let block = smallestBlock;
+  let held: number[] = [];
   let filling: Promise<void> | null = null;
 
-  async function fill(count: number): Promise<void> {
+  async function fill(): Promise<void> {
     const { rows } = await pool.query<{ id: number }>({
       name: "draw-ids",
-      text: "select nextval(pg_get_serial_sequence('activities', 'id')) as id from generate_series(1, $1)",
-      values: [Math.max(count, block)],
+      text: "select nextval('light_activity_ids') as id",
     });
-    block = Math.min(block * 2, largestBlock);
-    held = [...held.slice(used), ...rows.map(({ id }) => id)];
-    used = 0;
+    const first = rows[0]?.id ?? 0;
+    // Highest first: they are taken from the end.
+    held = [...Array.from({ length: block }, (_, index) => first + block - 1 - index), ...held];
   }
 
   return {
     async draw(count) {
-      while (held.length - used < count) {
-        filling ??= fill(count).finally(() => {
+      while (held.length < count) {
+        filling ??= fill().finally(() => {
           filling = null;
         });
         await filling;
       }
-      used += count;
-      return held.slice(used - count, used);
+      return held.splice(held.length - count, count).reverse();
     },
   };
 }

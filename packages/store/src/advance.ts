@@ -6,6 +6,7 @@
 import { activityKey, type Command, type Event, type RunState, step, type Usage } from "@markmill/engine";
 import type { AskRow, BirthRow, CommitRows, LoggedEvent, RunWrite } from "./commit-statement.ts";
 import { itemToColumn, type LightActivity, type LoadedRun, lightKindOf, queueOf, toLightColumn } from "./run-row.ts";
+import { sparseState } from "./run-state.ts";
 
 /** The activity that brings an event, and the claim it was performed under. */
 export interface Bearer {
@@ -72,7 +73,6 @@ export function withIds(one: Advance, ids: readonly number[]): Advance {
 /** Adds what an advance writes to the rows of a group. Its run's id comes after those of the advances added before (C4). */
 export function addRows(rows: CommitRows, stringify: (value: unknown) => string, one: Advance, body: string): void {
   const { run, event, bearer, birth, by, state, commands, aborts } = one;
-  const { variables: _, ...kept } = state;
   const n = birth === null ? rows.moves.length + 1 : -rows.births.length - 1;
   const seq = run.rev + 1;
   const light = [...one.kept, ...one.asked];
@@ -127,16 +127,19 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
     }
   }
 
-  for (const [name, value] of Object.entries(state.variables)) {
-    if (birth !== null || run.state.variables[name] !== value) rows.variables.push({ n, name, value });
-  }
-  for (const name of Object.keys(birth === null ? run.state.variables : {})) {
-    if (!(name in state.variables)) rows.variables.push({ n, name, value: null });
+  if (birth !== null || run.state.variables !== state.variables) {
+    const final = end === undefined ? {} : ({ final: true } as const);
+    for (const [name, value] of Object.entries(state.variables)) {
+      if (birth !== null || run.state.variables[name] !== value) rows.variables.push({ n, name, value, ...final });
+    }
+    for (const name of Object.keys(birth === null ? run.state.variables : {})) {
+      if (!(name in state.variables)) rows.variables.push({ n, name, value: null, ...final });
+    }
   }
 
   const returned = end === undefined ? null : { kind: "returned", ...withoutDo(end) };
   if (birth !== null) {
-    rows.bornStates.push(stringify(kept));
+    rows.bornStates.push(stringify(sparseState(state)));
     rows.bornBodies.push(body);
     const called = birth.parent_activity_id !== null;
     rows.births.push({
@@ -150,7 +153,7 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
     });
     return;
   }
-  rows.states.push(stringify(kept));
+  rows.states.push(stringify(sparseState(state)));
   rows.bodies.push(body);
   const settled = bearer === null ? undefined : run.light.find(({ id }) => id === bearer.id);
   const own = settled === undefined ? bearer : null;

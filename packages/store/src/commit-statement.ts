@@ -125,6 +125,8 @@ export interface VariableRow {
   readonly n: number;
   readonly name: string;
   readonly value: string | null;
+  /** The run has ended. */
+  readonly final?: true;
 }
 
 export interface MessageRow {
@@ -253,14 +255,14 @@ const claimHolds = `
 const moved = (name: string, p: number, borne: boolean) => `
 ${name} as (
   update runs r set
-    rev = r.rev + 1, epoch = x.epoch, state = x.state::json, status = x.status, phase = x.phase, steps = x.steps,
+    rev = r.rev + 1, epoch = x.epoch, state = x.state, status = x.status, phase = x.phase, steps = x.steps,
     calls = coalesce(x.calls, 0), prompt_tokens = coalesce(x.prompt_tokens, 0), completion_tokens = coalesce(x.completion_tokens, 0),
     nanodollars = coalesce(x.nanodollars, 0), light = x.light, rung_at = clock_timestamp(),
     word = x.word, result = x.result, reason = x.reason, ended_at = case when x.ended then clock_timestamp() end,
     deadline = case when x.ended then null when x.deadline is null then r.deadline else to_timestamp(x.deadline / 1000) end
   from ${beside(p, moving)}
   where r.id = x.id and r.rev = x.rev and r.epoch = x.from_epoch ${borne ? claimHolds : ""}
-  returning x.n, r.id, r.root_id, r.rev, r.epoch, x.aborts, case when x.settles then x.activity end as settled,
+  returning x.n, r.id, r.root_id, r.rev, r.epoch, x.aborts, x.ended, case when x.settles then x.activity end as settled,
     x.type, x.at, x.body, x.light_id, x.light_kind, x.asked_at
 )`;
 
@@ -282,7 +284,7 @@ ${called ? caller : ""} born as (
     depth, labels, budgets, options, submission, idempotency_key, forked_from, rev, epoch, state, status, phase, word, deadline,
     ended_at, result, reason, steps, started_at, light)
   select id, root_id, parent_activity_id, parent_attempt, parent_epoch, parent_job, definition_hash, program, name,
-    depth, labels, budgets, options, submission, idempotency_key, forked_from, 1, epoch, state::json, status, phase, word,
+    depth, labels, budgets, options, submission, idempotency_key, forked_from, 1, epoch, state, status, phase, word,
     case when ended then null else to_timestamp(deadline / 1000) end, case when ended then clock_timestamp() end, result, reason, steps,
     clock_timestamp(), light
   from birth b
@@ -292,7 +294,7 @@ ${called ? caller : ""} born as (
 )`;
 
 const bornAtGate = `
-  select -b.n as n, o.id, o.root_id, o.rev, o.epoch, false as aborts, null::bigint as settled, b.type, b.at, b.body,
+  select -b.n as n, o.id, o.root_id, o.rev, o.epoch, false as aborts, false as ended, null::bigint as settled, b.type, b.at, b.body,
     null::bigint as light_id, null::text as light_kind, null::float8 as asked_at
   from born o join birth b on b.id = o.id`;
 
@@ -348,24 +350,37 @@ unwanted as (
 const logged = `
 logged as (
   insert into events (run_id, seq, part, type, at, body, activity_id, kind, asked_at)
-  select g.id, g.rev, 0, g.type, to_timestamp(g.at / 1000), g.body::json, g.light_id, g.light_kind, to_timestamp(g.asked_at / 1000)
+  select g.id, g.rev, 0, g.type, to_timestamp(g.at / 1000), g.body, g.light_id, g.light_kind, to_timestamp(g.asked_at / 1000)
   from gate g
 )`;
 
 const warnings = (p: string) => `
 warned as (
   insert into events (run_id, seq, part, type, at, body)
-  select g.id, x.seq, x.part, 'warning', to_timestamp(x.at / 1000), x.body
+  select g.id, x.seq, x.part, 'warning', to_timestamp(x.at / 1000), x.body::text
   from json_to_recordset(${p}::json) as x(n integer, seq bigint, part smallint, at float8, body json)
     join gate g on g.n = x.n
 )`;
 
 const variables = (p: string) => `
 assigned as (
-  insert into variables (run_id, name, value)
-  select g.id, x.name, x.value
-  from json_to_recordset(${p}::json) as x(n integer, name text, value text) join gate g on g.n = x.n
-  on conflict (run_id, name) do update set value = excluded.value
+  insert into variables (run_id, name, value, final)
+  select g.id, x.name, x.value, coalesce(x.final, false)
+  from json_to_recordset(${p}::json) as x(n integer, name text, value text, final boolean) join gate g on g.n = x.n
+  on conflict (run_id, name) do update set value = excluded.value, final = excluded.final
+)`;
+
+/** Those of an ended run that its last event did not assign (C2). */
+const finished = (variablesParameter: string | null) => `
+finished as (
+  update variables v set final = true from gate g
+  where g.ended and v.run_id = g.id
+    ${
+      variablesParameter === null
+        ? ""
+        : `and not exists (
+      select 1 from json_to_recordset(${variablesParameter}::json) as x(n integer, name text) where x.n = g.n and x.name = v.name)`
+    }
 )`;
 
 const messages = (p: string) => `
@@ -434,6 +449,7 @@ interface Shape {
   readonly borne: boolean;
   readonly settles: boolean;
   readonly aborts: boolean;
+  readonly ends: boolean;
   readonly births: boolean;
   readonly called: boolean;
   readonly lists: readonly ListName[];
@@ -476,6 +492,7 @@ export function commitStatement(rows: CommitRows, stringify: (value: unknown) =>
     borne: moves.some((row) => row.activity !== undefined),
     settles: moves.some((row) => row.settles),
     aborts,
+    ends: moves.some((row) => row.ended),
     births: births.length > 0,
     called: births.some((row) => row.parent_activity_id !== null),
     lists: used.map((list) => list.name),
@@ -510,13 +527,14 @@ function assemble(shape: Shape): string {
   }
   pieces.push(logged);
   if (shape.settles) pieces.push(settled);
-  let nextParameter = "";
+  const places = new Map<ListName, string>();
   for (const list of shape.lists) {
     const place = `$${take(1)}`;
-    if (list === "next") nextParameter = place;
+    places.set(list, place);
     pieces.push(listParts[list](place));
   }
-  if (shape.aborts) pieces.push(aborts(nextParameter));
+  if (shape.aborts) pieces.push(aborts(places.get("next") ?? "'[]'"));
+  if (shape.ends) pieces.push(finished(places.get("variables") ?? null));
   const asked = [
     ...(shape.lists.includes("next") ? [ringing("next", "next")] : []),
     ...(shape.lists.includes("retries") ? [ringing("again", "again")] : []),

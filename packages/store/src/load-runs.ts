@@ -1,9 +1,10 @@
 /** Reads runs as they are now, for a decision. */
-import type { Json, RunState } from "@markmill/engine";
+import type { Json } from "@markmill/engine";
 import type { Pool, PoolClient } from "pg";
 import { databaseNow } from "./database-clock.ts";
 import type { Definitions } from "./definitions.ts";
 import { type LightColumn, type LoadedRun, toLight } from "./run-row.ts";
+import { fullState, type KeptState } from "./run-state.ts";
 
 export interface RunColumns {
   readonly run_id: string;
@@ -11,7 +12,7 @@ export interface RunColumns {
   readonly rev: number;
   readonly run_epoch: number;
   readonly status: string;
-  readonly state: Omit<RunState, "variables">;
+  readonly state: KeptState;
   readonly variables: Readonly<Record<string, string>> | null;
   readonly definition_hash: string;
   readonly program: string;
@@ -27,7 +28,7 @@ export interface RunColumns {
 }
 
 export const runColumns = `
-  r.id as run_id, r.root_id, r.rev, r.epoch as run_epoch, r.status, r.state, r.definition_hash, r.program,
+  r.id as run_id, r.root_id, r.rev, r.epoch as run_epoch, r.status, r.state::json as state, r.definition_hash, r.program,
   r.parent_activity_id, r.parent_attempt, r.parent_epoch, r.parent_job, r.budgets, r.options, r.light,
   r.rings as run_rings,
   (select json_object_agg(v.name, v.value) from variables v where v.run_id = r.id and v.value is not null) as variables,
@@ -38,7 +39,7 @@ export function toLoadedRun(row: RunColumns, definitions: Definitions): LoadedRu
     id: row.run_id,
     rootId: row.root_id,
     rev: row.rev,
-    state: { ...row.state, variables: row.variables ?? {} } as RunState,
+    state: fullState(row.state, row.variables ?? {}),
     program: definitions.program(row.definition_hash, row.program),
     path: row.program,
     definitionHash: row.definition_hash,

@@ -82,7 +82,6 @@ const settings = [
   // Short statements by the thousand: compiling them costs more than it gives.
   "jit=off",
   // Queue tables turn over quickly.
-  "autovacuum_naptime=15s",
   "fsync=on",
   "synchronous_commit=on",
   "full_page_writes=on",

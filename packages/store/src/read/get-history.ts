@@ -42,7 +42,7 @@ export async function getHistory(database: Database, runId: string, after = 0): 
     askDatabase<EventRow>(
       database,
       "Reading a history",
-      `select seq, part, at, body, activity_id, kind, asked_at from events where run_id = $1 and seq > $2 order by seq, part`,
+      `select seq, part, at, body::json as body, activity_id, kind, asked_at from events where run_id = $1 and seq > $2 order by seq, part`,
       [runId, after],
     ),
     askDatabase<{ light: readonly LightColumn[] }>(

@@ -39,7 +39,7 @@ export const events = markmill.table("events", {
   part: smallint("part").notNull(),
   type: text("type").notNull(),
   at: at("at").notNull(),
-  body: json("body").notNull(),
+  body: text("body").notNull(),
   activityId: counter("activity_id"),
   kind: text("kind"),
   askedAt: at("asked_at"),

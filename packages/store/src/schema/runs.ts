@@ -1,6 +1,7 @@
-import { sql } from "drizzle-orm";
+import { isNotNull, sql } from "drizzle-orm";
 import {
   bigint,
+  boolean,
   index,
   integer,
   json,
@@ -9,7 +10,7 @@ import {
   primaryKey,
   text,
   timestamp,
-  unique,
+  uniqueIndex,
 } from "drizzle-orm/pg-core";
 
 export const markmill = pgSchema("markmill");
@@ -43,14 +44,14 @@ export const runs = markmill.table(
     word: text("word"),
     epoch: integer("epoch").notNull(),
     rev: counter("rev").notNull(),
-    state: json("state").notNull(),
+    state: text("state").notNull(),
     depth: integer("depth").notNull(),
     deadline: at("deadline"),
     labels: jsonb("labels").notNull(),
     budgets: text("budgets").array().notNull(),
     options: json("options").notNull(),
     submission: json("submission"),
-    idempotencyKey: text("idempotency_key").unique(),
+    idempotencyKey: text("idempotency_key"),
     forkedFrom: text("forked_from"),
     result: text("result"),
     reason: json("reason"),
@@ -67,7 +68,10 @@ export const runs = markmill.table(
     rungAt: at("rung_at").notNull(),
   },
   (table) => [
-    unique().on(table.parentActivityId, table.parentAttempt, table.parentEpoch),
+    uniqueIndex("runs_by_idempotency_key").on(table.idempotencyKey).where(isNotNull(table.idempotencyKey)),
+    uniqueIndex("runs_by_call")
+      .on(table.parentActivityId, table.parentAttempt, table.parentEpoch)
+      .where(isNotNull(table.parentActivityId)),
     index("runs_by_status").on(table.status, table.createdAt.desc(), table.id.desc()),
     index("runs_by_definition").on(table.definitionHash, table.createdAt.desc(), table.id.desc()),
     index("runs_by_time").on(table.createdAt.desc(), table.id.desc()),
@@ -77,10 +81,15 @@ export const runs = markmill.table(
 
 export const variables = markmill.table(
   "variables",
-  { runId: text("run_id").notNull(), name: text("name").notNull(), value: text("value") },
+  {
+    runId: text("run_id").notNull(),
+    name: text("name").notNull(),
+    value: text("value"),
+    final: boolean("final").notNull(),
+  },
   (table) => [
     primaryKey({ columns: [table.runId, table.name] }),
-    index("variables_by_value").on(table.name, sql`left(${table.value}, 64)`),
+    index("variables_by_value").on(table.name, sql`left(${table.value}, 64)`).where(sql`${table.final}`),
   ],
 );
 
