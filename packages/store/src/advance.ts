@@ -4,7 +4,7 @@
  * Nothing is written here; committer.ts writes all of it or nothing.
  */
 import { activityKey, type Command, type Event, type RunState, step, type Usage } from "@markmill/engine";
-import type { AskRow, BirthRow, CommitRows, LoggedEvent, RunWrite } from "./commit-statement.ts";
+import type { AskRow, BirthRow, CommitRows, RareWrite } from "./commit-statement.ts";
 import { itemToColumn, type LightActivity, type LoadedRun, lightKindOf, queueOf, toLightColumn } from "./run-row.ts";
 import { sparseState } from "./run-state.ts";
 
@@ -32,9 +32,25 @@ export interface Advance {
   readonly asked: readonly LightActivity[];
 }
 
-export type Birth = Omit<
+/** What is known of a run before its first event is folded. */
+export type Birth = Pick<
   BirthRow,
-  keyof RunWrite | keyof LoggedEvent | "caller_state" | "caller_outcome" | "caller_usage"
+  | "id"
+  | "root_id"
+  | "parent_activity_id"
+  | "parent_attempt"
+  | "parent_epoch"
+  | "parent_job"
+  | "definition_hash"
+  | "program"
+  | "name"
+  | "depth"
+  | "labels"
+  | "budgets"
+  | "options"
+  | "submission"
+  | "idempotency_key"
+  | "forked_from"
 >;
 
 /** null: the event changes nothing (duplicate, late, stale, or after the end). */
@@ -75,14 +91,19 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
   const { run, event, bearer, birth, by, state, commands, aborts } = one;
   const n = birth === null ? rows.moves.length + 1 : -rows.births.length - 1;
   const seq = run.rev + 1;
-  const light = [...one.kept, ...one.asked];
-  const to: RunWrite = {
-    ...writeOf(state),
-    ...endOf(commands),
-    ...deadlineOf(commands),
-    ...(light.length === 0 ? {} : { light: light.map(toLightColumn) }),
-  };
+  const light = [...one.kept, ...one.asked].map(toLightColumn);
   const end = commands.find((command) => command.do === "end");
+  const { phase, epoch } = state;
+  const common = {
+    epoch,
+    status: phase.is === "ended" ? phase.status : phase.is === "handling" ? "doing" : phase.is,
+    phase: phase.is === "handling" ? `handling.${phase.of}` : phase.is,
+    steps: state.spent.steps,
+    type: event.type,
+    at: event.at,
+    ...(end === undefined ? {} : { ended: true }),
+  };
+  const rare = rareWrite(one, end);
   const repeated = new Set<string>();
   let position = 0;
   let part = 0;
@@ -144,9 +165,9 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
     const called = birth.parent_activity_id !== null;
     rows.births.push({
       ...birth,
-      ...to,
-      type: event.type,
-      at: event.at,
+      ...common,
+      ...rare,
+      ...(light.length === 0 ? {} : { light }),
       caller_state: called ? (returned === null ? "waiting" : "ready") : null,
       caller_outcome: called ? returned : null,
       caller_usage: called && returned !== null ? usageOf(state) : null,
@@ -155,6 +176,8 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
   }
   rows.states.push(stringify(sparseState(state)));
   rows.bodies.push(body);
+  rows.lights.push(light.length === 0 ? "" : stringify(light));
+  rows.rares.push(rare === null ? "" : stringify(rare));
   const settled = bearer === null ? undefined : run.light.find(({ id }) => id === bearer.id);
   const own = settled === undefined ? bearer : null;
   rows.moves.push({
@@ -164,9 +187,7 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
     ...(own === null ? {} : { activity: own.id, claim: own.claim }),
     ...(own !== null && "activity" in event && !repeated.has(activityKey(event.activity)) ? { settles: true } : {}),
     ...(aborts ? { aborts } : {}),
-    ...to,
-    type: event.type,
-    at: event.at,
+    ...common,
     ...(settled === undefined ? {} : { light_id: settled.id, light_kind: settled.kind, asked_at: settled.at }),
   });
   if (returned !== null && run.parent !== null) {
@@ -188,33 +209,26 @@ function keyOf(activity: { node: string; generation: number; item: number | null
   return { node: activity.node, generation: activity.generation, item: itemToColumn(activity.item) };
 }
 
-/** What is zero is left out: it is most of it, and costs the server as much to read as what is not. */
-function writeOf(state: RunState): Pick<RunWrite, "epoch" | "status" | "phase" | "steps"> & Partial<RunWrite> {
-  const { phase, spent } = state;
+function rareWrite(
+  { run, state, commands }: Advance,
+  end: Extract<Command, { do: "end" }> | undefined,
+): RareWrite | null {
+  const { spent } = state;
+  const deadline = commands.findLast((command) => command.do === "deadline");
+  const spends = spent !== run.state.spent && spent.calls + spent.promptTokens + spent.nanodollars > 0;
+  if (end === undefined && deadline === undefined && !spends) return null;
   return {
-    epoch: state.epoch,
-    status: phase.is === "ended" ? phase.status : phase.is === "handling" ? "doing" : phase.is,
-    phase: phase.is === "handling" ? `handling.${phase.of}` : phase.is,
-    steps: spent.steps,
-    ...(spent.calls + spent.promptTokens + spent.completionTokens + spent.nanodollars === 0
-      ? {}
-      : {
+    ...(spends
+      ? {
           calls: spent.calls,
           prompt_tokens: spent.promptTokens,
           completion_tokens: spent.completionTokens,
           nanodollars: spent.nanodollars,
-        }),
+        }
+      : {}),
+    ...(deadline === undefined ? {} : { deadline: deadline.at }),
+    ...(end === undefined ? {} : { word: end.word, result: end.result, reason: end.reason }),
   };
-}
-
-function endOf(commands: readonly Command[]): Partial<RunWrite> {
-  const end = commands.find((command) => command.do === "end");
-  return end === undefined ? {} : { word: end.word, result: end.result, reason: end.reason, ended: true };
-}
-
-function deadlineOf(commands: readonly Command[]): Partial<RunWrite> {
-  const deadline = commands.findLast((command) => command.do === "deadline");
-  return deadline === undefined ? {} : { deadline: deadline.at };
 }
 
 function withoutDo(end: Extract<Command, { do: "end" }>) {
