@@ -1,7 +1,7 @@
 /**
  * Group commit: the events of activities that end together are decided on the runs as last known and written by one statement.
  *
- * G1  At most one event per run and statement; later ones are decided on the state the earlier ones leave.
+ * G1  At most one event of a run is in flight; later ones are decided on the state the earlier ones leave.
  * G2  A run that somebody else moved (gate miss) is read again and the event is decided again. If it then changes nothing, it is a
  *     duplicate, late or stale, and is dropped: I2.
  * G3  An event that raises the epoch is committed in a transaction of its own, which also cancels the called runs, each by its own
@@ -89,10 +89,14 @@ interface Decided {
 }
 
 const mostMisses = 3;
+/** Statements in flight at once. */
+const lanes = 3;
 
 export function createCommitter(parts: CommitterParts): Committer {
   const { database, definitions, cache, clock, ids } = parts;
-  const gather = createGather<Pending>({ most: parts.most, pick: pickOnePerRun, perform });
+  const gather = createGather<Pending>({ most: parts.most, lanes, pick: pickOnePerRun, perform });
+  /** Runs whose event is in a group that is in flight (G1). */
+  const moving = new Set<string>();
   /** G5. Beside the groups, so that other runs do not wait for the lock. */
   const line = createGather<Pending>({ most: 1, perform: performLocked });
   /** How many of a run are in line. */
@@ -103,7 +107,23 @@ export function createCommitter(parts: CommitterParts): Committer {
       await performGroup(group);
     } catch (error) {
       for (const pending of group) pending.reject(translate(error, "Committing"));
+    } finally {
+      for (const { run } of group) moving.delete(run.id);
     }
+  }
+
+  /** G1. */
+  function pickOnePerRun(waiting: Pending[], most: number): Pending[] {
+    const group: Pending[] = [];
+    const left: Pending[] = [];
+    for (const pending of waiting) {
+      if (group.length < most && !moving.has(pending.run.id)) {
+        moving.add(pending.run.id);
+        group.push(pending);
+      } else left.push(pending);
+    }
+    waiting.splice(0, waiting.length, ...left);
+    return group;
   }
 
   async function performGroup(group: readonly Pending[]): Promise<void> {
@@ -397,21 +417,6 @@ function isFenced(run: LoadedRun, bearer: Bearer | null, rows: ReadonlyMap<numbe
   if (bearer === null || run.light.some(({ id }) => id === bearer.id)) return false;
   const row = rows.get(bearer.id);
   return row === undefined || row.claim !== bearer.claim || row.state === "done" || row.state === "void";
-}
-
-/** G1. */
-function pickOnePerRun(waiting: Pending[], most: number): Pending[] {
-  const group: Pending[] = [];
-  const left: Pending[] = [];
-  const runs = new Set<string>();
-  for (const pending of waiting) {
-    if (group.length < most && !runs.has(pending.run.id)) {
-      runs.add(pending.run.id);
-      group.push(pending);
-    } else left.push(pending);
-  }
-  waiting.splice(0, waiting.length, ...left);
-  return group;
 }
 
 function refuse(group: readonly Decided[], error: StoreError): Pending[] {

@@ -51,7 +51,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const calm = new Pool({ ...common, max: options.connections ?? 6, options: "-c search_path=markmill,public" });
   const hot = new Pool({
     ...common,
-    max: 4,
+    max: 6,
     options:
       "-c search_path=markmill,public -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off",
   });

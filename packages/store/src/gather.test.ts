@@ -1,11 +1,12 @@
 import { expect, it } from "vitest";
 import { createGather } from "./gather.ts";
 
-function recorder(most = 10) {
+function recorder(most = 10, lanes = 1) {
   const groups: number[][] = [];
   let release = () => {};
   const gather = createGather<number>({
     most,
+    lanes,
     perform: (group) => {
       groups.push(group);
       return new Promise<void>((resolve) => {
@@ -61,4 +62,48 @@ it("is idle when nothing waits and nothing is in flight", async () => {
   release();
   await waiting;
   expect(idle).toBe(true);
+});
+
+it("what waits is dealt out to the lanes, and few wait rather than go beside a group", async () => {
+  const { gather, groups, turn, release } = recorder(100, 3);
+  for (let item = 0; item < 30; item += 1) gather.add(item);
+  await turn();
+  expect(groups.map((group) => group.length)).toEqual([10, 10, 10]);
+  release();
+  await turn();
+  for (const item of [30, 31, 32]) gather.add(item);
+  await turn();
+  expect(groups).toHaveLength(3);
+  gather.add(33);
+  await turn();
+  expect(groups.slice(3)).toEqual([[30, 31, 32, 33]]);
+});
+
+it("what may not go beside a group in flight goes after it", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const groups: string[][] = [];
+  const busy = new Set<string>();
+  const gather = createGather<string>({
+    most: 10,
+    lanes: 2,
+    pick(waiting) {
+      const group = waiting.filter((item) => !busy.has(item));
+      for (const item of group) busy.add(item);
+      waiting.splice(0, waiting.length, ...waiting.filter((item) => !group.includes(item)));
+      return group;
+    },
+    async perform(group) {
+      groups.push(group);
+      await promise;
+      for (const item of group) busy.delete(item);
+    },
+  });
+  gather.add("one");
+  await new Promise((turned) => setTimeout(turned, 5));
+  for (let n = 0; n < 5; n += 1) gather.add("one");
+  await new Promise((turned) => setTimeout(turned, 5));
+  expect(groups).toEqual([["one"]]);
+  resolve();
+  await gather.idle();
+  expect(groups.flat()).toHaveLength(6);
 });

@@ -33,6 +33,7 @@ export interface HistoryActivity {
 
 export interface History {
   readonly entries: readonly HistoryEntry[];
+  /** In the order in which they ended; the open ones last. */
   readonly activities: readonly HistoryActivity[];
 }
 
@@ -70,8 +71,13 @@ export async function getHistory(database: Database, runId: string, after = 0): 
       ...activities.map((row) => ({ ...row, item: columnToItem(row.item) })),
       ...entries.flatMap((row) => doneLight(row) ?? []),
       ...open.flatMap(({ light }) => light.map(openLight)),
-    ].sort((one, other) => one.id - other.id),
+    ].sort(byEnd),
   };
+}
+
+function byEnd(one: HistoryActivity, other: HistoryActivity): number {
+  if (one.seq !== other.seq) return (one.seq ?? Number.POSITIVE_INFINITY) - (other.seq ?? Number.POSITIVE_INFINITY);
+  return one.createdAt.getTime() - other.createdAt.getTime() || one.id - other.id;
 }
 
 interface EventRow {
