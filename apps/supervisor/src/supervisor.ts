@@ -7,6 +7,8 @@
  *     whose lease ended `halfDeadMs` ago: it reaches the queue and not Postgres. That last one only while Postgres has answered for as
  *     long: leases that ran out because Postgres was away are renewed when it is back.
  * U3  The duties do not depend on each other: one that fails, or one run that cannot be dealt with, is logged and the others are done.
+ * U4  A duty rests for twenty times as long as it took, up to some seconds: with a hundred thousand open runs, looking through them must
+ *     not become the load.
  *
  * kill -9 between any two lines: the next look, by this or another supervisor, finds the same rows.
  */
@@ -70,6 +72,9 @@ const overdueMs = 30_000;
 /** A duty that takes so long has waited for Postgres. */
 const slowMs = 5_000;
 const deletedTogether = 100;
+/** U4. */
+const restPerWork = 20;
+const longestRestMs = 3_000;
 
 interface Duty {
   readonly name: string;
@@ -101,14 +106,13 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     { name: "reservations", everyMs: settleEveryMs, does: settle },
     { name: "retention", everyMs: deleteEveryMs, does: deleteOld },
   ];
-  const doneAt = new Map<Duty, number>();
+  const dueAt = new Map<Duty, number>();
 
-  /** U3. */
+  /** U3, U4. */
   async function look(): Promise<void> {
     for (const duty of duties) {
       const now = performance.now();
-      if (now - (doneAt.get(duty) ?? Number.NEGATIVE_INFINITY) < duty.everyMs) continue;
-      doneAt.set(duty, now);
+      if (now < (dueAt.get(duty) ?? 0)) continue;
       try {
         await duty.does();
         if (performance.now() - now > slowMs) answersSince = performance.now();
@@ -116,6 +120,8 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
         if (error instanceof StoreError && error.code === "STORE_UNREACHABLE") answersSince = performance.now();
         log.warn({ err: error, duty: duty.name }, "a duty could not be done");
       }
+      const took = performance.now() - now;
+      dueAt.set(duty, now + Math.max(duty.everyMs, Math.min(took * restPerWork, longestRestMs)));
     }
   }
 

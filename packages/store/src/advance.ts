@@ -215,7 +215,12 @@ function rareWrite(
 ): RareWrite | null {
   const { spent } = state;
   const deadline = commands.findLast((command) => command.do === "deadline");
-  const spends = spent !== run.state.spent && spent.calls + spent.promptTokens + spent.nanodollars > 0;
+  const before = run.state.spent;
+  const spends =
+    spent.calls !== before.calls ||
+    spent.promptTokens !== before.promptTokens ||
+    spent.completionTokens !== before.completionTokens ||
+    spent.nanodollars !== before.nanodollars;
   if (end === undefined && deadline === undefined && !spends) return null;
   return {
     ...(spends
