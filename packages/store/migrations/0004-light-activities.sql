@@ -6,7 +6,7 @@
 alter table runs add column light json;
 -- how often the run's light activities were rung again; part of the job id, so it never falls
 alter table runs add column rings integer not null default 1;
--- when they were rung
+-- when the run was born, or the supervisor last rang them again or found them in the queue
 alter table runs add column rung_at timestamptz not null default clock_timestamp();
 
 -- of an event that ended a light activity

@@ -65,7 +65,11 @@ export function advance(
   if (state === run.state) return null;
   const aborts = commands.some((command) => command.do === "abort") || state.epoch !== run.state.epoch;
   const withdraws = aborts || commands.some((command) => command.do === "void");
-  const kept = aborts ? [] : run.light.filter(({ ref }) => state.active[activityKey(ref)]?.ref.attempt === ref.attempt);
+  // A stopped run keeps them, though nobody may do them: resuming it asks for them again, and only here stands what they are.
+  const kept =
+    aborts && state.phase.is !== "stopped"
+      ? []
+      : run.light.filter(({ ref }) => state.active[activityKey(ref)]?.ref.attempt === ref.attempt);
   const asked = commands.flatMap((command) => askedLight(run, command, event.at) ?? []);
   return { run, event, bearer, birth, by, state, commands, aborts, withdraws, kept, asked };
 }

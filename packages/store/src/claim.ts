@@ -214,7 +214,10 @@ export function createClaimer(parts: ClaimerParts): Claimer {
         else asked.resolve(light);
       }
     } catch (error) {
-      for (const { reject } of group) reject(translate(error, "Reading a run"));
+      const known = translate(error, "Reading a run");
+      // One that cannot be read fails alone.
+      if (group.length > 1 && !known.transient) for (const asked of group) await look([asked]);
+      else for (const { reject } of group) reject(known);
     }
   }
 
@@ -237,7 +240,8 @@ const lightQueue: QueueName = "control";
 
 function lightClaim(run: LoadedRun, delivery: Delivery): Claim | null {
   const light = run.light.find(({ id }) => id === delivery.activityId);
-  if (light === undefined || run.state.epoch !== delivery.epoch || light.ref.attempt !== delivery.attempt) return null;
+  if (light === undefined || run.state.phase.is === "stopped") return null;
+  if (run.state.epoch !== delivery.epoch || light.ref.attempt !== delivery.attempt) return null;
   return {
     kind: "claimed",
     run,

@@ -12,7 +12,7 @@
  *     a JSON text as itself. Rows of JSON, as the rest has, were a seventh of what a step cost the server.
  *
  * Half of what a statement costs is its parts, however few rows they write: what a group does not need is left out of its statement. Each
- * combination is prepared once per connection under its name.
+ * combination is prepared once per connection under its number.
  */
 import type { WorkKind } from "@markmill/engine";
 import { databaseNow } from "./database-clock.ts";
@@ -313,7 +313,7 @@ const moved = (name: string, p: number, borne: boolean, rare: boolean) => `
 ${name} as (
   update runs r set
     rev = r.rev + 1, epoch = x.epoch, state = x.state, status = x.status, phase = x.phase, steps = x.steps,
-    light = nullif(x.light, '')::json, rung_at = clock_timestamp(), ended_at = case when x.ended then clock_timestamp() end
+    light = nullif(x.light, '')::json, ended_at = case when x.ended then clock_timestamp() end
     ${rare ? rarely : ""}
   from ${movingFrom(p)}
   where r.id = x.id and r.rev = x.rev and r.epoch = x.from_epoch ${borne ? claimHolds : ""}
@@ -524,7 +524,8 @@ const listParts: Readonly<Record<ListName, (parameter: string) => string>> = {
   asks,
 };
 
-const texts = new Map<string, string>();
+/** Numbered: the server tells names apart by their first 63 characters only. */
+const statements = new Map<string, Omit<Statement, "values">>();
 
 export function commitStatement(rows: CommitRows, stringify: (value: unknown) => string): Statement {
   const { moves, births } = rows;
@@ -555,18 +556,18 @@ export function commitStatement(rows: CommitRows, stringify: (value: unknown) =>
   };
   const { lists: _, ...flags } = shape;
   const set = Object.entries(flags).flatMap(([flag, value]) => (value ? [flag] : []));
-  const name = [...set, ...shape.lists].join("-");
-  let text = texts.get(name);
-  if (text === undefined) {
-    text = assemble(shape);
-    texts.set(name, text);
+  const combination = [...set, ...shape.lists].join("-");
+  let prepared = statements.get(combination);
+  if (prepared === undefined) {
+    prepared = { name: `commit-${statements.size}`, text: assemble(shape) };
+    statements.set(combination, prepared);
   }
   const values = [
     ...(shape.moves ? movingValues(rows) : []),
     ...(shape.births ? [stringify(births), rows.bornStates.join(separator), rows.bornBodies.join(separator)] : []),
     ...used.map((list) => stringify(list.rows)),
   ];
-  return { name, text, values };
+  return { ...prepared, values };
 }
 
 function assemble(shape: Shape): string {

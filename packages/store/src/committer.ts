@@ -141,8 +141,8 @@ export function createCommitter(parts: CommitterParts): Committer {
       else if (pending.fresh || pending.birth !== null) dropping.push(drop(pending));
       else again.push(pending);
     }
-    again.push(...(await writeGroup(await numbered(plain))));
-    for (const decided of await numbered(withdrawing)) again.push(...(await writeGroup([decided])));
+    again.push(...(await writeGroup(plain)));
+    for (const decided of withdrawing) again.push(...(await writeGroup([decided])));
     await Promise.all([readAgain(again), ...dropping]);
   }
 
@@ -174,7 +174,8 @@ export function createCommitter(parts: CommitterParts): Committer {
     const giveUpAt = performance.now() + parts.patienceMs;
     for (let pause = 50; ; pause = Math.min(pause * 2, 1_000)) {
       try {
-        return await settle(group, await write(group.map(toWriting)));
+        const whole = await numbered(group);
+        return await settle(whole, await write(whole.map(toWriting)));
       } catch (error) {
         const known = translate(error, "Committing");
         if (!known.transient && group.length === 1) return refuse(group, known);

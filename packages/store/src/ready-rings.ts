@@ -43,9 +43,9 @@ select ready.* from runs r cross join lateral (
 where r.parent_activity_id = any($2)`;
 
 const lightText = `
-select ${lightColumns} from runs r where r.id = any($1) and r.light is not null
+select ${lightColumns} from runs r where r.id = any($1) and r.light is not null and r.status = 'doing'
 union all
-select ${lightColumns} from runs r where r.parent_activity_id = any($2) and r.light is not null`;
+select ${lightColumns} from runs r where r.parent_activity_id = any($2) and r.light is not null and r.status = 'doing'`;
 
 /** Of the given runs, and of the runs that the given activities have called. */
 export async function readyRings(

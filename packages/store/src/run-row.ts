@@ -19,7 +19,7 @@ export interface LoadedRun {
   readonly budgets: readonly string[];
   /** What the request asked of the edges (model, sandbox, script …), shared by the whole tree. */
   readonly options: Json;
-  /** Asked and not answered. */
+  /** Asked and not answered; of a stopped run, what will be asked again. The oldest first. */
   readonly light: readonly LightActivity[];
   /** Of its light activities; see Doorbell. */
   readonly rings: number;

@@ -17,6 +17,9 @@ export interface QuietActivity extends Ring {
   readonly leaseOverMs: number | null;
 }
 
+/** When the oldest light activity of run `r` was asked for. */
+const lightSince = "to_timestamp((r.light -> 0 ->> 'at')::float8 / 1000)";
+
 /** Called for a run that cannot be dealt with; the others are. */
 export type OnPoison = (error: StoreError, about: { readonly run?: string; readonly activity?: number }) => void;
 
@@ -42,12 +45,14 @@ export async function quietActivities(
       order by a.lease_until limit $2)`,
     [quietMs, limit],
   );
-  // All open runs are looked through: an index by the time of the last ring would have to be written with every step.
+  // All open runs are looked through: an index by the time of the last ring would have to be written with every step. The oldest counts:
+  // a run that goes on in one branch may have lost the doorbell of another.
   const light = askDatabase<LightRow>(
     database,
     "Looking for quiet runs",
     `select ${lightColumns} from runs r
-     where r.status = 'doing' and r.light is not null and r.rung_at < clock_timestamp() - $1::integer * interval '1 millisecond'
+     where r.status = 'doing' and r.light is not null
+       and greatest(r.rung_at, ${lightSince}) < clock_timestamp() - $1::integer * interval '1 millisecond'
      order by r.rung_at limit $2`,
     [quietMs, limit],
   );
@@ -261,7 +266,7 @@ export async function oldestDue(database: Database, queues: readonly string[]): 
        select greatest(coalesce(ready_at, created_at), not_before) as since from activities where state = 'ready' and queue = any($1)
          and (not_before is null or not_before < clock_timestamp()) order by rung_at limit 100
      ), light as (
-       select to_timestamp((r.light -> 0 ->> 'at')::float8 / 1000) as since from runs r
+       select ${lightSince} as since from runs r
        where 'control' = any($1) and r.status = 'doing' and r.light is not null limit 1000
      )
      select coalesce(max(extract(epoch from clock_timestamp() - since)), 0)::float8 * 1000 as ms

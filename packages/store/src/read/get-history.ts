@@ -46,10 +46,10 @@ export async function getHistory(database: Database, runId: string, after = 0): 
       `select seq, part, at, body::json as body, activity_id, kind, asked_at from events where run_id = $1 and seq > $2 order by seq, part`,
       [runId, after],
     ),
-    askDatabase<{ light: readonly LightColumn[] }>(
+    askDatabase<{ light: readonly LightColumn[]; state: "ready" | "void" }>(
       database,
       "Reading open activities",
-      "select light from runs where id = $1 and light is not null",
+      "select light, case status when 'stopped' then 'void' else 'ready' end as state from runs where id = $1 and light is not null",
       [runId],
     ),
     askDatabase<HistoryActivity & { item: number }>(
@@ -70,7 +70,7 @@ export async function getHistory(database: Database, runId: string, after = 0): 
     activities: [
       ...activities.map((row) => ({ ...row, item: columnToItem(row.item) })),
       ...entries.flatMap((row) => doneLight(row) ?? []),
-      ...open.flatMap(({ light }) => light.map(openLight)),
+      ...open.flatMap(({ light, state }) => light.map((one) => openLight(one, state))),
     ].sort(byEnd),
   };
 }
@@ -99,9 +99,12 @@ function doneLight({ seq, at, body, activity_id, kind, asked_at }: EventRow): Hi
   };
 }
 
-function openLight({ id, node, generation, item, attempt, kind, at }: LightColumn): HistoryActivity {
+function openLight(
+  { id, node, generation, item, attempt, kind, at }: LightColumn,
+  state: "ready" | "void",
+): HistoryActivity {
   return {
     ...{ id, node, generation, item, attempt, kind, work: workOf(kind), seq: null },
-    ...{ state: "ready", claimedBy: null, takeovers: 0, createdAt: new Date(at), endedAt: null },
+    ...{ state, claimedBy: null, takeovers: 0, createdAt: new Date(at), endedAt: null },
   };
 }

@@ -1,0 +1,142 @@
+import { activityKey, type Event, initialState, type Program, type RunState, step } from "@markmill/engine";
+import { describe, expect, it } from "vitest";
+import { fullState, sparseState } from "./run-state.ts";
+
+/** Two assignments beside each other, a prompt in a handler: lists, tokens, retries, spending and both kinds of end. */
+const program: Program = {
+  form: 1,
+  dialect: "codementor",
+  name: "kept",
+  description: "",
+  params: [],
+  prompts: {},
+  nodes: {
+    left: { kind: "assign", value: { from: "literal", text: "l" } },
+    right: { kind: "prompt", text: { from: "literal", text: "r?" }, agent: "right" },
+    both: { kind: "join", groups: { "": { mode: "all" } } },
+    end: { kind: "end", outcome: "success" },
+    sorry: { kind: "prompt", text: { from: "literal", text: "Sorry." } },
+  },
+  edges: [
+    { from: "left", to: "both", on: "ok" },
+    { from: "right", to: "both", on: "ok" },
+    { from: "both", to: "end", on: "ok" },
+  ],
+  entry: ["left", "right"],
+  handlers: { success: null, failed: "sorry" },
+  agents: {},
+  settings: {},
+  sandbox: {},
+  limits: initialState.limits,
+  scheduling: "eager",
+  lists: { names: ["Ada", ""], none: [] },
+  result: { take: "RESULT" },
+  files: {},
+};
+
+const usage = { calls: 1, promptTokens: 3, completionTokens: 2, characters: 9, nanodollars: 7 };
+const started: Event = {
+  type: "run.started",
+  at: 1_000,
+  seed: 1,
+  run: 'r "1"',
+  variables: { ESSAY: "a\u001eb" },
+  environment: { LANG: "de" },
+  caps: { steps: 50, timeMs: 9_000 },
+  caller: null,
+};
+
+type Answer = (state: RunState, node: string, at: number) => Event;
+const answered: Answer = (state, node, at) => ({
+  ...{ type: "activity.succeeded", at, seed: 1, epoch: state.epoch, activity: refOf(state, node), usage },
+  outcome: node === "left" ? { kind: "done" } : { kind: "replied", text: `${node}!`, notes: ["cut"] },
+});
+const troubled: Answer = (state, node, at) => ({
+  ...{ type: "activity.failed", at, seed: 1, epoch: state.epoch, activity: refOf(state, node), usage },
+  ...{ failure: { code: "MODEL_BUSY", message: "429" }, next: "retry", retryAfterMs: 5 },
+});
+const stopped: Answer = (_, __, at) => ({ type: "run.stopped", at, seed: 1 });
+const resumed: Answer = (_, __, at) => ({ type: "run.resumed", at, seed: 1 });
+const limited: Answer = ({ epoch }, _, at) => ({
+  ...{ type: "run.limited", at, seed: 1, epoch, code: "LIMIT_TIME", message: "late" },
+});
+const cancelled: Answer = (_, __, at) => ({ type: "run.cancelled", at, seed: 1, message: "enough" });
+
+function refOf(state: RunState, node: string) {
+  const active = Object.values(state.active).find(({ ref }) => ref.node === node);
+  if (active === undefined) throw new Error(`${node} is not asked`);
+  expect(state.active[activityKey(active.ref)]).toBe(active);
+  return active.ref;
+}
+
+const histories: Readonly<Record<string, readonly (readonly [Answer, string])[]>> = {
+  "to the end": [
+    [answered, "left"],
+    [answered, "right"],
+  ],
+  "with a retry": [
+    [troubled, "right"],
+    [answered, "left"],
+    [answered, "right"],
+  ],
+  "stopped and resumed": [
+    [stopped, ""],
+    [resumed, ""],
+    [answered, "left"],
+    [stopped, ""],
+    [resumed, ""],
+  ],
+  "through a handler": [
+    [limited, ""],
+    [stopped, ""],
+    [resumed, ""],
+    [answered, "sorry"],
+  ],
+  "to a cancellation": [
+    [answered, "left"],
+    [cancelled, ""],
+  ],
+};
+
+const throughTheRow = (state: RunState): RunState =>
+  fullState(JSON.parse(JSON.stringify(sparseState(state))), state.variables);
+
+describe("a state that was kept", () => {
+  it("is the initial one where nothing happened, and takes no room", () => {
+    expect(sparseState(initialState)).toEqual({});
+    expect(throughTheRow(initialState)).toEqual(initialState);
+  });
+
+  it.each(Object.entries(histories))("is what it was after every event of a run %s", (_, answers) => {
+    let state = step(program, initialState, started).state;
+    let kept = throughTheRow(state);
+    expect(kept).toStrictEqual(state);
+    for (const [index, [answer, node]] of answers.entries()) {
+      const event = answer(state, node, 2_000 + index);
+      const next = step(program, state, event);
+      expect(next.state).not.toBe(state);
+      // What follows is decided alike on the one and on the other.
+      expect(step(program, kept, event)).toEqual(next);
+      state = next.state;
+      kept = throughTheRow(state);
+      expect(kept).toStrictEqual(state);
+      expect("variables" in sparseState(state)).toBe(false);
+    }
+  });
+
+  it("keeps a field that came back to what it was at the beginning, and one that became empty", () => {
+    const state: RunState = {
+      ...initialState,
+      epoch: 2,
+      depth: 0,
+      handled: { success: false, failed: false },
+      limits: { ...initialState.limits },
+      lists: { names: [] },
+      hits: {},
+      held: [],
+    };
+    expect(throughTheRow(state)).toStrictEqual(state);
+    expect(sparseState(state)).not.toHaveProperty("hits");
+    expect(sparseState(state)).toHaveProperty("lists", { names: [] });
+  });
+});
