@@ -40,13 +40,13 @@ async function measure(services: Services, options: Options): Promise<{ readonly
   const { mode, rounds, runs, only } = options;
   switch (mode) {
     case "throughput":
-      return measureThroughput(services, only, runs ?? 2_000, rounds, progress);
+      return measureThroughput(services, only, runs ?? 4_000, rounds, progress);
     case "history":
       return measureHistory(services, runs ?? 32, rounds, progress);
     case "idle":
       return measureIdle(services, runs ?? 1_000, progress);
     case "profile":
-      return { text: await profile(services, only[0] === "markmill-postgres" ? "postgres" : "redis", runs ?? 2_000) };
+      return { text: await profile(services, only[0] === "markmill-postgres" ? "postgres" : "redis", runs ?? 4_000) };
   }
 }
 

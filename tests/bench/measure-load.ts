@@ -39,7 +39,8 @@ export async function withSystem<Result>(
   try {
     const { file, queue } = systems[name];
     const { redisUrl } = services;
-    const prefix = `bench-${new URL(database.url).pathname.slice(1)}`;
+    // As long as the one that ships, since Redis reads it in every key.
+    const prefix = `mm${new URL(database.url).pathname.slice(-6)}`;
     const start: Omit<Start, "do"> = { databaseUrl: database.url, redisUrl, prefix, queue, workload, profiles };
     const system = await startSystem(file, start);
     try {

@@ -22,7 +22,7 @@ Throughput of Markmill against its peers: runs of 10 steps that do nothing, each
   --idle            cost of 1,000 runs that wait for an answer
   --sandbox         a sandbox session against bare docker exec and docker run
   --profile         Markmill alone under the CPU profiler; profiles and a summary in tests/bench/results
-  --runs N          runs of a measurement (throughput and profile 2000, history 32 long ones, idle 1000)
+  --runs N          runs of a measurement (throughput and profile 4000, history 32 long ones, idle 1000)
   --rounds N        how often each system is measured (3)
   --only A,B        of: ${systemNames.join(", ")}
   --json FILE       everything that was measured
