@@ -1,9 +1,18 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { type BackendOptions, type Doorbell, jobId, openQueues, type QueueError, type Queues } from "@markmill/queue";
+import {
+  type BackendOptions,
+  type Doorbell,
+  type Handler,
+  jobId,
+  openQueues,
+  type QueueError,
+  type Queues,
+} from "@markmill/queue";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { GatheringRedis } from "../../packages/queue/src/gathering-redis.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable, sharedRedis } from "../support/redis.ts";
 
@@ -128,6 +137,102 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     await Promise.all([calls.close(), children.close()]);
   });
 
+  it("delivers what handlers ring, from the first time on, one job after the other", async () => {
+    const chain = Array.from({ length: 30 }, () => bell());
+    const aside = [bell({ queue: "prompt" }), bell({ queue: "prompt" }), bell({ queue: "prompt", delayMs: 200 })];
+    const heard: string[] = [];
+    const steps = queues.serve("control", async (delivered, ring) => {
+      heard.push(delivered.jobId);
+      const next = chain[heard.length];
+      await ring(heard.length === 1 ? [...chain.slice(1, 2), ...aside] : next === undefined ? [] : [next]);
+      return { do: "done" };
+    });
+    const heardAside: string[] = [];
+    const prompts = queues.serve("prompt", async (delivered) => {
+      expect(delivered.queue).toBe("prompt");
+      heardAside.push(delivered.jobId);
+      return { do: "done" };
+    });
+    await queues.ring(chain.slice(0, 1));
+    await expect.poll(() => heard, { timeout: 10_000 }).toEqual(chain.map(jobId));
+    await expect.poll(() => [...heardAside].sort(), { timeout: 10_000 }).toEqual(aside.map(jobId));
+    await Promise.all([steps.close(), prompts.close()]);
+  });
+
+  it("keeps no control job that is done, 100 others, and 500 that failed", async () => {
+    // Postgres: those that end at the same time do not see each other, until the next one ends.
+    const concurrency = 10;
+    const about = (count: number) => expect.toSatisfy((kept: number) => kept >= count && kept < count + concurrency);
+    const handled = { control: 0, prompt: 0, execute: 0 };
+    const servings = (["control", "prompt", "execute"] as const).map((name) =>
+      queues.serve(
+        name,
+        async () => {
+          handled[name] += 1;
+          if (name === "execute") throw new Error("a defect");
+          return { do: "done" };
+        },
+        { concurrency },
+      ),
+    );
+    const many = (queue: Doorbell["queue"], length: number) => Array.from({ length }, () => bell({ queue }));
+    const bells = [...many("control", 50), ...many("prompt", 130), ...many("execute", 530)];
+    expect(await queues.ring(bells)).toEqual([]);
+    await expect.poll(() => handled, { timeout: 60_000 }).toEqual({ control: 50, prompt: 130, execute: 530 });
+    await Promise.all(servings.map((serving) => serving.close()));
+    const { control, prompt, execute } = await queues.counts();
+    expect({ control, prompt, execute }).toMatchObject({
+      control: { completed: 0, failed: 0, active: 0 },
+      prompt: { completed: about(100), failed: 0, active: 0 },
+      execute: { failed: about(500), active: 0 },
+    });
+  });
+
+  it("keeps no more of a call and of its callee than of other jobs", async () => {
+    const call = bell();
+    const callee = [bell({ parentJob: jobId(call) }), bell({ parentJob: jobId(call) })];
+    const heard: string[] = [];
+    const serving = queues.serve("control", async (delivered, ring) => {
+      heard.push(delivered.jobId);
+      if (heard.length > 1) return { do: "done" };
+      await ring(callee);
+      return { do: "children" };
+    });
+    await queues.ring([call]);
+    await expect
+      .poll(() => [heard[0], heard.slice(1, 3).sort(), heard[3]], { timeout: 10_000 })
+      .toEqual([jobId(call), callee.map(jobId), jobId(call)]);
+    await serving.close();
+    expect((await queues.counts()).control).toMatchObject({
+      completed: 0,
+      "waiting-children": 0,
+      waiting: 0,
+      active: 0,
+    });
+    expect(await queues.live([call, ...callee])).toEqual(new Map());
+  });
+
+  it("waits for what it holds when it is closed, until it is closed by force", async () => {
+    const own = await openQueues(place);
+    const held = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    const serving = own.serve("supervisor", async () => {
+      held.resolve();
+      await released.promise;
+      return { do: "done" };
+    });
+    await own.ring([bell({ queue: "supervisor" })]);
+    await held.promise;
+    const patient = Promise.all([serving.close(), serving.close()]).then(() => "handled");
+    const soon = new Promise((resolve) => setTimeout(resolve, 200, "held"));
+    expect(await Promise.race([patient, soon])).toBe("held");
+    const forced = serving.close(true).then(() => own.close());
+    const late = new Promise((resolve) => setTimeout(resolve, 5_000, "late"));
+    expect(await Promise.race([forced, late])).toBeUndefined();
+    released.resolve();
+    await patient;
+  });
+
   it("hands a killed process's job to another within seconds", async () => {
     const script = fileURLToPath(new URL("queue-worker.ts", import.meta.url));
     const victim = spawn(process.execPath, [script, place.backend.kind, place.backend.url, place.prefix], {
@@ -179,6 +284,134 @@ describe.skipIf(!withRedis)("on Redis", () => {
       fix: expect.stringContaining("noeviction"),
     });
     redis.disconnect();
+    await server.stop();
+  });
+
+  it("is told a handler's rings before its job is let go, and nobody waits for the answer", async () => {
+    const server = await freshRedis();
+    const queues = await openQueues({ backend: { kind: "redis", url: server.url } });
+    const redis = new Redis(server.url);
+    const said: string[] = [];
+    const monitor = await redis.monitor();
+    monitor.on("monitor", (_time: string, words: string[]) => {
+      const [command = "", , , ...rest] = words;
+      if (/^eval/i.test(command)) said.push(rest.join(" "));
+    });
+    const chain = [bell(), bell(), bell({ queue: "prompt" }), bell(), bell({ queue: "execute" })];
+    const aside = Array.from({ length: 3 }, () => bell({ queue: "supervisor" }));
+    const [slow, ...next] = [jobId(chain[3] ?? bell()), ...chain.slice(1)];
+    const heard: string[] = [];
+    let waited = 0;
+    const handle: Handler = async ({ jobId }, ring) => {
+      heard.push(jobId);
+      if (jobId === slow) await redis.call("CLIENT", "PAUSE", "1000", "ALL");
+      const began = performance.now();
+      await ring([...next.slice(heard.length - 1, heard.length), ...(heard.length === 1 ? aside : [])]);
+      waited = Math.max(waited, performance.now() - began);
+      return { do: "done" };
+    };
+    const servings = (["control", "prompt", "execute"] as const).map((name) => queues.serve(name, handle));
+    await queues.ring(chain.slice(0, 1));
+    await expect.poll(() => heard, { timeout: 10_000 }).toEqual(chain.map(jobId));
+    await Promise.all(servings.map((serving) => serving.close()));
+    expect(waited).toBeLessThan(500);
+    const rung = (one: Doorbell) =>
+      said.findIndex((text) => text.includes(jobId(one)) && !text.includes("returnvalue"));
+    const done = (one: Doorbell) => said.findIndex((text) => text.includes(jobId(one)) && text.includes("returnvalue"));
+    const order = chain.flatMap((one, index) => {
+      const rings = [...next.slice(index, index + 1), ...(index === 0 ? aside : [])];
+      return rings.map((ring) => ({ rung: rung(ring), done: done(one) }));
+    });
+    for (const { rung, done } of order) {
+      expect(rung).toBeGreaterThan(-1);
+      expect(rung).toBeLessThan(done);
+    }
+    monitor.disconnect();
+    redis.disconnect();
+    await queues.close();
+    await server.stop();
+  });
+
+  it("is told all that one turn has to say in one write, in order, also when the connection is cut in the middle", async () => {
+    const server = await freshRedis();
+    const admin = new Redis(server.url);
+    const gathering = new GatheringRedis(server.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
+    const readsOf = async () => Number(/total_reads_processed:(\d+)/.exec(await admin.info("stats"))?.[1]);
+    const say = (from: number, to: number) =>
+      Promise.all(Array.from({ length: to - from }, (_, index) => gathering.rpush("said", from + index)));
+    await gathering.ping();
+    const before = await readsOf();
+    await say(0, 50);
+    // This one, and the second INFO.
+    expect((await readsOf()) - before).toBe(2);
+
+    const cutWhileCorked = say(50, 60);
+    gathering.stream.destroy();
+    await Promise.all([cutWhileCorked, say(60, 70)]);
+    const id = await gathering.client("ID");
+    const around = [say(70, 80), admin.client("KILL", "ID", id), say(80, 90)];
+    await Promise.all(around);
+    await say(90, 100);
+    // What was said to a connection that is cut is said again: at least once each, the first time in order.
+    expect([...new Set(await admin.lrange("said", 0, -1))]).toEqual(
+      Array.from({ length: 100 }, (_, index) => `${index}`),
+    );
+    const again = await readsOf();
+    await say(100, 150);
+    expect((await readsOf()) - again).toBe(2);
+    gathering.disconnect();
+    admin.disconnect();
+    await server.stop();
+  });
+
+  it("delivers what handlers ring although it cuts their connections", async () => {
+    const server = await freshRedis();
+    const errors: QueueError[] = [];
+    const queues = await openQueues({
+      backend: { kind: "redis", url: server.url },
+      onError: (error) => errors.push(error),
+    });
+    const redis = new Redis(server.url);
+    const chain = Array.from({ length: 12 }, () => bell());
+    const heard = new Set<string>();
+    const serving = queues.serve("control", async (delivered, ring) => {
+      heard.add(delivered.jobId);
+      const at = chain.findIndex((one) => jobId(one) === delivered.jobId);
+      if (at % 4 === 1) await redis.call("CLIENT", "KILL", "TYPE", "normal");
+      const ringing = ring(chain.slice(at + 1, at + 2));
+      if (at % 4 === 3) await redis.call("CLIENT", "KILL", "TYPE", "normal");
+      await ringing;
+      return { do: "done" };
+    });
+    await queues.ring(chain.slice(0, 1));
+    await expect.poll(() => [...heard], { timeout: 10_000 }).toEqual(chain.map(jobId));
+    await expect
+      .poll(async () => (await queues.counts()).control, { timeout: 10_000 })
+      .toMatchObject({ waiting: 0, active: 0, delayed: 0 });
+    await serving.close(true);
+    expect(new Set(errors.map(({ code }) => code))).not.toContain("QUEUE_BUG");
+    redis.disconnect();
+    await queues.close();
+    await server.stop();
+  });
+
+  it("that goes away between a handler's ring and the end of its job keeps nobody from closing by force", async () => {
+    const server = await freshRedis();
+    const queues = await openQueues({ backend: { kind: "redis", url: server.url } });
+    const rung = Promise.withResolvers<void>();
+    const serving = queues.serve("control", async (_, ring) => {
+      await server.kill();
+      await ring([bell(), bell()]);
+      rung.resolve();
+      return { do: "done" };
+    });
+    await queues.ring([bell()]);
+    await rung.promise;
+    void serving.close();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const closed = serving.close(true).then(() => queues.close());
+    const late = new Promise((resolve) => setTimeout(resolve, 5_000, "late"));
+    expect(await Promise.race([closed, late])).toBeUndefined();
     await server.stop();
   });
 

@@ -29,7 +29,7 @@ export type BellQueue = Pick<
   Queue<BellData>,
   "add" | "addBulk" | "getJob" | "getJobCounts" | "close" | "on" | "qualifiedName"
 >;
-export type BellWorker = Pick<Worker<BellData>, "on" | "close" | "pause" | "resume" | "cancelJob" | "isRunning">;
+export type BellWorker = Pick<Worker<BellData>, "on" | "pause" | "close">;
 type Settings = Pick<WorkerOptions, "concurrency" | "lockDuration" | "stalledInterval" | "maxStalledCount" | "name">;
 
 export interface Backend {

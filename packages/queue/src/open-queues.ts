@@ -81,44 +81,37 @@ export interface Queues {
 export async function openQueues(options: QueuesOptions): Promise<Queues> {
   const { prefix = "markmill", onError = () => undefined } = options;
   const backend = await openBackend(options.backend, prefix, onError);
-  const queues = new Map<QueueName, BellQueue>();
   const servings = new Set<Serving>();
   const report = (doing: string) => (error: unknown) => onError(translate(error, doing));
 
-  function queueOf(name: QueueName): BellQueue {
-    let queue = queues.get(name);
-    if (queue === undefined) {
-      queue = backend.queue(name);
-      queue.on("error", report(`Queue ${name}`));
-      queues.set(name, queue);
-    }
-    return queue;
+  const opened: BellQueue[] = [];
+  function openAll(open: (name: QueueName) => BellQueue): (name: QueueName) => BellQueue {
+    const all = Object.fromEntries(
+      queueNames.map((name) => {
+        const queue = open(name);
+        queue.on("error", report(`Queue ${name}`));
+        opened.push(queue);
+        return [name, queue];
+      }),
+    ) as Record<QueueName, BellQueue>;
+    return (name) => all[name];
   }
 
-  /** Q4. */
-  let serving: Ringer | null = null;
-  function ringBefore(): Ring {
-    const { companion } = backend;
-    if (companion === null) return async (bells) => void (await ringer.ring(bells).rung);
-    const companions = new Map<QueueName, BellQueue>();
-    const companionOf = (name: QueueName) => {
-      let queue = companions.get(name);
-      if (queue === undefined) {
-        queue = companion(name);
-        queue.on("error", report(`Queue ${name}`));
-        companions.set(name, queue);
-      }
-      return queue;
-    };
-    serving ??= createRinger({ queueOf: companionOf, bulkFrom: backend.bulkFrom, report });
-    const { ring } = serving;
-    return (bells) => ring(bells).sent;
-  }
+  const ringerOf = (queueOf: (name: QueueName) => BellQueue): Ringer =>
+    createRinger({ queueOf, bulkFrom: backend.bulkFrom, report });
 
   // Made while the server is known to be there: a queue whose first breath meets a server that is away never recovers.
-  for (const name of queueNames) queueOf(name);
+  const queueOf = openAll(backend.queue);
+  const ringer = ringerOf(queueOf);
 
-  const ringer = createRinger({ queueOf, bulkFrom: backend.bulkFrom, report });
+  /** Q4. Made before the first worker: a queue asks its server something before it says anything, and is answered before any job comes. */
+  let companion: Ringer | null = null;
+  function ringBefore(): Ring {
+    if (backend.companion === null) return async (bells) => void (await ringer.ring(bells).rung);
+    companion ??= ringerOf(openAll(backend.companion));
+    const { ring } = companion;
+    return (bells) => ring(bells).sent;
+  }
 
   return {
     kind: backend.kind,
@@ -155,7 +148,7 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
     },
     async close() {
       await Promise.all([...servings].map((serving) => serving.close()));
-      await Promise.all([...queues.values()].map((queue) => queue.close().catch(() => undefined)));
+      await Promise.all(opened.map((queue) => queue.close().catch(() => undefined)));
       await backend.close();
     },
   };
@@ -220,6 +213,7 @@ function serve(
   };
 
   let worker = open();
+  let pausing: Promise<void> | null = null;
   return {
     active: () => active,
     lastHeard: () => heard,
@@ -230,7 +224,12 @@ function serve(
       deaf.close(active === 0).catch(onError);
     },
     async close(force = false) {
-      await worker.close(force).catch(onError);
+      // BullMQ closes once, and never while a connection of its own is away: so the waiting comes before, where force can overtake it.
+      if (!force) {
+        pausing ??= worker.pause().catch(onError);
+        await pausing;
+      }
+      await worker.close(true).catch(onError);
       onClosed();
     },
   };

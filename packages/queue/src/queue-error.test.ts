@@ -5,11 +5,18 @@ it.each([
   ["connect ECONNREFUSED 127.0.0.1:6379", "QUEUE_UNREACHABLE"],
   ["Stream isn't writeable and enableOfflineQueue options is false", "QUEUE_UNREACHABLE"],
   ["Command timed out", "QUEUE_UNREACHABLE"],
+  ["Command aborted due to connection close", "QUEUE_UNREACHABLE"],
   ["NOAUTH Authentication required.", "QUEUE_REFUSED"],
   ["OOM command not allowed when used memory > 'maxmemory'.", "QUEUE_FULL"],
+  ["could not extend file: No space left on device", "QUEUE_FULL"],
   ["something else", "QUEUE_BUG"],
 ])("%s is %s", (message, code) => {
   expect(translate(new Error(message), "Ringing")).toMatchObject({ code, message: `Ringing: ${message}` });
+});
+
+it("tells where to make room, wherever the queue is kept", () => {
+  const { fix } = new QueueError("QUEUE_FULL", "no");
+  expect([fix.includes("Redis"), fix.includes("Postgres")]).toEqual([true, true]);
 });
 
 it("tells every cause of a connection that was tried on several addresses", () => {

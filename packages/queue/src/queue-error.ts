@@ -14,7 +14,8 @@ const fixes: Record<QueueErrorCode, string> = {
   QUEUE_REFUSED: "Check the user and the password in REDIS_URL (or DATABASE_URL).",
   QUEUE_EVICTION_POLICY:
     "Set `maxmemory-policy noeviction` in redis.conf, or `redis-cli config set maxmemory-policy noeviction`.",
-  QUEUE_FULL: "Give Redis more memory (maxmemory). No run is lost: the truth is in Postgres.",
+  QUEUE_FULL:
+    "Give the server that keeps the queue more room: Redis memory (maxmemory) or disk, Postgres disk. No run is lost, it goes on by itself.",
   QUEUE_VERSION: "Use Redis 6.2 or newer, or Postgres 14 or newer.",
   QUEUE_CLOSED: "The program is shutting down.",
   QUEUE_BUG: "This is a defect in Markmill: please report it with this message.",
@@ -37,10 +38,10 @@ export class QueueError extends Error {
 
 const symptoms: readonly (readonly [RegExp, QueueErrorCode])[] = [
   [/NOAUTH|WRONGPASS|NOPERM|\b28(000|P01)\b|password authentication failed/, "QUEUE_REFUSED"],
-  [/\bOOM command not allowed|MISCONF|No space left/, "QUEUE_FULL"],
+  [/\bOOM command not allowed|MISCONF|No space left|\b53100\b/, "QUEUE_FULL"],
   [/SchemaVersionMismatch|UnsupportedPostgresVersion|Redis version needs to be/, "QUEUE_VERSION"],
   [
-    /ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|Connection is closed|Connection terminated|Stream isn't writeable|Command timed out|max retries per request|timeout exceeded|Query read timeout|Connection ended|LOADING|READONLY|\b57P0\d\b|\b57014\b|\b53300\b|not queryable/,
+    /ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|Connection is closed|aborted due to connection close|Connection terminated|Stream isn't writeable|Command timed out|max retries per request|timeout exceeded|Query read timeout|Connection ended|LOADING|READONLY|\b57P0\d\b|\b57014\b|\b53300\b|not queryable/,
     "QUEUE_UNREACHABLE",
   ],
   [/Cannot use a pool after calling end/, "QUEUE_CLOSED"],

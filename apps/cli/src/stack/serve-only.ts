@@ -26,8 +26,8 @@ export function serveOnly(queues: Queues, rootId: string, rootOf: (runId: string
     serve: (queue, handler, options) =>
       queues.serve(
         queue,
-        async (delivered, signal) => {
-          if (await isMine(delivered.runId)) return await handler(delivered, signal);
+        async (delivered, ring) => {
+          if (await isMine(delivered.runId)) return await handler(delivered, ring);
           const times = refusals.get(delivered.activityId) ?? 0;
           if (refusals.size >= remembered) refusals.clear();
           refusals.set(delivered.activityId, times + 1);
