@@ -1,6 +1,6 @@
 /**
  * A connection that sends what one turn of the event loop has to say in one write. The jobs of a group commit end together, and a write to
- * a socket each was a sixth of a worker's processor time (and Redis reads and answers them together too).
+ * a socket each was a sixth of a worker's time in its profile (and Redis reads and answers them together too).
  */
 import { Redis } from "ioredis";
 

@@ -18,11 +18,9 @@ import type { WorkKind } from "@markmill/engine";
 import { databaseNow } from "./database-clock.ts";
 import type { LightColumn, LightKind } from "./run-row.ts";
 
-/** What is absent is null, false or 0. */
-export interface MoveRow {
+/** What every event writes of a run, and of itself. What is absent, here and below, is null, false or 0. */
+export interface RunWrite {
   readonly id: string;
-  readonly rev: number;
-  readonly from_epoch: number;
   readonly epoch: number;
   readonly status: string;
   readonly phase: string;
@@ -30,6 +28,11 @@ export interface MoveRow {
   readonly ended?: boolean;
   readonly type: string;
   readonly at: number;
+}
+
+export interface MoveRow extends RunWrite {
+  readonly rev: number;
+  readonly from_epoch: number;
   readonly activity?: number;
   readonly claim?: number;
   /** The activity is over; not where the same event asks for its next attempt. */
@@ -53,15 +56,7 @@ export interface RareWrite {
   readonly reason?: unknown;
 }
 
-export interface BirthRow extends RareWrite {
-  readonly id: string;
-  readonly epoch: number;
-  readonly status: string;
-  readonly phase: string;
-  readonly steps: number;
-  readonly ended?: boolean;
-  readonly type: string;
-  readonly at: number;
+export interface BirthRow extends RunWrite, RareWrite {
   readonly light?: readonly LightColumn[];
   readonly root_id: string;
   readonly parent_activity_id: number | null;

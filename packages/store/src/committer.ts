@@ -12,8 +12,8 @@
  *     under that lock. While one of a run waits there, the run's next events go there at once.
  *
  * kill -9 before the statement: nothing happened, the activity is delivered again. While it runs: Postgres commits all or nothing.
- * After it, before the doorbells are rung: the rows are `ready` and the same or another delivery, or the supervisor, rings them. A
- * reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
+ * After it, before the doorbells are rung: what is asked stands in its row or on its run's, and the same or another delivery, or the
+ * supervisor, rings it. A reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
  */
 import { type ActivityRef, activityKey, type Event } from "@markmill/engine";
 import type { Pool, PoolClient } from "pg";
