@@ -7,6 +7,7 @@
  */
 import {
   createPostgresBackend,
+  createRedisBackend,
   type PgPool,
   type Processor,
   Queue,
@@ -19,6 +20,7 @@ import type { Redis } from "ioredis";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
 import type { BellData, QueueName } from "./doorbell.ts";
 import { GatheringRedis } from "./gathering-redis.ts";
+import { createHandOver, type HandOver, type HandOverParts } from "./hand-over.ts";
 import { QueueError, translate } from "./queue-error.ts";
 
 export type BackendOptions =
@@ -39,7 +41,9 @@ export interface Backend {
   queue(name: QueueName): BellQueue;
   /** The same queue on the connection of the workers, which keeps the order of what it is told; null: there is no such connection. */
   readonly companion: ((name: QueueName) => BellQueue) | null;
-  worker(name: QueueName, process: Processor<BellData>, settings: Settings): BellWorker;
+  worker(name: QueueName, process: Processor<BellData>, settings: Settings, handOver: HandOver | null): BellWorker;
+  /** null: this queue's workers fetch every job from the waiting list. */
+  handOver(name: QueueName, parts: Pick<HandOverParts, "lockDuration" | "ring" | "report">): HandOver | null;
   close(): Promise<void>;
 }
 
@@ -94,14 +98,15 @@ async function openRedis(url: string, prefix: string, onError: (error: QueueErro
     bulkFrom: 2,
     queue: (name) => new Queue<BellData>(name, queueOptions),
     companion: (name) => new Queue<BellData>(name, { ...queueOptions, connection: serving }),
-    worker: (name, process, settings) =>
-      new Worker<BellData>(name, process, {
-        ...settings,
-        ...keptJobs(name),
-        connection: serving,
-        prefix,
-        drainDelay: 5,
-      }),
+    worker: (name, process, settings, handOver) =>
+      new Worker<BellData>(
+        name,
+        process,
+        { ...settings, ...keptJobs(name), connection: serving, prefix, drainDelay: 5 },
+        handOver?.createBackend ?? createRedisBackend,
+      ),
+    handOver: (name, parts) =>
+      keptJobs(name).removeOnComplete.count === 0 ? createHandOver({ redis: serving, ...parts }) : null,
     async close() {
       ringing.disconnect();
       serving.disconnect();
@@ -160,6 +165,7 @@ async function openPostgres(url: string, onError: (error: QueueError) => void): 
         { ...settings, ...keptJobs(name), connection, drainDelay: 5 },
         createPostgresBackend,
       ) as unknown as BellWorker,
+    handOver: () => null,
     close: () => endPool(pool, clients),
   };
 }

@@ -175,6 +175,23 @@ function serve(
 ): Serving {
   let active = 0;
   let heard = performance.now();
+  const lockDuration = settings.lockDuration ?? 3_000;
+  const handOver = backend.handOver(name, { lockDuration, ring, report: onError });
+
+  /** Offers the first bell that the job's worker can go on with, and rings the others. */
+  function ringFor(job: Job<BellData>): Ring {
+    if (handOver === null || job.parentKey !== undefined) return ring;
+    let offered = false;
+    return (bells) => {
+      const others = bells.filter((bell) => {
+        if (offered || bell.queue !== name || bell.delayMs > 0 || bell.parentJob !== null) return true;
+        offered = true;
+        handOver.offer(job.id ?? "", bell);
+        return false;
+      });
+      return ring(others);
+    };
+  }
 
   async function process(job: Job<BellData>, token = ""): Promise<null> {
     heard = performance.now();
@@ -184,11 +201,13 @@ function serve(
     const { runId, activityId, epoch } = job.data;
     const { attempt, rings } = bell;
     active += 1;
+    let done = false;
     try {
       const answer = await handler(
         { queue: name, runId, activityId, epoch, jobId: id, attempt, rings, stalled: job.stalledCounter },
-        ring,
+        ringFor(job),
       );
+      done = answer.do === "done";
       if (answer.do === "later") {
         await job.moveToDelayed(Date.now() + answer.ms, token);
         throw new DelayedError();
@@ -198,16 +217,20 @@ function serve(
       return null;
     } finally {
       active -= 1;
+      // A job that is not let go hands nothing over.
+      const kept = done ? undefined : handOver?.withdraw(id);
+      if (kept !== undefined) await ring([kept]);
     }
   }
 
   const open = (): BellWorker => {
-    const worker = backend.worker(name, process, {
+    const bounds = {
       concurrency: settings.concurrency ?? 1,
-      lockDuration: settings.lockDuration ?? 3_000,
+      lockDuration,
       stalledInterval: settings.stalledInterval ?? 1_000,
       maxStalledCount: 1_000_000_000,
-    });
+    };
+    const worker = backend.worker(name, process, bounds, handOver);
     worker.on("error", onError);
     return worker;
   };

@@ -1,0 +1,370 @@
+/** A worker that goes on with the next activity of its run: packages/queue/src/hand-over.ts, on a real Redis. */
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { type Doorbell, type Handler, jobId, openQueues, type QueueError, type Queues } from "@markmill/queue";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { freshRedis, redisAvailable } from "../support/redis.ts";
+
+const available = await redisAvailable("handing jobs over");
+const prefix = "ho";
+const quick = { lockDuration: 600, stalledInterval: 200 };
+let activity = 0;
+
+function bell(more: Partial<Doorbell> = {}): Doorbell {
+  activity += 1;
+  const ids = { runId: "run", activityId: activity, epoch: 1, attempt: 1, rings: 1 };
+  return { queue: "control", ...ids, delayMs: 0, parentJob: null, ...more };
+}
+
+const bells = (count: number) => Array.from({ length: count }, () => bell());
+
+/** Rings the next of a chain in every delivery. */
+function walking(
+  chain: readonly Doorbell[],
+  heard: string[],
+  meanwhile: Handler = async () => ({ do: "done" }),
+): Handler {
+  return async (delivered, ring) => {
+    heard.push(delivered.jobId);
+    const at = chain.findIndex((one) => jobId(one) === delivered.jobId);
+    await ring(at < 0 ? [] : chain.slice(at + 1, at + 2));
+    return meanwhile(delivered, ring);
+  };
+}
+
+describe.skipIf(!available)("a hand-over", () => {
+  let server: Awaited<ReturnType<typeof freshRedis>>;
+  let redis: Redis;
+  let queues: Queues;
+  let board: Queue;
+  const errors: QueueError[] = [];
+  const open = (url = server.url) =>
+    openQueues({ backend: { kind: "redis", url }, prefix, onError: (error) => errors.push(error) });
+
+  beforeAll(async () => {
+    server = await freshRedis();
+    redis = new Redis(server.url);
+    board = new Queue("control", { connection: { url: server.url }, prefix });
+  });
+  afterAll(async () => {
+    await board?.close();
+    redis?.disconnect();
+    await server?.stop();
+  });
+  beforeEach(async () => {
+    await redis.flushall();
+    errors.length = 0;
+    queues = await open();
+  });
+  afterEach(async () => {
+    await queues.close();
+  });
+
+  /** Told of every script: how many jobs it handed over. */
+  async function countHandOvers(): Promise<() => number> {
+    const before = new RegExp(`^${prefix}:control:active$`);
+    let handed = 0;
+    const monitor = await redis.monitor();
+    monitor.on("monitor", (_: string, words: string[]) => {
+      const [command = "", , keys, first = "", , , ...given] = words;
+      if (/^eval/i.test(command) && keys === "3" && before.test(first)) handed += (given.length - 3) / 5;
+    });
+    return () => {
+      monitor.disconnect();
+      return handed;
+    };
+  }
+
+  it("leads a run from job to job, each delivered once, and leaves nothing", async () => {
+    const chains = Array.from({ length: 8 }, () => bells(12));
+    const heard: string[] = [];
+    const handOvers = await countHandOvers();
+    const handlers = chains.map((chain) => walking(chain, heard));
+    const handler: Handler = (delivered, ring) => {
+      const at = chains.findIndex((chain) => chain.some((one) => jobId(one) === delivered.jobId));
+      expect(delivered).toMatchObject({ queue: "control", runId: "run", epoch: 1, stalled: 0 });
+      return (handlers[at] as Handler)(delivered, ring);
+    };
+    const serving = queues.serve("control", handler, { concurrency: 4 });
+    await queues.ring(chains.map(([first]) => first as Doorbell));
+    await expect.poll(() => heard.length, { timeout: 10_000 }).toBe(96);
+    await serving.close();
+    expect(new Set(heard).size).toBe(96);
+    for (const chain of chains) {
+      const order = chain.map((one) => heard.indexOf(jobId(one)));
+      expect(order).toEqual(order.toSorted((a, b) => a - b));
+    }
+    expect(handOvers()).toBe(8 * 11);
+    expect(await redis.keys(`${prefix}:control:a*-*`)).toEqual([]);
+    expect(await board.getJobCounts()).toMatchObject({ active: 0, waiting: 0, failed: 0, delayed: 0 });
+    expect(errors).toEqual([]);
+  });
+
+  it("makes a job as BullMQ makes and starts one", async () => {
+    const [first, second] = bells(2) as [Doorbell, Doorbell];
+    const kept: Record<string, string>[] = [];
+    const serving = queues.serve(
+      "control",
+      walking([first, second], [], async ({ jobId }) => {
+        kept.push(await redis.hgetall(`${prefix}:control:${jobId}`));
+        expect(await board.getJobCounts("active", "waiting")).toEqual({ active: 1, waiting: 0 });
+        expect(await redis.pttl(`${prefix}:control:${jobId}:lock`)).toBeGreaterThan(0);
+        const job = await board.getJob(jobId);
+        expect(await job?.getState()).toBe("active");
+        expect(job).toMatchObject({ name: "activity", attemptsStarted: 1, attemptsMade: 0, delay: 0, priority: 0 });
+        return { do: "done" };
+      }),
+    );
+    await queues.ring([first]);
+    await expect.poll(() => kept.length).toBe(2);
+    await serving.close();
+    const [fetched = {}, handed = {}] = kept;
+    const alike = (job: Record<string, string>, { activityId }: Doorbell) => ({
+      ...job,
+      data: JSON.parse((job.data ?? "").replace(String(activityId), "0")),
+      opts: JSON.parse((job.opts ?? "").replace(`a${activityId}-`, "a0-")),
+      timestamp: "then",
+      processedOn: "then",
+    });
+    expect(alike(handed, second)).toEqual(alike(fetched, first));
+    expect(Number(handed.processedOn)).toBeGreaterThanOrEqual(Number(fetched.processedOn));
+  });
+
+  it("that is lost with its worker is delivered again, and says so", async () => {
+    const [first, second] = bells(2) as [Doorbell, Doorbell];
+    const heard: string[] = [];
+    const never = new Promise<never>(() => undefined);
+    const doomed = await open();
+    const dying = doomed.serve(
+      "control",
+      walking([first, second], heard, ({ jobId: id }) =>
+        id === jobId(second) ? never : Promise.resolve({ do: "done" }),
+      ),
+      quick,
+    );
+    await doomed.ring([first]);
+    await expect.poll(() => heard).toEqual([jobId(first), jobId(second)]);
+    await dying.close(true);
+    const again: unknown[] = [];
+    const serving = queues.serve(
+      "control",
+      async ({ jobId, stalled }) => {
+        again.push({ jobId, stalled });
+        return { do: "done" };
+      },
+      quick,
+    );
+    await expect.poll(() => again, { timeout: 5_000 }).toEqual([{ jobId: jobId(second), stalled: 1 }]);
+    await serving.close();
+  });
+
+  it("is kept alive by its worker for as long as it takes", async () => {
+    const [first, second] = bells(2) as [Doorbell, Doorbell];
+    const heard: string[] = [];
+    const handler = walking([first, second], heard, async ({ jobId: id }) => {
+      if (id === jobId(second)) await new Promise((resolve) => setTimeout(resolve, 2_000));
+      return { do: "done" };
+    });
+    const servings = [queues.serve("control", handler, quick), queues.serve("control", handler, quick)];
+    await queues.ring([first]);
+    await expect.poll(() => heard.length).toBe(2);
+    await expect.poll(() => board.getJobCounts("active"), { timeout: 5_000 }).toEqual({ active: 0 });
+    await Promise.all(servings.map((serving) => serving.close()));
+    expect(heard).toEqual([jobId(first), jobId(second)]);
+  });
+
+  it("does not happen while the queue is paused: the next job waits", async () => {
+    const [first, second] = bells(2) as [Doorbell, Doorbell];
+    const heard: string[] = [];
+    const serving = queues.serve(
+      "control",
+      walking([first, second], heard, async () => {
+        if (heard.length === 1) await board.pause();
+        return { do: "done" };
+      }),
+    );
+    await queues.ring([first]);
+    await expect.poll(() => heard).toEqual([jobId(first)]);
+    await expect.poll(() => board.getJobCounts("active", "waiting")).toEqual({ active: 0, waiting: 1 });
+    await board.resume();
+    await expect.poll(() => heard, { timeout: 10_000 }).toEqual([jobId(first), jobId(second)]);
+    await serving.close();
+  });
+
+  it("of a job that somebody else has rung makes no second one", async () => {
+    const [first, second] = bells(2) as [Doorbell, Doorbell];
+    const heard: string[] = [];
+    const serving = queues.serve(
+      "control",
+      walking([first, second], heard, async () => {
+        if (heard.length === 1) await queues.ring([second]);
+        return { do: "done" };
+      }),
+    );
+    await queues.ring([first]);
+    await expect.poll(() => heard, { timeout: 5_000 }).toEqual([jobId(first), jobId(second)]);
+    await expect.poll(() => board.getJobCounts("active", "waiting")).toEqual({ active: 0, waiting: 0 });
+    await serving.close();
+    expect(heard).toHaveLength(2);
+  });
+
+  it("does not happen where the job is not let go: what it rang is rung all the same", async () => {
+    const [first, second] = bells(2) as [Doorbell, Doorbell];
+    const heard: string[] = [];
+    let put = false;
+    const serving = queues.serve(
+      "control",
+      walking([first, second], heard, async ({ jobId: id }) => {
+        if (put || id !== jobId(first)) return { do: "done" };
+        put = true;
+        return { do: "later", ms: 400 };
+      }),
+    );
+    await queues.ring([first]);
+    // Its second delivery rings once more.
+    const order = [first, second, first, second].map(jobId);
+    await expect.poll(() => heard, { timeout: 5_000 }).toEqual(order);
+    await serving.close();
+  });
+
+  it("of a handler that throws is rung all the same", async () => {
+    const [first, second] = bells(2) as [Doorbell, Doorbell];
+    const heard: string[] = [];
+    const handler = walking([first, second], heard, async ({ jobId: id }) => {
+      if (id === jobId(first)) throw new Error("a bug");
+      return { do: "done" };
+    });
+    const serving = queues.serve("control", handler);
+    await queues.ring([first]);
+    await expect.poll(() => heard, { timeout: 5_000 }).toEqual([jobId(first), jobId(second)]);
+    await serving.close();
+  });
+
+  it("of a job that is gone rings what is next", async () => {
+    const [first, second] = bells(2) as [Doorbell, Doorbell];
+    const heard: string[] = [];
+    const serving = queues.serve(
+      "control",
+      walking([first, second], heard, async () => {
+        if (heard.length === 1) await redis.flushall();
+        return { do: "done" };
+      }),
+    );
+    await queues.ring([first]);
+    await expect.poll(() => heard, { timeout: 10_000 }).toEqual([jobId(first), jobId(second)]);
+    await serving.close();
+  });
+
+  it("goes to the next job of the same queue that is due now, and the others are rung", async () => {
+    const first = bell();
+    const [beside, model, later, child] = [
+      bell(),
+      bell({ queue: "prompt" }),
+      bell({ delayMs: 300 }),
+      bell({ parentJob: "a0-1-1" }),
+    ];
+    const heard: string[] = [];
+    const handler: Handler = async (delivered, ring) => {
+      heard.push(delivered.jobId);
+      if (delivered.jobId === jobId(first)) await ring([model, later, child, beside, first]);
+      return { do: "done" };
+    };
+    const servings = (["control", "prompt"] as const).map((name) => queues.serve(name, handler));
+    await queues.ring([first]);
+    const all = [first, beside, model, later, child].map(jobId).sort();
+    await expect.poll(() => heard.toSorted(), { timeout: 10_000 }).toEqual(all);
+    expect(heard.filter((id) => id !== jobId(model))[1]).toBe(jobId(beside));
+    await Promise.all(servings.map((serving) => serving.close()));
+  });
+
+  it("lets the others in after a while", async () => {
+    const chain = bells(200);
+    const other = bell();
+    const heard: string[] = [];
+    const serving = queues.serve(
+      "control",
+      walking(chain, heard, async () => {
+        if (heard.length === 1) await queues.ring([other]);
+        return { do: "done" };
+      }),
+    );
+    await queues.ring(chain.slice(0, 1));
+    await expect.poll(() => heard.length, { timeout: 10_000 }).toBe(201);
+    await serving.close();
+    expect(heard.indexOf(jobId(other))).toBeLessThan(60);
+  });
+
+  it("stops when the worker does: the next job waits for another", async () => {
+    const chain = bells(10_000);
+    const heard: string[] = [];
+    const serving = queues.serve("control", walking(chain, heard));
+    await queues.ring(chain.slice(0, 1));
+    await expect.poll(() => heard.length).toBeGreaterThan(5);
+    await serving.close();
+    const reached = heard.length;
+    expect(await board.getJobCounts("active", "waiting")).toEqual({ active: 0, waiting: 1 });
+    expect(await queues.live([chain[reached] as Doorbell])).toEqual(
+      new Map([[jobId(chain[reached] as Doorbell), { is: "waiting" }]]),
+    );
+  });
+
+  it("whose answer was lost with the connection is not done twice", async () => {
+    const chain = bells(4);
+    const cut = await answersLost(server.url, jobId(chain[2] as Doorbell));
+    const worker = await open(cut.url);
+    const heard: string[] = [];
+    const serving = worker.serve("control", walking(chain, heard), quick);
+    await queues.ring(chain.slice(0, 1));
+    await expect.poll(() => heard, { timeout: 10_000 }).toEqual(chain.map(jobId));
+    expect(cut.times()).toBe(1);
+    await expect.poll(() => board.getJobCounts("active", "waiting")).toEqual({ active: 0, waiting: 0 });
+    await serving.close();
+    await worker.close();
+    await cut.close();
+    expect(heard).toHaveLength(4);
+  });
+});
+
+/** A way to Redis that breaks once: when it is first told this word, after Redis has heard it and before its answer is through. */
+async function answersLost(url: string, word: string) {
+  const { hostname, port } = new URL(url);
+  let times = 0;
+  const open = new Set<Socket>();
+  const proxy = createServer((client) => {
+    const upstream = connect(Number(port), hostname);
+    for (const socket of [client, upstream]) {
+      open.add(socket);
+      socket.on("error", () => undefined);
+      socket.on("close", () => {
+        open.delete(socket);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    let cutting = false;
+    client.on("data", (chunk) => {
+      if (times === 0 && chunk.includes(word)) {
+        times += 1;
+        cutting = true;
+      }
+      upstream.write(chunk);
+    });
+    upstream.on("data", (chunk) => {
+      if (cutting) client.destroy();
+      else client.write(chunk);
+    });
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  return {
+    url: `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    times: () => times,
+    async close() {
+      for (const socket of open) socket.destroy();
+      proxy.close();
+      await once(proxy, "close");
+    },
+  };
+}
