@@ -641,7 +641,7 @@ describe("runs by the value of a variable", () => {
       { from: "a", to: "b", on: "ok" },
       { from: "b", to: "end", on: "ok" },
     ]);
-    const long = "é".repeat(80);
+    const long = "é".repeat(180);
     const { runId, rings } = await createRun(store, {
       definition: definition({ main }),
       variables: { MARK: "A", LONG: `${long}1` },
@@ -664,6 +664,31 @@ describe("runs by the value of a variable", () => {
     expect(await found({ OTHER: "x", STATUS: "SUCCESS" })).toEqual([runId]);
     const { rows } = await store.database.calm.query("select distinct final from variables where run_id = $1", [runId]);
     expect(rows).toEqual([{ final: true }]);
+  });
+
+  it("are found by the value they have now, wherever it is kept", async () => {
+    const tag = `tag-${Math.random()}`;
+    const [short, long] = [`${tag}-1`, `${tag}-${"x".repeat(200)}`];
+    const main = program({ a: set("M", long), b: set("M", short), c: set("M", long), end }, [
+      { from: "a", to: "b", on: "ok" },
+      { from: "b", to: "c", on: "ok" },
+      { from: "c", to: "end", on: "ok" },
+    ]);
+    const { runId, rings } = await createRun(store, { definition: definition({ main }), variables: { M: short } });
+    const found = async (value: string) => (await listRuns(store.database, { variables: { M: value } })).runs.length;
+    const holds = async (value: string) => {
+      expect([await found(short), await found(long)]).toEqual(value === short ? [1, 0] : [0, 1]);
+      expect((await getRun(store.database, runId))?.variables).toMatchObject({ M: value });
+    };
+    let due = rings;
+    for (const value of [short, long, short]) {
+      await holds(value);
+      // The other process knows only what was written.
+      expect((await claimed(other, only(due))).run.state.variables.M).toBe(value);
+      due = (await perform(store, only(due))).rings;
+    }
+    await holds(long);
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "success", variables: { M: long } });
   });
 
   it("are found when they ended as they were born, and when they were cancelled", async () => {
@@ -710,7 +735,8 @@ describe("in a database of its own", () => {
       const { runId, rings } = await createRun(own, { definition: calling });
       const call = await claimed(own, only(rings));
       const start = await startCall(own, call.run, call.activity, null);
-      const open = await createRun(own, { definition: definition({ main: chain(2) }) });
+      const essay = { ESSAY: "so long that it has a row while the run is open, ".repeat(4) };
+      const open = await createRun(own, { definition: definition({ main: chain(2) }), variables: essay });
       const back = only((await perform(own, only(start.rings))).rings);
       const returned = await claimed(own, back);
       await perform(own, back, returned.activity.outcome ?? { kind: "done" });

@@ -54,7 +54,13 @@ describe("migrations", () => {
     const pools = Array.from({ length: 4 }, () => new pg.Pool({ connectionString: fresh.url, max: 1 }));
     const applied = await Promise.all(pools.map((pool) => migrate(pool)));
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
-    expect(applied.flat()).toEqual(["0001-runs", "0002-resources", "0003-fencing", "0004-light-activities"]);
+    expect(applied.flat()).toEqual([
+      "0001-runs",
+      "0002-resources",
+      "0003-fencing",
+      "0004-light-activities",
+      "0005-lean-runs",
+    ]);
     await Promise.all(pools.map((pool) => pool.end()));
     await fresh.drop();
   });

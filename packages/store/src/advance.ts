@@ -5,6 +5,7 @@
  */
 import { activityKey, type Command, type Event, type RunState, step, type Usage } from "@markmill/engine";
 import type { AskRow, BirthRow, CommitRows, RareWrite } from "./commit-statement.ts";
+import { variableWrites } from "./kept-variables.ts";
 import { itemToColumn, type LightActivity, type LoadedRun, lightKindOf, queueOf, toLightColumn } from "./run-row.ts";
 import { sparseState } from "./run-state.ts";
 
@@ -97,11 +98,7 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
   const seq = run.rev + 1;
   const light = [...one.kept, ...one.asked].map(toLightColumn);
   const end = commands.find((command) => command.do === "end");
-  const { phase, epoch } = state;
   const common = {
-    epoch,
-    status: phase.is === "ended" ? phase.status : phase.is === "handling" ? "doing" : phase.is,
-    phase: phase.is === "handling" ? `handling.${phase.of}` : phase.is,
     steps: state.spent.steps,
     type: event.type,
     at: event.at,
@@ -152,14 +149,9 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
     }
   }
 
-  if (birth !== null || run.state.variables !== state.variables) {
-    const final = end === undefined ? {} : ({ final: true } as const);
-    for (const [name, value] of Object.entries(state.variables)) {
-      if (birth !== null || run.state.variables[name] !== value) rows.variables.push({ n, name, value, ...final });
-    }
-    for (const name of Object.keys(birth === null ? run.state.variables : {})) {
-      if (!(name in state.variables)) rows.variables.push({ n, name, value: null, ...final });
-    }
+  const ended = end !== undefined;
+  for (const write of variableWrites(birth === null ? run.state.variables : null, state.variables, ended)) {
+    rows.variables.push({ n, ...write, ...(ended ? { final: true } : {}) });
   }
 
   const returned = end === undefined ? null : { kind: "returned", ...withoutDo(end) };
@@ -170,6 +162,7 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
     rows.births.push({
       ...birth,
       ...common,
+      ...turnOf(state),
       ...rare,
       ...(light.length === 0 ? {} : { light }),
       caller_state: called ? (returned === null ? "waiting" : "ready") : null,
@@ -184,6 +177,7 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
   rows.rares.push(rare === null ? "" : stringify(rare));
   const settled = bearer === null ? undefined : run.light.find(({ id }) => id === bearer.id);
   const own = settled === undefined ? bearer : null;
+  const turns = aborts || end !== undefined || phaseOf(state) !== phaseOf(run.state);
   rows.moves.push({
     id: run.id,
     rev: run.rev,
@@ -192,6 +186,7 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
     ...(own !== null && "activity" in event && !repeated.has(activityKey(event.activity)) ? { settles: true } : {}),
     ...(aborts ? { aborts } : {}),
     ...common,
+    ...(turns ? turnOf(state) : {}),
     ...(settled === undefined ? {} : { light_id: settled.id, light_kind: settled.kind, asked_at: settled.at }),
   });
   if (returned !== null && run.parent !== null) {
@@ -207,6 +202,14 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
   }
   const closed = bearer === null ? null : closedAsk(event, n, bearer.id, by);
   if (closed !== null) rows.closedAsks.push(closed);
+}
+
+const phaseOf = ({ phase }: RunState) => (phase.is === "handling" ? `handling.${phase.of}` : phase.is);
+
+function turnOf(state: RunState) {
+  const { phase, epoch } = state;
+  const status = phase.is === "ended" ? phase.status : phase.is === "handling" ? "doing" : phase.is;
+  return { epoch, status, phase: phaseOf(state) };
 }
 
 function keyOf(activity: { node: string; generation: number; item: number | null }) {

@@ -30,7 +30,10 @@ export interface RunWrite {
   readonly at: number;
 }
 
-export interface MoveRow extends RunWrite {
+/** Epoch, status and phase: absent where they stay. */
+type Turn = Pick<RunWrite, "epoch" | "status" | "phase">;
+
+export interface MoveRow extends Omit<RunWrite, keyof Turn>, Partial<Turn> {
   readonly rev: number;
   readonly from_epoch: number;
   readonly activity?: number;
@@ -235,26 +238,34 @@ export interface ReturnedAnswer {
   readonly parent_job: string | null;
 }
 
+/** What a group does not have is not in its statement. */
+type MoveFlag = "turns" | "borne" | "light";
 const movingColumns = {
-  id: "text",
-  rev: "bigint",
-  from_epoch: "integer",
-  epoch: "integer",
-  status: "text",
-  phase: "text",
-  steps: "integer",
-  ended: "boolean",
-  type: "text",
-  at: "float8",
-  activity: "bigint",
-  claim: "integer",
-  settles: "boolean",
-  aborts: "boolean",
-  light_id: "bigint",
-  light_kind: "text",
-  asked_at: "float8",
-} as const satisfies Record<keyof MoveRow, string>;
-const movingNames = Object.keys(movingColumns) as (keyof MoveRow)[];
+  id: { type: "text" },
+  rev: { type: "bigint" },
+  from_epoch: { type: "integer" },
+  steps: { type: "integer" },
+  type: { type: "text" },
+  at: { type: "float8" },
+  epoch: { type: "integer", of: "turns" },
+  status: { type: "text", of: "turns" },
+  phase: { type: "text", of: "turns" },
+  ended: { type: "boolean", of: "turns" },
+  aborts: { type: "boolean", of: "turns" },
+  activity: { type: "bigint", of: "borne" },
+  claim: { type: "integer", of: "borne" },
+  settles: { type: "boolean", of: "borne" },
+  light_id: { type: "bigint", of: "light" },
+  light_kind: { type: "text", of: "light" },
+  asked_at: { type: "float8", of: "light" },
+} as const satisfies Record<keyof MoveRow, { readonly type: string; readonly of?: MoveFlag }>;
+
+function movingNames(shape: Shape): (keyof MoveRow)[] {
+  return (Object.keys(movingColumns) as (keyof MoveRow)[]).filter((name) => {
+    const column: { readonly type: string; readonly of?: MoveFlag } = movingColumns[name];
+    return column.of === undefined || shape[column.of];
+  });
+}
 
 const bearing = `id text, root_id text, parent_activity_id bigint, parent_attempt integer, parent_epoch integer, parent_job text,
   caller_state text, caller_outcome json, caller_usage json, definition_hash text, program text, name text, depth integer, labels jsonb,
@@ -264,16 +275,20 @@ const bearing = `id text, root_id text, parent_activity_id bigint, parent_attemp
 const separator = "\u001e";
 const listed = (p: number) => `string_to_table($${p}, E'\\x1e')`;
 
-/** C5. */
-const movingFrom = (p: number) => {
-  const arrays = Object.values(movingColumns).map((type, index) => `$${p + index}::${type}[]`);
-  const first = p + arrays.length;
-  return `rows from (unnest(${arrays.join(", ")}), ${[0, 1, 2, 3].map((index) => listed(first + index)).join(", ")})
-    with ordinality as x(${movingNames.join(", ")}, state, body, light, rare, n)`;
-};
+const movingTexts = ({ rare }: Shape) => ["state", "body", "light", ...(rare ? ["rare"] : [])];
 
-function movingValues(rows: CommitRows): string[] {
-  const columns = movingNames.map((name) => {
+/** C5. */
+function movingFrom(p: number, shape: Shape): string {
+  const names = movingNames(shape);
+  const texts = movingTexts(shape);
+  const arrays = names.map((name, index) => `$${p + index}::${movingColumns[name].type}[]`);
+  const lists = texts.map((_, index) => listed(p + names.length + index));
+  return `rows from (unnest(${arrays.join(", ")}), ${lists.join(", ")})
+    with ordinality as x(${[...names, ...texts].join(", ")}, n)`;
+}
+
+function movingValues(rows: CommitRows, shape: Shape): string[] {
+  const columns = movingNames(shape).map((name) => {
     const cells = rows.moves.map((row) => {
       const value = row[name];
       if (value === undefined) return "NULL";
@@ -281,10 +296,11 @@ function movingValues(rows: CommitRows): string[] {
     });
     return `{${cells.join(",")}}`;
   });
-  return [...columns, ...[rows.states, rows.bodies, rows.lights, rows.rares].map((texts) => texts.join(separator))];
+  const texts = [rows.states, rows.bodies, rows.lights, ...(shape.rare ? [rows.rares] : [])];
+  return [...columns, ...texts.map((text) => text.join(separator))];
 }
 
-const movingParameters = movingNames.length + 4;
+const movingParameters = (shape: Shape) => movingNames(shape).length + movingTexts(shape).length;
 
 const birthFrom = (p: number) => {
   const names = bearing.split(",").map((column) => column.trim().split(" ")[0]);
@@ -300,20 +316,26 @@ const claimHolds = `
 /** What a run has spent only grows, and a word, a result and a reason come once, with the end. */
 const rareValue = (name: string) => `(nullif(x.rare, '')::json ->> '${name}')`;
 const spent = (name: string) => `${name} = coalesce(${rareValue(name)}::bigint, r.${name})`;
-const rarely = `, ${["calls", "prompt_tokens", "completion_tokens", "nanodollars"].map(spent).join(", ")},
+const rarely = ({ turns }: Shape) => {
+  const deadline = `coalesce(to_timestamp(${rareValue("deadline")}::float8 / 1000), r.deadline)`;
+  return `, ${["calls", "prompt_tokens", "completion_tokens", "nanodollars"].map(spent).join(", ")},
     word = ${rareValue("word")}, result = ${rareValue("result")}, reason = ${rareValue("reason")}::json,
-    deadline = case when x.ended then null else coalesce(to_timestamp(${rareValue("deadline")}::float8 / 1000), r.deadline) end`;
+    deadline = ${turns ? `case when x.ended then null else ${deadline} end` : deadline}`;
+};
 
-const moved = (name: string, p: number, borne: boolean, rare: boolean) => `
+const turning = `, epoch = coalesce(x.epoch, r.epoch), status = coalesce(x.status, r.status), phase = coalesce(x.phase, r.phase),
+    ended_at = case when x.ended then clock_timestamp() end`;
+
+const moved = (name: string, p: number, shape: Shape) => `
 ${name} as (
   update runs r set
-    rev = r.rev + 1, epoch = x.epoch, state = x.state, status = x.status, phase = x.phase, steps = x.steps,
-    light = nullif(x.light, '')::json, ended_at = case when x.ended then clock_timestamp() end
-    ${rare ? rarely : ""}
-  from ${movingFrom(p)}
-  where r.id = x.id and r.rev = x.rev and r.epoch = x.from_epoch ${borne ? claimHolds : ""}
-  returning x.n, r.id, r.root_id, r.rev, r.epoch, x.aborts, x.ended, case when x.settles then x.activity end as settled,
-    x.type, x.at, x.body, x.light_id, x.light_kind, x.asked_at
+    rev = r.rev + 1, state = x.state, steps = x.steps, light = nullif(x.light, '')::json
+    ${shape.turns ? turning : ""} ${shape.rare ? rarely(shape) : ""}
+  from ${movingFrom(p, shape)}
+  where r.id = x.id and r.rev = x.rev and r.epoch = x.from_epoch ${shape.borne ? claimHolds : ""}
+  returning x.n, r.id, r.root_id, r.rev, r.epoch, x.type, x.at, x.body
+    ${shape.turns ? ", x.aborts, x.ended" : ""} ${shape.settles ? ", case when x.settles then x.activity end as settled" : ""}
+    ${shape.light ? ", x.light_id, x.light_kind, x.asked_at" : ""}
 )`;
 
 const caller = `
@@ -343,9 +365,10 @@ ${called ? caller : ""} born as (
   returning id, root_id, rev, epoch
 )`;
 
-const bornAtGate = `
-  select -b.n as n, o.id, o.root_id, o.rev, o.epoch, false as aborts, false as ended, null::bigint as settled, b.type, b.at, b.body,
-    null::bigint as light_id, null::text as light_kind, null::float8 as asked_at
+const bornAtGate = (shape: Shape) => `
+  select -b.n as n, o.id, o.root_id, o.rev, o.epoch, b.type, b.at, b.body
+    ${shape.turns ? ", false as aborts, false as ended" : ""} ${shape.settles ? ", null::bigint as settled" : ""}
+    ${shape.light ? ", null::bigint as light_id, null::text as light_kind, null::float8 as asked_at" : ""}
   from born o join birth b on b.id = o.id`;
 
 const settled = `
@@ -397,10 +420,11 @@ unwanted as (
   update asks k set state = 'void', closed_at = clock_timestamp() from unwanted u where u.kind = 'ask' and k.activity_id = u.id
 )`;
 
-const logged = `
+const logged = ({ light }: Shape) => `
 logged as (
-  insert into events (run_id, seq, part, type, at, body, activity_id, kind, asked_at)
-  select g.id, g.rev, 0, g.type, to_timestamp(g.at / 1000), g.body, g.light_id, g.light_kind, to_timestamp(g.asked_at / 1000)
+  insert into events (run_id, seq, part, type, at, body ${light ? ", activity_id, kind, asked_at" : ""})
+  select g.id, g.rev, 0, g.type, to_timestamp(g.at / 1000), g.body
+    ${light ? ", g.light_id, g.light_kind, to_timestamp(g.asked_at / 1000)" : ""}
   from gate g
 )`;
 
@@ -473,11 +497,11 @@ asked as (
 )`;
 
 /** New rows of the same statement are not in its snapshot; the one the event settles is not touched twice (C2). */
-const aborts = (nextParameter: string) => `
+const aborts = (nextParameter: string, { settles }: Shape) => `
 voided as (
   update activities a set state = 'void', ended_at = clock_timestamp(), lease_until = null
   from gate g
-  where g.aborts and a.run_id = g.id and a.state in ('ready', 'claimed', 'waiting') and a.id is distinct from g.settled
+  where g.aborts and a.run_id = g.id and a.state in ('ready', 'claimed', 'waiting') ${settles ? "and a.id is distinct from g.settled" : ""}
     and not exists (
       select 1 from json_to_recordset(${nextParameter}::json) as x(n integer, node text, generation integer, item integer)
       where x.n = g.n and x.node = a.node and x.generation = a.generation and x.item = a.item)
@@ -495,8 +519,12 @@ export interface Statement {
 
 interface Shape {
   readonly moves: boolean;
+  /** Some run changes its epoch, status or phase. */
+  readonly turns: boolean;
   /** Some event was brought by an activity that has a row. */
   readonly borne: boolean;
+  /** Some event was brought by a light activity. */
+  readonly light: boolean;
   readonly settles: boolean;
   readonly aborts: boolean;
   readonly ends: boolean;
@@ -540,7 +568,9 @@ export function commitStatement(rows: CommitRows, stringify: (value: unknown) =>
   const used = lists.filter((list) => list.rows.length > 0 || list.needed);
   const shape: Shape = {
     moves: moves.length > 0,
+    turns: moves.some((row) => row.status !== undefined),
     borne: moves.some((row) => row.activity !== undefined),
+    light: moves.some((row) => row.light_id !== undefined),
     settles: moves.some((row) => row.settles),
     aborts,
     ends: moves.some((row) => row.ended),
@@ -558,7 +588,7 @@ export function commitStatement(rows: CommitRows, stringify: (value: unknown) =>
     statements.set(combination, prepared);
   }
   const values = [
-    ...(shape.moves ? movingValues(rows) : []),
+    ...(shape.moves ? movingValues(rows, shape) : []),
     ...(shape.births ? [stringify(births), rows.bornStates.join(separator), rows.bornBodies.join(separator)] : []),
     ...used.map((list) => stringify(list.rows)),
   ];
@@ -573,13 +603,13 @@ function assemble(shape: Shape): string {
   };
   const pieces: string[] = [];
   if (shape.moves) {
-    pieces.push(moved(shape.births ? "moved" : "gate", take(movingParameters), shape.borne, shape.rare));
+    pieces.push(moved(shape.births ? "moved" : "gate", take(movingParameters(shape)), shape));
   }
   if (shape.births) {
     pieces.push(births(take(3), shape.called));
-    pieces.push(`gate as materialized (${shape.moves ? "select * from moved union all" : ""} ${bornAtGate})`);
+    pieces.push(`gate as materialized (${shape.moves ? "select * from moved union all" : ""} ${bornAtGate(shape)})`);
   }
-  pieces.push(logged);
+  pieces.push(logged(shape));
   if (shape.settles) pieces.push(settled);
   const places = new Map<ListName, string>();
   for (const list of shape.lists) {
@@ -587,7 +617,7 @@ function assemble(shape: Shape): string {
     places.set(list, place);
     pieces.push(listParts[list](place));
   }
-  if (shape.aborts) pieces.push(aborts(places.get("next") ?? "'[]'"));
+  if (shape.aborts) pieces.push(aborts(places.get("next") ?? "'[]'", shape));
   if (shape.ends) pieces.push(finished(places.get("variables") ?? null));
   const asked = [
     ...(shape.lists.includes("next") ? [ringing("next", "next")] : []),

@@ -209,7 +209,8 @@ export async function deleteOldRuns(database: Database, olderThanMs: number, lim
     `with roots as materialized (
        select id from runs where ended_at < clock_timestamp() - $1::float8 * interval '1 millisecond' and root_id = id
        order by ended_at limit $2 for update skip locked
-     ), tree as materialized (select id from runs where root_id in (select id from roots)
+     ), tree as materialized (
+       select id from roots union all select id from runs where root_id in (select id from roots) and root_id <> id
      ), d1 as (delete from activities where run_id in (select id from tree)
      ), d2 as (delete from variables where run_id in (select id from tree)
      ), d3 as (delete from events where run_id in (select id from tree)

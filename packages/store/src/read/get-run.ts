@@ -95,17 +95,22 @@ export function toSummary(row: SummaryRow): RunSummary {
 }
 
 export async function getRun(database: Database, id: string): Promise<RunDetail | null> {
-  type Row = SummaryRow & { variables: Record<string, string> | null; hits: Record<string, number> | null };
+  type Row = SummaryRow & {
+    rows: Record<string, string> | null;
+    standing: Record<string, string> | null;
+    hits: Record<string, number> | null;
+  };
   const rows = await askDatabase<Row>(
     database,
     "Reading a run",
-    `select ${summaryColumns}, r.state::json -> 'hits' as hits,
-       (select json_object_agg(v.name, v.value) from variables v where v.run_id = r.id and v.value is not null) as variables
+    `select ${summaryColumns}, r.state::json -> 'hits' as hits, r.state::json -> 'variables' as standing,
+       (select json_object_agg(v.name, v.value) from variables v where v.run_id = r.id and v.value is not null) as rows
      from runs r where r.id = $1`,
     [id],
   );
   const row = rows[0];
-  return row === undefined ? null : { ...toSummary(row), variables: row.variables ?? {}, hits: row.hits ?? {} };
+  if (row === undefined) return null;
+  return { ...toSummary(row), variables: { ...row.rows, ...row.standing }, hits: row.hits ?? {} };
 }
 
 /** Runs called by a run, in the order of their calls. */

@@ -78,19 +78,23 @@ function conditions(filter: RunFilter): SQL[] {
   if (filter.status !== undefined) found.push(inArray(runs.status, [...filter.status]));
   if (filter.definitionHash !== undefined) found.push(eq(runs.definitionHash, filter.definitionHash));
   if (filter.name !== undefined) found.push(eq(runs.name, filter.name));
-  if (filter.labels !== undefined) found.push(sql`${runs.labels} @> ${JSON.stringify(filter.labels)}::jsonb`);
+  if (filter.labels !== undefined && Object.keys(filter.labels).length > 0) {
+    // The second condition is the index's own.
+    found.push(sql`${runs.labels} @> ${JSON.stringify(filter.labels)}::jsonb and ${runs.labels} <> '{}'`);
+  }
   if (filter.createdFrom !== undefined) found.push(gte(runs.createdAt, filter.createdFrom));
   if (filter.createdBefore !== undefined) found.push(lt(runs.createdAt, filter.createdBefore));
   if (filter.roots === true) found.push(eq(runs.id, runs.rootId));
   for (const [name, value] of Object.entries(filter.variables ?? {})) {
-    // Those of ended runs are indexed by value, those of open ones are looked through.
+    // Those of ended runs are indexed by value, those of open ones are looked through, in the state before the rows (kept-variables.ts).
     found.push(
       sql`${runs.id} in (
         select v.run_id from markmill.variables v
         where v.name = ${name} and left(v.value, 64) = left(${value}, 64) and v.value = ${value} and v.final
         union all
-        select v.run_id from markmill.runs o join markmill.variables v on v.run_id = o.id and v.name = ${name}
-        where o.status in ('created', 'doing', 'stopped') and v.value = ${value})`,
+        select o.id from markmill.runs o left join markmill.variables v on v.run_id = o.id and v.name = ${name}
+        where o.status in ('created', 'doing', 'stopped')
+          and coalesce(o.state::json -> 'variables' ->> ${name}, v.value) = ${value})`,
     );
   }
   return found;

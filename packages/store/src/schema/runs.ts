@@ -1,4 +1,4 @@
-import { isNotNull, sql } from "drizzle-orm";
+import { isNotNull, ne, sql } from "drizzle-orm";
 import {
   bigint,
   boolean,
@@ -75,7 +75,7 @@ export const runs = markmill.table(
     index("runs_by_status").on(table.status, table.createdAt.desc(), table.id.desc()),
     index("runs_by_definition").on(table.definitionHash, table.createdAt.desc(), table.id.desc()),
     index("runs_by_time").on(table.createdAt.desc(), table.id.desc()),
-    index("runs_by_root").on(table.rootId),
+    index("runs_by_root").on(table.rootId).where(ne(table.rootId, table.id)),
   ],
 );
 
