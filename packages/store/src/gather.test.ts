@@ -66,17 +66,18 @@ it("is idle when nothing waits and nothing is in flight", async () => {
 
 it("what waits is dealt out to the lanes, and few wait rather than go beside a group", async () => {
   const { gather, groups, turn, release } = recorder(100, 3);
-  for (let item = 0; item < 30; item += 1) gather.add(item);
+  for (let item = 0; item < 60; item += 1) gather.add(item);
   await turn();
-  expect(groups.map((group) => group.length)).toEqual([10, 10, 10]);
+  expect(groups.map((group) => group.length)).toEqual([20, 20, 20]);
   release();
   await turn();
-  for (const item of [30, 31, 32]) gather.add(item);
+  const few = [60, 61, 62, 63, 64, 65, 66];
+  for (const item of few) gather.add(item);
   await turn();
   expect(groups).toHaveLength(3);
-  gather.add(33);
+  gather.add(67);
   await turn();
-  expect(groups.slice(3)).toEqual([[30, 31, 32, 33]]);
+  expect(groups.slice(3)).toEqual([[...few, 67]]);
 });
 
 it("what may not go beside a group in flight goes after it", async () => {

@@ -25,9 +25,9 @@ export interface Gather<Item> {
 }
 
 /** A group is made no smaller than this to leave something for another lane. */
-const least = 8;
+const least = 16;
 /** Beside a group in flight, another one is worth its while from so many on. */
-const beside = 4;
+const beside = 8;
 
 export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
   const { most, lanes = 1, perform, pick = (waiting, count) => waiting.splice(0, count) } = options;
