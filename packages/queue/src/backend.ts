@@ -8,6 +8,7 @@
 import {
   createPostgresBackend,
   createRedisBackend,
+  type IQueueBackend,
   type PgPool,
   type Processor,
   Queue,
@@ -21,6 +22,8 @@ import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } fro
 import type { BellData, QueueName } from "./doorbell.ts";
 import { GatheringRedis } from "./gathering-redis.ts";
 import { createHandOver, type HandOver, type HandOverParts } from "./hand-over.ts";
+import { handOnPostgres } from "./hand-over-postgres.ts";
+import { handOnRedis } from "./hand-over-redis.ts";
 import { QueueError, translate } from "./queue-error.ts";
 
 export type BackendOptions =
@@ -32,6 +35,7 @@ export type BellQueue = Pick<
   "add" | "addBulk" | "getJob" | "getJobCounts" | "close" | "on" | "qualifiedName"
 >;
 export type BellWorker = Pick<Worker<BellData>, "on" | "pause" | "close">;
+type HandOverPorts = Pick<HandOverParts, "ring" | "report">;
 type Settings = Pick<WorkerOptions, "concurrency" | "lockDuration" | "stalledInterval" | "maxStalledCount" | "name">;
 
 export interface Backend {
@@ -41,9 +45,10 @@ export interface Backend {
   queue(name: QueueName): BellQueue;
   /** The same queue on the connection of the workers, which keeps the order of what it is told; null: there is no such connection. */
   readonly companion: ((name: QueueName) => BellQueue) | null;
+  /** `handOver`: null, or as it was made for this queue. */
   worker(name: QueueName, process: Processor<BellData>, settings: Settings, handOver: HandOver | null): BellWorker;
-  /** null: this queue's workers fetch every job from the waiting list. */
-  handOver(name: QueueName, parts: Pick<HandOverParts, "lockDuration" | "ring" | "report">): HandOver | null;
+  /** null: this queue's workers fetch every job from the waiting list (H4). */
+  handOver(name: QueueName, lockDuration: number, parts: HandOverPorts): HandOver | null;
   close(): Promise<void>;
 }
 
@@ -54,8 +59,9 @@ const queryMs = 15_000;
  * What the board shows of the past. Control jobs are many and short, and keeping them costs Redis a third more per step. The worker says
  * it, not the jobs: as an option of each it would be carried, kept and read with every one.
  */
+const handsOver = (name: QueueName) => name === "control";
 const keptJobs = (name: QueueName) => ({
-  removeOnComplete: { count: name === "control" ? 0 : 100 },
+  removeOnComplete: { count: handsOver(name) ? 0 : 100 },
   removeOnFail: { count: 500 },
 });
 
@@ -103,15 +109,30 @@ async function openRedis(url: string, prefix: string, onError: (error: QueueErro
         name,
         process,
         { ...settings, ...keptJobs(name), connection: serving, prefix, drainDelay: 5 },
-        handOver?.createBackend ?? createRedisBackend,
+        redisBackend(handOver),
       ),
-    handOver: (name, parts) =>
-      keptJobs(name).removeOnComplete.count === 0 ? createHandOver({ redis: serving, ...parts }) : null,
+    handOver: (name, lockDuration, ports) =>
+      handsOver(name)
+        ? createHandOver({ hand: handOnRedis(serving, `${prefix}:${name}`, lockDuration), ...ports })
+        : null,
     async close() {
       ringing.disconnect();
       serving.disconnect();
     },
   };
+}
+
+const redisBackend =
+  (handOver: HandOver | null): typeof createRedisBackend =>
+  (...args) =>
+    equipped(createRedisBackend(...args), handOver);
+const postgresBackend =
+  (handOver: HandOver | null): typeof createPostgresBackend =>
+  (...args) =>
+    equipped(createPostgresBackend(...args), handOver);
+
+function equipped<Made extends IQueueBackend>(made: Made, handOver: HandOver | null): Made {
+  return handOver === null ? made : handOver.equip(made);
 }
 
 /** A Redis that evicts loses jobs without an error; one that may not be asked is trusted. */
@@ -158,14 +179,15 @@ async function openPostgres(url: string, onError: (error: QueueError) => void): 
     bulkFrom: 8,
     companion: null,
     queue: (name) => new Queue(name, { connection }, createPostgresBackend) as unknown as BellQueue,
-    worker: (name, process, settings) =>
+    worker: (name, process, settings, handOver) =>
       new Worker(
         name,
         process,
         { ...settings, ...keptJobs(name), connection, drainDelay: 5 },
-        createPostgresBackend,
+        postgresBackend(handOver),
       ) as unknown as BellWorker,
-    handOver: () => null,
+    handOver: (name, lockDuration, ports) =>
+      handsOver(name) ? createHandOver({ hand: handOnPostgres(pool, name, lockDuration), ...ports }) : null,
     close: () => endPool(pool, clients),
   };
 }

@@ -176,7 +176,7 @@ function serve(
   let active = 0;
   let heard = performance.now();
   const lockDuration = settings.lockDuration ?? 3_000;
-  const handOver = backend.handOver(name, { lockDuration, ring, report: onError });
+  const handOver = backend.handOver(name, lockDuration, { ring, report: onError });
 
   /** Offers the first bell that the job's worker can go on with, and rings the others. */
   function ringFor(job: Job<BellData>): Ring {
