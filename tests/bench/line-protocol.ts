@@ -26,13 +26,17 @@ export interface Load {
   readonly inFlight: number;
 }
 
-export type Order = Start | Load | { readonly do: "stop" };
+export type Order = Start | Load | { readonly do: "count" } | { readonly do: "stop" };
 
 export interface Loaded {
   /** From the first run's start to the last run's end. */
   readonly ms: number;
   /** Of each run, in order of ending, without what a system does before the run can make its first step. */
   readonly runMs: readonly number[];
+}
+
+/** Asked for after a load, so that looking is not measured with it. */
+export interface Counted {
   /** Steps on disk so far, counted in the database; null: this system keeps none. */
   readonly durableSteps: number | null;
   /** Handlers that hold a worker's slot now. */
@@ -42,6 +46,7 @@ export interface Loaded {
 export type Reply =
   | { readonly ready: Readonly<Record<string, number>> }
   | { readonly loaded: Loaded }
+  | { readonly counted: Counted }
   | { readonly stopped: true }
   | { readonly failed: string };
 
@@ -66,6 +71,7 @@ export async function serveSystem(open: (start: Start) => Promise<System>): Prom
         system = await open(order);
         say({ ready: system.pids });
       } else if (order.do === "stop" || system === null) break;
+      else if (order.do === "count") say({ counted: await count(system) });
       else say({ loaded: await work(system, order) });
     }
     await system?.close();
@@ -104,7 +110,10 @@ async function work(system: System, { runs, inFlight }: Load): Promise<Loaded> {
       }
     }),
   );
-  const ms = performance.now() - began;
+  return { ms: performance.now() - began, runMs };
+}
+
+async function count(system: System): Promise<Counted> {
   const activeSlots = (await system.activeSlots?.()) ?? null;
-  return { ms, runMs, durableSteps: await system.durableSteps(), activeSlots };
+  return { durableSteps: await system.durableSteps(), activeSlots };
 }

@@ -1,12 +1,12 @@
 /** One load on one system: wall time, processor time, and whether every step is where it should be. */
 import { type CpuSpent, cpuBetween, readCpu } from "./cpu-meter.ts";
-import type { Loaded, Start, Workload } from "./line-protocol.ts";
+import type { Counted, Loaded, Start, Workload } from "./line-protocol.ts";
 import type { Services } from "./start-services.ts";
 import { type SystemProcess, startSystem } from "./system-process.ts";
 import { type SystemName, systems } from "./systems.ts";
 
 export interface Measured {
-  readonly loaded: Loaded;
+  readonly loaded: Loaded & Counted;
   readonly stepsPerSecond: number;
   /** Median over the runs, the making of a run not counted. */
   readonly msPerStep: number;
@@ -71,8 +71,9 @@ function underTest(system: SystemProcess, services: Services, workload: Workload
     cpuWhile,
     async measure(runs, inFlight) {
       const before = readCpu(watched);
-      const loaded = await system.load({ runs, inFlight });
+      const worked = await system.load({ runs, inFlight });
       const spent = cpuBetween(before, readCpu(watched));
+      const loaded = { ...worked, ...(await system.count()) };
       const steps = runs * stepsPerRun;
       stepsSoFar += steps;
       if (loaded.durableSteps !== null && loaded.durableSteps !== stepsSoFar) {
@@ -85,6 +86,33 @@ function underTest(system: SystemProcess, services: Services, workload: Workload
         cpu: spent === null ? null : perStep(spent, steps),
       };
     },
+  };
+}
+
+/** Loads of one size as one. */
+export function together(loads: readonly Measured[]): Measured {
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const last = loads.at(-1);
+  if (last === undefined) throw new Error("nothing was measured");
+  const cpus = loads.flatMap(({ cpu }) => cpu ?? []);
+  const parts = Object.keys(last.cpu?.parts ?? {}).map((part) => [
+    part,
+    mean(cpus.map(({ parts }) => parts[part] ?? 0)),
+  ]);
+  const runMs = loads.flatMap(({ loaded }) => loaded.runMs);
+  return {
+    loaded: { ...last.loaded, runMs, ms: loads.reduce((sum, { loaded }) => sum + loaded.ms, 0) },
+    // As many steps in each, so that the mean of their times is what counts.
+    stepsPerSecond: 1 / mean(loads.map(({ stepsPerSecond }) => 1 / stepsPerSecond)),
+    msPerStep: median(loads.map(({ msPerStep }) => msPerStep)),
+    cpu:
+      cpus.length < loads.length
+        ? null
+        : {
+            total: mean(cpus.map(({ total }) => total)),
+            parts: Object.fromEntries(parts),
+            others: mean(cpus.map(({ others }) => others)),
+          },
   };
 }
 

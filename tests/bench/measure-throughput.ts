@@ -1,14 +1,17 @@
 /**
- * All systems in turn, round after round, so that what the machine does meanwhile meets all of them. Every round is a new process on
- * a new database. Ratios are taken within a round and then their median.
+ * All systems in turn, slice after slice, so that what the machine does meanwhile meets all of them: the host of a virtual machine may
+ * give half of its speed from one minute to the next. Every round starts all systems, each in new processes on a new database, warms them
+ * up, and gives them their loads in `slices`, one system at a time while the others are idle. Ratios are taken within a round and then
+ * their median.
  */
-import { type Measured, median, withSystem } from "./measure-load.ts";
+import { type Measured, median, together, type UnderTest, withSystem } from "./measure-load.ts";
 import type { Services } from "./start-services.ts";
 import { type SystemName, systems } from "./systems.ts";
 import { formatNumber, type Goal, renderGoals, renderTable, withRange } from "./table.ts";
 
 const steps = 10;
 const inFlight = 32;
+const slices = 10;
 
 export interface Round {
   readonly alone: Measured;
@@ -30,17 +33,10 @@ export async function measureThroughput(
 ): Promise<Throughput> {
   const results = new Map<SystemName, Round[]>(names.map((name) => [name, []]));
   for (let round = 0; round < rounds; round += 1) {
-    const order = names.map((_, index) => names[(index + round) % names.length] ?? names[index]);
-    for (const name of order) {
-      if (name === undefined) continue;
-      const measured = await withSystem(services, name, { kind: "chain", steps }, async (system) => {
-        // Thousands of steps, until V8 has compiled what is hot: before that Node spends several times as much on a step.
-        await system.measure(Math.ceil(runs / 2), inFlight);
-        const alone = await system.measure(Math.ceil(runs / 20), 1);
-        return { alone, together: await system.measure(runs, inFlight) };
-      });
-      results.get(name)?.push(measured);
-      progress(`round ${round + 1} of ${rounds}: ${describe(name, measured)}`);
+    const measured = await withSystems(services, names, (open) => measureRound(open, runs));
+    for (const [name, one] of measured) {
+      results.get(name)?.push(one);
+      progress(`round ${round + 1} of ${rounds}: ${describe(name, one)}`);
     }
   }
   const goals = goalsOf(results);
@@ -48,6 +44,41 @@ export async function measureThroughput(
   const parts = names.map((name) => partsOf(name, results.get(name) ?? []));
   const text = [table, "", "CPU by part, µs per step:", ...parts, "", ...noise(results), renderGoals(goals)].join("\n");
   return { rounds: Object.fromEntries(results), goals, text };
+}
+
+type Open = ReadonlyMap<SystemName, UnderTest>;
+
+async function withSystems<Result>(
+  services: Services,
+  names: readonly SystemName[],
+  use: (open: Open) => Promise<Result>,
+  open: Open = new Map(),
+): Promise<Result> {
+  const [name, ...others] = names;
+  if (name === undefined) return use(open);
+  return withSystem(services, name, { kind: "chain", steps }, (system) =>
+    withSystems(services, others, use, new Map([...open, [name, system]])),
+  );
+}
+
+async function measureRound(open: Open, runs: number): Promise<ReadonlyMap<SystemName, Round>> {
+  const alone = new Map<SystemName, Measured>();
+  for (const [name, system] of open) {
+    // Thousands of steps, until V8 has compiled what is hot: before that Node spends several times as much on a step.
+    await system.measure(Math.ceil(runs / 2), inFlight);
+    alone.set(name, await system.measure(Math.ceil(runs / 20), 1));
+  }
+  const loads = new Map<SystemName, Measured[]>([...open.keys()].map((name) => [name, []]));
+  const systems = [...open];
+  for (let slice = 0; slice < slices; slice += 1) {
+    const first = slice % systems.length;
+    for (const [name, system] of [...systems.slice(first), ...systems.slice(0, first)]) {
+      loads.get(name)?.push(await system.measure(Math.ceil(runs / slices), inFlight));
+    }
+  }
+  return new Map(
+    systems.map(([name]) => [name, { alone: alone.get(name) as Measured, together: together(loads.get(name) ?? []) }]),
+  );
 }
 
 const headings = [

@@ -2,11 +2,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { Load, Loaded, Order, Reply, Start } from "./line-protocol.ts";
+import type { Counted, Load, Loaded, Order, Reply, Start } from "./line-protocol.ts";
 
 export interface SystemProcess {
   readonly pids: Readonly<Record<string, number>>;
   load(load: Omit<Load, "do">): Promise<Loaded>;
+  count(): Promise<Counted>;
   stop(): Promise<void>;
 }
 
@@ -27,6 +28,11 @@ export async function startSystem(file: string, start: Omit<Start, "do">): Promi
       const answer = await ask({ do: "load", ...load });
       if (!("loaded" in answer)) throw await surprise(child, file, answer);
       return answer.loaded;
+    },
+    async count() {
+      const answer = await ask({ do: "count" });
+      if (!("counted" in answer)) throw await surprise(child, file, answer);
+      return answer.counted;
     },
     async stop() {
       const answer = await ask({ do: "stop" });
