@@ -65,11 +65,6 @@ async function onRedis(): Promise<Place> {
   const redis = new Redis(server.url);
   const board = new Queue("control", { connection: { url: server.url }, prefix });
   const key = (id: string) => `${prefix}:control:${id}`;
-  let waited = 0;
-  const monitor = await redis.monitor();
-  monitor.on("monitor", (_: string, [command = "", list = ""]: string[]) => {
-    if (command.toUpperCase() === "LPUSH" && list === key("wait")) waited += 1;
-  });
   return {
     backend: { kind: "redis", url: server.url },
     board,
@@ -79,13 +74,12 @@ async function onRedis(): Promise<Place> {
     },
     lockedFor: (id) => redis.pttl(`${key(id)}:lock`),
     jobs: async () => (await redis.keys(key("a*-*"))).length,
-    waited: async () => waited,
+    // Counted by BullMQ with every job that is added.
+    waited: async () => Number(await redis.get(key("id"))),
     async wipe() {
       await redis.flushall();
-      waited = 0;
     },
     async close() {
-      monitor.disconnect();
       await board.close();
       redis.disconnect();
       await server.stop();

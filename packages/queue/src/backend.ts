@@ -14,14 +14,14 @@ import {
   Queue,
   type QueueOptions,
   runMigrations,
-  Worker,
   type WorkerOptions,
 } from "bullmq";
 import type { Redis } from "ioredis";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
 import type { BellData, QueueName } from "./doorbell.ts";
+import { FollowingWorker } from "./following-worker.ts";
 import { GatheringRedis } from "./gathering-redis.ts";
-import { createHandOver, type HandOver, type HandOverParts } from "./hand-over.ts";
+import type { Hand } from "./hand-over.ts";
 import { handOnPostgres } from "./hand-over-postgres.ts";
 import { handOnRedis } from "./hand-over-redis.ts";
 import { QueueError, translate } from "./queue-error.ts";
@@ -34,8 +34,10 @@ export type BellQueue = Pick<
   Queue<BellData>,
   "add" | "addBulk" | "getJob" | "getJobCounts" | "close" | "on" | "qualifiedName"
 >;
-export type BellWorker = Pick<Worker<BellData>, "on" | "pause" | "close">;
-type HandOverPorts = Pick<HandOverParts, "ring" | "report">;
+export interface BellWorker
+  extends Pick<FollowingWorker<IQueueBackend, unknown>, "pause" | "close" | "takesMore" | "letGo" | "follow"> {
+  on(event: "error", listener: (error: Error) => void): unknown;
+}
 type Settings = Pick<WorkerOptions, "concurrency" | "lockDuration" | "stalledInterval" | "maxStalledCount" | "name">;
 
 export interface Backend {
@@ -45,10 +47,9 @@ export interface Backend {
   queue(name: QueueName): BellQueue;
   /** The same queue on the connection of the workers, which keeps the order of what it is told; null: there is no such connection. */
   readonly companion: ((name: QueueName) => BellQueue) | null;
-  /** `handOver`: null, or as it was made for this queue. */
-  worker(name: QueueName, process: Processor<BellData>, settings: Settings, handOver: HandOver | null): BellWorker;
+  worker(name: QueueName, process: Processor<BellData, null>, settings: Settings): BellWorker;
   /** null: this queue's workers fetch every job from the waiting list (H4). */
-  handOver(name: QueueName, lockDuration: number, parts: HandOverPorts): HandOver | null;
+  hand(name: QueueName, lockDuration: number): Hand | null;
   close(): Promise<void>;
 }
 
@@ -104,35 +105,19 @@ async function openRedis(url: string, prefix: string, onError: (error: QueueErro
     bulkFrom: 2,
     queue: (name) => new Queue<BellData>(name, queueOptions),
     companion: (name) => new Queue<BellData>(name, { ...queueOptions, connection: serving }),
-    worker: (name, process, settings, handOver) =>
-      new Worker<BellData>(
+    worker: (name, process, settings) =>
+      new FollowingWorker(
         name,
         process,
         { ...settings, ...keptJobs(name), connection: serving, prefix, drainDelay: 5 },
-        redisBackend(handOver),
+        createRedisBackend,
       ),
-    handOver: (name, lockDuration, ports) =>
-      handsOver(name)
-        ? createHandOver({ hand: handOnRedis(serving, `${prefix}:${name}`, lockDuration), ...ports })
-        : null,
+    hand: (name, lockDuration) => (handsOver(name) ? handOnRedis(serving, `${prefix}:${name}`, lockDuration) : null),
     async close() {
       ringing.disconnect();
       serving.disconnect();
     },
   };
-}
-
-const redisBackend =
-  (handOver: HandOver | null): typeof createRedisBackend =>
-  (...args) =>
-    equipped(createRedisBackend(...args), handOver);
-const postgresBackend =
-  (handOver: HandOver | null): typeof createPostgresBackend =>
-  (...args) =>
-    equipped(createPostgresBackend(...args), handOver);
-
-function equipped<Made extends IQueueBackend>(made: Made, handOver: HandOver | null): Made {
-  return handOver === null ? made : handOver.equip(made);
 }
 
 /** A Redis that evicts loses jobs without an error; one that may not be asked is trusted. */
@@ -179,15 +164,14 @@ async function openPostgres(url: string, onError: (error: QueueError) => void): 
     bulkFrom: 8,
     companion: null,
     queue: (name) => new Queue(name, { connection }, createPostgresBackend) as unknown as BellQueue,
-    worker: (name, process, settings, handOver) =>
-      new Worker(
+    worker: (name, process, settings) =>
+      new FollowingWorker(
         name,
         process,
         { ...settings, ...keptJobs(name), connection, drainDelay: 5 },
-        postgresBackend(handOver),
-      ) as unknown as BellWorker,
-    handOver: (name, lockDuration, ports) =>
-      handsOver(name) ? createHandOver({ hand: handOnPostgres(pool, name, lockDuration), ...ports }) : null,
+        createPostgresBackend,
+      ),
+    hand: (name, lockDuration) => (handsOver(name) ? handOnPostgres(pool, name, lockDuration) : null),
     close: () => endPool(pool, clients),
   };
 }

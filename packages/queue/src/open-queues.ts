@@ -12,6 +12,7 @@
 import { DelayedError, type Job, WaitingChildrenError } from "bullmq";
 import { type Backend, type BackendOptions, type BellQueue, type BellWorker, openBackend } from "./backend.ts";
 import { type BellData, type Doorbell, jobId, parseJobId, type QueueName, queueNames } from "./doorbell.ts";
+import { createHandOver, mostInARow } from "./hand-over.ts";
 import { type QueueError, translate } from "./queue-error.ts";
 import { createRinger, type Ringer } from "./ringer.ts";
 
@@ -176,51 +177,67 @@ function serve(
   let active = 0;
   let heard = performance.now();
   const lockDuration = settings.lockDuration ?? 3_000;
-  const handOver = backend.handOver(name, lockDuration, { ring, report: onError });
+  const hand = backend.hand(name, lockDuration);
+  const handOver = hand === null ? null : createHandOver(hand, onError);
 
-  /** Offers the first bell that the job's worker can go on with, and rings the others. */
-  function ringFor(job: Job<BellData>): Ring {
-    if (handOver === null || job.parentKey !== undefined) return ring;
-    let offered = false;
-    return (bells) => {
-      const others = bells.filter((bell) => {
-        if (offered || bell.queue !== name || bell.delayMs > 0 || bell.parentJob !== null) return true;
-        offered = true;
-        handOver.offer(job.id ?? "", bell);
-        return false;
-      });
-      return ring(others);
-    };
+  async function process(worker: BellWorker, job: Job<BellData>, token: string): Promise<null> {
+    active += 1;
+    try {
+      for (let row = 0; ; row += 1) {
+        const next = await deliver(job, token);
+        if (next === null) break;
+        if (row < mostInARow && worker.takesMore() && (await goOn(worker, job, token, next))) continue;
+        await ring([next]);
+        break;
+      }
+      // Nothing is returned: a return value is stored by the queue, and only ids belong there.
+      return null;
+    } finally {
+      active -= 1;
+    }
   }
 
-  async function process(job: Job<BellData>, token = ""): Promise<null> {
+  /** Answers with the activity to go on with once the job is let go; whatever else the handler rings is rung. */
+  async function deliver(job: Job<BellData>, token: string): Promise<Doorbell | null> {
     heard = performance.now();
     const id = job.id ?? "";
     const bell = parseJobId(id);
     if (bell === null) return null;
     const { runId, activityId, epoch } = job.data;
     const { attempt, rings } = bell;
-    active += 1;
-    let done = false;
+    const delivered = { queue: name, runId, activityId, epoch, jobId: id, attempt, rings, stalled: job.stalledCounter };
+    const follows = handOver !== null && job.parentKey === undefined;
+    const kept: Doorbell[] = [];
+    let answer: Answer | null = null;
     try {
-      const answer = await handler(
-        { queue: name, runId, activityId, epoch, jobId: id, attempt, rings, stalled: job.stalledCounter },
-        ringFor(job),
-      );
-      done = answer.do === "done";
-      if (answer.do === "later") {
-        await job.moveToDelayed(Date.now() + answer.ms, token);
-        throw new DelayedError();
-      }
-      if (answer.do === "children" && (await job.moveToWaitingChildren(token))) throw new WaitingChildrenError();
-      // Nothing is returned: a return value is stored by the queue, and only ids belong there.
-      return null;
+      answer = await handler(delivered, (bells) => {
+        const at = follows && kept.length === 0 ? bells.findIndex(isNext) : -1;
+        if (at < 0) return ring(bells);
+        kept.push(...bells.slice(at, at + 1));
+        return ring(bells.toSpliced(at, 1));
+      });
     } finally {
-      active -= 1;
       // A job that is not let go hands nothing over.
-      const kept = done ? undefined : handOver?.withdraw(id);
-      if (kept !== undefined) await ring([kept]);
+      if (answer?.do !== "done") await ring(kept);
     }
+    if (answer.do === "later") {
+      await job.moveToDelayed(Date.now() + answer.ms, token);
+      throw new DelayedError();
+    }
+    if (answer.do === "children" && (await job.moveToWaitingChildren(token))) throw new WaitingChildrenError();
+    return answer.do === "done" ? (kept[0] ?? null) : null;
+  }
+
+  const isNext = (bell: Doorbell) => bell.queue === name && bell.delayMs === 0 && bell.parentJob === null;
+
+  async function goOn(worker: BellWorker, job: Job<BellData>, token: string, next: Doorbell): Promise<boolean> {
+    const { runId, activityId, epoch } = next;
+    const data: BellData = { runId, activityId, epoch };
+    const to = jobId(next);
+    worker.letGo(job);
+    const handed = await handOver?.({ from: job.id ?? "", to, token, data: JSON.stringify(data) });
+    if (handed) worker.follow(job, to, data, token);
+    return handed === true;
   }
 
   const open = (): BellWorker => {
@@ -230,7 +247,7 @@ function serve(
       stalledInterval: settings.stalledInterval ?? 1_000,
       maxStalledCount: 1_000_000_000,
     };
-    const worker = backend.worker(name, process, bounds, handOver);
+    const worker: BellWorker = backend.worker(name, (job, token = "") => process(worker, job, token), bounds);
     worker.on("error", onError);
     return worker;
   };
