@@ -451,6 +451,29 @@ describe("what is written", () => {
   });
 });
 
+describe("a history that is read while its run goes on", () => {
+  it("shows every activity once", async () => {
+    const steps = 400;
+    const { runId, rings } = await createRun(store, { definition: definition({ main: chain(steps) }) });
+    let ended = false;
+    const going = finish(store, rings).finally(() => {
+      ended = true;
+    });
+    let looks = 0;
+    while (!ended) {
+      const { entries, activities } = await getHistory(other.database, runId);
+      const done = entries.filter(({ kind }) => kind === "event").length - 1;
+      const open = done === steps ? 0 : 1;
+      expect(activities.filter(({ state }) => state === "done")).toHaveLength(done);
+      expect(activities.filter(({ state }) => state === "ready")).toHaveLength(open);
+      expect(new Set(activities.map(({ id }) => id)).size).toBe(done + open);
+      looks += 1;
+    }
+    await going;
+    expect(looks).toBeGreaterThan(20);
+  });
+});
+
 describe("many groups at once", () => {
   it("one bad event fails alone while the lanes beside it go on", async () => {
     const busy = await openStore({ url: database.url, worker: "busy", mostPerCommit: 8 });

@@ -8,6 +8,7 @@
  * Q4  A handler's rings come before its job is let go. On Redis they are told on the same connection, which keeps the order, so that nobody
  *     waits for the answer: a handler that did would pay a round trip in every step. On Postgres, where connections are pooled, they are
  *     waited for. Either way a crash in between leaves the job, and losing both is what Q1 is for.
+ * Q5  The first of a handler's rings that is due now in the same queue is not rung but handed over, where that is possible (hand-over.ts).
  */
 import { DelayedError, type Job, WaitingChildrenError } from "bullmq";
 import { type Backend, type BackendOptions, type BellQueue, type BellWorker, openBackend } from "./backend.ts";

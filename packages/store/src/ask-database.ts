@@ -14,3 +14,28 @@ export async function askDatabase<Row extends object>(
     throw translate(error, doing);
   }
 }
+
+export type Ask = <Row extends object>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
+
+/** Several statements that see the same moment. */
+export async function askAtOnce<Result>(
+  database: Database,
+  doing: string,
+  ask: (ask: Ask) => Promise<Result>,
+): Promise<Result> {
+  try {
+    const client = await database.calm.connect();
+    try {
+      await client.query("begin isolation level repeatable read read only");
+      const result = await ask(async (text, values = []) => (await client.query(text, [...values])).rows);
+      await client.query("commit");
+      client.release();
+      return result;
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+  } catch (error) {
+    throw translate(error, doing);
+  }
+}

@@ -1,6 +1,6 @@
 /** What happened in a run, and the activities it happened to. */
 import type { Event, Work, WorkKind } from "@markmill/engine";
-import { askDatabase } from "../ask-database.ts";
+import { askAtOnce } from "../ask-database.ts";
 import type { Database } from "../database.ts";
 import { columnToItem, type LightColumn, type LightKind, workOf } from "../run-row.ts";
 
@@ -37,30 +37,26 @@ export interface History {
   readonly activities: readonly HistoryActivity[];
 }
 
-/** `after`: only what came later, for whoever follows a run. */
+/**
+ * `after`: only what came later, for whoever follows a run. Read as of one moment: a light activity goes from the run's row to an event.
+ */
 export async function getHistory(database: Database, runId: string, after = 0): Promise<History> {
-  const [entries, open, activities] = await Promise.all([
-    askDatabase<EventRow>(
-      database,
-      "Reading a history",
+  const { entries, open, activities } = await askAtOnce(database, "Reading a history", async (ask) => ({
+    entries: await ask<EventRow>(
       `select seq, part, at, body::json as body, activity_id, kind, asked_at from events where run_id = $1 and seq > $2 order by seq, part`,
       [runId, after],
     ),
-    askDatabase<{ light: readonly LightColumn[]; state: "ready" | "void" }>(
-      database,
-      "Reading open activities",
+    open: await ask<{ light: readonly LightColumn[]; state: "ready" | "void" }>(
       "select light, case status when 'stopped' then 'void' else 'ready' end as state from runs where id = $1 and light is not null",
       [runId],
     ),
-    askDatabase<HistoryActivity & { item: number }>(
-      database,
-      "Reading activities",
+    activities: await ask<HistoryActivity & { item: number }>(
       `select id, node, generation, item, attempt, kind, state, work, seq, claimed_by as "claimedBy", takeovers,
          created_at as "createdAt", ended_at as "endedAt"
        from activities where run_id = $1 and (seq is null or seq > $2) order by id`,
       [runId, after],
     ),
-  ]);
+  }));
   return {
     entries: entries.map(({ seq, part, at, body }) =>
       part === 0
