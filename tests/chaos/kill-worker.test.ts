@@ -1,6 +1,6 @@
 /** kill -9 of the worker at every named point, on both backends: the run finishes, nothing is paid twice, nothing commits twice. */
 
-import { getHistory, getMessages } from "@markmill/store";
+import { getHistory, getMessages, replayRun } from "@markmill/store";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Backend, type Mill, type SpawnedWorker, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
@@ -113,6 +113,41 @@ describe.each(backends)("kill -9 on the %s backend", (backend) => {
       expect(await mill.ended(runId)).toMatchObject({ status: "success", ...wants });
       survivor.process.kill("SIGSTOP");
     }
+  }, 90_000);
+
+  it("wherever it is, while it goes on from job to job with many runs at once", async () => {
+    const [laps, count] = [12, 40];
+    const chart = `START --> SET_N["Set: N='0'"]
+SET_N --> ASSIGN_N["Assign: '{{N}}+'"]
+ASSIGN_N --> SET_MORE["Set: N=RESULT"]
+SET_MORE --> CHECK_N{"Check: N MATCHES '^0[+]{${laps}}$'"}
+CHECK_N --> |FALSE| ASSIGN_N
+CHECK_N --> |TRUE| SUCCESS`;
+    const loop = { "a.md": workflow(chart, {}, "---\nlimits:\n  hits: 100\n  steps: 1000\n---\n") };
+    let victim = await mill.spawnWorker();
+    const runIds = await Promise.all(Array.from({ length: count }, () => mill.start(loop)));
+    const events = async () => {
+      const { rows } = await mill.store.database.calm.query<{ n: number }>(
+        "select count(*)::integer as n from events where run_id = any($1)",
+        [runIds],
+      );
+      return rows[0]?.n ?? 0;
+    };
+    const all = count * (2 + 3 * laps);
+    for (const share of [0.2, 0.5]) {
+      await until(async () => (await events()) > share * all);
+      await victim.kill();
+      expect(await events()).toBeLessThan(all);
+      victim = await mill.spawnWorker();
+    }
+    for (const runId of runIds) {
+      const run = await mill.ended(runId);
+      expect(run).toMatchObject({ status: "success", hits: { ASSIGN_N: laps }, spent: { steps: 1 + 3 * laps } });
+      expect(run.variables.N).toBe(`0${"+".repeat(laps)}`);
+      expect(await replayRun(mill.store.database, mill.store.definitions, runId)).toMatchObject({ differences: [] });
+    }
+    expect(await events()).toBe(all);
+    await victim.kill();
   }, 90_000);
 
   it("a worker that was only asleep finds itself fenced: its late result is dropped", async () => {
