@@ -56,11 +56,12 @@ export interface Backend {
 const connectMs = 5_000;
 /** A socket that swallows everything must not hold a worker for ever. */
 const queryMs = 15_000;
-/**
- * What the board shows of the past. Control jobs are many and short, and keeping them costs Redis a third more per step. The worker says
- * it, not the jobs: as an option of each it would be carried, kept and read with every one.
- */
+/** Control jobs are many and short, and one leads to the next. */
 const handsOver = (name: QueueName) => name === "control";
+/**
+ * What the board shows of the past; nothing where jobs are handed over (H4). The worker says it, not the jobs: as an option of each it
+ * would be carried, kept and read with every one.
+ */
 const keptJobs = (name: QueueName) => ({
   removeOnComplete: { count: handsOver(name) ? 0 : 100 },
   removeOnFail: { count: 500 },

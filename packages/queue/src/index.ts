@@ -8,16 +8,6 @@ export {
   type QueueName,
   queueNames,
 } from "./doorbell.ts";
-export {
-  type Answer,
-  type Delivered,
-  type Handler,
-  type LiveJob,
-  openQueues,
-  type Queues,
-  type QueuesOptions,
-  type Ring,
-  type ServeOptions,
-  type Serving,
-} from "./open-queues.ts";
+export { type LiveJob, openQueues, type Queues, type QueuesOptions } from "./open-queues.ts";
 export { QueueError, type QueueErrorCode } from "./queue-error.ts";
+export type { Answer, Delivered, Handler, Ring, ServeOptions, Serving } from "./serve-queue.ts";

@@ -1,5 +1,5 @@
 /**
- * Ringing and serving.
+ * The queues of one process: ringing, serving, looking.
  *
  * Q1  Postgres is the truth, the queue is the doorbell (I1): a ring that fails is reported and forgotten, the supervisor rings again.
  * Q2  Ringing never waits for a server that is away.
@@ -10,12 +10,12 @@
  *     waited for. Either way a crash in between leaves the job, and losing both is what Q1 is for.
  * Q5  The first of a handler's rings that is due now in the same queue is not rung but handed over, where that is possible (hand-over.ts).
  */
-import { DelayedError, type Job, WaitingChildrenError } from "bullmq";
-import { type Backend, type BackendOptions, type BellQueue, type BellWorker, openBackend } from "./backend.ts";
-import { type BellData, type Doorbell, jobId, parseJobId, type QueueName, queueNames } from "./doorbell.ts";
-import { createHandOver, mostInARow } from "./hand-over.ts";
+import type { Job } from "bullmq";
+import { type Backend, type BackendOptions, type BellQueue, openBackend } from "./backend.ts";
+import { type BellData, type Doorbell, jobId, type QueueName, queueNames } from "./doorbell.ts";
 import { type QueueError, translate } from "./queue-error.ts";
 import { createRinger, type Ringer } from "./ringer.ts";
+import { type Handler, type Ring, type ServeOptions, type Serving, serveQueue } from "./serve-queue.ts";
 
 export interface QueuesOptions {
   readonly backend: BackendOptions;
@@ -23,42 +23,6 @@ export interface QueuesOptions {
   readonly prefix?: string;
   /** Broken connections and failed rings; the queues go on by themselves. */
   readonly onError?: (error: QueueError) => void;
-}
-
-/** What a handler makes of a delivery. children: the job waits for the jobs that name it as their parent. later: delivered again. */
-export type Answer =
-  | { readonly do: "done" }
-  | { readonly do: "children" }
-  | { readonly do: "later"; readonly ms: number };
-
-export interface Delivered extends BellData {
-  readonly queue: QueueName;
-  readonly jobId: string;
-  readonly attempt: number;
-  readonly rings: number;
-  /** How often a worker was lost with this job. */
-  readonly stalled: number;
-}
-
-/** Rings what the handled activity leads to. Resolves when the job at hand can be let go (Q4). */
-export type Ring = (bells: readonly Doorbell[]) => Promise<void>;
-export type Handler = (delivered: Delivered, ring: Ring) => Promise<Answer>;
-
-export interface ServeOptions {
-  readonly concurrency?: number;
-  readonly lockDuration?: number;
-  readonly stalledInterval?: number;
-}
-
-export interface Serving {
-  /** Deliveries being handled. */
-  active(): number;
-  /** performance.now() of the last delivery, or of the start: a worker that hears nothing while work is due is deaf. */
-  lastHeard(): number;
-  /** A deaf worker gets new connections. What it holds goes on. */
-  reconnect(): void;
-  /** Takes nothing new and waits for what it holds; by force: does not wait. */
-  close(force?: boolean): Promise<void>;
 }
 
 /** delayed: for about so long yet, by this host's clock; the job was put off by the clock of whoever rang it. */
@@ -120,7 +84,10 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
     ring: (bells) => ringer.ring(bells).rung,
     serve(name, handler, settings = {}) {
       const onError = report(`Serving ${name}`);
-      const serving = serve(backend, name, handler, ringBefore(), settings, onError, () => servings.delete(serving));
+      const serving = serveQueue(
+        { backend, name, handler, ring: ringBefore(), onError, onClosed: () => servings.delete(serving) },
+        settings,
+      );
       servings.add(serving);
       return serving;
     },
@@ -164,114 +131,4 @@ async function liveJob(job: Job<BellData>): Promise<LiveJob | null> {
   if (state !== "delayed") return { is: "waiting" };
   // A handler that wanted it later counted from then; `timestamp` is when the job was made.
   return { is: "delayed", forMs: Math.max(job.timestamp, job.processedOn ?? 0) + job.delay - Date.now() };
-}
-
-function serve(
-  backend: Backend,
-  name: QueueName,
-  handler: Handler,
-  ring: Ring,
-  settings: ServeOptions,
-  onError: (error: unknown) => void,
-  onClosed: () => void,
-): Serving {
-  let active = 0;
-  let heard = performance.now();
-  const lockDuration = settings.lockDuration ?? 3_000;
-  const hand = backend.hand(name, lockDuration);
-  const handOver = hand === null ? null : createHandOver(hand, onError);
-
-  async function process(worker: BellWorker, job: Job<BellData>, token: string): Promise<null> {
-    active += 1;
-    try {
-      for (let row = 0; ; row += 1) {
-        const next = await deliver(job, token);
-        if (next === null) break;
-        if (row < mostInARow && worker.takesMore() && (await goOn(worker, job, token, next))) continue;
-        await ring([next]);
-        break;
-      }
-      // Nothing is returned: a return value is stored by the queue, and only ids belong there.
-      return null;
-    } finally {
-      active -= 1;
-    }
-  }
-
-  /** Answers with the activity to go on with once the job is let go; whatever else the handler rings is rung. */
-  async function deliver(job: Job<BellData>, token: string): Promise<Doorbell | null> {
-    heard = performance.now();
-    const id = job.id ?? "";
-    const bell = parseJobId(id);
-    if (bell === null) return null;
-    const { runId, activityId, epoch } = job.data;
-    const { attempt, rings } = bell;
-    const delivered = { queue: name, runId, activityId, epoch, jobId: id, attempt, rings, stalled: job.stalledCounter };
-    const follows = handOver !== null && job.parentKey === undefined;
-    const kept: Doorbell[] = [];
-    let answer: Answer | null = null;
-    try {
-      answer = await handler(delivered, (bells) => {
-        const at = follows && kept.length === 0 ? bells.findIndex(isNext) : -1;
-        if (at < 0) return ring(bells);
-        kept.push(...bells.slice(at, at + 1));
-        return ring(bells.toSpliced(at, 1));
-      });
-    } finally {
-      // A job that is not let go hands nothing over.
-      if (answer?.do !== "done") await ring(kept);
-    }
-    if (answer.do === "later") {
-      await job.moveToDelayed(Date.now() + answer.ms, token);
-      throw new DelayedError();
-    }
-    if (answer.do === "children" && (await job.moveToWaitingChildren(token))) throw new WaitingChildrenError();
-    return answer.do === "done" ? (kept[0] ?? null) : null;
-  }
-
-  const isNext = (bell: Doorbell) => bell.queue === name && bell.delayMs === 0 && bell.parentJob === null;
-
-  async function goOn(worker: BellWorker, job: Job<BellData>, token: string, next: Doorbell): Promise<boolean> {
-    const { runId, activityId, epoch } = next;
-    const data: BellData = { runId, activityId, epoch };
-    const to = jobId(next);
-    worker.letGo(job);
-    const handed = await handOver?.({ from: job.id ?? "", to, token, data: JSON.stringify(data) });
-    if (handed) worker.follow(job, to, data, token);
-    return handed === true;
-  }
-
-  const open = (): BellWorker => {
-    const bounds = {
-      concurrency: settings.concurrency ?? 1,
-      lockDuration,
-      stalledInterval: settings.stalledInterval ?? 1_000,
-      maxStalledCount: 1_000_000_000,
-    };
-    const worker: BellWorker = backend.worker(name, (job, token = "") => process(worker, job, token), bounds);
-    worker.on("error", onError);
-    return worker;
-  };
-
-  let worker = open();
-  let pausing: Promise<void> | null = null;
-  return {
-    active: () => active,
-    lastHeard: () => heard,
-    reconnect() {
-      const deaf = worker;
-      worker = open();
-      heard = performance.now();
-      deaf.close(active === 0).catch(onError);
-    },
-    async close(force = false) {
-      // BullMQ closes once, and never while a connection of its own is away: so the waiting comes before, where force can overtake it.
-      if (!force) {
-        pausing ??= worker.pause().catch(onError);
-        await pausing;
-      }
-      await worker.close(true).catch(onError);
-      onClosed();
-    },
-  };
 }
