@@ -14,6 +14,7 @@ import { createPostgresBackend, Queue } from "bullmq";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { handOnPostgres } from "../../packages/queue/src/hand-over-postgres.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable } from "../support/redis.ts";
 
@@ -119,6 +120,30 @@ async function onPostgres(): Promise<Place> {
 
 describe.skipIf(!withRedis)("a hand-over on Redis", () => behaves(onRedis));
 describe("a hand-over on Postgres", () => behaves(onPostgres));
+
+it("a hand-over on Postgres waits for nobody who holds a job's row: that would be a deadlock", async () => {
+  const database = await freshDatabase();
+  const queues = await openQueues({ backend: { kind: "postgres", url: database.url } });
+  const [free, held, after, ...rest] = bells(4);
+  await queues.ring([free as Doorbell, held as Doorbell]);
+  const pool = new pg.Pool({ connectionString: database.url, options: "-c search_path=bullmq", max: 3 });
+  await pool.query("update job set state = 'active', lock_token = 'slot', locked_until_ms = 9e15");
+  const lock = "select id from job where id = $1 for update";
+  const stalledCheck = await pool.connect();
+  await stalledCheck.query("begin");
+  await stalledCheck.query(lock, [jobId(held as Doorbell)]);
+  const handing = (from?: Doorbell, to?: Doorbell) => ({
+    ...{ from: jobId(from as Doorbell), to: jobId(to as Doorbell), token: "slot", data: "{}" },
+  });
+  const hand = handOnPostgres(pool, "control", 3_000);
+  expect(await hand([handing(free, after), handing(held, rest[0])], Date.now())).toEqual([true, false]);
+  expect((await stalledCheck.query(lock, [jobId(free as Doorbell)])).rows).toEqual([]);
+  await stalledCheck.query("commit");
+  stalledCheck.release();
+  await pool.end();
+  await queues.close();
+  await database.drop();
+});
 
 function behaves(make: () => Promise<Place>): void {
   let place: Place;
@@ -363,6 +388,39 @@ function behaves(make: () => Promise<Place>): void {
     await expect.poll(() => heard.length, { timeout: 10_000 }).toBe(201);
     await serving.close();
     expect(heard.indexOf(jobId(other))).toBeLessThan(60);
+  });
+
+  it("lets the others in soon where activities take long", async () => {
+    const chain = bells(20);
+    const other = bell();
+    const heard: string[] = [];
+    const serving = queues.serve(
+      "control",
+      walking(chain, heard, async () => {
+        if (heard.length === 1) await queues.ring([other]);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        return { do: "done" };
+      }),
+    );
+    await queues.ring(chain.slice(0, 1));
+    await expect.poll(() => heard, { timeout: 10_000 }).toContain(jobId(other));
+    expect(heard.length).toBeLessThan(8);
+    await serving.close();
+  });
+
+  it("of a job to itself does not happen", async () => {
+    const one = bell();
+    const heard: string[] = [];
+    const serving = queues.serve("control", async ({ jobId: id }, ring) => {
+      heard.push(id);
+      await ring([one]);
+      return { do: "done" };
+    });
+    await queues.ring([one]);
+    await expect.poll(() => heard.length).toBe(1);
+    await expect.poll(() => place.jobs()).toBe(0);
+    await serving.close();
+    expect(heard).toHaveLength(1);
   });
 
   it("stops when the worker does: the next job waits for another", async () => {

@@ -390,7 +390,7 @@ it("a deadline whose event was dropped stays", async () => {
   // By this row the handler's time is over, by its own state it is not: the event is dropped, the deadline is looked at again.
   await store.database.calm.query(
     `update runs set deadline = clock_timestamp() - interval '1 second',
-       state = (state::jsonb || jsonb_build_object('phase', (state::jsonb -> 'phase') || '{"until": 9e15}'))::json where id = $1`,
+       kept = (kept::jsonb || jsonb_build_object('phase', (kept::jsonb -> 'phase') || '{"until": 9e15}'))::json where id = $1`,
     [runId],
   );
   await enforceDeadlines(other);

@@ -65,6 +65,12 @@ describe("migrations", () => {
     await fresh.drop();
   });
 
+  it("stop what still runs from before: it would write a run without the variables that stand in its state", async () => {
+    for (const statement of ["select r.state::json from runs r", "update runs set state = state"]) {
+      await expect(store.database.hot.query(statement)).rejects.toThrow(/column .*state.* does not exist/);
+    }
+  });
+
   it("refuse a schema that is newer than the program, and one whose past was changed", async () => {
     const fresh = await freshDatabase();
     const pool = new pg.Pool({ connectionString: fresh.url, max: 1 });

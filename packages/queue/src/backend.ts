@@ -35,7 +35,7 @@ export type BellQueue = Pick<
   "add" | "addBulk" | "getJob" | "getJobCounts" | "close" | "on" | "qualifiedName"
 >;
 export interface BellWorker
-  extends Pick<FollowingWorker<IQueueBackend, unknown>, "pause" | "close" | "takesMore" | "letGo" | "follow"> {
+  extends Pick<FollowingWorker<IQueueBackend, unknown>, "pause" | "close" | "takesMore" | "letGo" | "hold" | "follow"> {
   on(event: "error", listener: (error: Error) => void): unknown;
 }
 type Settings = Pick<WorkerOptions, "concurrency" | "lockDuration" | "stalledInterval" | "maxStalledCount" | "name">;

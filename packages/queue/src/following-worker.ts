@@ -15,20 +15,27 @@ export class FollowingWorker<Backend extends IQueueBackend, Connection> extends 
     return this.closing === undefined && !this.paused;
   }
 
-  /** The job is about to end: its lock is renewed no more. */
+  /** Its lock is renewed no more. */
   letGo({ id = "" }: Job<BellData>): void {
     this.lockManager.untrackJob(id);
+  }
+
+  /** Its lock is renewed. */
+  hold({ id = "" }: Job<BellData>, token: string): void {
+    this.lockManager.trackJob(id, token, Date.now());
   }
 
   /** From here on `job` is the next one: its lock is renewed, and whatever BullMQ does with the job at hand is done with it. */
   follow(job: Job<BellData>, id: string, data: BellData, token: string): void {
     const now = Date.now();
-    this.lockManager.trackJob(id, token, now);
     job.id = id;
     job.data = data;
     job.timestamp = now;
     job.processedOn = now;
     job.attemptsStarted = 1;
+    job.attemptsMade = 0;
     job.stalledCounter = 0;
+    job.stacktrace = [];
+    this.hold(job, token);
   }
 }

@@ -4,8 +4,9 @@ import type { Hand } from "./hand-over.ts";
 
 /**
  * $1 queue, $2 now, $3 ms of a lock, then by the column: from, to, token, data. Answers with the ids of the jobs that were, or had been,
- * handed over. The lock on the job at hand keeps whoever finds it stalled from taking it meanwhile; the next job's key decides between
- * this and somebody else's ring of it, and a ring that wins leaves the job at hand as it is.
+ * handed over. A job that somebody else has locked (BullMQ's stalled check takes all of a queue, in an order of its own) is refused:
+ * waiting for it could be a deadlock. The next job's key decides between this and somebody else's ring of it, and a ring that wins
+ * leaves the job at hand as it is.
  */
 const statement = `
 with wanted as materialized (
@@ -16,7 +17,7 @@ with wanted as materialized (
     and not exists (select 1 from meta m where m.queue = $1 and (m.field = 'paused' and m.value = '1' or m.field = 'max'))
     and not exists (select 1 from job_dependency d where d.parent_queue = $1 and d.parent_id = w.from_id)
     and not exists (select 1 from job n where n.queue = $1 and n.id = w.to_id)
-  order by j.id for update of j
+  for update of j skip locked
 ), made as (
   insert into job (queue, id, seq, name, state, data, opts, max_attempts, attempts_started, added_at_ms, processed_at_ms, lock_token, locked_until_ms)
   select $1, to_id, nextval('job_seq'), 'activity', 'active', data::jsonb, jsonb_build_object('jobId', to_id, 'attempts', 0), 0, 1, $2::bigint,

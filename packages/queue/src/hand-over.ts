@@ -9,7 +9,8 @@
  *     else rang); when the queue is paused or has a rate limit.
  * H3  Told twice (a connection that broke before the answer) it answers the same: the next job has this slot's lock already.
  * H4  Only in queues that keep no completed jobs, and never for jobs with a parent: no trace is left of the first job.
- * H5  After `mostInARow` a slot takes the ordinary way once, so that those who wait, and those that are put off, get their turn.
+ * H5  After `mostInARow` jobs, or `longestMs` of them, a slot takes the ordinary way once, so that those who wait, and those that are put
+ *     off, get their turn.
  *
  * kill -9 before the act: the job at hand is delivered again. After it: the next job's lock runs out, and it is delivered again.
  * Each backend writes what BullMQ 6.7 itself writes for a job that is made and started; tests/integration/hand-over.test.ts compares them.
@@ -31,6 +32,7 @@ export type Hand = (handings: readonly Handing[], now: number) => Promise<readon
 
 /** H5. */
 export const mostInARow = 50;
+export const longestMs = 1_000;
 
 interface Gathered extends Handing {
   readonly settle: (handed: boolean) => void;

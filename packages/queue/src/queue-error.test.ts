@@ -9,6 +9,7 @@ it.each([
   ["NOAUTH Authentication required.", "QUEUE_REFUSED"],
   ["OOM command not allowed when used memory > 'maxmemory'.", "QUEUE_FULL"],
   ["could not extend file: No space left on device", "QUEUE_FULL"],
+  ["40P01 deadlock detected", "QUEUE_CONTENDED"],
   ["something else", "QUEUE_BUG"],
 ])("%s is %s", (message, code) => {
   expect(translate(new Error(message), "Ringing")).toMatchObject({ code, message: `Ringing: ${message}` });

@@ -6,6 +6,7 @@ export type QueueErrorCode =
   | "QUEUE_EVICTION_POLICY"
   | "QUEUE_FULL"
   | "QUEUE_VERSION"
+  | "QUEUE_CONTENDED"
   | "QUEUE_CLOSED"
   | "QUEUE_BUG";
 
@@ -17,6 +18,7 @@ const fixes: Record<QueueErrorCode, string> = {
   QUEUE_FULL:
     "Give the server that keeps the queue more room: Redis memory (maxmemory) or disk, Postgres disk. No run is lost, it goes on by itself.",
   QUEUE_VERSION: "Use Redis 6.2 or newer, or Postgres 14 or newer.",
+  QUEUE_CONTENDED: "Nothing: two processes were in each other's way, and what was given up is tried again.",
   QUEUE_CLOSED: "The program is shutting down.",
   QUEUE_BUG: "This is a defect in Markmill: please report it with this message.",
 };
@@ -32,7 +34,7 @@ export class QueueError extends Error {
     super(message, options);
     this.code = code;
     this.fix = fixes[code];
-    this.transient = code === "QUEUE_UNREACHABLE" || code === "QUEUE_FULL";
+    this.transient = code === "QUEUE_UNREACHABLE" || code === "QUEUE_FULL" || code === "QUEUE_CONTENDED";
   }
 }
 
@@ -44,6 +46,7 @@ const symptoms: readonly (readonly [RegExp, QueueErrorCode])[] = [
     /ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|Connection is closed|aborted due to connection close|Connection terminated|Stream isn't writeable|Command timed out|max retries per request|timeout exceeded|Query read timeout|Connection ended|LOADING|READONLY|\b57P0\d\b|\b57014\b|\b53300\b|not queryable/,
     "QUEUE_UNREACHABLE",
   ],
+  [/\b40(P01|001)\b|\b55P03\b/, "QUEUE_CONTENDED"],
   [/Cannot use a pool after calling end/, "QUEUE_CLOSED"],
 ];
 

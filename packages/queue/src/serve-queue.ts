@@ -5,7 +5,7 @@
 import { DelayedError, type Job, WaitingChildrenError } from "bullmq";
 import type { Backend, BellWorker } from "./backend.ts";
 import { type BellData, type Doorbell, jobId, parseJobId, type QueueName } from "./doorbell.ts";
-import { createHandOver, mostInARow } from "./hand-over.ts";
+import { createHandOver, longestMs, mostInARow } from "./hand-over.ts";
 
 /** What a handler makes of a delivery. children: the job waits for the jobs that name it as their parent. later: delivered again. */
 export type Answer =
@@ -64,10 +64,12 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
   async function process(worker: BellWorker, job: Job<BellData>, token: string): Promise<null> {
     active += 1;
     try {
+      const began = performance.now();
       for (let row = 0; ; row += 1) {
         const next = await deliver(job, token);
         if (next === null) break;
-        if (row < mostInARow && worker.takesMore() && (await goOn(worker, job, token, next))) continue;
+        const ours = row < mostInARow && performance.now() - began < longestMs && worker.takesMore();
+        if (ours && (await goOn(worker, job, token, next))) continue;
         await ring([next]);
         break;
       }
@@ -92,7 +94,7 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     let answer: Answer | null = null;
     try {
       answer = await handler(delivered, (bells) => {
-        const at = follows && kept.length === 0 ? bells.findIndex(isNext) : -1;
+        const at = follows && kept.length === 0 ? bells.findIndex((one) => isNext(one) && jobId(one) !== id) : -1;
         if (at < 0) return ring(bells);
         kept.push(...bells.slice(at, at + 1));
         return ring(bells.toSpliced(at, 1));
@@ -115,9 +117,11 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     const { runId, activityId, epoch } = next;
     const data: BellData = { runId, activityId, epoch };
     const to = jobId(next);
+    // BullMQ would renew a lock that is gone, and complain.
     worker.letGo(job);
     const handed = await handOver?.({ from: job.id ?? "", to, token, data: JSON.stringify(data) });
     if (handed) worker.follow(job, to, data, token);
+    else worker.hold(job, token);
     return handed === true;
   }
 

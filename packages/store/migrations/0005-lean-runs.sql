@@ -1,5 +1,7 @@
 -- While a run is open its short variables stand in its state (kept-variables.ts): what an open run has in rows stays valid, and is
--- looked at after them. Programs from before would not see them, and are kept away by this migration's name.
+-- looked at after them. A worker from before that still runs would not see them, and would write the state without them: the column has
+-- a new name, so that all it does fails, and is put off, until it is replaced.
+alter table runs rename column state to kept;
 
 -- The store writes nothing else, and reading the constraint anew was a fiftieth of every commit.
 alter table runs drop constraint runs_status_check;

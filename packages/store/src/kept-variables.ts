@@ -5,7 +5,8 @@
  *     does not write again what it did not change. Counters and marks are short, texts of models and students are long.
  * V2  Once the run has ended every variable has its row, for search, and none stands in the state.
  * V3  Where a variable stands follows from the variables alone, so that whoever reads a run knows it. In the state goes before a row: a row may
- *     be left from when the variable was longer.
+ *     be left from when the variable was longer. Who lowers `longest` or `most` changes where those of open runs are thought to be: migrate
+ *     them.
  */
 export type Variables = Readonly<Record<string, string>>;
 

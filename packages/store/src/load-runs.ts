@@ -12,7 +12,7 @@ export interface RunColumns {
   readonly rev: number;
   readonly run_epoch: number;
   readonly status: string;
-  readonly state: KeptState;
+  readonly kept: KeptState;
   readonly variables: Readonly<Record<string, string>> | null;
   readonly definition_hash: string;
   readonly program: string;
@@ -28,7 +28,7 @@ export interface RunColumns {
 }
 
 export const runColumns = `
-  r.id as run_id, r.root_id, r.rev, r.epoch as run_epoch, r.status, r.state::json as state, r.definition_hash, r.program,
+  r.id as run_id, r.root_id, r.rev, r.epoch as run_epoch, r.status, r.kept::json as kept, r.definition_hash, r.program,
   r.parent_activity_id, r.parent_attempt, r.parent_epoch, r.parent_job, r.budgets, r.options, r.light,
   r.rings as run_rings,
   (select json_object_agg(v.name, v.value) from variables v where v.run_id = r.id and v.value is not null) as variables,
@@ -39,7 +39,7 @@ export function toLoadedRun(row: RunColumns, definitions: Definitions): LoadedRu
     id: row.run_id,
     rootId: row.root_id,
     rev: row.rev,
-    state: fullState(row.state, row.variables ?? {}),
+    state: fullState(row.kept, row.variables ?? {}),
     program: definitions.program(row.definition_hash, row.program),
     path: row.program,
     definitionHash: row.definition_hash,

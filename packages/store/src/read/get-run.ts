@@ -103,7 +103,7 @@ export async function getRun(database: Database, id: string): Promise<RunDetail 
   const rows = await askDatabase<Row>(
     database,
     "Reading a run",
-    `select ${summaryColumns}, r.state::json -> 'hits' as hits, r.state::json -> 'variables' as standing,
+    `select ${summaryColumns}, r.kept::json -> 'hits' as hits, r.kept::json -> 'variables' as standing,
        (select json_object_agg(v.name, v.value) from variables v where v.run_id = r.id and v.value is not null) as rows
      from runs r where r.id = $1`,
     [id],

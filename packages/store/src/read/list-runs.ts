@@ -94,7 +94,7 @@ function conditions(filter: RunFilter): SQL[] {
         union all
         select o.id from markmill.runs o left join markmill.variables v on v.run_id = o.id and v.name = ${name}
         where o.status in ('created', 'doing', 'stopped')
-          and coalesce(o.state::json -> 'variables' ->> ${name}, v.value) = ${value})`,
+          and coalesce(o.kept::json -> 'variables' ->> ${name}, v.value) = ${value})`,
     );
   }
   return found;

@@ -44,7 +44,7 @@ export const runs = markmill.table(
     word: text("word"),
     epoch: integer("epoch").notNull(),
     rev: counter("rev").notNull(),
-    state: text("state").notNull(),
+    kept: text("kept").notNull(),
     depth: integer("depth").notNull(),
     deadline: at("deadline"),
     labels: jsonb("labels").notNull(),
