@@ -104,8 +104,7 @@ export async function* followRun(
       const run = await getRun(database, runId);
       if (run === null) return;
       const [happened, doing] = await look(run);
-      happened.sort((one, other) => one.entry.at.getTime() - other.entry.at.getTime() || other.depth - one.depth);
-      yield { run, happened, doing: innermost(doing), spent: await spentOf(database, runId) };
+      yield { run, happened: inOrder(happened), doing: innermost(doing), spent: await spentOf(database, runId) };
       if (run.endedAt !== null || signal.aborted) return;
       wake = new AbortController();
       await sleep(pollMs, undefined, { signal: AbortSignal.any([signal, wake.signal]) }).catch(() => undefined);
@@ -115,6 +114,17 @@ export async function* followRun(
   } finally {
     await stopWatching();
   }
+}
+
+/** By time, and within a run as it happened: the clocks of two processes differ by some milliseconds. */
+export function inOrder<One extends Pick<Happening, "runId" | "depth" | "entry">>(happened: readonly One[]): One[] {
+  const latest = new Map<string, number>();
+  const timed = happened.map((one) => {
+    const at = Math.max(one.entry.at.getTime(), latest.get(one.runId) ?? 0);
+    latest.set(one.runId, at);
+    return { one, at };
+  });
+  return timed.sort((a, b) => a.at - b.at || b.one.depth - a.one.depth).map(({ one }) => one);
 }
 
 /** A CALL that waits says less than what it waits for. */

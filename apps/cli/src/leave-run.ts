@@ -3,10 +3,11 @@ import { join, resolve } from "node:path";
 import type { Config } from "@markmill/config";
 import { spawnBackground } from "./background.ts";
 import type { Terminal } from "./command.ts";
+import { shortId } from "./short-id.ts";
 
 export function tellHowToContinue(terminal: Terminal, runId: string): void {
   terminal.err(`run: ${runId}`);
-  terminal.err(`next: markmill watch ${runId}   continues it; what was paid for is kept`);
+  terminal.err(`next: markmill watch ${shortId(runId)}   continues it; what was paid for is kept`);
 }
 
 /** A worker of its own, in the background, that leaves when the run has ended. */

@@ -2,6 +2,7 @@
 import type { CallUsage, RunDetail, Warning } from "@markmill/store";
 import { countOf, formatDollars, formatElapsed } from "./amounts.ts";
 import { exitCodes } from "./command.ts";
+import { shortId } from "./short-id.ts";
 
 export type TreeSpent = CallUsage & { readonly calls: number };
 
@@ -27,14 +28,15 @@ export function summariseRun(run: RunDetail, spent: TreeSpent): string[] {
 }
 
 function nextSteps({ status, reason, id }: RunDetail): string[] {
-  const history = `markmill history ${id}   shows every prompt, reply and command`;
-  const again = `markmill retry ${id}   runs it again from the start, and pays again`;
+  const run = shortId(id);
+  const history = `markmill history ${run}   shows every prompt, reply and command`;
+  const again = `markmill retry ${run}   runs it again from the start, and pays again`;
   if (status === "success") return [history];
   const code = reason?.code ?? "";
   if (code === "LIMIT_COST" || code === "LIMIT_TOKENS") {
     return [
       history,
-      `markmill retry ${id} ${code === "LIMIT_COST" ? "--budget $" : "--max-tokens N"}   again from the start, with a higher cap`,
+      `markmill retry ${run} ${code === "LIMIT_COST" ? "--budget $" : "--max-tokens N"}   again from the start, with a higher cap`,
     ];
   }
   if (code === "MODEL_NOT_CHOSEN") return ["add --model NAME, or --script FILE for a scripted model"];

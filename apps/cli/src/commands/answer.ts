@@ -5,6 +5,7 @@ import type { Ask } from "@markmill/store";
 import { type Command, CommandError, exitCodes, UsageError } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
+import { shortId } from "../short-id.ts";
 import { withStack } from "../with-stack.ts";
 import { livingWorkers } from "../work-for-run.ts";
 
@@ -49,7 +50,7 @@ Examples:
       }
       terminal.err(`answered: ${ask.node} of ${run.rootId}`);
       if ((await livingWorkers(stack.store)) === 0) {
-        terminal.err(`next: markmill watch ${run.rootId}   nobody works for it now; this does`);
+        terminal.err(`next: markmill watch ${shortId(run.rootId)}   nobody works for it now; this does`);
       }
       return exitCodes.success;
     });

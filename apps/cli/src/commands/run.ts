@@ -155,7 +155,7 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
       stopScript = async () => {};
       if (works) leaveToBackground(runId, config, terminal.cwd);
       else await stack.queues.ring(created.rings);
-      terminal.out(runId);
+      terminal.out(manner.json ? JSON.stringify({ runId }) : runId);
       return exitCodes.success;
     }
     await stack.queues.ring(created.rings);

@@ -4,6 +4,7 @@ import { formatCount, formatDollars, formatElapsed, parseCount } from "../amount
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
+import { shortId } from "../short-id.ts";
 import type { Stack } from "../stack/open-stack.ts";
 import { runAsJson, summariseRun } from "../summarise-run.ts";
 import { withStack } from "../with-stack.ts";
@@ -50,8 +51,11 @@ async function list(stack: Stack, limit: number, json: boolean, terminal: Termin
   for (const run of runs) {
     const tokens = formatCount(run.spent.promptTokens + run.spent.completionTokens);
     const cost = formatDollars(run.spent.nanodollars);
-    const head = `${run.id}  ${run.status.padEnd(9)}  ${stamp(run.createdAt)}  ${cost.padStart(8)}  ${tokens.padStart(9)} tokens  `;
-    terminal.out(`${head}${fitWidth(oneLine(run.name), 60)}`);
+    const [id, time, width] = terminal.live
+      ? [shortId(run.id), stamp(run.createdAt).slice(5, 16), terminal.columns - 1]
+      : [run.id, stamp(run.createdAt), 160];
+    const head = `${id}  ${run.status.padEnd(9)}  ${time}  ${cost.padStart(8)}  ${tokens.padStart(7)} tokens  `;
+    terminal.out(`${head}${fitWidth(oneLine(run.name), Math.max(10, width - head.length))}`);
   }
 }
 
@@ -90,14 +94,14 @@ async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Te
     terminal.out(`now: ${node} (${kind}${generation > 1 ? `, hit ${generation}` : ""}, ${state})`);
   }
   terminal.out(
-    `spent: ${formatCount(spent.calls)} model calls, ${formatCount(spent.promptTokens + spent.completionTokens)} tokens, ${formatDollars(spent.nanodollars)}`,
+    `spent: ${formatCount(spent.calls)} model ${spent.calls === 1 ? "call" : "calls"}, ${formatCount(spent.promptTokens + spent.completionTokens)} tokens, ${formatDollars(spent.nanodollars)}`,
   );
   for (const { activityId, node, question, text } of asks) {
     terminal.out(`asks: ${node} (${activityId}): ${fitWidth(oneLine(question === "" ? text : question), 100)}`);
   }
   terminal.out(`run: ${run.id}`);
-  if (asks.length > 0) terminal.err(`next: markmill answer ${run.id} TEXT`);
-  if (workers === 0) terminal.err(`next: markmill watch ${run.id}   nobody works for it now; this does`);
+  if (asks.length > 0) terminal.err(`next: markmill answer ${shortId(run.id)} TEXT`);
+  if (workers === 0) terminal.err(`next: markmill watch ${shortId(run.id)}   nobody works for it now; this does`);
 }
 
 function asJson(run: RunSummary) {
