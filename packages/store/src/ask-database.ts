@@ -1,5 +1,6 @@
 import type { Database } from "./database.ts";
 import { translate } from "./store-error.ts";
+import { inTransaction } from "./transaction.ts";
 
 /** One statement beside the hot path; its failure is told as a failure of `doing`. */
 export async function askDatabase<Row extends object>(
@@ -24,17 +25,11 @@ export async function askAtOnce<Result>(
   ask: (ask: Ask) => Promise<Result>,
 ): Promise<Result> {
   try {
-    const client = await database.calm.connect();
-    try {
-      await client.query("begin isolation level repeatable read read only");
-      const result = await ask(async (text, values = []) => (await client.query(text, [...values])).rows);
-      await client.query("commit");
-      client.release();
-      return result;
-    } catch (error) {
-      client.release(true);
-      throw error;
-    }
+    return await inTransaction(
+      database.calm,
+      (client) => ask(async (text, values = []) => (await client.query(text, [...values])).rows),
+      "isolation level repeatable read read only",
+    );
   } catch (error) {
     throw translate(error, doing);
   }

@@ -37,6 +37,7 @@ import { readyRings } from "./ready-rings.ts";
 import type { RunCache } from "./run-cache.ts";
 import { columnToItem, type LoadedRun, queueOf, type Ring, toLightRing } from "./run-row.ts";
 import { isContention, type StoreError, translate } from "./store-error.ts";
+import { inTransaction } from "./transaction.ts";
 
 export interface Commit {
   readonly run: LoadedRun;
@@ -194,7 +195,7 @@ export function createCommitter(parts: CommitterParts): Committer {
 
   async function write(writings: readonly Writing[]): Promise<readonly CommitAnswer[]> {
     if (writings.some(({ advance }) => advance.withdraws)) {
-      return inTransaction((client) => writeWithCallees(client, writings));
+      return inTransaction(database.hot, (client) => writeWithCallees(client, writings));
     }
     return writeOn(database.hot, writings);
   }
@@ -203,20 +204,6 @@ export function createCommitter(parts: CommitterParts): Committer {
     const rows = noRows();
     for (const { advance, body } of writings.toSorted(byRun)) addRows(rows, toJson, advance, body);
     return (await on.query<CommitAnswer>(mutable(commitStatement(rows, toJson)))).rows;
-  }
-
-  async function inTransaction<Result>(act: (client: PoolClient) => Promise<Result>): Promise<Result> {
-    const client = await database.hot.connect();
-    try {
-      await client.query("begin");
-      const result = await act(client);
-      await client.query("commit");
-      client.release();
-      return result;
-    } catch (error) {
-      client.release(true);
-      throw error;
-    }
   }
 
   /** G3. A run called in the meantime is either seen here, or its birth finds the calling activity void (load-runs.ts, births). */
@@ -359,7 +346,7 @@ export function createCommitter(parts: CommitterParts): Committer {
 
   /** G5. Under the lock the gate lets the event pass, unless its activity has another claim or is over. */
   async function commitLocked(pending: Pending): Promise<void> {
-    const written = await inTransaction(async (client) => {
+    const written = await inTransaction(database.hot, async (client) => {
       const run = await lockRun(client, definitions, pending.run.id);
       if (run === undefined) return null;
       const decided = advance(run, pending.event, pending.bearer, null, pending.by || null);
