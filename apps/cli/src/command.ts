@@ -13,6 +13,8 @@ export interface Terminal {
   /** To `err` as it is, without a line's end: for a line that is drawn again and again. */
   draw(text: string): void;
   readonly cwd: string;
+  /** What goes `out` is read on a screen, not by a program. */
+  readonly shown: boolean;
   /** Talk is read by a person on a screen that can redraw a line. */
   readonly live: boolean;
   /** Of that screen, now. */

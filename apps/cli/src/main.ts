@@ -55,6 +55,7 @@ const terminal: Terminal = {
   err: (text) => void process.stderr.write(`${live ? "\r\u001b[2K" : ""}${text}\n`),
   draw: (text) => void process.stderr.write(text),
   cwd: process.cwd(),
+  shown: process.stdout.isTTY === true,
   live,
   get columns() {
     return Math.max(20, process.stderr.columns || 80);

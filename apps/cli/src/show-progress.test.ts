@@ -42,6 +42,7 @@ function linesOn(screen: Pick<Terminal, "live" | "columns">): string[] {
   const lines: string[] = [];
   const terminal: Terminal = {
     ...screen,
+    shown: true,
     cwd: "/",
     out: () => undefined,
     err: (text) => lines.push(text),

@@ -36,7 +36,7 @@ function nextSteps({ status, reason, id }: RunDetail): string[] {
   if (code === "LIMIT_COST" || code === "LIMIT_TOKENS") {
     return [
       history,
-      `markmill retry ${run} ${code === "LIMIT_COST" ? "--budget $" : "--max-tokens N"}   again from the start, with a higher cap`,
+      `markmill retry ${run} ${code === "LIMIT_COST" ? "--budget $" : "--max-tokens N"}   again, with a higher cap`,
     ];
   }
   if (code === "MODEL_NOT_CHOSEN") return ["add --model NAME, or --script FILE for a scripted model"];

@@ -3,8 +3,8 @@
  * same turn of the event loop; what arrives meanwhile goes out together when the answer is there, or beside it where there is another
  * lane. Nothing waits by a timer.
  *
- * What waits is dealt out to the free lanes evenly, so that one group is on its way while the next is put together: with 32 runs in
- * flight on two cores a single lane left a quarter of them idle. A group costs as much as several of its items, hence `least` and `beside`.
+ * What waits is dealt out to the free lanes evenly, so that one group is on its way while the next is put together. A group costs as much
+ * as several of its items, hence `least` and `beside`.
  */
 export interface GatherOptions<Item> {
   readonly most: number;

@@ -48,15 +48,21 @@ async function list(stack: Stack, limit: number, json: boolean, terminal: Termin
     return;
   }
   if (runs.length === 0) terminal.err("There is no run yet. Start one: markmill run FILE");
-  for (const run of runs) {
-    const tokens = formatCount(run.spent.promptTokens + run.spent.completionTokens);
-    const cost = formatDollars(run.spent.nanodollars);
-    const [id, time, width] = terminal.live
-      ? [shortId(run.id), stamp(run.createdAt).slice(5, 16), terminal.columns - 1]
-      : [run.id, stamp(run.createdAt), 160];
-    const head = `${id}  ${run.status.padEnd(9)}  ${time}  ${cost.padStart(8)}  ${tokens.padStart(7)} tokens  `;
-    terminal.out(`${head}${fitWidth(oneLine(run.name), Math.max(10, width - head.length))}`);
-  }
+  for (const run of runs) terminal.out(lineOf(run, terminal));
+}
+
+/** The whole id for programs, its end for people: the line fits on their screen. */
+export function lineOf(
+  run: Pick<RunSummary, "id" | "status" | "name" | "spent" | "createdAt">,
+  screen: Pick<Terminal, "shown" | "columns">,
+): string {
+  const tokens = formatCount(run.spent.promptTokens + run.spent.completionTokens);
+  const cost = formatDollars(run.spent.nanodollars);
+  const [id, time, width] = screen.shown
+    ? [shortId(run.id), stamp(run.createdAt).slice(5, 16), screen.columns]
+    : [run.id, stamp(run.createdAt), 160];
+  const head = `${id}  ${run.status.padEnd(9)}  ${time}  ${cost.padStart(8)}  ${tokens.padStart(7)} tokens  `;
+  return `${head}${fitWidth(oneLine(run.name), Math.max(10, width - head.length))}`;
 }
 
 async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Terminal): Promise<void> {
