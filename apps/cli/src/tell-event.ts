@@ -52,6 +52,8 @@ function describeEvent(event: Event): Pick<EventLine, "mark" | "node" | "text"> 
       return { mark: "!", node: "", text: "stopped" };
     case "run.resumed":
       return { mark: "·", node: "", text: "resumed" };
+    case "run.forked":
+      return { mark: "·", node: "", text: `forked from ${event.from} after its event ${event.seq}` };
   }
 }
 

@@ -1,6 +1,6 @@
 /** The ports of a paid call, on the store: memo, budget and rate are rows that all workers share. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { handlerAllowance, type Json } from "@markmill/engine";
+import type { Json } from "@markmill/engine";
 import type { BudgetGate, CallLedger, ModelReply, RateGate } from "@markmill/llm";
 import {
   type Activity,
@@ -40,10 +40,10 @@ export function ledgerOf(database: Database, run: LoadedRun, activity?: Activity
   };
 }
 
-/** A handler's calls may go above the caps by the handler's own allowance. */
+/** What is set aside for handlers is left to them. */
 export function budgetOf(database: Database, run: LoadedRun, { work, claim }: Activity): BudgetGate {
-  const handler = work.kind === "prompt" && work.budget === "handler" ? handlerAllowance(run.state.limits) : null;
-  const above = { nanodollars: handler?.nanodollars ?? 0, tokens: handler?.tokens ?? 0 };
+  const aside = work.kind === "prompt" ? work.aside : undefined;
+  const leave = { of: run.rootId, nanodollars: aside?.nanodollars ?? 0, tokens: aside?.tokens ?? 0 };
   return {
     async reserve({ activityId, callIndex }, worstCase) {
       const call = { activityId: Number(activityId), callIndex, claim };
@@ -53,10 +53,10 @@ export function budgetOf(database: Database, run: LoadedRun, { work, claim }: Ac
         nanodollars: worstCase.nanodollars,
         tokens: worstCase.promptTokens + worstCase.completionTokens,
       };
-      const reserved = await reserve(database, call, run.budgets, want, above);
+      const reserved = await reserve(database, call, run.budgets, want, leave);
       if (reserved.kind === "reserved") return { ok: true };
       const { budget, code } = reserved;
-      return { ok: false, code, message: refusal(code, budget, want) };
+      return { ok: false, code, message: refusal(code, budget, want, leave) };
     },
     async settle({ activityId, callIndex }, { nanodollars, promptTokens, completionTokens }) {
       const call = { activityId: Number(activityId), callIndex, claim };
@@ -70,19 +70,24 @@ export function budgetOf(database: Database, run: LoadedRun, { work, claim }: Ac
 function refusal(
   code: "LIMIT_COST" | "LIMIT_TOKENS",
   budget: {
+    readonly id: string;
     readonly cap: { readonly nanodollars: number | null; readonly tokens: number | null };
     readonly spent: { readonly nanodollars: number; readonly tokens: number };
     readonly reserved: { readonly nanodollars: number; readonly tokens: number };
   },
   want: { readonly nanodollars: number; readonly tokens: number },
+  leave: { readonly of: string; readonly nanodollars: number; readonly tokens: number },
 ): string {
+  const left = leave.of === budget.id;
   if (code === "LIMIT_COST") {
     const dollars = (nanodollars: number) => `$${(nanodollars / 1e9).toFixed(4)}`;
     const used = budget.spent.nanodollars + budget.reserved.nanodollars;
-    return `The next call could cost ${dollars(want.nanodollars)}; ${dollars(used)} of ${dollars(budget.cap.nanodollars ?? 0)} is used or reserved.`;
+    const kept = left && leave.nanodollars > 0 ? `, ${dollars(leave.nanodollars)} is set aside for the handlers` : "";
+    return `The next call could cost ${dollars(want.nanodollars)}; ${dollars(used)} of ${dollars(budget.cap.nanodollars ?? 0)} is used or reserved${kept}.`;
   }
   const used = budget.spent.tokens + budget.reserved.tokens;
-  return `The next call could take ${want.tokens} tokens; ${used} of ${budget.cap.tokens ?? 0} are used or reserved.`;
+  const kept = left && leave.tokens > 0 ? `, ${leave.tokens} are set aside for the handlers` : "";
+  return `The next call could take ${want.tokens} tokens; ${used} of ${budget.cap.tokens ?? 0} are used or reserved${kept}.`;
 }
 
 export function rateGateOf(database: Database): RateGate {

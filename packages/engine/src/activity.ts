@@ -1,4 +1,5 @@
 /** One visit of one node by one run. `item` is the position in a map, null elsewhere. */
+import type { Aside, Inherited } from "./event.ts";
 import type { Json, Limits, ModelSettings, NodeId, Role } from "./program.ts";
 
 export interface ActivityRef {
@@ -41,8 +42,8 @@ export type Work =
       /** A file whose content is the text instead. */
       readonly read: string | null;
       readonly settings: ModelSettings;
-      /** handler: the call may use the handler's own allowance above the run's limits. */
-      readonly budget: "run" | "handler";
+      /** What the call must leave of the root run's budget, for handlers that may have to report. Absent: nothing. */
+      readonly aside?: Aside;
       readonly schema: Json | null;
       readonly tools: readonly string[];
       readonly rounds: number;
@@ -71,6 +72,7 @@ export interface CallStart {
   readonly agent: string;
   readonly threads: Readonly<Record<string, string>>;
   readonly caps: Omit<Limits, "hits">;
-  /** Called from a handler: what is spent comes from the handler's allowance. */
-  readonly handler: boolean;
+  readonly aside?: Aside;
+  readonly inherited?: Inherited;
+  readonly patienceMs?: number;
 }

@@ -2,11 +2,19 @@
 import type { ActivityRef, Work } from "./activity.ts";
 import type { Failure } from "./failure.ts";
 import type { NodeId, Role } from "./program.ts";
+import type { Parked } from "./state.ts";
 
 /** A perform of an attempt above the first replaces the work of the same visit; a retry repeats the work it had. */
 export type Command =
   | { readonly do: "perform"; readonly activity: ActivityRef; readonly work: Work; readonly notBefore: number | null }
-  | { readonly do: "retry"; readonly activity: ActivityRef; readonly notBefore: number | null }
+  | {
+      readonly do: "retry";
+      readonly activity: ActivityRef;
+      readonly notBefore: number | null;
+      readonly parked?: Parked;
+    }
+  /** Waits until the run is resumed. */
+  | { readonly do: "hold"; readonly activity: ActivityRef; readonly parked: Parked }
   /** A message's text is null where it is that of the activity's own work. */
   | {
       readonly do: "append";
@@ -19,8 +27,8 @@ export type Command =
   | { readonly do: "void"; readonly activities: readonly ActivityRef[] }
   /** Everything in flight is void: the epoch has been raised. */
   | { readonly do: "abort" }
-  /** At this time the run is to be limited; replaces an earlier one. */
-  | { readonly do: "deadline"; readonly at: number }
+  /** At this time the run is to be limited; replaces an earlier one. null: not while the run only waits. */
+  | { readonly do: "deadline"; readonly at: number | null }
   | { readonly do: "warn"; readonly code: string; readonly message: string; readonly node: NodeId | null }
   | {
       readonly do: "end";
@@ -30,6 +38,8 @@ export type Command =
       /** What a caller receives: the variables this run assigned. */
       readonly variables: Readonly<Record<string, string>>;
       readonly reason: Failure | null;
+      readonly steps: number;
+      readonly idleMs: number;
     };
 
 export interface Message {

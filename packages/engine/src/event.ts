@@ -4,8 +4,8 @@
  * 32-bit number drawn by the edge.
  */
 import type { ActivityRef } from "./activity.ts";
-import type { Failure, LimitCode, NextStep } from "./failure.ts";
-import type { Fragment, Limits } from "./program.ts";
+import type { Failure, LimitCode, NextStep, Trouble } from "./failure.ts";
+import type { Fragment, Limits, ModelSettings } from "./program.ts";
 
 interface Happened {
   readonly at: number;
@@ -29,6 +29,8 @@ export interface RunStarted extends Happened {
   readonly environment: Readonly<Record<string, string>>;
   /** Caps from the request or the caller, on top of the program's own. */
   readonly caps: Partial<Limits>;
+  /** How long trouble of a model's endpoint is waited for; absent: what the program says, or the usual. */
+  readonly patienceMs?: number;
   /** What a called run shares with its caller; null for a root run. */
   readonly caller: Caller | null;
 }
@@ -37,7 +39,20 @@ export interface Caller {
   readonly depth: number;
   readonly agent: string;
   readonly threads: Readonly<Record<string, string>>;
-  readonly handler: boolean;
+  /** Not to be spent below the caller: its handlers need it. */
+  readonly aside?: Aside;
+  /** The caller's settings and agents, for where the callee has none of its own. */
+  readonly inherited?: Inherited;
+}
+
+export interface Aside {
+  readonly nanodollars: number;
+  readonly tokens: number;
+}
+
+export interface Inherited {
+  readonly settings: ModelSettings;
+  readonly agents: Readonly<Record<string, ModelSettings>>;
 }
 
 /** What the edge brings back from an activity. */
@@ -60,6 +75,10 @@ export type Outcome =
       /** Variables the callee assigned. */
       readonly variables: Readonly<Record<string, string>>;
       readonly reason: Failure | null;
+      /** Activities of the callee and of those it called; absent: none. */
+      readonly steps?: number;
+      /** For how long the callee only waited, for a person or for somebody to resume it. */
+      readonly idleMs?: number;
     };
 
 export interface ActivitySucceeded extends Happened {
@@ -78,6 +97,8 @@ export interface ActivityFailed extends Happened {
   readonly next: NextStep;
   /** The model's own wish. */
   readonly retryAfterMs: number | null;
+  /** Of a park. */
+  readonly trouble?: Trouble;
   readonly usage: Usage | null;
 }
 
@@ -99,12 +120,23 @@ export interface RunCancelled extends Happened {
   readonly type: "run.cancelled";
   readonly message: string;
 }
-/** Held, to be resumed: what was in flight is discarded and asked again on resumption. */
+/** Stopped, to be resumed: what was in flight is discarded and asked again on resumption. */
 export interface RunStopped extends Happened {
   readonly type: "run.stopped";
 }
+/** A stopped run goes on; of one that waits for a model, what is parked is tried at once, with new patience. */
 export interface RunResumed extends Happened {
   readonly type: "run.resumed";
+}
+/** The events before this one are another run's. What was in flight after them is asked for again; time and money count from here. */
+export interface RunForked extends Happened {
+  readonly type: "run.forked";
+  readonly from: string;
+  /** The last event taken over. */
+  readonly seq: number;
+  readonly caps: Partial<Limits>;
+  /** Keys of calls whose called run was forked too: they wait for that one. */
+  readonly left: readonly string[];
 }
 
 export type Event =
@@ -115,6 +147,7 @@ export type Event =
   | RunLimited
   | RunCancelled
   | RunStopped
-  | RunResumed;
+  | RunResumed
+  | RunForked;
 
 export const noUsage: Usage = { calls: 0, promptTokens: 0, completionTokens: 0, characters: 0, nanodollars: 0 };

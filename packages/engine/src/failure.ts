@@ -8,10 +8,18 @@ export interface Failure {
 }
 
 /**
- * retry: attempt + 1 after a wait, no step counted. fail: the fail edge, else ON_FAILED, else FAILED.
+ * retry: attempt + 1 after a wait, no step counted. park: the other side is in trouble, not the request; the activity waits for it, up to the
+ * run's patience, and takes no edge. fail: the fail edge, else ON_FAILED, else FAILED.
  * unknown: interrupted in the act; repeated only where the node says that is safe.
  */
-export type NextStep = "retry" | "fail" | "unknown";
+export type NextStep = "retry" | "park" | "fail" | "unknown";
+
+/** Who is in trouble, for people who wait. */
+export interface Trouble {
+  readonly model: string;
+  readonly endpoint: string;
+  readonly reason: string;
+}
 
 export const failureCodes = {
   CHECK_FALSE: "A check was false and no edge is drawn for that.",
@@ -46,6 +54,15 @@ export const failureCodes = {
 
 export type FailureCode = keyof typeof failureCodes;
 export type LimitCode = Extract<FailureCode, `LIMIT_${string}`>;
+
+export function isLimit({ code }: Pick<Failure, "code">): boolean {
+  return code.startsWith("LIMIT_");
+}
+
+/** Hits bound the loops of one workflow: to its caller they are a failure like others. All other limits are the whole tree's. */
+export function isTreeLimit(why: Pick<Failure, "code">): boolean {
+  return isLimit(why) && why.code !== "LIMIT_HITS";
+}
 
 export function failure(code: FailureCode, detail?: string): Failure {
   return { code, message: detail ?? failureCodes[code] };

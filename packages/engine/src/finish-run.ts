@@ -1,45 +1,56 @@
 /**
  * Ends and handlers.
  *
- * E1  ON_SUCCESS and ON_FAILED run at most once each. E2  A run that fails in ON_FAILED stays failed for its first reason; the
- * SUCCESS node reached there is a recovery. E3  Trouble in ON_SUCCESS does not undo a success; only a FAILED node does.
+ * E1  ON_SUCCESS and ON_FAILED run at most once each. E2  A handler follows an end and changes nothing of it: status, reason, RESULT, ERROR
+ * and word of the run are what they were when the handler began. What the handler made of RESULT is the variable REPORT. E3  Trouble in a
+ * handler is a warning in the record.
  * E4  When a limit or a cancel ends a run or turns it to a handler, or anything else does with work in flight, the epoch rises: what
  * was in flight is void (I6).
  */
-import type { Failure } from "./failure.ts";
+import { type Failure, isLimit } from "./failure.ts";
 import { handlerAllowance } from "./limits.ts";
+import { own } from "./own-value.ts";
 import type { PostRule, ResultRule } from "./program.ts";
 import { resolve } from "./resolve.ts";
-import type { Phase } from "./state.ts";
+import type { Ended, HandlingPhase, Phase } from "./state.ts";
 import { change, scopeOf, setVariable, type Turn, warn } from "./turn.ts";
 
-export function succeedRun(turn: Turn, how: "explicit" | "implicit", word: string | null = null): void {
+export function succeedRun(turn: Turn, word: string | null = null): void {
   const { phase } = turn.state;
-  if (phase.is === "handling" && phase.of === "failed" && how === "implicit")
-    return finishRun(turn, "failed", phase.reason, word);
+  if (phase.is === "handling") return endHandler(turn, phase);
   setVariable(turn, "STATUS", "SUCCESS");
   const handler = turn.program.handlers.success;
-  const handled = phase.is === "handling" && phase.of === "success";
-  if (handler === null || handled || turn.state.handled.success) return finishRun(turn, "success", null, word);
-  turnTo(turn, handler, "success", null);
+  if (handler === null || turn.state.handled.success) return finishRun(turn, "success", null, word);
+  turnTo(turn, handler, "success", null, word);
 }
 
 export function failRun(turn: Turn, why: Failure, word: string | null = null): void {
   const { phase } = turn.state;
   if (phase.is === "handling") {
     warn(turn, "HANDLER_FAILED", `The handler ended early. ${why.code}: ${why.message}`, null);
-    if (phase.of === "failed") return finishRun(turn, "failed", phase.reason, word);
-    if (why.code !== "FAILED_REACHED") return finishRun(turn, "success", null, word);
+    return endHandler(turn, phase);
   }
   setVariable(turn, "STATUS", "FAILED");
   setVariable(turn, "ERROR", `${why.code}: ${why.message}`);
-  if (why.code.startsWith("LIMIT_")) {
+  if (isLimit(why)) {
     const result = turn.state.variables.RESULT ?? "";
     setVariable(turn, "RESULT", result === "" ? why.message : `${why.message}  \n${result}`);
   }
   const handler = turn.program.handlers.failed;
   if (handler === null || turn.state.handled.failed) return finishRun(turn, "failed", why, word);
-  turnTo(turn, handler, "failed", why);
+  turnTo(turn, handler, "failed", why, word);
+}
+
+/** E2. */
+function endHandler(turn: Turn, { of, reason, ended }: HandlingPhase): void {
+  const report = turn.state.variables.RESULT ?? "";
+  if (report !== ended.RESULT) setVariable(turn, "REPORT", report);
+  setVariable(turn, "RESULT", ended.RESULT);
+  const { ERROR: _, ...others } = turn.state.variables;
+  if (own(turn.state.variables, "ERROR") !== (ended.ERROR ?? undefined)) {
+    change(turn, { variables: ended.ERROR === null ? others : { ...others, ERROR: ended.ERROR } });
+  }
+  finishRun(turn, of, reason, ended.word, ended.result);
 }
 
 export function finishRun(
@@ -47,26 +58,42 @@ export function finishRun(
   status: "success" | "failed" | "cancelled",
   reason: Failure | null,
   word: string | null = null,
+  result: string = resultOf(turn, turn.program.result),
 ): void {
-  clear(turn, status === "cancelled" || (reason?.code.startsWith("LIMIT_") ?? false));
+  clear(turn, status === "cancelled" || (reason !== null && isLimit(reason)));
   setVariable(turn, "STATUS", status === "success" ? "SUCCESS" : "FAILED");
   change(turn, { phase: { is: "ended", status, reason } });
-  const { variables, assigned } = turn.state;
+  const { variables, assigned, spent, idle } = turn.state;
   turn.commands.push({
     do: "end",
     status,
     word,
-    result: resultOf(turn, turn.program.result),
+    result,
     variables: Object.fromEntries(assigned.map((name) => [name, variables[name] ?? ""])),
     reason,
+    steps: spent.steps,
+    idleMs: idle.ms,
   });
 }
 
-function turnTo(turn: Turn, handler: string, of: "success" | "failed", reason: Failure | null): void {
-  clear(turn, reason?.code.startsWith("LIMIT_") ?? false);
+function turnTo(
+  turn: Turn,
+  handler: string,
+  of: "success" | "failed",
+  reason: Failure | null,
+  word: string | null,
+): void {
+  clear(turn, reason !== null && isLimit(reason));
   const { timeMs } = handlerAllowance(turn.state.limits);
   const until = timeMs === null ? null : turn.event.at + timeMs;
-  const phase: Phase = { is: "handling", of, reason, from: turn.state.spent, until };
+  const { variables } = turn.state;
+  const ended: Ended = {
+    result: resultOf(turn, turn.program.result),
+    word,
+    RESULT: variables.RESULT ?? "",
+    ERROR: own(variables, "ERROR") ?? null,
+  };
+  const phase: Phase = { is: "handling", of, reason, from: turn.state.spent, until, ended };
   change(turn, { phase, handled: { ...turn.state.handled, [of]: true } });
   if (until !== null) turn.commands.push({ do: "deadline", at: until });
   turn.ready.push({ node: handler, only: null });

@@ -132,7 +132,7 @@ describe("limits", () => {
     expect(state).toMatchObject({ phase: { is: "handling" }, limits: { tokens: 100 } });
   });
 
-  it("give a workflow called by a handler what is left of the handler's allowance", () => {
+  it("give a workflow called by a handler what is left of the whole limit, and steps and time of its own", () => {
     const program = programOf(
       { START: start, A: assign, ON_FAILED: start, C: { kind: "call", program: "c" } },
       edgesOf("START A", "A A", "ON_FAILED C"),
@@ -146,11 +146,16 @@ describe("limits", () => {
         work.kind === "call"
           ? { kind: "returned", status: "success", word: null, result: "report", variables: {}, reason: null }
           : { kind: "done" },
-      started({ caps: { nanodollars: 0, timeMs: 1_000 } }),
+      started({ caps: { nanodollars: 1_000_000_000, timeMs: 1_000 } }),
     );
     const call = played.commands.find((command) => command.do === "perform" && command.work.kind === "call");
     expect(call).toMatchObject({
-      work: { start: { handler: true, caps: { nanodollars: 50_000_000, timeMs: expect.any(Number), steps: 19 } } },
+      work: {
+        start: {
+          aside: { nanodollars: 0, tokens: 0 },
+          caps: { nanodollars: 1_000_000_000, timeMs: expect.any(Number), steps: 19 },
+        },
+      },
     });
     expect((call as { work: { start: { caps: { timeMs: number } } } }).work.start.caps.timeMs).toBeGreaterThan(50_000);
   });

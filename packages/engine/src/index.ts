@@ -5,18 +5,31 @@ export { evaluateCondition } from "./evaluate-condition.ts";
 export {
   type ActivityFailed,
   type ActivitySucceeded,
+  type Aside,
   type AskExpired,
   type Caller,
   type Event,
+  type Inherited,
   noUsage,
   type Outcome,
   type RunCancelled,
+  type RunForked,
   type RunLimited,
   type RunStarted,
   type Usage,
 } from "./event.ts";
-export { type Failure, type FailureCode, failure, failureCodes, type LimitCode, type NextStep } from "./failure.ts";
-export { handlerAllowance, isSetting, limitSettingNames } from "./limits.ts";
+export {
+  type Failure,
+  type FailureCode,
+  failure,
+  failureCodes,
+  isLimit,
+  isTreeLimit,
+  type LimitCode,
+  type NextStep,
+  type Trouble,
+} from "./failure.ts";
+export { isSetting, limitSettingNames } from "./limits.ts";
 export type { Operand } from "./operand.ts";
 export { findPattern, searchPattern } from "./pattern/match-pattern.ts";
 export { parsePattern } from "./pattern/parse-pattern.ts";
@@ -24,6 +37,6 @@ export type * from "./program.ts";
 export { placesOf, render } from "./render.ts";
 export { defaultRetry, retryAt } from "./retry.ts";
 export { modelSettingNames } from "./settings.ts";
-export { type Active, initialState, type Phase, type RunState, runStatuses, type Spent } from "./state.ts";
+export { type Active, initialState, type Parked, type Phase, type RunState, runStatuses, type Spent } from "./state.ts";
 export { followStep, outstanding, type Step, step } from "./step.ts";
 export type { Checked } from "./turn.ts";

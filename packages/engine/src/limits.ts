@@ -1,11 +1,13 @@
 /**
- * Limits. A limit is reached when the next thing would go beyond it; what was done stays done. A handler has an allowance of its
- * own above what the run had spent when it began, so that a run stopped by a limit can still write its report.
+ * Limits. A limit is reached when the next thing would go beyond it; what was done stays done. A part of money, tokens and characters is
+ * set aside for the handlers, inside the limit; steps and time they have of their own, so that a run stopped by a limit can still write
+ * its report. What a called workflow does counts for its caller too.
  */
 import type { CallStart } from "./activity.ts";
+import type { Aside } from "./event.ts";
 import { type Failure, failure } from "./failure.ts";
 import type { Limits, Program } from "./program.ts";
-import type { RunState, Spent } from "./state.ts";
+import type { RunState } from "./state.ts";
 
 /** Settings by variable, parameter or environment: they count for the workflow that declares them and never travel back. */
 const limitSettings = {
@@ -64,55 +66,65 @@ export function settleLimits(
   return { ok: true, limits: limits as unknown as Limits };
 }
 
-/** What a handler may spend on top. Money in nanodollars. */
-export function handlerAllowance(limits: Limits): Omit<Limits, "hits" | "depth"> {
-  const above = (limit: number | null, base: number) => (limit === null ? null : Math.ceil(limit / 10) + base);
+/** Steps and time a handler may take beyond the run's limits: so that a run stopped by one can still write its report. */
+export function handlerAllowance(limits: Limits): Pick<Limits, "steps" | "timeMs"> {
+  return { steps: 20, timeMs: limits.timeMs === null ? null : Math.ceil(limits.timeMs / 10) + 60_000 };
+}
+
+/**
+ * What is set aside of money, tokens and characters for the program's handlers: a tenth and a base, a quarter at most. It lies inside the
+ * limit: with its handlers the run spends no more than that.
+ */
+function setAside(program: Program, limits: Limits): Aside & { readonly characters: number } {
+  const { success, failed } = program.handlers;
+  const of = (limit: number | null, base: number) =>
+    limit === null || (success === null && failed === null) ? 0 : Math.floor(Math.min(limit / 4, limit / 10 + base));
   return {
-    steps: 20,
-    nanodollars: above(limits.nanodollars, 50_000_000),
-    tokens: above(limits.tokens, 20_000),
-    characters: above(limits.characters, 50_000),
-    timeMs: above(limits.timeMs, 60_000),
+    nanodollars: of(limits.nanodollars, 50_000_000),
+    tokens: of(limits.tokens, 20_000),
+    characters: of(limits.characters, 50_000),
   };
 }
 
+/** What the run's next call, or the workflow it calls, must leave: what callers have set aside and, until its handler runs, its own. */
+export function asideOf(program: Program, state: RunState): Aside {
+  const { aside, phase, limits } = state;
+  if (phase.is === "handling") return aside;
+  const own = setAside(program, limits);
+  return { nanodollars: aside.nanodollars + own.nanodollars, tokens: aside.tokens + own.tokens };
+}
+
 /** Why the next activity may not begin, or null. */
-export function exceeded(state: RunState, at: number): Failure | null {
+export function exceeded(program: Program, state: RunState, at: number): Failure | null {
   const { limits, spent } = state;
   const handler = state.phase.is === "handling" ? state.phase : null;
-  const allowance = handler === null ? null : handlerAllowance(limits);
-  const cap = (limit: "nanodollars" | "tokens" | "characters", used: (spent: Spent) => number) =>
-    handler === null || allowance === null
-      ? limits[limit]
-      : allowance[limit] === null
-        ? null
-        : used(handler.from) + (allowance[limit] ?? 0);
-  const over = (limit: number | null, used: number) => limit !== null && used > limit;
-
-  const steps = allowance === null || handler === null ? limits.steps : handler.from.steps + allowance.steps;
+  const aside = handler === null ? setAside(program, limits) : nothingAside;
+  const over = (limit: "nanodollars" | "tokens" | "characters", used: number) => {
+    const cap = limits[limit];
+    return cap !== null && used > cap - aside[limit];
+  };
+  const steps = handler === null ? limits.steps : handler.from.steps + handlerAllowance(limits).steps;
   if (spent.steps >= steps) return failure("LIMIT_STEPS", `More than ${limits.steps} activities in one run.`);
-  if (
-    over(
-      cap("nanodollars", (of) => of.nanodollars),
-      spent.nanodollars,
-    )
-  ) {
+  if (over("nanodollars", spent.nanodollars)) {
     return failure("LIMIT_COST", `The budget of $${(limits.nanodollars ?? 0) / 1e9} is spent.`);
   }
-  if (over(cap("tokens", tokensOf), tokensOf(spent)))
-    return failure("LIMIT_TOKENS", `More than ${limits.tokens} tokens used.`);
-  if (
-    over(
-      cap("characters", (of) => of.characters),
-      spent.characters,
-    )
-  ) {
+  if (over("tokens", tokensOf(spent))) return failure("LIMIT_TOKENS", `More than ${limits.tokens} tokens used.`);
+  if (over("characters", spent.characters)) {
     return failure("LIMIT_CHARACTERS", `More than ${limits.characters} characters sent and received.`);
   }
-  if (handler === null && limits.timeMs !== null && at > state.startedAt + limits.timeMs) {
-    return failure("LIMIT_TIME", `The run took longer than ${limits.timeMs / 1000} s.`);
+  const deadline = deadlineOf(state);
+  if (handler === null && deadline !== null && at > deadline) {
+    return failure("LIMIT_TIME", `The run took longer than ${(limits.timeMs ?? 0) / 1000} s.`);
   }
   return null;
+}
+
+const nothingAside = { nanodollars: 0, tokens: 0, characters: 0 };
+
+/** When the run, or its handler, has to be over. Time in which it only waited does not count. */
+export function deadlineOf({ phase, limits, startedAt, idle }: RunState): number | null {
+  if (phase.is === "handling") return phase.until;
+  return limits.timeMs === null ? null : startedAt + idle.ms + limits.timeMs;
 }
 
 export function tokensOf(spent: { promptTokens: number; completionTokens: number }): number {
@@ -120,26 +132,19 @@ export function tokensOf(spent: { promptTokens: number; completionTokens: number
 }
 
 /** What is left for a callee; to one that a handler calls, of the handler's allowance. */
-export function remainingCaps(state: RunState, at: number): CallStart["caps"] {
+export function remainingCaps(program: Program, state: RunState, at: number): CallStart["caps"] {
   const { limits, spent, phase } = state;
+  const handling = phase.is === "handling";
+  const aside = handling ? nothingAside : setAside(program, limits);
   const left = (limit: number | null, used: number) => (limit === null ? null : Math.max(0, limit - used));
-  if (phase.is === "handling") {
-    const allowance = handlerAllowance(limits);
-    return {
-      steps: Math.max(0, allowance.steps - (spent.steps - phase.from.steps)),
-      depth: limits.depth,
-      nanodollars: left(allowance.nanodollars, spent.nanodollars - phase.from.nanodollars),
-      tokens: left(allowance.tokens, tokensOf(spent) - tokensOf(phase.from)),
-      characters: left(allowance.characters, spent.characters - phase.from.characters),
-      timeMs: phase.until === null ? null : Math.max(0, phase.until - at),
-    };
-  }
+  const deadline = deadlineOf(state);
+  const steps = handling ? phase.from.steps + handlerAllowance(limits).steps : limits.steps;
   return {
-    steps: limits.steps,
+    steps: Math.max(0, steps - spent.steps),
     depth: limits.depth,
-    nanodollars: left(limits.nanodollars, spent.nanodollars),
-    tokens: left(limits.tokens, tokensOf(spent)),
-    characters: left(limits.characters, spent.characters),
-    timeMs: left(limits.timeMs, at - state.startedAt),
+    nanodollars: left(limits.nanodollars, spent.nanodollars + aside.nanodollars),
+    tokens: left(limits.tokens, tokensOf(spent) + aside.tokens),
+    characters: left(limits.characters, spent.characters + aside.characters),
+    timeMs: deadline === null ? null : Math.max(0, deadline - at),
   };
 }

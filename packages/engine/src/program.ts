@@ -29,6 +29,10 @@ export interface Program {
   readonly settings: ModelSettings;
   readonly sandbox: SandboxNeeds;
   readonly limits: Limits;
+  /** Trouble of a model's endpoint. wait (absent): the run waits, and takes no edge. edge: after some attempts it fails the activity. */
+  readonly trouble?: "wait" | "edge";
+  /** How long trouble is waited for; absent: as the request says, or the usual half hour. */
+  readonly patienceMs?: number;
   readonly scheduling: Scheduling;
   /** Lists (stacks, inboxes) a run starts with. */
   readonly lists: Readonly<Record<string, readonly string[]>>;

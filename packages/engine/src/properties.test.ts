@@ -290,7 +290,9 @@ function wanted(state: RunState, event: Event): boolean {
     case "run.stopped":
       return state.phase.is === "doing" || state.phase.is === "handling";
     case "run.resumed":
-      return state.phase.is === "stopped";
+      return state.phase.is === "stopped" || Object.values(state.active).some(({ parked }) => parked !== undefined);
+    case "run.forked":
+      return state.phase.is === "doing" || state.phase.is === "handling";
     case "run.limited":
       return event.epoch === state.epoch && state.phase.is !== "created" && state.phase.is !== "stopped";
     default: {
@@ -312,6 +314,7 @@ describe("step", () => {
           "activity.succeeded",
           "activity.failed",
           "run.limited",
+          "run.resumed",
           "ask.expired",
           "nonsense",
         ),
@@ -335,7 +338,7 @@ describe("step", () => {
         failure: fc.constant({ code: "X", message: "x" }),
         code: fc.constantFrom("LIMIT_TIME", "X"),
         message: fc.string(),
-        next: fc.constantFrom("retry", "fail", "unknown"),
+        next: fc.constantFrom("retry", "park", "fail", "unknown"),
         usage: fc.constant(null),
       }),
     );

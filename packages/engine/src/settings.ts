@@ -1,5 +1,9 @@
-/** Which model an agent speaks with, and how. The later wins: the program's settings, AI_* variables, the agent's, the node's own. */
+/**
+ * Which model an agent speaks with, and how. The later wins: the program's settings, AI_* variables, the agent's, the node's own. Where a
+ * called workflow says nothing of its own, its caller's settings and agents count.
+ */
 
+import type { Inherited } from "./event.ts";
 import { own } from "./own-value.ts";
 import type { ModelSettings } from "./program.ts";
 import { type Turn, warn } from "./turn.ts";
@@ -19,7 +23,18 @@ export const modelSettingNames = {
 } as const satisfies Record<string, keyof ModelSettings>;
 
 export function settingsFor(turn: Turn, agent: string, node: ModelSettings): ModelSettings {
-  return { ...turn.program.settings, ...fromVariables(turn), ...own(turn.program.agents, agent), ...node };
+  const { settings, agents } = inheritedBy(turn);
+  return { ...settings, ...fromVariables(turn), ...own(agents, agent), ...node };
+}
+
+/** What a workflow that this run calls finds where it has nothing of its own. */
+export function inheritedBy({ program, state }: Turn): Inherited {
+  const { settings, agents } = state.inherited;
+  const names = [...new Set([...Object.keys(agents), ...Object.keys(program.agents)])];
+  return {
+    settings: { ...settings, ...program.settings },
+    agents: Object.fromEntries(names.map((name) => [name, { ...own(agents, name), ...own(program.agents, name) }])),
+  };
 }
 
 function fromVariables(turn: Turn): ModelSettings {

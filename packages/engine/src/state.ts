@@ -8,8 +8,8 @@
  * S3  The epoch only grows.
  */
 import type { ActivityRef } from "./activity.ts";
-import { noUsage, type Outcome, type Usage } from "./event.ts";
-import type { Failure } from "./failure.ts";
+import { type Aside, type Inherited, noUsage, type Outcome, type Usage } from "./event.ts";
+import type { Failure, Trouble } from "./failure.ts";
 import type { Edge, Limits, Node, NodeId, Role } from "./program.ts";
 
 export type Phase =
@@ -23,10 +23,20 @@ export type Phase =
       readonly from: Spent;
       /** The handler's own deadline. */
       readonly until: number | null;
+      /** How the run ended, which nothing in the handler changes. */
+      readonly ended: Ended;
     }
   | { readonly is: "stopped"; readonly was: "doing" | HandlingPhase }
   | { readonly is: "ended"; readonly status: "success" | "failed" | "cancelled"; readonly reason: Failure | null };
 export type HandlingPhase = Extract<Phase, { is: "handling" }>;
+
+/** What a run came to before its handler began. RESULT and ERROR are the variables, `result` what the result rule makes of all. */
+export interface Ended {
+  readonly result: string;
+  readonly word: string | null;
+  readonly RESULT: string;
+  readonly ERROR: string | null;
+}
 
 export interface Spent extends Usage {
   readonly steps: number;
@@ -49,6 +59,17 @@ export interface Active {
   readonly repairs: number;
   /** Who speaks where. The text of a user's message stays in the work alone: states are small. */
   readonly said: Said | null;
+  /** It waits for the other side. */
+  readonly parked?: Parked;
+}
+
+export interface Parked {
+  readonly since: number;
+  readonly tries: number;
+  readonly failure: Failure;
+  readonly trouble: Trouble | null;
+  /** Patience or time is over: it waits until the run is resumed. */
+  readonly held: boolean;
 }
 
 export interface Taken {
@@ -84,8 +105,12 @@ export interface RunState {
   readonly limits: Limits;
   /** What no setting may go beyond. */
   readonly caps: Partial<Limits>;
-  /** The run was called from a handler and lives on its allowance. */
-  readonly handler: boolean;
+  /** Not to be spent here: handlers of callers need it. */
+  readonly aside: Aside;
+  readonly inherited: Inherited;
+  readonly patienceMs: number;
+  /** `ms`: how long the run only waited, for a person or to be resumed; no limit of time runs meanwhile. `since`: it does now. */
+  readonly idle: { readonly ms: number; readonly since: number | null };
   /** RESULT and STATUS among them. */
   readonly variables: Readonly<Record<string, string>>;
   /** Names a caller gets back. */
@@ -125,7 +150,10 @@ export const initialState: RunState = {
   depth: 0,
   limits: { hits: 3, steps: 1000, depth: 20, nanodollars: null, tokens: null, characters: null, timeMs: null },
   caps: {},
-  handler: false,
+  aside: { nanodollars: 0, tokens: 0 },
+  inherited: { settings: {}, agents: {} },
+  patienceMs: 1_800_000,
+  idle: { ms: 0, since: null },
   variables: { STATUS: "CREATED", RESULT: "" },
   assigned: [],
   environment: {},

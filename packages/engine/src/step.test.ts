@@ -120,10 +120,11 @@ describe("handlers", () => {
     { handlers: { success: "ON_SUCCESS", failed: "ON_FAILED" } },
   );
 
-  it("runs ON_FAILED once after FAILED, with STATUS already FAILED, and ends FAILED with the handler's RESULT", () => {
+  it("runs ON_FAILED once after FAILED, with STATUS already FAILED, and leaves RESULT as it was", () => {
     const played = play(withHandlers, replies("the report"), started({ variables: { RESULT: "bad" } }));
     expect(played.state.phase).toMatchObject({ status: "failed", reason: { code: "FAILED_REACHED" } });
-    expect(played.commands.at(-1)).toMatchObject({ do: "end", status: "failed", result: "the report" });
+    expect(played.commands.at(-1)).toMatchObject({ do: "end", status: "failed", result: "bad" });
+    expect(played.state.variables).toMatchObject({ RESULT: "bad", REPORT: "the report" });
     expect(played.commands).toContainEqual(
       expect.objectContaining({ do: "perform", work: expect.objectContaining({ text: "Report FAILED" }) }),
     );
@@ -131,7 +132,8 @@ describe("handlers", () => {
 
   it("runs ON_SUCCESS on success, and trouble there does not undo the success", () => {
     const played = play(withHandlers, replies("hurray"), started({ variables: { RESULT: "good" } }));
-    expect(played.commands.at(-1)).toMatchObject({ do: "end", status: "success", result: "hurray" });
+    expect(played.commands.at(-1)).toMatchObject({ do: "end", status: "success", result: "good" });
+    expect(played.state.variables).toMatchObject({ RESULT: "good", REPORT: "hurray", STATUS: "SUCCESS" });
     const troubled = play(
       withHandlers,
       (work) =>
@@ -139,17 +141,26 @@ describe("handlers", () => {
       started({ variables: { RESULT: "good" } }),
     );
     expect(troubled.state.phase).toMatchObject({ status: "success" });
+    expect(troubled.commands.at(-1)).toMatchObject({ do: "end", status: "success", result: "good" });
+    expect(troubled.state.variables).toMatchObject({ RESULT: "good" });
+    expect(troubled.state.variables).not.toHaveProperty("ERROR");
     expect(troubled.commands).toContainEqual(expect.objectContaining({ do: "warn", code: "HANDLER_FAILED" }));
   });
 
-  it("recovers when the handler's path reaches SUCCESS", () => {
+  it("a SUCCESS reached by the failed handler does not make the run a success, nor a FAILED the other way round", () => {
     const recovering = programOf(
       { ...withHandlers.nodes },
       [...withHandlers.edges, ...edgesOf("PROMPT_REPORT SUCCESS")],
       { handlers: { success: null, failed: "ON_FAILED" } },
     );
     const played = play(recovering, replies("saved"), started({ variables: { RESULT: "bad" } }));
-    expect(played.state.phase).toMatchObject({ status: "success" });
+    expect(played.state.phase).toMatchObject({ status: "failed", reason: { code: "FAILED_REACHED" } });
+    const undoing = programOf({ ...withHandlers.nodes }, [...withHandlers.edges, ...edgesOf("PROMPT_CHEER FAILED")], {
+      handlers: { success: "ON_SUCCESS", failed: "ON_FAILED" },
+    });
+    const cheered = play(undoing, replies("no"), started({ variables: { RESULT: "good" } }));
+    expect(cheered.state.phase).toMatchObject({ status: "success", reason: null });
+    expect(cheered.commands.at(-1)).toMatchObject({ status: "success", result: "good", word: null });
   });
 
   it("runs ON_FAILED for an implicit failure, an error and a limit alike", () => {
@@ -247,11 +258,7 @@ describe("calls", () => {
   });
 
   it("stops at the depth limit", () => {
-    const played = play(
-      caller,
-      () => ({ kind: "done" }),
-      started({ caller: { depth: 20, agent: "", threads: {}, handler: false } }),
-    );
+    const played = play(caller, () => ({ kind: "done" }), started({ caller: { depth: 20, agent: "", threads: {} } }));
     expect(played.state.phase).toMatchObject({ reason: { code: "LIMIT_DEPTH" } });
   });
 });

@@ -10,26 +10,29 @@
  */
 import { type ActivityRef, activityKey } from "./activity.ts";
 import type { Command } from "./command.ts";
-import type {
-  ActivityFailed,
-  ActivitySucceeded,
-  AskExpired,
-  Event,
-  Outcome,
-  RunCancelled,
-  RunLimited,
-  RunResumed,
-  RunStarted,
-  RunStopped,
+import {
+  type ActivityFailed,
+  type ActivitySucceeded,
+  type AskExpired,
+  type Event,
+  noUsage,
+  type Outcome,
+  type RunCancelled,
+  type RunForked,
+  type RunLimited,
+  type RunResumed,
+  type RunStarted,
+  type RunStopped,
 } from "./event.ts";
-import { type Failure, failure } from "./failure.ts";
+import { type Failure, failure, isLimit } from "./failure.ts";
 import { failRun, finishRun } from "./finish-run.ts";
 import { graphOf } from "./graph.ts";
-import { isSetting, limitSettingNames, settleLimits } from "./limits.ts";
+import { givenBack, reckonIdle } from "./idle.ts";
+import { deadlineOf, isSetting, limitSettingNames, settleLimits } from "./limits.ts";
 import { own } from "./own-value.ts";
 import type { Node, Program } from "./program.ts";
-import { defaultRetry, retryAt } from "./retry.ts";
-import type { Active, RunState } from "./state.ts";
+import { defaultRetry, retryAt, unparkAt } from "./retry.ts";
+import type { Active, Parked, RunState } from "./state.ts";
 import { type Checked, change, spend, type Turn, warn } from "./turn.ts";
 import { drop, takeFailure, takeOutcome, walk } from "./walk.ts";
 
@@ -49,6 +52,7 @@ const rules: { readonly [Type in Event["type"]]: (turn: Turn, event: Extract<Eve
   "run.cancelled": cancelRun,
   "run.stopped": stopRun,
   "run.resumed": resumeRun,
+  "run.forked": forkRun,
 };
 
 export function step(program: Program, state: RunState, event: Event): Step {
@@ -70,10 +74,13 @@ export function followStep(
 function turnOf(program: Program, state: RunState, event: Event): Turn | null {
   if (state.phase.is === "ended" || !Object.hasOwn(rules, event.type)) return null;
   const graph = graphOf(program, state);
-  const turn: Turn = { program, graph, event, state, commands: [], checked: [], ready: [], fed: [] };
+  const before = givenBack(state, event.at);
+  const turn: Turn = { program, graph, event, state: before, commands: [], checked: [], ready: [], fed: [] };
   const rule = rules[event.type] as (turn: Turn, event: Event) => void;
   rule(turn, event);
-  return turn.state === state ? null : turn;
+  if (turn.state === before) return null;
+  reckonIdle(turn);
+  return turn;
 }
 
 /** What was asked and not answered, in the order in which it was asked: recovery makes sure these are queued. */
@@ -82,8 +89,8 @@ export function outstanding(
   state: RunState,
 ): readonly { readonly activity: ActivityRef; readonly notBefore: number | null }[] {
   if (state.phase.is !== "doing" && state.phase.is !== "handling") return [];
-  return Object.values(state.active)
-    .sort((one, other) => one.order - other.order)
+  return inOrder(state)
+    .filter(({ parked }) => parked?.held !== true)
     .map(({ ref, notBefore }) => ({ activity: ref, notBefore }));
 }
 
@@ -111,17 +118,14 @@ function startRun(turn: Turn, event: RunStarted): void {
     depth: event.caller?.depth ?? 0,
     agent: event.caller?.agent ?? "",
     threads: event.caller?.threads ?? {},
-    handler: event.caller?.handler ?? false,
+    aside: event.caller?.aside ?? turn.state.aside,
+    inherited: event.caller?.inherited ?? turn.state.inherited,
+    patienceMs: event.patienceMs ?? program.patienceMs ?? turn.state.patienceMs,
   });
   for (const name of unset) {
     warn(turn, "PARAMETER_UNSET", `The parameter ${name} was not given and has no default; it counts as empty.`, null);
   }
-  const given = Object.fromEntries(
-    limitSettingNames.flatMap((name) => {
-      const value = own(variables, name) ?? own(event.environment, name);
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
+  const given = limitSettingsOf(turn.state);
   const bare = settleLimits(program, {}, event.caps);
   if (bare.ok) change(turn, { limits: bare.limits, caps: event.caps });
   const settled = settleLimits(program, given, event.caps);
@@ -130,9 +134,19 @@ function startRun(turn: Turn, event: RunStarted): void {
     return walk(turn);
   }
   change(turn, { limits: settled.limits });
-  if (settled.limits.timeMs !== null) turn.commands.push({ do: "deadline", at: event.at + settled.limits.timeMs });
+  const deadline = deadlineOf(turn.state);
+  if (deadline !== null) turn.commands.push({ do: "deadline", at: deadline });
   for (const node of program.entry) turn.ready.push({ node, only: null });
   walk(turn);
+}
+
+function limitSettingsOf({ variables, environment }: RunState): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    limitSettingNames.flatMap((name) => {
+      const value = own(variables, name) ?? own(environment, name);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }
 
 /** The activity in flight that an event speaks of, or null. */
@@ -163,17 +177,39 @@ function failActivity(turn: Turn, event: ActivityFailed): void {
   const policy = node?.retry ?? defaultRetry;
   const tried = active.retries + 1;
   const again = { ...active, retries: tried };
-  if (event.next === "retry" && tried < policy.attempts) {
+  if (event.next === "park" && turn.program.trouble !== "edge") return park(turn, active, event);
+  const passing = event.next === "retry" || event.next === "park";
+  if (passing && tried < policy.attempts) {
     return repeat(turn, again, retryAt(policy, tried, event.at, event.retryAfterMs, event.seed));
   }
   if (event.next === "unknown" && isSafeToRepeat(node) && tried < policy.attempts) return repeat(turn, again, null);
   const why: Failure =
     event.next === "unknown"
       ? failure("OUTCOME_UNKNOWN", `'${active.ref.node}' was interrupted: ${event.failure.message}`)
-      : event.next === "retry"
+      : passing
         ? { ...event.failure, message: `${event.failure.message} (${tried} attempts)` }
         : event.failure;
   settle(turn, active, { failure: why });
+}
+
+/** Trouble of the other side is waited for, longer each time, until patience is over; then for somebody who resumes the run. */
+function park(turn: Turn, active: Active, event: ActivityFailed): void {
+  const since = active.parked?.since ?? event.at;
+  const tries = (active.parked?.tries ?? 0) + 1;
+  const parked: Parked = { since, tries, failure: event.failure, trouble: event.trouble ?? null, held: false };
+  const patientUntil = since + turn.state.patienceMs;
+  if (event.at >= patientUntil) return hold(turn, active, parked);
+  const again = unparkAt(tries, event.at, event.retryAfterMs, event.seed);
+  repeat(turn, { ...active, parked }, Math.min(again, patientUntil));
+}
+
+function hold(turn: Turn, active: Active, parked: Parked): void {
+  const ref = { ...active.ref, attempt: active.ref.attempt + 1 };
+  const held = { ...parked, held: true };
+  change(turn, {
+    active: { ...turn.state.active, [activityKey(ref)]: { ...active, ref, notBefore: null, parked: held } },
+  });
+  turn.commands.push({ do: "hold", activity: ref, parked: held });
 }
 
 /** Asking a model twice costs, and changes nothing; acting twice may. */
@@ -203,7 +239,7 @@ function expireAsk(turn: Turn, event: AskExpired): void {
 
 /** eager: at once. superstep: when all that ran together are done, in the order in which they became ready. */
 function settle(turn: Turn, active: Active, how: Settling): void {
-  const limit = "failure" in how && how.failure.code.startsWith("LIMIT_");
+  const limit = "failure" in how && isLimit(how.failure);
   if (turn.program.scheduling === "eager" || limit) {
     take(turn, active, how);
     return walk(turn);
@@ -230,7 +266,8 @@ function take(turn: Turn, active: Active, how: Settling): void {
 function repeat(turn: Turn, active: Active, notBefore: number | null): void {
   const again: Active = { ...active, ref: { ...active.ref, attempt: active.ref.attempt + 1 }, notBefore };
   change(turn, { active: { ...turn.state.active, [activityKey(again.ref)]: again } });
-  turn.commands.push({ do: "retry", activity: again.ref, notBefore });
+  const { parked } = again;
+  turn.commands.push({ do: "retry", activity: again.ref, notBefore, ...(parked === undefined ? {} : { parked }) });
 }
 
 function limitRun(turn: Turn, event: RunLimited): void {
@@ -239,6 +276,12 @@ function limitRun(turn: Turn, event: RunLimited): void {
   // Meant for the run, found when its handler had begun: that one has a time of its own.
   if (phase.is === "handling" && event.code === "LIMIT_TIME" && (phase.until === null || event.at < phase.until))
     return;
+  const parked = Object.values(turn.state.active).filter((active) => active.parked !== undefined);
+  // Time that ran out while the run waited for somebody else's trouble fails nothing.
+  if (event.code === "LIMIT_TIME" && parked.length > 0) {
+    for (const active of parked) if (active.parked?.held === false) hold(turn, active, active.parked);
+    return;
+  }
   failRun(turn, failure(event.code, event.message));
   walk(turn);
 }
@@ -256,9 +299,35 @@ function stopRun(turn: Turn, _event: RunStopped): void {
 
 function resumeRun(turn: Turn, _event: RunResumed): void {
   const { phase } = turn.state;
+  if (phase.is === "doing" || phase.is === "handling") {
+    for (const active of inOrder(turn.state)) if (active.parked !== undefined) repeat(turn, unparked(active), null);
+    return;
+  }
   if (phase.is !== "stopped") return;
   change(turn, { phase: phase.was === "doing" ? { is: "doing" } : phase.was });
-  for (const active of Object.values(turn.state.active).sort((one, other) => one.order - other.order)) {
-    repeat(turn, active, active.notBefore);
+  for (const active of inOrder(turn.state)) repeat(turn, active, active.notBefore);
+}
+
+function forkRun(turn: Turn, event: RunForked): void {
+  const { state } = turn;
+  const { phase } = state;
+  if (phase.is !== "doing" && phase.is !== "handling") return;
+  const caps = { ...state.caps, ...event.caps };
+  const settled = settleLimits(turn.program, limitSettingsOf(state), caps);
+  const limits = settled.ok ? settled.limits : state.limits;
+  const { steps } = state.spent;
+  change(turn, { caps, limits, spent: { ...noUsage, steps }, startedAt: event.at, idle: { ms: 0, since: null } });
+  const deadline = deadlineOf(turn.state);
+  if (deadline !== null) turn.commands.push({ do: "deadline", at: deadline });
+  for (const active of inOrder(turn.state)) {
+    if (!event.left.includes(activityKey(active.ref))) repeat(turn, unparked(active), null);
   }
+}
+
+function unparked({ parked: _, ...active }: Active): Active {
+  return active;
+}
+
+function inOrder(state: RunState): readonly Active[] {
+  return Object.values(state.active).sort((one, other) => one.order - other.order);
 }

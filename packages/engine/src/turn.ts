@@ -47,6 +47,8 @@ export type Finish =
   | { readonly go: "on"; readonly on: string; readonly writes: readonly Write[]; readonly failure?: Failure }
   /** The node failed: RESULT tells why. */
   | { readonly go: "fail"; readonly failure: Failure }
+  /** A limit was reached below: no edge helps. */
+  | { readonly go: "limit"; readonly writes: readonly Write[]; readonly failure: Failure }
   /** Ask once more, with other work. */
   | { readonly go: "again"; readonly work: Work; readonly said?: Said };
 

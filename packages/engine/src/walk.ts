@@ -8,10 +8,11 @@
 import { type ActivityRef, activityKey } from "./activity.ts";
 import { evaluateCondition } from "./evaluate-condition.ts";
 import type { Outcome } from "./event.ts";
-import { type Failure, failure } from "./failure.ts";
+import { type Failure, failure, isLimit } from "./failure.ts";
 import { failRun, succeedRun } from "./finish-run.ts";
 import { graphOf, type PlacedEdge } from "./graph.ts";
 import { exceeded } from "./limits.ts";
+import { reckonReturn, treeLimit } from "./nodes/call.ts";
 import { beginItem, finishItems } from "./nodes/map.ts";
 import { ruleOf } from "./nodes/rules.ts";
 import { own } from "./own-value.ts";
@@ -37,7 +38,7 @@ export function walk(turn: Turn): void {
   if (Object.keys(turn.state.active).length > 0 || turn.state.held.length > 0) return;
   const waiting = stalledNode(turn);
   if (waiting !== null) failRun(turn, failure("STALLED", `'${waiting}' waits for a branch that did not come.`));
-  else succeedRun(turn, "implicit");
+  else succeedRun(turn);
   if (turn.ready.length > 0 || turn.fed.length > 0) walk(turn);
 }
 
@@ -49,7 +50,7 @@ function beginNode(turn: Turn, id: NodeId, only: readonly NodeId[] | null): void
   if (node.kind !== "end" && hits > turn.state.limits.hits) {
     return failRun(turn, failure("LIMIT_HITS", `'${id}' was to run more than ${turn.state.limits.hits} times.`));
   }
-  const limit = passing ? null : exceeded(turn.state, turn.event.at);
+  const limit = passing ? null : exceeded(turn.program, turn.state, turn.event.at);
   if (limit !== null) return failRun(turn, limit);
   const spent = passing ? turn.state.spent : { ...turn.state.spent, steps: turn.state.spent.steps + 1 };
   change(turn, { hits: { ...turn.state.hits, [id]: hits }, spent });
@@ -103,7 +104,7 @@ function carryOut(turn: Turn, node: Node, active: Active, begin: Begin): void {
       return finishNode(turn, node, active, begin.finish);
     case "end":
       return begin.outcome === "success"
-        ? succeedRun(turn, "explicit", begin.word)
+        ? succeedRun(turn, begin.word)
         : failRun(turn, failure("FAILED_REACHED", `The flow reached '${active.ref.node}'.`), begin.word);
     case "fail":
       return failNode(turn, node, active.ref.node, active.only, begin.failure);
@@ -119,6 +120,9 @@ export function takeOutcome(turn: Turn, active: Active, outcome: Outcome): void 
   if (node === undefined) return;
   if (node.kind === "map" && active.ref.item !== null) {
     const text = "text" in outcome ? outcome.text : outcome.kind === "returned" ? outcome.result : "";
+    if (outcome.kind === "returned") reckonReturn(turn, outcome);
+    const limit = outcome.kind === "returned" ? treeLimit(outcome) : null;
+    if (limit !== null) return failRun(turn, limit);
     const failed = outcome.kind === "returned" && outcome.status !== "success";
     return takeItem(turn, node, active, failed ? { error: outcome.reason?.message ?? text } : { ok: text });
   }
@@ -131,7 +135,7 @@ export function takeFailure(turn: Turn, active: Active, why: Failure): void {
   drop(turn, active.ref);
   const node = own(turn.graph.nodes, active.ref.node);
   if (node === undefined) return;
-  if (why.code.startsWith("LIMIT_")) return failRun(turn, why);
+  if (isLimit(why)) return failRun(turn, why);
   if (node.kind === "map" && active.ref.item !== null && node.itemError === "collect") {
     return takeItem(turn, node, active, { error: why.message });
   }
@@ -157,6 +161,10 @@ function failNode(turn: Turn, node: Node, id: NodeId, only: readonly NodeId[] | 
 function finishNode(turn: Turn, node: Node, active: Active, finish: Finish): void {
   const { node: id } = active.ref;
   if (finish.go === "fail") return failNode(turn, node, id, active.only, finish.failure);
+  if (finish.go === "limit") {
+    applyWrites(turn, active.ref, finish.writes);
+    return failRun(turn, finish.failure);
+  }
   if (finish.go === "again") {
     const ref = { ...active.ref, attempt: active.ref.attempt + 1 };
     const again = { ...active, ref, repairs: active.repairs + 1, said: finish.said ?? active.said };
@@ -292,7 +300,7 @@ function beginItems(turn: Turn, node: MapNode, visit: Active): void {
       return finishNode(turn, node, { ...visit, ref: { ...visit.ref, item: null } }, finishItems(node, progress));
     }
     if (item === undefined || inFlight >= Math.max(1, node.concurrency)) return;
-    const limit = exceeded(turn.state, turn.event.at);
+    const limit = exceeded(turn.program, turn.state, turn.event.at);
     if (limit !== null) return failRun(turn, limit);
     change(turn, {
       maps: { ...turn.state.maps, [key]: { ...progress, next: progress.next + 1 } },

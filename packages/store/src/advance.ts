@@ -134,7 +134,12 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
         ...keyOf(activity),
         attempt: activity.attempt,
         not_before: command.notBefore,
+        ...(command.parked === undefined ? {} : { trouble: command.parked }),
       });
+    } else if (command.do === "hold") {
+      const { activity, parked } = command;
+      repeated.add(activityKey(activity));
+      rows.retries.push({ n, ...keyOf(activity), attempt: activity.attempt, not_before: null, trouble: parked });
     } else if (command.do === "void" && !aborts) {
       for (const activity of command.activities) rows.voids.push({ n, ...keyOf(activity) });
     } else if (command.do === "append") {
@@ -238,7 +243,7 @@ function rareWrite(
           nanodollars: spent.nanodollars,
         }
       : {}),
-    ...(deadline === undefined ? {} : { deadline: deadline.at }),
+    ...(deadline === undefined ? {} : { deadline: deadline.at ?? ("infinity" as const) }),
     ...(end === undefined ? {} : { word: end.word, result: end.result, reason: end.reason }),
   };
 }
@@ -248,6 +253,7 @@ function withoutDo(end: Extract<Command, { do: "end" }>) {
   return rest;
 }
 
+/** Of the run itself: what its caller learns of steps comes with the outcome. */
 function usageOf(state: RunState): Usage {
   const { steps: _, ...usage } = state.spent;
   return usage;

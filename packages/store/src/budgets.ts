@@ -2,8 +2,8 @@
  * Budgets of money and tokens. A call reserves its worst case before it is made and settles what it cost when the reply is stored, so
  * a cap holds however many workers call at once.
  *
- * B1  A reservation is made only if spent + reserved + wanted <= cap + `above`: the check and the change are one statement on locked
- *     rows. Beyond the cap comes only what a handler is allowed on top, and what a call cost beyond its worst case.
+ * B1  A reservation is made only if spent + reserved + wanted <= cap - `leave`: the check and the change are one statement on locked
+ *     rows. Beyond the cap comes only what a call cost beyond its worst case.
  * B2  A reservation is made once per (activity, call index, claim); repeating it changes nothing. It is all budgets or none.
  * B3  A reservation ends by settling (calls.ts, together with the reply) or by release, each only under the claim that made it. What a
  *     lost holder left is settled as spent: by the next holder, or by the supervisor when the activity is over.
@@ -91,8 +91,10 @@ with held as (
   select ${budgetColumns} from budgets where id = any($3) order by id for update
 ), verdict as (
   select coalesce(bool_and(
-      (cap_nanodollars is null or spent_nanodollars + reserved_nanodollars + $4::bigint <= cap_nanodollars + $6::bigint)
-      and (cap_tokens is null or spent_tokens + reserved_tokens + $5::bigint <= cap_tokens + $7::bigint)), true) as passes
+      (cap_nanodollars is null or spent_nanodollars + reserved_nanodollars + $4::bigint
+        <= cap_nanodollars - case when id = $9 then $6::bigint else 0 end)
+      and (cap_tokens is null or spent_tokens + reserved_tokens + $5::bigint
+        <= cap_tokens - case when id = $9 then $7::bigint else 0 end)), true) as passes
   from locked
 ), raised as (
   update budgets b set reserved_nanodollars = b.reserved_nanodollars + $4, reserved_tokens = b.reserved_tokens + $5
@@ -103,13 +105,13 @@ with held as (
 )
 select l.*, v.passes or exists (select 1 from held) as passes from locked l, verdict v`;
 
-/** Budgets that do not exist have no cap. `above`: what this call may go beyond the caps (a handler's allowance). */
+/** Budgets that do not exist have no cap. `leave`: what this call must leave of one of them, for handlers. */
 export async function reserve(
   database: Database,
   call: CallRef,
   budgets: readonly string[],
   want: Amount,
-  above: Amount = { nanodollars: 0, tokens: 0 },
+  leave: Amount & { readonly of: string } = { of: "", nanodollars: 0, tokens: 0 },
 ): Promise<Reserved> {
   if (budgets.length === 0) return { kind: "reserved" };
   const values = [
@@ -118,9 +120,10 @@ export async function reserve(
     budgets,
     want.nanodollars,
     want.tokens,
-    above.nanodollars,
-    above.tokens,
+    leave.nanodollars,
+    leave.tokens,
     call.claim ?? 0,
+    leave.of,
   ];
   const query = () =>
     database.hot.query<BudgetRow & { passes: boolean }>({ name: "reserve", text: reserveText, values });
@@ -129,7 +132,7 @@ export async function reserve(
     const first = await query().catch((error: unknown) => (isDuplicate(error) ? null : Promise.reject(error)));
     const { rows } = first?.rows.every((row) => row.passes) ? first : await query();
     if (rows.every((row) => row.passes)) return { kind: "reserved" };
-    const over = rows.map(toBudget).map((budget) => ({ budget, code: overBy(budget, want) }));
+    const over = rows.map(toBudget).map((budget) => ({ budget, code: overBy(budget, want, leave) }));
     const cause = over.find(({ code }) => code !== null);
     if (cause?.code == null) return { kind: "reserved" };
     return { kind: "refused", budget: cause.budget, code: cause.code };
@@ -205,11 +208,16 @@ function toBudget(row: BudgetRow): Budget {
   };
 }
 
-function overBy({ cap, spent, reserved }: Budget, want: Amount): "LIMIT_COST" | "LIMIT_TOKENS" | null {
-  if (cap.nanodollars !== null && spent.nanodollars + reserved.nanodollars + want.nanodollars > cap.nanodollars) {
-    return "LIMIT_COST";
-  }
-  if (cap.tokens !== null && spent.tokens + reserved.tokens + want.tokens > cap.tokens) return "LIMIT_TOKENS";
+function overBy(
+  { id, cap, spent, reserved }: Budget,
+  want: Amount,
+  leave: Amount & { readonly of: string },
+): "LIMIT_COST" | "LIMIT_TOKENS" | null {
+  const left = leave.of === id ? leave : { nanodollars: 0, tokens: 0 };
+  const money = spent.nanodollars + reserved.nanodollars + want.nanodollars + left.nanodollars;
+  if (cap.nanodollars !== null && money > cap.nanodollars) return "LIMIT_COST";
+  if (cap.tokens !== null && spent.tokens + reserved.tokens + want.tokens + left.tokens > cap.tokens)
+    return "LIMIT_TOKENS";
   return null;
 }
 

@@ -14,7 +14,7 @@
  * Half of what a statement costs is its parts, however few rows they write: what a group does not need is left out of its statement. Each
  * combination is prepared once per connection under its number.
  */
-import type { WorkKind } from "@markmill/engine";
+import type { Parked, WorkKind } from "@markmill/engine";
 import { databaseNow } from "./database-clock.ts";
 import type { LightColumn, LightKind } from "./run-row.ts";
 
@@ -53,7 +53,8 @@ export interface RareWrite {
   readonly prompt_tokens?: number;
   readonly completion_tokens?: number;
   readonly nanodollars?: number;
-  readonly deadline?: number;
+  /** infinity: none while the run only waits. */
+  readonly deadline?: number | "infinity";
   readonly word?: string | null;
   readonly result?: string | null;
   readonly reason?: unknown;
@@ -104,6 +105,8 @@ export interface RetryRow {
   readonly item: number;
   readonly attempt: number;
   readonly not_before: number | null;
+  /** What it waits for, told to people. Held: it waits for a resume, and no doorbell is rung. */
+  readonly trouble?: Parked;
 }
 
 /** Work that is no longer wanted, while the rest of its run goes on. */
@@ -389,6 +392,7 @@ next as (
   on conflict (run_id, node, generation, item) do update set
     attempt = excluded.attempt, epoch = excluded.epoch, state = excluded.state, not_before = excluded.not_before,
     rung_at = excluded.rung_at, work = excluded.work, rings = activities.rings + 1, takeovers = 0, outcome = null, usage = null,
+    trouble = null,
     claimed_by = null, lease_until = null, ended_at = null, ready_at = clock_timestamp()
   returning id, run_id, node, generation, item, attempt, kind, epoch, rings, claim, work
 )`;
@@ -396,15 +400,15 @@ next as (
 const retries = (p: string) => `
 again as (
   update activities a set
-    attempt = x.attempt, epoch = g.epoch, state = case when a.kind = 'ask' then 'waiting' else 'ready' end,
-    not_before = to_timestamp(x.not_before / 1000), rung_at = coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()),
+    attempt = x.attempt, epoch = g.epoch, trouble = x.trouble,
+    state = case when a.kind = 'ask' or (x.trouble ->> 'held')::boolean then 'waiting' else 'ready' end, not_before = to_timestamp(x.not_before / 1000), rung_at = coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()),
     rings = a.rings + 1, takeovers = 0, outcome = null, usage = null, claimed_by = null, lease_until = null, ended_at = null,
     ready_at = clock_timestamp()
   from json_to_recordset(${p}::json)
-      as x(n integer, node text, generation integer, item integer, attempt integer, not_before float8)
+      as x(n integer, node text, generation integer, item integer, attempt integer, not_before float8, trouble json)
     join gate g on g.n = x.n
   where a.run_id = g.id and a.node = x.node and a.generation = x.generation and a.item = x.item
-  returning a.id, a.run_id, a.node, a.generation, a.item, a.kind, a.attempt, a.epoch, a.rings, a.claim
+  returning a.id, a.run_id, a.node, a.generation, a.item, a.kind, a.attempt, a.epoch, a.rings, a.claim, a.state
 ), reasked as (
   update asks k set state = 'open', closed_at = null from again n where n.kind = 'ask' and k.activity_id = n.id
 )`;
@@ -627,7 +631,7 @@ function assemble(shape: Shape): string {
   if (shape.ends) pieces.push(finished(places.get("variables") ?? null));
   const asked = [
     ...(shape.lists.includes("next") ? [ringing("next", "next")] : []),
-    ...(shape.lists.includes("retries") ? [ringing("again", "again")] : []),
+    ...(shape.lists.includes("retries") ? [ringing("again", "again where state = 'ready'")] : []),
     ...(shape.lists.includes("returns") ? [returning("returned", "")] : []),
     ...(shape.called ? [returning("caller", "where state = 'ready'")] : []),
   ];

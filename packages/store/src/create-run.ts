@@ -19,6 +19,8 @@ export interface NewRun {
   readonly variables?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly caps?: Partial<Limits>;
+  /** How long trouble of a model's endpoint is waited for. */
+  readonly patienceMs?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly options?: Json;
   readonly submission?: Json;
@@ -60,6 +62,7 @@ export async function createRun(births: Births, request: NewRun): Promise<Create
     variables: request.variables ?? {},
     environment: request.environment ?? {},
     caps,
+    ...(request.patienceMs === undefined ? {} : { patienceMs: request.patienceMs }),
     caller: null,
   };
   const budgets = [...(request.budgets ?? [])];
@@ -149,7 +152,12 @@ export async function startCall(
     light: [],
     rings: 1,
   };
-  const from: Caller = { depth: start.depth, agent: start.agent, threads: start.threads, handler: start.handler };
+  const { depth, agent, threads, aside, inherited, patienceMs } = start;
+  const from: Caller = {
+    ...{ depth, agent, threads },
+    ...(aside === undefined ? {} : { aside }),
+    ...(inherited === undefined ? {} : { inherited }),
+  };
   const event: RunStarted = {
     type: "run.started",
     at: clock.now(),
@@ -158,6 +166,7 @@ export async function startCall(
     variables: start.variables,
     environment: caller.state.environment,
     caps: start.caps,
+    ...(patienceMs === undefined ? {} : { patienceMs }),
     caller: from,
   };
   const committed = await committer.commit({

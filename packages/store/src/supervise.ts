@@ -130,7 +130,12 @@ export async function enforceDeadlines(
   const due = await askDatabase<{ id: string; deadline: string }>(
     database,
     "Looking for deadlines",
-    "select id, deadline::text from runs where deadline < clock_timestamp() and status = 'doing' order by deadline limit $1",
+    // A run that waits for one it called is limited through that one, which has no more time: so every level gets its ON_FAILED.
+    `select id, deadline::text from runs r where deadline < clock_timestamp() and status = 'doing'
+       and not exists (
+         select 1 from activities a join runs c on c.parent_activity_id = a.id
+         where a.run_id = r.id and a.kind = 'call' and a.state = 'waiting' and c.ended_at is null)
+     order by deadline limit $1`,
     [limit],
   );
   const rings: Ring[] = [];

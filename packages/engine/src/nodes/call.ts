@@ -1,7 +1,9 @@
-import { type Failure, failure } from "../failure.ts";
-import { isSetting, limitSettingNames, remainingCaps } from "../limits.ts";
+import type { Outcome } from "../event.ts";
+import { type Failure, failure, isTreeLimit } from "../failure.ts";
+import { asideOf, deadlineOf, isSetting, limitSettingNames, remainingCaps } from "../limits.ts";
 import { own } from "../own-value.ts";
 import type { CallNode } from "../program.ts";
+import { inheritedBy } from "../settings.ts";
 import type { RunState } from "../state.ts";
 import { type Begin, change, type NodeRule, nextThread, type Turn, type Write } from "../turn.ts";
 import { unfit } from "./passed.ts";
@@ -10,6 +12,7 @@ export const call: NodeRule<CallNode> = {
   begin: (turn, node) => beginCall(turn, node.program, {}),
   finish(turn, _node, active, outcome) {
     if (outcome.kind !== "returned") return unfit;
+    reckonReturn(turn, outcome);
     const writes: Write[] = [
       ...Object.entries(outcome.variables)
         .filter(([name]) => !isSetting(name))
@@ -17,6 +20,8 @@ export const call: NodeRule<CallNode> = {
       { to: "variable", name: "RESULT", text: outcome.result },
       { to: "variable", name: "STATUS", text: outcome.status === "success" ? "SUCCESS" : "FAILED" },
     ];
+    const limit = treeLimit(outcome);
+    if (limit !== null) return { go: "limit", writes, failure: limit };
     const { word } = outcome;
     const labelled = turn.graph.out.get(active.ref.node)?.some(({ edge }) => edge.on === word) ?? false;
     if (word !== null && labelled) return { go: "on", on: word, writes };
@@ -44,11 +49,33 @@ export function beginCall(turn: Turn, program: string, more: Readonly<Record<str
         depth: state.depth + 1,
         agent: state.agent,
         threads,
-        caps: remainingCaps(state, turn.event.at),
-        handler: state.handler || state.phase.is === "handling",
+        caps: remainingCaps(turn.program, state, turn.event.at),
+        aside: asideOf(turn.program, state),
+        inherited: inheritedBy(turn),
+        patienceMs: state.patienceMs,
       },
     },
   };
+}
+
+type Returned = Extract<Outcome, { kind: "returned" }>;
+
+/** What the callee did counts for its caller: its steps, and the time in which both only waited. */
+export function reckonReturn(turn: Turn, { steps = 0, idleMs = 0 }: Returned): void {
+  const { spent, idle, phase } = turn.state;
+  if (steps > 0) change(turn, { spent: { ...spent, steps: spent.steps + steps } });
+  if (idleMs === 0) return;
+  change(turn, { idle: { ...idle, ms: idle.ms + idleMs } });
+  if (phase.is === "handling" && phase.until !== null) {
+    change(turn, { phase: { ...phase, until: phase.until + idleMs } });
+  }
+  const deadline = deadlineOf(turn.state);
+  if (deadline !== null) turn.commands.push({ do: "deadline", at: deadline });
+}
+
+/** A limit that the callee reached and that is the whole tree's, or null. */
+export function treeLimit({ status, reason }: Returned): Failure | null {
+  return status === "failed" && reason !== null && isTreeLimit(reason) ? reason : null;
 }
 
 function inherited(state: RunState): Record<string, string> {

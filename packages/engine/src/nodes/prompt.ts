@@ -1,6 +1,8 @@
 /** system: a new conversation for the agent it names. assistant: a message put into its mouth. user: the model is asked. */
 import type { Work } from "../activity.ts";
 import type { Message } from "../command.ts";
+import type { Aside } from "../event.ts";
+import { asideOf } from "../limits.ts";
 import { own } from "../own-value.ts";
 import type { ModelSettings, PromptNode } from "../program.ts";
 import { resolve } from "../resolve.ts";
@@ -74,11 +76,16 @@ export function promptWork(turn: Turn, question: Question): Extract<Work, { kind
     text: question.text,
     read: question.read,
     settings: settingsFor(turn, question.agent, question.settings),
-    budget: turn.state.phase.is === "handling" || turn.state.handler ? "handler" : "run",
+    ...aside(turn),
     schema: null,
     tools: [],
     rounds: 1,
   };
+}
+
+function aside(turn: Turn): { aside?: Aside } {
+  const { nanodollars, tokens } = asideOf(turn.program, turn.state);
+  return nanodollars === 0 && tokens === 0 ? {} : { aside: { nanodollars, tokens } };
 }
 
 /** Begins an activity that asks the model in the agent's conversation, or in one of its own. */

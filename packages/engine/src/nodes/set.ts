@@ -1,5 +1,5 @@
 import { failure } from "../failure.ts";
-import { limitSettingNames, settleLimits } from "../limits.ts";
+import { deadlineOf, limitSettingNames, settleLimits } from "../limits.ts";
 import type { SetNode } from "../program.ts";
 import { resolve } from "../resolve.ts";
 import { runStatuses } from "../state.ts";
@@ -29,9 +29,9 @@ export const set: NodeRule<SetNode> = {
       const settled = settleLimits({ ...turn.program, limits: turn.state.limits }, { [name]: value }, turn.state.caps);
       if (!settled.ok) return { go: "fail", failure: settled.failure };
       change(turn, { limits: settled.limits });
-      const { timeMs } = settled.limits;
-      if (name === "MAX_DURATION" && timeMs !== null && turn.state.phase.is === "doing") {
-        turn.commands.push({ do: "deadline", at: turn.state.startedAt + timeMs });
+      const deadline = deadlineOf(turn.state);
+      if (name === "MAX_DURATION" && deadline !== null && turn.state.phase.is === "doing") {
+        turn.commands.push({ do: "deadline", at: deadline });
       }
     }
     return { go: "on", on: "ok", writes: [{ to: "variable", name, text: value, assigned: true }] };

@@ -1,0 +1,210 @@
+import { describe, expect, it } from "vitest";
+import type { ActivityRef } from "./activity.ts";
+import type { Command } from "./command.ts";
+import type { ActivityFailed, Event, RunStarted } from "./event.ts";
+import { initialState, type RunState } from "./state.ts";
+import { outstanding, step } from "./step.ts";
+import { edgesOf, programOf, started } from "./testing-programs.ts";
+
+const minute = 60_000;
+const nodes = {
+  START: { kind: "start" },
+  PROMPT_A: { kind: "prompt", text: { from: "literal", text: "a" } },
+  SUCCESS: { kind: "end", outcome: "success" },
+  FAILED: { kind: "end", outcome: "failed" },
+} as const;
+const edges = edgesOf("START PROMPT_A", "PROMPT_A SUCCESS", "PROMPT_A -fail- FAILED");
+const program = programOf(nodes, edges);
+const trouble = { model: "small", endpoint: "http://127.0.0.1:1", reason: "429" };
+
+function begun(of = program, more: Partial<RunStarted> = {}): RunState {
+  return step(of, initialState, started({ at: 0, ...more })).state;
+}
+
+function only(state: RunState): ActivityRef {
+  const ref = Object.values(state.active)[0]?.ref;
+  if (ref === undefined) throw new Error("nothing is in flight");
+  return ref;
+}
+
+function troubled(state: RunState, at: number, more: Partial<ActivityFailed> = {}): ActivityFailed {
+  return {
+    type: "activity.failed",
+    at,
+    seed: 0,
+    epoch: state.epoch,
+    activity: only(state),
+    failure: { code: "MODEL_RATE_LIMITED", message: "too many" },
+    next: "park",
+    retryAfterMs: null,
+    usage: null,
+    trouble,
+    ...more,
+  };
+}
+
+function replied(state: RunState, at: number): Event {
+  const outcome = { kind: "replied", text: "fine" } as const;
+  return { type: "activity.succeeded", at, seed: 0, epoch: state.epoch, activity: only(state), outcome, usage: null };
+}
+
+/** Tries at the time each attempt is due, until it is held. */
+function failUntilHeld(of: typeof program, from: RunState): { state: RunState; at: number; waits: number[] } {
+  let state = from;
+  let at = 0;
+  const waits: number[] = [];
+  for (let tries = 0; tries < 100; tries++) {
+    const next = step(of, state, troubled(state, at));
+    state = next.state;
+    const again = next.commands.find((command: Command) => command.do === "retry");
+    if (again?.do !== "retry") return { state, at, waits };
+    waits.push((again.notBefore ?? 0) - at);
+    at = again.notBefore ?? at;
+  }
+  throw new Error("it was never held");
+}
+
+describe("trouble of the other side", () => {
+  it("parks the activity: the same work later, no edge, no step, no failure counted", () => {
+    const before = begun();
+    const { state, commands } = step(program, before, troubled(before, 10));
+    expect(commands).toEqual([
+      {
+        do: "retry",
+        activity: { ...only(before), attempt: 2 },
+        notBefore: 1_010,
+        parked: {
+          since: 10,
+          tries: 1,
+          failure: { code: "MODEL_RATE_LIMITED", message: "too many" },
+          trouble,
+          held: false,
+        },
+      },
+    ]);
+    expect(state.phase).toEqual({ is: "doing" });
+    expect(state.spent.steps).toBe(before.spent.steps);
+    expect(step(program, state, replied(state, 2_000)).state.phase).toMatchObject({ status: "success" });
+  });
+
+  it("is waited for longer each time, up to five minutes, and tried once more when patience ends", () => {
+    const { at, waits, state } = failUntilHeld(program, begun());
+    expect(waits.slice(0, 3)).toEqual([1_000, 2_000, 4_000]);
+    expect(Math.max(...waits)).toBe(5 * minute);
+    expect(at).toBe(30 * minute);
+    expect(Object.values(state.active)[0]?.parked).toMatchObject({ held: true, since: 0 });
+  });
+
+  it("is waited for no longer than five minutes, whatever the endpoint wishes", () => {
+    const before = begun();
+    const { commands } = step(program, before, troubled(before, 0, { retryAfterMs: 86_400_000 }));
+    expect(commands[0]).toMatchObject({ do: "retry", notBefore: 5 * minute });
+  });
+
+  it("interrupts the run when patience is over: nothing fails, nothing is asked, and a resume goes on at that step", () => {
+    const { state: held, at } = failUntilHeld(program, begun(program, { patienceMs: 10_000 }));
+    expect(at).toBe(10_000);
+    expect(held.phase).toEqual({ is: "doing" });
+    expect(outstanding(program, held)).toEqual([]);
+    const resumed = step(program, held, { type: "run.resumed", at: 99_000, seed: 0 });
+    expect(resumed.commands).toEqual([{ do: "retry", activity: only(resumed.state), notBefore: null }]);
+    const parkedAgain = step(program, resumed.state, troubled(resumed.state, 99_500));
+    expect(Object.values(parkedAgain.state.active)[0]?.parked).toMatchObject({ since: 99_500, tries: 1 });
+    expect(step(program, resumed.state, replied(resumed.state, 99_600)).state.phase).toMatchObject({
+      status: "success",
+    });
+  });
+
+  it("that outlasts the time limit interrupts the run, and the time it took is given back", () => {
+    const before = begun(program, { caps: { timeMs: 60_000 } });
+    const parked = step(program, before, troubled(before, 50_000)).state;
+    const limited = step(program, parked, {
+      type: "run.limited",
+      at: 60_001,
+      seed: 0,
+      epoch: parked.epoch,
+      code: "LIMIT_TIME",
+      message: "over",
+    });
+    expect(limited.state.phase).toEqual({ is: "doing" });
+    expect(limited.commands.map((command) => command.do)).toEqual(["hold", "deadline"]);
+    expect(limited.commands[1]).toEqual({ do: "deadline", at: null });
+    const resumed = step(program, limited.state, { type: "run.resumed", at: 500_000, seed: 0 });
+    // Ten of its sixty seconds were left when the trouble began.
+    expect(resumed.commands).toContainEqual({ do: "deadline", at: 510_000 });
+  });
+
+  it("takes edges where the workflow says so, after the usual attempts", () => {
+    const edged = programOf(nodes, edges, { trouble: "edge" });
+    let state = begun(edged);
+    for (let tries = 1; tries < 4; tries++) {
+      state = step(edged, state, troubled(state, tries)).state;
+      expect(state.phase).toEqual({ is: "doing" });
+    }
+    expect(step(edged, state, troubled(state, 9)).state.phase).toMatchObject({ status: "failed" });
+  });
+
+  it("of a held activity is heard no more: a late answer of an older attempt changes nothing", () => {
+    const before = begun(program, { patienceMs: 0 });
+    const late = replied(before, 5);
+    const held = step(program, before, troubled(before, 1)).state;
+    expect(step(program, held, late).state).toBe(held);
+  });
+});
+
+describe("a limit of time", () => {
+  const asking = programOf(
+    {
+      START: { kind: "start" },
+      ASK_A: { kind: "ask", question: "well?" },
+      PROMPT_A: nodes.PROMPT_A,
+    },
+    edgesOf("START ASK_A", "ASK_A PROMPT_A"),
+  );
+
+  it("does not run while only a person is awaited", () => {
+    const first = step(asking, initialState, started({ at: 1_000, caps: { timeMs: 10_000 } }));
+    expect(first.commands.filter((command) => command.do === "deadline").at(-1)).toEqual({ do: "deadline", at: null });
+    const answered = step(asking, first.state, {
+      type: "activity.succeeded",
+      at: 1_000_000,
+      seed: 0,
+      epoch: first.state.epoch,
+      activity: only(first.state),
+      outcome: { kind: "answered", text: "yes" },
+      usage: null,
+    });
+    expect(answered.state.phase).toEqual({ is: "doing" });
+    expect(answered.commands.filter((command) => command.do === "deadline").at(-1)).toEqual({
+      do: "deadline",
+      at: 1_010_000,
+    });
+  });
+});
+
+describe("a fork", () => {
+  it("asks for what was in flight again, with nothing spent, its own time and the caps it is given", () => {
+    const before = begun(program, { caps: { nanodollars: 5, timeMs: 1_000 } });
+    const spent = { calls: 2, promptTokens: 3, completionTokens: 4, characters: 5, nanodollars: 6 };
+    const failedOnce = step(program, before, troubled(before, 10, { usage: spent })).state;
+    const forked = step(program, failedOnce, {
+      type: "run.forked",
+      at: 90_000,
+      seed: 0,
+      from: "old",
+      seq: 2,
+      caps: { nanodollars: 50 },
+      left: [],
+    });
+    expect(forked.state).toMatchObject({
+      startedAt: 90_000,
+      limits: { nanodollars: 50, timeMs: 1_000 },
+      spent: { calls: 0, nanodollars: 0, steps: before.spent.steps },
+    });
+    expect(forked.commands).toEqual([
+      { do: "deadline", at: 91_000 },
+      { do: "retry", activity: only(forked.state), notBefore: null },
+    ]);
+    expect(only(forked.state).attempt).toBe(3);
+  });
+});
