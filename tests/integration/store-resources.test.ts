@@ -60,6 +60,7 @@ describe("migrations", () => {
       "0003-fencing",
       "0004-light-activities",
       "0005-lean-runs",
+      "0006-trouble",
     ]);
     await Promise.all(pools.map((pool) => pool.end()));
     await fresh.drop();

@@ -1,10 +1,10 @@
 /** Stays with a run until it ends or the person goes, showing what happens. */
-import type { RunDetail, Warning } from "@markmill/store";
+import type { RunDetail, Wait, Warning } from "@markmill/store";
 import { exitCodes, type Terminal } from "./command.ts";
 import { followRun } from "./follow-run.ts";
 import { showProgress } from "./show-progress.ts";
 import type { Stack } from "./stack/open-stack.ts";
-import { exitCodeOf, runAsJson, summariseRun } from "./summarise-run.ts";
+import { exitCodeOf, runAsJson, summariseRun, summariseWaiting } from "./summarise-run.ts";
 
 export interface Attending {
   readonly json: boolean;
@@ -25,9 +25,13 @@ export async function attendRun(
   const warnings: Warning[] = [];
   const asked = new Set<number>();
   let run: RunDetail | null = null;
+  let waits: readonly Wait[] = [];
+  let waiting = false;
   try {
     for await (const look of followRun(stack.store, stack.databaseUrl, runId, signal)) {
       run = look.run;
+      waits = look.waits;
+      waiting = look.interrupted;
       for (const { entry } of look.happened) if (entry.kind === "warning") warnings.push(entry.warning);
       progress.show(look);
       if (!look.doing.some(({ kind }) => kind === "ask")) continue;
@@ -39,12 +43,18 @@ export async function attendRun(
   } finally {
     progress.end();
   }
+  if (run !== null && run.endedAt === null && waiting && !signal.aborted) {
+    const spent = await spentOf(stack.store.database, run.id);
+    if (json) terminal.out(JSON.stringify(runAsJson(run, spent, warnings, waits), null, 2));
+    for (const line of summariseWaiting(run, spent, waits, stack.store.clock.now())) terminal.err(line);
+    return exitCodes.waiting;
+  }
   if (run === null || run.endedAt === null) {
     if (works) terminal.err("interrupted: finishing what is under way (Ctrl-C again stops at once)");
     return exitCodes.interrupted;
   }
   const spent = await spentOf(stack.store.database, run.id);
-  if (json) terminal.out(JSON.stringify(runAsJson(run, spent, warnings), null, 2));
+  if (json) terminal.out(JSON.stringify(runAsJson(run, spent, warnings, []), null, 2));
   else if (run.result !== null && run.result !== "") terminal.out(run.result.replace(/\n$/, ""));
   for (const line of summariseRun(run, spent)) terminal.err(line);
   return exitCodeOf(run);

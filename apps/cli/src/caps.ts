@@ -10,6 +10,11 @@ export interface CapFlags {
   readonly "max-tokens"?: string | undefined;
 }
 
+/** `--patience`: how long trouble of a model's endpoint is waited for. */
+export function readPatience(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : read(text, duration, "--patience is a time");
+}
+
 export function readCaps(flags: CapFlags): Partial<Limits> {
   const { budget, "max-time": time, "max-tokens": count } = flags;
   const nanodollars = budget === undefined ? undefined : read(budget, money, "--budget is an amount of dollars");

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Checked, followStep, initialState, type Program, type RunState } from "@markmill/engine";
-import type { CallUsage, HistoryActivity, HistoryEntry, RunDetail, RunSummary, Store } from "@markmill/store";
+import type { CallUsage, HistoryActivity, HistoryEntry, RunDetail, RunSummary, Store, Wait } from "@markmill/store";
 
 export interface Happening {
   readonly runId: string;
@@ -26,6 +26,10 @@ export interface Look {
   /** The innermost work that is asked for now. */
   readonly doing: readonly Doing[];
   readonly spent: CallUsage & { readonly calls: number };
+  /** Endpoints in trouble, or a resume, that the run waits for. */
+  readonly waits: readonly Wait[];
+  /** Nothing will happen before the run is resumed. */
+  readonly interrupted: boolean;
 }
 
 interface Followed {
@@ -48,7 +52,7 @@ export async function* followRun(
   runId: string,
   signal: AbortSignal,
 ): AsyncGenerator<Look, void> {
-  const { childRuns, getHistory, getRun, spentOf, watch } = await import("@markmill/store");
+  const { childRuns, getHistory, getRun, spentOf, waitsOf, watch } = await import("@markmill/store");
   const { database, definitions } = store;
   const followed = new Map<string, Followed>();
   let wake: AbortController | null = null;
@@ -104,8 +108,11 @@ export async function* followRun(
       const run = await getRun(database, runId);
       if (run === null) return;
       const [happened, doing] = await look(run);
-      yield { run, happened: inOrder(happened), doing: innermost(doing), spent: await spentOf(database, runId) };
-      if (run.endedAt !== null || signal.aborted) return;
+      const waits = run.endedAt === null ? await waitsOf(database, [run.rootId]) : [];
+      const interrupted = isInterrupted(doing, waits);
+      const spent = await spentOf(database, runId);
+      yield { run, happened: inOrder(happened), doing: innermost(doing), spent, waits, interrupted };
+      if (run.endedAt !== null || interrupted || signal.aborted) return;
       wake = new AbortController();
       await sleep(pollMs, undefined, { signal: AbortSignal.any([signal, wake.signal]) }).catch(() => undefined);
       wake = null;
@@ -125,6 +132,13 @@ export function inOrder<One extends Pick<Happening, "runId" | "depth" | "entry">
     return { one, at };
   });
   return timed.sort((a, b) => a.at - b.at || b.one.depth - a.one.depth).map(({ one }) => one);
+}
+
+function isInterrupted(doing: readonly Doing[], waits: readonly Wait[]): boolean {
+  const held = waits.filter(({ parked }) => parked.held);
+  const rests = ({ kind, state, node }: Doing) =>
+    state === "waiting" && (kind === "call" || held.some((wait) => wait.node === node));
+  return held.length > 0 && doing.every(rests);
 }
 
 /** A CALL that waits says less than what it waits for. */

@@ -16,7 +16,8 @@ const commands: Readonly<Record<string, Entry>> = {
   logs: { summary: "List what happened in a run", load: async () => (await import("./commands/logs.ts")).logs },
   answer: { summary: "Answer a question of a run", load: async () => (await import("./commands/answer.ts")).answer },
   cancel: { summary: "End a run", load: async () => (await import("./commands/cancel.ts")).cancel },
-  retry: { summary: "Run it again from the start", load: async () => (await import("./commands/retry.ts")).retry },
+  resume: { summary: "Go on with a run that waits", load: async () => (await import("./commands/resume.ts")).resume },
+  retry: { summary: "Go on from a step, as a new run", load: async () => (await import("./commands/retry.ts")).retry },
   history: { summary: "Write a run down in full", load: async () => (await import("./commands/history.ts")).history },
   replay: {
     summary: "Check a run against its events",
@@ -127,7 +128,8 @@ function overview(): string {
     "  markmill validate *.wf.md",
     "  markmill watch last",
     "",
-    "Exit codes: 0 success, 1 failed, 2 wrong use, 5 budget spent, 6 invalid definition, 130 interrupted.",
+    "Exit codes: 0 success, 1 failed, 2 wrong use, 5 limit reached, 6 invalid definition, 8 to be resumed,",
+    "130 interrupted.",
     "A RUN is an id, its beginning or end, or 'last'. --debug shows where an error comes from.",
     "'markmill COMMAND --help' tells more.",
   ].join("\n");

@@ -36,6 +36,8 @@ const look: Look = {
   ],
   doing: [],
   spent: { calls: 0, promptTokens: 0, completionTokens: 0, characters: 0, nanodollars: 0 },
+  waits: [],
+  interrupted: false,
 };
 
 function linesOn(screen: Pick<Terminal, "live" | "columns">): string[] {

@@ -5,6 +5,7 @@ import type { Terminal } from "./command.ts";
 import { fitWidth, oneLine } from "./fit-width.ts";
 import type { Doing, Happening, Look } from "./follow-run.ts";
 import { describeHappening, layOut } from "./tell-event.ts";
+import { describeWait } from "./tell-wait.ts";
 
 export interface Progress {
   show(look: Look): void;
@@ -35,7 +36,7 @@ export function showProgress(terminal: Terminal, now: () => number = Date.now): 
 
   return {
     show(look) {
-      for (const happening of look.happened) {
+      for (const happening of withoutTakenOver(look.happened)) {
         const line = lineOf(happening, terminal.live ? terminal.columns - 1 : plainColumns);
         if (line !== null) say(line);
       }
@@ -55,6 +56,15 @@ export function showProgress(terminal: Terminal, now: () => number = Date.now): 
   };
 }
 
+/** What a fork took over happened before it. */
+function withoutTakenOver(happened: readonly Happening[]): readonly Happening[] {
+  const forks = new Map<string, number>();
+  for (const { runId, entry } of happened) {
+    if (entry.kind === "event" && entry.event.type === "run.forked") forks.set(runId, entry.seq);
+  }
+  return forks.size === 0 ? happened : happened.filter(({ runId, entry }) => entry.seq >= (forks.get(runId) ?? 0));
+}
+
 function lineOf(happening: Happening, columns: number): string | null {
   const { entry, depth, name } = happening;
   const line = describeHappening(happening);
@@ -64,8 +74,10 @@ function lineOf(happening: Happening, columns: number): string | null {
   return layOut(line, depth, columns);
 }
 
-function statusLine({ doing, spent, run }: Look, begun: number, now: number): string {
+function statusLine({ doing, spent, run, waits }: Look, begun: number, now: number): string {
   const tokens = spent.promptTokens + spent.completionTokens;
+  const [wait] = waits;
+  if (wait !== undefined) return `${describeWait(wait, now)} · ${formatElapsed(now - begun)}`;
   const parts = [
     doing.length === 0 ? run.status : doing.slice(0, 3).map(describeDoing).join(", "),
     ...(doing.length > 3 ? [`+${doing.length - 3}`] : []),

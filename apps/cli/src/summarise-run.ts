@@ -1,15 +1,16 @@
 /** How a run ended, in a few lines for people or as one object for programs. */
-import type { CallUsage, RunDetail, Warning } from "@markmill/store";
+import { isTreeLimit } from "@markmill/engine";
+import type { CallUsage, RunDetail, Wait, Warning } from "@markmill/store";
 import { countOf, formatDollars, formatElapsed } from "./amounts.ts";
 import { exitCodes } from "./command.ts";
 import { shortId } from "./short-id.ts";
+import { describeWait, standingOf, waitAsJson } from "./tell-wait.ts";
 
 export type TreeSpent = CallUsage & { readonly calls: number };
 
 export function exitCodeOf({ status, reason }: Pick<RunDetail, "status" | "reason">): number {
   if (status === "success") return exitCodes.success;
-  const spent = reason?.code === "LIMIT_COST" || reason?.code === "LIMIT_TOKENS";
-  return spent ? exitCodes.budget : exitCodes.failed;
+  return reason !== null && isTreeLimit(reason) ? exitCodes.budget : exitCodes.failed;
 }
 
 export function summariseRun(run: RunDetail, spent: TreeSpent): string[] {
@@ -27,10 +28,21 @@ export function summariseRun(run: RunDetail, spent: TreeSpent): string[] {
   return lines;
 }
 
+/** Of a run that goes on only when somebody resumes it. */
+export function summariseWaiting(run: RunDetail, spent: TreeSpent, waits: readonly Wait[], now: number): string[] {
+  const facts = [countOf(spent.calls, "model call"), formatDollars(spent.nanodollars)];
+  return [
+    `interrupted: ${run.name} (${facts.join(", ")})`,
+    ...waits.map((wait) => `reason: ${describeWait(wait, now)}`),
+    `run: ${run.id}`,
+    `next: markmill resume ${shortId(run.id)}   goes on at that step; what was paid is kept`,
+  ];
+}
+
 function nextSteps({ status, reason, id }: RunDetail): string[] {
   const run = shortId(id);
   const history = `markmill history ${run}   shows every prompt, reply and command`;
-  const again = `markmill retry ${run}   runs it again from the start, and pays again`;
+  const again = `markmill retry ${run}   goes on before that step; what was paid is kept`;
   if (status === "success") return [history];
   const code = reason?.code ?? "";
   if (code === "LIMIT_COST" || code === "LIMIT_TOKENS") {
@@ -45,13 +57,15 @@ function nextSteps({ status, reason, id }: RunDetail): string[] {
   return [history, again];
 }
 
-export function runAsJson(run: RunDetail, spent: TreeSpent, warnings: readonly Warning[]) {
+export function runAsJson(run: RunDetail, spent: TreeSpent, warnings: readonly Warning[], waits: readonly Wait[]) {
   return {
     runId: run.id,
     name: run.name,
-    status: run.status,
+    status: standingOf(run.status, waits),
     result: run.result,
+    report: run.variables.REPORT ?? null,
     reason: run.reason,
+    waits: waits.map(waitAsJson),
     spent: {
       steps: run.spent.steps,
       calls: spent.calls,

@@ -29,7 +29,8 @@ export {
   type NextStep,
   type Trouble,
 } from "./failure.ts";
-export { isSetting, limitSettingNames } from "./limits.ts";
+export { type ForkPoint, forkAtFailure, forkAtNode } from "./fork.ts";
+export { isSetting, limitSettingNames, remainingCaps } from "./limits.ts";
 export type { Operand } from "./operand.ts";
 export { findPattern, searchPattern } from "./pattern/match-pattern.ts";
 export { parsePattern } from "./pattern/parse-pattern.ts";

@@ -52,6 +52,7 @@ export function stopRun(outside: Outside, runId: string): Promise<Committed> {
   return applyEvent(outside, runId, (_, happened) => ({ type: "run.stopped", ...happened }));
 }
 
+/** One run alone; resume-run.ts resumes a tree. */
 export function resumeRun(outside: Outside, runId: string): Promise<Committed> {
   return applyEvent(outside, runId, (_, happened) => ({ type: "run.resumed", ...happened }));
 }

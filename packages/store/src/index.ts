@@ -37,6 +37,7 @@ export {
   startEmbeddedPostgres,
   stopEmbeddedPostgres,
 } from "./embedded/start-embedded-postgres.ts";
+export { type ForkedRun, type ForkRequest, forkRun } from "./fork-run.ts";
 export { withLeadership } from "./leadership.ts";
 export { migrate } from "./migrate.ts";
 export { neutral, neutralText } from "./neutral.ts";
@@ -55,7 +56,9 @@ export {
 export { installationId } from "./read/installation-id.ts";
 export type { RunFilter, RunPage } from "./read/list-runs.ts";
 export { type Difference, type Replay, replayRun } from "./read/replay-run.ts";
+export { type Wait, waitsOf } from "./read/waits-of.ts";
 export { readyRings } from "./ready-rings.ts";
+export { type Resumed, resumeTree } from "./resume-run.ts";
 export { type Activity, isLeased, type LoadedRun, type ParentCall, type QueueName, type Ring } from "./run-row.ts";
 export {
   claimSession,

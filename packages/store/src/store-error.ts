@@ -11,6 +11,7 @@ export type StoreErrorCode =
   | "STORE_SCHEMA_CHANGED"
   | "STORE_SCHEMA_MISSING"
   | "STORE_NOT_FOUND"
+  | "STORE_NO_FORK"
   | "STORE_BUG";
 
 const fixes: Record<StoreErrorCode, string> = {
@@ -24,6 +25,7 @@ const fixes: Record<StoreErrorCode, string> = {
   STORE_SCHEMA_CHANGED: "Restore the migration files of this Markmill version; applied migrations never change.",
   STORE_SCHEMA_MISSING: "Run any Markmill command that starts the store once, or `markmill doctor`.",
   STORE_NOT_FOUND: "Check the id; `markmill status` lists what there is.",
+  STORE_NO_FORK: "Name a node that the run came to (`markmill logs RUN` shows them), or START for all of it again.",
   STORE_BUG: "This is a defect in Markmill: please report it with this message.",
 };
 

@@ -1,7 +1,8 @@
-import type { RunStarted } from "@markmill/engine";
+import type { Limits, RunStarted } from "@markmill/engine";
+import type { CreatedRun, RunDetail } from "@markmill/store";
 import { attendRun } from "../attend-run.ts";
 import { readCaps } from "../caps.ts";
-import { type Command, CommandError, exitCodes } from "../command.ts";
+import { type Command, CommandError, exitCodes, type Terminal } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { catchInterrupts } from "../interrupts.ts";
 import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
@@ -11,22 +12,30 @@ import { withStack } from "../with-stack.ts";
 import { mustWork, workFor } from "../work-for-run.ts";
 
 export const retry: Command = {
-  help: `Usage: markmill retry RUN [--budget $] [--max-time 10m] [--max-tokens N]
-                          [--detach] [--json]
+  help: `Usage: markmill retry RUN [--from NODE] [--budget $] [--max-time 10m]
+                      [--max-tokens N] [--detach] [--json]
 
-Runs it again as a NEW run with the same workflow (as it was then), parameters,
-submission, labels and caps, from the start: no reply of the old run is used
-again, so its prompts are asked, and paid for, once more. The old run stays as
+Goes on from a step, as a NEW run with the same workflow (as it was then),
+parameters and submission. Everything before that step is taken over from the
+record: replies that were paid for are not paid for again. The old run stays as
 it is. The caps given here replace those of the old run.
 
-To continue a run that was only interrupted, use 'markmill watch RUN'.
+  --from NODE          begin with the last visit of this node; CALL_X/NODE: of
+                       a node in the workflow that CALL_X called; START: all of
+                       it again, and all of it paid again.
+                       Without it: the last prompt, command, question or call
+                       before the failure; a run that succeeded begins at START
+
+To continue a run that waits or was interrupted: 'markmill resume RUN'.
 
 Examples:
   markmill retry last
-  markmill retry last --budget 2`,
+  markmill retry last --budget 2
+  markmill retry last --from PROMPT_GRADE`,
 
   async run(args, terminal) {
     const { values, wanted } = parseRunArgs(args, {
+      from: { type: "string" },
       budget: { type: "string" },
       "max-time": { type: "string" },
       "max-tokens": { type: "string" },
@@ -38,34 +47,13 @@ Examples:
     let retried: string | null = null;
     try {
       return await withStack(terminal, async (stack, config) => {
-        const { createRun, submissionOf } = await import("@markmill/store");
-        const old = await findRun(stack.store, wanted);
-        if (old.rootId !== old.id) {
-          throw new CommandError(
-            "RUN_NOT_ROOT",
-            `${old.id} was called by another run.`,
-            `Retry that one: markmill retry ${old.rootId}`,
-          );
-        }
-        const started = await startOf(stack, old.id);
-        const blob = await submissionOf(stack.store.database, old.id);
-        const created = await createRun(stack.store, {
-          definition: await stack.store.definitions.load(old.definitionHash),
-          program: old.program,
-          variables: started.variables,
-          environment: started.environment,
-          caps: { ...started.caps, ...caps },
-          labels: old.labels,
-          options: old.options,
-          forkedFrom: old.id,
-          ...(blob === null ? {} : { submission: { blob } }),
-        });
-        terminal.err("a new run, from the start: its model calls are made, and paid for, again");
+        const old = await rootRun(stack, wanted);
+        const created = await again(stack, old, values.from, caps, terminal);
         const works = await mustWork(stack, config);
         if (values.detach === true) {
           if (works) leaveToBackground(created.runId, config, terminal.cwd);
           else await stack.queues.ring(created.rings);
-          terminal.out(created.runId);
+          terminal.out(values.json === true ? JSON.stringify({ runId: created.runId }) : created.runId);
           return exitCodes.success;
         }
         retried = created.runId;
@@ -85,6 +73,55 @@ Examples:
     }
   },
 };
+
+async function rootRun(stack: Stack, wanted: string): Promise<RunDetail> {
+  const run = await findRun(stack.store, wanted);
+  if (run.rootId === run.id) return run;
+  throw new CommandError(
+    "RUN_NOT_ROOT",
+    `${run.id} was called by another run.`,
+    `Name that one: markmill retry ${run.rootId}`,
+  );
+}
+
+async function again(
+  stack: Stack,
+  old: RunDetail,
+  from: string | undefined,
+  caps: Partial<Limits>,
+  terminal: Terminal,
+): Promise<Pick<CreatedRun, "runId" | "rings">> {
+  if (old.endedAt === null && from === undefined) {
+    throw new CommandError("RUN_OPEN", `${old.id} has not ended.`, `Go on with it: markmill resume ${old.id}`);
+  }
+  if (from === "START" || (from === undefined && old.status === "success")) {
+    terminal.err("a new run, from the start: its model calls are made, and paid for, again");
+    return fromStart(stack, old, caps);
+  }
+  const { forkRun } = await import("@markmill/store");
+  const forked = await forkRun(stack.store, { of: old.id, from: from?.split("/") ?? null, caps });
+  const point = forked.from.map((node) => node ?? "what was under way").join("/");
+  terminal.err(`a new run, from ${point}: what came before is taken over and not paid again`);
+  return forked;
+}
+
+async function fromStart(stack: Stack, old: RunDetail, caps: Partial<Limits>): Promise<CreatedRun> {
+  const { createRun, submissionOf } = await import("@markmill/store");
+  const started = await startOf(stack, old.id);
+  const blob = await submissionOf(stack.store.database, old.id);
+  return createRun(stack.store, {
+    definition: await stack.store.definitions.load(old.definitionHash),
+    program: old.program,
+    variables: started.variables,
+    environment: started.environment,
+    caps: { ...started.caps, ...caps },
+    labels: old.labels,
+    options: old.options,
+    forkedFrom: old.id,
+    ...(started.patienceMs === undefined ? {} : { patienceMs: started.patienceMs }),
+    ...(blob === null ? {} : { submission: { blob } }),
+  });
+}
 
 async function startOf(stack: Stack, runId: string): Promise<RunStarted> {
   const { getHistory } = await import("@markmill/store");

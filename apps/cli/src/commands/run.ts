@@ -4,7 +4,7 @@ import type { Config } from "@markmill/config";
 import type { Limits } from "@markmill/engine";
 import type { CreatedRun, NewRun } from "@markmill/store";
 import { attendRun } from "../attend-run.ts";
-import { readCaps } from "../caps.ts";
+import { readCaps, readPatience } from "../caps.ts";
 import { checkParams } from "../check-params.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { type FoundWorkflow, findWorkflow, tellFindings } from "../find-workflow.ts";
@@ -42,14 +42,17 @@ Examples:
   --budget $           what the run may cost at most
   --max-time 10m       how long it may take
   --max-tokens N       how many tokens it may use
+  --patience 30m       how long a model's endpoint that is in trouble is waited
+                       for; then the run is interrupted, to be resumed
   --label KEY=VALUE    a label to find the run by; may be repeated
   --strict             warnings count as errors, missing parameters too
   --detach             start it, print its id, and leave
   --json               one JSON object instead of RESULT
   --root DIR           the workflow folder (see 'markmill validate --help')
 
-Exit codes: 0 success, 1 failed, 2 wrong use, 5 budget spent (cost or tokens),
-6 invalid workflow, 130 interrupted.`,
+Exit codes: 0 success, 1 failed, 2 wrong use, 5 a limit was reached (cost,
+tokens, time …), 6 invalid workflow, 8 interrupted by trouble of the model's
+endpoint ('markmill resume' goes on), 130 interrupted by you.`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -66,6 +69,7 @@ Exit codes: 0 success, 1 failed, 2 wrong use, 5 budget spent (cost or tokens),
         budget: { type: "string" },
         "max-time": { type: "string" },
         "max-tokens": { type: "string" },
+        patience: { type: "string" },
         label: { type: "string", multiple: true },
         strict: { type: "boolean" },
         root: { type: "string" },
@@ -95,7 +99,8 @@ Exit codes: 0 success, 1 failed, 2 wrong use, 5 budget spent (cost or tokens),
     const script = values.script === undefined ? null : await readScript(values.script, terminal.cwd);
     const submission =
       values.submission === undefined ? null : await packSubmission(resolve(terminal.cwd, values.submission));
-    const asked = { found, variables, labels, caps, script, submission };
+    const patienceMs = readPatience(values.patience);
+    const asked = { found, variables, labels, caps, patienceMs, script, submission };
     return await start(asked, config, terminal, {
       json: values.json === true,
       detach: values.detach === true,
@@ -109,6 +114,7 @@ interface Asked {
   readonly variables: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
   readonly caps: Partial<Limits>;
+  readonly patienceMs: number | undefined;
   readonly script: ScriptFile | null;
   readonly submission: PackedSubmission | null;
 }
@@ -199,6 +205,7 @@ async function createFrom(
     variables: asked.variables,
     environment: config.workflowEnvironment,
     caps: asked.caps,
+    ...(asked.patienceMs === undefined ? {} : { patienceMs: asked.patienceMs }),
     labels: asked.labels,
     options: writeRunOptions(options),
     ...(submission === null

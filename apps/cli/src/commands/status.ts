@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import type { RunSummary } from "@markmill/store";
+import type { RunSummary, Wait } from "@markmill/store";
 import { formatCount, formatDollars, formatElapsed, parseCount } from "../amounts.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { findRun } from "../find-run.ts";
@@ -7,6 +7,7 @@ import { fitWidth, oneLine } from "../fit-width.ts";
 import { shortId } from "../short-id.ts";
 import type { Stack } from "../stack/open-stack.ts";
 import { runAsJson, summariseRun } from "../summarise-run.ts";
+import { describeWait, standingOf, waitAsJson } from "../tell-wait.ts";
 import { withStack } from "../with-stack.ts";
 import { livingWorkers } from "../work-for-run.ts";
 
@@ -41,19 +42,29 @@ Examples:
 };
 
 async function list(stack: Stack, limit: number, json: boolean, terminal: Terminal): Promise<void> {
-  const { listRuns } = await import("@markmill/store");
-  const { runs } = await listRuns(stack.store.database, { roots: true }, { limit });
+  const { listRuns, waitsOf } = await import("@markmill/store");
+  const { database, clock } = stack.store;
+  const { runs } = await listRuns(database, { roots: true }, { limit });
+  const all = await waitsOf(
+    database,
+    runs.map(({ id }) => id),
+  );
+  const waits = (id: string) => all.filter(({ rootId }) => rootId === id);
   if (json) {
-    terminal.out(JSON.stringify({ runs: runs.map(asJson) }, null, 2));
+    terminal.out(JSON.stringify({ runs: runs.map((run) => asJson(run, waits(run.id))) }, null, 2));
     return;
   }
   if (runs.length === 0) terminal.err("There is no run yet. Start one: markmill run FILE");
-  for (const run of runs) terminal.out(lineOf(run, terminal));
+  for (const run of runs) {
+    terminal.out(lineOf({ ...run, status: standingOf(run.status, waits(run.id)) }, terminal));
+    const [wait] = waits(run.id);
+    if (wait !== undefined) terminal.err(`  ${fitWidth(describeWait(wait, clock.now()), terminal.columns - 3)}`);
+  }
 }
 
 /** The whole id for programs, its end for people: the line fits on their screen. */
 export function lineOf(
-  run: Pick<RunSummary, "id" | "status" | "name" | "spent" | "createdAt">,
+  run: Pick<RunSummary, "id" | "name" | "spent" | "createdAt"> & { readonly status: string },
   screen: Pick<Terminal, "shown" | "columns">,
 ): string {
   const tokens = formatCount(run.spent.promptTokens + run.spent.completionTokens);
@@ -61,19 +72,20 @@ export function lineOf(
   const [id, time, width] = screen.shown
     ? [shortId(run.id), stamp(run.createdAt).slice(5, 16), screen.columns]
     : [run.id, stamp(run.createdAt), 160];
-  const head = `${id}  ${run.status.padEnd(9)}  ${time}  ${cost.padStart(8)}  ${tokens.padStart(7)} tokens  `;
+  const head = `${id}  ${run.status.padEnd(11)}  ${time}  ${cost.padStart(8)}  ${tokens.padStart(7)} tokens  `;
   return `${head}${fitWidth(oneLine(run.name), Math.max(10, width - head.length))}`;
 }
 
 async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Terminal): Promise<void> {
-  const { getHistory, openAsks, spentOf } = await import("@markmill/store");
+  const { getHistory, openAsks, spentOf, waitsOf } = await import("@markmill/store");
   const { database } = stack.store;
   const run = await findRun(stack.store, wanted);
-  const [spent, asks, { entries, activities }, workers] = await Promise.all([
+  const [spent, asks, { entries, activities }, workers, waits] = await Promise.all([
     spentOf(database, run.rootId),
     openAsks(database, run.rootId),
     getHistory(database, run.id),
     livingWorkers(stack.store),
+    waitsOf(database, [run.rootId]),
   ]);
   const open = activities.filter(({ state }) => state === "ready" || state === "claimed" || state === "waiting");
   if (json) {
@@ -87,7 +99,11 @@ async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Te
     }));
     const questions = asks.map(({ activityId, node, question, text }) => ({ ask: activityId, node, question, text }));
     terminal.out(
-      JSON.stringify({ ...runAsJson(run, spent, warnings), hits: run.hits, doing, asks: questions, workers }, null, 2),
+      JSON.stringify(
+        { ...runAsJson(run, spent, warnings, waits), hits: run.hits, doing, asks: questions, workers },
+        null,
+        2,
+      ),
     );
     return;
   }
@@ -95,10 +111,13 @@ async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Te
     for (const line of summariseRun(run, spent)) terminal.out(line);
     return;
   }
-  terminal.out(`${run.status}: ${run.name}, for ${formatElapsed(stack.store.clock.now() - run.createdAt.getTime())}`);
+  terminal.out(
+    `${standingOf(run.status, waits)}: ${run.name}, for ${formatElapsed(stack.store.clock.now() - run.createdAt.getTime())}`,
+  );
   for (const { node, generation, kind, state } of open) {
     terminal.out(`now: ${node} (${kind}${generation > 1 ? `, hit ${generation}` : ""}, ${state})`);
   }
+  for (const wait of waits) terminal.out(`waits: ${describeWait(wait, stack.store.clock.now())}`);
   terminal.out(
     `spent: ${formatCount(spent.calls)} model ${spent.calls === 1 ? "call" : "calls"}, ${formatCount(spent.promptTokens + spent.completionTokens)} tokens, ${formatDollars(spent.nanodollars)}`,
   );
@@ -107,12 +126,16 @@ async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Te
   }
   terminal.out(`run: ${run.id}`);
   if (asks.length > 0) terminal.err(`next: markmill answer ${shortId(run.id)} TEXT`);
-  if (workers === 0) terminal.err(`next: markmill watch ${shortId(run.id)}   nobody works for it now; this does`);
+  if (standingOf(run.status, waits) === "interrupted") {
+    terminal.err(`next: markmill resume ${shortId(run.id)}   goes on at that step`);
+  } else if (workers === 0)
+    terminal.err(`next: markmill watch ${shortId(run.id)}   nobody works for it now; this does`);
 }
 
-function asJson(run: RunSummary) {
-  const { id, name, status, reason, labels, spent, createdAt, endedAt } = run;
-  return { runId: id, name, status, reason, labels, spent, createdAt, endedAt };
+function asJson(run: RunSummary, waits: readonly Wait[]) {
+  const { id, name, reason, labels, spent, createdAt, endedAt } = run;
+  const status = standingOf(run.status, waits);
+  return { runId: id, name, status, reason, labels, spent, waits: waits.map(waitAsJson), createdAt, endedAt };
 }
 
 function stamp(time: Date): string {

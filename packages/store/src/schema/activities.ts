@@ -31,6 +31,7 @@ export const activities = markmill.table("activities", {
   createdAt: at("created_at").notNull(),
   endedAt: at("ended_at"),
   readyAt: at("ready_at"),
+  trouble: json("trouble"),
 });
 
 export const events = markmill.table("events", {

@@ -1,0 +1,55 @@
+import { attendRun } from "../attend-run.ts";
+import { type Command, CommandError } from "../command.ts";
+import { findRun } from "../find-run.ts";
+import { catchInterrupts } from "../interrupts.ts";
+import { tellHowToContinue } from "../leave-run.ts";
+import { parseRunArgs } from "../parse-words.ts";
+import { withStack } from "../with-stack.ts";
+import { mustWork, workFor } from "../work-for-run.ts";
+import { retry } from "./retry.ts";
+
+export const resume: Command = {
+  help: `Usage: markmill resume RUN [--json]
+
+Goes on with a run that waits: one that was interrupted because a model's
+endpoint was in trouble, or that was stopped. It goes on at the step where it
+was, with new patience; what was paid for is kept. A run that failed goes on as
+a new run from the step that failed (see 'markmill retry --help').
+
+Examples:
+  markmill resume last
+  markmill resume 0199f3a2 --json`,
+
+  async run(args, terminal) {
+    const { values, wanted } = parseRunArgs(args, { json: { type: "boolean" } });
+    const interrupts = catchInterrupts();
+    let resumed: string | null = null;
+    let failed = false;
+    try {
+      const code = await withStack(terminal, async (stack, config) => {
+        const { resumeTree } = await import("@markmill/store");
+        const { id, rootId, endedAt, status } = await findRun(stack.store, wanted);
+        if (endedAt !== null && status === "success") {
+          throw new CommandError(
+            "RUN_ENDED",
+            `${id} has ended well; there is nothing to resume.`,
+            `To do a part of it again: markmill retry ${id} --from NODE`,
+          );
+        }
+        failed = endedAt !== null;
+        if (failed) return null;
+        const { rings } = await resumeTree(stack.store, rootId);
+        const works = await mustWork(stack, config);
+        if (works) await workFor(stack, rootId);
+        await stack.queues.ring(rings);
+        resumed = rootId;
+        return await attendRun(stack, rootId, { json: values.json === true, works }, terminal, interrupts.signal);
+      });
+      if (code !== null) return code;
+    } finally {
+      if (interrupts.signal.aborted && resumed !== null) tellHowToContinue(terminal, resumed);
+      interrupts.release();
+    }
+    return retry.run(args, terminal);
+  },
+};

@@ -1,0 +1,106 @@
+/**
+ * Where a run can be taken up again. Its events up to that point are folded anew, so that a fork knows all that the run knew then, and
+ * what was in flight is known with its work.
+ */
+import { type ActivityRef, activityKey, type Work } from "./activity.ts";
+import type { Event } from "./event.ts";
+import { isLimit } from "./failure.ts";
+import type { NodeId, Program } from "./program.ts";
+import { initialState, type Phase, type RunState } from "./state.ts";
+import { step } from "./step.ts";
+
+export interface ForkPoint {
+  /** The last event that is taken over. */
+  readonly seq: number;
+  readonly state: RunState;
+  /** What was in flight, by its key. */
+  readonly works: Readonly<Record<string, Work>>;
+  /** The activity whose end was the run's failure, or that was asked for by name. */
+  readonly activity: ActivityRef | null;
+  /** Replies that had come are taken over: what stopped the run was not the reply. */
+  readonly keepsReplies: boolean;
+}
+
+interface Asked {
+  readonly seq: number;
+  readonly activity: ActivityRef;
+  readonly work: Work;
+}
+
+/** Before the last visit of a node; null: it was never visited. */
+export function forkAtNode(program: Program, events: readonly Event[], node: NodeId): ForkPoint | null {
+  const visit = visitsOf(program, events, events.length).findLast(({ activity }) => activity.node === node);
+  return visit === undefined ? null : forkAfter(program, events, visit.seq, visit.activity, false);
+}
+
+/**
+ * Before the step that made the run fail: its last prompt, command, question, call or tool before that. Where a limit or a person ended it,
+ * what was in flight goes on. null: the run has not failed, or did nothing before it.
+ */
+export function forkAtFailure(program: Program, events: readonly Event[]): ForkPoint | null {
+  let state = initialState;
+  for (const [index, event] of events.entries()) {
+    const { phase } = state;
+    state = step(program, state, event).state;
+    if (phase.is !== "doing" || !hasFailed(state.phase)) continue;
+    if (event.type === "run.limited" || event.type === "run.cancelled") {
+      return forkAfter(program, events, index, null, true);
+    }
+    const visit = visitsOf(program, events, index).findLast(({ work }) => !isPure(work));
+    if (visit === undefined) return null;
+    const reason = "reason" in state.phase ? state.phase.reason : null;
+    const limited = reason !== null && isLimit(reason);
+    return forkAfter(program, events, visit.seq, visit.activity, limited && event.type === "activity.succeeded");
+  }
+  return null;
+}
+
+/** Visits asked for by the first `count` events, in order. */
+function visitsOf(program: Program, events: readonly Event[], count: number): Asked[] {
+  const asked: Asked[] = [];
+  let state = initialState;
+  for (const [index, event] of events.slice(0, count).entries()) {
+    const { phase } = state;
+    const next = step(program, state, event);
+    state = next.state;
+    // What handlers do belongs to an end that the fork does not have.
+    if (phase.is === "handling" || state.phase.is === "handling") break;
+    for (const command of next.commands) {
+      if (command.do !== "perform" || command.activity.attempt > 1) continue;
+      asked.push({ seq: index + 1, activity: command.activity, work: command.work });
+    }
+  }
+  return asked;
+}
+
+function forkAfter(
+  program: Program,
+  events: readonly Event[],
+  seq: number,
+  activity: ActivityRef | null,
+  keepsReplies: boolean,
+): ForkPoint {
+  const works = new Map<string, Work>();
+  let state = initialState;
+  for (const event of events.slice(0, seq)) {
+    const next = step(program, state, event);
+    state = next.state;
+    for (const command of next.commands) {
+      if (command.do === "perform") works.set(activityKey(command.activity), command.work);
+    }
+  }
+  const inFlight = Object.keys(state.active).flatMap((key) => {
+    const work = works.get(key);
+    return work === undefined ? [] : [[key, work] as const];
+  });
+  return { seq, state, works: Object.fromEntries(inFlight), activity, keepsReplies };
+}
+
+function hasFailed(phase: Phase): boolean {
+  if (phase.is === "handling") return phase.of === "failed";
+  return phase.is === "ended" && phase.status !== "success";
+}
+
+function isPure({ kind }: Work): boolean {
+  return kind === "check" || kind === "set" || kind === "assign" || kind === "note";
+}

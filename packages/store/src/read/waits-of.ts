@@ -1,0 +1,28 @@
+/** What runs wait for that is not theirs: endpoints in trouble, and, where patience is over, somebody who resumes them. */
+import type { Parked } from "@markmill/engine";
+import { askDatabase } from "../ask-database.ts";
+import type { Database } from "../database.ts";
+
+export interface Wait {
+  readonly rootId: string;
+  readonly runId: string;
+  readonly node: string;
+  readonly parked: Parked;
+  /** null: not before the run is resumed. */
+  readonly nextTry: Date | null;
+}
+
+/** Of whole trees, by their roots. The oldest first. */
+export async function waitsOf(database: Database, rootIds: readonly string[]): Promise<readonly Wait[]> {
+  if (rootIds.length === 0) return [];
+  return askDatabase<Wait>(
+    database,
+    "Looking for what runs wait for",
+    `select a.root_id as "rootId", a.run_id as "runId", a.node, a.trouble as parked, a.not_before as "nextTry"
+     from activities a join runs r on r.id = a.run_id
+     where a.root_id = any($1) and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')
+       and r.status = 'doing' and a.epoch = r.epoch
+     order by (a.trouble ->> 'since')::float8, a.id`,
+    [rootIds],
+  );
+}

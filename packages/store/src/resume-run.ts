@@ -1,0 +1,31 @@
+/** A run that waits goes on, with all the runs it called: what is parked anywhere in its tree is tried at once, with new patience. */
+import { type Outside, resumeRun } from "./apply-event.ts";
+import { askDatabase } from "./ask-database.ts";
+import type { Ring } from "./run-row.ts";
+
+export interface Resumed {
+  /** Runs of the tree that went on. */
+  readonly runs: number;
+  readonly rings: readonly Ring[];
+}
+
+/** Each run by an event of its own: killed in between, the next resume finds the rest. */
+export async function resumeTree(outside: Outside, rootId: string): Promise<Resumed> {
+  const waiting = await askDatabase<{ id: string }>(
+    outside.database,
+    "Looking for runs that wait",
+    `select id from runs where id = $1 and status = 'stopped'
+     union
+     select run_id from activities
+     where root_id = $1 and trouble is not null and state in ('ready', 'waiting')`,
+    [rootId],
+  );
+  let runs = 0;
+  const rings: Ring[] = [];
+  for (const { id } of waiting) {
+    const committed = await resumeRun(outside, id);
+    if (committed.kind === "committed") runs += 1;
+    rings.push(...committed.rings);
+  }
+  return { runs, rings };
+}
