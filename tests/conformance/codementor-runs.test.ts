@@ -145,33 +145,33 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     const run = (chart: string) => mill.run({ "a.md": workflow(`${chart}\n${tail}`, prompts) });
     expect(await run("START --> FAILED")).toMatchObject({
       status: "failed",
-      result: expect.stringMatching(/^report FAILED FAILED_REACHED/),
+      variables: { REPORT: expect.stringMatching(/^report FAILED FAILED_REACHED/) },
     });
     expect(await run("START --> CHECK_A{RESULT == 'x'} --> SUCCESS")).toMatchObject({
       status: "failed",
-      result: expect.stringMatching(/^report FAILED CHECK_FALSE/),
+      variables: { REPORT: expect.stringMatching(/^report FAILED CHECK_FALSE/) },
     });
     expect(await run("START --> PROMPT_A[Prompt: User Broken]")).toMatchObject({
       status: "failed",
-      result: expect.stringMatching(/^report FAILED MODEL_/),
+      variables: { REPORT: expect.stringMatching(/^report FAILED MODEL_/) },
     });
     expect(await run("START --> PROMPT_A[Prompt: User Never]\nPROMPT_A --> PROMPT_A")).toMatchObject({
       status: "failed",
-      result: expect.stringMatching(/^report FAILED LIMIT_HITS/),
+      variables: { REPORT: expect.stringMatching(/^report FAILED LIMIT_HITS/) },
     });
     expect(await run("START --> SUCCESS")).toMatchObject({ status: "success", variables: { CHEERED: "SUCCESS" } });
   });
 
-  it("follows a drawn failure edge from any kind, and recovers through SUCCESS in the handler", async () => {
+  it("follows a drawn failure edge from any kind; a SUCCESS in the handler changes nothing of the failure", async () => {
     const prompts = { "User Broken": "broken" };
     const edge = await mill.run({
       "a.md": workflow("START --> PROMPT_A[Prompt: User Broken]\nPROMPT_A --> |ERROR| SET_A[Set: A=ERROR]", prompts),
     });
     expect(edge).toMatchObject({ status: "success", variables: { A: expect.stringMatching(/^MODEL_/) } });
-    const recovered = await mill.run({
+    const handled = await mill.run({
       "a.md": workflow("START --> PROMPT_A[Prompt: User Broken]\nON_FAILED --> SUCCESS", prompts),
     });
-    expect(recovered.status).toBe("success");
+    expect(handled).toMatchObject({ status: "failed", reason: { code: expect.stringMatching(/^MODEL_/) } });
   });
 
   it("retries what passes by itself, without counting a step, and asks the model again after Retry-After", async () => {
@@ -227,7 +227,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
       "START --> CHECK_A{A == 'stop'}\nCHECK_A --> |TRUE| SUCCESS\nCHECK_A --> |FALSE| CALL_A[[a.md]]",
     );
     const deep = await mill.run({ "a.md": recursive }, { caps: { depth: 3 } });
-    expect(deep).toMatchObject({ status: "failed", reason: { code: "CALL_FAILED" } });
+    expect(deep).toMatchObject({ status: "failed", reason: { code: "LIMIT_DEPTH" } });
   });
 
   it("asks a person without holding a worker, also when everything was restarted before the answer", async () => {

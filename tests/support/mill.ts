@@ -62,6 +62,7 @@ export interface Mill {
 export interface StartRequest {
   readonly variables?: Readonly<Record<string, string>>;
   readonly caps?: Partial<Limits>;
+  readonly patienceMs?: number;
   readonly environment?: Readonly<Record<string, string>>;
   readonly idempotencyKey?: string;
 }

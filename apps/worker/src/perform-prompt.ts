@@ -80,7 +80,11 @@ export async function performPrompt(
       if (signal.aborted && code === "MODEL_ABORTED") return { did: "leave" };
       if (code === "MODEL_RATE_LIMITED" && retryAfterMs !== undefined)
         await ports.pause(lookup.model.name, retryAfterMs);
-      return failed(code, message, retryable ? "retry" : "fail", { retryAfterMs, usage });
+      return failed(code, message, retryable ? "park" : "fail", {
+        retryAfterMs,
+        usage,
+        trouble: { model: lookup.model.name, endpoint: "", reason: message },
+      });
     }
     case "replied":
       if (called.structured?.ok === false) {

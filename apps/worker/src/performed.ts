@@ -1,5 +1,5 @@
 /** What came of performing an activity, before it is an event. */
-import type { Failure, NextStep, Outcome, Usage } from "@markmill/engine";
+import type { Failure, NextStep, Outcome, Trouble, Usage } from "@markmill/engine";
 
 export type Performed =
   | { readonly did: "succeed"; readonly outcome: Outcome; readonly usage: Usage | null }
@@ -9,6 +9,8 @@ export type Performed =
       readonly next: NextStep;
       readonly retryAfterMs: number | null;
       readonly usage: Usage | null;
+      /** Of a park. */
+      readonly trouble?: Trouble;
     }
   /** Nothing to commit: a callee was started, or the work was given up because the run went on without it. */
   | { readonly did: "leave" }
@@ -23,7 +25,7 @@ export function failed(
   code: string,
   message: string,
   next: NextStep,
-  more: { retryAfterMs?: number | undefined; usage?: Usage | null } = {},
+  more: { retryAfterMs?: number | undefined; usage?: Usage | null; trouble?: Trouble } = {},
 ): Performed {
   return {
     did: "fail",
@@ -31,5 +33,6 @@ export function failed(
     next,
     retryAfterMs: more.retryAfterMs ?? null,
     usage: more.usage ?? null,
+    ...(more.trouble === undefined ? {} : { trouble: more.trouble }),
   };
 }

@@ -199,8 +199,11 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     if (performed.did === "succeed") {
       return { type: "activity.succeeded", ...base, outcome: performed.outcome satisfies Outcome };
     }
-    const { failure, next, retryAfterMs } = performed;
-    return { type: "activity.failed", ...base, failure, next, retryAfterMs };
+    const { failure, next, retryAfterMs, trouble } = performed;
+    return {
+      ...{ type: "activity.failed", ...base, failure, next, retryAfterMs },
+      ...(trouble === undefined ? {} : { trouble }),
+    };
   }
 
   const settings = { lockDuration: parts.lockDurationMs, stalledInterval: parts.stalledIntervalMs };

@@ -1,0 +1,206 @@
+/** Runs that are hurt go on: trouble of an endpoint is waited for, an interrupted run is resumed, a failed one is forked. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { childRuns, forkRun, getHistory, getMessages, getRun, replayRun, resumeTree, waitsOf } from "@markmill/store";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
+import { redisAvailable } from "../support/redis.ts";
+
+const script = `
+sticky: true
+rules:
+  - { when: { text: "busy once", nth: [1, 2] }, fault: { status: 429 } }
+  - { when: { text: "busy long", nth: [1, 2, 3] }, fault: { status: 503 } }
+  - { when: { text: "busy below", nth: [1, 2, 3] }, fault: { status: 500 } }
+  - { when: { text: "wrong once", nth: [1] }, fault: { status: 400, message: "no such luck" } }
+  - { when: { text: "wrong below", nth: [1] }, fault: { status: 400, message: "no such luck" } }
+  - { when: { text: broken }, fault: { status: 400, message: "never" } }
+  - { when: { text: expensive }, reply: "dear", usage: { prompt: 1000, completion: 1000 } }
+default: { reply: "I heard {{prompt}}" }
+`;
+
+const backends: Backend[] = (await redisAvailable("runs on the Redis backend")) ? ["redis", "postgres"] : ["postgres"];
+
+describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
+  let mill: Mill;
+  beforeAll(async () => {
+    mill = await startMill({ backend, script });
+  });
+  afterAll(() => mill.close());
+
+  /** How often a message was the question. */
+  const asked = (text: string) => mill.requests().filter(({ messages }) => messages.at(-1)?.content === text).length;
+
+  async function held(runId: string) {
+    for (let looks = 0; looks < 500; looks++) {
+      const waits = await waitsOf(mill.store.database, [runId]);
+      if (waits.some(({ parked }) => parked.held)) return waits;
+      await sleep(50);
+    }
+    throw new Error("the run was not interrupted");
+  }
+
+  it("waits for an endpoint in trouble, takes no edge and counts no step", async () => {
+    const chart = `START --> PROMPT_A[Prompt: User A] --> SUCCESS
+      PROMPT_A --> |FALSE| FAILED`;
+    const run = await mill.run({ "a.md": workflow(chart, { "User A": "busy once" }) });
+    expect(run).toMatchObject({ status: "success", result: "I heard busy once", spent: { steps: 1 } });
+    const { entries } = await getHistory(mill.store.database, run.id);
+    const failures = entries.flatMap((entry) =>
+      entry.kind === "event" && entry.event.type === "activity.failed" ? [entry.event] : [],
+    );
+    expect(failures).toMatchObject([
+      { next: "park", trouble: { model: "scripted" } },
+      { next: "park", trouble: { model: "scripted" } },
+    ]);
+    expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
+  });
+
+  it("is interrupted when patience is over, says for whom it waits, and goes on when it is resumed", async () => {
+    const chart = `START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User B]`;
+    const runId = await mill.start(
+      { "a.md": workflow(chart, { "User A": "hello first", "User B": "busy long" }) },
+      { patienceMs: 1_500 },
+    );
+    const [wait] = await held(runId);
+    expect(wait).toMatchObject({
+      node: "PROMPT_B",
+      nextTry: null,
+      parked: { tries: 3, trouble: { model: "scripted" }, held: true },
+    });
+    expect(await getRun(mill.store.database, runId)).toMatchObject({ status: "doing", endedAt: null });
+    await mill.queues.ring((await resumeTree(mill.store, runId)).rings);
+    expect(await mill.ended(runId)).toMatchObject({ status: "success", result: "I heard busy long" });
+    expect(asked("hello first")).toBe(1);
+    expect(await waitsOf(mill.store.database, [runId])).toEqual([]);
+    expect((await replayRun(mill.store.database, mill.store.definitions, runId)).differences).toEqual([]);
+  });
+
+  it("is resumed below its calls, and nothing above them is done again", async () => {
+    const files = {
+      "a.md": workflow(
+        "START --> PROMPT_A[Prompt: User A] --> CALL_B[[Call: b.md]] --> ASSIGN_C[Assign: '{{RESULT}}!']",
+        {
+          "User A": "above here",
+        },
+      ),
+      "b.md": workflow("START --> PROMPT_B[Prompt: User B]", { "User B": "busy below" }),
+    };
+    const runId = await mill.start(files, { patienceMs: 1_500 });
+    await held(runId);
+    await mill.queues.ring((await resumeTree(mill.store, runId)).rings);
+    expect(await mill.ended(runId)).toMatchObject({ status: "success", result: "I heard busy below!" });
+    expect(await childRuns(mill.store.database, runId)).toHaveLength(1);
+    expect(asked("above here")).toBe(1);
+  });
+
+  it("that failed is forked at the step that failed: what was paid before is not asked again", async () => {
+    const chart = `START --> PROMPT_A[Prompt: User A] --> SET_N[Set: N=RESULT] --> PROMPT_B[Prompt: User B]`;
+    const old = await mill.run({ "a.md": workflow(chart, { "User A": "asked before", "User B": "wrong once" }) });
+    expect(old).toMatchObject({ status: "failed" });
+    const forked = await forkRun(mill.store, { of: old.id, from: null });
+    expect(forked.from).toEqual(["PROMPT_B"]);
+    await mill.queues.ring(forked.rings);
+    const run = await mill.ended(forked.runId);
+    expect(run).toMatchObject({
+      status: "success",
+      result: "I heard wrong once",
+      variables: { N: "I heard asked before" },
+    });
+    expect(asked("asked before")).toBe(1);
+    const messages = await getMessages(mill.store.database, `${run.id}/main/1`);
+    expect(messages.map(({ text }) => text)).toEqual([
+      "asked before",
+      "I heard asked before",
+      "wrong once",
+      "I heard wrong once",
+    ]);
+    const { entries, activities } = await getHistory(mill.store.database, run.id);
+    expect(entries.some((entry) => entry.kind === "event" && entry.event.type === "run.forked")).toBe(true);
+    expect(activities.map(({ node }) => node)).toEqual(["PROMPT_A", "SET_N", "PROMPT_B"]);
+    expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
+    expect(await getRun(mill.store.database, old.id)).toEqual(old);
+  });
+
+  it("is forked at a node by name, which is then asked again", async () => {
+    const chart = `START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User B]`;
+    const old = await mill.run({ "a.md": workflow(chart, { "User A": "kept reply", "User B": "named again" }) });
+    const forked = await forkRun(mill.store, { of: old.id, from: ["PROMPT_B"] });
+    await mill.queues.ring(forked.rings);
+    expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I heard named again" });
+    expect(asked("kept reply")).toBe(1);
+    expect(asked("named again")).toBe(2);
+    await expect(forkRun(mill.store, { of: old.id, from: ["PROMPT_X"] })).rejects.toMatchObject({
+      code: "STORE_NO_FORK",
+    });
+  });
+
+  it("is forked inside the workflow it called, and calls nothing anew", async () => {
+    const files = {
+      "a.md": workflow("START --> PROMPT_A[Prompt: User A] --> CALL_B[[Call: b.md]] --> PROMPT_C[Prompt: User C]", {
+        "User A": "top level",
+        "User C": "closing words",
+      }),
+      "b.md": workflow("START --> PROMPT_P[Prompt: User P] --> PROMPT_Q[Prompt: User Q]", {
+        "User P": "paid below",
+        "User Q": "wrong below",
+      }),
+    };
+    const old = await mill.run(files);
+    expect(old).toMatchObject({ status: "failed" });
+    const forked = await forkRun(mill.store, { of: old.id, from: null });
+    expect(forked.from).toEqual(["CALL_B", "PROMPT_Q"]);
+    await mill.queues.ring(forked.rings);
+    expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I heard closing words" });
+    for (const text of ["top level", "paid below"]) {
+      expect(asked(text)).toBe(1);
+    }
+    const messages = await getMessages(mill.store.database, `${forked.runId}/main/1`);
+    expect(messages.filter(({ role }) => role === "user").map(({ text }) => text)).toEqual([
+      "top level",
+      "paid below",
+      "wrong below",
+      "closing words",
+    ]);
+    const [child] = await childRuns(mill.store.database, forked.runId);
+    for (const id of [forked.runId, child?.id ?? ""]) {
+      expect((await replayRun(mill.store.database, mill.store.definitions, id)).differences).toEqual([]);
+    }
+  });
+
+  it("by a limit goes on with a higher one, and pays nothing again", async () => {
+    const chart = `START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User B]`;
+    const files = { "a.md": workflow(chart, { "User A": "expensive once", "User B": "cheap words" }) };
+    const old = await mill.run(files, { caps: { tokens: 3_000 } });
+    expect(old).toMatchObject({ status: "failed", reason: { code: "LIMIT_TOKENS" } });
+    const forked = await forkRun(mill.store, { of: old.id, from: null, caps: { tokens: 100_000 } });
+    await mill.queues.ring(forked.rings);
+    expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I heard cheap words" });
+    expect(asked("expensive once")).toBe(1);
+  });
+
+  it("by a limit below a call ends as that limit, with the ON_FAILED of each level", async () => {
+    const handled = "ON_FAILED --> SET_SEEN[Set: SEEN=yes]";
+    const files = {
+      "a.md": workflow(`START --> CALL_B[[Call: b.md]] --> SUCCESS
+        CALL_B --> |FALSE| SUCCESS
+        ${handled}`),
+      "b.md": workflow(`START --> ASSIGN_A[Assign: 'x'] --> ASSIGN_B[Assign: 'y'] --> ASSIGN_C[Assign: 'z']
+        ${handled}`),
+    };
+    const run = await mill.run(files, { caps: { steps: 3 } });
+    expect(run).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" }, variables: { SEEN: "yes" } });
+    const [child] = await childRuns(mill.store.database, run.id);
+    const below = await getRun(mill.store.database, child?.id ?? "");
+    expect(below).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" }, variables: { SEEN: "yes" } });
+  });
+
+  it("in a handler keeps its status and RESULT, and the trouble is a warning", async () => {
+    const chart = `START --> ASSIGN_A[Assign: 'Points: 7'] --> SUCCESS
+      ON_SUCCESS --> PROMPT_A[Prompt: User A]`;
+    const run = await mill.run({ "a.md": workflow(chart, { "User A": "broken" }) });
+    expect(run).toMatchObject({ status: "success", result: "Points: 7", reason: null });
+    const { entries } = await getHistory(mill.store.database, run.id);
+    const warned = entries.flatMap((entry) => (entry.kind === "warning" ? entry.warning.code : []));
+    expect(warned).toContain("HANDLER_FAILED");
+  });
+});
