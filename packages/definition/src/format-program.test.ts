@@ -236,8 +236,9 @@ const whole: fc.Arbitrary<Program> = fc
       },
       { requiredKeys: [] },
     ),
+    waiting: fc.record({ trouble: fc.constantFrom("wait", "edge"), patienceMs: fc.nat(1e9) }, { requiredKeys: [] }),
   })
-  .map(({ nodes: made, links, handlers: [success, failed], start, limits, ...rest }): Program => {
+  .map(({ nodes: made, links, handlers: [success, failed], start, limits, waiting, ...rest }): Program => {
     const all: [string, Node][] = [["START", { kind: "start", ...start }], ...made];
     if (success) all.push(["ON_SUCCESS", { kind: "start" }]);
     if (failed) all.push(["ON_FAILED", { kind: "start" }]);
@@ -256,6 +257,7 @@ const whole: fc.Arbitrary<Program> = fc
       form: 1,
       dialect: "codementor",
       ...rest,
+      ...waiting,
       nodes: Object.fromEntries(all),
       edges: [...edges.values()],
       entry: ["START"],

@@ -59,6 +59,8 @@ export function formatProgram(program: Program, options: FormatOptions = {}): st
     limits: limitsMatter(program),
     sandbox: sandboxMatter(program),
     verdicts: lenient === "all" ? "lenient" : undefined,
+    trouble: program.trouble,
+    patience: program.patienceMs === undefined ? undefined : `${program.patienceMs}ms`,
     params:
       params !== null ? undefined : Object.fromEntries(program.params.map((param) => [param.name, param.default])),
     prompts: head === 0 ? undefined : Object.fromEntries(prompts.slice(0, head).map(([id, { text }]) => [id, text])),

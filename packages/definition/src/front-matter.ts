@@ -24,6 +24,8 @@ export interface FrontMatter {
   readonly limits: Partial<Limits>;
   readonly sandbox: SandboxNeeds;
   readonly lenient: boolean;
+  readonly trouble?: "wait" | "edge";
+  readonly patienceMs?: number;
   readonly prompts: readonly { readonly id: string; readonly text: string; readonly at: Place }[];
   readonly params: readonly { readonly name: string; readonly default: string | null; readonly at: Place }[];
 }
@@ -97,6 +99,8 @@ const schema = z.strictObject({
     })
     .optional(),
   verdicts: z.enum(["lenient", "exact"]).optional(),
+  trouble: z.enum(["wait", "edge"]).optional(),
+  patience: amount(duration).optional(),
   prompts: z.record(z.string().regex(/^(?:user|system|assistant)(?![\p{L}\p{N}_])/iu), z.string()).optional(),
   params: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).nullable()).optional(),
 });
@@ -227,6 +231,8 @@ export function readFrontMatter(lines: readonly string[], length: number, file: 
       outputBytes: output,
     }),
     lenient: data.verdicts === "lenient",
+    trouble: data.trouble,
+    patienceMs: data.patience,
     prompts: Object.entries(data.prompts ?? {}).map(([id, text]) => ({ id, text, at: pathPlace(["prompts"], id) })),
     params: Object.entries(data.params ?? {}).map(([name, value]) => ({
       name,

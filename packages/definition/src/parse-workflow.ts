@@ -161,6 +161,8 @@ class WorkflowCompiler {
       settings: matter.read.settings,
       sandbox: matter.read.sandbox,
       limits: { ...initialState.limits, ...matter.read.limits },
+      ...(matter.read.trouble === undefined ? {} : { trouble: matter.read.trouble }),
+      ...(matter.read.patienceMs === undefined ? {} : { patienceMs: matter.read.patienceMs }),
       scheduling: "eager",
       lists: {},
       result: { take: "RESULT" },
