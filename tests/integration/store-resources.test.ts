@@ -4,16 +4,20 @@ import {
   callsOfRun,
   claimSession,
   createRun,
+  currentPauses,
   deleteOldRuns,
+  endPause,
   findCall,
   getBudget,
   getRun,
+  leaveProbe,
   listWorkers,
   loadBlob,
   migrate,
   openBudget,
   openStore,
   pauseRate,
+  type Rate,
   releaseReservation,
   releaseSession,
   reserve,
@@ -61,6 +65,7 @@ describe("migrations", () => {
       "0004-light-activities",
       "0005-lean-runs",
       "0006-trouble",
+      "0009-charges-and-pauses",
     ]);
     await Promise.all(pools.map((pool) => pool.end()));
     await fresh.drop();
@@ -191,23 +196,111 @@ describe("budgets", () => {
 });
 
 describe("a rate limit", () => {
-  it("lets the burst pass and tells the rest how long to wait", async () => {
+  const none = { requestsPerMinute: null, tokensPerMinute: null };
+  const at = (model: string, endpoint = "http://models.test/v1") => ({ endpoint, model });
+  const take = (model: string, rate: Rate = none, tokens = 1, taker = "one") =>
+    takeRate(store.database, at(model), rate, tokens, taker);
+  const waitOf = async (...asked: Parameters<typeof take>) => {
+    const slot = await take(...asked);
+    return slot.kind === "granted" ? slot.waitMs : Number.NaN;
+  };
+
+  it("lets a tenth of a minute pass at once and spreads the rest evenly", async () => {
     const rate = { requestsPerMinute: 60, tokensPerMinute: null };
     const waits: number[] = [];
-    for (let i = 0; i < 63; i++) waits.push(await takeRate(store.database, "fast", rate, 10));
-    expect(waits.slice(0, 60)).toEqual(Array(60).fill(0));
-    expect(waits[62]).toBeGreaterThan(waits[60] ?? 0);
-    expect(waits[62]).toBeLessThanOrEqual(3_000);
+    const starts: number[] = [];
+    for (let i = 0; i < 20; i++) {
+      const wait = await waitOf("fast", rate);
+      waits.push(wait);
+      starts.push(performance.now() + wait);
+    }
+    expect(waits.slice(0, 6)).toEqual(Array(6).fill(0));
+    // One a second from the seventh on, whenever it was asked for.
+    expect((starts.at(-1) ?? 0) - (starts[7] ?? 0)).toBeGreaterThan(11_500);
+    expect((starts.at(-1) ?? 0) - (starts[7] ?? 0)).toBeLessThan(12_500);
   });
 
-  it("counts tokens too, and a pause holds everybody", async () => {
+  it("never lets more than the limit and its burst into any minute, for fifty who ask at once", async () => {
+    const rate = { requestsPerMinute: 30, tokensPerMinute: null };
+    const waits = (await Promise.all(Array.from({ length: 50 }, () => waitOf("even", rate)))).sort((a, b) => a - b);
+    expect(waits.filter((wait) => wait < 60_000).length).toBeLessThanOrEqual(34);
+    expect(waits.filter((wait) => wait === 0).length).toBeLessThanOrEqual(3);
+  });
+
+  it("counts tokens too, and every endpoint and model by itself", async () => {
     const rate = { requestsPerMinute: null, tokensPerMinute: 6_000 };
-    expect(await takeRate(store.database, "long", rate, 6_000)).toBe(0);
-    expect(await takeRate(store.database, "long", rate, 600)).toBeGreaterThan(5_000);
-    await pauseRate(store.database, "calm", 4_000);
-    const none = { requestsPerMinute: null, tokensPerMinute: null };
-    expect(await takeRate(store.database, "calm", none, 1)).toBeGreaterThan(3_000);
-    expect(await takeRate(store.database, "free", none, 1)).toBe(0);
+    expect(await waitOf("long", rate, 6_000)).toBe(0);
+    expect(await waitOf("long", rate, 600)).toBeGreaterThan(50_000);
+    expect(await waitOf("longer", rate, 600)).toBe(0);
+    expect(await takeRate(store.database, at("long", "http://other.test/v1"), rate, 600, "one")).toMatchObject({
+      waitMs: 0,
+    });
+  });
+});
+
+describe("a pause", () => {
+  const none = { requestsPerMinute: null, tokensPerMinute: null };
+  const at = (model: string, endpoint = "http://models.test/v1") => ({ endpoint, model });
+  const take = (model: string, taker: string) => takeRate(store.database, at(model), none, 1, taker);
+  const pause = (model: string, wishMs: number | null, mostMs = 300_000, prober: string | null = null) =>
+    pauseRate(store.database, at(model), { wishMs, reason: "429 slow down", prober, mostMs });
+  const let1Pass = (model: string) =>
+    store.database.calm.query(
+      "update rates set paused_until = paused_until - interval '10 minutes', probe_until = probe_until - interval '10 minutes' where model = $1",
+      [model],
+    );
+
+  it("holds everybody at that endpoint, for as long as it asked but not beyond the cap, and is seen", async () => {
+    await pause("calm", 86_400_000);
+    const held = await take("calm", "one");
+    expect(held).toMatchObject({ kind: "paused", probing: false, reason: "429 slow down" });
+    expect(held.kind === "paused" && held.forMs).toBeGreaterThan(290_000);
+    expect(held.kind === "paused" && held.forMs).toBeLessThanOrEqual(300_000);
+    expect(await takeRate(store.database, at("calm", "http://other.test/v1"), none, 1, "one")).toMatchObject({
+      kind: "granted",
+    });
+    const seen = (await currentPauses(store.database)).filter(({ model }) => model === "calm");
+    expect(seen).toMatchObject([{ endpoint: "http://models.test/v1", reason: "429 slow down", refusals: 1 }]);
+  });
+
+  it("lets one through when its time is over; an answer ends it for all", async () => {
+    await pause("probed", 1_000);
+    await let1Pass("probed");
+    const all = await Promise.all(["a", "b", "c", "d"].map((taker) => take("probed", taker)));
+    const probes = all.filter((slot) => slot.kind === "granted" && slot.probe);
+    expect(probes).toHaveLength(1);
+    expect(all.filter((slot) => slot.kind === "paused" && slot.probing)).toHaveLength(3);
+    const prober = ["a", "b", "c", "d"][all.findIndex(({ kind }) => kind === "granted")] ?? "";
+    await endPause(store.database, at("probed"), "somebody else");
+    expect((await take("probed", "x")).kind).toBe("paused");
+    await endPause(store.database, at("probed"), prober);
+    expect(await take("probed", "x")).toMatchObject({ kind: "granted", probe: false });
+    expect((await currentPauses(store.database)).filter(({ model }) => model === "probed")).toEqual([]);
+  });
+
+  it("is renewed, doubled, by a probe that is refused, up to the cap; refusals of calls on their way count once", async () => {
+    await pause("again", null);
+    for (let i = 0; i < 5; i++) await pause("again", null);
+    const waits: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      await let1Pass("again");
+      expect(await take("again", `probe ${i}`)).toMatchObject({ kind: "granted", probe: true });
+      await pause("again", null, 5_000, `probe ${i}`);
+      const slot = await take("again", "x");
+      waits.push(slot.kind === "paused" ? Math.ceil(slot.forMs / 1_000) : 0);
+    }
+    expect(waits).toEqual([2, 4, 5, 5, 5]);
+  });
+
+  it("outlives a prober that died, which is replaced", async () => {
+    await pause("dead", 1_000);
+    await let1Pass("dead");
+    expect(await take("dead", "dies")).toMatchObject({ probe: true });
+    expect(await take("dead", "next")).toMatchObject({ kind: "paused", probing: true });
+    await let1Pass("dead");
+    expect(await take("dead", "next")).toMatchObject({ kind: "granted", probe: true });
+    await leaveProbe(store.database, at("dead"), "next");
+    expect(await take("dead", "third")).toMatchObject({ kind: "granted", probe: true });
   });
 });
 

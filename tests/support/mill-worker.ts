@@ -37,7 +37,12 @@ await openWorker({
   store,
   databaseUrl: settings.databaseUrl,
   queues,
-  client: createModelClient({ baseUrl: settings.modelUrl, apiKey: "test", catalogue: builtInCatalogue }),
+  client: createModelClient({
+    baseUrl: settings.modelUrl,
+    apiKey: "test",
+    catalogue: builtInCatalogue,
+    timeoutMs: config.models.timeoutMs,
+  }),
   catalogue: builtInCatalogue,
   sandbox: createNoneSandbox({ root: settings.sessions, warn: () => undefined }),
   log,

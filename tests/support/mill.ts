@@ -107,7 +107,8 @@ export async function startMill(options: MillOptions): Promise<Mill> {
   const spawned: SpawnedWorker[] = [];
 
   async function work() {
-    const client = createModelClient({ baseUrl: model.url, apiKey: "test", catalogue: builtInCatalogue });
+    const { timeoutMs } = config.models;
+    const client = createModelClient({ baseUrl: model.url, apiKey: "test", catalogue: builtInCatalogue, timeoutMs });
     const worker =
       options.worker === false
         ? null

@@ -16,7 +16,7 @@ import {
   startCall,
   submissionOf,
 } from "@markmill/store";
-import { budgetOf, ledgerOf, pauserOf, rateGateOf } from "./model-ports.ts";
+import { budgetOf, ledgerOf, rateGateOf } from "./model-ports.ts";
 import { patiently } from "./patiently.ts";
 import { createPerformer } from "./perform.ts";
 import { reapSessions } from "./reap-sessions.ts";
@@ -68,17 +68,20 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
           ceiling: ceilingOf(config),
           images: sandbox.kind === "docker" ? config.sandbox.images : [],
         });
-  const gate = rateGateOf(database);
+  const { pauseMaxMs } = config.models;
   const performer = createPerformer({
-    promptPorts: (run, activity) => ({
-      ...(parts.modelsFor?.(run) ?? { client: parts.client, defaultModel: config.models.defaultModel }),
-      catalogue: parts.catalogue,
-      ledger: ledgerOf(database, run, activity),
-      budget: budgetOf(database, run, activity),
-      gate,
-      pause: pauserOf(database),
-      onUnrecorded: (error) => log.warn({ err: error, run: run.id }, "a reply waits to be stored"),
-    }),
+    promptPorts: (run, activity) => {
+      const asked = parts.modelsFor?.(run) ?? { client: parts.client, defaultModel: config.models.defaultModel };
+      return {
+        ...asked,
+        catalogue: parts.catalogue,
+        ledger: ledgerOf(database, run, activity),
+        budget: budgetOf(database, run, activity),
+        gate: rateGateOf(database, asked.client.endpoint, pauseMaxMs),
+        pauseMaxMs,
+        onUnrecorded: (error) => log.warn({ err: error, run: run.id }, "a reply waits to be stored"),
+      };
+    },
     conversation: async (thread) => {
       const messages = await patiently(() => getMessages(database, thread));
       return messages.map(({ role, text }) => ({ role, content: text }));

@@ -4,15 +4,16 @@
  * kill -9 at any line: the activity is delivered again and the thread is as it was (messages are written with the outcome), so the
  * same request is made and its hash finds a reply that had arrived.
  */
-import type { Usage, Work } from "@markmill/engine";
+import type { Work } from "@markmill/engine";
 import {
-  type CallOutcome,
   type CallPorts,
   callModel,
   effectiveSettings,
   findModel,
   fitContext,
+  ModelFailure,
   type ModelMessage,
+  together,
 } from "@markmill/llm";
 import { done, failed, type Performed } from "./performed.ts";
 
@@ -20,17 +21,17 @@ export interface PromptPorts extends CallPorts {
   /** The messages of a thread, oldest first. */
   readonly conversation: (thread: string) => Promise<readonly ModelMessage[]>;
   readonly defaultModel: string | null;
-  /** The endpoint said when to come back: no worker asks this model before. */
-  readonly pause: (model: string, ms: number) => Promise<void>;
+  /** No endpoint is left alone for longer, whatever it asks for. */
+  readonly pauseMaxMs: number;
 }
 
 export async function performPrompt(
   ports: PromptPorts,
   work: Extract<Work, { kind: "prompt" }>,
-  activity: { readonly id: number },
+  activity: { readonly id: number; readonly ref: { readonly attempt: number } },
   signal: AbortSignal,
 ): Promise<Performed> {
-  const { maxPromptCharacters, model: named, stop, ...settings } = work.settings;
+  const { maxPromptCharacters, model: named, stop, cutReplies, ...settings } = work.settings;
   const name = named ?? ports.defaultModel;
   if (name === null) {
     const fix = "Set DEFAULT_MODEL, pass --model, or name a model in the workflow's front matter.";
@@ -38,6 +39,7 @@ export async function performPrompt(
   }
   const lookup = findModel(ports.catalogue, name);
   if (!lookup.ok) return failed(lookup.code, lookup.message, "fail");
+  const model = lookup.model.name;
   const chosen = { ...settings, ...(stop === undefined ? {} : { stop: [...stop] }) };
   const { maxOutputTokens } = effectiveSettings(lookup.model, chosen).settings;
 
@@ -52,6 +54,7 @@ export async function performPrompt(
   const ask = (conversation: readonly ModelMessage[], callIndex: number) =>
     callModel(ports, {
       activityId: String(activity.id),
+      attempt: activity.ref.attempt,
       callIndex,
       request: {
         model: name,
@@ -62,61 +65,41 @@ export async function performPrompt(
       signal,
     });
   let called = await ask(fitted.messages, 0);
-  let usage = usageOf(called);
+  let usage = called.booked;
   if (called.kind === "replied" && called.structured?.ok === false) {
     // Asked once more, with what was wrong; the first reply stays paid for and remembered.
     const wish = `That reply does not fit the schema: ${called.structured.findings.map(({ message }) => message).join("; ")}. Reply again.`;
     called = await ask(
       [...fitted.messages, { role: "assistant", content: called.reply.text }, { role: "user", content: wish }],
-      1,
+      called.callIndex + 1,
     );
-    usage = sum(usage, usageOf(called));
+    usage = together(usage, called.booked);
   }
   switch (called.kind) {
     case "limited":
       return failed(called.code, called.message, "fail", { usage });
     case "failed": {
-      const { code, message, retryable, retryAfterMs } = called.failure;
-      if (signal.aborted && code === "MODEL_ABORTED") return { did: "leave" };
-      if (code === "MODEL_RATE_LIMITED" && retryAfterMs !== undefined)
-        await ports.pause(lookup.model.name, retryAfterMs);
-      return failed(code, message, retryable ? "park" : "fail", {
-        retryAfterMs,
-        usage,
-        trouble: { model: lookup.model.name, endpoint: "", reason: message },
-      });
+      const { failure } = called;
+      if (signal.aborted && failure.code === "MODEL_ABORTED") return { did: "leave" };
+      return fail(failure);
     }
-    case "replied":
-      if (called.structured?.ok === false) {
-        return failed(
-          "MODEL_REPLY_MALFORMED",
-          "The reply does not fit the schema, also after it was asked again.",
-          "fail",
-          { usage },
-        );
+    case "replied": {
+      const { reply } = called;
+      if (called.structured?.ok === false) return fail(new ModelFailure("MODEL_REPLY_OFF_SCHEMA", ""));
+      const cut = reply.finishReason === "length";
+      if (cut && cutReplies === "fail") {
+        return fail(new ModelFailure("MODEL_REPLY_CUT", `It has ${reply.usage.completionTokens} tokens.`));
       }
-      return done(
-        { kind: "replied", text: called.reply.text, notes: notesOf(fitted.cut, called.reply.finishReason) },
-        usage,
-      );
+      const notes = notesOf(fitted.cut, reply.finishReason);
+      return done({ kind: "replied", text: reply.text, notes, ...(cut ? { cut: "length" } : {}) }, usage);
+    }
   }
-}
 
-function usageOf(called: CallOutcome): Usage | null {
-  if (called.kind !== "replied") return null;
-  const { promptTokens, completionTokens, nanodollars, characters } = called.reply.usage;
-  return { calls: 1, promptTokens, completionTokens, nanodollars, characters };
-}
-
-function sum(one: Usage | null, other: Usage | null): Usage | null {
-  if (one === null || other === null) return one ?? other;
-  return {
-    calls: one.calls + other.calls,
-    promptTokens: one.promptTokens + other.promptTokens,
-    completionTokens: one.completionTokens + other.completionTokens,
-    nanodollars: one.nanodollars + other.nanodollars,
-    characters: one.characters + other.characters,
-  };
+  function fail({ code, message, next, reason, retryAfterMs }: ModelFailure): Performed {
+    const wish = retryAfterMs === undefined ? undefined : Math.min(retryAfterMs, ports.pauseMaxMs);
+    const trouble = { model, endpoint: ports.client.endpoint, reason };
+    return failed(code, message, next, { retryAfterMs: wish, usage, ...(next === "park" ? { trouble } : {}) });
+  }
 }
 
 /** What a person must know to trust the reply. */

@@ -15,6 +15,7 @@ export type Config = {
     readonly file: string;
     readonly defaultModel: string | null;
     readonly timeoutMs: number;
+    readonly pauseMaxMs: number;
     readonly maxReplyBytes: number;
   };
   readonly worker: {
@@ -61,6 +62,7 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
       file: env.MODELS_FILE,
       defaultModel: env.DEFAULT_MODEL ?? null,
       timeoutMs: env.MODEL_TIMEOUT_MS,
+      pauseMaxMs: env.MODEL_PAUSE_MAX_MS,
       maxReplyBytes: env.MAX_REPLY_BYTES,
     },
     worker: {

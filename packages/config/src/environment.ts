@@ -121,6 +121,11 @@ const models = {
     description: "Longest wait for one reply of a model.",
     unit: "ms",
   }),
+  MODEL_PAUSE_MAX_MS: defaulted("300000", whole(100, 24 * 60 * minute), {
+    description:
+      "Longest time for which a model that refused is left alone before one request tries it again, whatever it asked for.",
+    unit: "ms",
+  }),
   MAX_REPLY_BYTES: defaulted("4194304", whole(1_024, 256 * 1024 * 1024), {
     description: "A longer reply of a model fails its call.",
     unit: "bytes",

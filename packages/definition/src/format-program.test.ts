@@ -132,6 +132,7 @@ const settings: fc.Arbitrary<ModelSettings> = fc.record(
     frequencyPenalty: fc.constantFrom(-2, 0.5),
     maxOutputTokens: fc.integer({ min: 1, max: 1e6 }),
     maxPromptCharacters: fc.integer({ min: 1, max: 1e6 }),
+    cutReplies: fc.constantFrom("keep" as const, "fail" as const),
     stop: fc.array(fc.constantFrom("END", "a b", "#", "\n", ""), { minLength: 1, maxLength: 3 }),
   },
   { requiredKeys: [] },

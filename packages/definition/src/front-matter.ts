@@ -61,6 +61,7 @@ const settings = z.strictObject({
   maxOutputTokens: count.optional(),
   maxPromptCharacters: count.optional(),
   stop: words.optional(),
+  cutReplies: z.enum(["keep", "fail"]).optional(),
 });
 
 const schema = z.strictObject({

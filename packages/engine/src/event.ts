@@ -59,8 +59,17 @@ export interface Inherited {
 export type Outcome =
   /** Nothing but "done", with what had to be read for it. */
   | { readonly kind: "done"; readonly files?: Readonly<Record<string, string>> }
-  /** `notes`: what a person must know to trust the reply, such as what was cut from the request. `said`: the text of a file it asked with. */
-  | { readonly kind: "replied"; readonly text: string; readonly notes?: readonly string[]; readonly said?: string }
+  /**
+   * `notes`: what a person must know to trust the reply, such as what was cut from the request. `said`: the text of a file it asked with.
+   * `cut`: the reply ended at the limit of output tokens, not where the model would have ended it.
+   */
+  | {
+      readonly kind: "replied";
+      readonly text: string;
+      readonly notes?: readonly string[];
+      readonly said?: string;
+      readonly cut?: "length";
+    }
   | { readonly kind: "executed"; readonly text: string; readonly exitCode: number; readonly commands: number }
   | { readonly kind: "answered"; readonly text: string }
   | { readonly kind: "produced"; readonly text: string }

@@ -64,6 +64,8 @@ export interface ModelSettings {
   readonly maxOutputTokens?: number;
   readonly maxPromptCharacters?: number;
   readonly stop?: readonly string[];
+  /** A reply that ended at the limit of output tokens: used, with a note (keep), or a failure of its activity. */
+  readonly cutReplies?: "keep" | "fail";
 }
 
 /** What a workflow asks of its sandbox session; the server's ceiling is applied where the session is made. */

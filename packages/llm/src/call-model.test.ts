@@ -6,12 +6,13 @@ import {
   type CallPorts,
   callModel,
   type ModelCall,
+  type Remembered,
 } from "./call-model.ts";
 import { formatFinding } from "./finding.ts";
 import { builtInCatalogue, findModel } from "./model-catalogue.ts";
 import { createModelClient } from "./model-client.ts";
-import type { ModelReply, ModelRequest } from "./model-request.ts";
-import { createRateGate } from "./rate-gate.ts";
+import type { ModelRequest } from "./model-request.ts";
+import type { Passage, RateGate } from "./rate-gate.ts";
 import { parseScript } from "./script.ts";
 import { type ScriptedModel, startScriptedModel } from "./scripted-server.ts";
 import { worstCaseOf } from "./worst-case.ts";
@@ -60,16 +61,18 @@ function memoryLedger(): CallLedger & { size(): number } {
     size: () => replies.size,
     async find(call) {
       const found = replies.get(id(call));
-      return found === undefined ? undefined : (JSON.parse(found) as ModelReply);
+      return found === undefined ? undefined : (JSON.parse(found) as Remembered);
     },
-    async record(call, reply) {
-      replies.set(id(call), JSON.stringify(reply));
+    async record(call, remembered) {
+      replies.set(id(call), JSON.stringify(remembered));
     },
   };
 }
 
 const request: ModelRequest = { model: "scripted", messages: [{ role: "user", content: "Mark this." }], settings: {} };
-const call: ModelCall = { activityId: "mark.1.1", callIndex: 0, request };
+const call: ModelCall = { activityId: "mark.1.1", attempt: 1, callIndex: 0, request };
+const go: Passage = { kind: "go", probe: null };
+const openGate: RateGate = { take: async () => go, heard: async () => undefined };
 const worst = (() => {
   const lookup = findModel(builtInCatalogue, "scripted");
   if (!lookup.ok) throw new Error(lookup.message);
@@ -84,7 +87,7 @@ async function start(yaml: string, cap = 1e9) {
   const budget = memoryBudget(cap);
   const ledger = memoryLedger();
   const client = createModelClient({ baseUrl: model.url, catalogue: builtInCatalogue, timeoutMs: 5_000 });
-  const ports: CallPorts = { client, catalogue: builtInCatalogue, ledger, budget, gate: createRateGate() };
+  const ports: CallPorts = { client, catalogue: builtInCatalogue, ledger, budget, gate: openGate };
   return { model, budget, ledger, ports };
 }
 
@@ -147,14 +150,14 @@ describe("a paid call", () => {
     const { ports, budget, ledger } = await start("default: { fault: { status: 429, retryAfter: 2 } }");
     expect(await callModel(ports, call)).toMatchObject({
       kind: "failed",
-      failure: { code: "MODEL_RATE_LIMITED", retryable: true, retryAfterMs: 2_000 },
+      failure: { code: "MODEL_RATE_LIMITED", next: "park", retryAfterMs: 2_000 },
     });
     expect([ledger.size(), budget.spent(), budget.reserved()]).toEqual([0, 0, 0]);
   });
 
   it("that may have been billed counts as its worst case, and as uncertain", async () => {
     const { ports, budget } = await start("default: { reply: half a reply, fault: { cut: 4 } }");
-    expect(await callModel(ports, call)).toMatchObject({ kind: "failed", failure: { code: "MODEL_REPLY_CUT" } });
+    expect(await callModel(ports, call)).toMatchObject({ kind: "failed", failure: { code: "MODEL_CONNECTION_CUT" } });
     expect([budget.spent(), budget.uncertain(), budget.reserved()]).toEqual([worst, worst, 0]);
   });
 
@@ -163,7 +166,7 @@ describe("a paid call", () => {
       "default: { reply: '', finish: content_filter, usage: { prompt: 10, completion: 5 } }",
     );
     const first = await callModel(ports, call);
-    expect(first).toMatchObject({ kind: "failed", failure: { code: "MODEL_REFUSED", retryable: false } });
+    expect(first).toMatchObject({ kind: "failed", failure: { code: "MODEL_REFUSED", next: "fail" } });
     expect(await callModel(ports, call)).toMatchObject({ kind: "failed", failure: { code: "MODEL_REFUSED" } });
     expect([model.requests().length, budget.spent()]).toEqual([1, price]);
   });
@@ -172,6 +175,7 @@ describe("a paid call", () => {
     const { ports, model, budget } = await start(answering);
     const stop = new AbortController();
     const never: CallPorts["gate"] = {
+      ...openGate,
       take: (_model, _tokens, _limits, signal) =>
         new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
     };
@@ -228,6 +232,7 @@ describe("a worker killed between two lines of a call leaves what the next attem
         completionTokens: 0,
         nanodollars: worst,
       },
+      { model: "scripted", characters: 0 },
     );
     expect(await callModel(ports, call)).toMatchObject({ kind: "replied" });
     expect([budget.spent(), budget.uncertain(), budget.reserved()]).toEqual([worst + price, worst, 0]);
@@ -251,9 +256,9 @@ describe("a worker killed between two lines of a call leaves what the next attem
     const seen = callModel(
       {
         ...ports,
-        client: { complete: (asked) => ports.client.complete(asked) },
+        client: { ...ports.client, complete: (asked) => ports.client.complete(asked) },
         ledger: { ...ledger, record: kill },
-        gate: { take: async () => undefined },
+        gate: openGate,
       },
       { ...call, signal: stop.signal },
     );
@@ -277,4 +282,67 @@ describe("a worker killed between two lines of a call leaves what the next attem
     expect([ledger.size(), model.requests().length]).toEqual([1, 1]);
     expect(told).toEqual([new Error("connection terminated")]);
   });
+});
+
+describe("an empty reply", () => {
+  const emptyFirst = `
+rules:
+  - { when: { nth: [1, 2] }, fault: blank, usage: { prompt: 10, completion: 5 } }
+default: { reply: Points 7, usage: { prompt: 10, completion: 5 } }`;
+
+  it("is a failed attempt with its bill, and the next attempt asks again", async () => {
+    const { ports, budget, model } = await start(emptyFirst);
+    for (const attempt of [1, 2]) {
+      expect(await callModel(ports, { ...call, attempt })).toMatchObject({
+        kind: "failed",
+        failure: { code: "MODEL_EMPTY_REPLY", next: "retry" },
+        booked: { calls: 1, promptTokens: 10, completionTokens: 5, nanodollars: price },
+      });
+    }
+    expect(await callModel(ports, { ...call, attempt: 3 })).toMatchObject({ kind: "replied", callIndex: 2 });
+    expect([budget.spent(), budget.uncertain(), model.requests().length]).toEqual([3 * price, 0, 3]);
+  });
+
+  it("that was recorded before a kill is what became of its attempt", async () => {
+    const { ports, model } = await start(emptyFirst);
+    const dying = { ...ports, gate: { ...openGate, heard: kill } };
+    await expect(callModel(dying, call)).rejects.toThrow(Killed);
+    expect(await callModel(ports, call)).toMatchObject({ kind: "failed", failure: { code: "MODEL_EMPTY_REPLY" } });
+    expect(model.requests()).toHaveLength(1);
+  });
+
+  it("says what came instead", async () => {
+    const { ports } = await start("default: { fault: reasoning }");
+    const outcome = await callModel(ports, call);
+    expect(outcome.kind === "failed" && outcome.failure.message).toContain("only reasoning");
+  });
+});
+
+describe("a paused endpoint", () => {
+  it("is not asked, and the failure says for how long and why", async () => {
+    const { ports, model, budget } = await start(answering);
+    const passage: Passage = { kind: "paused", reason: "429 slow down", forMs: 9_000 };
+    expect(await callModel({ ...ports, gate: { ...openGate, take: async () => passage } }, call)).toMatchObject({
+      kind: "failed",
+      failure: { code: "MODEL_PAUSED", next: "park", retryAfterMs: 9_000, reason: "429 slow down" },
+      booked: null,
+    });
+    expect([model.requests().length, budget.reserved()]).toEqual([0, 0]);
+  });
+
+  it("is told what came of every call that was let through", async () => {
+    const { ports } = await start("rules: [{ when: { nth: 1 }, fault: 429 }]\ndefault: { reply: Yes }");
+    const heard: unknown[] = [];
+    const gate: RateGate = { ...openGate, heard: async (_, __, failure) => void heard.push(failure?.code ?? null) };
+    await callModel({ ...ports, gate }, call);
+    await callModel({ ...ports, gate }, call);
+    expect(heard).toEqual(["MODEL_RATE_LIMITED", null]);
+  });
+});
+
+it("books an attempt that may have been billed at its worst case", async () => {
+  const { ports, budget } = await start("default: { reply: 'Points: 7', fault: { cut: 3 } }");
+  const outcome = await callModel(ports, call);
+  expect(outcome.booked).toMatchObject({ calls: 1, nanodollars: worst });
+  expect(budget.spent()).toBe(worst);
 });

@@ -8,19 +8,23 @@
 //
 // kill -9 after each numbered line, and what the next attempt of the activity finds:
 //   1 find     nothing happened.
-//   2 take     a rate slot passes unused.
+//   2 take     a rate slot passes unused; a probe is given to another when its time is over.
 //   3 reserve  an open reservation. The next reserve of the same call turns it into spending, because from here on nobody can
 //              tell whether the request left: the budget errs to the careful side by one worst case.
 //   4 complete as 3; the endpoint may bill the request twice (it gets the same idempotency key, which some honour).
 //   5 record   the reply is found by 1; the reservation still open is settled with the reply's own usage.
 //   6 settle   the reply is found by 1; settling again finds no open reservation and changes nothing.
+//   7 heard    as 6; others learn a little later that a paused endpoint answers again.
+//
+// An empty reply is paid for, so it is recorded like any other, and is what became of the attempt that got it. A later attempt of the
+// activity passes over it and asks under the next call index.
 import { createHash } from "node:crypto";
 import { likelyPromptTokens } from "./estimate-tokens.ts";
 import { findModel, type ModelCatalogue } from "./model-catalogue.ts";
 import type { ModelClient } from "./model-client.ts";
 import { ModelFailure } from "./model-failure.ts";
 import type { ModelReply, ModelRequest } from "./model-request.ts";
-import type { RateGate } from "./rate-gate.ts";
+import type { Passage, RateGate } from "./rate-gate.ts";
 import { recordPatiently } from "./record-patiently.ts";
 import { requestHash } from "./request-hash.ts";
 import { readStructuredReply, type StructuredReply, schemaProblem } from "./structured-reply.ts";
@@ -32,13 +36,19 @@ export interface CallKey {
   readonly requestHash: string;
 }
 
+export interface Remembered {
+  readonly reply: ModelReply;
+  /** The attempt of the activity that got it. */
+  readonly attempt: number;
+}
+
 export interface CallLedger {
-  find(call: CallKey): Promise<ModelReply | undefined>;
+  find(call: CallKey): Promise<Remembered | undefined>;
   /**
    * Resolves once the reply is committed. A second record of the same key changes nothing. Rejects with an error whose `transient`
    * is true where it may succeed later (a full disk, a database that is away).
    */
-  record(call: CallKey, reply: ModelReply): Promise<void>;
+  record(call: CallKey, remembered: Remembered): Promise<void>;
 }
 
 export interface Spending {
@@ -49,14 +59,29 @@ export interface Spending {
   readonly certain: boolean;
 }
 
+/** What an attempt adds to the account of its run. */
+export interface Booked {
+  readonly calls: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly characters: number;
+  readonly nanodollars: number;
+}
+
 export type Reserved =
-  | { readonly ok: true }
-  | { readonly ok: false; readonly code: "LIMIT_COST" | "LIMIT_TOKENS"; readonly message: string };
+  /** `left`: what a killed worker had open for the same call, now spending. */
+  | { readonly ok: true; readonly left?: Booked }
+  | {
+      readonly ok: false;
+      readonly code: "LIMIT_COST" | "LIMIT_TOKENS";
+      readonly message: string;
+      readonly left?: Booked;
+    };
 
 /** At most one reservation is open per (activity, call index). */
 export interface BudgetGate {
   /** Atomic against all other workers. One still open for the same call was left by a killed worker: it becomes spending. */
-  reserve(call: CallKey, worstCase: WorstCase): Promise<Reserved>;
+  reserve(call: CallKey, worstCase: WorstCase, sent: { model: string; characters: number }): Promise<Reserved>;
   /** Closes the open reservation and adds the spending; none open: changes nothing. */
   settle(call: CallKey, spending: Spending): Promise<void>;
   /** Closes the open reservation and adds nothing; none open: changes nothing. */
@@ -75,6 +100,8 @@ export interface CallPorts {
 
 export interface ModelCall {
   readonly activityId: string;
+  /** From 1: which try of the activity this is. */
+  readonly attempt: number;
   /** From 0, in the order the activity makes its calls. */
   readonly callIndex: number;
   readonly request: ModelRequest;
@@ -82,7 +109,12 @@ export interface ModelCall {
   readonly onDelta?: (text: string) => void;
 }
 
-export type CallOutcome =
+export type CallOutcome = {
+  /** What this call, and what it found left over, cost or may have cost; null: nothing. */
+  readonly booked: Booked | null;
+  /** Under which the last question was asked. */
+  readonly callIndex: number;
+} & (
   | {
       readonly kind: "replied";
       readonly reply: ModelReply;
@@ -92,17 +124,29 @@ export type CallOutcome =
       readonly structured?: StructuredReply;
     }
   | { readonly kind: "limited"; readonly code: "LIMIT_COST" | "LIMIT_TOKENS"; readonly message: string }
-  | { readonly kind: "failed"; readonly failure: ModelFailure };
+  | { readonly kind: "failed"; readonly failure: ModelFailure }
+);
 
 export async function callModel(ports: CallPorts, call: ModelCall): Promise<CallOutcome> {
   const { client, catalogue, ledger, budget, gate } = ports;
-  const { request, signal } = call;
-  const key = { activityId: call.activityId, callIndex: call.callIndex, requestHash: requestHash(request) };
-
-  const known = await ledger.find(key); // 1
+  const { request, signal, attempt } = call;
+  const hash = requestHash(request);
+  let key: CallKey = { activityId: call.activityId, callIndex: call.callIndex, requestHash: hash };
+  let known = await ledger.find(key); // 1
+  while (known !== undefined && isEmpty(known.reply) && known.attempt < attempt) {
+    key = { ...key, callIndex: key.callIndex + 1 };
+    known = await ledger.find(key);
+  }
+  const { callIndex } = key;
+  const failed = (failure: ModelFailure, booked: Booked | null = null): CallOutcome => ({
+    kind: "failed",
+    failure,
+    booked,
+    callIndex,
+  });
   if (known !== undefined) {
-    await budget.settle(key, spendingOf(known));
-    return outcomeOf(known, request, true);
+    await budget.settle(key, spendingOf(known.reply));
+    return outcomeOf(known.reply, request, callIndex, { remembered: true, booked: bookedFor(known.reply) });
   }
 
   const lookup = findModel(catalogue, request.model);
@@ -111,22 +155,29 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
   const problem = request.schema === undefined ? undefined : schemaProblem(request.schema.schema);
   if (problem !== undefined) return failed(new ModelFailure("MODEL_SCHEMA_UNUSABLE", problem));
   const worstCase = worstCaseOf(model, request);
+  const characters = request.messages.reduce((sum, { content }) => sum + content.length, 0);
 
   // Before the reservation: waiting here must not hold budget that others could use.
+  let passage: Passage;
   try {
-    await gate.take(
-      model.name,
-      likelyPromptTokens(request.messages) + worstCase.completionTokens,
-      model.limits,
-      signal,
-    ); // 2
+    const tokens = likelyPromptTokens(request.messages) + worstCase.completionTokens;
+    passage = await gate.take(model.name, tokens, model.limits, signal); // 2
   } catch (error) {
     if (signal?.aborted) return failed(new ModelFailure("MODEL_ABORTED", "", { billed: "no" }));
     throw error;
   }
+  if (passage.kind === "paused") {
+    const { reason, forMs } = passage;
+    const told = `${reason} (model ${model.name} at ${client.endpoint})`;
+    return failed(new ModelFailure("MODEL_PAUSED", told, { retryAfterMs: forMs, reason }));
+  }
 
-  const reserved = await budget.reserve(key, worstCase); // 3
-  if (!reserved.ok) return { kind: "limited", code: reserved.code, message: reserved.message };
+  const reserved = await budget.reserve(key, worstCase, { model: model.name, characters }); // 3
+  const left = reserved.left ?? null;
+  if (!reserved.ok) {
+    await gate.heard(model.name, passage, new ModelFailure("MODEL_ABORTED", ""));
+    return { kind: "limited", code: reserved.code, message: reserved.message, booked: left, callIndex };
+  }
 
   let reply: ModelReply;
   try {
@@ -136,36 +187,76 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
       ...(call.onDelta === undefined ? {} : { onDelta: call.onDelta }),
     }); // 4
   } catch (error) {
-    if (error instanceof ModelFailure && error.billed === "no") await budget.release(key);
+    const free = error instanceof ModelFailure && error.billed === "no";
+    if (free) await budget.release(key);
     else await budget.settle(key, { ...worstCase, certain: false });
-    if (error instanceof ModelFailure) return failed(error);
-    throw error;
+    if (!(error instanceof ModelFailure)) throw error;
+    await gate.heard(model.name, passage, error);
+    return failed(error, together(left, free ? null : { calls: 1, ...worstCase, characters }));
   }
 
-  await recordPatiently(() => ledger.record(key, reply), { signal, tell: ports.onUnrecorded }); // 5
+  await recordPatiently(() => ledger.record(key, { reply, attempt }), { signal, tell: ports.onUnrecorded }); // 5
   await budget.settle(key, spendingOf(reply)); // 6
-  return outcomeOf(reply, request, false);
+  await gate.heard(model.name, passage, null); // 7
+  const booked = together(left, bookedFor(reply));
+  return outcomeOf(reply, request, callIndex, { remembered: false, booked });
 }
 
-/** A refusal is paid for like an answer, so it is recorded like one; only its outcome differs. */
-function outcomeOf(reply: ModelReply, request: ModelRequest, remembered: boolean): CallOutcome {
-  if (reply.finishReason === "refused") return failed(new ModelFailure("MODEL_REFUSED", reply.text.slice(0, 500)));
+/** A refusal is paid for like an answer, so it is recorded like one; only its outcome differs. So is an empty reply. */
+function outcomeOf(
+  reply: ModelReply,
+  request: ModelRequest,
+  callIndex: number,
+  how: { readonly remembered: boolean; readonly booked: Booked | null },
+): CallOutcome {
+  const { booked } = how;
+  if (reply.finishReason === "refused") {
+    return { kind: "failed", failure: new ModelFailure("MODEL_REFUSED", reply.text.slice(0, 500)), booked, callIndex };
+  }
+  if (isEmpty(reply)) {
+    return { kind: "failed", failure: new ModelFailure("MODEL_EMPTY_REPLY", whatCame(reply)), booked, callIndex };
+  }
   const { schema } = request;
   return {
     kind: "replied",
     reply,
-    remembered,
+    callIndex,
+    ...how,
     ...(schema === undefined ? {} : { structured: readStructuredReply(reply.text, schema.schema) }),
+  };
+}
+
+/** White space, and characters that only steer how text is shown, say nothing. */
+function isEmpty({ text, finishReason }: ModelReply): boolean {
+  return finishReason !== "refused" && /^[\s\p{C}\p{Default_Ignorable_Code_Point}]*$/u.test(text);
+}
+
+function whatCame({ reasoning, toolCalls, finishReason, usage }: ModelReply): string {
+  const only =
+    reasoning !== undefined ? "only reasoning" : toolCalls ? "only calls of tools it was not given" : "no text";
+  const cut = finishReason === "length" ? `, and was cut at ${usage.completionTokens} output tokens` : "";
+  return `It held ${only}${cut}.`;
+}
+
+function bookedFor({ usage }: ModelReply): Booked {
+  const { promptTokens, completionTokens, characters, nanodollars } = usage;
+  return { calls: 1, promptTokens, completionTokens, characters, nanodollars };
+}
+
+export function together(one: Booked | null, other: Booked | null): Booked | null {
+  if (one === null || other === null) return one ?? other;
+  return {
+    calls: one.calls + other.calls,
+    promptTokens: one.promptTokens + other.promptTokens,
+    completionTokens: one.completionTokens + other.completionTokens,
+    characters: one.characters + other.characters,
+    nanodollars: one.nanodollars + other.nanodollars,
   };
 }
 
 function spendingOf({ usage }: ModelReply): Spending {
   const { promptTokens, completionTokens, nanodollars } = usage;
   return { promptTokens, completionTokens, nanodollars, certain: !usage.estimated };
-}
-
-function failed(failure: ModelFailure): CallOutcome {
-  return { kind: "failed", failure };
 }
 
 function idempotencyKeyOf(key: CallKey): string {

@@ -1,4 +1,5 @@
 export {
+  type Booked,
   type BudgetGate,
   type CallKey,
   type CallLedger,
@@ -6,8 +7,10 @@ export {
   type CallPorts,
   callModel,
   type ModelCall,
+  type Remembered,
   type Reserved,
   type Spending,
+  together,
 } from "./call-model.ts";
 export { formatDollars, NANODOLLARS_PER_DOLLAR, nanodollars } from "./dollars.ts";
 export { likelyPromptTokens, likelyTokens, promptTokensAtMost } from "./estimate-tokens.ts";
@@ -33,7 +36,13 @@ export {
   type ModelClient,
   type ModelClientOptions,
 } from "./model-client.ts";
-export { type Billed, ModelFailure, type ModelFailureCode, modelFailureCodes } from "./model-failure.ts";
+export {
+  type AfterFailure,
+  type Billed,
+  ModelFailure,
+  type ModelFailureCode,
+  modelFailureCodes,
+} from "./model-failure.ts";
 export {
   type EffectiveSettings,
   effectiveSettings,
@@ -45,7 +54,7 @@ export {
   type ReplySchema,
 } from "./model-request.ts";
 export { neutraliseText } from "./neutralise-text.ts";
-export { createRateGate, freshRateState, grantSlot, type RateGate, type RateState } from "./rate-gate.ts";
+export type { Passage, RateGate } from "./rate-gate.ts";
 export { requestHash } from "./request-hash.ts";
 export { parseScript, type Script, type ScriptReading } from "./script.ts";
 export {
@@ -55,5 +64,6 @@ export {
   type ScriptedModelOptions,
   startScriptedModel,
 } from "./scripted-server.ts";
+export { type SplitReply, splitReasoning } from "./split-reasoning.ts";
 export { readStructuredReply, type SchemaFinding, type StructuredReply, schemaProblem } from "./structured-reply.ts";
 export { type WorstCase, worstCaseOf } from "./worst-case.ts";

@@ -36,6 +36,10 @@ async function serveRaw(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
 }
 
+async function serveBody(body: string, { status = 200, contentType = "application/json" } = {}): Promise<string> {
+  return await serveRaw((_, response) => response.writeHead(status, { "content-type": contentType }).end(body));
+}
+
 const client = (baseUrl: string, more: Partial<ModelClientOptions> = {}) =>
   createModelClient({ baseUrl, apiKey: "sk-test-key", catalogue: builtInCatalogue, ...more });
 
@@ -160,27 +164,24 @@ describe("a reply", () => {
 
 describe("a fault of the endpoint becomes a failure that names its next step", () => {
   const faults: [fault: string, expected: Partial<ModelFailure>][] = [
-    [
-      "{ status: 429, retryAfter: 3 }",
-      { code: "MODEL_RATE_LIMITED", retryable: true, retryAfterMs: 3_000, billed: "no" },
-    ],
-    ["{ status: 429, retryAfterMs: 70 }", { code: "MODEL_RATE_LIMITED", retryable: true, retryAfterMs: 70 }],
-    ["{ status: 429, code: insufficient_quota }", { code: "MODEL_QUOTA_EXHAUSTED", retryable: false }],
-    ["500", { code: "MODEL_SERVER_ERROR", retryable: true, billed: "no" }],
-    ["{ status: 503, retryAfter: 1 }", { code: "MODEL_SERVER_ERROR", retryable: true, retryAfterMs: 1_000 }],
-    ["401", { code: "MODEL_KEY_REFUSED", retryable: false }],
-    ["403", { code: "MODEL_KEY_REFUSED", retryable: false }],
-    ["{ status: 404, code: model_not_found }", { code: "MODEL_NOT_FOUND", retryable: false }],
-    ["{ status: 400, code: context_length_exceeded }", { code: "MODEL_CONTEXT_EXCEEDED", retryable: false }],
-    ["{ status: 400, message: 'maximum context length is 8' }", { code: "MODEL_CONTEXT_EXCEEDED", retryable: false }],
-    ["{ status: 400, code: content_filter }", { code: "MODEL_REFUSED", retryable: false }],
-    ["422", { code: "MODEL_REQUEST_REFUSED", retryable: false }],
-    ["malformed", { code: "MODEL_REPLY_MALFORMED", retryable: true, billed: "unknown" }],
-    ["html", { code: "MODEL_REPLY_HTML", retryable: true, billed: "no" }],
-    ["{ cut: 10 }", { code: "MODEL_REPLY_CUT", retryable: true, billed: "unknown" }],
-    ["reset", { code: "MODEL_UNREACHABLE", retryable: true, billed: "unknown" }],
-    ["hang", { code: "MODEL_TIMEOUT", retryable: true, billed: "unknown" }],
-    ["{ huge: 300000 }", { code: "MODEL_REPLY_TOO_LARGE", retryable: false, billed: "unknown" }],
+    ["{ status: 429, retryAfter: 3 }", { code: "MODEL_RATE_LIMITED", next: "park", retryAfterMs: 3_000, billed: "no" }],
+    ["{ status: 429, retryAfterMs: 70 }", { code: "MODEL_RATE_LIMITED", next: "park", retryAfterMs: 70 }],
+    ["{ status: 429, code: insufficient_quota }", { code: "MODEL_QUOTA_EXHAUSTED", next: "park" }],
+    ["500", { code: "MODEL_SERVER_ERROR", next: "park", billed: "no" }],
+    ["{ status: 503, retryAfter: 1 }", { code: "MODEL_SERVER_ERROR", next: "park", retryAfterMs: 1_000 }],
+    ["401", { code: "MODEL_KEY_REFUSED", next: "park" }],
+    ["403", { code: "MODEL_KEY_REFUSED", next: "park" }],
+    ["{ status: 404, code: model_not_found }", { code: "MODEL_NOT_FOUND", next: "park" }],
+    ["{ status: 400, code: context_length_exceeded }", { code: "MODEL_CONTEXT_EXCEEDED", next: "fail" }],
+    ["{ status: 400, message: 'maximum context length is 8' }", { code: "MODEL_CONTEXT_EXCEEDED", next: "fail" }],
+    ["{ status: 400, code: content_filter }", { code: "MODEL_REFUSED", next: "fail" }],
+    ["422", { code: "MODEL_REQUEST_REFUSED", next: "fail" }],
+    ["malformed", { code: "MODEL_REPLY_MALFORMED", next: "park", billed: "unknown" }],
+    ["html", { code: "MODEL_REPLY_HTML", next: "park", billed: "no" }],
+    ["{ cut: 10 }", { code: "MODEL_CONNECTION_CUT", next: "park", billed: "unknown" }],
+    ["reset", { code: "MODEL_UNREACHABLE", next: "park", billed: "unknown" }],
+    ["hang", { code: "MODEL_TIMEOUT", next: "park", billed: "unknown" }],
+    ["{ huge: 300000 }", { code: "MODEL_REPLY_TOO_LARGE", next: "fail", billed: "unknown" }],
   ];
 
   for (const [name, how] of ways) {
@@ -191,16 +192,6 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
       expect(requests()).toHaveLength(1);
     });
   }
-
-  it("an empty list of choices", async () => {
-    const { url } = await serve("default: { fault: empty }");
-    expect(await failureOf(client(url).complete(ask("x")))).toMatchObject({
-      code: "MODEL_REPLY_EMPTY",
-      retryable: true,
-    });
-    const streamed = client(url).complete(ask("x"), { onDelta: () => undefined });
-    expect(await failureOf(streamed)).toMatchObject({ code: "MODEL_REPLY_EMPTY", retryable: true });
-  });
 
   it("a reply far beyond the limit is refused without being read to its end", async () => {
     const { url } = await serve("default: { fault: { huge: 500000000 } }");
@@ -245,7 +236,7 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
       response.end('data: {"error":{"message":"overloaded","type":"server_error","code":null}}\n\n');
     });
     const failure = await failureOf(client(url).complete(ask("x"), { onDelta: () => undefined }));
-    expect(failure).toMatchObject({ code: "MODEL_SERVER_ERROR", retryable: true, billed: "unknown" });
+    expect(failure).toMatchObject({ code: "MODEL_SERVER_ERROR", next: "park", billed: "unknown" });
   });
 
   it("an answer of another shape, and one that does not stream", async () => {
@@ -273,7 +264,7 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     await gone.close();
     open.length = 0;
     const failure = await failureOf(client(gone.url).complete(ask("x")));
-    expect(failure).toMatchObject({ code: "MODEL_UNREACHABLE", retryable: true, billed: "no" });
+    expect(failure).toMatchObject({ code: "MODEL_UNREACHABLE", next: "park", billed: "no" });
     expect(failure.message).toContain(gone.url);
     expect(failure.message).toContain("ECONNREFUSED");
   });
@@ -335,7 +326,7 @@ describe("keys, names and addresses", () => {
   it("a wrong key is terminal, says what to set, and is not shown", async () => {
     const { url } = await serve("default: { reply: x }", "the-right-key");
     const failure = await failureOf(client(url).complete(ask("x")));
-    expect(failure).toMatchObject({ code: "MODEL_KEY_REFUSED", retryable: false });
+    expect(failure).toMatchObject({ code: "MODEL_KEY_REFUSED", next: "park" });
     expect(failure.message).toContain("OPENAI_API_KEY");
     const echoing = await serveRaw((request, response) => {
       response.writeHead(401, { "content-type": "application/json" });
@@ -357,7 +348,7 @@ describe("keys, names and addresses", () => {
   it("a model without a price is refused before anything is sent", async () => {
     const { url, requests } = await serve("default: { reply: x }");
     const failure = await failureOf(client(url).complete(ask("x", { model: "unheard-of" })));
-    expect(failure).toMatchObject({ code: "MODEL_NOT_IN_CATALOGUE", retryable: false });
+    expect(failure).toMatchObject({ code: "MODEL_NOT_IN_CATALOGUE", next: "fail" });
     expect(requests()).toEqual([]);
   });
 
@@ -394,5 +385,118 @@ describe("keys, names and addresses", () => {
     const failure = await failureOf(client(url.replace("/v1", "")).complete(ask("x")));
     expect(failure.code).toBe("MODEL_NOT_FOUND");
     expect(failure.message).toContain("OPENAI_BASE_URL");
+  });
+});
+
+describe("a reply without anything to read", () => {
+  it.each(["empty", "'null'", "blank", "tool-calls", "reasoning"])(
+    "%s, is an empty reply with its bill",
+    async (fault) => {
+      const { url } = await serve(`default: { fault: ${fault}, usage: { prompt: 9, completion: 4 } }`);
+      for (const [, how] of ways) {
+        const reply = await client(url).complete(ask("x"), how);
+        expect(reply.text.trim()).toBe("");
+        if (fault !== "empty" || how.onDelta === undefined) {
+          expect(reply.usage).toMatchObject({ promptTokens: 9, completionTokens: 4, estimated: false });
+        }
+      }
+    },
+  );
+});
+
+describe("what a model thought", () => {
+  it.each([
+    ["default: { reply: '<think>hm</think>Points: 7' }", "hm"],
+    ["default: { reply: '</think>Points: 7' }", undefined],
+    ["default: { reply: 'Points: 7', reasoning: I weigh it }", "I weigh it"],
+    ["default: { reply: '<thinking>hm</thinking>Points: 7', reasoning: I weigh it }", "I weigh it\n\nhm"],
+  ])("is apart from what it says: %s", async (script, reasoning) => {
+    const { url } = await serve(script);
+    for (const [, how] of ways) {
+      const reply = await client(url).complete(ask("x"), how);
+      expect([reply.text, reply.reasoning]).toEqual(["Points: 7", reasoning]);
+    }
+  });
+
+  it("is found in lists of parts and in other fields, and odd fields do not spoil a reply", async () => {
+    const answers = [
+      {
+        content: [
+          { type: "thinking", thinking: [{ type: "text", text: "hm" }] },
+          { type: "text", text: "Yes" },
+        ],
+      },
+      { content: "Yes", reasoning: "hm" },
+      { content: "Yes", reasoning_details: [{ type: "reasoning.text", text: "hm" }] },
+    ];
+    for (const message of answers) {
+      const url = await serveBody(JSON.stringify({ choices: [{ message, finish_reason: "stop" }] }));
+      expect(await client(url).complete(ask("x"))).toMatchObject({ text: "Yes", reasoning: "hm" });
+    }
+    const odd = { content: "Yes", reasoning: 7, tool_calls: "none", reasoning_content: { x: 1 } };
+    const url = await serveBody(JSON.stringify({ choices: [{ message: odd, finish_reason: "stop" }] }));
+    expect(await client(url).complete(ask("x"))).toMatchObject({ text: "Yes" });
+  });
+});
+
+describe("trouble of the endpoint is told from what is wrong with the request", () => {
+  it.each([
+    [
+      400,
+      { message: "Your credit balance is too low", type: "invalid_request_error" },
+      "MODEL_QUOTA_EXHAUSTED",
+      "park",
+    ],
+    [403, { message: "You exceeded your current quota" }, "MODEL_QUOTA_EXHAUSTED", "park"],
+    [400, { message: "API key not valid. Please pass a valid one." }, "MODEL_KEY_REFUSED", "park"],
+    [404, { message: "The model `x` does not exist", code: "model_not_found" }, "MODEL_NOT_FOUND", "park"],
+    [405, { message: "Method Not Allowed" }, "MODEL_NOT_FOUND", "park"],
+    [529, { message: "Overloaded", type: "overloaded_error" }, "MODEL_RATE_LIMITED", "park"],
+    [504, { message: "upstream" }, "MODEL_SERVER_ERROR", "park"],
+    [418, { message: "tea" }, "MODEL_SERVER_ERROR", "park"],
+    [400, { message: "temperature is out of range" }, "MODEL_REQUEST_REFUSED", "fail"],
+    [422, { message: "prompt is too long: 9 tokens" }, "MODEL_CONTEXT_EXCEEDED", "fail"],
+    [413, { message: "big" }, "MODEL_CONTEXT_EXCEEDED", "fail"],
+    [400, { message: "filtered", code: "content_filter" }, "MODEL_REFUSED", "fail"],
+    [200, { message: "Rate limit exceeded", code: 429 }, "MODEL_RATE_LIMITED", "park"],
+    [200, { message: "Upstream error" }, "MODEL_SERVER_ERROR", "park"],
+    [200, { message: "too large a context window", code: 400 }, "MODEL_CONTEXT_EXCEEDED", "fail"],
+  ])("%i %j", async (status, error, code, next) => {
+    const url = await serveBody(JSON.stringify({ error }), { status });
+    expect(await failureOf(client(url).complete(ask("x")))).toMatchObject({ code, next });
+  });
+
+  it("a web page with a status of the request's kind is a proxy's", async () => {
+    const url = await serveBody("<html>Bad Request</html>", { status: 400, contentType: "text/html" });
+    expect(await failureOf(client(url).complete(ask("x")))).toMatchObject({ code: "MODEL_REPLY_HTML", next: "park" });
+  });
+
+  it("says in a line what is waited for", async () => {
+    const url = await serveBody(JSON.stringify({ error: { message: "slow\ndown" } }), { status: 429 });
+    expect((await failureOf(client(url).complete(ask("x")))).reason).toBe("429 slow down");
+  });
+});
+
+describe("the key", () => {
+  const key = "sk-proj/0123+456789abcdef";
+  const spellings = [key, encodeURIComponent(key), key.slice(0, 18)];
+
+  it.each(spellings)("is nowhere in a failure, also where the text is cut: %s", async (spelling) => {
+    for (const pad of [0, 470, 480, 490, 495]) {
+      const message = `${"x".repeat(pad)} ${spelling} ${"y".repeat(300)}`;
+      const url = await serveBody(JSON.stringify({ error: { message } }), { status: 401 });
+      const failure = await failureOf(client(url, { apiKey: key }).complete(ask("x")));
+      for (const text of [failure.message, failure.reason]) {
+        for (let at = 0; at + 12 <= spelling.length; at++) expect(text).not.toContain(spelling.slice(at, at + 12));
+      }
+    }
+  });
+
+  it.each(spellings)("is nowhere in a reply: %s", async (spelling) => {
+    const message = { content: `You sent ${spelling}.`, reasoning: spelling };
+    const url = await serveBody(JSON.stringify({ model: spelling, choices: [{ message, finish_reason: "stop" }] }));
+    const reply = await client(url, { apiKey: key }).complete(ask("x"));
+    expect(JSON.stringify(reply)).not.toContain(spelling.slice(0, 12));
+    expect(reply.text).toMatch(/^You sent \*\*\*/);
   });
 });

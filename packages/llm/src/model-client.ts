@@ -1,6 +1,6 @@
 // One request to an OpenAI-compatible endpoint, one reply or one ModelFailure. It never tries again by itself: retries are
 // durable and belong to the engine, and a hidden second request would be a second bill outside the reservation.
-import OpenAI from "openai";
+import OpenAI, { APIError } from "openai";
 import type {
   ChatCompletionCreateParamsNonStreaming,
   ChatCompletionCreateParamsStreaming,
@@ -12,6 +12,8 @@ import { isCut, ModelFailure, ReplyOfWrongKind, ReplyTooLarge, translateModelErr
 import { effectiveSettings, type ModelReply, type ModelRequest } from "./model-request.ts";
 import { createDeltaNeutraliser, neutraliseText } from "./neutralise-text.ts";
 import { patientFetch } from "./patient-fetch.ts";
+import { type Redactor, redactorOf } from "./redact-key.ts";
+import { joined, splitReasoning } from "./split-reasoning.ts";
 
 export const DEFAULT_BASE_URL = "https://api.openai.com/v1";
 export const DEFAULT_TIMEOUT_MS = 600_000;
@@ -32,45 +34,95 @@ export interface ModelClientOptions {
 export interface CallOptions {
   readonly signal?: AbortSignal;
   readonly idempotencyKey?: string;
-  /** Asks for a streamed reply; called with each piece of text, in order. */
+  /** Asks for a streamed reply; called with each piece of text as it comes, in order: reasoning in tags is still in it. */
   readonly onDelta?: (text: string) => void;
 }
 
 export interface ModelClient {
+  /** Where it asks, without credentials: for people, and as the key of what workers share about it. */
+  readonly endpoint: string;
   /** Rejects with a ModelFailure, nothing else, for whatever the endpoint or the network does. */
   complete(request: ModelRequest, options?: CallOptions): Promise<ModelReply>;
 }
 
 const usageSchema = z.object({ prompt_tokens: z.int().nonnegative(), completion_tokens: z.int().nonnegative() });
 
+/** A vendor's extra field must not make a reply unreadable. */
+const loose = z.unknown().optional();
+
+/** Text, or a list of parts of which some are thoughts. */
+const contentSchema = z
+  .union([z.string(), z.array(z.looseObject({ type: z.string().catch(""), text: loose, thinking: loose })), z.null()])
+  .optional()
+  .transform((content) => {
+    if (!Array.isArray(content)) return { text: content ?? "", reasoning: "" };
+    const thought = content.filter(({ type }) => /think|reason/.test(type));
+    const said = content.filter((part) => !thought.includes(part));
+    return {
+      text: said.map(({ text }) => textIn(text)).join(""),
+      reasoning: thought.map(({ text, thinking }) => textIn(thinking) || textIn(text)).join(""),
+    };
+  });
+
+const messageShape = {
+  content: contentSchema,
+  refusal: z.string().nullish(),
+  reasoning_content: loose,
+  reasoning: loose,
+  reasoning_details: loose,
+  tool_calls: loose,
+  function_call: loose,
+};
+
 const replySchema = z.object({
   model: z.string().catch(""),
-  choices: z.array(
-    z.object({
-      finish_reason: z.string().nullish(),
-      message: z.object({ content: z.string().nullish(), refusal: z.string().nullish() }),
-    }),
-  ),
+  choices: z.array(z.object({ finish_reason: z.string().nullish(), message: z.object(messageShape) })),
   usage: usageSchema.optional().catch(undefined),
 });
 
 const chunkSchema = z.object({
   model: z.string().catch(""),
   choices: z
-    .array(
-      z.object({
-        finish_reason: z.string().nullish(),
-        delta: z.object({ content: z.string().nullish(), refusal: z.string().nullish() }).nullish(),
-      }),
-    )
+    .array(z.object({ finish_reason: z.string().nullish(), delta: z.object(messageShape).nullish() }))
     .default([]),
   usage: usageSchema.nullish().catch(undefined),
 });
+
+/** Some gateways send an error with status 200. */
+const errorSchema = z.object({
+  choices: z.undefined().optional(),
+  error: z.looseObject({ message: z.string().catch("no reason given"), code: z.unknown().optional() }),
+});
+
+/** Text in a field that vendors fill as they like: a text, or texts in lists and objects. */
+function textIn(field: unknown): string {
+  if (typeof field === "string") return field;
+  if (Array.isArray(field)) return field.map(textIn).join("");
+  if (typeof field !== "object" || field === null) return "";
+  const { text, content, summary } = field as Record<string, unknown>;
+  return textIn(text) || textIn(content) || textIn(summary);
+}
+
+function thoughtsIn(message: z.infer<z.ZodObject<typeof messageShape>>): string {
+  // The fields repeat each other where there are several.
+  return (
+    textIn(message.reasoning_content) ||
+    textIn(message.reasoning) ||
+    textIn(message.reasoning_details) ||
+    message.content.reasoning
+  );
+}
+
+function wantsTools({ tool_calls, function_call }: { tool_calls?: unknown; function_call?: unknown }): boolean {
+  return (Array.isArray(tool_calls) && tool_calls.length > 0) || (typeof function_call === "object" && !!function_call);
+}
 
 /** A reply before it is priced. */
 interface RawReply {
   readonly model: string;
   readonly text: string;
+  readonly reasoning: string;
+  readonly tools: boolean;
   readonly refusal: string;
   readonly finish: string;
   readonly usage: z.infer<typeof usageSchema> | undefined;
@@ -110,7 +162,11 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
     fetch: guardedFetch(maxReplyBytes),
   });
 
+  const endpoint = `${origin}${pathname.replace(/\/+$/, "")}`;
+  const redact = redactorOf(apiKey, "reply");
+
   return {
+    endpoint,
     async complete(request, call = {}) {
       const lookup = findModel(catalogue, request.model);
       if (!lookup.ok) throw new ModelFailure(lookup.code, lookup.message);
@@ -132,11 +188,11 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
           call.onDelta === undefined
             ? await readWhole(openai, bodyOf(model, request), sending)
             : await readStream(openai, bodyOf(model, request), sending, call.onDelta, maxReplyBytes);
-        return priced(raw, model, request);
+        return priced(raw, model, request, redact);
       } catch (error) {
         throw translateModelError(error, {
           model: model.name,
-          endpoint: `${origin}${pathname}`,
+          endpoint,
           ...(apiKey === undefined ? {} : { apiKey }),
           timeoutMs,
           maxReplyBytes,
@@ -158,14 +214,22 @@ async function readWhole(
   body: ChatCompletionCreateParamsNonStreaming,
   sending: Sending,
 ): Promise<RawReply> {
-  const reply = replySchema.parse(await openai.chat.completions.create(body, sending));
-  const choice = reply.choices[0];
-  if (choice === undefined) throw new ModelFailure("MODEL_REPLY_EMPTY", "");
+  const sent: unknown = await openai.chat.completions.create(body, sending);
+  const wrong = errorSchema.safeParse(sent);
+  if (wrong.success) {
+    const { error } = wrong.data;
+    const status = Number(error.code);
+    throw new APIError(status >= 400 && status < 600 ? status : undefined, error, error.message, new Headers());
+  }
+  const reply = replySchema.parse(sent);
+  const message = reply.choices[0]?.message;
   return {
     model: reply.model,
-    text: choice.message.content ?? "",
-    refusal: choice.message.refusal ?? "",
-    finish: choice.finish_reason ?? "",
+    text: message?.content.text ?? "",
+    reasoning: message === undefined ? "" : thoughtsIn(message),
+    tools: message !== undefined && wantsTools(message),
+    refusal: message?.refusal ?? "",
+    finish: reply.choices[0]?.finish_reason ?? "",
     usage: reply.usage,
   };
 }
@@ -186,7 +250,8 @@ async function readStream(
   const emit = (text: string) => {
     if (text !== "") onDelta(text);
   };
-  let [model, text, refusal, finish] = ["", "", "", ""];
+  let [model, text, reasoning, refusal, finish] = ["", "", "", "", ""];
+  let tools = false;
   let usage: RawReply["usage"];
   let bytes = 0;
   let events = 0;
@@ -197,12 +262,16 @@ async function readStream(
       events += 1;
       choices += chunk.choices.length;
       const choice = chunk.choices[0];
-      const piece = choice?.delta?.content ?? "";
-      bytes += Buffer.byteLength(piece) + Buffer.byteLength(choice?.delta?.refusal ?? "");
+      const delta = choice?.delta ?? undefined;
+      const piece = delta?.content.text ?? "";
+      const thought = delta === undefined ? "" : thoughtsIn(delta);
+      bytes += Buffer.byteLength(piece) + Buffer.byteLength(thought) + Buffer.byteLength(delta?.refusal ?? "");
       if (bytes > maxReplyBytes) throw new ReplyTooLarge();
       model = chunk.model || model;
       text += piece;
-      refusal += choice?.delta?.refusal ?? "";
+      reasoning += thought;
+      refusal += delta?.refusal ?? "";
+      tools ||= delta !== undefined && wantsTools(delta);
       finish = choice?.finish_reason ?? finish;
       usage = chunk.usage ?? usage;
       emit(deltas.push(piece));
@@ -216,32 +285,37 @@ async function readStream(
     // The library ends an aborted stream like a finished one.
     sending.signal.throwIfAborted();
     if (events === 0) throw new ModelFailure("MODEL_REPLY_MALFORMED", "A stream was asked for and none came.");
-    if (choices === 0) throw new ModelFailure("MODEL_REPLY_EMPTY", "");
-    throw new ModelFailure(
-      "MODEL_REPLY_CUT",
-      `The stream broke off after ${events} events and ${text.length} characters.`,
-    );
+    // Without any choice it is a reply, an empty one.
+    if (choices > 0) {
+      const far = `${events} events and ${text.length} characters`;
+      throw new ModelFailure("MODEL_CONNECTION_CUT", `The stream broke off after ${far}.`);
+    }
   }
-  return { model, text, refusal, finish, usage };
+  return { model, text, reasoning, tools, refusal, finish, usage };
 }
 
-function priced(raw: RawReply, model: Model, request: ModelRequest): ModelReply {
+function priced(raw: RawReply, model: Model, request: ModelRequest, redact: Redactor): ModelReply {
   const refused = raw.refusal !== "" || raw.finish === "content_filter";
-  const text = neutraliseText(raw.text === "" ? raw.refusal : raw.text);
+  const clean = (text: string) => neutraliseText(redact(text));
+  const split = splitReasoning(clean(raw.text));
+  const text = raw.text === "" ? clean(raw.refusal) : split.text;
+  const reasoning = joined([clean(raw.reasoning), split.reasoning]);
   const promptTokens = raw.usage?.prompt_tokens ?? likelyPromptTokens(request.messages);
-  const completionTokens = raw.usage?.completion_tokens ?? likelyTokens(text);
+  const completionTokens = raw.usage?.completion_tokens ?? likelyTokens(raw.text + raw.reasoning + raw.refusal);
   const sent = request.messages.reduce((sum, message) => sum + message.content.length, 0);
   return {
     text,
+    ...(reasoning === "" ? {} : { reasoning }),
+    ...(raw.tools ? { toolCalls: true } : {}),
     finishReason: refused ? "refused" : raw.finish === "stop" || raw.finish === "length" ? raw.finish : "other",
     usage: {
       promptTokens,
       completionTokens,
       nanodollars: costOf(model, promptTokens, completionTokens),
-      characters: sent + text.length,
+      characters: sent + text.length + reasoning.length,
       estimated: raw.usage === undefined,
     },
-    model: neutraliseText(raw.model || model.name),
+    model: clean(raw.model || model.name),
   };
 }
 

@@ -1,59 +1,76 @@
-// The one place where a vendor's error becomes a failure of ours. A failure names what happens next: whether the engine may try
-// the activity again, how long the endpoint asked it to wait, and whether the endpoint may have billed the attempt.
+// The one place where a vendor's error becomes a failure of ours. A failure names what happens next, how long the endpoint asked us
+// to wait, and whether it may have billed the attempt.
+//
+// park   Trouble of the endpoint, or of the way to it: too many requests, no credit, a refused key, its own errors, no connection, a
+//        time-out, bytes that are no reply. It says nothing about the request and never becomes an answer: the run waits.
+//        A 404 is among these, also where it names the model: a base URL that is wrong, a model that is still being loaded and a name
+//        that is misspelt look alike, and all three are put right outside the run.
+// fail   Something about this request: invalid, too long, refused, filtered, a reply cut or too large. Asked again it fares no better.
+// retry  An empty reply: the endpoint works, the next try may say something. A few tries, then the activity fails.
 import { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai";
 import { ZodError } from "zod";
 import { neutraliseText } from "./neutralise-text.ts";
+import { redactorOf } from "./redact-key.ts";
 
 /** `no`: the endpoint did not generate. `unknown`: it may have, so the budget counts the worst case. */
 export type Billed = "no" | "unknown";
 
+export type AfterFailure = "park" | "fail" | "retry";
+
 interface FailureRule {
-  readonly retryable: boolean;
+  readonly next: AfterFailure;
   readonly billed: Billed;
   readonly sentence: string;
 }
 
 export const modelFailureCodes = {
-  MODEL_RATE_LIMITED: rule(true, "no", "The endpoint asked for fewer requests or tokens per minute."),
-  MODEL_QUOTA_EXHAUSTED: rule(false, "no", "The account behind the API key has no credit left; add credit there."),
-  MODEL_SERVER_ERROR: rule(true, "no", "The endpoint failed on its own side."),
-  MODEL_UNREACHABLE: rule(true, "no", "No connection to the endpoint; check OPENAI_BASE_URL and the network."),
-  MODEL_TIMEOUT: rule(true, "unknown", "The endpoint did not finish its reply in the time allowed."),
-  MODEL_REPLY_CUT: rule(true, "unknown", "The connection ended before the reply did."),
-  MODEL_REPLY_MALFORMED: rule(true, "unknown", "The reply is not the JSON of a chat completion."),
+  MODEL_RATE_LIMITED: rule("park", "no", "The endpoint asked for fewer requests or tokens per minute."),
+  MODEL_PAUSED: rule("park", "no", "The endpoint is left alone for a while, because it refused others."),
+  MODEL_QUOTA_EXHAUSTED: rule("park", "no", "The account behind the API key has no credit left; add credit there."),
+  MODEL_SERVER_ERROR: rule("park", "no", "The endpoint failed on its own side."),
+  MODEL_UNREACHABLE: rule("park", "no", "No connection to the endpoint; check OPENAI_BASE_URL and the network."),
+  MODEL_TIMEOUT: rule("park", "unknown", "The endpoint did not finish its reply in the time allowed."),
+  MODEL_CONNECTION_CUT: rule("park", "unknown", "The connection ended before the reply did."),
+  MODEL_REPLY_MALFORMED: rule("park", "unknown", "The reply is not the JSON of a chat completion."),
   MODEL_REPLY_HTML: rule(
-    true,
+    "park",
     "no",
     "A web page came instead of a reply; check that OPENAI_BASE_URL ends in the API path.",
   ),
-  MODEL_REPLY_EMPTY: rule(true, "unknown", "The reply holds no choice to read."),
-  MODEL_REPLY_TOO_LARGE: rule(
-    false,
-    "unknown",
-    "The reply is larger than MAX_REPLY_BYTES; lower the output tokens or raise it.",
-  ),
   MODEL_KEY_MISSING: rule(
-    false,
+    "park",
     "no",
     "The endpoint needs an API key; set OPENAI_API_KEY, or OPENAI_BASE_URL to one that needs none.",
   ),
-  MODEL_KEY_REFUSED: rule(false, "no", "The endpoint refused the API key; set OPENAI_API_KEY to a valid one for it."),
+  MODEL_KEY_REFUSED: rule("park", "no", "The endpoint refused the API key; set OPENAI_API_KEY to a valid one for it."),
   MODEL_NOT_FOUND: rule(
-    false,
+    "park",
     "no",
     "The endpoint does not know this model or path; check the name and OPENAI_BASE_URL.",
   ),
-  MODEL_NOT_IN_CATALOGUE: rule(false, "no", "The model is not in the catalogue."),
-  MODEL_CONTEXT_EXCEEDED: rule(false, "no", "The conversation is longer than the model can read; shorten the prompt."),
-  MODEL_REFUSED: rule(false, "no", "The model or its content filter declined to answer; reword the prompt."),
-  MODEL_REQUEST_REFUSED: rule(false, "no", "The endpoint found the request invalid; its message says why."),
+  MODEL_EMPTY_REPLY: rule("retry", "unknown", "The model replied with nothing."),
+  MODEL_REPLY_CUT: rule(
+    "fail",
+    "unknown",
+    "The reply ended at the limit of output tokens, and the workflow takes no cut replies; raise maxOutputTokens.",
+  ),
+  MODEL_REPLY_TOO_LARGE: rule(
+    "fail",
+    "unknown",
+    "The reply is larger than MAX_REPLY_BYTES; lower the output tokens or raise it.",
+  ),
+  MODEL_REPLY_OFF_SCHEMA: rule("fail", "unknown", "The reply does not fit the schema, also after it was asked again."),
+  MODEL_NOT_IN_CATALOGUE: rule("fail", "no", "The model is not in the catalogue."),
+  MODEL_CONTEXT_EXCEEDED: rule("fail", "no", "The conversation is longer than the model can read; shorten the prompt."),
+  MODEL_REFUSED: rule("fail", "no", "The model or its content filter declined to answer; reword the prompt."),
+  MODEL_REQUEST_REFUSED: rule("fail", "no", "The endpoint found the request invalid; its message says why."),
   MODEL_SCHEMA_UNUSABLE: rule(
-    false,
+    "fail",
     "no",
     "The reply schema cannot be checked; use only the keywords listed for schemas.",
   ),
-  MODEL_URL_INVALID: rule(false, "no", "OPENAI_BASE_URL is not an http or https address; correct it."),
-  MODEL_ABORTED: rule(true, "unknown", "The call was given up on our side before it was answered."),
+  MODEL_URL_INVALID: rule("fail", "no", "OPENAI_BASE_URL is not an http or https address; correct it."),
+  MODEL_ABORTED: rule("retry", "unknown", "The call was given up on our side before it was answered."),
 } as const satisfies Record<string, FailureRule>;
 
 export type ModelFailureCode = keyof typeof modelFailureCodes;
@@ -61,19 +78,28 @@ export type ModelFailureCode = keyof typeof modelFailureCodes;
 export class ModelFailure extends Error {
   override readonly name = "ModelFailure";
   readonly code: ModelFailureCode;
-  readonly retryable: boolean;
+  readonly next: AfterFailure;
   readonly billed: Billed;
+  /** In short, for a line that says what is waited for: `429, too many requests`. */
+  readonly reason: string;
   /** What the endpoint asked for; absent when it asked for nothing. */
   readonly retryAfterMs?: number;
 
-  constructor(code: ModelFailureCode, detail: string, given: { billed?: Billed; retryAfterMs?: number } = {}) {
+  constructor(code: ModelFailureCode, detail: string, given: Given = {}) {
     const known = modelFailureCodes[code];
     super(detail === "" ? known.sentence : `${known.sentence} ${detail}`);
     this.code = code;
-    this.retryable = known.retryable;
+    this.next = known.next;
     this.billed = given.billed ?? known.billed;
+    this.reason = given.reason ?? known.sentence;
     if (given.retryAfterMs !== undefined) this.retryAfterMs = given.retryAfterMs;
   }
+}
+
+interface Given {
+  readonly billed?: Billed;
+  readonly retryAfterMs?: number;
+  readonly reason?: string;
 }
 
 /** Thrown while a body is read, by the size guard of the client. */
@@ -105,8 +131,14 @@ export interface FailureContext {
 export function translateModelError(error: unknown, context: FailureContext): ModelFailure {
   if (error instanceof ModelFailure) return error;
   const where = `(model ${context.model} at ${context.endpoint})`;
-  const fail = (code: ModelFailureCode, why: string, given: { billed?: Billed; retryAfterMs?: number } = {}) =>
-    new ModelFailure(code, clean(why === "" ? where : `${why} ${where}`, context.apiKey), given);
+  const redact = redactorOf(context.apiKey, "failure");
+  const clean = (text: string) => neutraliseText(redact(text));
+  const fail = (code: ModelFailureCode, why: string, given: Given = {}) => {
+    // Redacted before it is cut: half a key is a secret too.
+    const told = why === "" ? "" : sentence(clean(why));
+    const reason = brief(clean(given.reason ?? (told === "" ? modelFailureCodes[code].sentence : told)));
+    return new ModelFailure(code, clean(told === "" ? where : `${told} ${where}`), { ...given, reason });
+  };
 
   const chain = causes(error);
   const tooLarge = chain.some((cause) => cause instanceof ReplyTooLarge);
@@ -123,19 +155,19 @@ export function translateModelError(error: unknown, context: FailureContext): Mo
   if (error instanceof APIUserAbortError) return fail("MODEL_ABORTED", "");
   if (error instanceof APIConnectionError) {
     const code = chain.map(codeOf).find((found) => found !== undefined);
-    const why = code === undefined ? sentence(chain.at(-1)?.message ?? error.message) : `${code}.`;
+    const why = code ?? chain.at(-1)?.message ?? error.message;
     // A connection that broke after it stood may have carried the request.
     const reached = code === "ECONNRESET" || code === "EPIPE" || code === "UND_ERR_SOCKET";
     return fail("MODEL_UNREACHABLE", why, reached ? { billed: "unknown" } : {});
   }
   if (error instanceof APIError) return translateStatus(error, context, fail);
-  if (error instanceof SyntaxError) return fail("MODEL_REPLY_MALFORMED", sentence(error.message));
+  if (error instanceof SyntaxError) return fail("MODEL_REPLY_MALFORMED", error.message);
   if (error instanceof ZodError) {
     const issue = error.issues[0];
-    return fail("MODEL_REPLY_MALFORMED", sentence(`${issue?.path.join(".")}: ${issue?.message}`));
+    return fail("MODEL_REPLY_MALFORMED", `${issue?.path.join(".")}: ${issue?.message}`);
   }
   if (isCut(error)) {
-    return fail("MODEL_REPLY_CUT", sentence(chain.at(-1)?.message ?? ""));
+    return fail("MODEL_CONNECTION_CUT", chain.at(-1)?.message ?? "");
   }
   // A fault of our own (in onDelta, say) is not the endpoint's.
   throw error;
@@ -149,33 +181,54 @@ export function isCut(error: unknown): boolean {
 function translateStatus(
   error: APIError,
   context: FailureContext,
-  fail: (code: ModelFailureCode, why: string, given?: { billed?: Billed; retryAfterMs?: number }) => ModelFailure,
+  fail: (code: ModelFailureCode, why: string, given?: Given) => ModelFailure,
 ): ModelFailure {
   const status: number | undefined = error.status;
   const label = `${error.code ?? ""} ${error.type ?? ""}`;
-  const html = /<html|<!doctype/i.test(error.message);
-  const why = html ? `The answer was a web page with status ${status}.` : sentence(error.message);
+  const { message } = error;
+  const html = /<html|<!doctype/i.test(message);
+  const why = html ? `The answer was a web page with status ${status}.` : message;
+  const reason = html ? `${status}, a web page` : message;
   const wait = retryAfter(error.headers, context.now);
-  const waiting = wait === undefined ? {} : { retryAfterMs: wait };
+  const given = { reason, ...(wait === undefined ? {} : { retryAfterMs: wait }) };
+  // Several vendors answer these with status 400; their words tell.
+  const spoken = html ? "" : message;
 
-  if (/insufficient_quota|billing/.test(label) || status === 402) return fail("MODEL_QUOTA_EXHAUSTED", why);
-  if (status === 429 || /rate_limit/.test(label)) return fail("MODEL_RATE_LIMITED", why, waiting);
-  if (/context_length|request_too_large/.test(label) || status === 413) return fail("MODEL_CONTEXT_EXCEEDED", why);
-  if (status === 400 && /context (length|window|size)|prompt is too long|too many tokens/i.test(error.message)) {
+  if (/insufficient_quota|billing|credit|payment/.test(label) || status === 402 || QUOTA.test(spoken)) {
+    return fail("MODEL_QUOTA_EXHAUSTED", why, given);
+  }
+  if (status === 429 || /rate_limit|too_many_requests|overloaded/.test(label)) {
+    return fail("MODEL_RATE_LIMITED", why, given);
+  }
+  if (/context_length|request_too_large|string_above_max_length/.test(label) || status === 413) {
     return fail("MODEL_CONTEXT_EXCEEDED", why);
   }
-  if (/content_filter|content_policy/.test(label)) return fail("MODEL_REFUSED", why);
-  if (/invalid_api_key/.test(label) || status === 401 || status === 403) {
-    return context.apiKey === undefined ? fail("MODEL_KEY_MISSING", why) : fail("MODEL_KEY_REFUSED", why);
+  if (isRequestStatus(status) && TOO_LONG.test(spoken)) return fail("MODEL_CONTEXT_EXCEEDED", why);
+  if (/content_filter|content_policy|moderation/.test(label)) return fail("MODEL_REFUSED", why);
+  if (/invalid_api_key/.test(label) || status === 401 || status === 403 || status === 407 || KEY.test(spoken)) {
+    return fail(context.apiKey === undefined ? "MODEL_KEY_MISSING" : "MODEL_KEY_REFUSED", why, given);
   }
-  if (/model_not_found|invalid_model/.test(label) || status === 404) return fail("MODEL_NOT_FOUND", why);
+  if (/model_not_found|invalid_model/.test(label) || status === 404 || status === 405 || status === 410) {
+    return fail("MODEL_NOT_FOUND", why, given);
+  }
   // No status: an error event inside a stream that had begun.
-  if (status === undefined) return fail("MODEL_SERVER_ERROR", why, { ...waiting, billed: "unknown" });
-  // 408, 409 and 425 ask for the same request again.
-  if (status >= 500 || status === 408 || status === 409 || status === 425) {
-    return fail("MODEL_SERVER_ERROR", why, waiting);
-  }
-  return fail("MODEL_REQUEST_REFUSED", why);
+  if (status === undefined) return fail("MODEL_SERVER_ERROR", why, { ...given, billed: "unknown" });
+  // A proxy between us and the endpoint has no opinion about the request.
+  if (status < 500 && html) return fail("MODEL_REPLY_HTML", why, given);
+  if (isRequestStatus(status)) return fail("MODEL_REQUEST_REFUSED", why);
+  // A gateway that gave up waiting does not stop what it waited for.
+  const late = status === 504 || status === 524 || status === 520 || status === 499;
+  return fail("MODEL_SERVER_ERROR", why, { ...given, billed: late ? "unknown" : "no" });
+}
+
+const QUOTA = /insufficient[_ ](quota|balance|credit|funds)|exceeded your current quota|credit balance is too low/i;
+const TOO_LONG =
+  /context (length|window|size)|(prompt|input|request) is too long|too many (input )?tokens|maximum context/i;
+const KEY = /(invalid|incorrect|missing|expired) api[ _-]?key|api[ _-]?key (is )?(not valid|invalid|missing|expired)/i;
+
+/** The statuses that speak about the request itself. Others ask for the same again (408, 409, 425), or are the endpoint's own. */
+function isRequestStatus(status: number | undefined): boolean {
+  return status !== undefined && [400, 406, 411, 412, 414, 415, 416, 417, 422, 431, 451].includes(status);
 }
 
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
@@ -217,10 +270,12 @@ function sentence(text: string): string {
   return /[.!?…]$/.test(short) ? short : `${short}.`;
 }
 
-function clean(text: string, apiKey: string | undefined): string {
-  return neutraliseText(apiKey === undefined || apiKey === "" ? text : text.replaceAll(apiKey, "***"));
+/** For one line of a screen. */
+function brief(text: string): string {
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length > 160 ? `${line.slice(0, 159)}…` : line;
 }
 
-function rule(retryable: boolean, billed: Billed, sentence: string): FailureRule {
-  return { retryable, billed, sentence };
+function rule(next: AfterFailure, billed: Billed, sentence: string): FailureRule {
+  return { next, billed, sentence };
 }

@@ -41,7 +41,12 @@ export interface ModelUsage {
 }
 
 export interface ModelReply {
+  /** What the model answered, without what it thought aloud. "": nothing, which callModel makes a failure. */
   readonly text: string;
+  /** What it thought: for people who look into a run, never part of the conversation. */
+  readonly reasoning?: string;
+  /** It wanted tools to be called, although it was given none. */
+  readonly toolCalls?: true;
   /** `length`: cut at the output limit. `refused`: the endpoint's content filter or the model itself declined. */
   readonly finishReason: "stop" | "length" | "refused" | "other";
   readonly usage: ModelUsage;

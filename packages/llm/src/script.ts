@@ -13,16 +13,38 @@ export type Fault =
       /** Seconds, or the header's text as it is. */
       readonly retryAfter: number | string | undefined;
       readonly retryAfterMs: number | undefined;
+      /** Retry-After as a date, so many seconds from now. */
+      readonly retryAfterDate: number | undefined;
     }
   /** The connection ends after this many characters of the reply. */
   | { readonly kind: "cut"; readonly characters: number }
   /** A reply of this many characters, sent without ever being held. */
   | { readonly kind: "huge"; readonly characters: number }
-  | { readonly kind: "malformed" | "html" | "hang" | "reset" | "empty" };
+  | { readonly kind: PlainFault };
+
+/**
+ * `reset`: the connection ends before any answer; `reset-after-headers`: after the status line. `hang`: no answer, ever. `empty`: no
+ * choices; `null`, `blank`, `tool-calls`, `reasoning`: a choice that holds nothing else.
+ */
+const plainFaults = [
+  "malformed",
+  "html",
+  "hang",
+  "reset",
+  "reset-after-headers",
+  "empty",
+  "null",
+  "blank",
+  "tool-calls",
+  "reasoning",
+] as const;
+export type PlainFault = (typeof plainFaults)[number];
 
 export interface Answer {
   /** The n-th time gives the n-th; the last one repeats. Empty only beside a fault. */
   readonly replies: readonly string[];
+  /** Sent beside the reply, in a field of its own. */
+  readonly reasoning: string | undefined;
   /** Replies are sent as they stand, {{...}} included. */
   readonly verbatim: boolean;
   readonly usage: { readonly prompt: number; readonly completion: number } | undefined;
@@ -56,9 +78,19 @@ export interface Rule {
   readonly answer: Answer;
 }
 
+/** Requests that fail by chance, before any rule is looked at: they advance no counter. The same seed gives the same sequence. */
+export interface ScriptedTrouble {
+  /** 0 to 1. */
+  readonly share: number;
+  readonly seed: number;
+  /** Drawn from evenly. */
+  readonly kinds: readonly Fault[];
+}
+
 export interface Script {
   readonly rules: readonly Rule[];
   readonly otherwise: Answer | undefined;
+  readonly trouble?: ScriptedTrouble;
 }
 
 export type ScriptReading =
@@ -93,21 +125,22 @@ const faultSchema = z
   .union(
     [
       status.transform((code) => ({ status: code })),
-      z.enum(["malformed", "html", "hang", "reset", "empty"]),
+      z.enum(plainFaults),
       z.strictObject({
         status,
         code: z.string().optional(),
         message: z.string().optional(),
         retryAfter: z.union([z.number().nonnegative(), z.string().min(1)]).optional(),
         retryAfterMs: z.number().nonnegative().optional(),
+        retryAfterDate: z.number().nonnegative().optional(),
       }),
       z.strictObject({ cut: z.int().nonnegative() }),
       z.strictObject({ huge: from1 }),
     ],
     {
       error:
-        "expected a status from 400 to 599, one of malformed, html, hang, reset, empty, or one of " +
-        "{ status, retryAfter, retryAfterMs, code, message }, { cut: CHARACTERS }, { huge: CHARACTERS }",
+        `expected a status from 400 to 599, one of ${plainFaults.join(", ")}, or one of ` +
+        "{ status, retryAfter, retryAfterMs, retryAfterDate, code, message }, { cut: CHARACTERS }, { huge: CHARACTERS }",
     },
   )
   .transform((fault): Fault => {
@@ -120,6 +153,7 @@ const faultSchema = z
       message: undefined,
       retryAfter: undefined,
       retryAfterMs: undefined,
+      retryAfterDate: undefined,
       ...fault,
     };
   });
@@ -130,6 +164,7 @@ const answerShape = {
       error: "expected a text or a list of texts",
     })
     .default([]),
+  reasoning: z.string().optional(),
   verbatim: z.boolean().default(false),
   usage: z.strictObject({ prompt: z.int().nonnegative(), completion: z.int().nonnegative() }).optional(),
   finish: z.enum(["stop", "length", "content_filter"]).default("stop"),
@@ -164,8 +199,42 @@ const ruleSchema = z.strictObject({
   ...answerShape,
 });
 
+/** Every way in which an endpoint is known to fail; `hang` lasts as long as the client's own time-out. */
+const everyTrouble = [
+  429,
+  { status: 429, retryAfter: 1 },
+  { status: 429, retryAfterMs: 30 },
+  { status: 429, retryAfterDate: 1 },
+  { status: 429, retryAfter: 86_400 },
+  { status: 429, code: "insufficient_quota" },
+  500,
+  502,
+  503,
+  529,
+  401,
+  403,
+  "reset",
+  "reset-after-headers",
+  "hang",
+  "malformed",
+  "html",
+  { cut: 5 },
+] as const;
+
+const troubleSchema = z
+  .strictObject({
+    share: z.number().min(0).max(1),
+    seed: z.int().nonnegative().default(1),
+    kinds: z
+      .array(faultSchema)
+      .min(1)
+      .prefault([...everyTrouble]),
+  })
+  .optional();
+
 const fileSchema = z.strictObject({
   sticky: z.boolean().default(false),
+  trouble: troubleSchema,
   rules: z.array(ruleSchema).default([]),
   default: answerSchema.optional(),
 });
@@ -173,7 +242,7 @@ const fileSchema = z.strictObject({
 export function parseScript(yamlText: string, file: string): ScriptReading {
   const reading = readYaml(yamlText, file, { prefix: "SCRIPT", noun: "script" }, fileSchema);
   if (reading.value === undefined) return { ok: false, findings: inFileOrder(reading.findings) };
-  const { rules, sticky, default: otherwise } = reading.value;
+  const { rules, sticky, trouble, default: otherwise } = reading.value;
 
   const findings: Finding[] = [];
   const report = (path: YamlPath, code: string, message: string, fix: string) => {
@@ -201,6 +270,7 @@ export function parseScript(yamlText: string, file: string): ScriptReading {
     }
     return {
       replies: raw.reply,
+      reasoning: raw.reasoning,
       verbatim: raw.verbatim,
       usage: raw.usage,
       finish: raw.finish,
@@ -261,7 +331,8 @@ export function parseScript(yamlText: string, file: string): ScriptReading {
   });
   const parsedOtherwise = otherwise && readAnswer(otherwise, ["default"], groupsOf(undefined));
   if (findings.length > 0) return { ok: false, findings: inFileOrder(findings) };
-  return { ok: true, script: { rules: parsedRules, otherwise: parsedOtherwise } };
+  const script = { rules: parsedRules, otherwise: parsedOtherwise };
+  return { ok: true, script: trouble === undefined ? script : { ...script, trouble } };
 }
 
 const PLACEHOLDER = /\{\{\s*([\p{L}\p{N}_]+)\s*\}\}/gu;

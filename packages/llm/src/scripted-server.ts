@@ -13,7 +13,7 @@ import { z } from "zod";
 import { hashEmbedding } from "./hash-embedding.ts";
 import { matchScript, type RuleCounts, type ScriptedMessage, type ScriptMatch } from "./match-script.ts";
 import { canonicalJson } from "./request-hash.ts";
-import type { Fault, Script } from "./script.ts";
+import type { Answer, Fault, Script } from "./script.ts";
 
 export interface ScriptedModelOptions {
   readonly script: Script;
@@ -36,6 +36,14 @@ export interface LoggedRequest {
   /** Name of the rule that answered. */
   readonly rule: string | undefined;
   readonly outcome: "reply" | "fault" | "unmatched" | "embedding";
+  /** How it was made to fail, by a rule or by chance. */
+  readonly fault: string | undefined;
+  /** A whole reply with something in it was sent. */
+  readonly served: boolean;
+  /** The server counts it as paid for: it generated a reply, whether or not that arrived. */
+  readonly billed: boolean;
+  /** Of a request that is billed: what it is billed for. */
+  readonly usage: { readonly prompt: number; readonly completion: number } | undefined;
   /** The text the rule gave; absent for faults that give none. */
   readonly reply: string | undefined;
   /** As it came. */
@@ -96,6 +104,7 @@ interface Exchange {
   readonly chat: Chat;
   readonly id: string;
   readonly text: string;
+  readonly reasoning: string | undefined;
   readonly finish: string;
   readonly usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
 }
@@ -108,6 +117,17 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
   const remembered = new Map<string, Matched>();
   let counts: RuleCounts = new Map();
   let received = 0;
+  const chance = chanceOf(script.trouble?.seed ?? 0);
+
+  /** Two numbers are drawn for every request, so that whether one fails does not change the fate of the next. */
+  const drawTrouble = (): Matched | undefined => {
+    const { trouble } = script;
+    if (trouble === undefined) return undefined;
+    const [happens, which] = [chance(), chance()];
+    const fault = trouble.kinds[Math.floor(which * trouble.kinds.length)];
+    if (happens >= trouble.share || fault === undefined) return undefined;
+    return { kind: "matched", rule: "trouble", n: 0, answer: { ...plainAnswer, fault }, text: "This ends too early." };
+  };
 
   const record = (entry: Omit<LoggedRequest, "receivedAt">) => {
     log.push({ ...entry, receivedAt: new Date().toISOString() });
@@ -133,11 +153,13 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
     if (!parsed.success) return sendError(response, 400, "invalid_request", describeIssues(parsed.error));
     const chat = parsed.data;
     const idempotencyKey = request.headers["idempotency-key"]?.toString();
-    const match = decide(chat, idempotencyKey ?? identityOf(body));
+    const match = drawTrouble() ?? decide(chat, idempotencyKey ?? identityOf(body));
     received += 1;
     const number = received;
     const matched = match.kind === "matched" ? match : undefined;
     const fault = matched?.answer.fault;
+    const exchange = matched && exchangeOf(response, chat, number, matched);
+    const billed = exchange !== undefined && isBilled(fault);
     record({
       number,
       path: "/v1/chat/completions",
@@ -147,15 +169,21 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
       idempotencyKey,
       rule: matched?.rule,
       outcome: matched === undefined ? "unmatched" : fault === undefined ? "reply" : "fault",
+      fault: fault && nameOfFault(fault),
+      served: matched !== undefined && fault === undefined,
+      billed,
+      usage: billed
+        ? { prompt: exchange.usage.prompt_tokens, completion: exchange.usage.completion_tokens }
+        : undefined,
       reply: matched?.text,
       body,
     });
-    if (match.kind === "unmatched") {
+    if (match.kind === "unmatched" || exchange === undefined) {
+      if (match.kind === "matched") return;
       return sendError(response, 400, "script_unmatched", describeUnmatched(chat, match.reasons));
     }
     if (match.answer.delayMs > 0) await waitUnlessClosed(response, match.answer.delayMs);
     if (response.destroyed) return;
-    const exchange = exchangeOf(response, chat, number, match);
     if (fault !== undefined) return await sendFault(exchange, fault);
     return chat.stream ? await sendStream(exchange) : sendJson(response, 200, completionOf(exchange));
   }
@@ -177,6 +205,10 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
       idempotencyKey: request.headers["idempotency-key"]?.toString(),
       rule: undefined,
       outcome: "embedding",
+      fault: undefined,
+      served: true,
+      billed: true,
+      usage: { prompt: texts.reduce((sum, text) => sum + tokensOf(text), 0), completion: 0 },
       reply: undefined,
       body,
     });
@@ -271,6 +303,7 @@ function exchangeOf(response: ServerResponse, chat: Chat, number: number, match:
           .toString()
           .replace(/\uFFFD$/, "")
       : match.text,
+    reasoning: match.answer.reasoning,
     finish: cut ? "length" : finish,
     usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
   };
@@ -282,8 +315,60 @@ function tokensOf(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
 }
 
-function completionOf({ id, chat, text, finish, usage }: Exchange) {
-  const message = { role: "assistant", content: text, refusal: null };
+const plainAnswer: Answer = {
+  replies: [],
+  reasoning: undefined,
+  verbatim: true,
+  usage: undefined,
+  finish: "stop",
+  delayMs: 0,
+  fault: undefined,
+  sticky: false,
+};
+
+/** An endpoint that refuses, or that never saw the request, bills nothing. Whatever else goes wrong, the reply was generated. */
+function isBilled(fault: Fault | undefined): boolean {
+  return fault?.kind !== "status" && fault?.kind !== "html";
+}
+
+function nameOfFault(fault: Fault): string {
+  if (fault.kind !== "status") return fault.kind;
+  return fault.code === undefined ? String(fault.status) : `${fault.status} ${fault.code}`;
+}
+
+/** mulberry32: small, and the same everywhere. */
+function chanceOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const unaskedTool = { index: 0, id: "call_1", type: "function", function: { name: "look_up", arguments: "{}" } };
+
+/** The message, or its parts, of a choice that holds nothing to read. */
+function hollowMessage(kind: "null" | "blank" | "tool-calls" | "reasoning"): { message: object; finish: string } {
+  switch (kind) {
+    case "null":
+      return { message: { role: "assistant", content: null }, finish: "stop" };
+    case "blank":
+      return { message: { role: "assistant", content: " \n\t\u00a0" }, finish: "stop" };
+    case "tool-calls":
+      return { message: { role: "assistant", content: null, tool_calls: [unaskedTool] }, finish: "tool_calls" };
+    case "reasoning":
+      return {
+        message: { role: "assistant", content: "<think>Let me see.</think>", reasoning_content: "I look." },
+        finish: "stop",
+      };
+  }
+}
+
+function completionOf({ id, chat, text, reasoning, finish, usage }: Exchange) {
+  const thought = reasoning === undefined ? {} : { reasoning_content: reasoning };
+  const message = { role: "assistant", content: text, refusal: null, ...thought };
   return {
     id,
     object: "chat.completion",
@@ -313,9 +398,10 @@ async function sendEvent(response: ServerResponse, event: unknown): Promise<void
 }
 
 async function sendStream(exchange: Exchange): Promise<void> {
-  const { response, chat, text, finish, usage } = exchange;
+  const { response, chat, text, reasoning, finish, usage } = exchange;
   beginStream(exchange);
   await sendEvent(response, chunkOf(exchange, { role: "assistant", content: "" }, null));
+  if (reasoning !== undefined) await sendEvent(response, chunkOf(exchange, { reasoning_content: reasoning }, null));
   for (const piece of text.match(/.{1,24}/gsu) ?? [])
     await sendEvent(response, chunkOf(exchange, { content: piece }, null));
   await sendEvent(response, chunkOf(exchange, {}, finish));
@@ -332,6 +418,9 @@ async function sendFault(exchange: Exchange, fault: Fault): Promise<void> {
     case "status": {
       if (fault.retryAfter !== undefined) response.setHeader("retry-after", fault.retryAfter);
       if (fault.retryAfterMs !== undefined) response.setHeader("retry-after-ms", fault.retryAfterMs);
+      if (fault.retryAfterDate !== undefined) {
+        response.setHeader("retry-after", new Date(Date.now() + fault.retryAfterDate * 1000).toUTCString());
+      }
       const code = fault.code ?? (fault.status === 429 ? "rate_limit_exceeded" : "scripted_fault");
       return sendError(
         response,
@@ -369,6 +458,31 @@ async function sendFault(exchange: Exchange, fault: Fault): Promise<void> {
     case "reset":
       response.destroy();
       return;
+    case "reset-after-headers":
+      response.writeHead(200, { "content-type": chat.stream ? "text/event-stream" : "application/json" });
+      response.flushHeaders();
+      await sleep(20);
+      response.destroy();
+      return;
+    case "null":
+    case "blank":
+    case "tool-calls":
+    case "reasoning": {
+      const { message, finish } = hollowMessage(fault.kind);
+      if (!chat.stream) {
+        return sendJson(response, 200, {
+          ...completionOf(exchange),
+          choices: [{ index: 0, message, finish_reason: finish }],
+        });
+      }
+      beginStream(exchange);
+      await sendEvent(response, chunkOf(exchange, message, null));
+      await sendEvent(response, chunkOf(exchange, {}, finish));
+      await sendEvent(response, { ...chunkOf(exchange, {}, null), choices: [], usage: exchange.usage });
+      await sendEvent(response, "[DONE]");
+      response.end();
+      return;
+    }
     case "cut":
       return await sendCut(exchange, text.slice(0, fault.characters));
     case "huge":

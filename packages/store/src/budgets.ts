@@ -8,9 +8,12 @@
  * B3  A reservation ends by settling (calls.ts, together with the reply) or by release, each only under the claim that made it. What a
  *     lost holder left is settled as spent: by the next holder, or by the supervisor when the activity is over.
  * B4  Whoever locks several budgets locks them in the order of their ids.
+ * B5  The request's line in the account (charges.ts) is opened, settled and struck out by the same statements, so that what is shown is
+ *     what is booked, whoever dies when.
  */
 import type { LimitCode } from "@markmill/engine";
 import { askDatabase } from "./ask-database.ts";
+import { type CallUsage, type Charge, noCalls, type Spent } from "./charges.ts";
 import type { Database } from "./database.ts";
 import { translate } from "./store-error.ts";
 
@@ -102,18 +105,28 @@ with held as (
   returning b.id
 ), made as (
   insert into reservations (activity_id, call_index, budget_id, nanodollars, tokens, claim) select $1, $2, id, $4, $5, $8 from raised
+), opened as (
+  insert into charges (activity_id, call_index, claim, run_id, root_id, model, state,
+    prompt_tokens, completion_tokens, characters, nanodollars)
+  select $1, $2, $8, $10::text, $11::text, $12::text, 'open', $13::bigint, $14::bigint, $15::bigint, $4 from verdict v
+  where $10::text is not null and (v.passes or exists (select 1 from held))
+  on conflict do nothing
 )
 select l.*, v.passes or exists (select 1 from held) as passes from locked l, verdict v`;
 
-/** Budgets that do not exist have no cap. `leave`: what this call must leave of one of them, for handlers. */
+/**
+ * Budgets that do not exist have no cap. `leave`: what this call must leave of one of them, for handlers. `charge`: its line in the
+ * account, at its worst case.
+ */
 export async function reserve(
   database: Database,
   call: CallRef,
   budgets: readonly string[],
   want: Amount,
   leave: Amount & { readonly of: string } = { of: "", nanodollars: 0, tokens: 0 },
+  charge: Charge | null = null,
 ): Promise<Reserved> {
-  if (budgets.length === 0) return { kind: "reserved" };
+  if (budgets.length === 0 && charge === null) return { kind: "reserved" };
   const values = [
     call.activityId,
     call.callIndex,
@@ -124,6 +137,12 @@ export async function reserve(
     leave.tokens,
     call.claim ?? 0,
     leave.of,
+    charge?.runId ?? null,
+    charge?.rootId ?? null,
+    charge?.model ?? null,
+    charge?.promptTokens ?? null,
+    charge?.completionTokens ?? null,
+    charge?.characters ?? null,
   ];
   const query = () =>
     database.hot.query<BudgetRow & { passes: boolean }>({ name: "reserve", text: reserveText, values });
@@ -141,7 +160,10 @@ export async function reserve(
   }
 }
 
-/** Ends the reservations `where`, in the order of B4. `spent`: expressions over the sums `s` of what each budget had reserved for them. */
+/**
+ * Ends the reservations `where`, in the order of B4, as `ended`. `spent`: expressions over the sums `s` of what each budget had reserved
+ * for them.
+ */
 export const endingReservations = (where: string, spent: { readonly nanodollars: string; readonly tokens: string }) => `
 gone as (
   delete from reservations where ${where} returning budget_id, nanodollars, tokens
@@ -149,32 +171,63 @@ gone as (
   select budget_id, sum(nanodollars)::bigint as nanodollars, sum(tokens)::bigint as tokens from gone group by budget_id
 ), locked as materialized (
   select b.id from budgets b where b.id in (select budget_id from sums) order by b.id for update
-)
-update budgets b set
-  reserved_nanodollars = b.reserved_nanodollars - s.nanodollars, reserved_tokens = b.reserved_tokens - s.tokens,
-  spent_nanodollars = b.spent_nanodollars + ${spent.nanodollars}, spent_tokens = b.spent_tokens + ${spent.tokens}
-from sums s join locked l on l.id = s.budget_id where b.id = s.budget_id`;
+), ended as (
+  update budgets b set
+    reserved_nanodollars = b.reserved_nanodollars - s.nanodollars, reserved_tokens = b.reserved_tokens - s.tokens,
+    spent_nanodollars = b.spent_nanodollars + ${spent.nanodollars}, spent_tokens = b.spent_tokens + ${spent.tokens}
+  from sums s join locked l on l.id = s.budget_id where b.id = s.budget_id returning 1
+)`;
 
 const allReserved = { nanodollars: "s.nanodollars", tokens: "s.tokens" };
-const ofCall = "activity_id = $1 and call_index = $2";
-const settleText = `with ${endingReservations(`${ofCall} and claim = coalesce($3::integer, claim)`, { nanodollars: "$4::bigint", tokens: "$5::bigint" })}`;
-const settleLeftText = `with ${endingReservations(`${ofCall} and claim <= coalesce($3::integer, claim)`, allReserved)}`;
-const releaseText = `with ${endingReservations(`${ofCall} and claim = coalesce($3::integer, claim)`, { nanodollars: "0", tokens: "0" })}`;
+const ofClaim = "activity_id = $1 and call_index = $2 and claim = coalesce($3::integer, claim)";
+const ofEarlier = "activity_id = $1 and call_index = $2 and claim <= coalesce($3::integer, claim)";
+const settleText = `with ${endingReservations(ofClaim, { nanodollars: "$4::bigint", tokens: "$5::bigint" })}, charged as (
+  update charges set state = case when $8 then 'paid' else 'unsure' end, nanodollars = $4::bigint,
+    prompt_tokens = coalesce($6::bigint, prompt_tokens), completion_tokens = coalesce($7::bigint, completion_tokens)
+  where ${ofClaim} and state = 'open'
+) select 1`;
+const settleLeftText = `with ${endingReservations(ofEarlier, allReserved)}, charged as (
+  update charges set state = 'unsure' where ${ofEarlier} and state = 'open'
+  returning prompt_tokens, completion_tokens, characters, nanodollars
+) select count(*)::integer as calls, coalesce(sum(prompt_tokens), 0)::bigint as "promptTokens",
+  coalesce(sum(completion_tokens), 0)::bigint as "completionTokens", coalesce(sum(characters), 0)::bigint as characters,
+  coalesce(sum(nanodollars), 0)::bigint as nanodollars from charged`;
+const releaseText = `with ${endingReservations(ofClaim, { nanodollars: "0", tokens: "0" })}, struck as (
+  delete from charges where ${ofClaim} and state = 'open'
+) select 1`;
+const abandoned = (alias: string) => `${alias}.created_at < clock_timestamp() - $1::float8 * interval '1 millisecond'
+  and not exists (select 1 from activities a where a.id = ${alias}.activity_id and a.state in ('ready', 'claimed', 'waiting'))`;
 const settleAbandonedText = `with ${endingReservations(
   `(activity_id, call_index, budget_id, claim) in (
      select v.activity_id, v.call_index, v.budget_id, v.claim from reservations v
-     where v.created_at < clock_timestamp() - $1::float8 * interval '1 millisecond'
-       and not exists (select 1 from activities a where a.id = v.activity_id and a.state in ('ready', 'claimed', 'waiting'))
-     order by v.created_at limit $2 for update of v skip locked)`,
+     where ${abandoned("v")} order by v.created_at limit $2 for update of v skip locked)`,
   allReserved,
-)} returning 1`;
+)} select 1 from ended`;
+const chargeAbandonedText = `update charges set state = 'unsure' where id in (
+  select c.id from charges c where c.state = 'open' and ${abandoned("c")} order by c.id limit $2 for update of c skip locked)`;
 
-/** Turns an open reservation into spending: of what it really was, or of all that this claim or an earlier one left reserved. */
-export async function settleReservation(database: Database, call: CallRef, spent: Amount | "reserved"): Promise<void> {
-  await askDatabase(database, "Settling a reservation", spent === "reserved" ? settleLeftText : settleText, [
-    ...keyOf(call),
-    ...(spent === "reserved" ? [] : [spent.nanodollars, spent.tokens]),
-  ]);
+/** What a call really was; `certain` false: the most it can have been. */
+export interface Settlement extends Amount, Partial<Pick<CallUsage, "promptTokens" | "completionTokens">> {
+  readonly certain?: boolean;
+}
+
+/**
+ * Turns an open reservation into spending: of what it really was, or of all that this claim or an earlier one left reserved. Returns
+ * what was left in the account, which is nothing unless somebody died.
+ */
+export async function settleReservation(
+  database: Database,
+  call: CallRef,
+  spent: Settlement | "reserved",
+): Promise<Spent> {
+  if (spent === "reserved") {
+    const rows = await askDatabase<Spent>(database, "Settling a reservation", settleLeftText, keyOf(call));
+    return rows[0] ?? noCalls;
+  }
+  const { nanodollars, tokens, promptTokens = null, completionTokens = null, certain = true } = spent;
+  const values = [...keyOf(call), nanodollars, tokens, promptTokens, completionTokens, certain];
+  await askDatabase(database, "Settling a reservation", settleText, values);
+  return noCalls;
 }
 
 /** The reservation of a call that was never made, or whose price is unknown and counts as nothing. */
@@ -184,7 +237,11 @@ export async function releaseReservation(database: Database, call: CallRef): Pro
 
 /** Counts as spent what was reserved, so long ago, for activities that are over or gone. Returns how many budgets it changed. */
 export async function settleAbandoned(database: Database, olderThanMs: number, limit = 1_000): Promise<number> {
-  return (await askDatabase(database, "Settling what was abandoned", settleAbandonedText, [olderThanMs, limit])).length;
+  const doing = "Settling what was abandoned";
+  const budgets = await askDatabase(database, doing, settleAbandonedText, [olderThanMs, limit]);
+  // In a statement of its own: what is left open by a kill in between is found by the next look.
+  await askDatabase(database, doing, chargeAbandonedText, [olderThanMs, limit]);
+  return budgets.length;
 }
 
 const keyOf = (call: CallRef) => [call.activityId, call.callIndex, call.claim ?? null];

@@ -1,19 +1,14 @@
 /**
- * Paid calls, memoised (I3): a reply is stored under (activity, call index, request hash) before anything is made of it, and its
- * reservation is settled in the same statement. Whoever repeats the activity finds the reply instead of paying again.
+ * Paid calls, memoised (I3): a reply is stored under (activity, call index, request hash) before anything is made of it; its
+ * reservation is settled and its line in the account (charges.ts) written in the same statement. Whoever repeats the activity finds the
+ * reply instead of paying again.
  */
 import type { Json } from "@markmill/engine";
 import { askDatabase } from "./ask-database.ts";
 import { type CallRef, endingReservations } from "./budgets.ts";
+import type { CallUsage } from "./charges.ts";
 import type { Database } from "./database.ts";
 import { toJson } from "./neutral.ts";
-
-export interface CallUsage {
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly characters: number;
-  readonly nanodollars: number;
-}
 
 export interface CallKey extends CallRef {
   readonly requestHash: string;
@@ -21,6 +16,8 @@ export interface CallKey extends CallRef {
 
 export interface StoredCall {
   readonly key: CallKey;
+  /** The attempt of the activity that got the reply; absent: the first. */
+  readonly attempt?: number;
   readonly model: string;
   readonly request: Json;
   readonly reply: Json;
@@ -49,12 +46,19 @@ export async function saveCall(
     "Storing a reply",
     `with stored as (
        insert into calls (activity_id, call_index, request_hash, run_id, root_id, model, request, reply,
+         prompt_tokens, completion_tokens, characters, nanodollars, attempt)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9::bigint, $10::bigint, $11::bigint, $12::bigint, $14)
+       on conflict do nothing returning 1
+     ), ${endingReservations(ofClaim, { nanodollars: "$12::bigint", tokens: "$9::bigint + $10::bigint" })}, charged as (
+       update charges set state = 'paid', model = $6, prompt_tokens = $9::bigint, completion_tokens = $10::bigint,
+         characters = $11::bigint, nanodollars = $12::bigint
+       where ${ofClaim} and state = 'open'
+     ), unforeseen as (
+       insert into charges (activity_id, call_index, claim, run_id, root_id, model, state,
          prompt_tokens, completion_tokens, characters, nanodollars)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9::bigint, $10::bigint, $11, $12::bigint) on conflict do nothing
-     ), ${endingReservations("activity_id = $1 and call_index = $2 and claim = coalesce($13::integer, claim)", {
-       nanodollars: "$12::bigint",
-       tokens: "$9::bigint + $10::bigint",
-     })}`,
+       select $1, $2, coalesce($13::integer, 0), $4, $5, $6, 'paid', $9::bigint, $10::bigint, $11::bigint, $12::bigint
+       from stored where not exists (select 1 from charges where ${ofClaim})
+     ) select 1`,
     [
       key.activityId,
       key.callIndex,
@@ -69,23 +73,12 @@ export async function saveCall(
       usage.characters,
       usage.nanodollars,
       key.claim ?? null,
+      call.attempt ?? 1,
     ],
   );
 }
 
-/** What a whole tree of runs has paid for, every call of every attempt once. */
-export async function spentOf(database: Database, rootId: string): Promise<CallUsage & { readonly calls: number }> {
-  const rows = await askDatabase<CallUsage & { calls: number }>(
-    database,
-    "Summing what was spent",
-    `select count(*) as calls, coalesce(sum(prompt_tokens), 0)::bigint as "promptTokens",
-       coalesce(sum(completion_tokens), 0)::bigint as "completionTokens", coalesce(sum(characters), 0)::bigint as characters,
-       coalesce(sum(nanodollars), 0)::bigint as nanodollars
-     from calls where root_id = $1`,
-    [rootId],
-  );
-  return rows[0] ?? { calls: 0, promptTokens: 0, completionTokens: 0, characters: 0, nanodollars: 0 };
-}
+const ofClaim = "activity_id = $1 and call_index = $2 and claim = coalesce($13::integer, claim)";
 
 /** In the order in which they were made. */
 export async function callsOfRun(database: Database, runId: string): Promise<readonly StoredCall[]> {
@@ -102,6 +95,7 @@ interface CallRow {
   readonly activity_id: number;
   readonly call_index: number;
   readonly request_hash: string;
+  readonly attempt: number;
   readonly model: string;
   readonly request: Json;
   readonly reply: Json;
@@ -112,11 +106,12 @@ interface CallRow {
 }
 
 const columns =
-  "activity_id, call_index, request_hash, model, request, reply, prompt_tokens, completion_tokens, characters, nanodollars";
+  "activity_id, call_index, request_hash, attempt, model, request, reply, prompt_tokens, completion_tokens, characters, nanodollars";
 
 function toCall(row: CallRow): StoredCall {
   return {
     key: { activityId: row.activity_id, callIndex: row.call_index, requestHash: row.request_hash },
+    attempt: row.attempt,
     model: row.model,
     request: row.request,
     reply: row.reply,

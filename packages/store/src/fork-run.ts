@@ -288,7 +288,7 @@ async function writeInFlight(client: PoolClient, one: AdvancedLevel, rootId: str
   return calling;
 }
 
-/** K2. */
+/** K2. They are older than every attempt of the fork: an empty one among them is asked for again. */
 async function copyReplies(
   client: PoolClient,
   { run, id }: ForkedLevel,
@@ -298,10 +298,10 @@ async function copyReplies(
 ): Promise<void> {
   await client.query(
     `insert into calls (activity_id, call_index, request_hash, run_id, root_id, model, request, reply, prompt_tokens, completion_tokens,
-       characters, nanodollars)
+       characters, nanodollars, attempt)
      select $1, c.call_index, c.request_hash, $2, $3, c.model, c.request,
        jsonb_set(c.reply::jsonb, '{usage}', (c.reply::jsonb -> 'usage')
-         || '{"promptTokens": 0, "completionTokens": 0, "characters": 0, "nanodollars": 0}'), 0, 0, 0, 0
+         || '{"promptTokens": 0, "completionTokens": 0, "characters": 0, "nanodollars": 0}'), 0, 0, 0, 0, 0
      from calls c join activities a on a.id = c.activity_id
      where a.run_id = $4 and a.node = $5 and a.generation = $6 and a.item = $7`,
     [activityId, id, rootId, run.id, ref.node, ref.generation, itemToColumn(ref.item)],

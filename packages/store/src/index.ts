@@ -22,7 +22,8 @@ export {
   settleAbandoned,
   settleReservation,
 } from "./budgets.ts";
-export { type CallKey, type CallUsage, callsOfRun, findCall, type StoredCall, saveCall, spentOf } from "./calls.ts";
+export { type CallKey, callsOfRun, findCall, type StoredCall, saveCall } from "./calls.ts";
+export { type CallUsage, type Charge, type Spent, spentOf } from "./charges.ts";
 export { type Claim, type Delivery, releaseClaims, renewLeases } from "./claim.ts";
 export type { Commit, Committed } from "./committer.ts";
 export { type CreatedRun, createRun, drawSeed, type NewRun, startCall } from "./create-run.ts";
@@ -42,7 +43,17 @@ export { withLeadership } from "./leadership.ts";
 export { migrate } from "./migrate.ts";
 export { neutral, neutralText } from "./neutral.ts";
 export { openStore, type Store, type StoreOptions } from "./open-store.ts";
-export { pauseRate, type Rate, takeRate } from "./rates.ts";
+export {
+  currentPauses,
+  endPause,
+  leaveProbe,
+  type ModelAt,
+  type Pause,
+  pauseRate,
+  type Rate,
+  type Slot,
+  takeRate,
+} from "./rates.ts";
 export { getHistory, type History, type HistoryActivity, type HistoryEntry, type Warning } from "./read/get-history.ts";
 export { getMessages, getThreads, type Thread, type ThreadMessage } from "./read/get-messages.ts";
 export {

@@ -1,6 +1,14 @@
 /**
- * A model's rate limit, shared by all workers: two token buckets (requests and tokens per minute) in one row. Whoever asks is served in
- * the order of asking: the bucket goes below zero and the answer says how long to wait before calling.
+ * Rate and pause of a model at an endpoint, shared by all workers: one row.
+ *
+ * G1  Requests and tokens are spread evenly over the minute (GCRA): a slot begins when what was granted before is worked off, less a
+ *     burst of BURST_MS. Endpoints enforce a minute's limit over shorter stretches too. Whoever asks is served in the order of asking.
+ * G2  An endpoint that refuses is paused for everybody, for as long as it asked, but never longer than the given cap.
+ * G3  A pause is ended by a probe: when its time is over one call is let through. An answer ends the pause, a further refusal renews it,
+ *     doubled. A prober that dies is replaced when its time is over.
+ * G4  Refusals of calls that were on their way when the pause began count once.
+ *
+ * kill -9 between asking and calling: a slot passes unused, a probe is taken over after PROBE_MS.
  */
 import { askDatabase } from "./ask-database.ts";
 import type { Database } from "./database.ts";
@@ -10,37 +18,151 @@ export interface Rate {
   readonly tokensPerMinute: number | null;
 }
 
-const text = `
-insert into rates as r (model, requests, tokens, filled_at)
-values ($1, coalesce($2::float8, 0) - 1, coalesce($3::float8, 0) - $4::float8, clock_timestamp())
-on conflict (model) do update set
-  requests = least(coalesce($2::float8, 0), r.requests + coalesce($2::float8, 0) * extract(epoch from clock_timestamp() - r.filled_at)::float8 / 60) - 1,
-  tokens = least(coalesce($3::float8, 0), r.tokens + coalesce($3::float8, 0) * extract(epoch from clock_timestamp() - r.filled_at)::float8 / 60) - $4::float8,
-  filled_at = clock_timestamp()
-returning ceil(1000 * greatest(0,
-  case when $2::float8 is null then 0 else -r.requests / $2::float8 * 60 end,
-  case when $3::float8 is null then 0 else -r.tokens / $3::float8 * 60 end,
-  extract(epoch from r.paused_until - clock_timestamp())::float8))::float8 as wait_ms`;
+export interface ModelAt {
+  readonly endpoint: string;
+  readonly model: string;
+}
 
-/** Takes one request of so many tokens. Returns the milliseconds to wait before it may be made. */
-export async function takeRate(database: Database, model: string, rate: Rate, tokens: number): Promise<number> {
-  const rows = await askDatabase<{ wait_ms: number }>(database, "Asking a rate limit", text, [
+export type Slot =
+  /** `waitMs`: before the call may be made. */
+  | { readonly kind: "granted"; readonly waitMs: number; readonly probe: boolean }
+  /** `probing`: its time is over, and somebody finds out whether the endpoint answers. */
+  | { readonly kind: "paused"; readonly forMs: number; readonly probing: boolean; readonly reason: string };
+
+export interface Pause extends ModelAt {
+  readonly reason: string;
+  readonly refusals: number;
+  readonly since: Date;
+  /** When somebody is let through to try. */
+  readonly until: Date;
+  readonly forMs: number;
+}
+
+const BURST_MS = 6_000;
+const PROBE_MS = 60_000;
+/** The first pause where the endpoint names none. */
+const FIRST_PAUSE_MS = 1_000;
+
+const ms = (expression: string) => `((${expression})::float8 * interval '1 millisecond')`;
+const left = (column: string) =>
+  `ceil(greatest(0, 1000 * extract(epoch from ${column} - statement_timestamp())))::float8`;
+
+const takeText = `
+insert into rates as r (endpoint, model, requests_until, tokens_until, starts_at)
+values ($1, $2, statement_timestamp() + ${ms("coalesce(60000 / $3::float8, 0)")},
+  statement_timestamp() + ${ms("coalesce(60000 / $4::float8 * $5::float8, 0)")}, statement_timestamp())
+on conflict (endpoint, model) do update set (requests_until, tokens_until, starts_at, prober, probe_until) = (
+  select
+    case when p.goes then greatest(s.starts, r.requests_until) + n.per_request else r.requests_until end,
+    case when p.goes then greatest(s.starts, r.tokens_until) + n.per_call else r.tokens_until end,
+    case when p.goes then s.starts else r.starts_at end,
+    case when p.probes then $6 else r.prober end,
+    case when p.probes then n.at + ${ms(String(PROBE_MS))} else r.probe_until end
+  from (
+    select statement_timestamp() as at, ${ms("coalesce(60000 / $3::float8, 0)")} as per_request,
+      ${ms("coalesce(60000 / $4::float8 * $5::float8, 0)")} as per_call, ${ms(String(BURST_MS))} as burst
+  ) n cross join lateral (
+    select r.refusals = 0 or (r.paused_until <= n.at and coalesce(r.probe_until <= n.at, true)) as goes,
+      r.refusals > 0 and r.paused_until <= n.at and coalesce(r.probe_until <= n.at, true) as probes
+  ) p cross join lateral (
+    select greatest(n.at, r.requests_until - greatest(n.burst - n.per_request, interval '0'), r.tokens_until - n.burst) as starts
+  ) s
+)
+returning refusals, coalesce(prober = $6, false) as probe, ${left("starts_at")} as wait_ms, ${left("paused_until")} as paused_ms,
+  ${left("probe_until")} as probe_ms, coalesce(reason, '') as reason`;
+
+/** Takes one request of so many tokens. `taker` names this one call, should it become the probe. */
+export async function takeRate(
+  database: Database,
+  { endpoint, model }: ModelAt,
+  rate: Rate,
+  tokens: number,
+  taker: string,
+): Promise<Slot> {
+  interface Row {
+    readonly refusals: number;
+    readonly probe: boolean;
+    readonly wait_ms: number;
+    readonly paused_ms: number | null;
+    readonly probe_ms: number | null;
+    readonly reason: string;
+  }
+  const rows = await askDatabase<Row>(database, "Asking a rate limit", takeText, [
+    endpoint,
     model,
     rate.requestsPerMinute,
     rate.tokensPerMinute,
     tokens,
+    taker,
   ]);
-  return rows[0]?.wait_ms ?? 0;
+  const row = rows[0];
+  if (row === undefined || row.refusals === 0 || row.probe) {
+    return { kind: "granted", waitMs: row?.wait_ms ?? 0, probe: row?.probe ?? false };
+  }
+  const pausedMs = row.paused_ms ?? 0;
+  const probing = pausedMs === 0;
+  return { kind: "paused", forMs: probing ? (row.probe_ms ?? 0) : pausedMs, probing, reason: row.reason };
 }
 
-/** The model said "not before": every worker waits. */
-export async function pauseRate(database: Database, model: string, ms: number): Promise<void> {
+/** The endpoint refused. `wishMs`: when it wants to be asked again. `prober`: the call was the probe of an earlier pause. */
+export async function pauseRate(
+  database: Database,
+  { endpoint, model }: ModelAt,
+  refusal: {
+    readonly wishMs: number | null;
+    readonly reason: string;
+    readonly prober: string | null;
+    readonly mostMs: number;
+  },
+): Promise<void> {
   await askDatabase(
     database,
-    "Pausing a rate limit",
-    `insert into rates as r (model, requests, tokens, filled_at, paused_until)
-     values ($1, 0, 0, clock_timestamp(), clock_timestamp() + $2::float8 * interval '1 millisecond')
-     on conflict (model) do update set paused_until = greatest(r.paused_until, excluded.paused_until)`,
-    [model, ms],
+    "Pausing a model",
+    `insert into rates as r (endpoint, model, requests_until, tokens_until, starts_at, refusals, paused_at, paused_until, reason)
+     values ($1, $2, statement_timestamp(), statement_timestamp(), statement_timestamp(), 1, statement_timestamp(),
+       statement_timestamp() + ${ms(`least($4::float8, coalesce($3::float8, ${FIRST_PAUSE_MS}))`)}, $5)
+     on conflict (endpoint, model) do update set
+       refusals = r.refusals + case when r.refusals = 0 or r.prober = $6 then 1 else 0 end,
+       paused_at = case when r.refusals = 0 then statement_timestamp() else r.paused_at end,
+       paused_until = case
+         when r.refusals = 0 then excluded.paused_until
+         when r.prober = $6 then statement_timestamp() + ${ms(`least($4::float8, greatest(coalesce($3::float8, 0), ${FIRST_PAUSE_MS} * 2 ^ least(r.refusals, 20)))`)}
+         else greatest(r.paused_until, statement_timestamp() + ${ms("least($4::float8, coalesce($3::float8, 0))")}) end,
+       reason = excluded.reason,
+       probe_until = case when r.prober = $6 then null else r.probe_until end,
+       prober = case when r.prober = $6 then null else r.prober end`,
+    [endpoint, model, refusal.wishMs, refusal.mostMs, refusal.reason, refusal.prober],
+  );
+}
+
+/** The probe was answered: nobody waits any more. */
+export async function endPause(database: Database, { endpoint, model }: ModelAt, prober: string): Promise<void> {
+  await askDatabase(
+    database,
+    "Ending a pause",
+    `update rates set refusals = 0, paused_at = null, paused_until = null, reason = null, prober = null, probe_until = null
+     where endpoint = $1 and model = $2 and prober = $3`,
+    [endpoint, model, prober],
+  );
+}
+
+/** The probe was given up before it could tell anything: the next one probes. */
+export async function leaveProbe(database: Database, { endpoint, model }: ModelAt, prober: string): Promise<void> {
+  await askDatabase(
+    database,
+    "Leaving a probe",
+    "update rates set prober = null, probe_until = null where endpoint = $1 and model = $2 and prober = $3",
+    [endpoint, model, prober],
+  );
+}
+
+/** Whom all workers leave alone now, and why. One that nobody asked again for a day is no news. */
+export async function currentPauses(database: Database): Promise<readonly Pause[]> {
+  return await askDatabase<Pause>(
+    database,
+    "Reading pauses",
+    `select endpoint, model, coalesce(reason, '') as reason, refusals, paused_at as since, paused_until as until,
+       ${left("paused_until")} as "forMs"
+     from rates where refusals > 0 and paused_until > statement_timestamp() - interval '1 day' order by paused_at`,
   );
 }

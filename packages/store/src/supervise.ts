@@ -225,6 +225,7 @@ export async function deleteOldRuns(database: Database, olderThanMs: number, lim
      ), d7 as (delete from calls where root_id in (select id from roots)
      ), d8 as (delete from reservations where budget_id in (select id from roots)
      ), d9 as (delete from budgets where id in (select id from roots)
+     ), d11 as (delete from charges where root_id in (select id from roots)
      ), d10 as (delete from runs where id in (select id from tree))
      select count(*)::integer as deleted from roots`,
     [olderThanMs, limit],

@@ -43,7 +43,7 @@ export async function openModels(config: Config, cwd: string, store: Store): Pro
         await scripts.ensure(script);
         return await client.complete(request, options);
       };
-      return { client: { complete: ask }, defaultModel: scriptedModel };
+      return { client: { endpoint: client.endpoint, complete: ask }, defaultModel: scriptedModel };
     },
     close: scripts.close,
   };

@@ -1,6 +1,7 @@
 /** One run, for people. */
 import type { Failure, Json, Usage } from "@markmill/engine";
 import { askDatabase } from "../ask-database.ts";
+import { type Spent, spentColumn } from "../charges.ts";
 import type { Database } from "../database.ts";
 
 export interface RunSummary {
@@ -17,7 +18,8 @@ export interface RunSummary {
   readonly rev: number;
   readonly depth: number;
   readonly labels: Readonly<Record<string, string>>;
-  readonly spent: Omit<Usage, "characters"> & { readonly steps: number };
+  /** With what it called; calls, tokens and cost are those of the account (charges.ts). */
+  readonly spent: Omit<Usage, "characters"> & Pick<Spent, "unsure"> & { readonly steps: number };
   readonly result: string | null;
   readonly reason: Failure | null;
   readonly options: Json;
@@ -47,10 +49,7 @@ export interface SummaryRow {
   readonly depth: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly steps: number;
-  readonly calls: number;
-  readonly prompt_tokens: number;
-  readonly completion_tokens: number;
-  readonly nanodollars: number;
+  readonly spent: Spent;
   readonly result: string | null;
   readonly reason: Failure | null;
   readonly options: Json;
@@ -60,7 +59,7 @@ export interface SummaryRow {
 }
 
 export const summaryColumns = `r.id, r.root_id, r.parent_activity_id, r.definition_hash, r.program, r.name, r.status, r.phase, r.word,
-  r.epoch, r.rev, r.depth, r.labels, r.steps, r.calls, r.prompt_tokens, r.completion_tokens, r.nanodollars, r.result, r.reason,
+  r.epoch, r.rev, r.depth, r.labels, r.steps, ${spentColumn("r.id", "r.root_id")} as spent, r.result, r.reason,
   r.options, r.created_at, r.ended_at, r.deadline`;
 
 export function toSummary(row: SummaryRow): RunSummary {
@@ -78,13 +77,7 @@ export function toSummary(row: SummaryRow): RunSummary {
     rev: row.rev,
     depth: row.depth,
     labels: row.labels,
-    spent: {
-      steps: row.steps,
-      calls: row.calls,
-      promptTokens: row.prompt_tokens,
-      completionTokens: row.completion_tokens,
-      nanodollars: row.nanodollars,
-    },
+    spent: { steps: row.steps, ...withoutCharacters(row.spent) },
     result: row.result,
     reason: row.reason,
     options: row.options,
@@ -92,6 +85,10 @@ export function toSummary(row: SummaryRow): RunSummary {
     endedAt: row.ended_at,
     deadline: row.deadline,
   };
+}
+
+function withoutCharacters({ characters: _, ...spent }: Spent): Omit<Spent, "characters"> {
+  return spent;
 }
 
 export async function getRun(database: Database, id: string): Promise<RunDetail | null> {

@@ -4,6 +4,7 @@
  */
 import { and, desc, eq, gte, inArray, lt, or, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/node-postgres";
+import { type Spent, spentColumn } from "../charges.ts";
 import type { Database } from "../database.ts";
 import { runs } from "../schema/runs.ts";
 import { translate } from "../store-error.ts";
@@ -49,10 +50,7 @@ export async function listRuns(
       depth: runs.depth,
       labels: runs.labels,
       steps: runs.steps,
-      calls: runs.calls,
-      prompt_tokens: runs.promptTokens,
-      completion_tokens: runs.completionTokens,
-      nanodollars: runs.nanodollars,
+      spent: sql<Spent>`${sql.raw(spentColumn("runs.id", "runs.root_id"))}`,
       result: runs.result,
       reason: runs.reason,
       options: runs.options,

@@ -1,4 +1,4 @@
-import { bigint, boolean, customType, doublePrecision, integer, json, text, timestamp } from "drizzle-orm/pg-core";
+import { bigint, boolean, customType, integer, json, text, timestamp } from "drizzle-orm/pg-core";
 import { markmill } from "./runs.ts";
 
 const at = (name: string) => timestamp(name, { withTimezone: true });
@@ -19,6 +19,7 @@ export const calls = markmill.table("calls", {
   characters: counter("characters").notNull(),
   nanodollars: counter("nanodollars").notNull(),
   createdAt: at("created_at").notNull(),
+  attempt: integer("attempt").notNull(),
 });
 
 export const budgets = markmill.table("budgets", {
@@ -43,12 +44,34 @@ export const reservations = markmill.table("reservations", {
   claim: integer("claim").notNull(),
 });
 
+export const charges = markmill.table("charges", {
+  id: counter("id").notNull(),
+  activityId: counter("activity_id").notNull(),
+  callIndex: integer("call_index").notNull(),
+  claim: integer("claim").notNull(),
+  runId: text("run_id").notNull(),
+  rootId: text("root_id").notNull(),
+  model: text("model").notNull(),
+  state: text("state").notNull(),
+  promptTokens: counter("prompt_tokens").notNull(),
+  completionTokens: counter("completion_tokens").notNull(),
+  characters: counter("characters").notNull(),
+  nanodollars: counter("nanodollars").notNull(),
+  createdAt: at("created_at").notNull(),
+});
+
 export const rates = markmill.table("rates", {
-  model: text("model").primaryKey(),
-  requests: doublePrecision("requests").notNull(),
-  tokens: doublePrecision("tokens").notNull(),
-  filledAt: at("filled_at").notNull(),
+  endpoint: text("endpoint").notNull(),
+  model: text("model").notNull(),
+  requestsUntil: at("requests_until").notNull(),
+  tokensUntil: at("tokens_until").notNull(),
+  startsAt: at("starts_at").notNull(),
+  refusals: integer("refusals").notNull(),
+  pausedAt: at("paused_at"),
   pausedUntil: at("paused_until"),
+  reason: text("reason"),
+  prober: text("prober"),
+  probeUntil: at("probe_until"),
 });
 
 export const sessions = markmill.table("sessions", {

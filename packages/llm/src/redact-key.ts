@@ -1,0 +1,60 @@
+/**
+ * Takes an API key out of text that an endpoint sent: errors and replies may echo it whole, encoded, or in part. It works on whole
+ * texts: cut a text only after this.
+ *
+ * K1  Every run of PIECE or more consecutive characters of the key, in any of its spellings, becomes ***: what an endpoint cut out of
+ *     the key is as secret as the key.
+ * K2  A key shorter than SHORTEST is a placeholder ("none", "ollama"), which a reply may well speak of. In failures it is taken out too.
+ */
+const PIECE = 12;
+const SHORTEST = 8;
+
+export type Redactor = (text: string) => string;
+
+export function redactorOf(key: string | undefined, where: "reply" | "failure"): Redactor {
+  if (key === undefined || key === "" || (where === "reply" && key.length < SHORTEST)) return (text) => text;
+  const spellings = spellingsOf(key);
+  const pieces = new Set<string>();
+  for (const spelling of spellings)
+    for (let at = 0; at + PIECE <= spelling.length; at++) pieces.add(spelling.slice(at, at + PIECE));
+  const short = spellings.filter(({ length }) => length < PIECE);
+  return (text) => {
+    let clean = withoutPieces(text, pieces);
+    for (const spelling of short) clean = clean.replaceAll(spelling, "***");
+    return clean;
+  };
+}
+
+function spellingsOf(key: string): string[] {
+  const percent = encodeURIComponent(key);
+  const all = [
+    key,
+    percent,
+    percent.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+    [...Buffer.from(key)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""),
+    JSON.stringify(key).slice(1, -1),
+    Buffer.from(key).toString("base64").replace(/=+$/, ""),
+    Buffer.from(key).toString("base64url"),
+    Buffer.from(key).toString("hex"),
+  ];
+  return [...new Set(all)].sort((one, other) => other.length - one.length);
+}
+
+function withoutPieces(text: string, pieces: ReadonlySet<string>): string {
+  if (pieces.size === 0) return text;
+  const out: string[] = [];
+  let kept = 0;
+  for (let at = 0; at + PIECE <= text.length; ) {
+    if (!pieces.has(text.slice(at, at + PIECE))) {
+      at += 1;
+      continue;
+    }
+    let end = at + 1;
+    while (end + PIECE <= text.length && pieces.has(text.slice(end, end + PIECE))) end += 1;
+    out.push(text.slice(kept, at), "***");
+    kept = end - 1 + PIECE;
+    at = kept;
+  }
+  out.push(text.slice(kept));
+  return out.join("");
+}
