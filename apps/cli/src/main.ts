@@ -1,5 +1,6 @@
 /** The `markmill` command: finds the subcommand, prints its answer, sets the exit code. */
 import { readFileSync } from "node:fs";
+import { leaveOutEnvFile } from "@markmill/config";
 import { closest } from "./closest.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "./command.ts";
 import { tellError } from "./tell-error.ts";
@@ -33,6 +34,7 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: "Check this machine and its setup",
     load: async () => (await import("./commands/doctor.ts")).doctor,
   },
+  init: { summary: "Make this folder a project", load: async () => (await import("./commands/init.ts")).init },
   up: { summary: "Start the stack here", load: async () => (await import("./commands/up.ts")).up },
   down: { summary: "Stop what 'up' started", load: async () => (await import("./commands/down.ts")).down },
   worker: { summary: "Be a worker (production)", load: async () => (await import("./commands/worker.ts")).worker },
@@ -72,7 +74,8 @@ process.exitCode = await main(process.argv.slice(2));
 
 async function main(given: readonly string[]): Promise<number> {
   const debug = given.includes("--debug");
-  const [name, ...rest] = given.filter((word) => word !== "--debug");
+  if (given.includes("--no-env-file")) leaveOutEnvFile();
+  const [name, ...rest] = given.filter((word) => word !== "--debug" && word !== "--no-env-file");
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     const topic = commands[rest[0] ?? ""];
     terminal.out(topic === undefined ? overview() : (await topic.load()).help);
@@ -128,7 +131,8 @@ function overview(): string {
     "  markmill watch last",
     "",
     "Exit codes: 0 success, 1 failed, 2 wrong use, 5 budget spent, 6 invalid definition, 130 interrupted.",
-    "A RUN is an id, its beginning or end, or 'last'. --debug shows where an error comes from.",
+    "A RUN is an id, its beginning or end, or 'last'. --debug shows where an error comes from;",
+    "--no-env-file takes no setting from .env.",
     "'markmill COMMAND --help' tells more.",
   ].join("\n");
 }

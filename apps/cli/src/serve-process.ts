@@ -11,7 +11,7 @@ export async function serveProcess(
   terminal: Terminal,
 ): Promise<number> {
   parseFlags(args, {});
-  const config = requireConfig(terminal.cwd);
+  const config = requireConfig(terminal);
   const { pino } = await import("pino");
   const log = pino({ level: config.logLevel, base: { role, pid: process.pid } });
   const interrupts = catchInterrupts();

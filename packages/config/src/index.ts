@@ -1,10 +1,14 @@
 export type { Config } from "./config.ts";
+export { type EnvFilePlace, makeProject } from "./env-file.ts";
 export { type Variable, type VariableName, variables } from "./environment.ts";
 export {
   type ConfigFinding,
   type ConfigReading,
   describeFindings,
   type EnvironmentText,
+  keyElsewhere,
+  leaveOutEnvFile,
+  processHome,
   readConfig,
   readProcessConfig,
 } from "./read-config.ts";

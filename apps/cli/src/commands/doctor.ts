@@ -36,6 +36,7 @@ Exit codes: 0 nothing fails, 1 something does.`,
     } else {
       const { config } = reading;
       tell([describeConfig(config)]);
+      if (reading.notes.length > 0) tell([{ check: ".env", state: "warn", message: reading.notes.join("\n") }]);
       tell([await checkDisk(config, terminal)]);
       tell(await checkStores(config, terminal));
       tell([await checkModel(config)]);
@@ -190,15 +191,20 @@ async function checkModel({ models }: Config): Promise<Finding> {
 }
 
 async function checkSandbox(config: Config, terminal: Terminal, test: boolean): Promise<Finding[]> {
+  if (config.sandbox.kind === "none") {
+    const message = "none (SANDBOX=none): commands of workflows are refused";
+    return [{ check: "sandbox", state: "warn", message, fix: "Set SANDBOX=auto." }];
+  }
   try {
     const warnings: string[] = [];
     const sandbox = await openSandbox(config.sandbox.kind, config, terminal.cwd, (text) => warnings.push(text));
     try {
-      const chosen: Finding =
-        sandbox.kind === "none"
-          ? { check: "sandbox", state: "warn", message: warnings.join(" "), fix: "Set SANDBOX=auto." }
-          : { check: "sandbox", state: "ok", message: `${sandbox.kind} (SANDBOX=${config.sandbox.kind})` };
-      if (!test || sandbox.kind === "none") return [chosen];
+      const chosen: Finding = {
+        check: "sandbox",
+        state: warnings.length === 0 ? "ok" : "warn",
+        message: [`${sandbox.kind} (SANDBOX=${config.sandbox.kind})`, ...warnings].join("\n"),
+      };
+      if (!test) return [chosen];
       const { judgeSelfTest, runSelfTest } = await import("@markmill/sandbox");
       const report = await runSelfTest(sandbox, sandbox.kind === "docker" ? { image: config.sandbox.image } : {});
       const { safe, failures } = judgeSelfTest(report);

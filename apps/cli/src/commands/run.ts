@@ -76,7 +76,8 @@ Exit codes: 0 success, 1 failed, 2 wrong use, 5 budget spent (cost or tokens),
     const given = splitAssignments(words);
     const labels = splitAssignments(values.label ?? [], "--label KEY=VALUE");
     const caps = readCaps(values);
-    const config = withSandbox(requireConfig(terminal.cwd), values.sandbox);
+    const submissions = values.submission === undefined ? [] : [values.submission];
+    const config = withSandbox(requireConfig(terminal, { submissions }), values.sandbox);
 
     const found = findWorkflow(file, terminal.cwd, values.root, Object.keys(config.workflowEnvironment));
     const variables = readFileValues(
@@ -143,7 +144,8 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
     if (interrupts.signal.aborted) return exitCodes.interrupted;
 
     const options: RunOptions = {
-      sandbox: config.sandbox.kind,
+      // Another process works by what is kept here: the bare machine is kept only where a person asked for it.
+      sandbox: config.sandbox.kind === "none" && !config.sandbox.byFlag ? "auto" : config.sandbox.kind,
       defaultModel: config.models.defaultModel,
       script: await refOf(stack, asked, script),
     };
@@ -170,7 +172,7 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
 
 /** An explicit kind that this machine cannot have is refused; auto leaves it to the commands that need one. */
 async function requireSandbox(config: Config, cwd: string): Promise<void> {
-  if (config.sandbox.kind === "auto") return;
+  if (config.sandbox.kind === "auto" || !config.sandbox.byFlag) return;
   await (await openSandbox(config.sandbox.kind, config, cwd, () => undefined)).close();
 }
 
@@ -224,5 +226,5 @@ function definitionOf({ definition, workspace }: FoundWorkflow): NewRun["definit
 function withSandbox(config: Config, kind: string | undefined): Config {
   if (kind === undefined) return config;
   if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox is auto, docker, jail or none, not '${kind}'.`);
-  return { ...config, sandbox: { ...config.sandbox, kind } };
+  return { ...config, sandbox: { ...config.sandbox, kind, byFlag: true } };
 }

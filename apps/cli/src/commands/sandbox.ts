@@ -26,7 +26,7 @@ Examples:
     });
     if (positionals.length !== 1 || positionals[0] !== "self-test")
       throw new UsageError("Say 'markmill sandbox self-test'.");
-    const config = requireConfig(terminal.cwd);
+    const config = requireConfig(terminal);
     const kind: string = values.sandbox ?? config.sandbox.kind;
     if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox is auto, docker or jail, not '${kind}'.`);
     // The probes would hit the machine itself.
