@@ -3,7 +3,7 @@
  * every activity with what went in and what came out. A called run has a file of its own, which its CALL links to.
  */
 import { formatProgram, NotExpressible } from "@markmill/definition";
-import { initialState, type Program, type RunState, step, type Usage } from "@markmill/engine";
+import { initialState, type Program, type RunState, step, type Usage, visibleText } from "@markmill/engine";
 import type { History, HistoryActivity, HistoryEntry, RunDetail, StoredCall } from "@markmill/store";
 import { countOf, formatCount, formatDollars, formatElapsed } from "./amounts.ts";
 
@@ -20,35 +20,38 @@ export function formatHistory(record: RunRecord): string {
   const { run, program } = record;
   const spent = `${countOf(run.spent.steps, "step")}, ${countOf(run.spent.calls, "model call")}, ${countOf(run.spent.promptTokens + run.spent.completionTokens, "token")}, ${formatDollars(run.spent.nanodollars)}`;
   const took = run.endedAt === null ? "not ended" : formatElapsed(run.endedAt.getTime() - run.createdAt.getTime());
-  return [
-    `# ${run.name}`,
-    "",
-    `File: ${run.program}, definition ${run.definitionHash.slice(0, 12)}`,
-    "",
-    `Run: ${run.id}, ${run.status}${run.reason === null ? "" : ` (${run.reason.code}: ${inline(run.reason.message)})`}`,
-    "",
-    `Spent: ${spent}, ${took}`,
-    "",
-    "# Workflow",
-    "",
-    ...chartOf(program, openNodes(record)),
-    "",
-    "## Variables:",
-    "",
-    ...Object.entries(run.variables)
-      .sort(([one], [other]) => (one < other ? -1 : 1))
-      .flatMap(([name, value]) => variableLines(name, value)),
-    "",
-    "# History",
-    "",
-    ...entriesOf(record).flatMap(({ caption, status, at, lines }, index) => [
-      `## ${index + 1}. ${inline(caption)}  => ${status}`,
-      `<!-- ts=${at.toISOString()} -->`,
+  // Read by people, in a viewer or on a screen; the events keep every text as it was.
+  return visibleText(
+    [
+      `# ${run.name}`,
       "",
-      ...lines,
-      ...(lines.length === 0 ? [] : [""]),
-    ]),
-  ].join("\n");
+      `File: ${run.program}, definition ${run.definitionHash.slice(0, 12)}`,
+      "",
+      `Run: ${run.id}, ${run.status}${run.reason === null ? "" : ` (${run.reason.code}: ${inline(run.reason.message)})`}`,
+      "",
+      `Spent: ${spent}, ${took}`,
+      "",
+      "# Workflow",
+      "",
+      ...chartOf(program, openNodes(record)),
+      "",
+      "## Variables:",
+      "",
+      ...Object.entries(run.variables)
+        .sort(([one], [other]) => (one < other ? -1 : 1))
+        .flatMap(([name, value]) => variableLines(name, value)),
+      "",
+      "# History",
+      "",
+      ...entriesOf(record).flatMap(({ caption, status, at, lines }, index) => [
+        `## ${index + 1}. ${inline(caption)}  => ${status}`,
+        `<!-- ts=${at.toISOString()} -->`,
+        "",
+        ...lines,
+        ...(lines.length === 0 ? [] : [""]),
+      ]),
+    ].join("\n"),
+  );
 }
 
 interface Written {

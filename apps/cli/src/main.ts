@@ -1,6 +1,7 @@
 /** The `markmill` command: finds the subcommand, prints its answer, sets the exit code. */
 import { readFileSync } from "node:fs";
 import { leaveOutEnvFile } from "@markmill/config";
+import { visibleText } from "@markmill/engine";
 import { closest } from "./closest.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "./command.ts";
 import { tellError } from "./tell-error.ts";
@@ -52,9 +53,10 @@ const commands: Readonly<Record<string, Entry>> = {
 const live = process.stderr.isTTY === true && process.stderr.getColorDepth() > 1;
 
 const terminal: Terminal = {
-  out: (text) => void process.stdout.write(`${text}\n`),
+  out: (text) => void process.stdout.write(`${visibleText(text)}\n`),
+  data: (text) => void process.stdout.write(`${process.stdout.isTTY === true ? visibleText(text) : text}\n`),
   // What is drawn below the lines makes room for them.
-  err: (text) => void process.stderr.write(`${live ? "\r\u001b[2K" : ""}${text}\n`),
+  err: (text) => void process.stderr.write(`${live ? "\r\u001b[2K" : ""}${visibleText(text)}\n`),
   draw: (text) => void process.stderr.write(text),
   cwd: process.cwd(),
   shown: process.stdout.isTTY === true,

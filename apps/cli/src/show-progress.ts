@@ -26,7 +26,7 @@ export function showProgress(terminal: Terminal, now: () => number = Date.now): 
     if (latest === null) return;
     frame += 1;
     const mark = frames[frame % frames.length] ?? "";
-    terminal.draw(erase + fitWidth(`${mark} ${statusLine(latest, begun, now())}`, terminal.columns - 1));
+    terminal.draw(erase + fitWidth(`${mark} ${oneLine(statusLine(latest, begun, now()))}`, terminal.columns - 1));
   };
   const timer = terminal.live ? setInterval(draw, frameMs) : null;
   timer?.unref();

@@ -12,5 +12,5 @@ export {
   readConfig,
   readProcessConfig,
 } from "./read-config.ts";
-export { redactConfig, redactUrl } from "./redact-config.ts";
+export { redactConfig, redactText, redactUrl } from "./redact-config.ts";
 export { writeEnvExample } from "./write-env-example.ts";

@@ -2,6 +2,7 @@
 import { type Config, shapeConfig } from "./config.ts";
 import { type EnvFile, type EnvFilePlace, readEnvFile, rememberLeftOut } from "./env-file.ts";
 import { type Environment, environmentSchema, secretNames, type VariableName } from "./environment.ts";
+import { redactText } from "./redact-config.ts";
 
 export type ConfigFinding = {
   readonly code:
@@ -115,7 +116,9 @@ export function describeFindings(findings: readonly ConfigFinding[]): string {
 }
 
 function invalid(name: string, message: string, value: string | undefined): ConfigFinding {
-  const shown = value === undefined || secretNames.has(name) ? "" : `, but is ${JSON.stringify(value.slice(0, 80))}`;
+  // An address that is none may hold a password all the same.
+  const telling = value !== undefined && !secretNames.has(name) && !value.includes("@");
+  const shown = telling ? `, but is ${JSON.stringify(redactText(value, null).slice(0, 80))}` : "";
   return {
     code: "CONFIG_INVALID",
     variable: name,

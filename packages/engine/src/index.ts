@@ -40,3 +40,4 @@ export { modelSettingNames } from "./settings.ts";
 export { type Active, initialState, type Parked, type Phase, type RunState, runStatuses, type Spent } from "./state.ts";
 export { followStep, outstanding, type Step, step } from "./step.ts";
 export type { Checked } from "./turn.ts";
+export { visibleJson, visibleText } from "./visible-text.ts";

@@ -1,9 +1,17 @@
 import { existsSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { type Config, describeFindings, readProcessConfig, redactConfig, redactUrl } from "@markmill/config";
+import {
+  type Config,
+  describeFindings,
+  readProcessConfig,
+  redactConfig,
+  redactText,
+  redactUrl,
+} from "@markmill/config";
 import { formatBytes } from "../amounts.ts";
 import { type Command, exitCodes, type Terminal } from "../command.ts";
+import { jsonText } from "../json-text.ts";
 import { parseFlags } from "../parse-words.ts";
 import { openSandbox } from "../stack/open-sandbox.ts";
 import { openStack } from "../stack/open-stack.ts";
@@ -24,12 +32,21 @@ Exit codes: 0 nothing fails, 1 something does.`,
   async run(args, terminal) {
     const { json, quick } = parseFlags(args, { json: { type: "boolean" }, quick: { type: "boolean" } });
     const findings: Finding[] = [];
-    const tell = (found: readonly Finding[]) => {
+    const reading = readProcessConfig(join(terminal.cwd, ".env"));
+    // Errors of servers and libraries repeat the addresses they were given, passwords included.
+    const hide = (text: string) => redactText(text, reading.ok ? reading.config : null);
+    const tell = (told: readonly Finding[]) => {
+      const found = told.map(
+        (one): Finding => ({
+          ...one,
+          message: hide(one.message),
+          ...(one.fix === undefined ? {} : { fix: hide(one.fix) }),
+        }),
+      );
       findings.push(...found);
       if (json !== true) for (const finding of found) terminal.out(lineOf(finding));
     };
     tell([checkNode()]);
-    const reading = readProcessConfig(join(terminal.cwd, ".env"));
     if (!reading.ok) {
       const message = describeFindings(reading.findings);
       tell([{ check: "configuration", state: "fail", message, fix: "Correct these and run 'markmill doctor' again." }]);
@@ -45,7 +62,7 @@ Exit codes: 0 nothing fails, 1 something does.`,
     const fine = findings.every(({ state }) => state !== "fail");
     if (json === true) {
       const config = reading.ok ? redactConfig(reading.config) : null;
-      terminal.out(JSON.stringify({ ok: fine, checks: findings, config }, null, 2));
+      terminal.out(jsonText({ ok: fine, checks: findings, config }));
     }
     return fine ? exitCodes.success : exitCodes.failed;
   },

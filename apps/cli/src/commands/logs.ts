@@ -2,6 +2,7 @@ import { type Command, exitCodes } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { followRun, type Happening } from "../follow-run.ts";
 import { catchInterrupts } from "../interrupts.ts";
+import { jsonText } from "../json-text.ts";
 import { parseRunArgs } from "../parse-words.ts";
 import { describeHappening, layOut } from "../tell-event.ts";
 import { withStack } from "../with-stack.ts";
@@ -50,9 +51,10 @@ function asLine(happening: Happening): string {
 
 function asJson({ entry, checked, runId }: Happening): string {
   const { at, seq } = entry;
-  return JSON.stringify(
+  return jsonText(
     entry.kind === "warning"
       ? { runId, seq, at, type: "warning", ...entry.warning }
       : { runId, seq, ...entry.event, at, ...(checked.length === 0 ? {} : { checked }) },
+    0,
   );
 }

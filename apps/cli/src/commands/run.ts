@@ -9,6 +9,7 @@ import { checkParams } from "../check-params.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { type FoundWorkflow, findWorkflow, tellFindings } from "../find-workflow.ts";
 import { catchInterrupts } from "../interrupts.ts";
+import { jsonText } from "../json-text.ts";
 import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
 import { type PackedSubmission, packSubmission } from "../pack-submission.ts";
 import { readFileValues, readParamFile, splitAssignments } from "../read-params.ts";
@@ -157,7 +158,7 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
       stopScript = async () => {};
       if (works) leaveToBackground(runId, config, terminal.cwd);
       else await stack.queues.ring(created.rings);
-      terminal.out(manner.json ? JSON.stringify({ runId }) : runId);
+      terminal.out(manner.json ? jsonText({ runId }, 0) : runId);
       return exitCodes.success;
     }
     await stack.queues.ring(created.rings);

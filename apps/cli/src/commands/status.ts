@@ -4,6 +4,7 @@ import { formatCount, formatDollars, formatElapsed, parseCount } from "../amount
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
+import { jsonText } from "../json-text.ts";
 import { shortId } from "../short-id.ts";
 import type { Stack } from "../stack/open-stack.ts";
 import { runAsJson, summariseRun } from "../summarise-run.ts";
@@ -44,7 +45,7 @@ async function list(stack: Stack, limit: number, json: boolean, terminal: Termin
   const { listRuns } = await import("@markmill/store");
   const { runs } = await listRuns(stack.store.database, { roots: true }, { limit });
   if (json) {
-    terminal.out(JSON.stringify({ runs: runs.map(asJson) }, null, 2));
+    terminal.out(jsonText({ runs: runs.map(asJson) }));
     return;
   }
   if (runs.length === 0) terminal.err("There is no run yet. Start one: markmill run FILE");
@@ -86,9 +87,7 @@ async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Te
       state,
     }));
     const questions = asks.map(({ activityId, node, question, text }) => ({ ask: activityId, node, question, text }));
-    terminal.out(
-      JSON.stringify({ ...runAsJson(run, spent, warnings), hits: run.hits, doing, asks: questions, workers }, null, 2),
-    );
+    terminal.out(jsonText({ ...runAsJson(run, spent, warnings), hits: run.hits, doing, asks: questions, workers }));
     return;
   }
   if (run.endedAt !== null) {
