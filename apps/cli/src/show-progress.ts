@@ -4,7 +4,7 @@ import { formatCount, formatDollars, formatElapsed } from "./amounts.ts";
 import type { Terminal } from "./command.ts";
 import { fitWidth, oneLine } from "./fit-width.ts";
 import type { Doing, Happening, Look } from "./follow-run.ts";
-import { describeHappening, layOut } from "./tell-event.ts";
+import { describeAftermath, describeHappening, layOut } from "./tell-event.ts";
 
 export interface Progress {
   show(look: Look): void;
@@ -36,8 +36,8 @@ export function showProgress(terminal: Terminal, now: () => number = Date.now): 
   return {
     show(look) {
       for (const happening of look.happened) {
-        const line = lineOf(happening, terminal.live ? terminal.columns - 1 : plainColumns);
-        if (line !== null) say(line);
+        const columns = terminal.live ? terminal.columns - 1 : plainColumns;
+        for (const line of linesOf(happening, columns)) say(line);
       }
       latest = look;
       if (terminal.live) draw();
@@ -55,13 +55,15 @@ export function showProgress(terminal: Terminal, now: () => number = Date.now): 
   };
 }
 
-function lineOf(happening: Happening, columns: number): string | null {
-  const { entry, depth, name } = happening;
+function linesOf(happening: Happening, columns: number): string[] {
+  const { entry, depth, name, phase = null } = happening;
   const line = describeHappening(happening);
-  if (entry.kind === "event" && entry.event.type === "run.started") {
-    return depth === 0 ? null : layOut({ ...line, text: name }, depth, columns);
-  }
-  return layOut(line, depth, columns);
+  const started = entry.kind === "event" && entry.event.type === "run.started";
+  // The summary tells how the run itself ended, and a CALL how a called one ended well.
+  const told =
+    phase?.is === "ended" && (depth === 0 || phase.status === "success") ? { ...happening, phase: null } : happening;
+  const shown = [...(!started ? [line] : depth === 0 ? [] : [{ ...line, text: name }]), ...describeAftermath(told)];
+  return shown.map((one) => layOut(one, depth, columns));
 }
 
 function statusLine({ doing, spent, run }: Look, begun: number, now: number): string {
