@@ -75,6 +75,47 @@ describe("markmill run", () => {
     expect(stderr).toMatch(/reason: CHECK_FALSE: [\s\S]*next: markmill retry [0-9a-f]{12} /);
   });
 
+  it("a failed step never shows ✓; logs and history tell every failure with its reason, and the end", async () => {
+    const { stderr } = await markmill(place, ["run", "fail.wf.md"]);
+    const id = runIdIn(stderr);
+    expect(stderr).toMatch(/^✗ CHECK_NO {2}CHECK_FALSE: /m);
+    const [logs, json, history] = await Promise.all([
+      markmill(place, ["logs", id]),
+      markmill(place, ["logs", id, "--json"]),
+      markmill(place, ["history", id]),
+    ]);
+    expect(logs.stdout).toMatch(/✗ CHECK_NO {2}CHECK_FALSE: .*false\n.* ✗ ended: failed: CHECK_FALSE: .*\n$/);
+    expect(logs.stdout + stderr).not.toContain("✓");
+    expect(JSON.parse(json.stdout.trim().split("\n").at(-1) ?? "")).toMatchObject({
+      failed: [{ node: "CHECK_NO", failure: { code: "CHECK_FALSE" } }],
+      ended: { status: "failed", reason: { code: "CHECK_FALSE" } },
+    });
+    expect(history.stdout).toMatch(
+      /, failed {2}=> DOING\n[\s\S]*\*\*CHECK_FALSE\*\*: [\s\S]*FAILED {2}=> FAILED\n[\s\S]*CHECK_FALSE/,
+    );
+  });
+
+  it("obeys no terminal sequence of a model: RESULT is exact in a pipe, all else is made visible", async () => {
+    const reply = "a\u001b[2J\u009b31m\u202eb\u200b\u3164c";
+    const { code, stdout, stderr } = await markmill(place, ["run", "hostile.wf.md", ...scripted]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${reply}\n` });
+    const id = runIdIn(stderr);
+    const said = await Promise.all(
+      [
+        ["logs", id],
+        ["logs", id, "--json"],
+        ["history", id],
+        ["history", id, "--json"],
+        ["status", id, "--json"],
+      ].map((args) => markmill(place, args)),
+    );
+    for (const text of [stderr, ...said.map((one) => one.stdout + one.stderr)]) {
+      expect(text).not.toMatch(/(?![\n\t])\p{Cc}|\p{Cf}|\u3164/u);
+    }
+    expect(said[2]?.stdout).toContain("a␛[2J�31m<U+202E>b<U+200B><U+3164>c");
+    expect(JSON.parse(said[4]?.stdout ?? "")).toMatchObject({ result: reply });
+  });
+
   it("tells of each check whether it came out true or false, while it runs and in the logs", async () => {
     const { code, stderr } = await markmill(place, ["run", "checks.wf.md", "NAME=Ada"]);
     expect(code).toBe(0);

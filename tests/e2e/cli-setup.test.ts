@@ -214,7 +214,7 @@ describe.skipIf(!(await redisAvailable("the command with its queue in Redis")))(
       const greeted = await markmill(env, ["run", "greet.wf.md", "NAME=Ada", "--script", "replies.yaml"]);
       expect(greeted).toMatchObject({ code: 0, stdout: "Welcome, Ada!\n" });
       await client.config("SET", "maxmemory-policy", "allkeys-lru");
-      const refused = await markmill(env, ["run", "greet.wf.md", "--script", "replies.yaml"]);
+      const refused = await markmill(env, ["run", "greet.wf.md", "NAME=Ada", "--script", "replies.yaml"]);
       expect(refused).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(/QUEUE_EVICTION_POLICY: .*allkeys-lru.*\nfix: .*noeviction/),
@@ -247,6 +247,19 @@ describe("markmill doctor", () => {
       sandbox: "warn",
     });
     expect(stdout).not.toContain("hunter2");
+  });
+
+  it("shows no password of an address either, not even where a library repeats it", async () => {
+    const env = withEnv({
+      DATABASE_URL: "postgresql://me:hunter2@127.0.0.1:9/x",
+      OPENAI_BASE_URL: "http://me:hunter2@127.0.0.1:9/v1?api_key=hunter2",
+      OPENAI_API_KEY: "sk-hunter2",
+    });
+    for (const manner of [[], ["--json"]]) {
+      const { stdout, stderr } = await markmill(env, ["doctor", "--quick", ...manner]);
+      expect(stdout).toContain("127.0.0.1:9");
+      expect(stdout + stderr).not.toContain("hunter2");
+    }
   });
 });
 
@@ -287,7 +300,7 @@ describe("production processes", () => {
       code: 0,
       stdout: "Welcome, Ada!\n",
     });
-    const refused = await markmill(env, ["run", "greet.wf.md", "--script", "replies.yaml"]);
+    const refused = await markmill(env, ["run", "greet.wf.md", "NAME=Ada", "--script", "replies.yaml"]);
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("has workers of its own") });
 
     for (const process of [worker, supervisor, served]) process.child.kill("SIGTERM");

@@ -33,7 +33,11 @@ const files: Readonly<Record<string, string>> = {
 
   "broken.wf.md": `# Broken\n\n${chart("    START --> PROMPT_A[Prompt: User Missing]")}`,
 
+  "hostile.wf.md": `# Hostile\n\nThe reply is for a terminal.\n\n${chart(`    START --> PROMPT_H["Prompt: User H"]`)}\n# Prompts\n\n## User H\n\nSay escapes.\n`,
+
   "replies.yaml": `rules:
+  - when: { text: "Say escapes" }
+    reply: "a\\e[2J\\x9b31m\\u202Eb\\u200B\\u3164c"
   - when: { pattern: 'Greet (?<who>.*)\\.' }
     reply: "Welcome, {{who}}!"
     usage: { prompt: 10, completion: 5 }

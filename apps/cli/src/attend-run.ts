@@ -2,6 +2,7 @@
 import type { RunDetail, Wait, Warning } from "@markmill/store";
 import { exitCodes, type Terminal } from "./command.ts";
 import { followRun } from "./follow-run.ts";
+import { jsonText } from "./json-text.ts";
 import { showProgress } from "./show-progress.ts";
 import type { Stack } from "./stack/open-stack.ts";
 import { exitCodeOf, runAsJson, summariseRun, summariseWaiting } from "./summarise-run.ts";
@@ -45,7 +46,7 @@ export async function attendRun(
   }
   if (run !== null && run.endedAt === null && waiting && !signal.aborted) {
     const spent = await spentOf(stack.store.database, run.id);
-    if (json) terminal.out(JSON.stringify(runAsJson(run, spent, warnings, waits), null, 2));
+    if (json) terminal.out(jsonText(runAsJson(run, spent, warnings, waits)));
     for (const line of summariseWaiting(run, spent, waits, stack.store.clock.now())) terminal.err(line);
     return exitCodes.waiting;
   }
@@ -54,8 +55,8 @@ export async function attendRun(
     return exitCodes.interrupted;
   }
   const spent = await spentOf(stack.store.database, run.id);
-  if (json) terminal.out(JSON.stringify(runAsJson(run, spent, warnings, []), null, 2));
-  else if (run.result !== null && run.result !== "") terminal.out(run.result.replace(/\n$/, ""));
+  if (json) terminal.out(jsonText(runAsJson(run, spent, warnings, [])));
+  else if (run.result !== null && run.result !== "") terminal.data(run.result.replace(/\n$/, ""));
   for (const line of summariseRun(run, spent)) terminal.err(line);
   return exitCodeOf(run);
 }

@@ -5,9 +5,14 @@ export interface Command {
   run(args: readonly string[], terminal: Terminal): Promise<number>;
 }
 
-/** Where a command speaks and what it knows of the place it runs in. Data goes to `out`, talk to `err`. */
+/**
+ * Where a command speaks and what it knows of the place it runs in. Data goes to `out`, talk to `err`. Whatever a model, a student or
+ * a command wrote is made visible here, once for all commands (engine's visible-text.ts): a caller hands over the text as it is.
+ */
 export interface Terminal {
   out(text: string): void;
+  /** A run's RESULT: byte for byte into a file or a pipe, made visible on a screen. */
+  data(text: string): void;
   /** A line above what is drawn. */
   err(text: string): void;
   /** To `err` as it is, without a line's end: for a line that is drawn again and again. */

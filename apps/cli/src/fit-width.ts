@@ -1,9 +1,14 @@
+import { visibleText } from "@markmill/engine";
+
 /** One line of a screen. Wide characters count two columns; whatever could move the cursor is left out. */
 export function oneLine(text: string): string {
-  return text
-    .replaceAll(/[\s\u0085\u2028\u2029]+/g, " ")
-    .replaceAll(/[\p{Cc}\p{Cf}]/gu, "")
-    .trim();
+  // What the class Cf lacks (fillers, selectors) is shown, and counted as wide as it is shown.
+  return visibleText(
+    text
+      .replaceAll(/[\s\u0085\u2028\u2029]+/g, " ")
+      .replaceAll(/(?!\u200d)[\p{Cc}\p{Cf}]/gu, "")
+      .trim(),
+  );
 }
 
 export function fitWidth(text: string, columns: number): string {

@@ -3,7 +3,16 @@
  * every event once, in the order in which they happened as far as it looks at them together.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Checked, followStep, initialState, type Program, type RunState } from "@markmill/engine";
+import {
+  type Active,
+  type Checked,
+  type FailedStep,
+  followStep,
+  initialState,
+  type Phase,
+  type Program,
+  type RunState,
+} from "@markmill/engine";
 import type { CallUsage, HistoryActivity, HistoryEntry, RunDetail, RunSummary, Store, Wait } from "@markmill/store";
 
 export interface Happening {
@@ -13,6 +22,12 @@ export interface Happening {
   readonly entry: HistoryEntry;
   /** Checks that this event decided: its own, or all those of a superstep. */
   readonly checked: readonly Checked[];
+  /** Steps that failed by this event, with their reasons. */
+  readonly failed?: readonly FailedStep[];
+  /** The activity of this event, where it will be tried again: when, and for whom it waits. */
+  readonly again?: Active | null;
+  /** Where this event brought the run, if elsewhere: to a handler, to a stop, to its end. */
+  readonly phase?: Phase | null;
 }
 
 export interface Doing extends Pick<HistoryActivity, "node" | "generation" | "attempt" | "kind" | "state"> {
@@ -81,9 +96,11 @@ export async function* followRun(
     const { depth, name } = known;
     const happened = entries.map((entry): Happening => {
       if (entry.kind === "warning") return { runId: run.id, name, depth, entry, checked: [] };
-      const { state, checked } = followStep(known.program, known.state, entry.event);
+      const before = known.state.phase;
+      const { state, ...came } = followStep(known.program, known.state, entry.event);
       known.state = state;
-      return { runId: run.id, name, depth, entry, checked };
+      const phase = state.phase.is === before.is ? null : state.phase;
+      return { runId: run.id, name, depth, entry, ...came, phase };
     });
     const doing = activities
       .filter(({ state }) => state === "ready" || state === "claimed" || state === "waiting")

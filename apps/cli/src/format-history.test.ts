@@ -18,8 +18,13 @@ flowchart TD
 
 const at = new Date("2026-01-02T03:04:05.678Z");
 
-function recordOf(output: string) {
-  const { program } = parseWorkflow(source, "look.wf.md", { read: () => undefined });
+function recordOf(
+  output: string,
+  chart = source,
+  status: RunDetail["status"] = "success",
+  reason: RunDetail["reason"] = null,
+) {
+  const { program } = parseWorkflow(chart, "look.wf.md", { read: () => undefined });
   if (program === null) throw new Error("the workflow of this test is invalid");
   const happened = { at: at.getTime(), seed: 1 };
   const events: Event[] = [
@@ -41,7 +46,7 @@ function recordOf(output: string) {
     definitionHash: "0123456789abcdef",
     program: "look.wf.md",
     name: program.name,
-    status: "success",
+    status,
     phase: "ended",
     word: null,
     epoch: 1,
@@ -50,7 +55,7 @@ function recordOf(output: string) {
     labels: {},
     spent: { steps: 1, calls: 0, promptTokens: 0, completionTokens: 0, nanodollars: 0 },
     result: null,
-    reason: null,
+    reason,
     options: {},
     createdAt: at,
     endedAt: at,
@@ -93,5 +98,20 @@ describe("formatHistory", () => {
     const text = formatHistory(recordOf("```\n## 9. Points: 10 of 10  => SUCCESS\n````\n"));
     expect(text).toContain("Output:\n`````sh\n```\n## 9. Points");
     expect(text).toContain("\n````\n`````\n");
+  });
+
+  it("tells every failure with its reason, and the end of the run with its own", () => {
+    const strict = source.replace('answer.md"]', 'answer.md"]\n    EXECUTE_LOOK@{ on-failure: fail }');
+    const reason = { code: "NON_ZERO_EXIT", message: "A command ended with exit code 3." };
+    const text = formatHistory(recordOf("42\n", strict, "failed", reason));
+    expect(text).toMatch(/^## 2\. Execute: cat answer\.md, failed {2}=> DOING$/m);
+    expect(text).toMatch(/Exit code: 3 \(1 command\)\n\*\*NON_ZERO_EXIT\*\*: A command ended with exit code 3\./);
+    expect(text).toMatch(/^## 3\. FAILED {2}=> FAILED\n.*\n\n\*\*NON_ZERO_EXIT\*\*: /m);
+  });
+
+  it("shows what a terminal would obey instead of writing it", () => {
+    const text = formatHistory(recordOf("\u001b[2J\u202e\u200b\n"));
+    expect(text).toContain("␛[2J<U+202E><U+200B>");
+    expect(text).not.toMatch(/(?!\n)\p{Cc}|\p{Cf}/u);
   });
 });

@@ -3,7 +3,17 @@
  * every activity with what went in and what came out. A called run has a file of its own, which its CALL links to.
  */
 import { formatProgram, NotExpressible } from "@markmill/definition";
-import { initialState, type Program, type RunState, step, type Usage } from "@markmill/engine";
+import {
+  type Active,
+  type Event,
+  followStep,
+  initialState,
+  type Phase,
+  type Program,
+  type RunState,
+  type Usage,
+  visibleText,
+} from "@markmill/engine";
 import type { History, HistoryActivity, HistoryEntry, RunDetail, StoredCall } from "@markmill/store";
 import { countOf, formatCount, formatDollars, formatElapsed } from "./amounts.ts";
 
@@ -20,35 +30,38 @@ export function formatHistory(record: RunRecord): string {
   const { run, program } = record;
   const spent = `${countOf(run.spent.steps, "step")}, ${countOf(run.spent.calls, "model call")}, ${countOf(run.spent.promptTokens + run.spent.completionTokens, "token")}, ${formatDollars(run.spent.nanodollars)}`;
   const took = run.endedAt === null ? "not ended" : formatElapsed(run.endedAt.getTime() - run.createdAt.getTime());
-  return [
-    `# ${run.name}`,
-    "",
-    `File: ${run.program}, definition ${run.definitionHash.slice(0, 12)}`,
-    "",
-    `Run: ${run.id}, ${run.status}${run.reason === null ? "" : ` (${run.reason.code}: ${inline(run.reason.message)})`}`,
-    "",
-    `Spent: ${spent}, ${took}`,
-    "",
-    "# Workflow",
-    "",
-    ...chartOf(program, openNodes(record)),
-    "",
-    "## Variables:",
-    "",
-    ...Object.entries(run.variables)
-      .sort(([one], [other]) => (one < other ? -1 : 1))
-      .flatMap(([name, value]) => variableLines(name, value)),
-    "",
-    "# History",
-    "",
-    ...entriesOf(record).flatMap(({ caption, status, at, lines }, index) => [
-      `## ${index + 1}. ${inline(caption)}  => ${status}`,
-      `<!-- ts=${at.toISOString()} -->`,
+  // Read by people, in a viewer or on a screen; the events keep every text as it was.
+  return visibleText(
+    [
+      `# ${run.name}`,
       "",
-      ...lines,
-      ...(lines.length === 0 ? [] : [""]),
-    ]),
-  ].join("\n");
+      `File: ${run.program}, definition ${run.definitionHash.slice(0, 12)}`,
+      "",
+      `Run: ${run.id}, ${run.status}${run.reason === null ? "" : ` (${run.reason.code}: ${inline(run.reason.message)})`}`,
+      "",
+      `Spent: ${spent}, ${took}`,
+      "",
+      "# Workflow",
+      "",
+      ...chartOf(program, openNodes(record)),
+      "",
+      "## Variables:",
+      "",
+      ...Object.entries(run.variables)
+        .sort(([one], [other]) => (one < other ? -1 : 1))
+        .flatMap(([name, value]) => variableLines(name, value)),
+      "",
+      "# History",
+      "",
+      ...entriesOf(record).flatMap(({ caption, status, at, lines }, index) => [
+        `## ${index + 1}. ${inline(caption)}  => ${status}`,
+        `<!-- ts=${at.toISOString()} -->`,
+        "",
+        ...lines,
+        ...(lines.length === 0 ? [] : [""]),
+      ]),
+    ].join("\n"),
+  );
 }
 
 interface Written {
@@ -76,8 +89,10 @@ function entriesOf({ run, program, history, calls, callees }: RunRecord): Writte
       continue;
     }
     const before = state;
-    state = step(program, state, entry.event).state;
+    const { state: after, failed, again } = followStep(program, state, entry.event);
+    state = after;
     const { event, at } = entry;
+    const turned = state.phase.is === before.phase.is ? [] : turnLines(state.phase);
     switch (event.type) {
       case "run.started":
         written.push({ caption: "Start", status: statusOf(state), at, lines: [] });
@@ -90,12 +105,17 @@ function entriesOf({ run, program, history, calls, callees }: RunRecord): Writte
         const lines = activity === undefined ? [] : activityLines(activity, entry, calls, callees.get(activity.id));
         const taken = Object.values(state.active).map((active) => active.ref.node);
         const verdict = activity?.kind === "check" ? [`Next: ${taken.join(", ") || "the end"}`] : [];
-        const tried = event.type === "activity.failed" && event.next === "retry" ? `, try ${ref.attempt} failed` : "";
+        const reasons = failed.flatMap(({ node, failure }) =>
+          // Of an activity that failed outright, the lines tell it already.
+          event.type === "activity.failed" && node === ref.node && activity !== undefined
+            ? []
+            : [`**${failure.code}**: ${node === ref.node ? "" : `${node}: `}${failure.message}`],
+        );
         written.push({
-          caption: `${captionOf(ref.node)}${times}${tried}`,
+          caption: `${captionOf(ref.node)}${times}${fateOf(event, failed.length > 0, again)}`,
           status: statusOf(before),
           at,
-          lines: [...lines, ...verdict],
+          lines: [...lines, ...verdict, ...reasons, ...turned],
         });
         break;
       }
@@ -104,11 +124,16 @@ function entriesOf({ run, program, history, calls, callees }: RunRecord): Writte
           caption: `${captionOf(event.activity.node)}: expired`,
           status: statusOf(before),
           at,
-          lines: [],
+          lines: [...failed.map(({ failure }) => `**${failure.code}**: ${failure.message}`), ...turned],
         });
         break;
       case "run.limited":
-        written.push({ caption: `Limit: ${event.code}`, status: statusOf(state), at, lines: [event.message] });
+        written.push({
+          caption: `Limit: ${event.code}`,
+          status: statusOf(state),
+          at,
+          lines: [event.message, ...turned],
+        });
         break;
       case "run.cancelled":
         written.push({ caption: "Cancelled", status: statusOf(state), at, lines: [event.message] });
@@ -122,6 +147,14 @@ function entriesOf({ run, program, history, calls, callees }: RunRecord): Writte
           lines: [],
         });
         break;
+      case "run.forked":
+        written.push({
+          caption: "Forked",
+          status: statusOf(state),
+          at,
+          lines: [`All before this was taken over from run ${event.from}, up to its event ${event.seq}.`],
+        });
+        break;
     }
   }
   for (const activity of history.activities.filter(isOpen)) {
@@ -130,9 +163,36 @@ function entriesOf({ run, program, history, calls, callees }: RunRecord): Writte
   }
   if (run.endedAt !== null) {
     const status = run.status === "success" ? "SUCCESS" : run.status === "failed" ? "FAILED" : run.status.toUpperCase();
-    written.push({ caption: status, status, at: run.endedAt, lines: run.result === null ? [] : [run.result] });
+    const why = run.reason === null ? [] : [`**${run.reason.code}**: ${run.reason.message}`, ""];
+    written.push({
+      caption: status,
+      status,
+      at: run.endedAt,
+      lines: [...why, ...(run.result === null ? [] : [run.result])],
+    });
   }
   return written;
+}
+
+/** What became of an activity, behind its caption; nothing where it did what it was to do. */
+function fateOf(
+  event: Extract<Event, { type: "activity.succeeded" | "activity.failed" }>,
+  failed: boolean,
+  again: Active | null,
+): string {
+  if (event.type === "activity.failed" && again !== null) {
+    const { attempt } = event.activity;
+    if (again.parked === undefined) return `, try ${attempt} failed`;
+    return again.parked.held ? `, try ${attempt}: waits to be resumed` : `, try ${attempt}: waits for the model`;
+  }
+  return failed || event.type === "activity.failed" ? ", failed" : "";
+}
+
+/** The end itself is written last, with RESULT. */
+function turnLines(phase: Phase): string[] {
+  if (phase.is !== "handling") return [];
+  const why = phase.reason === null ? "" : ` (${phase.reason.code}: ${phase.reason.message})`;
+  return ["", `Then: ${phase.of === "success" ? "ON_SUCCESS" : "ON_FAILED"}${why}`];
 }
 
 /** What went in and what came out; `entry` null: nothing came yet. */

@@ -12,5 +12,6 @@ export function tellHowToContinue(terminal: Terminal, runId: string): void {
 
 /** A worker of its own, in the background, that leaves when the run has ended. */
 export function leaveToBackground(runId: string, config: Config, cwd: string): void {
-  spawnBackground(["watch", runId], { cwd, log: join(resolve(cwd, config.home), "logs", `${runId}.log`) });
+  const manner = config.envFile === "left out" ? ["--no-env-file"] : [];
+  spawnBackground(["watch", runId, ...manner], { cwd, log: join(resolve(cwd, config.home), "logs", `${runId}.log`) });
 }

@@ -1,5 +1,7 @@
 /** The `markmill` command: finds the subcommand, prints its answer, sets the exit code. */
 import { readFileSync } from "node:fs";
+import { leaveOutEnvFile } from "@markmill/config";
+import { visibleText } from "@markmill/engine";
 import { closest } from "./closest.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "./command.ts";
 import { tellError } from "./tell-error.ts";
@@ -34,6 +36,7 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: "Check this machine and its setup",
     load: async () => (await import("./commands/doctor.ts")).doctor,
   },
+  init: { summary: "Make this folder a project", load: async () => (await import("./commands/init.ts")).init },
   up: { summary: "Start the stack here", load: async () => (await import("./commands/up.ts")).up },
   down: { summary: "Stop what 'up' started", load: async () => (await import("./commands/down.ts")).down },
   worker: { summary: "Be a worker (production)", load: async () => (await import("./commands/worker.ts")).worker },
@@ -51,9 +54,10 @@ const commands: Readonly<Record<string, Entry>> = {
 const live = process.stderr.isTTY === true && process.stderr.getColorDepth() > 1;
 
 const terminal: Terminal = {
-  out: (text) => void process.stdout.write(`${text}\n`),
+  out: (text) => void process.stdout.write(`${visibleText(text)}\n`),
+  data: (text) => void process.stdout.write(`${process.stdout.isTTY === true ? visibleText(text) : text}\n`),
   // What is drawn below the lines makes room for them.
-  err: (text) => void process.stderr.write(`${live ? "\r\u001b[2K" : ""}${text}\n`),
+  err: (text) => void process.stderr.write(`${live ? "\r\u001b[2K" : ""}${visibleText(text)}\n`),
   draw: (text) => void process.stderr.write(text),
   cwd: process.cwd(),
   shown: process.stdout.isTTY === true,
@@ -73,7 +77,8 @@ process.exitCode = await main(process.argv.slice(2));
 
 async function main(given: readonly string[]): Promise<number> {
   const debug = given.includes("--debug");
-  const [name, ...rest] = given.filter((word) => word !== "--debug");
+  if (given.includes("--no-env-file")) leaveOutEnvFile();
+  const [name, ...rest] = given.filter((word) => word !== "--debug" && word !== "--no-env-file");
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     const topic = commands[rest[0] ?? ""];
     terminal.out(topic === undefined ? overview() : (await topic.load()).help);
@@ -130,7 +135,8 @@ function overview(): string {
     "",
     "Exit codes: 0 success, 1 failed, 2 wrong use, 5 limit reached, 6 invalid definition, 8 to be resumed,",
     "130 interrupted.",
-    "A RUN is an id, its beginning or end, or 'last'. --debug shows where an error comes from.",
+    "A RUN is an id, its beginning or end, or 'last'. --debug shows where an error comes from;",
+    "--no-env-file takes no setting from .env.",
     "'markmill COMMAND --help' tells more.",
   ].join("\n");
 }

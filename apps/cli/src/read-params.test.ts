@@ -13,6 +13,8 @@ beforeAll(() => {
   writeFileSync(join(base, "root/rubric.md"), "A rubric.\n");
   writeFileSync(join(base, "elsewhere/secret"), "no");
   symlinkSync(join(base, "elsewhere/secret"), join(base, "cwd/link"));
+  writeFileSync(join(base, "cwd/.env"), "OPENAI_API_KEY=no");
+  symlinkSync(".env", join(base, "cwd/notes"));
   writeFileSync(join(base, "cwd/large"), Buffer.alloc(1024 * 1024 + 1, "x"));
   writeFileSync(join(base, "cwd/binary"), Buffer.from([0xff, 0xfe, 0x00]));
   writeFileSync(join(base, "cwd/p.json"), '{ "A": "x=y", "N": 3, "T": true, "E": null }');
@@ -60,6 +62,8 @@ describe("parameters of a run", () => {
     ["large", "1.0 MiB"],
     ["binary", "not UTF-8"],
     [".", "outside"],
+    [".env", "dot-files"],
+    ["notes", "dot-files"],
   ])("file:%s is refused: %s", (path, why) => {
     expect(() => readFileValues({ A: `file:${path}` }, places())).toThrow(why);
   });

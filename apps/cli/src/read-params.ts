@@ -3,8 +3,9 @@
  * below the workflow's folder or the working directory and nowhere else.
  */
 import { readFileSync, realpathSync, statSync } from "node:fs";
-import { extname, resolve, sep } from "node:path";
+import { extname, relative, resolve, sep } from "node:path";
 import { parseEnv } from "node:util";
+import { isProtectedPath } from "@markmill/definition";
 import { parse } from "yaml";
 import { formatBytes } from "./amounts.ts";
 import { UsageError } from "./command.ts";
@@ -71,7 +72,17 @@ function readConfined(
       `${name}: ${path} lies outside the workflow's folder and the working directory; copy it there.`,
     );
   }
+  const named = [cwd, root].some(
+    (place) => isProtectedBelow(found, place) || isProtectedBelow(real, realpathSync(place)),
+  );
+  if (named) {
+    throw new UsageError(`${name}: ${path} is not read: dot-files and key files are no values. Copy what is needed.`);
+  }
   return readText(real, path);
+}
+
+function isProtectedBelow(path: string, folder: string): boolean {
+  return isBelow(path, folder) && isProtectedPath(relative(folder, path));
 }
 
 function isBelow(path: string, folder: string): boolean {

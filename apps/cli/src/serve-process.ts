@@ -1,4 +1,5 @@
 /** A process of a production deployment: JSON logs, `/healthz`, an orderly end on the first signal, at once on the second. */
+import { visibleJson } from "@markmill/engine";
 import { exitCodes, type Terminal } from "./command.ts";
 import { aborted, catchInterrupts } from "./interrupts.ts";
 import { parseFlags } from "./parse-words.ts";
@@ -11,9 +12,13 @@ export async function serveProcess(
   terminal: Terminal,
 ): Promise<number> {
   parseFlags(args, {});
-  const config = requireConfig(terminal.cwd);
+  const config = requireConfig(terminal);
   const { pino } = await import("pino");
-  const log = pino({ level: config.logLevel, base: { role, pid: process.pid } });
+  const log = pino({
+    level: config.logLevel,
+    base: { role, pid: process.pid },
+    hooks: { streamWrite: (line) => visibleJson(line) },
+  });
   const interrupts = catchInterrupts();
   const stack = await openStack({ config, cwd: terminal.cwd, log });
   try {

@@ -47,6 +47,7 @@ function linesOn(screen: Pick<Terminal, "live" | "columns">): string[] {
     shown: true,
     cwd: "/",
     out: () => undefined,
+    data: () => undefined,
     err: (text) => lines.push(text),
     draw: () => {},
   };

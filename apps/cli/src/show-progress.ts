@@ -4,7 +4,7 @@ import { formatCount, formatDollars, formatElapsed } from "./amounts.ts";
 import type { Terminal } from "./command.ts";
 import { fitWidth, oneLine } from "./fit-width.ts";
 import type { Doing, Happening, Look } from "./follow-run.ts";
-import { describeHappening, layOut } from "./tell-event.ts";
+import { describeAftermath, describeHappening, layOut } from "./tell-event.ts";
 import { describeWait } from "./tell-wait.ts";
 
 export interface Progress {
@@ -27,7 +27,7 @@ export function showProgress(terminal: Terminal, now: () => number = Date.now): 
     if (latest === null) return;
     frame += 1;
     const mark = frames[frame % frames.length] ?? "";
-    terminal.draw(erase + fitWidth(`${mark} ${statusLine(latest, begun, now())}`, terminal.columns - 1));
+    terminal.draw(erase + fitWidth(`${mark} ${oneLine(statusLine(latest, begun, now()))}`, terminal.columns - 1));
   };
   const timer = terminal.live ? setInterval(draw, frameMs) : null;
   timer?.unref();
@@ -37,8 +37,8 @@ export function showProgress(terminal: Terminal, now: () => number = Date.now): 
   return {
     show(look) {
       for (const happening of withoutTakenOver(look.happened)) {
-        const line = lineOf(happening, terminal.live ? terminal.columns - 1 : plainColumns);
-        if (line !== null) say(line);
+        const columns = terminal.live ? terminal.columns - 1 : plainColumns;
+        for (const line of linesOf(happening, columns)) say(line);
       }
       latest = look;
       if (terminal.live) draw();
@@ -65,13 +65,15 @@ function withoutTakenOver(happened: readonly Happening[]): readonly Happening[] 
   return forks.size === 0 ? happened : happened.filter(({ runId, entry }) => entry.seq >= (forks.get(runId) ?? 0));
 }
 
-function lineOf(happening: Happening, columns: number): string | null {
-  const { entry, depth, name } = happening;
+function linesOf(happening: Happening, columns: number): string[] {
+  const { entry, depth, name, phase = null } = happening;
   const line = describeHappening(happening);
-  if (entry.kind === "event" && entry.event.type === "run.started") {
-    return depth === 0 ? null : layOut({ ...line, text: name }, depth, columns);
-  }
-  return layOut(line, depth, columns);
+  const started = entry.kind === "event" && entry.event.type === "run.started";
+  // The summary tells how the run itself ended, and a CALL how a called one ended well.
+  const told =
+    phase?.is === "ended" && (depth === 0 || phase.status === "success") ? { ...happening, phase: null } : happening;
+  const shown = [...(!started ? [line] : depth === 0 ? [] : [{ ...line, text: name }]), ...describeAftermath(told)];
+  return shown.map((one) => layOut(one, depth, columns));
 }
 
 function statusLine({ doing, spent, run, waits }: Look, begun: number, now: number): string {

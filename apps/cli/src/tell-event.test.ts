@@ -1,7 +1,7 @@
-import type { Event } from "@markmill/engine";
+import type { Active, Event } from "@markmill/engine";
 import { describe, expect, it } from "vitest";
 import { textWidth } from "./fit-width.ts";
-import { describeHappening, layOut } from "./tell-event.ts";
+import { describeAftermath, describeHappening, layOut, type Told } from "./tell-event.ts";
 
 const at = new Date("2026-01-02T03:04:05.678Z");
 const happened = { at: at.getTime(), seed: 1, epoch: 1 };
@@ -57,5 +57,112 @@ describe("a line about an event", () => {
     expect(line).toMatch(/^✓ PROMPT_LOOK {2}漢字.*… {2}\[1,234 tokens, \$0\.000046\]$/);
     expect(textWidth(line)).toBeLessThanOrEqual(80);
     expect(textWidth(line)).toBeGreaterThan(76);
+  });
+});
+
+describe("a failed step", () => {
+  const linesOf = (event: Event, came: Partial<Told> = {}) => {
+    const told: Told = { entry: { kind: "event", seq: 2, at, event }, checked: [], ...came };
+    return [describeHappening(told), ...describeAftermath(told)].map((line) => layOut(line, 0, 120));
+  };
+  const executed = (exitCode: number): Event => ({
+    ...happened,
+    type: "activity.succeeded",
+    activity: visit("EXECUTE_TESTS"),
+    outcome: { kind: "executed", text: "", exitCode, commands: 1 },
+    usage: null,
+  });
+  const broke = (next: "retry" | "park" | "fail" | "unknown"): Event => ({
+    ...happened,
+    type: "activity.failed",
+    activity: visit("PROMPT_A"),
+    failure: { code: "MODEL_BUSY", message: "429" },
+    next,
+    retryAfterMs: null,
+    usage: null,
+  });
+  const again = (part: Partial<Active>): Active => ({
+    ref: { ...visit("PROMPT_A"), attempt: 2 },
+    ...{ order: 1, notBefore: null, reads: {}, taken: [], only: null, retries: 1, repairs: 0, said: null },
+    ...part,
+  });
+  const falseCheck = { code: "CHECK_FALSE", message: "'CHECK_PASS' was false, and no edge is drawn for that." };
+
+  it("never shows ✓, and tells its reason: a check without an edge", () => {
+    const [line, ...more] = linesOf(checkDone("CHECK_PASS"), {
+      checked: [{ activity: visit("CHECK_PASS"), holds: false }],
+      failed: [{ node: "CHECK_PASS", failure: falseCheck }],
+      phase: { is: "ended", status: "failed", reason: falseCheck },
+    });
+    expect(line).toBe("✗ CHECK_PASS  CHECK_FALSE: 'CHECK_PASS' was false, and no edge is drawn for that.  false");
+    expect(more).toEqual(["✗ ended: failed: CHECK_FALSE: 'CHECK_PASS' was false, and no edge is drawn for that."]);
+  });
+
+  it("nor a command that ended badly, whether the workflow goes on or not", () => {
+    expect(linesOf(executed(0))).toEqual(["✓ EXECUTE_TESTS  1 command, exit 0"]);
+    expect(linesOf(executed(3))).toEqual(["! EXECUTE_TESTS  1 command, exit 3"]);
+    const failure = { code: "NON_ZERO_EXIT", message: "A command ended with exit code 3." };
+    expect(linesOf(executed(3), { failed: [{ node: "EXECUTE_TESTS", failure }] })).toEqual([
+      "✗ EXECUTE_TESTS  1 command, exit 3: NON_ZERO_EXIT: A command ended with exit code 3.",
+    ]);
+  });
+
+  it("nor a called workflow that failed, whose reason is told", () => {
+    const event: Event = {
+      ...happened,
+      type: "activity.succeeded",
+      activity: visit("CALL_B"),
+      outcome: {
+        ...{ kind: "returned", status: "failed", word: null, result: "", variables: {} },
+        reason: { code: "FILE_MISSING", message: "no essay.md" },
+      },
+      usage: null,
+    };
+    expect(linesOf(event)).toEqual(["✗ CALL_B  returned failed (FILE_MISSING: no essay.md)"]);
+  });
+
+  it("is to be tried again only where it will be", () => {
+    expect(linesOf(broke("retry"))).toEqual(["✗ PROMPT_A  MODEL_BUSY: 429"]);
+    expect(linesOf(broke("retry"), { again: again({ notBefore: at.getTime() + 3_000 }) })).toEqual([
+      "↻ PROMPT_A  MODEL_BUSY, to be tried again in 3.0 s: 429",
+    ]);
+    expect(linesOf(broke("unknown"), { again: again({}) })[0]).toContain("to be tried again at once");
+    expect(linesOf(broke("unknown"))[0]).toBe("✗ PROMPT_A  MODEL_BUSY: 429");
+  });
+
+  it("that waits for its model says for whom, why and until when", () => {
+    const parked = {
+      ...{ since: at.getTime(), tries: 1, failure: { code: "MODEL_BUSY", message: "429" }, held: false },
+      trouble: { model: "gpt-5-mini", endpoint: "https://models.example/v1", reason: "busy" },
+    };
+    expect(linesOf(broke("park"), { again: again({ parked, notBefore: at.getTime() + 60_000 }) })[0]).toMatch(
+      /^↻ PROMPT_A {2}waits for gpt-5-mini \(MODEL_BUSY: 429\), next try in 1/,
+    );
+    expect(linesOf(broke("park"), { again: again({ parked: { ...parked, held: true } }) })[0]).toContain("resume");
+  });
+
+  it("of a superstep is told with the event that completes it, and ON_FAILED with its reason", () => {
+    const reason = { code: "FILE_MISSING", message: "no essay.md" };
+    const from = { steps: 1, calls: 0, promptTokens: 0, completionTokens: 0, characters: 0, nanodollars: 0 };
+    const ended = { result: "", word: null, RESULT: "", ERROR: null };
+    expect(
+      linesOf(checkDone("CHECK_A"), {
+        failed: [{ node: "ASSIGN_B", failure: reason }],
+        phase: { is: "handling", of: "failed", reason, from, until: null, ended },
+      }),
+    ).toEqual(["✓ CHECK_A", "✗ ASSIGN_B  FILE_MISSING: no essay.md", "✗ ON_FAILED begins: FILE_MISSING: no essay.md"]);
+  });
+
+  it("a limit and the end of a run are told as such", () => {
+    const reason = { code: "LIMIT_TIME", message: "10 s are over" };
+    const event: Event = { ...happened, type: "run.limited", code: "LIMIT_TIME", message: reason.message };
+    expect(linesOf(event, { phase: { is: "ended", status: "failed", reason } })).toEqual([
+      "✗ LIMIT_TIME: 10 s are over",
+      "✗ ended: failed: LIMIT_TIME: 10 s are over",
+    ]);
+    expect(linesOf(checkDone("CHECK_A"), { phase: { is: "ended", status: "success", reason: null } })).toEqual([
+      "✓ CHECK_A",
+      "✓ ended: success",
+    ]);
   });
 });

@@ -1,6 +1,6 @@
 /** Events of a run as lines for people: when, which node, which visit, what came of it. */
-import type { Checked, Event, Outcome, Usage } from "@markmill/engine";
-import { countOf, formatCount, formatDollars } from "./amounts.ts";
+import type { Active, Checked, Event, Failure, Outcome, Phase, Usage } from "@markmill/engine";
+import { countOf, formatCount, formatDollars, formatElapsed } from "./amounts.ts";
 import { fitWidth, oneLine, textWidth } from "./fit-width.ts";
 import type { Happening } from "./follow-run.ts";
 
@@ -14,47 +14,106 @@ export interface EventLine {
   readonly tail: string;
 }
 
-export function describeHappening({ entry, checked }: Pick<Happening, "entry" | "checked">): EventLine {
+/** What is told of an event: the event itself and, where it is known, what came of it. */
+export type Told = Pick<Happening, "entry" | "checked"> & Partial<Pick<Happening, "failed" | "again" | "phase">>;
+
+type Line = Pick<EventLine, "mark" | "node" | "text">;
+
+export function describeHappening(told: Told): EventLine {
+  const { entry, checked } = told;
   if (entry.kind === "warning") {
     const { code, message, node } = entry.warning;
     return { at: entry.at, mark: "!", node: node ?? "", text: `${code}: ${oneLine(message)}`, tail: "" };
   }
   const { event } = entry;
-  const line = describeEvent(event);
+  const describe = describers[event.type] as (event: Event, told: Told) => Line;
+  const line = describe(event, told);
   const verdicts = checked.map((one) => describeVerdict(one, line.node)).join(", ");
   const usage = "usage" in event ? describeUsage(event.usage) : "";
   return { at: entry.at, ...line, tail: [verdicts, usage].filter((part) => part !== "").join("  ") };
 }
 
-function describeEvent(event: Event): Pick<EventLine, "mark" | "node" | "text"> {
-  switch (event.type) {
-    case "run.started":
-      return { mark: "·", node: "", text: "started" };
-    case "activity.succeeded": {
-      const { outcome } = event;
-      const bad = outcome.kind === "returned" && outcome.status !== "success";
-      const text = `${visitOf(event.activity)}${describeOutcome(outcome)}`;
-      return { mark: bad ? "✗" : "✓", node: event.activity.node, text };
-    }
-    case "activity.failed": {
-      const { code, message } = event.failure;
-      const again = event.next === "retry" ? ", to be tried again" : "";
-      const text = `${visitOf(event.activity)}${code}${again}: ${oneLine(message)}`;
-      return { mark: event.next === "retry" ? "↻" : "✗", node: event.activity.node, text };
-    }
-    case "ask.expired":
-      return { mark: "!", node: event.activity.node, text: "nobody answered in time" };
-    case "run.limited":
-      return { mark: "!", node: "", text: `${event.code}: ${oneLine(event.message)}` };
-    case "run.cancelled":
-      return { mark: "!", node: "", text: `cancelled: ${oneLine(event.message)}` };
-    case "run.stopped":
-      return { mark: "!", node: "", text: "stopped" };
-    case "run.resumed":
-      return { mark: "·", node: "", text: "resumed" };
-    case "run.forked":
-      return { mark: "·", node: "", text: `forked from ${event.from} after its event ${event.seq}` };
+/** What else the event brought about: other steps that failed by it, and where the run now stands. */
+export function describeAftermath(told: Told): EventLine[] {
+  const { entry, failed = [], phase = null } = told;
+  if (entry.kind === "warning") return [];
+  const own = "activity" in entry.event ? entry.event.activity.node : null;
+  const lines: Line[] = failed
+    .filter(({ node }) => node !== own)
+    .map(({ node, failure }) => ({ mark: "✗", node, text: reasonOf(failure) }));
+  if (phase !== null) lines.push(...describePhase(phase));
+  return lines.map((line) => ({ at: entry.at, ...line, tail: "" }));
+}
+
+/** One function per event; a new one does not compile until it has its words here. */
+const describers: { readonly [Type in Event["type"]]: (event: Extract<Event, { type: Type }>, told: Told) => Line } = {
+  "run.started": () => ({ mark: "·", node: "", text: "started" }),
+  "activity.succeeded": describeSuccess,
+  "activity.failed": describeFailure,
+  "ask.expired": (event) => ({ mark: "!", node: event.activity.node, text: "nobody answered in time" }),
+  "run.limited": (event) => ({ mark: "✗", node: "", text: reasonOf(event) }),
+  "run.cancelled": (event) => ({ mark: "!", node: "", text: `cancelled: ${oneLine(event.message)}` }),
+  "run.stopped": () => ({ mark: "!", node: "", text: "stopped" }),
+  "run.resumed": () => ({ mark: "·", node: "", text: "resumed" }),
+  "run.forked": (event) => ({ mark: "·", node: "", text: `forked from ${event.from} after its event ${event.seq}` }),
+};
+
+/** The edge brought something back; the step may have failed all the same. */
+function describeSuccess({ activity, outcome }: Extract<Event, { type: "activity.succeeded" }>, told: Told): Line {
+  const failure = told.failed?.find(({ node }) => node === activity.node)?.failure ?? null;
+  const returned = outcome.kind === "returned" && outcome.status !== "success";
+  const exited = outcome.kind === "executed" && outcome.exitCode !== 0;
+  const words = [describeOutcome(outcome), failure === null ? "" : reasonOf(failure)].filter((part) => part !== "");
+  return {
+    mark: failure !== null || returned ? "✗" : exited ? "!" : "✓",
+    node: activity.node,
+    text: `${visitOf(activity)}${words.join(": ")}`,
+  };
+}
+
+function describeFailure(event: Extract<Event, { type: "activity.failed" }>, { again = null }: Told): Line {
+  const { activity, failure } = event;
+  const visit = visitOf(activity);
+  if (again === null) return { mark: "✗", node: activity.node, text: `${visit}${reasonOf(failure)}` };
+  const text =
+    again.parked === undefined
+      ? `${visit}${failure.code}, to be tried again${timeUntil(again.notBefore, event.at)}: ${oneLine(failure.message)}`
+      : `${visit}${describeParked(again, again.parked, event.at)}`;
+  return { mark: again.parked?.held === true ? "!" : "↻", node: activity.node, text };
+}
+
+/** Trouble of a model's endpoint: nothing failed yet. */
+function describeParked(again: Active, { failure, trouble, held }: NonNullable<Active["parked"]>, at: number): string {
+  const whom = trouble === null ? "the model" : trouble.model;
+  const next = held ? "patience is over: 'markmill resume' goes on" : `next try${timeUntil(again.notBefore, at)}`;
+  return `waits for ${oneLine(whom)} (${reasonOf(failure)}), ${next}`;
+}
+
+function describePhase(phase: Phase): Line[] {
+  switch (phase.is) {
+    case "handling":
+      if (phase.of === "success") return [{ mark: "·", node: "", text: "ON_SUCCESS begins" }];
+      return [
+        { mark: "✗", node: "", text: `ON_FAILED begins: ${phase.reason === null ? "" : reasonOf(phase.reason)}` },
+      ];
+    case "ended":
+      return [describeEnd(phase.status, phase.reason)];
+    default:
+      return [];
   }
+}
+
+function describeEnd(status: "success" | "failed" | "cancelled", reason: Failure | null): Line {
+  const why = reason === null ? "" : `: ${reasonOf(reason)}`;
+  return { mark: status === "success" ? "✓" : "✗", node: "", text: `ended: ${status}${why}` };
+}
+
+export function reasonOf({ code, message }: Failure): string {
+  return `${code}: ${oneLine(message)}`;
+}
+
+function timeUntil(notBefore: number | null, at: number): string {
+  return notBefore === null || notBefore <= at ? " at once" : ` in ${formatElapsed(notBefore - at)}`;
 }
 
 /** An event that completes a superstep decides checks of other nodes too. */
@@ -81,7 +140,7 @@ function describeOutcome(outcome: Outcome): string {
         ? "no commands"
         : `${countOf(outcome.commands, "command")}, exit ${outcome.exitCode}`;
     case "returned":
-      return `returned ${outcome.status}${outcome.reason === null ? "" : ` (${outcome.reason.code})`}`;
+      return `returned ${outcome.status}${outcome.reason === null ? "" : ` (${reasonOf(outcome.reason)})`}`;
     default:
       return oneLine(outcome.text.slice(0, 400));
   }

@@ -9,7 +9,7 @@ export async function withStack<Result>(
   terminal: Terminal,
   act: (stack: Stack, config: Config) => Promise<Result>,
 ): Promise<Result> {
-  const config = requireConfig(terminal.cwd);
+  const config = requireConfig(terminal);
   const stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
   try {
     return await act(stack, config);

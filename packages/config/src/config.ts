@@ -28,6 +28,8 @@ export type Config = {
   readonly logLevel: Environment["LOG_LEVEL"];
   readonly sandbox: {
     readonly kind: Environment["SANDBOX"];
+    /** `none` runs commands on the bare machine only when the person at the command asked for it; set elsewhere it refuses them. */
+    readonly byFlag: boolean;
     readonly hosts: readonly string[];
     readonly image: string;
     /** Every image a workflow may name, the default one first. */
@@ -42,6 +44,8 @@ export type Config = {
     };
     readonly poolSize: number;
   };
+  /** left out: a process that works on in this folder leaves the `.env` out as well. */
+  readonly envFile: "counts" | "left out";
   /** The only variables of the environment that a workflow can see. */
   readonly workflowEnvironment: Readonly<Record<string, string>>;
 };
@@ -79,6 +83,7 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
     logLevel: env.LOG_LEVEL,
     sandbox: {
       kind: env.SANDBOX,
+      byFlag: false,
       hosts: env.SANDBOX_HOSTS ?? [],
       image: env.SANDBOX_IMAGE,
       images: [...new Set([env.SANDBOX_IMAGE, ...(env.SANDBOX_IMAGES ?? [])])],
@@ -92,6 +97,7 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
       },
       poolSize: env.SANDBOX_POOL_SIZE,
     },
+    envFile: "counts",
     workflowEnvironment,
   };
 }

@@ -2,6 +2,8 @@
 //
 // V1 An empty value is an absent one: compose files and shells pass `NAME=` for "not set".
 // V2 A secret has no default and is never part of a message.
+// V3 A `.env` file sets what reaches outside only where it is trusted (env-file.ts). `anywhere` marks the few that any may set; a new
+//    variable is not among them unless it says so.
 import { z } from "zod";
 
 export type VariableFacts = {
@@ -11,6 +13,8 @@ export type VariableFacts = {
   readonly fallback: string | null;
   readonly unit?: string;
   readonly secret?: true;
+  /** Harmless whoever wrote the `.env` file: it chooses no server, no place, no program, no deletion. */
+  readonly anywhere?: true;
 };
 
 type Telling = Omit<VariableFacts, "section" | "fallback">;
@@ -112,14 +116,23 @@ const models = {
   OPENAI_BASE_URL: defaulted("https://api.openai.com/v1", address(["http", "https"]), {
     description: "Any OpenAI-compatible endpoint.",
   }),
-  OPENAI_API_KEY: optional(text, { description: "Its key; local endpoints often need none.", secret: true }),
+  OPENAI_API_KEY: optional(text, {
+    description:
+      "Its key; local endpoints often need none. It is sent only to an endpoint that is set in the same place, or to the default one.",
+    secret: true,
+    anywhere: true,
+  }),
   MODELS_FILE: defaulted("models.yaml", text, {
     description: "Aliases, prices, context sizes and rate limits of models; the file may be missing.",
   }),
-  DEFAULT_MODEL: optional(text, { description: "Model or alias for workflows that name none. Absent: they must." }),
+  DEFAULT_MODEL: optional(text, {
+    description: "Model or alias for workflows that name none. Absent: they must.",
+    anywhere: true,
+  }),
   MODEL_TIMEOUT_MS: defaulted("600000", whole(1_000, 24 * 60 * minute), {
     description: "Longest wait for one reply of a model.",
     unit: "ms",
+    anywhere: true,
   }),
   MODEL_PAUSE_MAX_MS: defaulted("300000", whole(100, 24 * 60 * minute), {
     description:
@@ -129,6 +142,7 @@ const models = {
   MAX_REPLY_BYTES: defaulted("4194304", whole(1_024, 256 * 1024 * 1024), {
     description: "A longer reply of a model fails its call.",
     unit: "bytes",
+    anywhere: true,
   }),
 };
 
@@ -136,14 +150,17 @@ const processes = {
   WORKER_CONCURRENCY_CONTROL: defaulted("50", whole(1, 1_000), {
     description: "Activities without waiting (check, set, assign, call) that one worker does at a time.",
     unit: "activities",
+    anywhere: true,
   }),
   WORKER_CONCURRENCY_PROMPT: defaulted("20", whole(1, 1_000), {
     description: "Model calls that one worker holds at a time.",
     unit: "activities",
+    anywhere: true,
   }),
   WORKER_CONCURRENCY_EXECUTE: defaulted("4", whole(1, 1_000), {
     description: "Commands that one worker runs at a time.",
     unit: "activities",
+    anywhere: true,
   }),
   LOCK_DURATION_MS: defaulted("3000", whole(500, 10 * minute), {
     description: "An activity whose worker was silent for this long is given to another.",
@@ -162,13 +179,14 @@ const processes = {
   }),
   LOG_LEVEL: defaulted("info", choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]), {
     description: "Least severe log line that is written.",
+    anywhere: true,
   }),
 };
 
 const sandbox = {
   SANDBOX: defaulted("auto", choice(["auto", "docker", "jail", "none"]), {
     description:
-      "Where commands of workflows run: auto takes Docker, else a jail, else refuses; none is the bare machine, for your own files only.",
+      "Where commands of workflows run: auto takes Docker, else a jail, else refuses; none refuses all (the bare machine is had by the flag --sandbox none alone).",
   }),
   SANDBOX_HOSTS: optional(
     list(/^(unix|tcp|ssh|https?):\/\/\S+$/, "Docker addresses such as unix:///var/run/docker.sock"),
@@ -228,6 +246,11 @@ export const variables: readonly Variable[] = Object.entries(sections).flatMap((
     if (facts === undefined) throw new Error(`${name} is not described`);
     return { ...facts, section, name: name as VariableName };
   }),
+);
+
+/** What any `.env` file may set. */
+export const anywhereNames: ReadonlySet<string> = new Set(
+  variables.filter(({ anywhere }) => anywhere === true).map(({ name }) => name),
 );
 
 export const secretNames: ReadonlySet<string> = new Set(

@@ -1,8 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
-import { type Config, describeFindings, type EnvironmentText, readConfig, readProcessConfig } from "./index.ts";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import {
+  type Config,
+  describeFindings,
+  type EnvironmentText,
+  keyElsewhere,
+  makeProject,
+  readConfig,
+  readProcessConfig,
+} from "./index.ts";
 
 function accepted(env: EnvironmentText): Config {
   const reading = readConfig(env);
@@ -119,5 +127,117 @@ describe("readProcessConfig", () => {
     } finally {
       rmSync(directory, { recursive: true });
     }
+  });
+});
+
+describe("a .env that anybody may have written", () => {
+  let folder: string;
+  const file = () => join(folder, ".env");
+  const hostile =
+    "OPENAI_BASE_URL=http://evil.example/v1\nDATABASE_URL=postgresql://x@evil/x\nSANDBOX_HOSTS=tcp://evil:1\n";
+  const config = (place = {}): Config => {
+    const reading = readProcessConfig(file(), place);
+    if (!reading.ok) throw new Error(describeFindings(reading.findings));
+    return reading.config;
+  };
+  const notes = (place = {}) => {
+    const reading = readProcessConfig(file(), place);
+    return reading.ok ? reading.notes.join("\n") : describeFindings(reading.findings);
+  };
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "markmill-env-"));
+    vi.stubEnv("OPENAI_API_KEY", undefined);
+    vi.stubEnv("OPENAI_BASE_URL", undefined);
+    vi.stubEnv("DATABASE_URL", undefined);
+    vi.stubEnv("WORKFLOW_ENV", undefined);
+  });
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    rmSync(folder, { recursive: true });
+  });
+
+  it("chooses no server, no place and no sandbox, and says so", () => {
+    writeFileSync(file(), `${hostile}MARKMILL_HOME=/tmp/theirs\nRETENTION_DAYS=1\nDEFAULT_MODEL=small\n`);
+    expect(config()).toMatchObject({
+      database: { kind: "embedded" },
+      home: ".markmill",
+      retentionDays: 0,
+      models: { baseUrl: "https://api.openai.com/v1", defaultModel: "small" },
+      sandbox: { hosts: [] },
+    });
+    expect(notes()).toMatch(
+      /DATABASE_URL, MARKMILL_HOME, OPENAI_BASE_URL, RETENTION_DAYS, SANDBOX_HOSTS left out.*markmill init/,
+    );
+  });
+
+  it("gives no value to a variable that workflows may read", () => {
+    vi.stubEnv("WORKFLOW_ENV", "RUBRIC");
+    writeFileSync(file(), "RUBRIC=full marks\n");
+    expect(config().workflowEnvironment).toEqual({});
+  });
+
+  it.each(["class.yaml", ".markmill"])("counts whole beside %s", (mark) => {
+    writeFileSync(file(), hostile);
+    if (mark === "class.yaml") writeFileSync(join(folder, mark), "");
+    else mkdirSync(join(folder, mark));
+    expect(config()).toMatchObject({ models: { baseUrl: "http://evil.example/v1" }, envFile: "counts" });
+    expect(notes()).toBe("");
+  });
+
+  it("does not come to count because a run made .markmill beside it, but by 'markmill init'", () => {
+    writeFileSync(file(), hostile);
+    expect(config().database).toEqual({ kind: "embedded" });
+    mkdirSync(join(folder, ".markmill/postgres"), { recursive: true });
+    expect(config().database).toEqual({ kind: "embedded" });
+    makeProject(folder);
+    expect(config().database).toMatchObject({ kind: "external" });
+  });
+
+  it("of a submission is left out whole, project or not, also below it and through a link", () => {
+    writeFileSync(file(), `${hostile}OPENAI_API_KEY=theirs\nDEFAULT_MODEL=theirs\n`);
+    mkdirSync(join(folder, ".markmill"));
+    const link = `${folder}-link`;
+    symlinkSync(folder, link);
+    try {
+      for (const submission of [".", folder, link, join(folder, "..")]) {
+        const found = config({ submissions: [submission] });
+        expect(found.models, submission).toMatchObject({ apiKey: null, defaultModel: null });
+        expect(found, submission).toMatchObject({ database: { kind: "embedded" }, envFile: "left out" });
+        expect(notes({ submissions: [submission] })).toContain("inside the submission");
+      }
+    } finally {
+      rmSync(link);
+    }
+    expect(config({ submissions: ["ada"] }).database).toMatchObject({ kind: "external" });
+  });
+
+  it("that others can write counts as theirs", () => {
+    writeFileSync(file(), hostile);
+    mkdirSync(join(folder, ".markmill"));
+    chmodSync(file(), 0o666);
+    expect(config().database).toEqual({ kind: "embedded" });
+    expect(notes()).toContain("chmod 600");
+  });
+
+  it("a key is never sent to an endpoint that was set in another place", () => {
+    mkdirSync(join(folder, ".markmill"));
+    writeFileSync(file(), "OPENAI_BASE_URL=http://evil.example/v1\n");
+    vi.stubEnv("OPENAI_API_KEY", "hunter2");
+    expect(readProcessConfig(file())).toMatchObject({ ok: false, findings: [{ code: "CONFIG_KEY_ELSEWHERE" }] });
+    expect(notes()).not.toContain("hunter2");
+    vi.stubEnv("OPENAI_BASE_URL", "https://mine.example/v1");
+    expect(config().models).toMatchObject({ apiKey: "hunter2", baseUrl: "https://mine.example/v1" });
+    vi.stubEnv("OPENAI_API_KEY", undefined);
+    writeFileSync(file(), "OPENAI_API_KEY=theirs\n");
+    expect(readProcessConfig(file())).toMatchObject({ ok: false, findings: [{ code: "CONFIG_KEY_ELSEWHERE" }] });
+    vi.stubEnv("OPENAI_API_KEY", "");
+    expect(config().models.apiKey).toBeNull();
+    vi.unstubAllEnvs();
+    expect(keyElsewhere({ OPENAI_API_KEY: "k", OPENAI_BASE_URL: "http://x" }, {})).toBeNull();
+    expect(keyElsewhere({}, { OPENAI_API_KEY: "k" })).toBeNull();
+  });
+
+  it("SANDBOX=none asks for no bare machine, wherever it stands", () => {
+    expect(accepted({ SANDBOX: "none" }).sandbox).toMatchObject({ kind: "none", byFlag: false });
   });
 });

@@ -1,8 +1,8 @@
 // The only reader of the environment. Everything wrong with it is reported at once.
-import { readFileSync } from "node:fs";
-import { parseEnv } from "node:util";
 import { type Config, shapeConfig } from "./config.ts";
+import { type EnvFile, type EnvFilePlace, readEnvFile, rememberLeftOut } from "./env-file.ts";
 import { type Environment, environmentSchema, secretNames, type VariableName } from "./environment.ts";
+import { redactText } from "./redact-config.ts";
 
 export type ConfigFinding = {
   readonly code:
@@ -10,14 +10,15 @@ export type ConfigFinding = {
     | "CONFIG_MISSING"
     | "CONFIG_CONFLICT"
     | "CONFIG_SECRET_EXPOSED"
-    | "CONFIG_UNREADABLE";
+    | "CONFIG_UNREADABLE"
+    | "CONFIG_KEY_ELSEWHERE";
   readonly variable: string;
   readonly message: string;
   readonly fix: string;
 };
 
 export type ConfigReading =
-  | { readonly ok: true; readonly config: Config }
+  | { readonly ok: true; readonly config: Config /** What a person should know. */; readonly notes: readonly string[] }
   | { readonly ok: false; readonly findings: readonly ConfigFinding[] };
 
 export type EnvironmentText = Readonly<Record<string, string | undefined>>;
@@ -40,23 +41,74 @@ export function readConfig(given: EnvironmentText): ConfigReading {
     const value = given[name];
     return value === undefined ? [] : [[name, value] as const];
   });
-  return { ok: true, config: shapeConfig(parsed.data, Object.fromEntries(visible)) };
+  return { ok: true, config: shapeConfig(parsed.data, Object.fromEntries(visible)), notes: [] };
 }
 
-/** The process's environment over the `.env` file of the working directory, as the commands see it. */
-export function readProcessConfig(envFile = ".env"): ConfigReading {
-  let file: EnvironmentText = {};
-  try {
-    file = parseEnv(readFileSync(envFile, "utf8"));
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    if (code !== "ENOENT") {
-      const message = `${envFile} cannot be read: ${error instanceof Error ? error.message : error}`;
-      const fix = "Make it a file that you may read, or remove it.";
-      return { ok: false, findings: [{ code: "CONFIG_UNREADABLE", variable: envFile, message, fix }] };
-    }
+let envFileLeftOut = false;
+
+/** From now on this process takes nothing from a `.env` file. */
+export function leaveOutEnvFile(): void {
+  envFileLeftOut = true;
+}
+
+/** The process's environment over what counts of the `.env` file of the working directory, as the commands see it. */
+export function readProcessConfig(envFile = ".env", place: EnvFilePlace = {}): ConfigReading {
+  const file = readEnvFile(envFile, { ...place, ...(envFileLeftOut ? { leaveOut: true } : {}) });
+  if (file.is === "unreadable") {
+    const message = `${envFile} cannot be read: ${file.why}`;
+    const fix = "Make it a file that you may read, or remove it.";
+    return { ok: false, findings: [{ code: "CONFIG_UNREADABLE", variable: envFile, message, fix }] };
   }
-  return readConfig({ ...file, ...process.env });
+  const taken = file.is === "read" ? file.taken : {};
+  const apart = keyElsewhere(taken, process.env);
+  if (apart !== null) return { ok: false, findings: [apart] };
+  const reading = readConfig({ ...taken, ...process.env });
+  if (!reading.ok || file.is !== "read") return reading;
+  if (file.because === "no project") rememberLeftOut(envFile);
+  const { because } = file;
+  const config: Config = {
+    ...reading.config,
+    envFile: because === "submission" || because === "asked" ? "left out" : "counts",
+  };
+  return { ok: true, config, notes: noteOf(envFile, file) };
+}
+
+/** Where Markmill keeps what it keeps, as the process's environment says; for readers that need nothing else. */
+export function processHome(): string {
+  return process.env.MARKMILL_HOME || ".markmill";
+}
+
+/** A key goes to the endpoint that its owner set beside it, or to the default one, never to one that somebody else set. */
+export function keyElsewhere(file: EnvironmentText, environment: EnvironmentText): ConfigFinding | null {
+  const originOf = (name: VariableName) => {
+    if (environment[name] !== undefined) return environment[name] === "" ? null : "the environment";
+    return file[name] === undefined || file[name] === "" ? null : ".env";
+  };
+  const [key, endpoint] = [originOf("OPENAI_API_KEY"), originOf("OPENAI_BASE_URL")];
+  if (key === null || endpoint === null || key === endpoint) return null;
+  return {
+    code: "CONFIG_KEY_ELSEWHERE",
+    variable: "OPENAI_BASE_URL",
+    message: `OPENAI_API_KEY comes from ${key}, OPENAI_BASE_URL from ${endpoint}: a key is not sent to an endpoint that was set in another place`,
+    fix: `Set both in ${key}, or both in ${endpoint}; OPENAI_API_KEY= (empty) in the environment for an endpoint without a key.`,
+  };
+}
+
+function noteOf(envFile: string, { leftOut, because }: Extract<EnvFile, { is: "read" }>): string[] {
+  if (leftOut.length === 0) return [];
+  const names = leftOut.slice(0, 6).join(", ") + (leftOut.length > 6 ? ", …" : "");
+  switch (because) {
+    case "submission":
+      return [`${envFile} lies inside the submission: nothing of it is taken (${names}).`];
+    case "foreign":
+      return [`${envFile} can be written by others: ${names} left out. Make it yours alone: chmod 600 ${envFile}`];
+    case "no project":
+      return [
+        `${envFile} does not belong to a Markmill project: ${names} left out. If the folder is your own: markmill init`,
+      ];
+    default:
+      return [];
+  }
 }
 
 export function describeFindings(findings: readonly ConfigFinding[]): string {
@@ -64,7 +116,9 @@ export function describeFindings(findings: readonly ConfigFinding[]): string {
 }
 
 function invalid(name: string, message: string, value: string | undefined): ConfigFinding {
-  const shown = value === undefined || secretNames.has(name) ? "" : `, but is ${JSON.stringify(value.slice(0, 80))}`;
+  // An address that is none may hold a password all the same.
+  const telling = value !== undefined && !secretNames.has(name) && !value.includes("@");
+  const shown = telling ? `, but is ${JSON.stringify(redactText(value, null).slice(0, 80))}` : "";
   return {
     code: "CONFIG_INVALID",
     variable: name,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readConfig, redactConfig, redactUrl } from "./index.ts";
+import { describeFindings, readConfig, redactConfig, redactText, redactUrl } from "./index.ts";
 
 it("no credential of a configuration survives", () => {
   const reading = readConfig({
@@ -25,4 +25,35 @@ it("no credential of a configuration survives", () => {
 it("text that is no URL is hidden whole", () => {
   expect(redactUrl("app:hunter2@db")).not.toContain("hunter2");
   expect(redactUrl("not a url")).toBe("***");
+});
+
+it("a token in place of a name is none either", () => {
+  expect(redactUrl("https://sk-hunter2@models.example/v1")).toBe("https://***@models.example/v1");
+  expect(redactUrl("postgresql://app@db/x")).toBe("postgresql://app@db/x");
+});
+
+it("no sentence tells a credential, in an address or alone, as written or decoded", () => {
+  const reading = readConfig({
+    DATABASE_URL: "postgresql://app:hunter%402@db:5432/markmill",
+    OPENAI_BASE_URL: "https://user:hunter3@models.example/v1?sig=hunter4",
+    OPENAI_API_KEY: "sk-hunter5",
+    WORKFLOW_ENV: "COURSE",
+    COURSE: "hunter6",
+  });
+  if (!reading.ok) throw new Error("refused");
+  const said =
+    "cannot fetch https://user:hunter3@models.example/v1?sig=hunter4, password hunter@2 (hunter%402), Bearer sk-hunter5 hunter6 redis://:hunter7@x.";
+  const shown = redactText(said, reading.config);
+  expect(shown).not.toMatch(/hunter/);
+  expect(shown).toContain("redis://:***@x.");
+  expect(redactText("see https://docs.example/a?b=c.", reading.config)).toBe("see https://docs.example/a?b=c.");
+});
+
+it("a mistaken address is not shown with its password", () => {
+  for (const value of ["htp://user:hunter2@x/v1", "user:hunter2@x"]) {
+    const reading = readConfig({ OPENAI_BASE_URL: value, SANDBOX_HOSTS: value });
+    expect(reading.ok ? "" : describeFindings(reading.findings)).toMatch(
+      /^(?=[\s\S]*OPENAI_BASE_URL)(?![\s\S]*hunter2)/,
+    );
+  }
 });

@@ -2,6 +2,7 @@
 import type { Config } from "./config.ts";
 
 const hidden = "***";
+const secretParameter = /pass|pwd|secret|token|key|auth|sig|cred/i;
 
 /** A URL without its password and without parameters that carry one. Text that is no URL may be anything: all of it goes. */
 export function redactUrl(text: string): string {
@@ -9,9 +10,12 @@ export function redactUrl(text: string): string {
   // A socket address of Postgres may lack the host that the URL standard asks for.
   if (!URL.canParse(text)) return text.includes("@/") ? redactUrl(text.replace("@/", "@localhost/")) : hidden;
   const url = new URL(text);
+  // Endpoints take a token in place of a name, too; a database's user is no secret.
+  const token = url.password === "" && url.username !== "" && /^https?:$/.test(url.protocol);
+  if (token) url.username = hidden;
   if (url.password !== "") url.password = hidden;
   for (const name of [...url.searchParams.keys()]) {
-    if (/pass|secret|token|key|auth/i.test(name)) url.searchParams.set(name, hidden);
+    if (secretParameter.test(name)) url.searchParams.set(name, hidden);
   }
   return url.href;
 }
@@ -32,4 +36,51 @@ export function redactConfig(config: Config): Config {
     sandbox: { ...config.sandbox, hosts: config.sandbox.hosts.map(redactUrl) },
     workflowEnvironment: Object.fromEntries(Object.keys(config.workflowEnvironment).map((name) => [name, hidden])),
   };
+}
+
+/** Any text that goes to a person, without the credentials of a configuration and without those that stand in other addresses. */
+export function redactText(text: string, config: Config | null): string {
+  let shown = text.replaceAll(/[a-z][a-z0-9+.-]*:\/\/[^\s"'<>`]+/gi, (address) =>
+    /@|[?&;]/.test(address) ? redactAddress(address) : address,
+  );
+  const secrets = config === null ? [] : secretsOf(config);
+  for (const secret of secrets.sort((one, other) => other.length - one.length))
+    shown = shown.replaceAll(secret, hidden);
+  return shown;
+}
+
+/** An address inside a sentence may end in its punctuation. */
+function redactAddress(written: string): string {
+  const end = /[.,;:!)\]]*$/.exec(written)?.[0] ?? "";
+  return redactUrl(written.slice(0, written.length - end.length)) + end;
+}
+
+/** Shorter ones are no secrets, and would blank out half of every sentence. */
+const shortest = 4;
+
+function secretsOf(config: Config): string[] {
+  const addresses = [
+    ...(config.database.kind === "external" ? [config.database.url] : []),
+    ...(config.queue.backend === "redis" ? [config.queue.url] : []),
+    config.models.baseUrl,
+    ...config.sandbox.hosts,
+  ];
+  const found = [config.models.apiKey ?? "", ...Object.values(config.workflowEnvironment)];
+  for (const address of addresses) {
+    const text = URL.canParse(address) ? address : address.replace("@/", "@localhost/");
+    if (!URL.canParse(text)) continue;
+    const { password, username, protocol, searchParams } = new URL(text);
+    const named = /^https?:$/.test(protocol) ? [username] : [];
+    const queried = [...searchParams].filter(([name]) => secretParameter.test(name)).map(([, value]) => value);
+    for (const one of [password, ...named, ...queried]) found.push(one, decoded(one));
+  }
+  return [...new Set(found)].filter((secret) => secret.length >= shortest);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

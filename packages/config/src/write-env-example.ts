@@ -5,6 +5,9 @@ export function writeEnvExample(): string {
   const lines = [
     "# Every variable Markmill reads, with its default. Copy to .env and keep the lines you change.",
     "# Without any of them Markmill runs on this machine alone, on a Postgres of its own.",
+    "#",
+    "# A .env counts whole only in a Markmill project: a folder of your own with .markmill/ or class.yaml ('markmill init' makes one).",
+    "# Elsewhere only what says 'any .env' is taken from it, and inside a submission nothing: its author may be the student.",
   ];
   let section = "";
   for (const { name, fallback, description, unit, ...variable } of variables) {
@@ -12,7 +15,12 @@ export function writeEnvExample(): string {
       section = variable.section;
       lines.push("", `## ${section}`);
     }
-    lines.push("", `# ${description}${unit === undefined ? "" : ` Unit: ${unit}.`}`, `#${name}=${fallback ?? ""}`);
+    const where = variable.anywhere === true ? " (any .env)" : "";
+    lines.push(
+      "",
+      `# ${description}${unit === undefined ? "" : ` Unit: ${unit}.`}${where}`,
+      `#${name}=${fallback ?? ""}`,
+    );
   }
   return `${lines.join("\n")}\n`;
 }

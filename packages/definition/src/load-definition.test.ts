@@ -204,3 +204,39 @@ describe("unusual but sound", () => {
     expect(definition?.programs["a.wf.md"]?.prompts["User Y"]?.text).toBe("y");
   });
 });
+
+describe("protected files", () => {
+  const secret = { ".env": "OPENAI_API_KEY=hunter2", "units/.env": "hunter2", "tls.pem": "hunter2" };
+  const found = (body: string, rest = "", path = "a.wf.md") =>
+    loadDefinition(shelf({ ...secret, [path]: chart(body, rest) }), path);
+
+  it.each([
+    ['START --> ASSIGN_A["Assign: file:/.env"]', "", "FILE_PROTECTED"],
+    ['START --> ASSIGN_A["Assign: file:.env"]', "", "FILE_PROTECTED"],
+    ['START --> PROMPT_A["Prompt: file:units/../.env"]', "", "FILE_PROTECTED"],
+    ['START --> SET_A["Set: X=file:units/.ENV"]', "", "FILE_PROTECTED"],
+    ["START --> CHECK_A{\"Check: file:tls.pem CONTAINS 'x'\"}", "", "FILE_PROTECTED"],
+    ["START --> CALL_A[[/.env]]", "", "CALL_PROTECTED"],
+    ["START --> SUCCESS", "\n!INCLUDE /.env\n", "INCLUDE_PROTECTED"],
+    ["START --> SUCCESS", "\n!INCLUDE ．env\n", "INCLUDE_PROTECTED"],
+  ])("%s %s is an error, and nothing of the file is taken", (body, rest, code) => {
+    const { definition, findings } = found(body, rest);
+    expect(definition).toBeNull();
+    expect(findings.map((finding) => finding.code)).toContain(code);
+    expect(JSON.stringify(findings)).not.toContain("hunter2");
+  });
+
+  it("a workspace may refuse more: what a link leads to, Markmill's own folder", () => {
+    const files = shelf({ "a.wf.md": chart('START --> ASSIGN_A["Assign: file:notes.md"]'), "notes.md": "hunter2" });
+    const { findings } = loadDefinition({ ...files, refuses: (path) => path === "notes.md" }, "a.wf.md");
+    expect(findings).toMatchObject([{ code: "FILE_PROTECTED", severity: "error" }]);
+  });
+
+  it("is no workflow either", () => {
+    expect(found("START --> SUCCESS", "", ".env").findings).toMatchObject([{ code: "FILE_PROTECTED" }]);
+  });
+
+  it("a command may write dot-files of its sandbox", () => {
+    expect(found("START --> SET_A[\"Set: file:.pylintrc='x'\"]").findings).toEqual([]);
+  });
+});

@@ -12,6 +12,7 @@ import { decodeSource } from "./decode-source.ts";
 import type { Finding } from "./finding.ts";
 import { builtInNames } from "./names.ts";
 import { type ParsedWorkflow, parseWorkflow } from "./parse-workflow.ts";
+import { isProtectedPath, protectedFix, protectedReason } from "./protected-path.ts";
 import { roleOf } from "./read-document.ts";
 import { Report } from "./report.ts";
 import type { SourceMap } from "./source-map.ts";
@@ -46,6 +47,11 @@ export function loadDefinition(disk: Workspace, path: string, options: LoadOptio
   const report = new Report();
   const workspace = readOnce(disk);
   const root = normalise(path);
+  if (root !== null && (isProtectedPath(root) || workspace.refuses?.(root) === true)) {
+    const message = `${root} is not read: ${protectedReason}.`;
+    report.error("FILE_PROTECTED", { file: path, line: 1, column: 1 }, message, protectedFix);
+    return { definition: null, findings: report.findings };
+  }
   const bytes = root === null ? undefined : workspace.read(root);
   if (root === null || bytes === undefined) {
     report.error(
@@ -94,6 +100,7 @@ function readOnce(workspace: Workspace): Workspace {
       if (!bytes.has(path)) bytes.set(path, workspace.read(path));
       return bytes.get(path);
     },
+    refuses: (path) => workspace.refuses?.(path) === true,
     list() {
       listed ??= [...(workspace.list?.() ?? [])];
       return listed;

@@ -20,6 +20,13 @@ beforeAll(() => {
   writeFileSync(join(base, "secret.txt"), "secret");
   mkdirSync(join(base, "course-2"));
   writeFileSync(join(base, "course-2/near.txt"), "near");
+  writeFileSync(join(root, ".env"), "OPENAI_API_KEY=hunter2");
+  writeFileSync(join(root, "tls.key"), "hunter2");
+  mkdirSync(join(root, "state"));
+  writeFileSync(join(root, "state/record.md"), "hunter2");
+  symlinkSync(".env", join(root, "notes.md"));
+  symlinkSync(".git", join(root, "docs"));
+  symlinkSync("state", join(root, "other"));
   symlinkSync(join(base, "secret.txt"), join(root, "link.txt"));
   symlinkSync(base, join(root, "up"));
   symlinkSync(join(root, "a.wf.md"), join(root, "inner.md"));
@@ -60,7 +67,23 @@ describe("openWorkspace", () => {
     expect(openWorkspace(root).read("huge.md")).toHaveLength(MAX_FILE_BYTES + 1);
   });
 
+  it("reads no protected file, whatever leads to it, and says that it refuses it", () => {
+    const workspace = openWorkspace(root, { closed: [join(root, "state")] });
+    const paths = [".env", "units/../.env", ".ENV", "notes.md", ".git/config", "docs/config", "tls.key"];
+    for (const path of [...paths, "state/record.md", "other/record.md"]) {
+      expect(workspace.read(path), path).toBeUndefined();
+      expect(workspace.refuses?.(path), path).toBe(true);
+    }
+    expect(workspace.refuses?.("a.wf.md")).toBe(false);
+    expect(workspace.refuses?.("nothing.md")).toBe(false);
+  });
+
   it("lists files, hidden folders apart", () => {
-    expect([...(openWorkspace(root).list?.() ?? [])]).toEqual(["a.wf.md", "huge.md", "units/b.wf.md"]);
+    expect([...(openWorkspace(root).list?.() ?? [])]).toEqual([
+      "a.wf.md",
+      "huge.md",
+      "state/record.md",
+      "units/b.wf.md",
+    ]);
   });
 });

@@ -2,30 +2,43 @@
  * The one file of this package that touches the disk.
  *
  * W1  Nothing outside the directory is read: a path is resolved with all its symbolic links before it is opened.
- * W2  Only regular files up to the cap are read; one byte more is read than allowed, so that the loader can say "too large".
+ * W2  No protected path is read (protected-path.ts), neither by its own name nor by that of what a link leads to, and nothing of the
+ *     `closed` folders (MARKMILL_HOME, wherever it lies).
+ * W3  Only regular files up to the cap are read; one byte more is read than allowed, so that the loader can say "too large".
  */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, realpathSync } from "node:fs";
-import { join, sep } from "node:path";
+import { join, relative, resolve, sep } from "node:path";
 import { MAX_FILE_BYTES } from "./decode-source.ts";
+import { isProtectedPath } from "./protected-path.ts";
 import type { Workspace } from "./workspace.ts";
 
 /** Files named in suggestions, at most; folders below this depth are not searched. */
 const MAX_LISTED = 2000;
 const MAX_LIST_DEPTH = 6;
 
-export function openWorkspace(directory: string): Workspace {
+export interface WorkspaceOptions {
+  /** Folders, absolute, of which nothing is read even where they lie below the directory. */
+  readonly closed?: readonly string[];
+}
+
+export function openWorkspace(directory: string, { closed = [] }: WorkspaceOptions = {}): Workspace {
   const root = realpathSync(directory);
+  const shut = closed.flatMap((folder) => [resolve(folder), real(folder) ?? resolve(folder)]);
+  const place = (path: string): { readonly real: string; readonly refused: boolean } | null => {
+    const found = real(join(root, path));
+    if (found === null || !isBelow(found, root)) return null;
+    const refused =
+      isProtectedPath(path) ||
+      isProtectedPath(relative(root, found).split(sep).join("/")) ||
+      shut.some((folder) => found === folder || isBelow(found, folder));
+    return { real: found, refused };
+  };
   return {
     read(path) {
-      let real: string;
-      try {
-        real = realpathSync(join(root, path));
-      } catch {
-        return undefined;
-      }
-      if (!real.startsWith(root.endsWith(sep) ? root : root + sep)) return undefined;
-      return readRegularFile(real);
+      const found = isProtectedPath(path) ? null : place(path);
+      return found === null || found.refused ? undefined : readRegularFile(found.real);
     },
+    refuses: (path) => isProtectedPath(path) || place(path)?.refused === true,
     list() {
       const found: string[] = [];
       collect(root, "", 0, found);
@@ -34,11 +47,23 @@ export function openWorkspace(directory: string): Workspace {
   };
 }
 
+function real(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
+
 function readRegularFile(real: string): Uint8Array | undefined {
   let handle: number;
   try {
-    // O_NONBLOCK: a named pipe would block the open for ever.
-    handle = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK);
+    // O_NONBLOCK: a named pipe would block the open for ever. O_NOFOLLOW: a link put there since was not looked at.
+    handle = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   } catch {
     return undefined;
   }
@@ -62,7 +87,7 @@ function collect(folder: string, prefix: string, depth: number, found: string[])
   const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const entry of entries) {
     if (found.length >= MAX_LISTED) return;
-    if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
+    if (isProtectedPath(entry.name) || entry.name === "node_modules") continue;
     if (entry.isFile()) found.push(prefix + entry.name);
     else if (entry.isDirectory() && depth < MAX_LIST_DEPTH)
       collect(join(folder, entry.name), `${prefix}${entry.name}/`, depth + 1, found);

@@ -17,6 +17,7 @@ import { type FrontMatter, frontMatterLines, noFrontMatter, readFrontMatter } fr
 import { mergeCharts } from "./merge-charts.ts";
 import type { Flowchart, Vertex } from "./mermaid/flowchart.ts";
 import { parseFlowchart } from "./mermaid/parse-flowchart.ts";
+import { protectedFix, protectedReason } from "./protected-path.ts";
 import { type Document, DocumentReader, roleOf } from "./read-document.ts";
 import { readSource, type Sources } from "./read-source.ts";
 import { Report } from "./report.ts";
@@ -76,6 +77,8 @@ class Access implements Sources {
     if (!this.#bytes.has(path)) this.#bytes.set(path, this.#workspace.read(path));
     return this.#bytes.get(path);
   }
+
+  refuses = (path: string): boolean => this.#workspace.refuses?.(path) === true;
 
   exists = (path: string): boolean => path === this.#self || this.#read(path) !== undefined;
 
@@ -345,7 +348,7 @@ class WorkflowCompiler {
   }
 
   #callee(node: string, written: string, at: Place): string {
-    const target = locate(this.#access.exists, this.#file, written);
+    const target = locate(this.#access.exists, this.#file, written, this.#access.refuses);
     if ("outside" in target) {
       this.#report.error(
         "CALL_OUTSIDE",
@@ -353,6 +356,10 @@ class WorkflowCompiler {
         `${written} lies outside the workflow folder.`,
         "Copy the file into the folder of the workflow and call it from there.",
       );
+      return written;
+    }
+    if ("refused" in target) {
+      this.#report.error("CALL_PROTECTED", at, `${written} is not read: ${protectedReason}.`, protectedFix);
       return written;
     }
     const program = "found" in target ? target.found : target.missing;
@@ -374,11 +381,15 @@ class WorkflowCompiler {
 
   /** A file of the workspace is taken into the program; another may come with the submission, under the name as written. */
   #fileOperand(written: string, at: Place): string | null {
-    const target = locate(this.#access.exists, this.#file, written);
+    const target = locate(this.#access.exists, this.#file, written, this.#access.refuses);
     if ("found" in target) {
       const text = target.found === this.#file ? this.#lines.join("\n") : this.#access.text(target.found);
       if (typeof text === "string") this.#files.set(target.found, text);
       return target.found;
+    }
+    if ("refused" in target) {
+      this.#report.error("FILE_PROTECTED", at, `${written} is not read: ${protectedReason}.`, protectedFix);
+      return null;
     }
     const path = this.#confined(normalise(written), written, at);
     if (path !== null) {

@@ -8,6 +8,7 @@
 import { MAX_FILE_BYTES } from "./decode-source.ts";
 import type { Place } from "./finding.ts";
 import { BlockScanner, type Line } from "./markdown/block-scanner.ts";
+import { protectedFix, protectedReason } from "./protected-path.ts";
 import type { Report } from "./report.ts";
 import { locate } from "./workspace.ts";
 
@@ -22,6 +23,7 @@ export interface SourceLine {
 /** Texts by path, decoded; null when there is no such file, undefined when it is no valid text (reported already). */
 export interface Sources {
   readonly exists: (path: string) => boolean;
+  readonly refuses: (path: string) => boolean;
   readonly text: (path: string) => string | null | undefined;
   readonly candidates: () => Iterable<string>;
 }
@@ -44,7 +46,7 @@ export function readSource(
   let total = 0;
 
   const include = (written: string, at: Place, chain: readonly string[]): void => {
-    const target = locate(sources.exists, at.file, written);
+    const target = locate(sources.exists, at.file, written, sources.refuses);
     if ("outside" in target) {
       report.error(
         "INCLUDE_OUTSIDE",
@@ -52,6 +54,10 @@ export function readSource(
         `${written} lies outside the workflow folder.`,
         "Copy the file into the folder of the workflow and include it from there.",
       );
+      return;
+    }
+    if ("refused" in target) {
+      report.error("INCLUDE_PROTECTED", at, `${written} is not read: ${protectedReason}.`, protectedFix);
       return;
     }
     if ("missing" in target) {

@@ -1,8 +1,12 @@
+import { isProtectedPath } from "./protected-path.ts";
+
 /** The files a definition may be made of. Paths are posix, normalised, relative to the workflow root, without a leading slash. */
 export interface Workspace {
   read(path: string): Uint8Array | undefined;
   /** All paths, where the workspace can tell; for suggestions only. */
   list?(): Iterable<string>;
+  /** A file that is there and is not read for its name or place; absent: only the name decides. */
+  refuses?(path: string): boolean;
 }
 
 export const emptyWorkspace: Workspace = { read: () => undefined };
@@ -32,16 +36,28 @@ export function folderOf(file: string): string {
   return slash < 0 ? "" : file.slice(0, slash);
 }
 
+export type Located =
+  | { readonly found: string }
+  | { readonly missing: string }
+  | { readonly outside: true }
+  | { readonly refused: string };
+
 /** Where a written path points to: beside the file that names it, else below the root. */
 export function locate(
   exists: (path: string) => boolean,
   file: string,
   written: string,
-): { readonly found: string } | { readonly missing: string } | { readonly outside: true } {
+  refuses: (path: string) => boolean = () => false,
+): Located {
   const beside = resolvePath(file, written);
-  if (beside !== null && exists(beside)) return { found: beside };
   const below = normalise(written);
-  if (below !== null && exists(below)) return { found: below };
+  // A name that is refused is refused wherever it would be found: nobody learns whether the file exists.
+  if (below !== null && isProtectedPath(below)) return { refused: below };
+  for (const path of [beside, below]) {
+    if (path === null) continue;
+    if (isProtectedPath(path) || refuses(path)) return { refused: path };
+    if (exists(path)) return { found: path };
+  }
   if (beside === null) return { outside: true };
   return { missing: beside };
 }

@@ -39,5 +39,6 @@ export { placesOf, render } from "./render.ts";
 export { defaultRetry, retryAt } from "./retry.ts";
 export { modelSettingNames } from "./settings.ts";
 export { type Active, initialState, type Parked, type Phase, type RunState, runStatuses, type Spent } from "./state.ts";
-export { followStep, outstanding, type Step, step } from "./step.ts";
-export type { Checked } from "./turn.ts";
+export { type FollowedStep, followStep, outstanding, type Step, step } from "./step.ts";
+export type { Checked, FailedStep } from "./turn.ts";
+export { visibleJson, visibleText } from "./visible-text.ts";

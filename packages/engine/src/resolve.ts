@@ -77,11 +77,14 @@ export function variableName(written: string): string {
 
 /** A template with its places filled. */
 export function fill(template: string, scope: Scope): Rendered {
-  return render(template, (name) => {
-    const value = variableValue(name, scope);
-    if (value !== null) return value;
-    return own(scope.program.prompts, name)?.text ?? own(scope.state.environment, name) ?? null;
-  });
+  return render(template, (name) => placeValue(name, scope));
+}
+
+/** What stands for `{{NAME}}`, or null. */
+export function placeValue(name: string, scope: Scope): string | null {
+  const value = variableValue(name, scope);
+  if (value !== null) return value;
+  return own(scope.program.prompts, name)?.text ?? own(scope.state.environment, name) ?? null;
 }
 
 function resolveList(operand: Extract<Operand, { list: string }>, lists: RunState["lists"]): Resolved {

@@ -33,7 +33,7 @@ import { own } from "./own-value.ts";
 import type { Node, Program } from "./program.ts";
 import { defaultRetry, retryAt, unparkAt } from "./retry.ts";
 import type { Active, Parked, RunState } from "./state.ts";
-import { type Checked, change, spend, type Turn, warn } from "./turn.ts";
+import { type Checked, change, type FailedStep, spend, type Turn, warn } from "./turn.ts";
 import { drop, takeFailure, takeOutcome, walk } from "./walk.ts";
 
 export interface Step {
@@ -60,14 +60,21 @@ export function step(program: Program, state: RunState, event: Event): Step {
   return turn === null ? { state, commands: [] } : { state: turn.state, commands: turn.commands };
 }
 
-/** The same step, seen by people who follow a run: also what the checks came to that it decided. */
-export function followStep(
-  program: Program,
-  state: RunState,
-  event: Event,
-): { readonly state: RunState; readonly checked: readonly Checked[] } {
+/** The same step, seen by people who follow a run: also what its checks came to, which steps failed, and which is tried again. */
+export interface FollowedStep {
+  readonly state: RunState;
+  readonly checked: readonly Checked[];
+  readonly failed: readonly FailedStep[];
+  /** The activity the event speaks of, where the step asks for it once more, with the time and, if it waits for somebody, for whom. */
+  readonly again: Active | null;
+}
+
+export function followStep(program: Program, state: RunState, event: Event): FollowedStep {
   const turn = turnOf(program, state, event);
-  return turn === null ? { state, checked: [] } : { state: turn.state, checked: turn.checked };
+  if (turn === null) return { state, checked: [], failed: [], again: null };
+  const again = "activity" in event ? own(turn.state.active, activityKey(event.activity)) : undefined;
+  const later = again !== undefined && "activity" in event && again.ref.attempt > event.activity.attempt;
+  return { state: turn.state, checked: turn.checked, failed: turn.failed, again: later ? again : null };
 }
 
 /** null: nothing changes. */
@@ -75,7 +82,17 @@ function turnOf(program: Program, state: RunState, event: Event): Turn | null {
   if (state.phase.is === "ended" || !Object.hasOwn(rules, event.type)) return null;
   const graph = graphOf(program, state);
   const before = givenBack(state, event.at);
-  const turn: Turn = { program, graph, event, state: before, commands: [], checked: [], ready: [], fed: [] };
+  const turn: Turn = {
+    program,
+    graph,
+    event,
+    state: before,
+    commands: [],
+    checked: [],
+    failed: [],
+    ready: [],
+    fed: [],
+  };
   const rule = rules[event.type] as (turn: Turn, event: Event) => void;
   rule(turn, event);
   if (turn.state === before) return null;

@@ -20,6 +20,8 @@ export interface Turn {
   readonly commands: Command[];
   /** What the checks that finished came to. */
   readonly checked: Checked[];
+  /** Steps that failed, with their reasons, whatever became of the run. */
+  readonly failed: FailedStep[];
   /** Nodes that are to begin, in this order. */
   readonly ready: { readonly node: NodeId; readonly only: readonly NodeId[] | null }[];
   /** Nodes whose groups may have become complete, in this order. */
@@ -29,6 +31,11 @@ export interface Turn {
 export interface Checked {
   readonly activity: ActivityRef;
   readonly holds: boolean;
+}
+
+export interface FailedStep {
+  readonly node: NodeId;
+  readonly failure: Failure;
 }
 
 /** How an activity of a node begins. */

@@ -135,7 +135,10 @@ export function takeFailure(turn: Turn, active: Active, why: Failure): void {
   drop(turn, active.ref);
   const node = own(turn.graph.nodes, active.ref.node);
   if (node === undefined) return;
-  if (isLimit(why)) return failRun(turn, why);
+  if (isLimit(why)) {
+    turn.failed.push({ node: active.ref.node, failure: why });
+    return failRun(turn, why);
+  }
   if (node.kind === "map" && active.ref.item !== null && node.itemError === "collect") {
     return takeItem(turn, node, active, { error: why.message });
   }
@@ -163,6 +166,7 @@ function finishNode(turn: Turn, node: Node, active: Active, finish: Finish): voi
   if (finish.go === "fail") return failNode(turn, node, id, active.only, finish.failure);
   if (finish.go === "limit") {
     applyWrites(turn, active.ref, finish.writes);
+    turn.failed.push({ node: id, failure: finish.failure });
     return failRun(turn, finish.failure);
   }
   if (finish.go === "again") {
@@ -193,7 +197,10 @@ function route(
   reads: Active["reads"],
   why: Failure | null,
 ): void {
-  if (why !== null) setVariable(turn, "ERROR", `${why.code}: ${why.message}`);
+  if (why !== null) {
+    turn.failed.push({ node: id, failure: why });
+    setVariable(turn, "ERROR", `${why.code}: ${why.message}`);
+  }
   const fitting: PlacedEdge[] = [];
   for (const placed of turn.graph.out.get(id) ?? []) {
     if (!fits(turn, placed, on, only, reads)) continue;
@@ -214,9 +221,12 @@ function route(
   // Tokens may have come for this very node while it was busy.
   turn.fed.push(id);
   if (fitting.length > 0 || on === "ok") return;
-  if (on === "fail")
-    return failRun(turn, why ?? failure("CHECK_FALSE", `'${id}' was false, and no edge is drawn for that.`));
-  failRun(turn, failure("NOT_CONNECTED", `'${id}' ended with '${on}', and no edge is drawn for that.`));
+  const unconnected =
+    on === "fail"
+      ? failure("CHECK_FALSE", `'${id}' was false, and no edge is drawn for that.`)
+      : failure("NOT_CONNECTED", `'${id}' ended with '${on}', and no edge is drawn for that.`);
+  if (why === null) turn.failed.push({ node: id, failure: unconnected });
+  failRun(turn, on === "fail" ? (why ?? unconnected) : unconnected);
 }
 
 function fits(

@@ -1,9 +1,17 @@
 import { existsSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { type Config, describeFindings, readProcessConfig, redactConfig, redactUrl } from "@markmill/config";
+import {
+  type Config,
+  describeFindings,
+  readProcessConfig,
+  redactConfig,
+  redactText,
+  redactUrl,
+} from "@markmill/config";
 import { formatBytes } from "../amounts.ts";
 import { type Command, exitCodes, type Terminal } from "../command.ts";
+import { jsonText } from "../json-text.ts";
 import { parseFlags } from "../parse-words.ts";
 import { openSandbox } from "../stack/open-sandbox.ts";
 import { openStack } from "../stack/open-stack.ts";
@@ -24,18 +32,28 @@ Exit codes: 0 nothing fails, 1 something does.`,
   async run(args, terminal) {
     const { json, quick } = parseFlags(args, { json: { type: "boolean" }, quick: { type: "boolean" } });
     const findings: Finding[] = [];
-    const tell = (found: readonly Finding[]) => {
+    const reading = readProcessConfig(join(terminal.cwd, ".env"));
+    // Errors of servers and libraries repeat the addresses they were given, passwords included.
+    const hide = (text: string) => redactText(text, reading.ok ? reading.config : null);
+    const tell = (told: readonly Finding[]) => {
+      const found = told.map(
+        (one): Finding => ({
+          ...one,
+          message: hide(one.message),
+          ...(one.fix === undefined ? {} : { fix: hide(one.fix) }),
+        }),
+      );
       findings.push(...found);
       if (json !== true) for (const finding of found) terminal.out(lineOf(finding));
     };
     tell([checkNode()]);
-    const reading = readProcessConfig(join(terminal.cwd, ".env"));
     if (!reading.ok) {
       const message = describeFindings(reading.findings);
       tell([{ check: "configuration", state: "fail", message, fix: "Correct these and run 'markmill doctor' again." }]);
     } else {
       const { config } = reading;
       tell([describeConfig(config)]);
+      if (reading.notes.length > 0) tell([{ check: ".env", state: "warn", message: reading.notes.join("\n") }]);
       tell([await checkDisk(config, terminal)]);
       tell(await checkStores(config, terminal));
       tell([await checkModel(config)]);
@@ -44,7 +62,7 @@ Exit codes: 0 nothing fails, 1 something does.`,
     const fine = findings.every(({ state }) => state !== "fail");
     if (json === true) {
       const config = reading.ok ? redactConfig(reading.config) : null;
-      terminal.out(JSON.stringify({ ok: fine, checks: findings, config }, null, 2));
+      terminal.out(jsonText({ ok: fine, checks: findings, config }));
     }
     return fine ? exitCodes.success : exitCodes.failed;
   },
@@ -190,15 +208,20 @@ async function checkModel({ models }: Config): Promise<Finding> {
 }
 
 async function checkSandbox(config: Config, terminal: Terminal, test: boolean): Promise<Finding[]> {
+  if (config.sandbox.kind === "none") {
+    const message = "none (SANDBOX=none): commands of workflows are refused";
+    return [{ check: "sandbox", state: "warn", message, fix: "Set SANDBOX=auto." }];
+  }
   try {
     const warnings: string[] = [];
     const sandbox = await openSandbox(config.sandbox.kind, config, terminal.cwd, (text) => warnings.push(text));
     try {
-      const chosen: Finding =
-        sandbox.kind === "none"
-          ? { check: "sandbox", state: "warn", message: warnings.join(" "), fix: "Set SANDBOX=auto." }
-          : { check: "sandbox", state: "ok", message: `${sandbox.kind} (SANDBOX=${config.sandbox.kind})` };
-      if (!test || sandbox.kind === "none") return [chosen];
+      const chosen: Finding = {
+        check: "sandbox",
+        state: warnings.length === 0 ? "ok" : "warn",
+        message: [`${sandbox.kind} (SANDBOX=${config.sandbox.kind})`, ...warnings].join("\n"),
+      };
+      if (!test) return [chosen];
       const { judgeSelfTest, runSelfTest } = await import("@markmill/sandbox");
       const report = await runSelfTest(sandbox, sandbox.kind === "docker" ? { image: config.sandbox.image } : {});
       const { safe, failures } = judgeSelfTest(report);

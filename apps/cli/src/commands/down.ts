@@ -16,7 +16,7 @@ Data and unfinished runs stay; 'markmill up' continues them.`,
 
   async run(args, terminal) {
     parseFlags(args, {});
-    const config = requireConfig(terminal.cwd);
+    const config = requireConfig(terminal);
     const home = resolve(terminal.cwd, config.home);
     const running = readUpFile(home);
     if (running === null) terminal.err("nothing was up");

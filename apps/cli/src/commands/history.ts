@@ -4,6 +4,7 @@ import type { RunDetail } from "@markmill/store";
 import { type Command, exitCodes } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { formatHistory, type RunRecord } from "../format-history.ts";
+import { jsonText } from "../json-text.ts";
 import { parseRunArgs } from "../parse-words.ts";
 import type { Stack } from "../stack/open-stack.ts";
 import { withStack } from "../with-stack.ts";
@@ -35,7 +36,7 @@ Examples:
           activities: history.activities,
           calls: calls.map(({ key, model, usage }) => ({ ...key, model, usage })),
         }));
-        terminal.out(JSON.stringify({ runs }, null, 2));
+        terminal.out(jsonText({ runs }));
       } else if (values.out === undefined) {
         for (const { record } of records) terminal.out(formatHistory(record));
       } else {

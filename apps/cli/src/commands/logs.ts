@@ -2,15 +2,17 @@ import { type Command, exitCodes } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { followRun, type Happening } from "../follow-run.ts";
 import { catchInterrupts } from "../interrupts.ts";
+import { jsonText } from "../json-text.ts";
 import { parseRunArgs } from "../parse-words.ts";
-import { describeHappening, layOut } from "../tell-event.ts";
+import { describeAftermath, describeHappening, layOut } from "../tell-event.ts";
 import { withStack } from "../with-stack.ts";
 
 export const logs: Command = {
   help: `Usage: markmill logs RUN [--follow] [--json]
 
-One line per event of a run and the runs it called: time, node, visit, what
-came of it. --json: one object per line.
+One line per event of a run and the runs it called: time, node, visit, what came
+of it, every failure with its reason, and how it ended. --json: one object per
+line.
 
 Examples:
   markmill logs last
@@ -27,7 +29,8 @@ Examples:
       await withStack(terminal, async (stack) => {
         const run = await findRun(stack.store, wanted);
         for await (const { happened } of followRun(stack.store, stack.databaseUrl, run.id, interrupts.signal)) {
-          for (const happening of happened) terminal.out(values.json === true ? asJson(happening) : asLine(happening));
+          for (const happening of happened)
+            terminal.out(values.json === true ? asJson(happening) : asLines(happening).join("\n"));
           if (values.follow !== true) break;
         }
       });
@@ -40,19 +43,29 @@ Examples:
 
 const width = 160;
 
-function asLine(happening: Happening): string {
+function asLines(happening: Happening): string[] {
   const { entry, depth, name } = happening;
   const line = describeHappening(happening);
   const started = entry.kind === "event" && entry.event.type === "run.started";
-  const time = line.at.toISOString().slice(0, 23).replace("T", " ");
-  return `${time}  ${layOut(started ? { ...line, text: `started ${name}` } : line, depth, width)}`;
+  const lines = [started ? { ...line, text: `started ${name}` } : line, ...describeAftermath(happening)];
+  return lines.map((one) => {
+    const time = one.at.toISOString().slice(0, 23).replace("T", " ");
+    return `${time}  ${layOut(one, depth, width)}`;
+  });
 }
 
-function asJson({ entry, checked, runId }: Happening): string {
+function asJson({ entry, checked, failed = [], again = null, phase = null, runId }: Happening): string {
   const { at, seq } = entry;
-  return JSON.stringify(
-    entry.kind === "warning"
-      ? { runId, seq, at, type: "warning", ...entry.warning }
-      : { runId, seq, ...entry.event, at, ...(checked.length === 0 ? {} : { checked }) },
+  if (entry.kind === "warning") return jsonText({ runId, seq, at, type: "warning", ...entry.warning }, 0);
+  const ended = phase?.is === "ended" ? { status: phase.status, reason: phase.reason } : null;
+  return jsonText(
+    {
+      ...{ runId, seq, ...entry.event, at },
+      ...(checked.length === 0 ? {} : { checked }),
+      ...(failed.length === 0 ? {} : { failed }),
+      ...(again === null ? {} : { again: { attempt: again.ref.attempt, notBefore: again.notBefore } }),
+      ...(ended === null ? {} : { ended }),
+    },
+    0,
   );
 }

@@ -1,6 +1,7 @@
 import { type Command, exitCodes } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { fitWidth } from "../fit-width.ts";
+import { jsonText } from "../json-text.ts";
 import { parseRunArgs } from "../parse-words.ts";
 import { withStack } from "../with-stack.ts";
 
@@ -36,7 +37,7 @@ Example:
         queue.push(...(await childRuns(store.database, run.id)));
       }
       const identical = replays.every(({ differences }) => differences.length === 0);
-      if (values.json === true) terminal.out(JSON.stringify({ identical, runs: replays }, null, 2));
+      if (values.json === true) terminal.out(jsonText({ identical, runs: replays }));
       return identical ? exitCodes.success : exitCodes.failed;
     });
   },

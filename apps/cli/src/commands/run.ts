@@ -9,6 +9,7 @@ import { checkParams } from "../check-params.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { type FoundWorkflow, findWorkflow, tellFindings } from "../find-workflow.ts";
 import { catchInterrupts } from "../interrupts.ts";
+import { jsonText } from "../json-text.ts";
 import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
 import { type PackedSubmission, packSubmission } from "../pack-submission.ts";
 import { readFileValues, readParamFile, splitAssignments } from "../read-params.ts";
@@ -80,7 +81,8 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
     const given = splitAssignments(words);
     const labels = splitAssignments(values.label ?? [], "--label KEY=VALUE");
     const caps = readCaps(values);
-    const config = withSandbox(requireConfig(terminal.cwd), values.sandbox);
+    const submissions = values.submission === undefined ? [] : [values.submission];
+    const config = withSandbox(requireConfig(terminal, { submissions }), values.sandbox);
 
     const found = findWorkflow(file, terminal.cwd, values.root, Object.keys(config.workflowEnvironment));
     const variables = readFileValues(
@@ -149,7 +151,8 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
     if (interrupts.signal.aborted) return exitCodes.interrupted;
 
     const options: RunOptions = {
-      sandbox: config.sandbox.kind,
+      // Another process works by what is kept here: the bare machine is kept only where a person asked for it.
+      sandbox: config.sandbox.kind === "none" && !config.sandbox.byFlag ? "auto" : config.sandbox.kind,
       defaultModel: config.models.defaultModel,
       script: await refOf(stack, asked, script),
     };
@@ -161,7 +164,7 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
       stopScript = async () => {};
       if (works) leaveToBackground(runId, config, terminal.cwd);
       else await stack.queues.ring(created.rings);
-      terminal.out(manner.json ? JSON.stringify({ runId }) : runId);
+      terminal.out(manner.json ? jsonText({ runId }, 0) : runId);
       return exitCodes.success;
     }
     await stack.queues.ring(created.rings);
@@ -176,7 +179,7 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
 
 /** An explicit kind that this machine cannot have is refused; auto leaves it to the commands that need one. */
 async function requireSandbox(config: Config, cwd: string): Promise<void> {
-  if (config.sandbox.kind === "auto") return;
+  if (config.sandbox.kind === "auto" || !config.sandbox.byFlag) return;
   await (await openSandbox(config.sandbox.kind, config, cwd, () => undefined)).close();
 }
 
@@ -231,5 +234,5 @@ function definitionOf({ definition, workspace }: FoundWorkflow): NewRun["definit
 function withSandbox(config: Config, kind: string | undefined): Config {
   if (kind === undefined) return config;
   if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox is auto, docker, jail or none, not '${kind}'.`);
-  return { ...config, sandbox: { ...config.sandbox, kind } };
+  return { ...config, sandbox: { ...config.sandbox, kind, byFlag: true } };
 }

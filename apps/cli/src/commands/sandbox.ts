@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { formatElapsed } from "../amounts.ts";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
+import { jsonText } from "../json-text.ts";
 import { isSandboxChoice } from "../run-options.ts";
 import { openSandbox } from "../stack/open-sandbox.ts";
 import { requireConfig } from "../stack/require-config.ts";
@@ -26,7 +27,7 @@ Examples:
     });
     if (positionals.length !== 1 || positionals[0] !== "self-test")
       throw new UsageError("Say 'markmill sandbox self-test'.");
-    const config = requireConfig(terminal.cwd);
+    const config = requireConfig(terminal);
     const kind: string = values.sandbox ?? config.sandbox.kind;
     if (!isSandboxChoice(kind)) throw new UsageError(`--sandbox is auto, docker or jail, not '${kind}'.`);
     // The probes would hit the machine itself.
@@ -39,7 +40,7 @@ Examples:
       const report = await runSelfTest(opened, opened.kind === "docker" ? { image: config.sandbox.image } : {});
       const verdict = judgeSelfTest(report);
       if (values.json === true) {
-        terminal.out(JSON.stringify({ sandbox: opened.kind, ...verdict, ...report }, null, 2));
+        terminal.out(jsonText({ sandbox: opened.kind, ...verdict, ...report }));
       } else {
         for (const { name, held, evidence } of report.controls)
           terminal.out(line(held ? "held" : "FAILED", name, held ? "" : evidence));

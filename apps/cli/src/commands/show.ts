@@ -3,6 +3,7 @@ import { describeCheck, formatProgram } from "@markmill/definition";
 import type { Node, Operand, Program } from "@markmill/engine";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 import { findWorkflow, tellFindings } from "../find-workflow.ts";
+import { jsonText } from "../json-text.ts";
 
 export const show: Command = {
   help: `Usage: markmill show FILE [--steps | --json | --mermaid] [--root DIR]
@@ -43,7 +44,7 @@ Examples:
       for (const text of tellFindings(found)) terminal.err(`${text}\n`);
       return exitCodes.invalid;
     }
-    if (values.json) terminal.out(JSON.stringify(definition, null, 2));
+    if (values.json) terminal.out(jsonText(definition));
     else if (values.mermaid) terminal.out(chartOf(program));
     else if (values.steps) terminal.out(stepsOf(program).join("\n"));
     else terminal.out(overviewOf(program, definition.hash, Object.keys(definition.programs)).join("\n"));

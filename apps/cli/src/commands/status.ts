@@ -4,6 +4,7 @@ import { formatCount, formatDollars, formatElapsed, parseCount } from "../amount
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
+import { jsonText } from "../json-text.ts";
 import { shortId } from "../short-id.ts";
 import type { Stack } from "../stack/open-stack.ts";
 import { runAsJson, summariseRun } from "../summarise-run.ts";
@@ -51,7 +52,7 @@ async function list(stack: Stack, limit: number, json: boolean, terminal: Termin
   );
   const waits = (id: string) => all.filter(({ rootId }) => rootId === id);
   if (json) {
-    terminal.out(JSON.stringify({ runs: runs.map((run) => asJson(run, waits(run.id))) }, null, 2));
+    terminal.out(jsonText({ runs: runs.map((run) => asJson(run, waits(run.id))) }));
     return;
   }
   if (runs.length === 0) terminal.err("There is no run yet. Start one: markmill run FILE");
@@ -99,11 +100,7 @@ async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Te
     }));
     const questions = asks.map(({ activityId, node, question, text }) => ({ ask: activityId, node, question, text }));
     terminal.out(
-      JSON.stringify(
-        { ...runAsJson(run, spent, warnings, waits), hits: run.hits, doing, asks: questions, workers },
-        null,
-        2,
-      ),
+      jsonText({ ...runAsJson(run, spent, warnings, waits), hits: run.hits, doing, asks: questions, workers }),
     );
     return;
   }

@@ -25,7 +25,7 @@ Examples:
 
   async run(args, terminal) {
     const { detach } = parseFlags(args, { detach: { type: "boolean" } });
-    const config = requireConfig(terminal.cwd);
+    const config = requireConfig(terminal);
     const home = resolve(terminal.cwd, config.home);
     const running = readUpFile(home);
     if (running !== null) {
@@ -37,7 +37,7 @@ Examples:
 };
 
 async function serve(home: string, terminal: Terminal): Promise<number> {
-  const config = requireConfig(terminal.cwd);
+  const config = requireConfig(terminal);
   const interrupts = catchInterrupts();
   const stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
   try {

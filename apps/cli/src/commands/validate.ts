@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 import { findWorkflow, tellFindings } from "../find-workflow.ts";
+import { jsonText } from "../json-text.ts";
 
 export const validate: Command = {
   help: `Usage: markmill validate FILE… [--strict] [--json] [--root DIR]
@@ -41,7 +42,7 @@ Examples:
         programs: Object.keys(found.definition?.programs ?? {}),
         findings: found.findings,
       }));
-      terminal.out(JSON.stringify({ valid: files.every((file) => file.valid), files }, null, 2));
+      terminal.out(jsonText({ valid: files.every((file) => file.valid), files }));
     } else {
       for (const { file, found, errors, warnings, valid } of checked) {
         for (const text of tellFindings(found)) terminal.err(`${text}\n`);

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { isAbsolute, resolve } from "node:path";
 import type { Config } from "@markmill/config";
 import type { ModelCatalogue, ModelClient } from "@markmill/llm";
 import type { LoadedRun, Store } from "@markmill/store";
@@ -23,7 +23,9 @@ export async function openModels(config: Config, cwd: string, store: Store): Pro
   const { builtInCatalogue, createModelClient, formatFinding, parseModels } = await import("@markmill/llm");
   const file = resolve(cwd, config.models.file);
   let catalogue = builtInCatalogue;
-  if (existsSync(file)) {
+  // A submission's own file would set the prices that hold the budget.
+  const counts = config.envFile === "counts" || isAbsolute(config.models.file);
+  if (counts && existsSync(file)) {
     const reading = parseModels(readFileSync(file, "utf8"), config.models.file);
     if (!reading.ok) throw new UsageError(reading.findings.map(formatFinding).join("\n"));
     catalogue = reading.catalogue;

@@ -51,13 +51,20 @@ export async function openProvenSandbox(
   });
 }
 
-/** null: auto, and this machine can have none; EXECUTE answers with a failure that says so. */
+/** null: auto, and this machine can have none, or none is set without the flag; EXECUTE answers with a failure that says so. */
 export async function openSandboxIfAny(
   config: Config,
   cwd: string,
   log: StackLog,
   pool?: WarmPoolWish,
 ): Promise<Sandbox | ProvenSandbox | null> {
+  if (config.sandbox.kind === "none" && !config.sandbox.byFlag) {
+    log.info(
+      {},
+      "SANDBOX=none: commands are refused; the flag --sandbox none of 'markmill run' has them on the bare machine",
+    );
+    return null;
+  }
   const { SandboxError } = await import("@markmill/sandbox");
   try {
     return await openProvenSandbox(config.sandbox.kind, config, cwd, log, pool);

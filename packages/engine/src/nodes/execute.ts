@@ -1,6 +1,7 @@
 import { failure } from "../failure.ts";
+import { fillCommand } from "../fill-command.ts";
 import type { ExecuteNode } from "../program.ts";
-import { fill } from "../resolve.ts";
+import { placeValue } from "../resolve.ts";
 import { type NodeRule, scopeOf, tellUnknown, type Write, warn } from "../turn.ts";
 import { unfit } from "./passed.ts";
 
@@ -10,7 +11,11 @@ export const execute: NodeRule<ExecuteNode> = {
     if (node.command === null) {
       return { do: "work", work: { kind: "execute", source: "reply", text: turn.state.variables.RESULT ?? "" } };
     }
-    const command = fill(node.command, scopeOf(turn, visit.reads));
+    const scope = scopeOf(turn, visit.reads);
+    const command = fillCommand(node.command, (name) => placeValue(name, scope));
+    if (!command.ok) {
+      return { do: "fail", failure: failure("VALUE_INVALID", `{{${command.name}}} in the command: ${command.why}.`) };
+    }
     tellUnknown(turn, command.unknown, visit.id);
     return { do: "work", work: { kind: "execute", source: "literal", text: command.text } };
   },

@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import { isProtectedPath } from "./protected-path.ts";
+
+describe("a protected path", () => {
+  it.each([
+    ".env",
+    ".env.local",
+    "a/.env",
+    ".git/config",
+    "a/.ssh/known_hosts",
+    ".markmill/postgres/data/base",
+    "../.env",
+    "./.env",
+    "a/../.env",
+    "a\\.env",
+    ".ENV",
+    "．env",
+    "․env",
+    "\u200b.env",
+    ".\u200benv",
+    "\u00ad.env",
+    " .env",
+    "server.pem",
+    "SERVER.PEM",
+    "server.pem.",
+    "server.pem::$DATA",
+    "keys/tls.key",
+    "id_rsa",
+    "deploy/id_ed25519",
+    "id_rsa.bak",
+    "prod.env",
+    "prod.env.local",
+    "_netrc",
+    "credentials.json",
+    "secrets.yaml",
+    "ｓｅｃｒｅｔｓ.yaml",
+  ])("%j is one", (path) => expect(isProtectedPath(path)).toBe(true));
+
+  it.each([
+    "prompt.md",
+    "a/b/c.txt",
+    "./a.md",
+    "../a.md",
+    "a..b.md",
+    "id_rsa.pub",
+    "keyboard.md",
+    "monkey",
+    "environment.md",
+    "my secrets of cooking.md",
+    "key/essay.md",
+    "Grüße.md",
+    "日本語.md",
+    "",
+  ])("%j is none", (path) => expect(isProtectedPath(path)).toBe(false));
+});

@@ -1,0 +1,40 @@
+/**
+ * Paths that no workflow reads from the host, whoever wrote it: dot-files and dot-folders (`.env`, `.git`, `.markmill`, `.ssh`) and
+ * files that hold keys.
+ *
+ * G1  Judged by what a file system may take the name for, not by its bytes: case, compatibility forms (`．env`), characters that some
+ *     file systems ignore, trailing dots and spaces, and streams (`x.pem::$DATA`) make no difference.
+ * G2  Every segment counts: what lies below a dot-folder is as protected as the folder.
+ */
+const ignorable = /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}]/gu;
+
+const keyFiles = [
+  /\.(?:pem|key|p8|p12|pfx|pkcs12|jks|keystore|ppk|kdbx?|gpg|pgp|kubeconfig|env)$/,
+  /\.env\.[^.]+$/,
+  /^id_(?:rsa|dsa|ecdsa|ed25519|xmss)(?!.*\.pub$)/,
+  /^_?netrc$/,
+  /^(?:npmrc|pypirc|pgpass|htpasswd|git-credentials)$/,
+  /^credentials$|^(?:credentials|secrets)\.(?:json|ya?ml|toml|ini)$/,
+  /^service[-_]account.*\.json$/,
+];
+
+/** `path` is relative to the folder that may be read; `.` and `..` in it make it no safer and no worse. */
+export function isProtectedPath(path: string): boolean {
+  const segments = path.split(/[/\\]/).map(plainName);
+  return segments.some((name, index) => {
+    if (name === "" || name === "." || name === "..") return false;
+    return name.startsWith(".") || (index === segments.length - 1 && keyFiles.some((pattern) => pattern.test(name)));
+  });
+}
+
+function plainName(segment: string): string {
+  if (segment === "." || segment === "..") return segment;
+  const name = segment.normalize("NFKC").replace(ignorable, "").trim().toLowerCase();
+  const stream = name.indexOf(":");
+  return (stream > 0 ? name.slice(0, stream) : name).replace(/(?<=[^.])[. ]+$/, "");
+}
+
+/** Words of the findings about such paths. */
+export const protectedReason = "dot-files, key files and Markmill's own folder are closed to workflows";
+export const protectedFix =
+  "Copy what the workflow needs into a file with an ordinary name, such as notes.md, without any secret.";

@@ -1,0 +1,206 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: shells write their expansions so.
+// The referee is bash itself: a filled command is run, and what reaches the program is compared with the value.
+import { execFileSync } from "node:child_process";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { commandPlaces, fillCommand } from "./fill-command.ts";
+
+const filled = (template: string, values: Readonly<Record<string, string>>) => {
+  const command = fillCommand(template, (name) => values[name] ?? null);
+  return command.ok ? command.text : `refused: ${command.why}`;
+};
+
+/** `p` prints each of its arguments between marks; `pwn` is what an injection would run. */
+const tools = "p() { printf '<%s>' \"$@\"; }; pwn() { printf PWNED; }; export -f pwn; V=var; E=; cd /;\n";
+const bash = (command: string): string =>
+  execFileSync("bash", ["--norc", "-c", tools + command], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+
+const hostile = [
+  "plain",
+  "two words",
+  "",
+  "it's",
+  "a'b\"c",
+  "$(pwn)",
+  "`pwn`",
+  "; pwn",
+  "' ; pwn ; '",
+  '" ; pwn ; "',
+  "'\"; pwn #",
+  "\\",
+  "\\\\",
+  "\\'; pwn; '",
+  "x\\",
+  "\\$(pwn)",
+  "(pwn)",
+  "{V}",
+  "a\nb",
+  "\npwn\n",
+  "EOF\npwn",
+  "x\nEOF\npwn\n",
+  "&& pwn",
+  "| pwn",
+  "> /tmp/x",
+  "*",
+  "~",
+  "$V",
+  "${V}",
+  "!!",
+  "#x",
+  "a=b",
+  "-n",
+  "a[$(pwn)]",
+  "$((1+1))",
+  "\u2028",
+  "\t",
+];
+/** Arbitrary text over the characters that mean something to a shell. */
+const nasty = fc.string({ unit: fc.constantFrom(..."ab '\"\\$`(){}[];&|<>#!*?~=\n-0V".split("")), maxLength: 14 });
+
+describe("a value in a command", () => {
+  it.each([
+    ["bare", "p {{X}}", (x: string) => `<${x}>`],
+    ["beside other text", "p a{{X}}b", (x: string) => `<a${x}b>`],
+    ["in double quotes", 'p "a {{X}} b"', (x: string) => `<a ${x} b>`],
+    ["in single quotes", "p 'a {{X}} b'", (x: string) => `<a ${x} b>`],
+    ["in $'' quotes", "p $'a\\t{{X}} b'", (x: string) => `<a\t${x} b>`],
+    ["after a variable", 'p $V{{X}} "$V{{X}}"', (x: string) => `<var${x}><var${x}>`],
+    ["after a dollar sign", 'p ${{X}} "${{X}}"', (x: string) => `<$${x}><$${x}>`],
+    ["after a backslash", "p \\{{X}}", (x: string) => `<${x}>`],
+    ["after a backslash in quotes", 'p "\\{{X}}"', (x: string) => `<\\${x}>`],
+    ["after two backslashes", 'p \\\\{{X}} "\\\\{{X}}"', (x: string) => `<\\${x}><\\${x}>`],
+    ["after a quoted dollar sign", 'p \\${{X}} "\\${{X}}"', (x: string) => `<$${x}><$${x}>`],
+    ["twice", 'p {{X}}{{X}} "{{X}}{{X}}"', (x: string) => `<${x}${x}><${x}${x}>`],
+    ["in $( )", 'p "$(p {{X}} "{{X}}"; printf .)"', (x: string) => `<<${x}><${x}>.>`],
+    ["in a subshell", "(p {{X}})", (x: string) => `<${x}>`],
+    ["assigned", 'Y={{X}}; p "$Y"', (x: string) => `<${x}>`],
+    ["compared", '[[ {{X}} == "{{X}}" ]] && p yes', () => "<yes>"],
+    ["after a comment", "# {{X}} ' \" $(\np {{X}}", (x: string) => `<${x}>`],
+    ["after an apostrophe in double quotes", 'p "it\'s" {{X}}', (x: string) => `<it's><${x}>`],
+    ["in a here-string", "cat <<< {{X}}; p .", (x: string) => `${x}\n<.>`],
+    ["over continued lines", "p a \\\n  {{X}}", (x: string) => `<a><${x}>`],
+  ])(
+    "%s reaches the program as it is",
+    (_, template, expected) => {
+      const check = (x: string) => {
+        expect(bash(filled(template, { X: x })), JSON.stringify(x)).toBe(expected(x));
+      };
+      for (const x of hostile) check(x);
+      fc.assert(fc.property(nasty, check), { numRuns: 25 });
+    },
+    60_000,
+  );
+
+  it.each([
+    ["here-document", "cat <<EOF\nx {{X}} $V y\nEOF\np .", (x: string) => `x ${x} var y\n<.>`],
+    ["here-document with a quoted end", "cat <<'EOF'\nx {{X}} $V y\nEOF\np .", (x: string) => `x ${x} $V y\n<.>`],
+    ["here-document that is indented", "cat <<-EOF\n\tx{{X}}\n\tEOF\np .", (x: string) => `x${x}\n<.>`],
+    [
+      "here-document, after a variable",
+      "cat <<EOF\n$V{{X}} ${{X}} \\{{X}}\nEOF\np .",
+      (x: string) => `var${x} $${x} \\${x}\n<.>`,
+    ],
+    ["line of its own", "cat <<EOF\n{{X}}\nEOF\np .", (x: string) => `${x}\n<.>`],
+  ])(
+    "in a %s is text, and cannot end the document",
+    (_, template, expected) => {
+      const check = (x: string) => {
+        const command = filled(template, { X: x });
+        if (command.startsWith("refused")) expect(x.split("\n").some((line) => line.trim() === "EOF")).toBe(true);
+        // Leading tabs are the indented document's.
+        else
+          expect(bash(command), JSON.stringify(x)).toBe(
+            template.includes("<<-") ? expected(x).replaceAll("\n\t", "\n") : expected(x),
+          );
+      };
+      for (const x of hostile) check(x);
+      fc.assert(fc.property(nasty, check), { numRuns: 25 });
+    },
+    60_000,
+  );
+
+  it.each([
+    "p $(( {{X}} + 1 ))",
+    "(( {{X}} > 0 )); p .",
+    "[[ {{X}} -eq 3 ]]; p .",
+    '[[ "{{X}}" -gt 3 && a == a ]]; p .',
+    "A[{{X}}]=1; p .",
+    "let y={{X}}; p .",
+    "declare -i y={{X}}; p .",
+    "p ${E:-{{X}}}",
+    'p "${E:-{{X}}}"',
+    "p `p {{X}}`",
+    "cat <<EOF\n$(p {{X}})\nEOF",
+    'bash -c "p {{X}}"; p .',
+    "bash -c 'printf %s {{X}}'; p .",
+    'eval "p {{X}}"; p .',
+    "awk 'BEGIN { print \"{{X}}\" }'",
+    "sed 's/a/{{X}}/' /dev/null; p .",
+    'case a in a) p "$(p {{X}})";; esac',
+    "test -v {{X}}; p .",
+    "printf -v {{X}} a; p .",
+  ])(
+    "where it would be evaluated again is harmless or refused: %s",
+    (template) => {
+      const check = (x: string) => {
+        const command = filled(template, { X: x });
+        if (command.startsWith("refused")) return;
+        let said = "";
+        try {
+          said = bash(command);
+        } catch {}
+        expect(said, JSON.stringify([x, command])).not.toContain("PWNED");
+      };
+      for (const x of hostile) check(x);
+      fc.assert(fc.property(nasty, check), { numRuns: 25 });
+      expect(filled(template, { X: "3" })).not.toMatch(/^refused/);
+    },
+    60_000,
+  );
+
+  it("that is a plain word or a number stands as it is, as authors write it", () => {
+    expect(filled("make -C {{DIR}} -j{{N}} {{TARGET}}", { DIR: "src/a-b.c", N: "4", TARGET: "all" })).toBe(
+      "make -C src/a-b.c -j4 all",
+    );
+    expect(filled('echo "Hello {{NAME}}!"', { NAME: "Ada Lovelace" })).toBe('echo "Hello Ada Lovelace!"');
+  });
+
+  it("in three braces is put in as it is, and a name without a value stays", () => {
+    expect(filled("gcc {{{FLAGS}}} {{FILE}} {{NONE}} {{{NONE}}}", { FLAGS: "-O2 -g", FILE: "a b.c" })).toBe(
+      "gcc -O2 -g 'a b.c' {{NONE}} {{{NONE}}}",
+    );
+    expect(fillCommand("p {{A}} {{A}}", () => null)).toMatchObject({ ok: true, unknown: ["A"] });
+  });
+
+  it("is never looked at again", () => {
+    expect(filled("p {{A}} {{B}}", { A: "{{B}}", B: "x" })).toBe("p '{{B}}' x");
+  });
+});
+
+it("the places of a command are told with where they stand", () => {
+  const places = commandPlaces('{{CMD}} {{A}} "{{B}}" \'x{{C}}\' $(( {{D}} )); python3 -c "{{E}}" {{{F}}}');
+  expect(places.map(({ name, stands, raw, first }) => [name, stands, raw, first])).toEqual([
+    ["CMD", "bare", false, true],
+    ["A", "bare", false, false],
+    ["B", "double", false, false],
+    ["C", "single", false, false],
+    ["D", "number", false, false],
+    ["E", "code", false, false],
+    ["F", "bare", true, false],
+  ]);
+});
+
+it("any template is read in linear time and without a throw", () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: fc.constantFrom(..."{{X}} '\"\\$`(){}[]<<EOF#\n-".split("")), maxLength: 60 }),
+      (text) => {
+        fillCommand(`${text}{{X}}`, () => "v");
+      },
+    ),
+    { numRuns: 3000 },
+  );
+  const begun = performance.now();
+  fillCommand(`${"(\"$(' ".repeat(30_000)}{{X}}`, () => "v".repeat(1000));
+  expect(performance.now() - begun).toBeLessThan(3_000);
+});

@@ -1,0 +1,435 @@
+/**
+ * `{{NAME}}` in a command of EXECUTE: a value is data, never shell. It is quoted for the very place where it stands, and where no quoting
+ * is sound it must be harmless by itself, or the step fails.
+ *
+ * Q1  The template is the author's and is read as bash reads it; a value is put in so that reading the filled command meets the same
+ *     quotes, words and here-documents in the same order, with the value inside one of them.
+ * Q2  Bare: one word, quoted unless it is plain. In quotes: part of the quoted text. In a here-document: text; it cannot end the document.
+ *     In a comment: on that line.
+ * Q3  Where a shell would evaluate the value once more (arithmetic, `${…}`, backquotes) only a number or a plain word is put in; in code
+ *     for another interpreter (`sh -c`, `python -c`, `awk`, `sed`, `eval`) only words without punctuation that could end a string.
+ * Q4  `{{{NAME}}}` is put in as it is: shell, by the author's decision.
+ */
+export type Surrounding =
+  | "bare"
+  | "double"
+  | "single"
+  | "ansi"
+  | "comment"
+  | "here"
+  | "here quoted"
+  | "number"
+  | "plain"
+  | "code";
+
+export interface CommandPlace {
+  readonly name: string;
+  readonly raw: boolean;
+  readonly stands: Surrounding;
+  /** It is the word that says what to run. */
+  readonly first: boolean;
+}
+
+export type FilledCommand =
+  | { readonly ok: true; readonly text: string; readonly unknown: readonly string[] }
+  | { readonly ok: false; readonly name: string; readonly why: string };
+
+const rawPlace = /\{\{\{[ \t]*([^{}\s](?:[^{}\r\n]{0,98}[^{}\s])?)[ \t]*\}\}\}/uy;
+const place = /\{\{[ \t]*([^{}\s](?:[^{}\r\n]{0,98}[^{}\s])?)[ \t]*\}\}/uy;
+
+/** Not one that begins with a dash: inside `[[ ]]` an unquoted `-n` is an operator. */
+const plainWord = /^[A-Za-z0-9_./:@%+,][A-Za-z0-9_./:@%+,-]*$/;
+const wholeNumber = /^[ \t]*-?[0-9]{1,18}[ \t]*$/;
+const quietWords = /^[\p{L}\p{M}\p{N} _.,:@%+-]*$/u;
+
+/** What stands before a quoted text that another interpreter reads as code. */
+const beforeCode =
+  /(?:^|[\s;&|(/])(?:eval|trap|(?:ba|da|z|k|a|fi)?sh(?:[ \t]+-\S+)*[ \t]+-\w*c|(?:python[\d.]*|perl|ruby|node|php|lua|Rscript)(?:[ \t]+-\S+)*[ \t]+-{1,2}\w*|(?:g|m)?awk(?:[ \t]+-\S+)*|g?sed(?:[ \t]+-\S+)*|su(?:[ \t]+\S+)*[ \t]+-c|(?:ba|da|z|k|a)?sh[ \t]*<<<|bc[ \t]*<<<)[ \t]*$/;
+/** Builtins that evaluate names and values once more, subscripts and commands inside them included. */
+const evaluates =
+  /(?:^|[\s;&|(])(?:let|unset|printf[ \t]+-v|(?:declare|typeset|local|readonly|export)[ \t]+-\w*[aAin]\w*|(?:\[\[?|test)[ \t](?:[^\n\]]*[ \t])?-[vR])(?=\s)/;
+
+class Refused {
+  readonly name: string;
+  readonly why: string;
+  constructor(name: string, why: string) {
+    this.name = name;
+    this.why = why;
+  }
+}
+
+export function fillCommand(template: string, lookUp: (name: string) => string | null): FilledCommand {
+  if (!template.includes("{{")) return { ok: true, text: template, unknown: [] };
+  const unknown: string[] = [];
+  const reader = new CommandReader(template, (found) => {
+    const value = lookUp(found.name);
+    if (value === null) unknown.push(found.name);
+    return value;
+  });
+  const read = reader.read();
+  return read instanceof Refused
+    ? { ok: false, name: read.name, why: read.why }
+    : { ok: true, text: read, unknown: [...new Set(unknown)] };
+}
+
+/** Where the places of a command stand, for those who look at a workflow before it runs. */
+export function commandPlaces(template: string): readonly CommandPlace[] {
+  if (!template.includes("{{")) return [];
+  const places: CommandPlace[] = [];
+  new CommandReader(template, (found) => {
+    places.push(found);
+    return "0";
+  }).read();
+  return places;
+}
+
+type Level =
+  /** `closes`: the bracket that ends it; null: the end of the text. */
+  | { readonly is: "bare"; readonly closes: ")" | null }
+  | { readonly is: "double" | "single"; readonly code: boolean }
+  | { readonly is: "ansi" | "comment" | "tick" }
+  | { readonly is: "number" | "param"; readonly opens: string; readonly closes: string; depth: number };
+
+interface Here {
+  readonly end: string;
+  readonly quoted: boolean;
+  readonly tabs: boolean;
+}
+
+class CommandReader {
+  readonly #text: string;
+  readonly #look: (place: CommandPlace) => string | null;
+  readonly #levels: Level[] = [{ is: "bare", closes: null }];
+  readonly #here: Here[] = [];
+  /** The template cannot be read for sure: only plain values anywhere. */
+  readonly #unsure: boolean;
+  /** Places, by position, that `[[ … -eq … ]]` would evaluate. */
+  readonly #compared: ReadonlySet<number>;
+  #at = 0;
+  #out = "";
+
+  constructor(text: string, look: (place: CommandPlace) => string | null) {
+    this.#text = text;
+    this.#look = look;
+    this.#unsure = evaluates.test(text) || (/\bcase\b/.test(text) && /\$\(|[<>]\(/.test(text));
+    this.#compared = comparedPlaces(text);
+  }
+
+  read(): string | Refused {
+    while (this.#at < this.#text.length) {
+      const refused = this.#next();
+      if (refused !== null) return refused;
+    }
+    return this.#out;
+  }
+
+  get #level(): Level {
+    return this.#levels[this.#levels.length - 1] ?? { is: "bare", closes: null };
+  }
+
+  /** Copies characters of the template. */
+  #copy(count: number): null {
+    this.#out += this.#text.slice(this.#at, this.#at + count);
+    this.#at += count;
+    return null;
+  }
+
+  #open(level: Level, count: number): null {
+    this.#levels.push(level);
+    return this.#copy(count);
+  }
+
+  #close(count = 1): null {
+    this.#levels.pop();
+    return this.#copy(count);
+  }
+
+  #has(text: string, from = this.#at): boolean {
+    return this.#text.startsWith(text, from);
+  }
+
+  #next(): Refused | null {
+    const found = this.#placeAt(this.#at);
+    if (found !== null) return this.#put(found);
+    const level = this.#level;
+    const char = this.#text.charAt(this.#at);
+    switch (level.is) {
+      case "single":
+        return char === "'" ? this.#close() : this.#copy(1);
+      case "comment":
+        if (char !== "\n") return this.#copy(1);
+        this.#levels.pop();
+        return this.#newline();
+      case "ansi":
+        if (char === "\\") return this.#backslash();
+        return char === "'" ? this.#close() : this.#copy(1);
+      case "tick":
+        if (char === "\\") return this.#backslash();
+        return char === "`" ? this.#close() : this.#copy(1);
+      case "double":
+        if (char === "\\") return this.#backslash();
+        if (char === '"') return this.#close();
+        return this.#expansion(char) ? null : this.#copy(1);
+      case "param":
+      case "number":
+        return this.#inside(level, char);
+      case "bare":
+        return this.#bare(level, char);
+    }
+  }
+
+  /** Whether one begins here; it is entered then. */
+  #expansion(char: string): boolean {
+    if (char === "`") this.#open({ is: "tick" }, 1);
+    else if (char !== "$") return false;
+    else if (this.#placeAt(this.#at + 1) !== null) this.#copy(1);
+    else if (this.#has("$((")) this.#open({ is: "number", opens: "(", closes: ")", depth: 2 }, 3);
+    else if (this.#has("$[")) this.#open({ is: "number", opens: "[", closes: "]", depth: 1 }, 2);
+    else if (this.#has("$(")) this.#open({ is: "bare", closes: ")" }, 2);
+    else if (this.#has("${")) this.#open({ is: "param", opens: "{", closes: "}", depth: 1 }, 2);
+    else return false;
+    return true;
+  }
+
+  /** Up to the bracket that ends it; quotes inside are passed over, for whatever is put in is plain. */
+  #inside(level: Extract<Level, { depth: number }>, char: string): null {
+    if (char === "\\") return this.#backslash();
+    if (char === level.opens) level.depth += 1;
+    if (char === level.closes) level.depth -= 1;
+    return level.depth === 0 ? this.#close() : this.#copy(1);
+  }
+
+  #bare(level: Extract<Level, { is: "bare" }>, char: string): Refused | null {
+    switch (char) {
+      case "\\":
+        return this.#backslash();
+      case "'":
+        return this.#open({ is: "single", code: this.#isCode() }, 1);
+      case '"':
+        return this.#open({ is: "double", code: this.#isCode() }, 1);
+      case "\n":
+        return this.#newline();
+      case "#":
+        if (!/(?:^|[\s;&|()])$/.test(this.#before())) return this.#copy(1);
+        return this.#open({ is: "comment" }, 1);
+      case "(":
+        if (this.#has("((")) return this.#open({ is: "number", opens: "(", closes: ")", depth: 2 }, 2);
+        return this.#open({ is: "bare", closes: ")" }, 1);
+      case ")":
+        return level.closes === ")" ? this.#close() : this.#copy(1);
+      case "<":
+        return this.#has("<<") && !this.#has("<<<") ? this.#hereBegins() : this.#copy(this.#has("<<<") ? 3 : 1);
+      case "$":
+        if (this.#has("$'")) return this.#open({ is: "ansi" }, 2);
+        if (this.#has('$"')) return this.#open({ is: "double", code: this.#isCode() }, 2);
+    }
+    return this.#expansion(char) ? null : this.#copy(1);
+  }
+
+  #isCode(): boolean {
+    return beforeCode.test(this.#before());
+  }
+
+  /** The author's text before this point, as written: no value has a say in how the rest is read. */
+  #before(): string {
+    return this.#text.slice(Math.max(0, this.#at - 200), this.#at);
+  }
+
+  /** `$` or `$NAME` right before this point, which what is put in would complete; null: none. */
+  #dollar(): string | null {
+    const [, slashes = "", name] = /(\\*)\$(\w*)$/.exec(this.#before()) ?? [];
+    return name === undefined || slashes.length % 2 === 1 ? null : name;
+  }
+
+  /** A backslash before a place would quote the first character of whatever is put in: it stands for itself, or for nothing. */
+  #backslash(): null {
+    if (this.#placeAt(this.#at + 1) === null) return this.#copy(2);
+    if (this.#level.is !== "bare") this.#out += "\\\\";
+    this.#at += 1;
+    return null;
+  }
+
+  #newline(): Refused | null {
+    this.#copy(1);
+    for (let here = this.#here.shift(); here !== undefined; here = this.#here.shift()) {
+      const refused = this.#hereBody(here);
+      if (refused !== null) return refused;
+    }
+    return null;
+  }
+
+  #hereBegins(): Refused | null {
+    const found = /^<<(-?)[ \t]*((?:\\.|'[^'\n]*'|"[^"\n]*"|[^\s;&|<>()'"\\])+)/.exec(this.#text.slice(this.#at));
+    if (found === null) return this.#copy(2);
+    const word = found[2] ?? "";
+    const end = word.replace(/\\(.)|['"]/g, "$1");
+    this.#here.push({ end, quoted: /['"\\]/.test(word), tabs: found[1] === "-" });
+    return this.#copy(found[0].length);
+  }
+
+  #hereBody(here: Here): Refused | null {
+    const begin = this.#at;
+    const ends = (line: string) => (here.tabs ? line.replace(/^\t+/, "") : line) === here.end;
+    let stop = begin;
+    let names: string | null = null;
+    for (;;) {
+      const newline = this.#text.indexOf("\n", stop);
+      const line = this.#text.slice(stop, newline < 0 ? undefined : newline);
+      if (newline < 0 || ends(line)) {
+        if (!ends(line)) stop = this.#text.length;
+        break;
+      }
+      stop = newline + 1;
+    }
+    const body = this.#text.slice(begin, stop);
+    const outside = this.#out;
+    this.#out = "";
+    const evaluated = !here.quoted && /`|\$[({[]/.test(body.replaceAll(/\$(?=\{\{)/g, ""));
+    while (this.#at < stop) {
+      const found = this.#placeAt(this.#at);
+      if (found === null) {
+        if (!here.quoted && this.#text.charAt(this.#at) === "\\") {
+          if (this.#placeAt(this.#at + 1) === null) this.#copy(2);
+          else {
+            this.#out += "\\\\";
+            this.#at += 1;
+          }
+        } else this.#copy(1);
+        continue;
+      }
+      names ??= found.name;
+      const stands: Surrounding = here.quoted ? "here quoted" : evaluated ? "plain" : "here";
+      const refused = this.#put(found, stands);
+      if (refused !== null) return refused;
+    }
+    const filled = this.#out;
+    this.#out = outside + filled;
+    // The author's own end stands behind the body.
+    if (names !== null && filled.split("\n").some(ends)) {
+      return new Refused(names, `a line of it is '${here.end}', which ends the here-document`);
+    }
+    return null;
+  }
+
+  #placeAt(at: number): { readonly name: string; readonly raw: boolean; readonly length: number } | null {
+    if (!this.#has("{{", at)) return null;
+    for (const [pattern, raw] of [
+      [rawPlace, true],
+      [place, false],
+    ] as const) {
+      pattern.lastIndex = at;
+      const found = pattern.exec(this.#text);
+      if (found !== null) return { name: found[1] ?? "", raw, length: found[0].length };
+    }
+    return null;
+  }
+
+  #put(
+    found: { readonly name: string; readonly raw: boolean; readonly length: number },
+    given?: Surrounding,
+  ): Refused | null {
+    const stands = this.#compared.has(this.#at) ? "number" : this.#unsure ? "plain" : (given ?? this.#stands());
+    const first = this.#level.is === "bare" && given === undefined && /(?:^|[;&|(\n])[ \t]*$/.test(this.#before());
+    const value = this.#look({ name: found.name, raw: found.raw, stands, first });
+    if (value === null) {
+      // As it is written: brackets are no quotes, what is between them is read on.
+      return this.#copy(found.raw ? 3 : 2);
+    }
+    const dollar = this.#dollar();
+    this.#at += found.length;
+    if (found.raw) {
+      this.#out += value;
+      return null;
+    }
+    return this.#quote(found.name, value, stands, dollar);
+  }
+
+  #stands(): Surrounding {
+    const level = this.#level;
+    switch (level.is) {
+      case "double":
+      case "single":
+        return level.code ? "code" : level.is;
+      case "param":
+      case "tick":
+        return "plain";
+      case "bare":
+        // A subscript is arithmetic; code need not be quoted.
+        return /\w\[$/.test(this.#before()) ? "number" : this.#isCode() ? "code" : "bare";
+      default:
+        return level.is;
+    }
+  }
+
+  #quote(name: string, value: string, stands: Surrounding, dollar: string | null): Refused | null {
+    switch (stands) {
+      case "bare":
+        // A dollar sign and a quote would be quotes of another kind.
+        if (dollar === "") this.#out = `${this.#out.slice(0, -1)}\\$`;
+        this.#out += plainWord.test(value) && dollar === null ? value : singleQuoted(value);
+        return null;
+      case "double":
+        this.#out += /["\\$`]/.test(value) || dollar !== null ? `"${singleQuoted(value)}"` : value;
+        return null;
+      case "single":
+        this.#out += value.replaceAll("'", "'\\''");
+        return null;
+      case "ansi":
+        this.#out += value.replaceAll(/[\\']/g, "\\$&");
+        return null;
+      case "comment":
+        this.#out += value.replaceAll(/[\r\n]+/g, " ");
+        return null;
+      case "here":
+        if (dollar === "") this.#out = `${this.#out.slice(0, -1)}\\$`;
+        else if (dollar !== null) this.#out = `${this.#out.slice(0, -dollar.length)}{${dollar}}`;
+        this.#out += value.replaceAll(/[\\$`]/g, "\\$&");
+        return null;
+      case "here quoted":
+        this.#out += value;
+        return null;
+      case "number":
+        if (!wholeNumber.test(value))
+          return new Refused(name, "only a whole number can stand where the shell calculates");
+        this.#out += value.trim();
+        return null;
+      case "plain":
+        if (!plainWord.test(value))
+          return new Refused(name, "only a plain word can stand where the shell evaluates it again");
+        this.#out += value;
+        return null;
+      case "code":
+        if (!quietWords.test(value)) {
+          const why = "it would become part of a program's code; hand it over as an argument of its own";
+          return new Refused(name, why);
+        }
+        this.#out += this.#level.is === "bare" && !plainWord.test(value) ? singleQuoted(value) : value;
+        return null;
+    }
+  }
+}
+
+function singleQuoted(value: string): string {
+  return `'${value.replaceAll("'", "'\\''")}'`;
+}
+
+/** `[[ A -eq B ]]` calculates both sides, quoted or not. */
+function comparedPlaces(text: string): Set<number> {
+  const places = new Set<number>();
+  if (!text.includes("[[")) return places;
+  for (const test of text.matchAll(/\[\[[\s\S]*?\]\]/g)) {
+    for (const operator of test[0].matchAll(/\s-(?:eq|ne|lt|le|gt|ge)\s+/g)) {
+      const before = /\S*$/.exec(test[0].slice(0, operator.index).trimEnd())?.[0] ?? "";
+      const start = test.index + test[0].slice(0, operator.index).trimEnd().length - before.length;
+      const after = test.index + operator.index + operator[0].length;
+      const next = /^\S*/.exec(text.slice(after))?.[0] ?? "";
+      for (const [from, word] of [
+        [start, before],
+        [after, next],
+      ] as const) {
+        for (const found of word.matchAll(/\{\{\{?/g)) places.add(from + found.index);
+      }
+    }
+  }
+  return places;
+}
