@@ -42,7 +42,7 @@ export function summariseWaiting(run: RunDetail, spent: TreeSpent, waits: readon
 function nextSteps({ status, reason, id }: RunDetail): string[] {
   const run = shortId(id);
   const history = `markmill history ${run}   shows every prompt, reply and command`;
-  const again = `markmill retry ${run}   goes on before that step; what was paid is kept`;
+  const again = `markmill retry ${run}   goes on from that step, pays nothing twice`;
   if (status === "success") return [history];
   const code = reason?.code ?? "";
   if (code === "LIMIT_COST" || code === "LIMIT_TOKENS") {

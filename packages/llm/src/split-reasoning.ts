@@ -65,9 +65,10 @@ export function joined(parts: readonly string[]): string {
 }
 
 function opensLine(text: string, at: number): boolean {
-  const start = text.lastIndexOf("\n", at - 1) + 1;
-  // A long line of blanks is no way to make this quadratic.
-  return at - start <= 200 && text.slice(start, at).trim() === "";
+  // Looked at no further back than this: a long line would make it quadratic.
+  const before = text.slice(Math.max(0, at - 200), at);
+  const start = before.lastIndexOf("\n") + 1;
+  return (start > 0 || at <= 200) && before.slice(start).trim() === "";
 }
 
 /** Tells whether a place lies in code; asked for places in rising order, so that each character is read once. */

@@ -11,7 +11,7 @@ const run = {
 
 it("a run in the list fits on a person's screen, by the end of its id", () => {
   const line = lineOf(run, { shown: true, columns: 80 });
-  expect(line).toMatch(/^6d07cce773bb {2}cancelled {2}11-16 19:41 .* 278 tokens {2}Review/);
+  expect(line).toMatch(/^6d07cce773bb {2}cancelled {4}11-16 19:41 .* 278 tokens {2}Review/);
   expect(textWidth(line)).toBeLessThanOrEqual(80);
 });
 
