@@ -64,10 +64,11 @@ export function joined(parts: readonly string[]): string {
     .join("\n\n");
 }
 
+/** Looks back a little only: a long line is no way to make this quadratic. */
 function opensLine(text: string, at: number): boolean {
-  const start = text.lastIndexOf("\n", at - 1) + 1;
-  // A long line of blanks is no way to make this quadratic.
-  return at - start <= 200 && text.slice(start, at).trim() === "";
+  const before = text.slice(Math.max(0, at - 200), at);
+  const line = before.slice(before.lastIndexOf("\n") + 1);
+  return line.trim() === "" && line.length < 200;
 }
 
 /** Tells whether a place lies in code; asked for places in rising order, so that each character is read once. */
