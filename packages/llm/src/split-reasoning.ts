@@ -64,11 +64,11 @@ export function joined(parts: readonly string[]): string {
     .join("\n\n");
 }
 
+/** Looks back a little only: a long line is no way to make this quadratic. */
 function opensLine(text: string, at: number): boolean {
-  // Looked at no further back than this: a long line would make it quadratic.
   const before = text.slice(Math.max(0, at - 200), at);
-  const start = before.lastIndexOf("\n") + 1;
-  return (start > 0 || at <= 200) && before.slice(start).trim() === "";
+  const line = before.slice(before.lastIndexOf("\n") + 1);
+  return line.trim() === "" && line.length < 200;
 }
 
 /** Tells whether a place lies in code; asked for places in rising order, so that each character is read once. */
