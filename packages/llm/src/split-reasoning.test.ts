@@ -33,22 +33,12 @@ describe("reasoning", () => {
     expect(splitReasoning(whole)).toEqual({ text: whole, reasoning: "" });
   });
 
-  it.each(["<think>", "</think>", "`<think>`", "<think></think>", " <think>\n", "`<think>"])(
-    "of many %s takes time that grows with the text, not with its square",
-    (part) => {
-      const timed = (length: number) => {
-        const text = part.repeat(length / part.length);
-        const times = [1, 2, 3].map(() => {
-          const began = performance.now();
-          splitReasoning(text);
-          return performance.now() - began;
-        });
-        return Math.min(...times);
-      };
-      timed(20_000);
-      const [short, long] = [timed(50_000), timed(800_000)];
-      // 16 times the text: 256 times the time if it were quadratic.
-      expect(long / Math.max(short, 0.5)).toBeLessThan(80);
-    },
-  );
+  it("takes linear time", () => {
+    const hostile = ["<think>", "</think>", "`<think>`", "<think></think>", " <think>\n", "`<think>"].map((part) =>
+      part.repeat(200_000 / part.length),
+    );
+    const began = performance.now();
+    for (const text of hostile) splitReasoning(text);
+    expect(performance.now() - began).toBeLessThan(2_000);
+  });
 });
