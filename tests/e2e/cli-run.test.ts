@@ -56,7 +56,15 @@ describe("markmill run", () => {
   });
 
   it("gives one JSON object with --json", async () => {
-    const { code, stdout } = await markmill(place, ["run", "greet.wf.md", "--json", "--label", "term=1", ...scripted]);
+    const { code, stdout } = await markmill(place, [
+      "run",
+      "greet.wf.md",
+      "NAME=",
+      "--json",
+      "--label",
+      "term=1",
+      ...scripted,
+    ]);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
       runId: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -65,7 +73,7 @@ describe("markmill run", () => {
       reason: null,
       spent: { calls: 1, promptTokens: 10, completionTokens: 5 },
       labels: { term: "1" },
-      warnings: [{ code: "PARAMETER_UNSET" }],
+      warnings: [],
     });
   });
 
@@ -140,13 +148,47 @@ describe("markmill run", () => {
     expect(money.stderr).toContain("LIMIT_COST");
   });
 
-  it("ends with 6 for an invalid workflow, and for a missing parameter with --strict", async () => {
+  it("ends with 6 for an invalid workflow, and for a warning with --strict", async () => {
     const broken = await markmill(place, ["run", "broken.wf.md"]);
     expect(broken.code).toBe(6);
     expect(broken.stderr).toContain("broken.wf.md:7:24: error PROMPT_UNKNOWN");
-    const strict = await markmill(place, ["run", "greet.wf.md", "--strict", ...scripted]);
+    const strict = await markmill(place, ["run", "list.wf.md", "--strict"]);
     expect(strict.code).toBe(6);
-    expect(strict.stderr).toContain("PARAM_MISSING: NAME");
+    expect(strict.stderr).toContain("NO_SUBMISSION");
+  });
+
+  it("stops before the start for want of a parameter, a submission or a file, and for names nobody knows", async () => {
+    const [missing, unknown, required, unread] = await Promise.all([
+      markmill(place, ["run", "greet.wf.md", ...scripted]),
+      markmill(place, ["run", "greet.wf.md", "NAME=x", "NAEM=y", ...scripted]),
+      markmill(place, ["run", "required.wf.md"]),
+      markmill(place, ["run", "essay.wf.md"]),
+    ]);
+    for (const one of [missing, unknown, required, unread]) {
+      expect(one).toMatchObject({ code: 2, stdout: "" });
+      expect(one.stderr).not.toMatch(/^run: /m);
+    }
+    expect(missing.stderr).toMatch(/error PARAM_MISSING: NAME has no value/);
+    expect(unknown.stderr).toMatch(/error PARAM_UNKNOWN: .*NAEM\.\n {2}fix: Did you mean NAME\?/);
+    expect(required.stderr).toMatch(/error SUBMISSION_REQUIRED: [\s\S]*--submission/);
+    expect(unread.stderr).toMatch(/error FILE_NOT_GIVEN: .*a\.txt/);
+  });
+
+  it("--strict knows the submission that is given with it, and so does validate", async () => {
+    const given = ["--strict", "--submission", "submission"];
+    expect(await markmill(place, ["run", "essay.wf.md", "--sandbox", "none", ...given])).toMatchObject({
+      code: 0,
+      stdout: "a\n",
+    });
+    expect((await markmill(place, ["validate", "essay.wf.md", ...given])).code).toBe(0);
+    expect((await markmill(place, ["validate", "essay.wf.md", "--strict"])).code).toBe(6);
+  });
+
+  it("commands without a submission are told of before the start, and in the record", async () => {
+    const { stderr } = await markmill(place, ["run", "list.wf.md", "--sandbox", "none"]);
+    expect(stderr).toMatch(/^warning NO_SUBMISSION: .*empty folder/);
+    const { stdout } = await markmill(place, ["logs", runIdIn(stderr)]);
+    expect(stdout).toContain("! NO_SUBMISSION");
   });
 
   it.each([

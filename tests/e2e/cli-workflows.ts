@@ -31,6 +31,10 @@ const files: Readonly<Record<string, string>> = {
 
   "list.wf.md": `# List\n\nLists the submission.\n\n${chart(`    START --> EXECUTE_LS["Execute: ls -1"]`)}`,
 
+  "required.wf.md": `---\nsubmission: required\n---\n# Required\n\nLists the submission.\n\n${chart(`    START --> EXECUTE_LS["Execute: ls -1"]`)}`,
+
+  "essay.wf.md": `# Essay\n\nReads a file of the submission.\n\n${chart(`    START --> ASSIGN_A["Assign: file:a.txt"]`)}`,
+
   "broken.wf.md": `# Broken\n\n${chart("    START --> PROMPT_A[Prompt: User Missing]")}`,
 
   "hostile.wf.md": `# Hostile\n\nThe reply is for a terminal.\n\n${chart(`    START --> PROMPT_H["Prompt: User H"]`)}\n# Prompts\n\n## User H\n\nSay escapes.\n`,

@@ -19,6 +19,23 @@ export function placesIn(text: string): { readonly name: string; readonly column
   return Array.from(text.matchAll(placeholder), (match) => ({ name: match[1] ?? "", column: match.index }));
 }
 
+const filePlace = /\{\{[ \t]*file:[ \t]*([^{}\r\n]{0,200}?)[ \t]*\}\}/gi;
+
+/** `{{file:path}}`, which is no place: a file is loaded by a node. Columns from 0. */
+export function filePlacesIn(text: string): { readonly path: string; readonly column: number }[] {
+  if (!text.includes("{{")) return [];
+  return Array.from(text.matchAll(filePlace), (match) => ({ path: match[1] ?? "", column: match.index }));
+}
+
+/** What of a node is filled when it runs. */
+export function textsOfNode(node: Node): string[] {
+  const operand =
+    node.kind === "prompt" ? node.text : node.kind === "assign" || node.kind === "set" ? node.value : null;
+  if (operand?.from === "template") return [operand.text];
+  if (operand?.from === "name") return [operand.name];
+  return node.kind === "execute" && node.command !== null ? [node.command] : [];
+}
+
 /** Of a prompt that stands in the front matter, where lines are not known. */
 export function usesOfText({
   id,

@@ -5,6 +5,8 @@ export interface Finding {
   readonly message: string;
   readonly fix: string;
   readonly at: Place;
+  /** The file it speaks of, where another source may have it. */
+  readonly about?: string;
 }
 
 /** line and column start at 1; columns count UTF-16 units, as editors do. */

@@ -58,6 +58,7 @@ export function formatProgram(program: Program, options: FormatOptions = {}): st
         : Object.fromEntries(Object.entries(program.agents).map(([name, own]) => [name, settingsMatter(own) ?? {}])),
     limits: limitsMatter(program),
     sandbox: sandboxMatter(program),
+    submission: program.submission,
     verdicts: lenient === "all" ? "lenient" : undefined,
     trouble: program.trouble,
     patience: program.patienceMs === undefined ? undefined : `${program.patienceMs}ms`,

@@ -23,6 +23,7 @@ export interface FrontMatter {
   readonly agents: Readonly<Record<string, ModelSettings>>;
   readonly limits: Partial<Limits>;
   readonly sandbox: SandboxNeeds;
+  readonly submission?: "required" | "optional" | "none";
   readonly lenient: boolean;
   readonly trouble?: "wait" | "edge";
   readonly patienceMs?: number;
@@ -99,6 +100,7 @@ const schema = z.strictObject({
       checkpoint: z.boolean().optional(),
     })
     .optional(),
+  submission: z.enum(["required", "optional", "none"]).optional(),
   verdicts: z.enum(["lenient", "exact"]).optional(),
   trouble: z.enum(["wait", "edge"]).optional(),
   patience: amount(duration).optional(),
@@ -231,6 +233,7 @@ export function readFrontMatter(lines: readonly string[], length: number, file: 
       silenceMs: silence,
       outputBytes: output,
     }),
+    submission: data.submission,
     lenient: data.verdicts === "lenient",
     trouble: data.trouble,
     patienceMs: data.patience,

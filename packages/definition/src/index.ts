@@ -1,3 +1,4 @@
+export { checkStart, type Start, type StartFinding, unmetReads } from "./check-start.ts";
 export { describeCheck } from "./expression/format-check.ts";
 export type { Finding, Place } from "./finding.ts";
 export { type FormatOptions, formatProgram } from "./format-program.ts";
@@ -8,6 +9,7 @@ export { type ParsedWorkflow, parseWorkflow } from "./parse-workflow.ts";
 export { isProtectedPath } from "./protected-path.ts";
 export { duration, money, readAmount } from "./quantity.ts";
 export { renderFinding } from "./render-finding.ts";
+export { settleFindings } from "./settle-findings.ts";
 export type { SourceMap } from "./source-map.ts";
 export { suggest } from "./suggest.ts";
 export type { Workspace } from "./workspace.ts";

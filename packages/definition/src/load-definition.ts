@@ -7,6 +7,8 @@
  */
 import { createHash } from "node:crypto";
 import type { Program } from "@markmill/engine";
+import { checkCommands } from "./check-commands.ts";
+import { checkEvidence } from "./check-evidence.ts";
 import { canEnd } from "./check-flow.ts";
 import { decodeSource } from "./decode-source.ts";
 import type { Finding } from "./finding.ts";
@@ -66,6 +68,8 @@ export function loadDefinition(disk: Workspace, path: string, options: LoadOptio
   const parsed = parseAll(workspace, root, bytes, report);
   checkNames(parsed, options.environment ?? [], report);
   checkCalls(parsed, root, report);
+  checkCommands(parsed, report);
+  checkEvidence(parsed, report);
   const findings = inOrder(report.findings);
   if (report.hasErrors) return { definition: null, findings };
 

@@ -7,7 +7,7 @@
 import { initialState, type Node, type Program, type Prompt } from "@markmill/engine";
 import { activityKind, activityKinds, handledEvent } from "./activity-kind.ts";
 import { checkFlow } from "./check-flow.ts";
-import { definedNames, type NameUse, usesOfNode, usesOfText } from "./collect-names.ts";
+import { definedNames, filePlacesIn, type NameUse, textsOfNode, usesOfNode, usesOfText } from "./collect-names.ts";
 import { compileEdges } from "./compile-edges.ts";
 import { compileNode, type NodeContext } from "./compile-node.ts";
 import { compileParams } from "./compile-params.ts";
@@ -18,7 +18,7 @@ import { mergeCharts } from "./merge-charts.ts";
 import type { Flowchart, Vertex } from "./mermaid/flowchart.ts";
 import { parseFlowchart } from "./mermaid/parse-flowchart.ts";
 import { protectedFix, protectedReason } from "./protected-path.ts";
-import { type Document, DocumentReader, roleOf } from "./read-document.ts";
+import { type Document, DocumentReader, reportFilePlace, roleOf } from "./read-document.ts";
 import { readSource, type Sources } from "./read-source.ts";
 import { Report } from "./report.ts";
 import type { SourceMap } from "./source-map.ts";
@@ -133,6 +133,8 @@ class WorkflowCompiler {
     const document = reader.finish();
     const { vertices, links } = this.#flowchart(document, top);
     const prompts = this.#prompts(document, matter.read);
+    for (const { text, at } of matter.read.prompts)
+      for (const { path } of filePlacesIn(text)) reportFilePlace(report, path, at);
 
     const activities = this.#activities(vertices, links);
     const { params, places: paramPlaces } = compileParams(
@@ -166,6 +168,7 @@ class WorkflowCompiler {
       limits: { ...initialState.limits, ...matter.read.limits },
       ...(matter.read.trouble === undefined ? {} : { trouble: matter.read.trouble }),
       ...(matter.read.patienceMs === undefined ? {} : { patienceMs: matter.read.patienceMs }),
+      ...(matter.read.submission === undefined ? {} : { submission: matter.read.submission }),
       scheduling: "eager",
       lists: {},
       result: { take: "RESULT" },
@@ -298,6 +301,8 @@ class WorkflowCompiler {
       const node = nodes.get(vertex.id);
       if (node === undefined) continue;
       for (const use of usesOfNode(vertex.id, node, vertex.captionAt ?? vertex.at)) uses.push(use);
+      for (const text of textsOfNode(node))
+        for (const { path } of filePlacesIn(text)) reportFilePlace(this.#report, path, vertex.captionAt ?? vertex.at);
     }
     return uses;
   }
@@ -398,6 +403,7 @@ class WorkflowCompiler {
         at,
         `There is no file ${path} beside the workflow; it must come with the submission.`,
         `${this.#report.didYouMean(path, this.#access.candidates)}Add the file, or make sure each submission has it.`,
+        path,
       );
     }
     return path;

@@ -1,5 +1,5 @@
 import type { Role } from "@markmill/engine";
-import { type NameUse, placesIn } from "./collect-names.ts";
+import { filePlacesIn, type NameUse, placesIn } from "./collect-names.ts";
 import type { Place } from "./finding.ts";
 import type { SourceLine } from "./read-source.ts";
 import type { Report } from "./report.ts";
@@ -121,6 +121,8 @@ export class DocumentReader {
     const { id, lines, names } = this.#prompt;
     lines.push(text);
     if (!text.includes("{{")) return;
+    for (const { path, column } of filePlacesIn(text))
+      reportFilePlace(this.#report, path, { file, line, column: column + 1 });
     for (const { name, column } of placesIn(text)) {
       if (names.has(name)) continue;
       names.add(name);
@@ -150,4 +152,19 @@ export class DocumentReader {
     this.#prompts.push({ id, text, at });
     this.#prompt = null;
   }
+}
+
+/** The model would get the braces, not the file. */
+export function reportFilePlace(report: Report, path: string, at: Place): void {
+  const name =
+    (path.split("/").at(-1) ?? "")
+      .replace(/\..*$/, "")
+      .replaceAll(/[^A-Za-z0-9]+/g, "_")
+      .toUpperCase() || "TEXT";
+  report.error(
+    "PLACE_FILE",
+    at,
+    `{{file:${path.slice(0, 60)}}} is not filled: a place takes a name, not a file.`,
+    `Load the file first, SET_${name}["Set: ${name}=file:${path.slice(0, 60)}"], and write {{${name}}} here.`,
+  );
 }

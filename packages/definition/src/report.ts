@@ -13,8 +13,8 @@ export class Report {
     this.findings.push({ severity: "error", code, message, fix, at });
   }
 
-  warn(code: string, at: Place, message: string, fix: string): void {
-    this.findings.push({ severity: "warning", code, message, fix, at });
+  warn(code: string, at: Place, message: string, fix: string, about?: string): void {
+    this.findings.push({ severity: "warning", code, message, fix, at, ...(about === undefined ? {} : { about }) });
   }
 
   add(findings: Iterable<Finding>): void {

@@ -31,6 +31,8 @@ export interface RunStarted extends Happened {
   readonly caps: Partial<Limits>;
   /** How long trouble of a model's endpoint is waited for; absent: what the program says, or the usual. */
   readonly patienceMs?: number;
+  /** What a call to start the run was told about it, for the record. */
+  readonly notes?: readonly Failure[];
   /** What a called run shares with its caller; null for a root run. */
   readonly caller: Caller | null;
 }

@@ -29,6 +29,7 @@ export {
   type NextStep,
   type Trouble,
 } from "./failure.ts";
+export { type CommandPlace, commandPlaces, type FilledCommand, fillCommand, type Surrounding } from "./fill-command.ts";
 export { type ForkPoint, forkAtFailure, forkAtNode } from "./fork.ts";
 export { isSetting, limitSettingNames, remainingCaps } from "./limits.ts";
 export type { Operand } from "./operand.ts";

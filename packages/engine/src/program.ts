@@ -29,6 +29,8 @@ export interface Program {
   readonly settings: ModelSettings;
   readonly sandbox: SandboxNeeds;
   readonly limits: Limits;
+  /** Whether a run needs a submission; absent: the author does not say. none: its commands need none. */
+  readonly submission?: "required" | "optional" | "none";
   /** Trouble of a model's endpoint. wait (absent): the run waits, and takes no edge. edge: after some attempts it fails the activity. */
   readonly trouble?: "wait" | "edge";
   /** How long trouble is waited for; absent: as the request says, or the usual half hour. */

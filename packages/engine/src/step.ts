@@ -139,6 +139,7 @@ function startRun(turn: Turn, event: RunStarted): void {
     inherited: event.caller?.inherited ?? turn.state.inherited,
     patienceMs: event.patienceMs ?? program.patienceMs ?? turn.state.patienceMs,
   });
+  for (const { code, message } of event.notes ?? []) warn(turn, code, message, null);
   for (const name of unset) {
     warn(turn, "PARAMETER_UNSET", `The parameter ${name} was not given and has no default; it counts as empty.`, null);
   }

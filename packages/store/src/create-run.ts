@@ -21,6 +21,8 @@ export interface NewRun {
   readonly caps?: Partial<Limits>;
   /** How long trouble of a model's endpoint is waited for. */
   readonly patienceMs?: number;
+  /** What the one who starts it was told, for the record. */
+  readonly notes?: RunStarted["notes"];
   readonly labels?: Readonly<Record<string, string>>;
   readonly options?: Json;
   readonly submission?: Json;
@@ -63,6 +65,7 @@ export async function createRun(births: Births, request: NewRun): Promise<Create
     environment: request.environment ?? {},
     caps,
     ...(request.patienceMs === undefined ? {} : { patienceMs: request.patienceMs }),
+    ...(request.notes === undefined || request.notes.length === 0 ? {} : { notes: request.notes }),
     caller: null,
   };
   const budgets = [...(request.budgets ?? [])];

@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Config } from "@markmill/config";
+import { checkStart, settleFindings } from "@markmill/definition";
 import type { Limits } from "@markmill/engine";
 import type { CreatedRun, NewRun } from "@markmill/store";
 import { attendRun } from "../attend-run.ts";
 import { readCaps, readPatience } from "../caps.ts";
-import { checkParams } from "../check-params.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { type FoundWorkflow, findWorkflow, tellFindings } from "../find-workflow.ts";
 import { catchInterrupts } from "../interrupts.ts";
@@ -19,6 +19,7 @@ import { openStack, type Stack } from "../stack/open-stack.ts";
 import { requireConfig } from "../stack/require-config.ts";
 import { readScript, type ScriptFile, serveScript } from "../stack/serve-script.ts";
 import { terminalLog } from "../stack/stack-log.ts";
+import { submissionPaths } from "../submission-paths.ts";
 import { livingWorkers } from "../work-for-run.ts";
 
 export const run: Command = {
@@ -46,10 +47,13 @@ Examples:
   --patience 30m       how long a model's endpoint that is in trouble is waited
                        for; then the run is interrupted, to be resumed
   --label KEY=VALUE    a label to find the run by; may be repeated
-  --strict             warnings count as errors, missing parameters too
+  --strict             warnings count as errors
   --detach             start it, print its id, and leave
   --json               one JSON object instead of RESULT
   --root DIR           the workflow folder (see 'markmill validate --help')
+
+A parameter that is missing or unknown, and a submission that is required and
+missing, stop it before it starts (exit code 2).
 
 Exit codes: 0 success, 1 failed, 2 wrong use, 5 a limit was reached (cost,
 tokens, time …), 6 invalid workflow, 8 interrupted by trouble of the model's
@@ -90,19 +94,29 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
       { cwd: terminal.cwd, root: found.root },
     );
     if (values.model !== undefined) variables.AI_MODEL_NAME = values.model;
-    const warnings = [...tellFindings(found), ...checkParams(found, variables, config)];
-    for (const text of warnings) terminal.err(`${text}\n`);
-    if (found.definition === null || (values.strict === true && warnings.length > 0)) {
+    const script = values.script === undefined ? null : await readScript(values.script, terminal.cwd);
+    const submission =
+      values.submission === undefined ? null : await packSubmission(resolve(terminal.cwd, values.submission));
+    const files = submission === null ? null : await submissionPaths(submission.tar);
+    const environment = Object.keys(config.workflowEnvironment);
+    const needs =
+      found.definition === null ? [] : checkStart(found.definition, { variables, environment, submission: files });
+    const findings = tellFindings({ ...found, findings: settleFindings(found.findings, files) });
+    for (const text of findings) terminal.err(`${text}\n`);
+    for (const one of needs) terminal.err(`${one.severity} ${one.code}: ${one.message}\n  fix: ${one.fix}\n`);
+    if (needs.some(({ severity }) => severity === "error")) {
+      terminal.err(`${file} is not run: it was not given what it needs.`);
+      return exitCodes.usage;
+    }
+    if (found.definition === null || (values.strict === true && findings.length + needs.length > 0)) {
       terminal.err(
         `${file} is not run: ${found.definition === null ? "it is invalid" : "--strict, and there are warnings"}.`,
       );
       return exitCodes.invalid;
     }
-    const script = values.script === undefined ? null : await readScript(values.script, terminal.cwd);
-    const submission =
-      values.submission === undefined ? null : await packSubmission(resolve(terminal.cwd, values.submission));
     const patienceMs = readPatience(values.patience);
-    const asked = { found, variables, labels, caps, patienceMs, script, submission };
+    const notes = needs.map(({ code, message }) => ({ code, message }));
+    const asked = { found, variables, labels, caps, patienceMs, script, submission, notes };
     return await start(asked, config, terminal, {
       json: values.json === true,
       detach: values.detach === true,
@@ -119,6 +133,8 @@ interface Asked {
   readonly patienceMs: number | undefined;
   readonly script: ScriptFile | null;
   readonly submission: PackedSubmission | null;
+  /** What the person was told before the start, for the record. */
+  readonly notes: NonNullable<NewRun["notes"]>;
 }
 
 interface Manner {
@@ -210,6 +226,7 @@ async function createFrom(
     caps: asked.caps,
     ...(asked.patienceMs === undefined ? {} : { patienceMs: asked.patienceMs }),
     labels: asked.labels,
+    notes: asked.notes,
     options: writeRunOptions(options),
     ...(submission === null
       ? {}

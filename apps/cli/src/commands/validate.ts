@@ -1,15 +1,20 @@
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { settleFindings } from "@markmill/definition";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 import { findWorkflow, tellFindings } from "../find-workflow.ts";
 import { jsonText } from "../json-text.ts";
 
 export const validate: Command = {
   help: `Usage: markmill validate FILE… [--strict] [--json] [--root DIR]
+                              [--submission PATH]
 
 Checks workflow files with everything they include and call, and tells all
 findings at once: where (file:line:column), what, why, and how to fix it.
 
   --strict     warnings count as errors
+  --submission PATH
+               files of this submission exist, as for a run with it
   --json       one JSON object per run, for editors and CI
   --root DIR   the workflow folder; paths in the file may not leave it
                (default: the working directory if the file lies below it)
@@ -25,11 +30,18 @@ Examples:
     const { values, positionals } = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { strict: { type: "boolean" }, json: { type: "boolean" }, root: { type: "string" } },
+      options: {
+        strict: { type: "boolean" },
+        json: { type: "boolean" },
+        root: { type: "string" },
+        submission: { type: "string" },
+      },
     });
     if (positionals.length === 0) throw new UsageError("Name at least one workflow file.");
+    const given = values.submission === undefined ? null : await filesOf(resolve(terminal.cwd, values.submission));
     const checked = positionals.map((file) => {
-      const found = findWorkflow(file, terminal.cwd, values.root);
+      const loaded = findWorkflow(file, terminal.cwd, values.root);
+      const found = { ...loaded, findings: settleFindings(loaded.findings, given) };
       const errors = found.findings.filter((finding) => finding.severity === "error").length;
       const warnings = found.findings.length - errors;
       return { file, found, errors, warnings, valid: errors === 0 && !(values.strict && warnings > 0) };
@@ -53,6 +65,12 @@ Examples:
     return checked.every(({ valid }) => valid) ? exitCodes.success : exitCodes.invalid;
   },
 };
+
+async function filesOf(path: string): Promise<string[]> {
+  const { packSubmission } = await import("../pack-submission.ts");
+  const { submissionPaths } = await import("../submission-paths.ts");
+  return await submissionPaths((await packSubmission(path)).tar);
+}
 
 function count(number: number, word: string): string {
   return number === 0 ? "" : `${number} ${word}${number === 1 ? "" : "s"}`;

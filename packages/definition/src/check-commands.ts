@@ -1,0 +1,74 @@
+/**
+ * Values in commands, looked at before anything runs: raw places that a model or a student can fill, and places where the shell or
+ * another interpreter reads a value as code (engine's fill-command.ts decides at run time).
+ */
+import { commandPlaces, type Operand, type Program } from "@markmill/engine";
+import { placesIn } from "./collect-names.ts";
+import type { ParsedWorkflow } from "./parse-workflow.ts";
+import type { Report } from "./report.ts";
+
+/** What a model, a student or a person writes while the run goes. */
+const foreign = ["RESULT", "CONTENT", "ERROR", "REPORT"];
+
+export function checkCommands(parsed: ReadonlyMap<string, ParsedWorkflow>, report: Report): void {
+  const programs = Array.from(parsed.values()).flatMap(({ program }) => (program === null ? [] : [program]));
+  const filled = foreignNames(programs);
+  for (const { program, sources } of parsed.values()) {
+    for (const [id, node] of Object.entries(program?.nodes ?? {})) {
+      const at = sources.nodes[id];
+      if (node.kind !== "execute" || node.command === null || at === undefined) continue;
+      for (const { name, raw, stands, first } of commandPlaces(node.command)) {
+        if (raw && filled.has(name)) {
+          report.warn(
+            "COMMAND_RAW",
+            at,
+            `{{{${name}}}} in ${id} puts text of a model or a student into the command as shell.`,
+            `Write {{${name}}}: the value is then quoted, one word or part of a quoted text.`,
+          );
+        } else if (!raw && (stands === "plain" || stands === "number" || stands === "code")) {
+          report.warn(
+            "COMMAND_PLACE",
+            at,
+            `{{${name}}} in ${id} stands where its value would be ${stands === "number" ? "calculated with" : "evaluated once more"}; values that are not harmless fail the step.`,
+            `Give it to a variable first, Y={{${name}}}, and use "$Y"; hand it to a program as an argument of its own.`,
+          );
+        } else if (!raw && first && stands === "bare") {
+          report.warn(
+            "COMMAND_WORD",
+            at,
+            `{{${name}}} in ${id} stands where a command begins; its value is taken as one word.`,
+            `Write {{{${name}}}} if the value is a whole command of your own.`,
+          );
+        }
+      }
+    }
+  }
+}
+
+/** Names whose value can come from outside, in any of the workflows: they share their variables. */
+function foreignNames(programs: readonly Program[]): Set<string> {
+  const names = new Set(foreign);
+  for (let before = -1; before !== names.size; ) {
+    before = names.size;
+    for (const { nodes, files } of programs) {
+      for (const node of Object.values(nodes)) {
+        if (node.kind !== "set" || node.target.to !== "variable") continue;
+        if (isForeign(node.value, names, files)) names.add(node.target.name);
+      }
+    }
+  }
+  return names;
+}
+
+function isForeign(value: Operand, names: ReadonlySet<string>, files: Program["files"]): boolean {
+  switch (value.from) {
+    case "name":
+      return names.has(value.name) || placesIn(value.name).some(({ name }) => names.has(name));
+    case "template":
+      return placesIn(value.text).some(({ name }) => names.has(name));
+    case "file":
+      return !Object.hasOwn(files, value.path);
+    default:
+      return false;
+  }
+}

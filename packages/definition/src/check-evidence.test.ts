@@ -1,0 +1,104 @@
+import { describe, expect, it } from "vitest";
+import { runsForeignCode } from "./check-evidence.ts";
+import { loadDefinition } from "./load-definition.ts";
+
+const chart = (body: string) => `# T\n\n# Workflow\n\n\`\`\`mermaid\nflowchart TD\n${body}\n\`\`\`\n`;
+const found = (files: Readonly<Record<string, string>>, code: string) =>
+  loadDefinition(
+    { read: (path) => (files[path] === undefined ? undefined : new TextEncoder().encode(chart(files[path] ?? ""))) },
+    "a.md",
+  ).findings.filter((finding) => finding.code === code);
+const forgeable = (body: string, more: Readonly<Record<string, string>> = {}) =>
+  found({ "a.md": body, ...more }, "CHECK_FORGEABLE").length;
+
+describe("a check on what a student's program printed", () => {
+  it.each([
+    `START --> EXECUTE_T["Execute: node checks.mjs"] --> CHECK_P{"RESULT CONTAINS 'PASSED'"}`,
+    `START --> EXECUTE_T["Execute: ./grade.sh"] --> CHECK_P{"CONTENT MATCHES '^ok$'"}`,
+    `START --> EXECUTE_T["Execute: make test"] --> SET_O["Set: OUT=RESULT"] --> PROMPT_X["Prompt: 'Hm'"] --> CHECK_P{"OUT == ok"}`,
+    `START --> EXECUTE_T["Execute: make test"] --> ASSIGN_O["Assign: 'It says {{RESULT}}'"] --> CHECK_P{"RESULT CONTAINS ok"}`,
+    `START --> EXECUTE_T["Execute: "] --> CHECK_E{"EXIT_CODE == 0"} --> CHECK_P{"not RESULT CONTAINS error and EXIT_CODE == 0"}`,
+    `START --> EXECUTE_T["Execute: pytest"]\n    ON_SUCCESS --> CHECK_P{"RESULT CONTAINS ok"}`,
+  ])("is found: %s", (body) => expect(forgeable(body)).toBe(1));
+
+  it.each([
+    `START --> EXECUTE_T["Execute: node checks.mjs"] --> CHECK_P{"EXIT_CODE == 0"}`,
+    `START --> EXECUTE_T["Execute: ls -l | wc -l"] --> CHECK_P{"RESULT CONTAINS 3"}`,
+    `START --> EXECUTE_T["Execute: make test"] --> PROMPT_J["Prompt: 'Is this right?'"] --> CHECK_P{"RESULT == YES"}`,
+    `START --> EXECUTE_T["Execute: make test"] --> ASSIGN_O["Assign: 'text'"] --> CHECK_P{"RESULT CONTAINS text"}`,
+    `START --> CHECK_P{"RESULT IS EMPTY"} --> EXECUTE_T["Execute: make test"]`,
+  ])("is not suspected: %s", (body) => expect(forgeable(body)).toBe(0));
+
+  it("is found through called workflows, both ways", () => {
+    const callee = { "b.md": `START --> EXECUTE_T["Execute: make test"]` };
+    expect(forgeable(`START --> CALL_B[[b.md]] --> CHECK_P{"RESULT CONTAINS ok"}`, callee)).toBe(1);
+    const judge = { "b.md": `START --> CHECK_P{"RESULT CONTAINS ok"}` };
+    expect(forgeable(`START --> EXECUTE_T["Execute: make test"] --> CALL_B[[b.md]]`, judge)).toBe(1);
+  });
+
+  it("comes with a way out", () => {
+    const [finding] = found(
+      { "a.md": `START --> EXECUTE_T["Execute: make"] --> CHECK_P{"RESULT == ok"}` },
+      "CHECK_FORGEABLE",
+    );
+    expect(finding).toMatchObject({ severity: "warning", fix: expect.stringMatching(/EXIT_CODE.*#judging/) });
+  });
+});
+
+describe("a command", () => {
+  it.each([
+    "ls",
+    "cat a.txt | grep -c x > n.txt",
+    'for f in *; do<br> echo "$f"; done'.replace("<br>", "\n"),
+    "X=1 echo a && test -f b",
+  ])("%j runs nothing of a student", (command) => expect(runsForeignCode(command)).toBe(false));
+  it.each([
+    "./a",
+    "python3 a.py",
+    "echo $(./a)",
+    'echo "$(./a)"',
+    "find . -exec ./a ;",
+    "cat x | ./a",
+    "timeout 5 ./a",
+    "echo `./a`",
+  ])("%j may", (command) => expect(runsForeignCode(command)).toBe(true));
+});
+
+describe("values in commands", () => {
+  const codes = (body: string) =>
+    ["COMMAND_RAW", "COMMAND_PLACE", "COMMAND_WORD"].flatMap((code) => found({ "a.md": body }, code).map(() => code));
+  it.each([
+    [`START --> PROMPT_A["Prompt: 'x'"] --> EXECUTE_A["Execute: echo {{{RESULT}}}"]`, ["COMMAND_RAW"]],
+    [
+      `START --> SET_A["Set: X=RESULT"] --> SET_B["Set: Y='a {{X}}'"] --> EXECUTE_A["Execute: echo {{{Y}}}"]`,
+      ["COMMAND_RAW"],
+    ],
+    [`PARAMS["FLAGS"]\n    START --> EXECUTE_A["Execute: gcc {{{FLAGS}}} a.c"]`, []],
+    [`START --> EXECUTE_A["Execute: echo {{RESULT}}"]`, []],
+    [`START --> EXECUTE_A["Execute: python3 -c 'print({{RESULT}})'"]`, ["COMMAND_PLACE"]],
+    [`START --> EXECUTE_A["Execute: echo $(( {{RESULT}} ))"]`, ["COMMAND_PLACE"]],
+    [`PARAMS["CMD"]\n    START --> EXECUTE_A["Execute: {{CMD}}"]`, ["COMMAND_WORD"]],
+  ])("%s: %j", (body, expected) => expect(codes(body)).toEqual(expected));
+});
+
+describe("{{file:…}}", () => {
+  it("is an error in a prompt, a value and a command, with the way to write it", () => {
+    const load = (text: string) => loadDefinition({ read: () => new TextEncoder().encode(text) }, "a.md").findings;
+    const inPrompt = load(
+      `${chart('START --> PROMPT_A["Prompt: User A"]')}\n# Prompts\n\n## User A\n\nRead {{file:in/essay.md}}.\n`,
+    );
+    expect(inPrompt).toMatchObject([
+      {
+        severity: "error",
+        code: "PLACE_FILE",
+        at: { line: 14, column: 6 },
+        fix: expect.stringContaining('SET_ESSAY["Set: ESSAY=file:in/essay.md"], and write {{ESSAY}}'),
+      },
+    ]);
+    for (const body of [
+      `START --> ASSIGN_A["Assign: 'x {{ file: a.md }}'"]`,
+      `START --> EXECUTE_A["Execute: echo {{file:a}}"]`,
+    ])
+      expect(load(chart(body)).map(({ code }) => code)).toEqual(["PLACE_FILE"]);
+  });
+});

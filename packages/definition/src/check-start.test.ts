@@ -1,0 +1,144 @@
+import { describe, expect, it } from "vitest";
+import { checkStart, type Start } from "./check-start.ts";
+import { formatProgram } from "./format-program.ts";
+import { loadDefinition } from "./load-definition.ts";
+import { parseWorkflow } from "./parse-workflow.ts";
+import { settleFindings } from "./settle-findings.ts";
+
+const chart = (body: string, front = "") =>
+  `${front === "" ? "" : `---\n${front}\n---\n`}# T\n\n# Workflow\n\n\`\`\`mermaid\nflowchart TD\n${body}\n\`\`\`\n`;
+
+function load(files: Readonly<Record<string, string>>) {
+  return loadDefinition(
+    { read: (path) => (Object.hasOwn(files, path) ? new TextEncoder().encode(files[path]) : undefined) },
+    "a.md",
+  );
+}
+
+function problems(files: Readonly<Record<string, string>> | string, start: Partial<Start> = {}) {
+  const { definition, findings } = load(typeof files === "string" ? { "a.md": files } : files);
+  if (definition === null) throw new Error(JSON.stringify(findings));
+  return checkStart(definition, { variables: {}, submission: null, ...start });
+}
+const told = (...args: Parameters<typeof problems>) =>
+  problems(...args).map(({ severity, code }) => `${severity} ${code}`);
+
+describe("parameters", () => {
+  const greet = chart('PARAMS["NAME, STYLE=kind"]\n    START --> ASSIGN_A["Assign: \'{{NAME}} {{STYLE}}\'"]');
+
+  it("that are required and missing stop the run", () => {
+    expect(told(greet)).toEqual(["error PARAM_MISSING"]);
+    expect(told(greet, { variables: { NAME: "" } })).toEqual([]);
+    expect(told(greet, { environment: ["NAME"] })).toEqual([]);
+  });
+
+  it("that nobody declares stop it, with what was probably meant", () => {
+    expect(problems(greet, { variables: { NAME: "x", STYL: "y" } })).toMatchObject([
+      { severity: "error", code: "PARAM_UNKNOWN", fix: "Did you mean STYLE?" },
+    ]);
+    expect(problems(greet, { variables: { NAEM: "x" } }).map(({ fix }) => fix)).toEqual([
+      "Did you mean NAME by NAEM? Give it: NAME=VALUE.",
+      "Did you mean NAME?",
+    ]);
+  });
+
+  it("that are settings are known by name, and so are their misspellings", () => {
+    expect(told(greet, { variables: { NAME: "x", AI_MODEL_NAME: "m", MAX_STEPS: "3", RESULT: "r" } })).toEqual([]);
+    expect(problems(greet, { variables: { NAME: "x", MAX_STEP: "3", AI_TEMPRATURE: "1" } })).toMatchObject([
+      { code: "PARAM_UNKNOWN", fix: "Did you mean MAX_STEPS?" },
+      { code: "PARAM_UNKNOWN", fix: "Did you mean AI_TEMPERATURE?" },
+    ]);
+  });
+
+  it("of called workflows count: what they declare or use is known, what they require comes from their callers", () => {
+    const files = {
+      "a.md": chart("START --> CALL_B[[b.md]]"),
+      "b.md": chart('PARAMS["POINTS"]\n    START --> CHECK_A{"LEVEL == high"}'),
+    };
+    expect(told(files, { variables: { POINTS: "3", LEVEL: "high" } })).toEqual([]);
+    expect(told(files)).toEqual([]);
+    expect(told(files, { variables: { POINT: "3" } })).toEqual(["error PARAM_UNKNOWN"]);
+  });
+});
+
+describe("a submission", () => {
+  const execute = 'START --> EXECUTE_A["Execute: make"]';
+
+  it("that is required must be there, whoever of the workflows says so", () => {
+    expect(told(chart(execute, "submission: required"))).toEqual(["error SUBMISSION_REQUIRED"]);
+    expect(told(chart(execute, "submission: required"), { submission: [] })).toEqual([]);
+    const files = { "a.md": chart("START --> CALL_B[[b.md]]"), "b.md": chart(execute, "submission: required") };
+    expect(told(files)).toEqual(["error SUBMISSION_REQUIRED"]);
+  });
+
+  it("is missed by commands, with a warning, unless the workflow settles it", () => {
+    expect(told(chart(execute))).toEqual(["warning NO_SUBMISSION"]);
+    expect(told(chart(execute), { submission: ["a.c"] })).toEqual([]);
+    for (const wish of ["optional", "none"]) expect(told(chart(execute, `submission: ${wish}`))).toEqual([]);
+    expect(told(chart(execute, "submission: none"), { submission: ["a.c"] })).toEqual(["warning SUBMISSION_UNUSED"]);
+  });
+
+  it("takes three words, which are written again as they were, and no other", () => {
+    for (const wish of ["required", "optional", "none"]) {
+      const { definition } = load({ "a.md": chart(execute, `submission: ${wish}`) });
+      const program = definition?.programs["a.md"];
+      if (program === undefined) throw new Error("invalid");
+      expect(program.submission).toBe(wish);
+      expect(parseWorkflow(formatProgram(program), "a.md").program).toEqual(program);
+    }
+    expect(load({ "a.md": chart(execute, "submission: maybe") }).findings.map(({ code }) => code)).toEqual([
+      "FRONT_MATTER_VALUE",
+    ]);
+  });
+});
+
+describe("files", () => {
+  const read = 'ASSIGN_A["Assign: file:essay.md"]';
+
+  it("that nobody gave stop a run without a submission, and are told of one that lacks them", () => {
+    expect(told(chart(`START --> ${read}`))).toEqual(["error FILE_NOT_GIVEN"]);
+    expect(told(chart(`START --> ${read}`), { submission: ["essay.md"] })).toEqual([]);
+    expect(told(chart(`START --> ${read}`), { submission: ["other.md"] })).toEqual(["warning FILE_NOT_GIVEN"]);
+    expect(told(chart(`START --> ${read}`, "submission: optional"))).toEqual(["warning FILE_NOT_GIVEN"]);
+    expect(told({ "a.md": chart(`START --> ${read}`), "essay.md": "x" })).toEqual([]);
+  });
+
+  it.each([
+    ['START --> CHECK_A{"file:a.txt CONTAINS x"}', true],
+    ['START --> PROMPT_A["Prompt: file:a.txt"]', true],
+    ['START --> SET_A["Set: X=file:a.txt"]', true],
+    ['START --> SET_W["Set: file:a.txt=\'x\'"] --> ASSIGN_A["Assign: file:a.txt"]', false],
+    ['START --> SET_W["Set: file:b.txt=\'x\'"] --> ASSIGN_A["Assign: file:a.txt"]', true],
+    ['START --> ASSIGN_A["Assign: file:a.txt"] --> SET_W["Set: file:a.txt=\'x\'"]', true],
+    ['START --> EXECUTE_M["Execute: make"] --> ASSIGN_A["Assign: file:a.txt"]', false],
+    ['START --> ASSIGN_A["Assign: file:a.txt"] --> EXECUTE_M["Execute: make"]', true],
+    // Round the loop it may be there.
+    [
+      'START --> CHECK_A{"file:a.txt CONTAINS x"}\n    CHECK_A -->|FALSE| EXECUTE_M["Execute: make"] --> CHECK_A',
+      false,
+    ],
+    ['START --> EXECUTE_M["Execute: make"]\n    ON_FAILED --> ASSIGN_A["Assign: file:a.txt"]', false],
+  ])("%s: unmet %j", (body, unmet) => {
+    expect(told(chart(body)).includes("error FILE_NOT_GIVEN")).toBe(unmet);
+  });
+
+  it("that a called workflow writes, or finds written, are met", () => {
+    const writer = chart("START --> SET_W[\"Set: file:a.txt='x'\"]");
+    const reader = chart('START --> ASSIGN_A["Assign: file:a.txt"]');
+    expect(
+      told({ "a.md": chart('START --> CALL_W[[w.md]] --> ASSIGN_A["Assign: file:a.txt"]'), "w.md": writer }),
+    ).toEqual([]);
+    expect(
+      told({ "a.md": chart("START --> SET_W[\"Set: file:a.txt='x'\"] --> CALL_R[[r.md]]"), "r.md": reader }),
+    ).toEqual([]);
+    expect(told({ "a.md": chart("START --> CALL_R[[r.md]]"), "r.md": reader })).toEqual(["error FILE_NOT_GIVEN"]);
+  });
+
+  it("of a submission that is given are no warning of the definition", () => {
+    const { findings } = load({ "a.md": chart(`START --> ${read}`) });
+    expect(findings.map(({ code }) => code)).toEqual(["FILE_NOT_IN_WORKSPACE"]);
+    expect(settleFindings(findings, ["essay.md"])).toEqual([]);
+    expect(settleFindings(findings, ["other.md"])).toHaveLength(1);
+    expect(settleFindings(findings, null)).toHaveLength(1);
+  });
+});

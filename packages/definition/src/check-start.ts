@@ -1,0 +1,255 @@
+/**
+ * What must be there before a run begins: parameters, the submission, the files it reads. Pure, for every way a run can be started. What a
+ * called workflow needs counts like the root's own: the whole definition is looked at.
+ */
+import { type Condition, limitSettingNames, type Node, type Operand, type Program, placesOf } from "@markmill/engine";
+import type { Definition } from "./load-definition.ts";
+import { builtInNames, modelSettings } from "./names.ts";
+import { suggest } from "./suggest.ts";
+
+export interface Start {
+  readonly variables: Readonly<Record<string, string>>;
+  /** Names of environment variables that the run may read. */
+  readonly environment?: readonly string[];
+  /** Paths of the submission's files; null: there is none. */
+  readonly submission: Iterable<string> | null;
+}
+
+/** error: the run does not start. warning: it starts, and the record says it. */
+export interface StartFinding {
+  readonly severity: "error" | "warning";
+  readonly code:
+    | "PARAM_MISSING"
+    | "PARAM_UNKNOWN"
+    | "SUBMISSION_REQUIRED"
+    | "SUBMISSION_UNUSED"
+    | "FILE_NOT_GIVEN"
+    | "NO_SUBMISSION";
+  readonly message: string;
+  readonly fix: string;
+}
+
+export function checkStart(definition: Definition, start: Start): StartFinding[] {
+  return [...checkParameters(definition, start), ...checkSubmission(definition, start)];
+}
+
+function checkParameters({ programs, root }: Definition, { variables, environment = [] }: Start): StartFinding[] {
+  const findings: StartFinding[] = [];
+  const all = Object.values(programs);
+  const declared = new Set(all.flatMap(({ params }) => params.map(({ name }) => name)));
+  const given = Object.keys(variables);
+  for (const { name, default: otherwise } of programs[root]?.params ?? []) {
+    if (otherwise !== null || Object.hasOwn(variables, name) || environment.includes(name)) continue;
+    const near = suggest(
+      name,
+      given.filter((other) => !declared.has(other)),
+    );
+    findings.push({
+      severity: "error",
+      code: "PARAM_MISSING",
+      message: `${name} has no value, and no default.`,
+      fix: `${near === null ? "" : `Did you mean ${name} by ${near}? `}Give it: ${name}=VALUE.`,
+    });
+  }
+  const used = new Set(all.flatMap(namesUsed));
+  const settings = [...limitSettingNames, ...Object.keys(modelSettings)];
+  for (const name of given) {
+    if (declared.has(name) || used.has(name) || settings.includes(name) || builtInNames.has(name)) continue;
+    const near = suggest(name, [...declared, ...settings]);
+    findings.push({
+      severity: "error",
+      code: "PARAM_UNKNOWN",
+      message: `The workflow takes no parameter ${name}.`,
+      fix:
+        near === null
+          ? `It takes ${declared.size === 0 ? "none" : [...declared].slice(0, 12).join(", ")}; PARAMS declares what a workflow takes.`
+          : `Did you mean ${near}?`,
+    });
+  }
+  return findings;
+}
+
+/** A name that is used without being declared is a parameter, too, if a poorly documented one. */
+function namesUsed({ prompts, nodes }: Program): string[] {
+  const texts = Object.values(prompts).map(({ text }) => text);
+  const names: string[] = [];
+  const operand = (one: Operand) => {
+    if (one.from === "template") texts.push(one.text);
+    else if (one.from === "name") {
+      names.push(one.name);
+      texts.push(one.name);
+    }
+  };
+  for (const node of Object.values(nodes)) {
+    if (node.kind === "execute" && node.command !== null) texts.push(node.command);
+    for (const one of operandsOf(node)) operand(one);
+  }
+  return [...names, ...texts.flatMap((text) => placesOf(text))];
+}
+
+function checkSubmission(definition: Definition, { submission }: Start): StartFinding[] {
+  const all = Object.values(definition.programs);
+  const own = definition.programs[definition.root]?.submission;
+  const wish = own ?? (all.some((program) => program.submission === "required") ? "required" : undefined);
+  const findings: StartFinding[] = [];
+  const name = "--submission PATH";
+  if (submission === null && wish === "required") {
+    return [
+      {
+        severity: "error",
+        code: "SUBMISSION_REQUIRED",
+        message: "The workflow needs a submission, and none is given.",
+        fix: `Add ${name}.`,
+      },
+    ];
+  }
+  if (submission !== null && wish === "none") {
+    findings.push({
+      severity: "warning",
+      code: "SUBMISSION_UNUSED",
+      message: "The workflow says that it takes no submission; one is given.",
+      fix: "Leave it out, or correct 'submission' in the front matter.",
+    });
+  }
+  const has = new Set(submission ?? []);
+  const missing = unmetReads(definition).filter((path) => !has.has(path));
+  if (missing.length > 0) {
+    const paths = missing.slice(0, 6).join(", ");
+    findings.push({
+      severity: submission === null && wish === undefined ? "error" : "warning",
+      code: "FILE_NOT_GIVEN",
+      message: `The workflow reads ${paths}, which came neither with it nor with ${submission === null ? "a submission" : "the submission"}, and nothing in it writes before.`,
+      fix:
+        submission === null
+          ? `Add ${name}, or say 'submission: optional' in the front matter if the workflow copes without.`
+          : "Check the submission; the step that reads it will fail.",
+    });
+  }
+  if (submission === null && wish === undefined && reachesExecute(definition)) {
+    findings.push({
+      severity: "warning",
+      code: "NO_SUBMISSION",
+      message: "The workflow runs commands, and no submission is given: they see an empty folder.",
+      fix: `Add ${name}; 'submission: required' (or optional, none) in the front matter settles it.`,
+    });
+  }
+  return findings;
+}
+
+function reachesExecute({ programs }: Definition): boolean {
+  return Object.values(programs).some(({ nodes }) => Object.values(nodes).some(({ kind }) => kind === "execute"));
+}
+
+/** What nodes passed so far may have written: these paths, or after a command anything. */
+interface Written {
+  anything: boolean;
+  readonly paths: Set<string>;
+}
+
+/** Files that are read where nothing before can have made them, on any way through the flow. */
+export function unmetReads({ programs, root }: Pick<Definition, "programs" | "root">): string[] {
+  const entries = new Map<string, Written>();
+  const before = new Map<string, Written>();
+  const at = (map: Map<string, Written>, key: string): Written => {
+    const found = map.get(key) ?? { anything: false, paths: new Set<string>() };
+    map.set(key, found);
+    return found;
+  };
+  let grown = true;
+  const add = (to: Written, from: Written) => {
+    if (from.anything && !to.anything) {
+      to.anything = true;
+      grown = true;
+    }
+    for (const path of from.paths) if (to.paths.size < to.paths.add(path).size) grown = true;
+  };
+  const reached = reachable(programs, root);
+  const writes = new Map<string, Written>();
+  while (grown) {
+    grown = false;
+    for (const file of reached) {
+      const program = programs[file];
+      if (program === undefined) continue;
+      const inside = at(writes, file);
+      for (const id of program.entry) add(at(before, `${file}\0${id}`), at(entries, file));
+      const pass = (id: string): Written => {
+        const node = program.nodes[id];
+        const so = at(before, `${file}\0${id}`);
+        const after: Written = { anything: so.anything || node?.kind === "execute", paths: new Set(so.paths) };
+        if (node?.kind === "set" && node.target.to === "file") after.paths.add(node.target.path);
+        if (node?.kind === "call") {
+          add(at(entries, node.program), so);
+          const callee = at(writes, node.program);
+          after.anything ||= callee.anything;
+          for (const path of callee.paths) after.paths.add(path);
+        }
+        return after;
+      };
+      for (const id of Object.keys(program.nodes)) {
+        const after = pass(id);
+        add(inside, after);
+        for (const handler of [program.handlers.success, program.handlers.failed])
+          if (handler !== null) add(at(before, `${file}\0${handler}`), after);
+      }
+      for (const { from, to } of program.edges) add(at(before, `${file}\0${to}`), pass(from));
+    }
+  }
+  const unmet = new Set<string>();
+  for (const file of reached) {
+    const program = programs[file];
+    for (const [id, node] of Object.entries(program?.nodes ?? {})) {
+      const so = at(before, `${file}\0${id}`);
+      if (so.anything) continue;
+      for (const operand of operandsOf(node)) {
+        if (operand.from !== "file" || Object.hasOwn(program?.files ?? {}, operand.path)) continue;
+        if (!so.paths.has(operand.path)) unmet.add(operand.path);
+      }
+    }
+  }
+  return [...unmet];
+}
+
+function reachable(programs: Definition["programs"], root: string): string[] {
+  const files = [root];
+  const seen = new Set(files);
+  for (const file of files) {
+    for (const node of Object.values(programs[file]?.nodes ?? {})) {
+      if (node.kind !== "call" || seen.has(node.program)) continue;
+      seen.add(node.program);
+      files.push(node.program);
+    }
+  }
+  return files;
+}
+
+function operandsOf(node: Node): readonly Operand[] {
+  switch (node.kind) {
+    case "prompt":
+      return [node.text];
+    case "set":
+    case "assign":
+      return [node.value];
+    case "check":
+      return conditionOperands(node.condition);
+    default:
+      return [];
+  }
+}
+
+function conditionOperands(condition: Condition): readonly Operand[] {
+  switch (condition.op) {
+    case "and":
+    case "or":
+      return condition.of.flatMap(conditionOperands);
+    case "not":
+      return conditionOperands(condition.of);
+    case "empty":
+      return [condition.left];
+    case "in":
+      return [condition.left, ...condition.of];
+    case "hits":
+      return [];
+    default:
+      return [condition.left, condition.right];
+  }
+}
