@@ -10,12 +10,12 @@ import {
   type Operand,
   type Program,
 } from "@markmill/engine";
+import { BlockScanner } from "@markmill/markdown";
 import { stringify } from "yaml";
 import { activityKind } from "./activity-kind.ts";
 import { captionPrefix, quotedPrefix } from "./compile-node.ts";
 import { formatCheck } from "./expression/format-check.ts";
 import { present } from "./front-matter.ts";
-import { BlockScanner } from "./markdown/block-scanner.ts";
 import { NotExpressible } from "./not-expressible.ts";
 import { formatParams } from "./parse-params.ts";
 import { formatDuration, formatMoney } from "./quantity.ts";

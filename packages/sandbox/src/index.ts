@@ -5,6 +5,7 @@ export {
   type ExtractOptions,
   extractCommands,
   type SkippedBlock,
+  tellSkipped,
 } from "./commands/extract-commands.ts";
 export { type BashParser, parseInSession, parseOnHost, splitCommands } from "./commands/split-commands.ts";
 export { exitCodeOf, renderTranscript, type TranscriptEntry } from "./commands/transcript.ts";

@@ -120,6 +120,8 @@ export interface CommandOutcome {
    */
   readonly output: string;
   readonly truncated: boolean;
+  /** Where in `output` our own line stands for what was cut, in characters. */
+  readonly gap?: { readonly from: number; readonly to: number };
   /** Bytes the command wrote, shown or not. */
   readonly outputBytes: number;
   readonly timedOut: false | "wall" | "cpu" | "silence";
