@@ -220,13 +220,14 @@ function limitsMatter({ limits }: Program): Record<string, string | number> | un
 }
 
 function sandboxMatter({ sandbox }: Program): object | undefined {
-  const { memoryBytes, diskBytes, outputBytes, wallMs, cpuMs, silenceMs, ...rest } = sandbox;
+  const { memoryBytes, diskBytes, outputBytes, fileBytes, wallMs, cpuMs, silenceMs, ...rest } = sandbox;
   const time = (value: number | undefined) => (value === undefined ? undefined : formatDuration(value));
   const matter = present({
     ...rest,
     memory: memoryBytes,
     disk: diskBytes,
     output: outputBytes,
+    file: fileBytes,
     wall: time(wallMs),
     cpu: time(cpuMs),
     silence: time(silenceMs),

@@ -90,6 +90,7 @@ const schema = z.strictObject({
       cpu: amount(duration).optional(),
       silence: amount(duration).optional(),
       output: amount(size).optional(),
+      file: amount(size).optional(),
       languages: words.optional(),
       allow: words.optional(),
       deny: words.optional(),
@@ -210,7 +211,7 @@ export function readFrontMatter(lines: readonly string[], length: number, file: 
   }
   const { data } = parsed;
   const { cost, time, ...counts } = data.limits ?? {};
-  const { memory, disk, wall, cpu, silence, output, ...needs } = data.sandbox ?? {};
+  const { memory, disk, wall, cpu, silence, output, file: largest, ...needs } = data.sandbox ?? {};
   return present({
     name: data.name,
     description: data.description,
@@ -225,6 +226,7 @@ export function readFrontMatter(lines: readonly string[], length: number, file: 
       cpuMs: cpu,
       silenceMs: silence,
       outputBytes: output,
+      fileBytes: largest,
     }),
     lenient: data.verdicts === "lenient",
     prompts: Object.entries(data.prompts ?? {}).map(([id, text]) => ({ id, text, at: pathPlace(["prompts"], id) })),

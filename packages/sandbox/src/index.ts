@@ -25,6 +25,8 @@ export {
   type CommandKind,
   type CommandOutcome,
   type CommandSpec,
+  type FileRead,
+  type FileWritten,
   type ListedSession,
   type RunOptions,
   type Sandbox,

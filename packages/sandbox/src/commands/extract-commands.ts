@@ -142,7 +142,7 @@ export function tellSkipped({ line, tag, reason, lines }: SkippedBlock): string 
   const block = `the ${tag === "" ? "untagged" : tag.slice(0, 40)} block at line ${line} of the reply`;
   switch (reason) {
     case "output":
-      return `${lines} ${lines === 1 ? "line" : "lines"} of ${block} had no prompt and were taken for output, not run`;
+      return `${lines === 1 ? "1 line" : `${lines} lines`} of ${block} had no prompt and ${lines === 1 ? "was" : "were"} taken for output, not run`;
     case "beyond the cap":
       return `the reply was searched for commands only up to line ${line}: it is longer than ${MAX_REPLY_CHARS} characters`;
     case "data":

@@ -69,7 +69,7 @@ describe("text and open commands", () => {
     expect(after(line).inText).toBe(true);
   });
 
-  it.each(["echo 'a'", 'echo "a $(ls ")") b"', "echo it\\'s", "ls # it's", "echo ${x:-'a'}", "echo `ls 'a'`"])(
+  it.each(["echo 'a'", 'echo "a $(ls ")") b"', "echo it\\'s", "ls # it's", `echo \${x:-'a'}`, "echo `ls 'a'`"])(
     "%s is complete",
     (line) => {
       const reader = after(line);
