@@ -6,11 +6,13 @@ import { globSync, readFileSync } from "node:fs";
 const layers: Record<string, number> = {
   "@markmill/engine": 0,
   "@markmill/config": 0,
+  "@markmill/markdown": 0,
   "@markmill/definition": 1,
   "@markmill/store": 2,
   "@markmill/queue": 2,
   "@markmill/llm": 2,
   "@markmill/sandbox": 2,
+  "@markmill/submission": 2,
   "@markmill/worker": 3,
   "@markmill/supervisor": 3,
   markmill: 4,

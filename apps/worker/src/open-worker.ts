@@ -88,6 +88,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
     },
     sessions,
     submission: (rootId) => submissionFiles(store, rootId),
+    fileCeilingBytes: config.sandbox.ceilings.fileKb * 1024,
     async startCall(run, activity, job) {
       const committed = await startCall(store, run, activity, job);
       await queues.ring(committed.rings);

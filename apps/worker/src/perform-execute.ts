@@ -15,8 +15,10 @@ import {
   SandboxError,
   type SandboxErrorCode,
   type Session,
+  type SkippedBlock,
   splitCommands,
   type TranscriptEntry,
+  tellSkipped,
 } from "@markmill/sandbox";
 import { done, failed, type Performed } from "./performed.ts";
 
@@ -27,11 +29,16 @@ export async function performExecute(
   signal: AbortSignal,
   save: () => Promise<void>,
 ): Promise<Performed> {
-  const commands = await commandsOf(session, program, work);
+  const { commands, skipped } = await commandsOf(session, program, work);
+  const notes = notesOf(skipped);
+  const told = notes.length === 0 ? {} : { notes };
+  const entries: TranscriptEntry[] = notesOf(
+    skipped.filter(({ reason }) => reason !== "data" && reason !== "empty"),
+  ).map((text) => ({ kind: "note", text }));
   if (commands.length === 0) {
-    return done({ kind: "executed", text: "[no commands found in the reply]\n", exitCode: 0, commands: 0 });
+    const text = `${renderTranscript(entries)}[no commands found in the reply]\n`;
+    return done({ kind: "executed", text, exitCode: 0, commands: 0, ...told });
   }
-  const entries: TranscriptEntry[] = [];
   try {
     for (const command of commands) {
       const verdict = judgeCommand(command.text, policyOf(program));
@@ -53,7 +60,16 @@ export async function performExecute(
     );
   }
   const text = renderTranscript(entries);
-  return done({ kind: "executed", text, exitCode: exitCodeOf(entries), commands: commands.length });
+  return done({ kind: "executed", text, exitCode: exitCodeOf(entries), commands: commands.length, ...told });
+}
+
+const mostNotes = 20;
+
+/** What did not run is said, to the model in the transcript (blocks of data aside) and to people in the notes. */
+function notesOf(skipped: readonly SkippedBlock[]): string[] {
+  const notes = skipped.slice(0, mostNotes).map(tellSkipped);
+  const left = skipped.length - notes.length;
+  return left === 0 ? notes : [...notes, `${left} more blocks of the reply were not run`];
 }
 
 /** Trouble that passes by itself. */
@@ -75,19 +91,20 @@ async function commandsOf(
   session: Session,
   program: Program,
   work: Extract<Work, { kind: "execute" }>,
-): Promise<CommandSpec[]> {
-  if (work.source === "literal") return [{ kind: "shell", text: work.text }];
+): Promise<{ commands: readonly CommandSpec[]; skipped: readonly SkippedBlock[] }> {
+  if (work.source === "literal") return { commands: [{ kind: "shell", text: work.text }], skipped: [] };
   const wanted = program.sandbox.languages ?? [];
   const interpreters = (["python", "javascript"] as const).filter((language) => wanted.includes(language));
   const commands: CommandSpec[] = [];
-  for (const block of extractCommands(work.text, { interpreters }).blocks) {
+  const { blocks, skipped } = extractCommands(work.text, { interpreters });
+  for (const block of blocks) {
     if (block.kind !== "shell") commands.push({ kind: block.kind, text: block.text });
     else {
       const parts = await splitCommands(block.text, parseInSession(session));
       commands.push(...parts.map((text) => ({ kind: "shell", text }) as const));
     }
   }
-  return commands;
+  return { commands, skipped };
 }
 
 function policyOf({ sandbox }: Program) {

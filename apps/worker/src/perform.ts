@@ -6,7 +6,7 @@ import type { Activity, Claim, LoadedRun } from "@markmill/store";
 import { nextStep, performExecute } from "./perform-execute.ts";
 import { type PromptPorts, performPrompt } from "./perform-prompt.ts";
 import { done, failed, type Performed } from "./performed.ts";
-import { readInSession, writeInSession } from "./session-files.ts";
+import { fileCapOf, readBytesInSession, readTextInSession, writeInSession } from "./session-files.ts";
 import { SessionBusy, type SessionKeeper } from "./sessions.ts";
 
 export type Claimed = Extract<Claim, { kind: "claimed" }>;
@@ -22,6 +22,8 @@ export interface PerformerParts {
   /** null: no sandbox is configured. */
   readonly sessions: SessionKeeper | null;
   readonly submission: (rootId: string) => Promise<SessionFiles>;
+  /** The longest file that may be read or written as a value. */
+  readonly fileCeilingBytes: number;
   /** Makes the callee of a CALL and leaves it running. */
   readonly startCall: (run: LoadedRun, activity: Activity, job: string) => Promise<void>;
 }
@@ -33,15 +35,16 @@ export function createPerformer(parts: PerformerParts): Performer {
     async perform(claimed, job, signal) {
       const { run, activity } = claimed;
       const { work } = activity;
+      const cap = fileCapOf(run.program.sandbox, parts.fileCeilingBytes);
       switch (work.kind) {
         case "check":
-          return work.read.length === 0 ? done(nothing) : inSession(claimed, signal, readWith(work.read));
+          return work.read.length === 0 ? done(nothing) : inSession(claimed, signal, readWith(work.read, cap));
         case "set":
-          if (work.write !== null) return inSession(claimed, signal, writeWith(work.write, work.read));
-          return work.read === null ? done(nothing) : inSession(claimed, signal, readWith([work.read]));
+          if (work.write !== null) return inSession(claimed, signal, writeWith(work.write, work.read, cap));
+          return work.read === null ? done(nothing) : inSession(claimed, signal, readWith([work.read], cap));
         case "assign":
         case "note":
-          return work.read === null ? done(nothing) : inSession(claimed, signal, readWith([work.read]));
+          return work.read === null ? done(nothing) : inSession(claimed, signal, readWith([work.read], cap));
         case "prompt":
           return prompt(claimed, work, signal);
         case "execute":
@@ -66,7 +69,8 @@ export function createPerformer(parts: PerformerParts): Performer {
   ): Promise<Performed> {
     const ports = { ...parts.promptPorts(claimed.run, claimed.activity), conversation: parts.conversation };
     if (work.read === null) return performPrompt(ports, work, claimed.activity, signal);
-    const read = await inSession(claimed, signal, readWith([work.read]));
+    const cap = fileCapOf(claimed.run.program.sandbox, parts.fileCeilingBytes);
+    const read = await inSession(claimed, signal, readWith([work.read], cap));
     if (read.did !== "succeed" || read.outcome.kind !== "done") return read;
     const text = read.outcome.files?.[work.read];
     if (text === undefined)
@@ -77,7 +81,8 @@ export function createPerformer(parts: PerformerParts): Performer {
       );
     const performed = await performPrompt(ports, { ...work, text }, claimed.activity, signal);
     if (performed.did !== "succeed" || performed.outcome.kind !== "replied") return performed;
-    return { ...performed, outcome: { ...performed.outcome, said: text } };
+    const notes = [...(read.outcome.notes ?? []), ...(performed.outcome.notes ?? [])];
+    return { ...performed, outcome: { ...performed.outcome, said: text, ...(notes.length === 0 ? {} : { notes }) } };
   }
 
   async function execute(
@@ -122,22 +127,32 @@ export function createPerformer(parts: PerformerParts): Performer {
   }
 }
 
-function readWith(paths: readonly string[]) {
+function readWith(paths: readonly string[], cap: number) {
   return async (session: Session): Promise<Performed> => {
     const files: [string, string][] = [];
+    const notes: string[] = [];
     for (const path of paths) {
-      const text = await readInSession(session, path);
-      if (text !== null) files.push([path, text]);
+      const file = await readTextInSession(session, path, cap);
+      if (file.is === "failed") return failed(file.failure.code, file.failure.message, "fail");
+      if (file.is === "missing") continue;
+      files.push([path, file.text]);
+      notes.push(...file.notes);
     }
-    return done({ kind: "done", files: Object.fromEntries(files) });
+    return done({ kind: "done", files: Object.fromEntries(files), ...(notes.length === 0 ? {} : { notes }) });
   };
 }
 
-function writeWith(write: { readonly path: string; readonly text: string }, from: string | null) {
+function writeWith(write: { readonly path: string; readonly text: string }, from: string | null, cap: number) {
   return async (session: Session): Promise<Performed> => {
-    const text = from === null ? write.text : await readInSession(session, from);
-    if (text === null) return failed("FILE_MISSING", `The file '${from}' did not come with the submission.`, "fail");
-    const wrong = await writeInSession(session, write.path, text);
-    return wrong === null ? done(nothing) : failed("FILE_NOT_WRITTEN", wrong, "fail");
+    let bytes: Uint8Array = Buffer.from(write.text);
+    if (from !== null) {
+      const file = await readBytesInSession(session, from, cap);
+      if (file.is === "failed") return failed(file.failure.code, file.failure.message, "fail");
+      if (file.is === "missing")
+        return failed("FILE_MISSING", `The file '${from}' did not come with the submission.`, "fail");
+      bytes = file.bytes;
+    }
+    const wrong = await writeInSession(session, write.path, bytes, cap);
+    return wrong === null ? done(nothing) : failed(wrong.code, wrong.message, "fail");
   };
 }

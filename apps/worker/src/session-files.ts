@@ -1,20 +1,110 @@
-/** `file:` values that live with the submission: read and written inside the session, where a path can reach nothing else. */
-import type { Session } from "@markmill/sandbox";
+/**
+ * `file:` values that live with the submission: read and written inside the session, by a program of ours and by a path from the
+ * workspace, so that nothing a command did to its shell matters and a path can reach nothing else.
+ *
+ * X1  A file is taken whole or not at all. Above the cap it fails with FILE_TOO_LONG: a part would be judged as if it were all.
+ * X2  A value is text: UTF-8, or UTF-16 with its mark. A NUL byte fails with FILE_NOT_TEXT. Bytes that are no UTF-8 become U+FFFD,
+ *     and what cannot be seen is written out, both with a note.
+ * X3  One file copied to another keeps every byte.
+ *
+ * kill -9 while a file is written: it is there whole, old or new; the activity is delivered again and writes the same.
+ */
+import type { Failure, SandboxNeeds } from "@markmill/engine";
+import { neutraliseText, type Session, WORKSPACE } from "@markmill/sandbox";
 
-/** null: there is no such file. */
-export async function readInSession(session: Session, path: string): Promise<string | null> {
-  const outcome = await session.run({ kind: "shell", text: `cat -- ${quote(path)} 2>/dev/null` });
-  return outcome.exitCode === 0 ? outcome.output : null;
+export const defaultFileBytes = 1024 * 1024;
+
+/** What the workflow asks for, never more than the installation allows. */
+export function fileCapOf({ fileBytes }: SandboxNeeds, ceilingBytes: number): number {
+  return Math.min(fileBytes ?? defaultFileBytes, ceilingBytes);
+}
+
+export type BytesRead =
+  | { readonly is: "read"; readonly bytes: Uint8Array }
+  | { readonly is: "missing" }
+  | { readonly is: "failed"; readonly failure: Failure };
+
+export type TextRead =
+  | { readonly is: "read"; readonly text: string; readonly notes: readonly string[] }
+  | Exclude<BytesRead, { is: "read" }>;
+
+export async function readBytesInSession(session: Session, path: string, maxBytes: number): Promise<BytesRead> {
+  const file = await session.readFile(fromWorkspace(path), { maxBytes });
+  switch (file.kind) {
+    case "read":
+      return { is: "read", bytes: file.bytes };
+    case "missing":
+      return { is: "missing" };
+    case "too long":
+      return failed("FILE_TOO_LONG", tooLong(path, file.size, maxBytes));
+    case "refused":
+      return failed("FILE_REFUSED", `The file '${shown(path)}' is not read: ${file.why}.`);
+  }
+}
+
+export async function readTextInSession(session: Session, path: string, maxBytes: number): Promise<TextRead> {
+  const file = await readBytesInSession(session, path, maxBytes);
+  if (file.is !== "read") return file;
+  const text = decodeText(file.bytes);
+  if (text === null) {
+    return failed("FILE_NOT_TEXT", `The file '${shown(path)}' holds NUL bytes: it is no text, and a value is text.`);
+  }
+  const notes = text.notes.map((note) => `The file '${shown(path)}' ${note}.`);
+  return { is: "read", text: text.text, notes };
 }
 
 /** Returns what went wrong, or null. */
-export async function writeInSession(session: Session, path: string, text: string): Promise<string | null> {
-  const bytes = Buffer.from(text).toString("base64");
-  const command = `mkdir -p -- "$(dirname -- ${quote(path)})" && printf %s ${quote(bytes)} | base64 -d > ${quote(path)}`;
-  const outcome = await session.run({ kind: "shell", text: command });
-  return outcome.exitCode === 0 ? null : `'${path}' could not be written: ${outcome.output.trim()}`;
+export async function writeInSession(
+  session: Session,
+  path: string,
+  bytes: Uint8Array,
+  maxBytes: number,
+): Promise<Failure | null> {
+  if (bytes.length > maxBytes) return { code: "FILE_TOO_LONG", message: tooLong(path, bytes.length, maxBytes) };
+  const written = await session.writeFile(fromWorkspace(path), bytes);
+  if (written.kind === "written") return null;
+  return { code: "FILE_NOT_WRITTEN", message: `The file '${shown(path)}' could not be written: ${written.why}.` };
 }
 
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
+/** null: no text. */
+export function decodeText(bytes: Uint8Array): { readonly text: string; readonly notes: readonly string[] } | null {
+  const raw = new TextDecoder(encodingOf(bytes)).decode(bytes);
+  if (raw.includes("\0")) return null;
+  const text = neutraliseText(raw);
+  const notes: string[] = [];
+  if (!isWellFormed(bytes)) notes.push("is not UTF-8: what cannot be read is shown as U+FFFD");
+  if (text !== raw.replaceAll(/\r\n?/g, "\n")) notes.push("holds characters that cannot be seen; they are written out");
+  return { text, notes };
+}
+
+function encodingOf([first, second]: Uint8Array): "utf-8" | "utf-16le" | "utf-16be" {
+  if (first === 0xff && second === 0xfe) return "utf-16le";
+  return first === 0xfe && second === 0xff ? "utf-16be" : "utf-8";
+}
+
+function isWellFormed(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder(encodingOf(bytes), { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** `~` and the workspace's own name stand for its root. */
+function fromWorkspace(path: string): string {
+  for (const start of [`${WORKSPACE}/`, "~/"]) if (path.startsWith(start)) return path.slice(start.length);
+  return path;
+}
+
+function tooLong(path: string, size: number, cap: number): string {
+  return `The file '${shown(path)}' has ${size} bytes, more than the ${cap} that a value may have here (sandbox.file, SANDBOX_FILE_KB).`;
+}
+
+function shown(path: string): string {
+  return neutraliseText(path.length > 200 ? `${path.slice(0, 200)}…` : path).replaceAll("\n", "␤");
+}
+
+function failed(code: string, message: string): { readonly is: "failed"; readonly failure: Failure } {
+  return { is: "failed", failure: { code, message } };
 }

@@ -40,6 +40,7 @@ export type Config = {
       readonly cpus: number;
       readonly pids: number;
       readonly diskMb: number;
+      readonly fileKb: number;
       readonly wallMs: number;
     };
     readonly poolSize: number;
@@ -93,6 +94,7 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
         cpus: env.SANDBOX_CPUS,
         pids: env.SANDBOX_PIDS,
         diskMb: env.SANDBOX_DISK_MB,
+        fileKb: env.SANDBOX_FILE_KB,
         wallMs: env.SANDBOX_WALL_MS,
       },
       poolSize: env.SANDBOX_POOL_SIZE,

@@ -217,6 +217,10 @@ const sandbox = {
     description: "Ceiling of what a session writes.",
     unit: "MiB",
   }),
+  SANDBOX_FILE_KB: defaulted("8192", whole(1, 1_048_576), {
+    description: "Ceiling of a file that a workflow reads or writes as a value; 1024 where it asks for nothing.",
+    unit: "KiB",
+  }),
   SANDBOX_WALL_MS: defaulted("300000", whole(100, 24 * 60 * minute), {
     description: "Ceiling of one command's time.",
     unit: "ms",

@@ -10,12 +10,12 @@ import {
   type Operand,
   type Program,
 } from "@markmill/engine";
+import { BlockScanner } from "@markmill/markdown";
 import { stringify } from "yaml";
 import { activityKind } from "./activity-kind.ts";
 import { captionPrefix, quotedPrefix } from "./compile-node.ts";
 import { formatCheck } from "./expression/format-check.ts";
 import { present } from "./front-matter.ts";
-import { BlockScanner } from "./markdown/block-scanner.ts";
 import { NotExpressible } from "./not-expressible.ts";
 import { formatParams } from "./parse-params.ts";
 import { formatDuration, formatMoney } from "./quantity.ts";
@@ -223,13 +223,14 @@ function limitsMatter({ limits }: Program): Record<string, string | number> | un
 }
 
 function sandboxMatter({ sandbox }: Program): object | undefined {
-  const { memoryBytes, diskBytes, outputBytes, wallMs, cpuMs, silenceMs, ...rest } = sandbox;
+  const { memoryBytes, diskBytes, outputBytes, fileBytes, wallMs, cpuMs, silenceMs, ...rest } = sandbox;
   const time = (value: number | undefined) => (value === undefined ? undefined : formatDuration(value));
   const matter = present({
     ...rest,
     memory: memoryBytes,
     disk: diskBytes,
     output: outputBytes,
+    file: fileBytes,
     wall: time(wallMs),
     cpu: time(cpuMs),
     silence: time(silenceMs),

@@ -94,6 +94,7 @@ const schema = z.strictObject({
       cpu: amount(duration).optional(),
       silence: amount(duration).optional(),
       output: amount(size).optional(),
+      file: amount(size).optional(),
       languages: words.optional(),
       allow: words.optional(),
       deny: words.optional(),
@@ -217,7 +218,7 @@ export function readFrontMatter(lines: readonly string[], length: number, file: 
   }
   const { data } = parsed;
   const { cost, time, ...counts } = data.limits ?? {};
-  const { memory, disk, wall, cpu, silence, output, ...needs } = data.sandbox ?? {};
+  const { memory, disk, wall, cpu, silence, output, file: largest, ...needs } = data.sandbox ?? {};
   return present({
     name: data.name,
     description: data.description,
@@ -232,6 +233,7 @@ export function readFrontMatter(lines: readonly string[], length: number, file: 
       cpuMs: cpu,
       silenceMs: silence,
       outputBytes: output,
+      fileBytes: largest,
     }),
     submission: data.submission,
     lenient: data.verdicts === "lenient",

@@ -5,10 +5,13 @@
  * R1  An include is textual: the lines of the named file stand in place of the directive, which is recognised outside fences.
  * R2  No file includes itself, directly or through others; nesting and total size are bounded.
  */
+
+import { BlockScanner, type Line } from "@markmill/markdown";
 import { MAX_FILE_BYTES } from "./decode-source.ts";
 import type { Place } from "./finding.ts";
-import { BlockScanner, type Line } from "./markdown/block-scanner.ts";
+
 import { protectedFix, protectedReason } from "./protected-path.ts";
+
 import type { Report } from "./report.ts";
 import { locate } from "./workspace.ts";
 

@@ -60,9 +60,13 @@ export interface Inherited {
 /** What the edge brings back from an activity. */
 export type Outcome =
   /** Nothing but "done", with what had to be read for it. */
-  | { readonly kind: "done"; readonly files?: Readonly<Record<string, string>> }
+  | {
+      readonly kind: "done";
+      readonly files?: Readonly<Record<string, string>>;
+      readonly notes?: readonly string[];
+    }
   /**
-   * `notes`: what a person must know to trust the reply, such as what was cut from the request. `said`: the text of a file it asked with.
+   * `notes`: what a person must know to trust the outcome, such as what was cut from the request. `said`: the text of a file it asked with.
    * `cut`: the reply ended at the limit of output tokens, not where the model would have ended it.
    */
   | {
@@ -72,7 +76,13 @@ export type Outcome =
       readonly said?: string;
       readonly cut?: "length";
     }
-  | { readonly kind: "executed"; readonly text: string; readonly exitCode: number; readonly commands: number }
+  | {
+      readonly kind: "executed";
+      readonly text: string;
+      readonly exitCode: number;
+      readonly commands: number;
+      readonly notes?: readonly string[];
+    }
   | { readonly kind: "answered"; readonly text: string }
   | { readonly kind: "produced"; readonly text: string }
   /** A plan, translated by its dialect into a piece of program. */

@@ -82,6 +82,8 @@ export interface SandboxNeeds {
   readonly cpuMs?: number;
   readonly silenceMs?: number;
   readonly outputBytes?: number;
+  /** The longest file that is read or written as a value. */
+  readonly fileBytes?: number;
   /** Block languages, besides the shell, that EXECUTE may run. */
   readonly languages?: readonly string[];
   readonly allow?: readonly string[];

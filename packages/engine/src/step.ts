@@ -181,11 +181,17 @@ function succeedActivity(turn: Turn, event: ActivitySucceeded): void {
   if (active === null) return;
   spend(turn, event.usage);
   const { outcome } = event;
-  for (const note of outcome.kind === "replied" ? (outcome.notes ?? []) : []) {
-    warn(turn, "REPLY_NOTE", note, active.ref.node);
+  for (const note of "notes" in outcome ? (outcome.notes ?? []) : []) {
+    warn(turn, noteCodes[outcome.kind] ?? "NOTE", note, active.ref.node);
   }
   settle(turn, active, { outcome });
 }
+
+const noteCodes: Partial<Record<Outcome["kind"], string>> = {
+  replied: "REPLY_NOTE",
+  executed: "EXECUTE_NOTE",
+  done: "FILE_NOTE",
+};
 
 function failActivity(turn: Turn, event: ActivityFailed): void {
   const active = inFlight(turn, event);

@@ -4,6 +4,7 @@
 // 3. Bytes after the end marker are not the command's: a background process wrote them later.
 
 import { neutraliseOutput } from "./neutralise-output.ts";
+import type { CommandOutcome } from "./port.ts";
 
 export class OutputCollector {
   readonly #marker: Buffer;
@@ -47,7 +48,7 @@ export class OutputCollector {
     this.#keep(bytes.subarray(0, safe));
   }
 
-  finish(): { output: string; truncated: boolean; outputBytes: number } {
+  finish(): Pick<CommandOutcome, "output" | "truncated" | "outputBytes" | "gap"> {
     if (!this.#ended) {
       this.#ended = true;
       this.#keep(this.#held);
@@ -56,11 +57,15 @@ export class OutputCollector {
     this.#compactTail();
     const tail = Buffer.concat(this.#tail);
     const missing = this.#total - head.length - tail.length;
-    const output =
-      missing === 0
-        ? neutraliseOutput(Buffer.concat([head, tail]))
-        : `${neutraliseOutput(trimEnd(head))}\n[${missing} bytes not shown]\n${neutraliseOutput(trimStart(tail))}`;
-    return { output, truncated: missing > 0, outputBytes: this.#total };
+    if (missing === 0) {
+      const output = neutraliseOutput(Buffer.concat([head, tail]));
+      return { output, truncated: false, outputBytes: this.#total };
+    }
+    const before = `${neutraliseOutput(trimEnd(head))}\n`;
+    const said = `[${missing} bytes not shown]`;
+    const output = `${before}${said}\n${neutraliseOutput(trimStart(tail))}`;
+    const gap = { from: before.length, to: before.length + said.length };
+    return { output, truncated: true, outputBytes: this.#total, gap };
   }
 
   #keep(bytes: Buffer): void {

@@ -5,6 +5,7 @@ export {
   type ExtractOptions,
   extractCommands,
   type SkippedBlock,
+  tellSkipped,
 } from "./commands/extract-commands.ts";
 export { type BashParser, parseInSession, parseOnHost, splitCommands } from "./commands/split-commands.ts";
 export { exitCodeOf, renderTranscript, type TranscriptEntry } from "./commands/transcript.ts";
@@ -24,6 +25,8 @@ export {
   type CommandKind,
   type CommandOutcome,
   type CommandSpec,
+  type FileRead,
+  type FileWritten,
   type ListedSession,
   type RunOptions,
   type Sandbox,

@@ -20,6 +20,20 @@ describe("neutralised output", () => {
     );
   });
 
+  it("shows fillers, selectors and joiners that hide something", () => {
+    expect(neutraliseText("a\u3164b\ufe01c\u{e0101}d\u200de\u115ff\u2800g\u034fh\u200ci\uffa0")).toBe(
+      "a<U+3164>b<U+FE01>c<U+E0101>d<U+200D>e<U+115F>f<U+2800>g<U+034F>h<U+200C>i<U+FFA0>",
+    );
+    expect(neutraliseText("😀\u{e0041}\u{e0042}")).toBe("😀<U+E0041><U+E0042>");
+    expect(neutraliseText("😀\ufe0f\ufe0f\u200dx")).toBe("😀\ufe0f<U+FE0F><U+200D>x");
+  });
+
+  it("leaves them where they belong", () => {
+    const text =
+      "👩\u200d👩\u200d👧 ❤\ufe0f 1\ufe0f\u20e3 👍🏽 🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f} می\u200cخواهم क्\u200dष";
+    expect(neutraliseText(text)).toBe(text);
+  });
+
   it("shows NUL, backspace and DEL, and ends lines one way", () => {
     expect(neutraliseText("a\0b\bc\x7fd\r\ne\rf\u2028g\x85h")).toBe("a\u2400b\u2408c\u2421d\ne\nf\ng\ufffdh");
   });

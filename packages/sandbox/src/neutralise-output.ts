@@ -1,6 +1,7 @@
 // Bytes of a foreign program to text that is safe to store, to show and to put into a prompt. Invariants:
 // 1. The result holds no control character but tab and newline, no bidi control, no invisible tag, no lone surrogate.
 //    What is shown for them, and which parts of emoji stay, is decided in one place for all: engine's visible-text.ts.
+
 // 2. Nothing visible is hidden: what is not a terminal sequence is replaced by something to see, not dropped.
 
 import { visibleText } from "@markmill/engine";

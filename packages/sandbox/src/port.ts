@@ -1,6 +1,6 @@
 // The one port every sandbox adapter implements (docker, jail, none). Invariants:
-// 1. Files enter a session before any foreign code runs in it; afterwards only `restore` writes, and it unpacks inside the
-//    session as the session's own user, never with the host's rights.
+// 1. Files enter a session before any foreign code runs in it; afterwards only `restore` and `writeFile` write, inside the
+//    session and as its own user, never with the host's rights.
 // 2. A session belongs to one id. Any worker process on the host can open it: `open` creates it or attaches to it.
 // 3. Commands of one session run one after the other, whichever process asks.
 // 4. Whatever a command does, the outcome says what happened; only a failure of the sandbox itself throws (SandboxError).
@@ -31,6 +31,13 @@ export interface Session {
   /** The state the next command starts from; replaced after each command. */
   readonly state: SessionState;
   run(command: CommandSpec, options?: RunOptions): Promise<CommandOutcome>;
+  /**
+   * One file of the workspace, by a path from its root, whatever the shell's directory is. Read by a program of ours, never by
+   * the session's shell. A link is followed only inside the workspace.
+   */
+  readFile(path: string, options: { readonly maxBytes: number }): Promise<FileRead>;
+  /** Writes one file, whole or not at all, and the folders it needs. */
+  writeFile(path: string, bytes: Uint8Array): Promise<FileWritten>;
   /** An uncompressed tar of the workspace. Rejects with SANDBOX_FILES_FAILED above `maxBytes`. */
   checkpoint(options?: { readonly maxBytes?: number }): Promise<Uint8Array>;
   /** Empties the workspace and unpacks a checkpoint into it, inside the session and as its user. */
@@ -38,6 +45,16 @@ export interface Session {
   /** Same as `sandbox.remove(id)`. */
   end(): Promise<void>;
 }
+
+export type FileRead =
+  | { readonly kind: "read"; readonly bytes: Uint8Array }
+  | { readonly kind: "missing" }
+  /** Longer than was asked for; nothing of it was taken. */
+  | { readonly kind: "too long"; readonly size: number }
+  /** `why` goes on with "it": a link that leads out, a pipe, no permission. */
+  | { readonly kind: "refused"; readonly why: string };
+
+export type FileWritten = { readonly kind: "written" } | { readonly kind: "refused"; readonly why: string };
 
 export interface SessionSpec {
   /** 1 to 64 of [A-Za-z0-9_-], starting with a letter or digit. */
@@ -120,6 +137,8 @@ export interface CommandOutcome {
    */
   readonly output: string;
   readonly truncated: boolean;
+  /** Where in `output` our own line stands for what was cut, in characters. */
+  readonly gap?: { readonly from: number; readonly to: number };
   /** Bytes the command wrote, shown or not. */
   readonly outputBytes: number;
   readonly timedOut: false | "wall" | "cpu" | "silence";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { extractCommands, MAX_BLOCK_BYTES } from "./extract-commands.ts";
+import { extractCommands, MAX_BLOCK_BYTES, MAX_REPLY_CHARS, tellSkipped } from "./extract-commands.ts";
 
 const fence = "```";
 const block = (tag: string, ...lines: string[]) => [`${fence}${tag}`, ...lines, fence].join("\n");
@@ -84,5 +84,122 @@ describe("prompts", () => {
   it("leaves a dollar alone in a block that does not begin with a prompt", () => {
     const text = "cat <<EOF\n$ 5 is the price\nEOF";
     expect(extractCommands(block("bash", text)).blocks).toMatchObject([{ text }]);
+  });
+});
+
+const commandsOf = (tag: string, ...lines: string[]) => extractCommands(block(tag, ...lines)).blocks[0]?.text;
+
+describe("every line of a shell block is a command", () => {
+  it.each(["bash", "sh", "shell", "zsh", ""])(
+    "a prompt on some lines of a %j block makes no other line output",
+    (tag) => {
+      expect(commandsOf(tag, "$ cd app", "make test", "$ ls", "cat out.txt")).toBe(
+        "cd app\nmake test\nls\ncat out.txt",
+      );
+      expect(extractCommands(block(tag, "$ cd app", "make test")).skipped).toEqual([]);
+    },
+  );
+
+  it("takes away a prompt that comes after unprompted lines", () => {
+    expect(commandsOf("bash", "ls", "$ pwd")).toBe("ls\npwd");
+  });
+
+  it("keeps a redirection that stands alone", () => {
+    expect(commandsOf("bash", "$ ls", "> out.txt")).toBe("ls\n> out.txt");
+  });
+
+  it("reads what bash's second prompt goes on with", () => {
+    expect(commandsOf("bash", "$ for x in 1 2; do", ">   echo $x", "> done", "$ ls")).toBe(
+      "for x in 1 2; do\n  echo $x\ndone\nls",
+    );
+  });
+});
+
+describe("here-documents", () => {
+  const body = ["$ not a prompt", "> not a prompt either", "", "plain", "\t# text"];
+
+  it.each([
+    ["<<EOF", "EOF"],
+    ["<<'EOF'", "EOF"],
+    ['<<"THE END"', "THE END"],
+    ["<<-EOF", "\tEOF"],
+    ["<< \\EOF", "EOF"],
+  ])("keeps the body of %s whole, in every kind of block", (operator, end) => {
+    const script = [`cat > a.txt ${operator}`, ...body, end].join("\n");
+    for (const tag of ["bash", "sh", "", "console", "terminal"]) {
+      expect(commandsOf(tag, ...script.split("\n"), "ls"), tag).toBe(`${script}\nls`);
+      expect(commandsOf(tag, ...`$ ${script}`.split("\n"), "$ ls"), tag).toBe(`${script}\nls`);
+    }
+  });
+
+  it("takes away the second prompt when the whole body was written with it", () => {
+    const lines = ["$ cat <<EOF", "> one", ">   two", "> > three", "> EOF", "$ ls"];
+    for (const tag of ["bash", "console"])
+      expect(commandsOf(tag, ...lines)).toBe("cat <<EOF\none\n  two\n> three\nEOF\nls");
+  });
+
+  it("keeps several of one line, and takes <<< for none", () => {
+    const script = ["paste /dev/fd/3 3<<A - <<B", "$ a", "B", "A", "$ b", "B"];
+    expect(commandsOf("bash", `$ ${script[0]}`, ...script.slice(1), "$ wc <<<B", "$ ls")).toBe(
+      [...script, "wc <<<B", "ls"].join("\n"),
+    );
+  });
+
+  it("keeps one inside a substitution", () => {
+    const script = ['git commit -m "$(cat <<EOF', "$ money", "EOF", ')"'];
+    expect(commandsOf("console", `$ ${script[0]}`, ...script.slice(1), "output", "$ ls")).toBe(
+      [...script, "ls"].join("\n"),
+    );
+  });
+});
+
+describe("what a session block leaves out", () => {
+  it("is told with its number of lines", () => {
+    const reply = block("console", "Last login: today", "$ cat a.md", "> quoted", "text", "", "$ ls", "a.md");
+    const { blocks, skipped } = extractCommands(reply);
+    expect(blocks).toMatchObject([{ text: "cat a.md\n\nls" }]);
+    expect(skipped).toEqual([{ line: 1, tag: "console", reason: "output", lines: 4 }]);
+    expect(skipped.map(tellSkipped)).toEqual([
+      "4 lines of the console block at line 1 of the reply had no prompt and were taken for output, not run",
+    ]);
+  });
+
+  it("knows a prompt with name and host", () => {
+    expect(commandsOf("console", "ada@box:~/work$ make", "cc -o a a.c", "[ada@box work]$ ls")).toBe("make\nls");
+  });
+});
+
+describe("long replies", () => {
+  it("says that a reply is longer than what is searched", () => {
+    const { blocks, skipped } = extractCommands(`${"x\n".repeat(MAX_REPLY_CHARS / 2)}${block("bash", "ls")}`);
+    expect(blocks).toEqual([]);
+    expect(skipped).toMatchObject([{ reason: "beyond the cap" }]);
+  });
+
+  const hostile = {
+    bullets: "- a\n",
+    "nested bullets": `${"- ".repeat(200)}\n`,
+    "markers without end": "- ",
+    quotes: `${"> ".repeat(300)}x\n`,
+    tags: `<a b${" ".repeat(980)}!\n`,
+    fences: "```\n",
+    "unclosed fences in lists": "- - - ~~~\n",
+    "here-documents": `${fence}sh\n$ x ${"<<a ".repeat(9000)}\n${fence}\n`,
+    substitutions: `${fence}sh\n$ x ${'(`"$('.repeat(9000)}\n${fence}\n`,
+  };
+  it.each(Object.entries(hostile))("%s take time in proportion to their length", (_, unit) => {
+    const timed = (length: number) => {
+      const reply = unit.repeat(Math.ceil(length / unit.length)).slice(0, length);
+      return Math.min(
+        ...[1, 2, 3].map(() => {
+          const start = performance.now();
+          extractCommands(reply);
+          return performance.now() - start;
+        }),
+      );
+    };
+    timed(MAX_REPLY_CHARS / 8);
+    // Eight times the text: about 8 where work is linear, 64 where it is quadratic. Below the floor nothing is measured.
+    expect(timed(MAX_REPLY_CHARS) / Math.max(timed(MAX_REPLY_CHARS / 8), 20)).toBeLessThan(24);
   });
 });

@@ -1,15 +1,12 @@
-// The code blocks of a model's reply that are to be run, found as CommonMark finds them. Pure. Invariants:
+// The code blocks of a model's reply that are to be run, found as CommonMark finds them, in linear time. Pure. Invariants:
 // 1. Only a fenced, closed block runs: a reply cut off in mid-block must not run half a command.
 // 2. A block of data is never executed; python and javascript only when the workflow says so; an untagged block only when it
 //    is the one block of the reply.
-// 3. What does not run is listed with the reason.
+// 3. What does not run, a block or lines of one, is listed with the reason.
 
-import { fromMarkdown } from "mdast-util-from-markdown";
+import { BlockScanner } from "@markmill/markdown";
 import type { CommandKind } from "../port.ts";
-
-type Root = ReturnType<typeof fromMarkdown>;
-type Nodes = Root | Root["children"][number];
-type Code = Extract<Nodes, { type: "code" }>;
+import { readCommands } from "./read-commands.ts";
 
 export interface CommandBlock {
   readonly kind: CommandKind;
@@ -19,9 +16,21 @@ export interface CommandBlock {
 }
 
 export interface SkippedBlock {
+  /** Of the opening fence, from 1. */
   readonly line: number;
   readonly tag: string;
-  readonly reason: "unclosed" | "data" | "not opted in" | "untagged among others" | "empty" | "too long";
+  readonly reason:
+    | "unclosed"
+    | "data"
+    | "not opted in"
+    | "untagged among others"
+    | "empty"
+    | "too long"
+    /** So many lines of a session block are output; its commands run. */
+    | "output"
+    /** The rest of the reply, from this line on, was not searched. */
+    | "beyond the cap";
+  readonly lines?: number;
 }
 
 export interface ExtractOptions {
@@ -41,6 +50,8 @@ const kinds: Readonly<Record<string, CommandKind>> = {
   console: "shell",
   "shell-session": "shell",
   shellsession: "shell",
+  "sh-session": "shell",
+  "bash-session": "shell",
   terminal: "shell",
   python: "python",
   python3: "python",
@@ -49,22 +60,35 @@ const kinds: Readonly<Record<string, CommandKind>> = {
   js: "javascript",
   node: "javascript",
 };
+/** Only these show output between their commands. */
+const sessionTags = new Set(["console", "shell-session", "shellsession", "sh-session", "bash-session", "terminal"]);
 
 export function extractCommands(
   reply: string,
   options: ExtractOptions = {},
 ): { blocks: CommandBlock[]; skipped: SkippedBlock[] } {
   const source = reply.slice(0, MAX_REPLY_CHARS);
-  const found = collectFenced(fromMarkdown(source), source);
+  const found = collectFenced(source);
   const blocks: CommandBlock[] = [];
   const skipped: SkippedBlock[] = [];
-  for (const { node, closed, line } of found) {
-    const tag = (node.lang ?? "").toLowerCase();
+  for (const { info, value, closed, line } of found) {
+    const tag = (/^\S*/.exec(info)?.[0] ?? "").toLowerCase();
     const kind = tag === "" ? "shell" : Object.hasOwn(kinds, tag) ? kinds[tag] : undefined;
-    const text = kind === "shell" ? withoutPrompts(node.value) : node.value;
-    const reason = reasonToSkip({ tag, kind, text, closed, only: found.length === 1 }, options);
-    if (reason !== undefined) skipped.push({ line, tag, reason });
-    else if (kind !== undefined) blocks.push({ kind, text, line });
+    const reason = reasonToSkip({ tag, kind, text: value, closed, only: found.length === 1 }, options);
+    if (reason !== undefined || kind === undefined) {
+      skipped.push({ line, tag, reason: reason ?? "data" });
+      continue;
+    }
+    const { text, outputLines } =
+      kind === "shell"
+        ? readCommands(value, sessionTags.has(tag) ? "session" : "commands")
+        : { text: value, outputLines: 0 };
+    if (outputLines > 0) skipped.push({ line, tag, reason: "output", lines: outputLines });
+    if (text.trim() === "") skipped.push({ line, tag, reason: "empty" });
+    else blocks.push({ kind, text, line });
+  }
+  if (source.length < reply.length) {
+    skipped.push({ line: source.split("\n").length, tag: "", reason: "beyond the cap" });
   }
   return { blocks, skipped };
 }
@@ -83,48 +107,55 @@ function reasonToSkip(
 }
 
 interface Fenced {
-  readonly node: Code;
+  readonly info: string;
+  readonly value: string;
   readonly closed: boolean;
   readonly line: number;
 }
 
-function collectFenced(root: Nodes, source: string): Fenced[] {
+function collectFenced(source: string): Fenced[] {
+  const scanner = new BlockScanner();
   const found: Fenced[] = [];
-  const waiting: Nodes[] = [root];
-  for (let node = waiting.shift(); node !== undefined; node = waiting.shift()) {
-    if ("children" in node) waiting.unshift(...node.children);
-    if (node.type !== "code" || node.position === undefined) continue;
-    const text = source.slice(node.position.start.offset, node.position.end.offset);
-    const fence = /^(`{3,}|~{3,})/.exec(text)?.[1];
-    if (fence === undefined) continue;
-    const lines = text.split("\n");
-    const last = (lines.at(-1) ?? "").replace(/^[\s>]*/, "").trimEnd();
-    const closed = lines.length > 1 && last.length >= fence.length && last === (fence[0] ?? "").repeat(last.length);
-    found.push({ node, closed, line: node.position.start.line });
+  let open: { info: string; lines: string[]; line: number } | null = null;
+  const end = (closed: boolean) => {
+    if (open !== null) found.push({ info: open.info, value: open.lines.join("\n"), closed, line: open.line });
+    open = null;
+  };
+  const lines = source.replaceAll("\0", "\ufffd").split(/\r\n?|\n/);
+  for (const [index, text] of lines.entries()) {
+    const line = scanner.next(text);
+    if (line.is === "fenced") {
+      if (line.closes) end(true);
+      else open?.lines.push(scanner.contentOf(text));
+      continue;
+    }
+    // The list or quote that held the block has ended, and the block with it.
+    end(false);
+    if (line.is === "fence") open = { info: line.info, lines: [], line: index + 1 };
   }
+  end(false);
   return found;
 }
 
-/**
- * A block that begins with a prompt is a transcript: `$ ` lines are commands, `> ` lines continue them, other lines are output
- * when they follow a finished command. A block that does not begin with one is taken as it is.
- */
-function withoutPrompts(text: string): string {
-  const lines = text.split("\n");
-  const first = lines.find((line) => line.trim() !== "" && !line.trim().startsWith("#"));
-  if (first === undefined || !/^\s*\$ /.test(first)) return text;
-  const kept: string[] = [];
-  let continued = false;
-  for (const line of lines) {
-    const prompt = /^\s*\$ (.*)$/.exec(line);
-    const more = /^> ?(.*)$/.exec(line);
-    const isComment = line.trim().startsWith("#");
-    const command =
-      prompt?.[1] ??
-      (continued ? (more?.[1] ?? line) : isComment ? line : more !== null && kept.length > 0 ? more[1] : undefined);
-    if (command === undefined) continue;
-    kept.push(command);
-    continued = /(^|[^\\])(\\\\)*\\$/.test(command);
+/** One sentence for people and models. */
+export function tellSkipped({ line, tag, reason, lines }: SkippedBlock): string {
+  const block = `the ${tag === "" ? "untagged" : tag.slice(0, 40)} block at line ${line} of the reply`;
+  switch (reason) {
+    case "output":
+      return `${lines === 1 ? "1 line" : `${lines} lines`} of ${block} had no prompt and ${lines === 1 ? "was" : "were"} taken for output, not run`;
+    case "beyond the cap":
+      return `the reply was searched for commands only up to line ${line}: it is longer than ${MAX_REPLY_CHARS} characters`;
+    case "data":
+      return `${block} was not run: its language is not one that runs here`;
+    case "unclosed":
+      return `${block} was not run: it is not closed, so the reply may have been cut off`;
+    case "not opted in":
+      return `${block} was not run: the workflow does not allow its language`;
+    case "untagged among others":
+      return `${block} was not run: it names no language and is not the only block`;
+    case "empty":
+      return `${block} was not run: it holds no command`;
+    case "too long":
+      return `${block} was not run: it is longer than ${MAX_BLOCK_BYTES} bytes`;
   }
-  return kept.join("\n");
 }

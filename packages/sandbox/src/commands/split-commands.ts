@@ -49,11 +49,12 @@ export function parseOnHost(): BashParser {
 
 /**
  * Prints the number of each line that completes a command. An open here-document is only a warning to `bash -n`, so any message
- * counts as incomplete; a trailing backslash at end of file is no message, so it is looked for.
+ * counts as incomplete; a trailing backslash at end of file is no message, so it is looked for. `$?` stays what it was, so that
+ * the block's first command sees the one before it.
  */
 function renderParse(lines: readonly string[]): string {
   return `(
-__mm_prefix= __mm_number=0
+__mm_status=$? __mm_prefix= __mm_number=0
 while IFS= builtin read -r __mm_line; do
   __mm_number=$((__mm_number + 1))
   __mm_prefix+=$__mm_line$'\\n'
@@ -63,6 +64,7 @@ while IFS= builtin read -r __mm_line; do
     __mm_prefix=
   fi
 done <<<${quoteForBash(lines.join("\n"))}
+builtin exit "$__mm_status"
 )`;
 }
 

@@ -1,12 +1,20 @@
 // What EXECUTE leaves in RESULT and EXIT_CODE. Pure. Invariants:
-// 1. Per command: `$ ` and the command, a newline, its output, a newline; nothing found to run gives the empty text.
-// 2. EXIT_CODE is the last one that is not 0, or 0. A command killed by a clock counts as 124, a refused one as 126.
+// 1. Per command: `$ ` and the command (`> ` before its further lines), its output, a newline; nothing found to run gives the
+//    empty text.
+// 2. After the output stands one line `[…]` for each thing that did not go well: a non-zero exit, a clock, lack of memory, a cut.
+// 3. Output cannot write such lines. A line of output that could be taken for a command or a note of ours is led by `| `; all
+//    other output stands as it was written. So a line that begins with `$ ` is a command that ran, and nothing else is.
+// 4. EXIT_CODE is the last one that is not 0, or 0. A command killed by a clock counts as 124, a refused one as 126.
 
+import { constants } from "node:os";
+import { neutraliseText } from "../neutralise-output.ts";
 import type { CommandOutcome } from "../port.ts";
 
 export type TranscriptEntry =
   | { readonly kind: "ran"; readonly command: string; readonly outcome: CommandOutcome }
-  | { readonly kind: "refused"; readonly command: string; readonly message: string };
+  | { readonly kind: "refused"; readonly command: string; readonly message: string }
+  /** What the reader must know besides, such as a block that did not run. */
+  | { readonly kind: "note"; readonly text: string };
 
 export const TIMED_OUT_CODE = 124;
 export const REFUSED_CODE = 126;
@@ -20,28 +28,76 @@ export function exitCodeOf(entries: readonly TranscriptEntry[]): number {
 }
 
 function renderEntry(entry: TranscriptEntry): string {
-  if (entry.kind === "refused") return `$ ${entry.command}\n[${entry.message}]\n`;
+  if (entry.kind === "note") return `${noteLine(entry.text)}\n`;
+  const command = `$ ${neutraliseText(entry.command).replaceAll("\n", "\n> ")}`;
+  if (entry.kind === "refused") return `${command}\n${noteLine(entry.message)}\n`;
   const { outcome } = entry;
-  const output = outcome.output.replace(/\n+$/, "");
-  return `$ ${entry.command}\n${[...(output === "" ? [] : [output]), ...notesOf(outcome)].join("\n")}\n`;
+  return `${command}\n${[...outputLines(outcome), ...notesOf(outcome).map(noteLine)].join("\n")}\n`;
 }
+
+function noteLine(text: string): string {
+  return `[${neutraliseText(text).replaceAll("\n", " ")}]`;
+}
+
+function outputLines({ output, gap }: CommandOutcome): string[] {
+  const whole = gap === undefined ? output : output.slice(0, gap.from);
+  const head = marked(whole.replace(/\n+$/, ""));
+  if (gap === undefined) return whole.replace(/\n+$/, "") === "" ? [] : head;
+  const tail = output.slice(gap.to).replace(/^\n/, "").replace(/\n+$/, "");
+  return [...head, output.slice(gap.from, gap.to), ...marked(tail)];
+}
+
+/** Lines of output, those that pose as ours led by a bar. */
+function marked(text: string): string[] {
+  return text.split("\n").map((line, index) => (poses(line, index === 0) ? `| ${line}` : line));
+}
+
+/** Looked at as a reader sees it: wide and small forms of a sign, and white space before it, make no difference. */
+function poses(line: string, first: boolean): boolean {
+  const start = line.trimStart().slice(0, 200).normalize("NFKC");
+  if (/^[$💲](?:\s|$)/u.test(start)) return true;
+  // Right behind a command, a second prompt would go on with it.
+  if (first && /^[>›❯»]/u.test(start)) return true;
+  if (!/^\p{Ps}/u.test(start) || start.startsWith("(") || start.startsWith("{")) return false;
+  return ourWords.test(start.toLowerCase()) || mixedLetters.test(start.toLowerCase());
+}
+
+/** How our notes begin: those below, the collector's, those of the policy and of blocks that did not run. */
+const ourWords =
+  /^.\s*(?:exit\b|timed?\b|out of\b|output\b|killed\b|signal\b|\d+ (?:bytes|lines?)\b|refused\b|the .{1,60}\bblock\b|the reply\b|no commands?\b)/u;
+/** Latin letters with others in one word: an imitation of a word. */
+const mixedLetters = new RegExp(
+  ["[a-z]OTHER", "OTHER[a-z]"]
+    .join("|")
+    .replaceAll("OTHER", "[\\p{Script=Cyrillic}\\p{Script=Greek}\\p{Script=Armenian}\\p{Script=Cherokee}]"),
+  "u",
+);
 
 function notesOf(outcome: CommandOutcome): string[] {
   const seconds = (outcome.durationMs / 1000).toFixed(1);
+  const { exitCode, timedOut, truncated, outOfMemory } = outcome;
   return [
-    ...(outcome.truncated ? [`[output truncated: ${outcome.outputBytes} bytes were written]`] : []),
-    ...(outcome.timedOut === false ? [] : [`[${clockNotes[outcome.timedOut]}, killed after ${seconds} s]`]),
-    ...(outcome.outOfMemory ? ["[out of memory: the session's limit was reached and a process was killed]"] : []),
+    ...(truncated ? [`output truncated: ${outcome.outputBytes} bytes were written`] : []),
+    ...(timedOut === false ? [] : [`${clockNotes[timedOut]}, killed after ${seconds} s`]),
+    ...(outOfMemory ? ["out of memory: the session's limit was reached and a process was killed"] : []),
+    ...(exitCode === null || exitCode === 0 ? [] : [`exit code ${exitCode}${signalNote(exitCode)}`]),
   ];
 }
 
+/** bash's word for a death by signal; a program can end itself with the same number. */
+function signalNote(exitCode: number): string {
+  const name = Object.entries(constants.signals).find(([, number]) => number === exitCode - 128)?.[0];
+  return name === undefined ? "" : `: as after a kill by ${name}`;
+}
+
 const clockNotes = {
-  wall: "timed out",
+  wall: "timed out: too much time in all",
   cpu: "timed out: too much processor time",
   silence: "timed out: no output for too long",
 } as const;
 
 function codeOf(entry: TranscriptEntry): number {
+  if (entry.kind === "note") return 0;
   if (entry.kind === "refused") return REFUSED_CODE;
   return entry.outcome.exitCode ?? TIMED_OUT_CODE;
 }

@@ -6,10 +6,20 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
 import { checkCommand, limitsOfCommand } from "../check-spec.ts";
+import {
+  ANSWER_BYTES,
+  fileProgramFailed,
+  parseFileRead,
+  parseFileWritten,
+  readFileCommand,
+  writeFileCommand,
+} from "../file-program.ts";
 import type { Limits } from "../limits.ts";
 import {
   type CommandOutcome,
   type CommandSpec,
+  type FileRead,
+  type FileWritten,
   type RunOptions,
   type Session,
   type SessionState,
@@ -20,6 +30,7 @@ import type { EngineHost } from "./engine-host.ts";
 import { Launcher } from "./launcher.ts";
 import { parseLauncherReport, unpackLine } from "./launcher-script.ts";
 import { runCommand } from "./run-command.ts";
+import { runTool } from "./run-tool.ts";
 import { filesFailed, sessionBusy, sessionLost, translateEngineError } from "./translate-engine-error.ts";
 
 const POLL_MS = 10;
@@ -78,6 +89,35 @@ export class DockerSession implements Session {
       );
       this.#state = outcome.state;
       return outcome;
+    });
+  }
+
+  async readFile(path: string, { maxBytes }: { readonly maxBytes: number }): Promise<FileRead> {
+    return await this.#withFile(readFileCommand(WORKSPACE, path, maxBytes), undefined, maxBytes, parseFileRead);
+  }
+
+  async writeFile(path: string, bytes: Uint8Array): Promise<FileWritten> {
+    return await this.#withFile(writeFileCommand(WORKSPACE, path, bytes.length), bytes, 0, parseFileWritten);
+  }
+
+  #withFile<T>(
+    command: readonly string[],
+    input: Uint8Array | undefined,
+    maxBytes: number,
+    parse: (answer: Buffer) => T | undefined,
+  ): Promise<T> {
+    return this.#inTurn(async () => {
+      this.#takeStandby()?.close();
+      await this.#requireTurn(undefined);
+      const { container, uid, host } = this.#place;
+      try {
+        const { stdout, stderr } = await runTool(container, uid, command, input, maxBytes + ANSWER_BYTES);
+        const answer = parse(stdout);
+        if (answer === undefined) throw fileProgramFailed(this.id, stderr);
+        return answer;
+      } catch (error) {
+        throw translateEngineError(error, { host: host.address, act: "reach a file", session: this.id });
+      }
     });
   }
 

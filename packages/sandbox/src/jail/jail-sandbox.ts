@@ -10,16 +10,28 @@ import { randomInt } from "node:crypto";
 import { closeSync, openSync, readFileSync, readlinkSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
+import {
+  ANSWER_BYTES,
+  FILE_MS,
+  fileProgramFailed,
+  parseFileRead,
+  parseFileWritten,
+  readFileCommand,
+  writeFileCommand,
+} from "../file-program.ts";
 import { packFiles } from "../pack-files.ts";
-import type {
-  CommandOutcome,
-  CommandSpec,
-  ListedSession,
-  RunOptions,
-  Sandbox,
-  Session,
-  SessionSpec,
-  SessionState,
+import {
+  type CommandOutcome,
+  type CommandSpec,
+  type FileRead,
+  type FileWritten,
+  type ListedSession,
+  type RunOptions,
+  type Sandbox,
+  type Session,
+  type SessionSpec,
+  type SessionState,
+  WORKSPACE,
 } from "../port.ts";
 import { runWrapper, type WrapperResult } from "../run-wrapper.ts";
 import type { SandboxError } from "../sandbox-error.ts";
@@ -295,6 +307,35 @@ class JailSession implements Session {
     });
   }
 
+  async readFile(path: string, { maxBytes }: { readonly maxBytes: number }): Promise<FileRead> {
+    return await this.#withFile(readFileCommand(WORKSPACE, path, maxBytes), undefined, maxBytes, parseFileRead);
+  }
+
+  async writeFile(path: string, bytes: Uint8Array): Promise<FileWritten> {
+    return await this.#withFile(writeFileCommand(WORKSPACE, path, bytes.length), bytes, 0, parseFileWritten);
+  }
+
+  async #withFile<T>(
+    command: readonly string[],
+    input: Uint8Array | undefined,
+    maxBytes: number,
+    parse: (answer: Buffer) => T | undefined,
+  ): Promise<T> {
+    return await this.#exclusively(undefined, async () => {
+      const ask = () => runTool(this.#jail, this.#record, command, input, maxBytes + ANSWER_BYTES, FILE_MS);
+      let result = await ask();
+      if (parse(result.stdout) === undefined && isHolding(this.#record.holder)) {
+        // Background processes may have filled the process table, stopped or killed the program: clear them once.
+        if (!(await killAllBut(this.#record.holder, []))) throw killFailed(this.id);
+        result = await ask();
+      }
+      const answer = parse(result.stdout);
+      if (answer !== undefined) return answer;
+      if (!isHolding(this.#record.holder)) throw sessionLost(this.id);
+      throw fileProgramFailed(this.id, result.stderr);
+    });
+  }
+
   async checkpoint(options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
     const maxBytes = options.maxBytes ?? this.#record.limits.diskBytes + TAR_OVERHEAD_BYTES;
     return await this.#exclusively(undefined, async () => {
@@ -418,10 +459,11 @@ async function runTool(
   command: readonly string[],
   input: Uint8Array | undefined,
   maxBytes: number,
+  timeoutMs = TOOL_MS,
 ): Promise<ToolResult> {
   const child = start(toolLaunch(host, record, record.holder.pid, command), ["pipe", "pipe", "pipe"]);
   const kill = () => child.pid !== undefined && signal(-child.pid, "SIGKILL");
-  const timer = setTimeout(kill, TOOL_MS);
+  const timer = setTimeout(kill, timeoutMs);
   const chunks: Buffer[] = [];
   let size = 0;
   let stderr = "";

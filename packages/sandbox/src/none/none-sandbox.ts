@@ -8,10 +8,20 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
+import {
+  FILE_MS,
+  fileProgramFailed,
+  parseFileRead,
+  parseFileWritten,
+  readFileCommand,
+  writeFileCommand,
+} from "../file-program.ts";
 import { packFiles } from "../pack-files.ts";
 import type {
   CommandOutcome,
   CommandSpec,
+  FileRead,
+  FileWritten,
   ListedSession,
   RunOptions,
   Sandbox,
@@ -134,6 +144,36 @@ class NoneSession implements Session {
     );
     this.#state = outcome.state;
     return outcome;
+  }
+
+  async readFile(path: string, { maxBytes }: { readonly maxBytes: number }): Promise<FileRead> {
+    const root = join(this.#directory, "workspace");
+    return await this.#withFile(readFileCommand(root, path, maxBytes), undefined, parseFileRead);
+  }
+
+  async writeFile(path: string, bytes: Uint8Array): Promise<FileWritten> {
+    const root = join(this.#directory, "workspace");
+    return await this.#withFile(writeFileCommand(root, path, bytes.length), bytes, parseFileWritten);
+  }
+
+  async #withFile<T>(
+    [program, ...args]: [string, ...string[]],
+    input: Uint8Array | undefined,
+    parse: (answer: Buffer) => T | undefined,
+  ): Promise<T> {
+    const turn = this.#last.then(async () => {
+      const child = spawn(program, args, { cwd: "/", env: {}, stdio: ["pipe", "pipe", "ignore"], timeout: FILE_MS });
+      const chunks: Buffer[] = [];
+      child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+      child.stdin.on("error", () => {});
+      child.stdin.end(input);
+      await new Promise((resolve, reject) => child.once("close", resolve).once("error", reject));
+      const answer = parse(Buffer.concat(chunks));
+      if (answer === undefined) throw fileProgramFailed(this.id, "");
+      return answer;
+    });
+    this.#last = turn.catch(() => {});
+    return await turn;
   }
 
   async checkpoint(options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {

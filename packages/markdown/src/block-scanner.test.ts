@@ -35,6 +35,31 @@ function byScanner(document: string): { headings: number[]; fences: number[] } {
   return { headings, fences };
 }
 
+/** The text of each closed fence, by the line it opens at. */
+function contentsByScanner(document: string): [number, string][] {
+  const scanner = new BlockScanner();
+  const contents: [number, string][] = [];
+  let open: { line: number; lines: string[] } | null = null;
+  document.split("\n").forEach((line, index) => {
+    const found = scanner.next(line);
+    if (found.is === "fence") open = { line: index + 1, lines: [] };
+    else if (found.is !== "fenced") open = null;
+    else if (!found.closes) open?.lines.push(scanner.contentOf(line));
+    else if (open !== null) contents.push([open.line, open.lines.join("\n")]);
+  });
+  return contents;
+}
+
+function contentsByCommonMark(document: string): Map<number, string> {
+  const contents = new Map<number, string>();
+  const visit = (node: Nodes) => {
+    if (node.type === "code") contents.set(node.position?.start.line ?? 0, node.value);
+    if ("children" in node) node.children.forEach(visit);
+  };
+  visit(fromMarkdown(document));
+  return contents;
+}
+
 const lineParts = fc.constantFrom(
   "# H",
   "## User A",
@@ -84,6 +109,23 @@ describe("the block scanner", () => {
       }),
       // A fixed seed: the referee has more corners of its own than the list above names.
       { numRuns: 5000, seed: 20 },
+    );
+  });
+
+  it("gives the text of a closed fence as a CommonMark parser does, in lists and quotes too", () => {
+    const around = fc.constantFrom("", " ", "   ", "- ", "> ", "1. ", "> - ", "- > ", "-\t");
+    const inside = fc.array(fc.constantFrom("a", "  b", "\tc", "", "    d", "> e", "- f", "  \tg"), { maxLength: 5 });
+    fc.assert(
+      fc.property(around, fc.constantFrom("", "  "), inside, (prefix, indent, lines) => {
+        const rest = prefix.replaceAll(/[-1.]/g, " ");
+        const document = [`${prefix}${indent}\`\`\`sh`, ...lines.map((line) => rest + line), `${rest}\`\`\``].join(
+          "\n",
+        );
+        const known = contentsByCommonMark(document);
+        for (const [line, text] of contentsByScanner(document))
+          expect([document, text]).toEqual([document, known.get(line)]);
+      }),
+      { numRuns: 2000, seed: 20 },
     );
   });
 

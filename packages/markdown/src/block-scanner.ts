@@ -26,7 +26,7 @@ type Container =
 
 type Leaf =
   | { readonly is: "none" | "paragraph" }
-  | { readonly is: "fence"; readonly marker: string; readonly length: number }
+  | { readonly is: "fence"; readonly marker: string; readonly length: number; readonly indent: number }
   /** null: the block ends at a blank line. */
   | { readonly is: "html"; readonly end: RegExp | null };
 
@@ -97,6 +97,19 @@ export class BlockScanner {
     return result;
   }
 
+  /** The text of a line that `next` has just found inside a fence: without its lists, quotes and the fence's own indentation. */
+  contentOf(line: string): string {
+    if (this.#leaf.is !== "fence") return line;
+    if (this.#containers.length === 0 && this.#leaf.indent === 0) return line;
+    const cursor = new Cursor(line);
+    for (const container of this.#containers) {
+      if (container.is === "quote") cursor.takeQuoteMarker();
+      else cursor.takeUpTo(container.width);
+    }
+    cursor.takeUpTo(this.#leaf.indent);
+    return cursor.remainder();
+  }
+
   #matchContainers(cursor: Cursor): number {
     let matched = 0;
     for (const container of this.#containers) {
@@ -149,7 +162,7 @@ export class BlockScanner {
     }
     const fence = opensFence(rest);
     if (fence !== null) {
-      this.#leaf = { is: "fence", marker: fence.marker, length: fence.length };
+      this.#leaf = { is: "fence", marker: fence.marker, length: fence.length, indent: cursor.indent };
       return { is: "fence", info: fence.info, indent: cursor.indent };
     }
     const html = opensHtml(rest, mayBeLazy);
@@ -200,6 +213,16 @@ class Cursor {
     if (this.#indent < columns) return false;
     this.#advance(columns);
     return true;
+  }
+
+  /** White space of at most so many columns. */
+  takeUpTo(columns: number): void {
+    this.#advance(Math.min(columns, this.#indent));
+  }
+
+  /** From here on, the rest of a tab of which a part was taken as spaces. */
+  remainder(): string {
+    return " ".repeat(this.#pending) + this.#line.slice(this.at);
   }
 
   takeQuoteMarker(): boolean {

@@ -1,0 +1,1 @@
+export { BlockScanner, type Line } from "./block-scanner.ts";
