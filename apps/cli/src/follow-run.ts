@@ -13,7 +13,7 @@ import {
   type Program,
   type RunState,
 } from "@markmill/engine";
-import type { CallUsage, HistoryActivity, HistoryEntry, RunDetail, RunSummary, Store, Wait } from "@markmill/store";
+import type { HistoryActivity, HistoryEntry, RunDetail, RunSummary, Spent, Store, Wait } from "@markmill/store";
 
 export interface Happening {
   readonly runId: string;
@@ -40,7 +40,7 @@ export interface Look {
   readonly happened: readonly Happening[];
   /** The innermost work that is asked for now. */
   readonly doing: readonly Doing[];
-  readonly spent: CallUsage & { readonly calls: number };
+  readonly spent: Spent;
   /** Endpoints in trouble, or a resume, that the run waits for. */
   readonly waits: readonly Wait[];
   /** Nothing will happen before the run is resumed. */

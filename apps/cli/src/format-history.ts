@@ -16,6 +16,7 @@ import {
 } from "@markmill/engine";
 import type { History, HistoryActivity, HistoryEntry, RunDetail, StoredCall } from "@markmill/store";
 import { countOf, formatCount, formatDollars, formatElapsed } from "./amounts.ts";
+import { countCalls } from "./summarise-run.ts";
 
 export interface RunRecord {
   readonly run: RunDetail;
@@ -28,7 +29,7 @@ export interface RunRecord {
 
 export function formatHistory(record: RunRecord): string {
   const { run, program } = record;
-  const spent = `${countOf(run.spent.steps, "step")}, ${countOf(run.spent.calls, "model call")}, ${countOf(run.spent.promptTokens + run.spent.completionTokens, "token")}, ${formatDollars(run.spent.nanodollars)}`;
+  const spent = `${countOf(run.spent.steps, "step")}, ${countCalls(run.spent)}, ${countOf(run.spent.promptTokens + run.spent.completionTokens, "token")}, ${formatDollars(run.spent.nanodollars)}`;
   const took = run.endedAt === null ? "not ended" : formatElapsed(run.endedAt.getTime() - run.createdAt.getTime());
   // Read by people, in a viewer or on a screen; the events keep every text as it was.
   return visibleText(
@@ -209,7 +210,12 @@ function activityLines(
   const { work } = activity;
   switch (work.kind) {
     case "prompt": {
-      const model = calls.find(({ key }) => key.activityId === activity.id)?.model;
+      const mine = calls.filter(({ key }) => key.activityId === activity.id);
+      const model = mine.at(0)?.model;
+      // Also of a reply that held nothing else.
+      const attempt = event !== undefined && "activity" in event ? event.activity.attempt : null;
+      const got = mine.filter((call) => call.attempt === attempt);
+      const thoughts = (got.length === 0 && outcome !== null ? mine.slice(-1) : got).flatMap(reasoningOf);
       const reply =
         outcome?.kind === "replied" ? [outcome.text, ...(outcome.notes ?? []).map((note) => `> ${note}`)] : [];
       return [
@@ -217,6 +223,7 @@ function activityLines(
         "",
         "---",
         "",
+        ...thoughts.flatMap((thought) => ["Reasoning, not part of the reply:", ...fenced(thought, ""), ""]),
         ...(event === undefined ? ["..."] : [...failed, ...reply]),
         ...costLine(model, usage),
       ];
@@ -260,6 +267,11 @@ function activityLines(
     default:
       return failed;
   }
+}
+
+function reasoningOf({ reply }: StoredCall): string[] {
+  const reasoning = typeof reply === "object" && reply !== null && "reasoning" in reply ? reply.reasoning : null;
+  return typeof reasoning === "string" && reasoning !== "" ? [reasoning] : [];
 }
 
 function costLine(model: string | undefined, usage: Usage | null): string[] {

@@ -1,12 +1,18 @@
 /** How a run ended, in a few lines for people or as one object for programs. */
 import { isTreeLimit } from "@markmill/engine";
-import type { CallUsage, RunDetail, Wait, Warning } from "@markmill/store";
+import type { RunDetail, Spent, Wait, Warning } from "@markmill/store";
 import { countOf, formatDollars, formatElapsed } from "./amounts.ts";
 import { exitCodes } from "./command.ts";
 import { shortId } from "./short-id.ts";
 import { describeWait, standingOf, waitAsJson } from "./tell-wait.ts";
 
-export type TreeSpent = CallUsage & { readonly calls: number };
+export type TreeSpent = Spent;
+
+/** `3 model calls, 1 without a reply`: that one is counted at the most it can have cost, because it may have been billed. */
+export function countCalls({ calls, unsure }: Pick<Spent, "calls" | "unsure">): string {
+  const lost = unsure?.calls ?? 0;
+  return `${countOf(calls, "model call")}${lost === 0 ? "" : `, ${lost} without a reply`}`;
+}
 
 export function exitCodeOf({ status, reason }: Pick<RunDetail, "status" | "reason">): number {
   if (status === "success") return exitCodes.success;
@@ -17,7 +23,7 @@ export function summariseRun(run: RunDetail, spent: TreeSpent): string[] {
   const took = run.endedAt === null ? null : run.endedAt.getTime() - run.createdAt.getTime();
   const facts = [
     countOf(run.spent.steps, "step"),
-    countOf(spent.calls, "model call"),
+    countCalls(spent),
     countOf(spent.promptTokens + spent.completionTokens, "token"),
     formatDollars(spent.nanodollars),
     ...(took === null ? [] : [formatElapsed(took)]),
@@ -30,7 +36,7 @@ export function summariseRun(run: RunDetail, spent: TreeSpent): string[] {
 
 /** Of a run that goes on only when somebody resumes it. */
 export function summariseWaiting(run: RunDetail, spent: TreeSpent, waits: readonly Wait[], now: number): string[] {
-  const facts = [countOf(spent.calls, "model call"), formatDollars(spent.nanodollars)];
+  const facts = [countCalls(spent), formatDollars(spent.nanodollars)];
   return [
     `interrupted: ${run.name} (${facts.join(", ")})`,
     ...waits.map((wait) => `reason: ${describeWait(wait, now)}`),
@@ -72,6 +78,11 @@ export function runAsJson(run: RunDetail, spent: TreeSpent, warnings: readonly W
       promptTokens: spent.promptTokens,
       completionTokens: spent.completionTokens,
       dollars: spent.nanodollars / 1e9,
+      unsure: {
+        calls: spent.unsure?.calls ?? 0,
+        tokens: spent.unsure?.tokens ?? 0,
+        dollars: (spent.unsure?.nanodollars ?? 0) / 1e9,
+      },
     },
     labels: run.labels,
     createdAt: run.createdAt.toISOString(),

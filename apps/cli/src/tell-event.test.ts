@@ -165,4 +165,15 @@ describe("a failed step", () => {
       "✓ ended: success",
     ]);
   });
+
+  it("a reply that was cut says so, also where its text is too long for the line", () => {
+    const event: Event = {
+      ...happened,
+      type: "activity.succeeded",
+      activity: visit("PROMPT_A"),
+      outcome: { kind: "replied", text: "It goes on ".repeat(40), cut: "length" },
+      usage: null,
+    };
+    expect(linesOf(event)[0]).toMatch(/^✓ PROMPT_A {2}It goes on .*… {2}cut at the output limit$/);
+  });
 });

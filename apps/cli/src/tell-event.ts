@@ -30,7 +30,12 @@ export function describeHappening(told: Told): EventLine {
   const line = describe(event, told);
   const verdicts = checked.map((one) => describeVerdict(one, line.node)).join(", ");
   const usage = "usage" in event ? describeUsage(event.usage) : "";
-  return { at: entry.at, ...line, tail: [verdicts, usage].filter((part) => part !== "").join("  ") };
+  const cut = isCutReply(event) ? "cut at the output limit" : "";
+  return { at: entry.at, ...line, tail: [verdicts, cut, usage].filter((part) => part !== "").join("  ") };
+}
+
+function isCutReply(event: Event): boolean {
+  return event.type === "activity.succeeded" && event.outcome.kind === "replied" && event.outcome.cut !== undefined;
 }
 
 /** What else the event brought about: other steps that failed by it, and where the run now stands. */

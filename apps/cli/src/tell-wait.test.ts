@@ -1,6 +1,6 @@
 import type { Wait } from "@markmill/store";
 import { describe, expect, it } from "vitest";
-import { describeWait, standingOf } from "./tell-wait.ts";
+import { describePause, describeWait, standingOf } from "./tell-wait.ts";
 
 const wait: Wait = {
   rootId: "r",
@@ -31,4 +31,15 @@ describe("what a run waits for", () => {
     expect(standingOf("doing", [wait, held])).toBe("interrupted");
     expect(standingOf("failed", [held])).toBe("failed");
   });
+});
+
+it("a model that all runs leave alone is named with reason and next try", () => {
+  const pause = {
+    ...{ endpoint: "https://models.example/v1", model: "small", reason: "429 slow\ndown" },
+    ...{ refusals: 3, since: new Date(0), until: new Date(9_000), forMs: 9_000 },
+  };
+  expect(describePause(pause)).toBe(
+    "small at https://models.example/v1 is paused for all runs: 429 slow down (refused 3 times, tried again in 9.0 s)",
+  );
+  expect(describePause({ ...pause, forMs: 0, refusals: 1 })).toContain("(refused once, the next request tries it)");
 });

@@ -1,5 +1,5 @@
 /** What a run waits for, in words. */
-import type { Wait } from "@markmill/store";
+import type { Pause, Wait } from "@markmill/store";
 import { formatElapsed } from "./amounts.ts";
 import { oneLine } from "./fit-width.ts";
 
@@ -31,4 +31,10 @@ export function waitAsJson({ runId, node, parked, nextTry }: Wait) {
     since: new Date(since).toISOString(),
     nextTry: nextTry?.toISOString() ?? null,
   };
+}
+
+/** A model that all runs leave alone, because it refused one of them. */
+export function describePause({ model, endpoint, reason, forMs, refusals }: Pause): string {
+  const next = forMs <= 0 ? "the next request tries it" : `tried again in ${formatElapsed(forMs)}`;
+  return `${model} at ${endpoint} is paused for all runs: ${oneLine(reason)} (refused ${refusals === 1 ? "once" : `${refusals} times`}, ${next})`;
 }

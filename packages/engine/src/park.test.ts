@@ -65,6 +65,16 @@ function failUntilHeld(of: typeof program, from: RunState): { state: RunState; a
 }
 
 describe("trouble of the other side", () => {
+  it("is over once an endpoint that answers is heard, be it with nothing", () => {
+    const before = begun();
+    const parked = step(program, before, troubled(before, 10)).state;
+    const empty = { next: "retry", failure: { code: "MODEL_EMPTY_REPLY", message: "nothing" } } as const;
+    const { state, commands } = step(program, parked, troubled(parked, 2_000, empty));
+    expect(Object.values(state.active)[0]).not.toHaveProperty("parked");
+    expect(commands[0]).toMatchObject({ do: "retry" });
+    expect(commands[0]).not.toHaveProperty("parked");
+  });
+
   it("parks the activity: the same work later, no edge, no step, no failure counted", () => {
     const before = begun();
     const { state, commands } = step(program, before, troubled(before, 10));

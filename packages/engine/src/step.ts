@@ -200,7 +200,9 @@ function failActivity(turn: Turn, event: ActivityFailed): void {
   const node = own(turn.graph.nodes, active.ref.node);
   const policy = node?.retry ?? defaultRetry;
   const tried = active.retries + 1;
-  const again = { ...active, retries: tried };
+  // An endpoint that answers, be it with nothing, is no longer waited for.
+  const { parked: _answered, ...unparked } = active;
+  const again = { ...(event.next === "retry" ? unparked : active), retries: tried };
   if (event.next === "park" && turn.program.trouble !== "edge") return park(turn, active, event);
   const passing = event.next === "retry" || event.next === "park";
   if (passing && tried < policy.attempts) {

@@ -237,3 +237,53 @@ describe("starting and stopping", () => {
     await expect(fetch(at(model, "/healthz"))).rejects.toThrow();
   });
 });
+
+describe("trouble by chance", () => {
+  const ask = (model: ScriptedModel) =>
+    fetch(`${model.url}/chat/completions`, {
+      method: "POST",
+      body: JSON.stringify({ model: "scripted", messages: [{ role: "user", content: "x" }] }),
+      signal: AbortSignal.timeout(300),
+    })
+      .then(async (response) => void (await response.text()))
+      .catch(() => undefined);
+  const fates = async (yaml: string, times: number) => {
+    const model = await serve(yaml);
+    for (let i = 0; i < times; i++) await ask(model);
+    return model.requests();
+  };
+
+  it("takes its share, the same for the same seed, and no counter notices", async () => {
+    const script = (seed: number) =>
+      `trouble: { share: 0.4, seed: ${seed}, kinds: [429, 503, html] }\ndefault: { reply: "{{n}}" }`;
+    const [one, again, other] = [await fates(script(7), 200), await fates(script(7), 200), await fates(script(8), 200)];
+    const names = (requests: typeof one) => requests.map(({ fault }) => fault ?? "");
+    expect(names(again)).toEqual(names(one));
+    expect(names(other)).not.toEqual(names(one));
+    const served = one.filter((request) => request.served);
+    expect(served.length).toBeGreaterThan(100);
+    expect(served.length).toBeLessThan(140);
+    expect(served.map(({ reply }) => reply)).toEqual(served.map((_, index) => String(index + 1)));
+    expect(one.filter(({ billed }) => billed)).toHaveLength(served.length);
+  });
+
+  it("knows every way to fail, and says which requests it bills", async () => {
+    const requests = await fates("trouble: { share: 1, seed: 3 }\ndefault: { reply: never }", 120);
+    expect(requests.every(({ served }) => !served)).toBe(true);
+    const billed = new Map(requests.map(({ fault, billed }) => [fault, billed]));
+    expect(Object.fromEntries(billed)).toEqual({
+      ...Object.fromEntries(
+        ["429", "429 insufficient_quota", "500", "502", "503", "529", "401", "403"].map((it) => [it, false]),
+      ),
+      html: false,
+      ...Object.fromEntries(["reset", "reset-after-headers", "hang", "malformed", "cut"].map((it) => [it, true])),
+    });
+  }, 60_000);
+
+  it("is checked like the rest of a script", () => {
+    expect(parseScript("trouble: { share: 2 }\ndefault: { reply: x }", "s.yaml")).toMatchObject({ ok: false });
+    expect(parseScript("trouble: { share: 1, kinds: [oops] }\ndefault: { reply: x }", "s.yaml")).toMatchObject({
+      ok: false,
+    });
+  });
+});

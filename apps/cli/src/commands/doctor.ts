@@ -16,6 +16,7 @@ import { parseFlags } from "../parse-words.ts";
 import { openSandbox } from "../stack/open-sandbox.ts";
 import { openStack } from "../stack/open-stack.ts";
 import { describeError } from "../tell-error.ts";
+import { describePause } from "../tell-wait.ts";
 import { livingWorkers } from "../work-for-run.ts";
 
 export const doctor: Command = {
@@ -126,6 +127,8 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
       const { rows } = await stack.store.database.calm.query<{ version: string; migration: string | null }>(
         "select current_setting('server_version') as version, (select max(name) from markmill.migrations) as migration",
       );
+      const { currentPauses } = await import("@markmill/store");
+      const pauses = await currentPauses(stack.store.database);
       const counts = await stack.queues.counts();
       const waiting = Object.values(counts).reduce((sum, { waiting = 0, delayed = 0 }) => sum + waiting + delayed, 0);
       const workers = await livingWorkers(stack.store);
@@ -141,6 +144,14 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
           state: "ok",
           message: `${stack.queues.kind === "redis" ? "Redis, noeviction" : "in Postgres"}, ${waiting} jobs waiting, ${workers} workers alive`,
         },
+        ...pauses.map(
+          (pause): Finding => ({
+            check: "pause",
+            state: "warn",
+            message: describePause(pause),
+            fix: "Wait, or see to its limits, credit or key; runs that wait for it go on by themselves.",
+          }),
+        ),
       ];
     } finally {
       await stack.close();

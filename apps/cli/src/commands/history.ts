@@ -34,7 +34,7 @@ Examples:
           run,
           entries: history.entries,
           activities: history.activities,
-          calls: calls.map(({ key, model, usage }) => ({ ...key, model, usage })),
+          calls: calls.map(({ key, attempt, model, reply, usage }) => ({ ...key, attempt, model, reply, usage })),
         }));
         terminal.out(jsonText({ runs }));
       } else if (values.out === undefined) {

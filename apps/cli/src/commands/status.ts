@@ -7,8 +7,8 @@ import { fitWidth, oneLine } from "../fit-width.ts";
 import { jsonText } from "../json-text.ts";
 import { shortId } from "../short-id.ts";
 import type { Stack } from "../stack/open-stack.ts";
-import { runAsJson, summariseRun } from "../summarise-run.ts";
-import { describeWait, standingOf, waitAsJson } from "../tell-wait.ts";
+import { countCalls, runAsJson, summariseRun } from "../summarise-run.ts";
+import { describePause, describeWait, standingOf, waitAsJson } from "../tell-wait.ts";
 import { withStack } from "../with-stack.ts";
 import { livingWorkers } from "../work-for-run.ts";
 
@@ -43,13 +43,14 @@ Examples:
 };
 
 async function list(stack: Stack, limit: number, json: boolean, terminal: Terminal): Promise<void> {
-  const { listRuns, waitsOf } = await import("@markmill/store");
+  const { currentPauses, listRuns, waitsOf } = await import("@markmill/store");
   const { database, clock } = stack.store;
   const { runs } = await listRuns(database, { roots: true }, { limit });
   const all = await waitsOf(
     database,
     runs.map(({ id }) => id),
   );
+  const pauses = await currentPauses(database);
   const waits = (id: string) => all.filter(({ rootId }) => rootId === id);
   if (json) {
     terminal.out(jsonText({ runs: runs.map((run) => asJson(run, waits(run.id))) }));
@@ -61,6 +62,7 @@ async function list(stack: Stack, limit: number, json: boolean, terminal: Termin
     const [wait] = waits(run.id);
     if (wait !== undefined) terminal.err(`  ${fitWidth(describeWait(wait, clock.now()), terminal.columns - 3)}`);
   }
+  for (const pause of pauses) terminal.err(describePause(pause));
 }
 
 /** The whole id for programs, its end for people: the line fits on their screen. */
@@ -78,15 +80,16 @@ export function lineOf(
 }
 
 async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Terminal): Promise<void> {
-  const { getHistory, openAsks, spentOf, waitsOf } = await import("@markmill/store");
+  const { currentPauses, getHistory, openAsks, spentOf, waitsOf } = await import("@markmill/store");
   const { database } = stack.store;
   const run = await findRun(stack.store, wanted);
-  const [spent, asks, { entries, activities }, workers, waits] = await Promise.all([
+  const [spent, asks, { entries, activities }, workers, waits, pauses] = await Promise.all([
     spentOf(database, run.rootId),
     openAsks(database, run.rootId),
     getHistory(database, run.id),
     livingWorkers(stack.store),
     waitsOf(database, [run.rootId]),
+    currentPauses(database),
   ]);
   const open = activities.filter(({ state }) => state === "ready" || state === "claimed" || state === "waiting");
   if (json) {
@@ -115,8 +118,9 @@ async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Te
     terminal.out(`now: ${node} (${kind}${generation > 1 ? `, hit ${generation}` : ""}, ${state})`);
   }
   for (const wait of waits) terminal.out(`waits: ${describeWait(wait, stack.store.clock.now())}`);
+  for (const pause of pauses) terminal.out(`pause: ${describePause(pause)}`);
   terminal.out(
-    `spent: ${formatCount(spent.calls)} model ${spent.calls === 1 ? "call" : "calls"}, ${formatCount(spent.promptTokens + spent.completionTokens)} tokens, ${formatDollars(spent.nanodollars)}`,
+    `spent: ${countCalls(spent)}, ${formatCount(spent.promptTokens + spent.completionTokens)} tokens, ${formatDollars(spent.nanodollars)}`,
   );
   for (const { activityId, node, question, text } of asks) {
     terminal.out(`asks: ${node} (${activityId}): ${fitWidth(oneLine(question === "" ? text : question), 100)}`);

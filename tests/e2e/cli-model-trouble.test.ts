@@ -1,0 +1,53 @@
+// What people see of a model that thinks aloud, is cut, or fails, through real processes.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
+
+let place: MarkmillPlace & { remove(): Promise<void> };
+beforeAll(async () => {
+  place = await makePlace({ MODEL_TIMEOUT_MS: "1500" });
+  writeFileSync(
+    join(place.cwd, "look.wf.md"),
+    '# Look\n\n# Workflow\n\n```mermaid\nflowchart TD\n  START --> PROMPT_A["Prompt: User Look"] --> SUCCESS\n```\n\n# Prompts\n\n## User Look\n\nLook.\n',
+  );
+  writeFileSync(
+    join(place.cwd, "replies.yaml"),
+    [
+      "rules:",
+      "  - { when: { nth: 1 }, reply: Too early, fault: { cut: 3 } }",
+      "  - { when: { nth: 1 }, fault: reasoning }",
+      "default: { reply: '<think>it lacks a test</think>Seven, because', finish: length }",
+    ].join("\n"),
+  );
+  expect((await markmill(place, ["up", "--detach"])).code).toBe(0);
+});
+afterAll(async () => {
+  await markmill(place, ["down"]);
+  await place.remove();
+});
+
+it("run, logs, history and status tell reasoning, cuts and calls without a reply", async () => {
+  const ran = await markmill(place, ["run", "look.wf.md", "--script", "replies.yaml"]);
+  expect(ran).toMatchObject({ code: 0, stdout: "Seven, because\n" });
+  expect(ran.stderr).toContain("3 model calls, 1 without a reply");
+  expect(ran.stderr).toContain("cut at the output limit");
+  expect(ran.stderr).toContain("MODEL_EMPTY_REPLY");
+
+  const logs = await markmill(place, ["logs", "last"]);
+  for (const told of ["MODEL_CONNECTION_CUT", "MODEL_EMPTY_REPLY", "cut at the output limit"]) {
+    expect(logs.stdout).toContain(told);
+  }
+
+  const history = (await markmill(place, ["history", "last"])).stdout;
+  expect(history).toContain("Reasoning, not part of the reply:\n```\nit lacks a test\n```");
+  expect(history).toContain("I look.");
+  expect(history).toContain("The reply ended at the limit of output tokens.");
+  expect(history).toContain("3 model calls, 1 without a reply");
+
+  const status = JSON.parse((await markmill(place, ["status", "last", "--json"])).stdout);
+  expect(status.spent).toMatchObject({ calls: 3, unsure: { calls: 1 } });
+  const listed = JSON.parse((await markmill(place, ["status", "--json"])).stdout);
+  expect(listed.runs[0].spent).toMatchObject({ calls: 3, unsure: { calls: 1 } });
+  expect(listed.runs[0].spent.nanodollars / 1e9).toBeCloseTo(status.spent.dollars, 9);
+}, 90_000);
