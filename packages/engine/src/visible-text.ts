@@ -3,7 +3,8 @@
  * something to see; the record keeps the text as it was.
  *
  * V1  The result holds no control character but tab and line break, no bidi control, no invisible character and no lone surrogate.
- *     Exceptions: joiners and variation selectors inside an emoji, and the non-joiner between letters of scripts that need it.
+ *     Exceptions: joiners and variation selectors inside an emoji, the tags of a flag, and joiners and non-joiners between letters of
+ *     scripts that are spelt with them.
  * V2  Nothing is dropped, so nothing visible is hidden: a terminal sequence loses its introducer and stays as plain characters.
  * V3  Doing it twice is doing it once.
  */
@@ -13,10 +14,12 @@ const controls = /\r\n|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 const invisible =
   /[\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb\u2800\u{1d159}\u{13430}-\u{1343f}]|(?![\t\n\r])\p{Cc}/u;
 const invisibles = new RegExp(invisible.source, "gu");
+/** A black flag with the tags of a region, or one that is not seen. */
+const seen = new RegExp(`(\\u{1f3f4}[\\u{e0061}-\\u{e007a}]{1,6}\\u{e007f})|${invisible.source}`, "gu");
 
 const emoji = /^\p{Extended_Pictographic}$/u;
 const beforeJoiner = /^(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f)$/u;
-const needsNonJoiner =
+const needsJoiners =
   /^[\p{sc=Arab}\p{sc=Syrc}\p{sc=Deva}\p{sc=Beng}\p{sc=Guru}\p{sc=Gujr}\p{sc=Orya}\p{sc=Taml}\p{sc=Telu}\p{sc=Knda}\p{sc=Mlym}\p{sc=Sinh}\p{sc=Khmr}\p{sc=Mymr}]$/u;
 
 export function visibleText(text: string): string {
@@ -24,7 +27,9 @@ export function visibleText(text: string): string {
   if (!invisible.test(whole) && !whole.includes("\r")) return whole;
   return whole
     .replace(controls, (found) => (found === "\r\n" ? "\n" : pictureOf(found.charCodeAt(0))))
-    .replace(invisibles, (found, at: number, all: string) => (belongs(found, at, all) ? found : nameOf(found)));
+    .replace(seen, (found, flag: string | undefined, at: number, all: string) =>
+      flag !== undefined || belongs(found, at, all) ? found : nameOf(found),
+    );
 }
 
 /** JSON whose strings hold the same values, written so that a screen shows them safely, too. */
@@ -45,8 +50,8 @@ function belongs(found: string, at: number, all: string): boolean {
   const before = all.slice(Math.max(0, at - 2), at);
   const previous = [...before].at(-1) ?? "";
   const next = String.fromCodePoint(all.codePointAt(at + 1) ?? 0);
-  if (found === "\u200d") return beforeJoiner.test(previous) && emoji.test(next);
-  if (found === "\u200c") return needsNonJoiner.test(previous) && needsNonJoiner.test(next);
+  if (found === "\u200d" && beforeJoiner.test(previous)) return emoji.test(next);
+  if (found === "\u200c" || found === "\u200d") return needsJoiners.test(previous) && needsJoiners.test(next);
   return emoji.test(previous) || (/^[0-9#*]$/.test(previous) && next === "\u20e3");
 }
 
