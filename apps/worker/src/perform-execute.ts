@@ -76,15 +76,15 @@ async function commandsOf(
   program: Program,
   work: Extract<Work, { kind: "execute" }>,
 ): Promise<CommandSpec[]> {
-  if (work.source === "literal") return [{ kind: "shell", text: work.text }];
+  if (work.source === "literal") return [{ kind: "shell", text: work.text, trust: "author" }];
   const wanted = program.sandbox.languages ?? [];
   const interpreters = (["python", "javascript"] as const).filter((language) => wanted.includes(language));
   const commands: CommandSpec[] = [];
   for (const block of extractCommands(work.text, { interpreters }).blocks) {
-    if (block.kind !== "shell") commands.push({ kind: block.kind, text: block.text });
+    if (block.kind !== "shell") commands.push({ kind: block.kind, text: block.text, trust: "foreign" });
     else {
       const parts = await splitCommands(block.text, parseInSession(session));
-      commands.push(...parts.map((text) => ({ kind: "shell", text }) as const));
+      commands.push(...parts.map((text) => ({ kind: "shell", text, trust: "foreign" }) as const));
     }
   }
   return commands;

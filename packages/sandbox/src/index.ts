@@ -24,6 +24,7 @@ export {
   type CommandKind,
   type CommandOutcome,
   type CommandSpec,
+  type CommandTrust,
   type ListedSession,
   type RunOptions,
   type Sandbox,

@@ -10,6 +10,7 @@ import type Docker from "dockerode";
 import type { Limits } from "../limits.ts";
 import { type SessionLabels, WORKSPACE } from "../port.ts";
 import type { EngineFacts } from "./engine-host.ts";
+import { KEEPER_SCRIPT } from "./keeper-script.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
 
 /** Uids of the sandbox image's /etc/passwd; below 65536 so that a remapped or rootless engine has them. */
@@ -57,7 +58,7 @@ export function containerTemplate(
     User: `${KEEPER_UID}:${KEEPER_UID}`,
     WorkingDir: "/",
     Env: ["LANG=C.UTF-8"],
-    Entrypoint: ["sleep"],
+    Entrypoint: ["bash", "--noprofile", "--norc", "-c", KEEPER_SCRIPT, "keeper"],
     Cmd: [String(wish.lifetimeSeconds)],
     Labels: { ...wish.labels },
     OpenStdin: false,
