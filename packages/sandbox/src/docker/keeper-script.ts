@@ -10,7 +10,7 @@ export const SESSION_PROGRAMS = "/tmp/.session";
 export const LEASE_SIGNAL = "SIGUSR1";
 
 /** Argument: seconds to live. Leases are counted in turns of a second, not by the clock: a machine that slept lets none lapse. */
-export const KEEPER_SCRIPT = `
+const KEEPER_SCRIPT = `
 turns=0
 trap 'turns=0' USR1
 umask 077
@@ -25,3 +25,9 @@ while ((SECONDS < $1 && turns < ${LEASE_MS / 1000})); do
   ((turns += 1))
 done
 `;
+
+/** In the environment, so that `ps` in a session shows a short line. */
+export const keeper = {
+  command: ["bash", "--noprofile", "--norc", "-c", 'text=$__mm_keeper; unset __mm_keeper; eval "$text"', "keeper"],
+  environment: [`__mm_keeper=${KEEPER_SCRIPT}`],
+};

@@ -22,7 +22,9 @@ import { launchFailed, outcomeUnknown } from "./translate-engine-error.ts";
 
 /** After the command ended, output still on its way has this long to arrive. */
 const DRAIN_MS = 200;
-/** The launcher kills at once; a container that has not managed by then is killed whole. */
+/** The guard kills at once; where it has not managed by then, all processes are killed from another exec. */
+const GUARD_MS = 1_500;
+/** A container that is not rid of a command by then is killed whole. */
 const KILL_MS = 4_000;
 const SILENCE_CHECK_MS = 200;
 
@@ -155,8 +157,8 @@ async function requireLiving(run: CommandRun): Promise<void> {
 
 async function kill(launcher: Launcher, nonce: string, run: CommandRun, over: AbortSignal): Promise<void> {
   launcher.write("\n");
-  const giveUp = AbortSignal.any([AbortSignal.timeout(KILL_MS), over]);
-  const gone = async (): Promise<boolean> => {
+  const gone = async (ms: number): Promise<boolean> => {
+    const giveUp = AbortSignal.any([AbortSignal.timeout(ms), over]);
     while (!giveUp.aborted) {
       const exec = await launcher.inspect().catch(() => undefined);
       if (exec === undefined) return false;
@@ -166,8 +168,11 @@ async function kill(launcher: Launcher, nonce: string, run: CommandRun, over: Ab
     }
     return false;
   };
-  if (await gone()) return;
-  // The command has made its own killer disappear: the session ends with it, and the next command finds it lost.
+  if (await gone(GUARD_MS)) return;
+  // The command has stopped its own killer: all the session runs goes.
+  const swept = run.killAll().catch(() => {});
+  if (await gone(KILL_MS)) return await swept;
+  // Or it has made it disappear: the session ends with it, and the next command finds it lost.
   await run.container.kill().catch(() => {});
 }
 
