@@ -178,6 +178,61 @@ describe.skipIf(!available)("the docker sandbox", () => {
     });
   });
 
+  describe("the truth about a command", () => {
+    it("is in $? of the next one: its code, a signal's, 124 after a clock", async () => {
+      const session = await open();
+      await sh(session, "sh -c 'exit 4'");
+      expect((await sh(session, "if [ $? -eq 0 ]; then echo TESTS PASSED; fi; exit 9")).output).toBe("");
+      expect((await sh(session, "echo $?; kill -TERM $$")).output).toBe("9\n");
+      expect((await sh(session, "echo $?")).output).toBe("143\n");
+      await sh(session, "sleep 9", { wallMs: 200 });
+      expect((await sh(session, "echo $?")).output).toBe("124\n");
+    });
+
+    it("ends with the wall clock, however its output drips and whoever it killed", async () => {
+      const session = await open();
+      const drip = "kill -9 $PPID; while echo drip; do sleep 0.02; done";
+      const outcome = await sh(session, `bash -c '${drip}' & ${drip}`, { wallMs: 3000 });
+      expect(outcome.exitCode === null || outcome.exitCode === 137).toBe(true);
+      expect(outcome.durationMs).toBeLessThan(8000);
+      expect((await sh(session, "ps -eo args")).output).not.toContain("drip");
+    });
+
+    it("does not reach the author's next command: processes, functions and PATH of a foreign one", async () => {
+      const session = await open();
+      await sh(session, "own() { echo own; }; export MINE=author; sleep 800 & echo");
+      const foreign = { kind: "shell", trust: "foreign" } as const;
+      expect((await session.run({ ...foreign, text: "own; ps -eo args" })).output).not.toMatch(/^own$|sleep 800/m);
+      await session.run({
+        ...foreign,
+        text: "own() { echo fake; }; export MINE=foreign WORD=kept PATH=/tmp; /bin/sleep 900 & cd lib",
+      });
+      expect((await session.run({ ...foreign, text: "own; /bin/ps -eo args" })).output).toMatch(
+        /^fake\n[\s\S]*sleep 900/,
+      );
+      const { output } = await sh(session, "own; echo $MINE $WORD; pwd; ps -eo args");
+      expect(output).toMatch(/^own\nauthor kept\n\/workspace\/lib\n/);
+      expect(output).not.toContain("sleep 900");
+    });
+
+    it("cannot be looked up in the memory or descriptors of what runs it", async () => {
+      const session = await open();
+      const look = `for p in /proc/[0-9]*; do for f in mem environ maps; do head -c 1 $p/$f >/dev/null 2>&1 && echo "read $p/$f"; done; ls $p/fd >/dev/null 2>&1 && echo "listed $p"; done; true`;
+      const { output } = await sh(session, `bash -c '${look}' | grep -v "/proc/$BASHPID/"`);
+      // Its own children only: two programs of the pipe.
+      expect(output.match(/^listed/gm)?.length ?? 0).toBeLessThanOrEqual(2);
+      expect(
+        (
+          await sh(
+            session,
+            "cat /tmp/.session/bash | wc -c; rm -rf /tmp/.session; mv /tmp/.session /tmp/x; ls -d /tmp/.session",
+          )
+        ).output,
+      ).toMatch(/Permission denied[\s\S]*\/tmp\/\.session\n$/);
+      expect((await sh(session, "echo alive")).output).toBe("alive\n");
+    });
+  });
+
   describe("limits", () => {
     it("caps output with its head and tail kept, and says how much there was", async () => {
       const session = await open();
@@ -355,6 +410,24 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
       await expect(one.checkpoint({ maxBytes: 100_000 })).rejects.toMatchObject({ code: "SANDBOX_FILES_FAILED" });
       await two.restore(await one.checkpoint());
       expect((await sh(two, "ls; cat link")).output).toBe("blob\ndeep\nlib\nlink\nnew\n");
+    });
+
+    it("ends by itself within a minute of its last worker's end, with nobody's help", {
+      timeout: 120_000,
+    }, async () => {
+      const other = await createDockerSandbox({ hosts: [host], images: [image] });
+      const id = newId();
+      const session = await other.open(sessionSpec(id));
+      const running = () =>
+        containerOf(session)
+          .inspect()
+          .then(({ State }) => State.Running)
+          .catch(() => false);
+      await pause(12_000);
+      await other.close();
+      await pause(25_000);
+      expect(await running()).toBe(true);
+      await expect.poll(running, { timeout: 60_000, interval: 1000 }).toBe(false);
     });
 
     it("is listed with its labels, and removing it twice or by an unknown id does nothing", async () => {

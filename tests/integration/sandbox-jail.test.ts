@@ -163,6 +163,78 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
     });
   });
 
+  describe("the truth about a command", () => {
+    it("is in $? of the next one: its code, a signal's, 124 after a clock", async () => {
+      const session = await open();
+      await sh(session, "sh -c 'exit 4'");
+      expect(await read(session, 'if [ $? -eq 0 ]; then echo TESTS PASSED; else echo "code $?"; fi')).toBe("code 1\n");
+      await sh(session, "sh -c 'exit 4'");
+      expect(await read(session, "echo $?; exit 9")).toBe("4\n");
+      expect(await read(session, "echo $?; kill -TERM $$")).toBe("9\n");
+      expect(await read(session, "echo $?")).toBe("143\n");
+      await sh(session, "sleep 9", { wallMs: 200 });
+      expect(await read(session, "echo $?")).toBe("124\n");
+      await session.run({ kind: "python", text: "raise SystemExit(5)" });
+      expect(await read(session, "echo $?")).toBe("5\n");
+    });
+
+    it("is what the kernel said: a student's program that ends its shell has not passed", async () => {
+      const session = await open();
+      await sh(session, "printf '#!/bin/sh\\necho wrong\\nkill -TERM $PPID\\nsleep 5\\n' >student; chmod 755 student");
+      const outcome = await sh(session, "true; ./student >actual; diff actual main.py");
+      expect(outcome).toMatchObject({ exitCode: 143, timedOut: false });
+      expect(await read(session, "cat /proc/[0-9]*/comm | grep -c student")).toBe("0\n");
+    });
+
+    it("ends with the wall clock, however its output drips and whoever it killed, and with an abort in every state", async () => {
+      const session = await open();
+      const drip = "kill -9 $PPID; while echo drip; do sleep 0.02; done";
+      const outcome = await sh(session, `bash -c '${drip}' & ${drip}`, { wallMs: 3000 });
+      expect(outcome.exitCode === null || outcome.exitCode === 137).toBe(true);
+      expect(outcome.durationMs).toBeLessThan(6000);
+      const abort = new AbortController();
+      setTimeout(() => abort.abort(new Error("stopped by the teacher")), 400);
+      const stop = `for p in /proc/[0-9]*; do kill -STOP \${p#/proc/}; done 2>/dev/null; sleep 60`;
+      const running = session.run({ kind: "shell", text: `bash -c '${stop}'` }, { signal: abort.signal });
+      await expect(running).rejects.toThrow("stopped by the teacher");
+      expect(await read(session, "cat /proc/[0-9]*/comm | grep -cE 'sleep|drip'")).toBe("0\n");
+    });
+
+    it("does not reach the author's next command: processes, functions and PATH of a foreign one", async () => {
+      const session = await open();
+      await sh(session, "own() { echo own; }; export MINE=author; sleep 800 & echo");
+      const foreign = { kind: "shell", trust: "foreign" } as const;
+      expect(
+        (await session.run({ ...foreign, text: "own; cat /proc/[0-9]*/comm | grep -c sleep; false" })).output,
+      ).toMatch(/own: command not found\n0\n$/);
+      await session.run({
+        ...foreign,
+        text: "echo $? >first; own() { echo fake; }; export MINE=foreign WORD=kept PATH=/tmp; sleep 900 & cd lib",
+      });
+      // Foreign commands share a session with each other.
+      expect((await session.run({ ...foreign, text: "own; jobs; cd ..; /bin/cat first" })).output).toBe("fake\n1\n");
+      expect(await read(session, "own; echo $MINE $WORD; cat /proc/[0-9]*/comm | grep -c sleep")).toBe(
+        "own\nauthor kept\n0\n",
+      );
+      const clean = await session.run({ kind: "shell", text: "own; pwd; ls", clean: true });
+      expect(clean.output).toMatch(/command not found\n\/workspace\nfirst\nlib\nmain.py\n$/);
+    });
+
+    it("holds for a worker that inherited descriptors: none of them is there", async () => {
+      const id = newId();
+      const directory = await mkdtemp(join(root, "inherited-"));
+      await writeFile(join(directory, "secret"), "of the host\n", { mode: 0o600 });
+      const hold = 'exec 3<"$0" 16<>"$0/secret" 100<"$0" 200<>"$0/secret" 1023<"$0"; export -n BASH_ENV; exec "$@"';
+      const hunt = `for fd in /proc/self/fd/* /proc/[0-9]*/fd/*; do readlink $fd; ls $fd/ $fd/..; done 2>/dev/null | sort -u | head -50
+for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; done; echo hunted`;
+      const lines = await runWorker([root, "run", id, hunt], ["bash", "-c", hold, directory]);
+      const output = (lines[1] as { output: string }).output;
+      expect(output).toContain("hunted\n");
+      expect(output).not.toMatch(/secret|inherited-|of the host|session\.json/);
+      expect(readFileSync(join(directory, "secret"), "utf8")).toBe("of the host\n");
+    });
+  });
+
   describe("the clocks", () => {
     it("kills at the wall clock all the command started, and leaks nothing into the next", async () => {
       const session = await open();
@@ -249,7 +321,7 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
   // As root this machine may have cgroups; the second row is what an ordinary user gets.
   describe.each([
     ["as the machine offers", {}],
-    ["without cgroups, filter loaded by perl", { useCgroups: false, loader: "perl" as const }],
+    ["without cgroups, filter loaded by perl", { useCgroups: false }],
   ])("limits, %s", (_, host) => {
     let limited: JailSandbox;
     beforeAll(async () => {
@@ -311,7 +383,7 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
     await sh(
       anna,
       `for d in /workspace /tmp /dev/shm; do echo ${token} >$d/secret; chmod 666 $d/secret; done
-node -e 'require("net").createServer((s) => s.end("${token}\\n")).listen(8181, "127.0.0.1"); require("net").createServer((s) => s.end("${token}\\n")).listen("\\0${token}")' &
+node -e 'const serve = () => require("net").createServer((s) => s.on("error", () => {}).end("${token}\\n")); serve().listen(8181, "127.0.0.1"); serve().listen("\\0${token}")' &
 for i in {1..100}; do { exec 7<>/dev/tcp/127.0.0.1/8181; } 2>/dev/null && break; sleep 0.1; done`,
     );
     const look = `cat /workspace/secret /tmp/secret /dev/shm/secret /proc/[0-9]*/root/tmp/secret /proc/[0-9]*/cwd/secret
@@ -364,6 +436,28 @@ cat /proc/[0-9]*/cmdline /proc/net/unix | tr '\\0' ' '
       await expect
         .poll(() => read(session, "cat file; cat /proc/[0-9]*/comm | grep -c sleep"), { timeout: 15_000 })
         .toBe("made\n0\n");
+    });
+
+    it("ends by itself within a minute of its last worker's kill, with nobody's help", {
+      timeout: 120_000,
+    }, async () => {
+      const id = newId();
+      const child = spawn(process.execPath, [worker, root, "hold", id], { stdio: ["ignore", "pipe", "inherit"] });
+      await once(createInterface(child.stdout), "line");
+      const record = recordOf(id);
+      child.kill("SIGKILL");
+      await once(child, "exit");
+      await pause(25_000);
+      expect(processesOf([record]).length).toBeGreaterThan(0);
+      await expect.poll(() => processesOf([record]), { timeout: 60_000, interval: 500 }).toEqual([]);
+    });
+
+    it("dies with the program that holds its namespaces", async () => {
+      const session = await open();
+      const { holder } = recordOf(session.id);
+      const parent = Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${holder.pid}/status`, "latin1"))?.[1]);
+      process.kill(parent, "SIGKILL");
+      await expect.poll(() => processesOf([recordOf(session.id)]), { timeout: 5000 }).toEqual([]);
     });
 
     it("ends itself at its deadline, is listed as dead, and is rebuilt when opened again", async () => {

@@ -23,7 +23,7 @@ const adapters: [string, boolean, (root: string) => Promise<Sandbox>][] = [
   [
     "jail without cgroups",
     process.platform === "linux",
-    (root) => createJailSandbox({ root, host: { useCgroups: false, loader: "perl" } }),
+    (root) => createJailSandbox({ root, host: { useCgroups: false } }),
   ],
   [
     "docker",

@@ -1,5 +1,6 @@
 // A second worker process for the jail tests. Arguments: root directory, then
 //   run <session id> <command>     opens the session, runs the command, prints one line when it is open and one at the end
+//   hold <session id>              opens the session, prints one line, and waits to be killed
 //   self-test                      prints the verdict and how the limits are enforced
 import { createJailSandbox } from "../../packages/sandbox/src/jail/jail-sandbox.ts";
 import { judgeSelfTest, runSelfTest } from "../../packages/sandbox/src/self-test.ts";
@@ -15,6 +16,7 @@ if (act === "self-test") {
 } else {
   const session = await sandbox.open(sessionSpec(id));
   say({ attached: session.attached });
+  if (act === "hold") await new Promise(() => setInterval(() => {}, 60_000));
   const { exitCode, output } = await session.run({ kind: "shell", text: command });
   say({ exitCode, output });
 }

@@ -92,16 +92,17 @@ async function commandsOf(
   program: Program,
   work: Extract<Work, { kind: "execute" }>,
 ): Promise<{ commands: readonly CommandSpec[]; skipped: readonly SkippedBlock[] }> {
-  if (work.source === "literal") return { commands: [{ kind: "shell", text: work.text }], skipped: [] };
+  if (work.source === "literal")
+    return { commands: [{ kind: "shell", text: work.text, trust: "author" }], skipped: [] };
   const wanted = program.sandbox.languages ?? [];
   const interpreters = (["python", "javascript"] as const).filter((language) => wanted.includes(language));
   const commands: CommandSpec[] = [];
   const { blocks, skipped } = extractCommands(work.text, { interpreters });
   for (const block of blocks) {
-    if (block.kind !== "shell") commands.push({ kind: block.kind, text: block.text });
+    if (block.kind !== "shell") commands.push({ kind: block.kind, text: block.text, trust: "foreign" });
     else {
       const parts = await splitCommands(block.text, parseInSession(session));
-      commands.push(...parts.map((text) => ({ kind: "shell", text }) as const));
+      commands.push(...parts.map((text) => ({ kind: "shell", text, trust: "foreign" }) as const));
     }
   }
   return { commands, skipped };

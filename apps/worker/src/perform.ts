@@ -109,7 +109,7 @@ export function createPerformer(parts: PerformerParts): Performer {
   ): Promise<Performed> {
     const { sessions } = parts;
     if (sessions === null) {
-      const fix = "Install Docker or bubblewrap, or pass --sandbox none for workflows you trust.";
+      const fix = "Install Docker or the tools of the jail, or pass --sandbox none for workflows you trust.";
       return failed(
         "SANDBOX_NOT_CONFIGURED",
         `The workflow runs commands, and no sandbox is configured. ${fix}`,

@@ -264,7 +264,7 @@ async function finishRoot(root: string): Promise<void> {
   const group = await readFile(join(root, "etc/group"), "utf8").catch(() => "root:x:0:\n");
   await writeFile(
     join(root, "etc/passwd"),
-    passwd + uids.map((uid) => `student:x:${uid}:${uid}::/tmp/home:/bin/bash\n`).join(""),
+    passwd + uids.map((uid) => `student:x:${uid}:${uid}::/workspace:/bin/bash\n`).join(""),
   );
   await writeFile(join(root, "etc/group"), group + uids.map((uid) => `student:x:${uid}:\n`).join(""));
   await writeFile(join(root, "etc/nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files dns\n");

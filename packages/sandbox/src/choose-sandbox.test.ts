@@ -26,8 +26,10 @@ describe("the choice of a sandbox", () => {
   });
 
   it("auto is never none: it says what is missing and what to install", async () => {
-    const chosen = chooseSandbox("auto", { docker: missing("engine"), jail: missing("bwrap"), none: made("none") });
-    await expect(chosen).rejects.toThrow(/SANDBOX_UNAVAILABLE.*no engine.*no bwrap.*apt-get install bubblewrap/s);
+    const chosen = chooseSandbox("auto", { docker: missing("engine"), jail: missing("perl"), none: made("none") });
+    await expect(chosen).rejects.toThrow(
+      /SANDBOX_UNAVAILABLE.*no engine.*no perl.*apt-get install util-linux perl-base/s,
+    );
   });
 
   it("a choice that cannot be met does not become another", async () => {

@@ -25,6 +25,7 @@ export {
   type CommandKind,
   type CommandOutcome,
   type CommandSpec,
+  type CommandTrust,
   type FileRead,
   type FileWritten,
   type ListedSession,

@@ -108,12 +108,30 @@ export interface SessionState {
   readonly environment: Readonly<Record<string, string>>;
   /** Functions and unexported variables as bash itself prints them. Only ever evaluated inside a session. */
   readonly shell: string;
+  /** What `$?` is for the next command; 0 when absent. */
+  readonly status?: number;
+  /** Whose command left this state; the author's when absent. */
+  readonly leftBy?: CommandTrust;
+  /** While foreign commands run: what the author's last command left, to go back to (carry-state.ts). */
+  readonly author?: { readonly environment: Readonly<Record<string, string>>; readonly shell: string };
 }
+
+/** Who wrote a command: the author of the workflow, or a model or student. */
+export type CommandTrust = "author" | "foreign";
 
 export interface CommandSpec {
   /** `shell` runs in bash and may change the state; the others run an interpreter on the text and leave the state alone. */
   readonly kind: CommandKind;
   readonly text: string;
+  /**
+   * The author's when absent. Where a command follows one of the other trust, all processes still running in the session are
+   * killed first, and of the shell's state only the directory, `$?` and plain exported variables pass (carry-state.ts).
+   */
+  readonly trust?: CommandTrust;
+  /** True: the command leaves the state as it found it, `$?` included. */
+  readonly aside?: boolean;
+  /** True: all processes are killed first, and the command starts from the session's first state. Files stay. */
+  readonly clean?: boolean;
   /** Tighter clocks for this command; never looser than the session's. */
   readonly limits?: Partial<Pick<Limits, "wallMs" | "cpuMs" | "silenceMs" | "outputBytes">>;
 }
@@ -128,7 +146,10 @@ export interface RunOptions {
 }
 
 export interface CommandOutcome {
-  /** null when the command was killed by one of our clocks. A death by signal n is 128 + n, as bash says it. */
+  /**
+   * The wait status of the command's process. null when it was killed by one of our clocks; 128 + n when it died by signal n, as
+   * bash says it; 137 when what watches it was killed, or its word and the kernel's differ: never 0 then.
+   */
   readonly exitCode: number | null;
   readonly durationMs: number;
   /**

@@ -1,41 +1,54 @@
-// Runs the session script once in a child process of this one, under three clocks. Serves every adapter whose commands are
-// children of the worker (jail, none). Invariants:
-// 1. Whatever ends the wait (a clock, an abort, a lost session), `kill` is awaited before the outcome is given.
-// 2. The wait never depends on end of stream: a background process may hold the pipes for ever.
+// Runs one command in a child process of this one, under three clocks. Serves every adapter whose commands are children of the
+// worker (jail, none). Invariants:
+// 1. Whatever ends the wait (a clock, an abort, a lost session, a watcher that was killed), `kill` is awaited before the outcome
+//    is given: nothing of a command that did not end by itself lives on.
+// 2. The wait never depends on end of stream: a background process may hold the pipes for ever. What is still to come after the
+//    end has the rest of the wall clock at most, and an abort ends that wait too.
+// 3. The exit status is the one of the process. Where it does not agree with what was reported, the command counts as killed.
 
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
+import { stateAfter } from "./carry-state.ts";
 import { OutputCollector } from "./collect-output.ts";
 import type { Limits } from "./limits.ts";
 import type { CommandOutcome, CommandSpec, RunOptions, SessionState } from "./port.ts";
-import { type CommandUlimits, endMarker, parseReport, renderRequest } from "./session-script.ts";
+import { type CommandReport, type CommandUlimits, endMarker, parseReport, renderScript } from "./session-script.ts";
 
 /** How often the processor clock is read. */
 const CPU_POLL_MS = 200;
-/** After the process ended without a marker (exec, a kill), output still in the pipe has this many quiet turns to arrive. */
+/** After the process ended, what is still in its pipes has this many quiet turns to arrive. */
 const DRAIN_TURNS = 50;
 const DRAIN_TURN_MS = 2;
 /** State is at most 256 KiB; base64 and launcher messages fit. Beyond it the stream is drained and dropped. */
 const MAX_REPORT_CHARS = 1024 * 1024;
+/** Said for a command whose end nobody trustworthy saw. */
+export const KILLED = 137;
 
 export interface WrapperRun {
   readonly command: CommandSpec;
+  /** What the command starts from. */
   readonly state: SessionState;
   readonly limits: Limits;
   readonly ulimits: CommandUlimits;
-  /** Starts the wrapper with three pipes, leading its own process group. */
+  /** Starts what runs the script, leading its own process group; reports go to `child.stderr` or to what `reports` gives. */
   readonly spawn: () => ChildProcess;
+  /** Sends the script. */
+  readonly feed: (child: ChildProcess, script: Buffer, nonce: string) => void;
+  /** Where reports come from, each line led by the nonce; the child's stderr when absent. */
+  readonly listen?: (child: ChildProcess, nonce: string, hear: (text: string) => void) => void;
+  /** Whether a report of the wait status must come besides the process's own status. */
+  readonly guarded: boolean;
   /** Processor milliseconds used by the session so far; undefined when it cannot be read just now. */
   readonly cpuMs: () => number | undefined;
-  /** Ends every process of the command and returns when they are gone. */
-  readonly kill: (child: ChildProcess) => Promise<void>;
+  /** Ends every process of the command and returns when they are gone. `lost`: what watched the command is gone. */
+  readonly kill: (child: ChildProcess, why: "ended" | "lost") => Promise<void>;
   readonly outOfMemory: () => boolean | Promise<boolean>;
 }
 
 export interface WrapperResult {
   readonly outcome: CommandOutcome;
-  /** False when the wrapper never began: the launcher failed, `diagnostics` says how. */
+  /** False when the command never began: the launcher failed, `diagnostics` says how. */
   readonly started: boolean;
   readonly diagnostics: string;
 }
@@ -94,65 +107,84 @@ export async function runWrapper(run: WrapperRun, options: RunOptions): Promise<
       received += chunk.length;
       collector.push(chunk);
     });
-    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    const hear = (text: string) => {
       received += text.length;
       if (report.length < MAX_REPORT_CHARS) report += text;
-    });
-    // The wrapper may die before it has read its request; what matters is then in the exit code.
+    };
+    child.stderr?.setEncoding("utf8").on("data", hear);
+    run.listen?.(child, nonce, hear);
+    // It may die before it has read its script; what matters is then in the exit code.
     child.stdin?.on("error", () => {});
-    child.stdin?.end(
-      renderRequest({
-        nonce,
-        kind: run.command.kind,
-        text: run.command.text,
-        state: run.state,
-        ulimits: run.ulimits,
-      }),
-    );
+    const script = renderScript({
+      kind: run.command.kind,
+      text: run.command.text,
+      state: run.state,
+      ulimits: run.ulimits,
+    });
+    run.feed(child, Buffer.from(script), nonce);
   });
 
   if (ending.kind === "exit")
-    await drained(
-      child,
-      () => collector.ended && parseReport(nonce, report).exitCode !== undefined,
-      () => received,
-    );
-  else await run.kill(child);
+    await drained(child, {
+      complete: () => collector.ended && parseReport(nonce, report).waited !== undefined,
+      received: () => received,
+      until: startedAt + run.limits.wallMs,
+      signal: options.signal,
+    });
+  const parsed = parseReport(nonce, report);
+  const processExit = ending.kind === "exit" ? exitCodeOf(ending) : null;
+  const trusted = processExit !== null && agrees(processExit, parsed, run.guarded);
+  const started = parsed.pid !== undefined;
+  if (ending.kind !== "exit") await run.kill(child, "ended");
+  else if (started && !trusted) await run.kill(child, "lost");
   const durationMs = performance.now() - startedAt;
+  child.stdin?.destroy();
   child.stdout?.destroy();
   child.stderr?.destroy();
-  if (ending.kind === "abort") options.signal?.throwIfAborted();
+  options.signal?.throwIfAborted();
 
-  const parsed = parseReport(nonce, report);
-  const killed = ending.kind === "clock";
-  const processExit = ending.kind === "exit" ? exitCodeOf(ending) : null;
+  const exitCode = processExit === null || trusted ? processExit : processExit === 0 ? KILLED : processExit;
+  const reported = trusted && run.command.kind === "shell" && parsed.claimed === exitCode ? parsed.state : undefined;
   return {
-    started: parsed.pid !== undefined,
+    started,
     diagnostics: report.slice(0, 4000),
     outcome: {
       ...collector.finish(),
-      exitCode: killed ? null : (parsed.exitCode ?? processExit),
+      exitCode,
       durationMs,
       timedOut: ending.kind === "clock" ? ending.clock : false,
       outOfMemory: await run.outOfMemory(),
-      state: killed ? run.state : stateAfter(run, parsed.state),
+      state: stateAfter(run.command, run.state, reported, { exitCode }),
     },
   };
 }
 
-function stateAfter(run: WrapperRun, reported: SessionState | undefined): SessionState {
-  return run.command.kind === "shell" && reported !== undefined ? reported : run.state;
+/**
+ * Whether the status can be taken for the command's. The shell's own word may be missing (`exec`) or differ where it died in its
+ * last trap (a signal); it never makes a 0 of something else, nor something else of a 0.
+ */
+export function agrees(processExit: number, report: CommandReport, guarded: boolean): boolean {
+  if (guarded && report.waited !== processExit) return false;
+  return report.claimed === undefined || report.claimed === processExit || processExit !== 0;
 }
 
 function exitCodeOf(ending: { code: number | null; signal: NodeJS.Signals | null }): number {
   return ending.code ?? 128 + (ending.signal === null ? 0 : constants.signals[ending.signal]);
 }
 
-/** Waits until all is in, or both pipes closed, or nothing has come for the drain time, however slowly we are scheduled. */
-async function drained(child: ChildProcess, complete: () => boolean, received: () => number): Promise<void> {
+interface Drain {
+  readonly complete: () => boolean;
+  readonly received: () => number;
+  readonly until: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Waits until all is in, or the pipes closed, or nothing has come for the drain time, however slowly we are scheduled. */
+async function drained(child: ChildProcess, { complete, received, until, signal }: Drain): Promise<void> {
   const closed = () => child.stdout?.closed !== false && child.stderr?.closed !== false;
+  const over = () => complete() || closed() || signal?.aborted === true || performance.now() > until;
   let seen = received();
-  for (let quietTurns = 0; quietTurns < DRAIN_TURNS && !complete() && !closed(); quietTurns += 1) {
+  for (let quietTurns = 0; quietTurns < DRAIN_TURNS && !over(); quietTurns += 1) {
     await new Promise((resolve) => setTimeout(resolve, DRAIN_TURN_MS));
     if (received() !== seen) quietTurns = 0;
     seen = received();

@@ -16,6 +16,7 @@ import { networkProbes } from "./probes/network-probes.ts";
 import { type Lab, type Probe, type ProbeResult, shell } from "./probes/probe.ts";
 import { resourceProbes } from "./probes/resource-probes.ts";
 import { plantSharedMemory, runSyscallControl, runSyscallProbes } from "./probes/syscall-probes.ts";
+import { verdictProbes } from "./probes/verdict-probes.ts";
 import { baseEnvironment } from "./session-script.ts";
 
 export interface SelfTestReport {
@@ -116,6 +117,7 @@ export async function runSelfTest(sandbox: Sandbox, options: SelfTestOptions = {
       ...(await runAll(lab, fileProbes)),
       ...(await runAll(lab, networkProbes)),
       ...(await runSyscallProbes(lab)),
+      ...(await runAll(lab, verdictProbes)),
       ...(await runAll(lab, resourceProbes)),
       ...(await runAll(lab, neighbourProbes)),
     ];

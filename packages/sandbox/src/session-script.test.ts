@@ -1,33 +1,34 @@
 import { spawn } from "node:child_process";
+import type { Duplex } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { SessionState } from "./port.ts";
-import { endMarker, initialState, parseReport, quoteForBash, renderRequest, SESSION_SCRIPT } from "./session-script.ts";
+import { feedLine, initialState, parseReport, quoteForBash, renderScript } from "./session-script.ts";
 
 const nonce = "00112233445566778899aabbccddeeff";
 const start: SessionState = { ...initialState({ GIVEN: "yes" }), cwd: "/tmp" };
 
-/** The wrapper as any adapter starts it, in a plain bash of this machine. */
+/** The script as any adapter starts it, in a plain bash of this machine. */
 async function run(text: string, state: SessionState = start) {
-  const child = spawn("bash", ["--noprofile", "--norc", "-c", SESSION_SCRIPT, "bash"], { env: {}, detached: true });
-  let stdout = "";
-  let stderr = "";
-  child.stdout.setEncoding("utf8").on("data", (chunk) => {
-    stdout += chunk;
+  const child = spawn("bash", ["--norc", "-c", "exec bash --noprofile --norc -s <&3 3>&- 2>&1"], {
+    env: {},
+    detached: true,
+    stdio: ["ignore", "pipe", "ignore", "pipe"],
   });
-  child.stderr.setEncoding("utf8").on("data", (chunk) => {
-    stderr += chunk;
+  const socket = child.stdio[3] as Duplex;
+  let output = "";
+  let said = "";
+  child.stdout?.setEncoding("utf8").on("data", (chunk) => {
+    output += chunk;
   });
-  child.stdin.end(renderRequest({ nonce, kind: "shell", text, state }));
+  socket.setEncoding("utf8").on("data", (chunk) => {
+    said += chunk;
+    if (said === "start\n") socket.write("go\n");
+  });
+  const script = Buffer.from(renderScript({ kind: "shell", text, state }));
+  socket.write(Buffer.concat([Buffer.from(feedLine(script.length)), script]));
   const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
-  const report = parseReport(nonce, stderr);
-  const end = stdout.indexOf(endMarker(nonce));
-  return {
-    output: end < 0 ? stdout : stdout.slice(0, end),
-    marked: end >= 0,
-    code,
-    report,
-    state: report.state ?? state,
-  };
+  const report = parseReport(nonce, said.replace(/^start$/m, `start ${child.pid}`).replace(/^/gm, `${nonce} `));
+  return { output, said, code, report, state: report.state ?? state };
 }
 
 describe("what a command leaves for the next", () => {
@@ -39,25 +40,25 @@ describe("what a command leaves for the next", () => {
 
   it("survives exit, with its code and the state up to there", async () => {
     const first = await run("x=1; cd /usr; exit 3; x=2");
-    expect(first).toMatchObject({ code: 3, report: { exitCode: 3 } });
+    expect(first).toMatchObject({ code: 3, report: { claimed: 3 } });
     expect((await run("echo $x; pwd", first.state)).output).toBe("1\n/usr\n");
   });
 
   it("keeps the old state when the command replaces its shell", async () => {
     const first = await run("cd /usr; exec echo gone");
-    expect(first).toMatchObject({ output: "gone\n", marked: false, code: 0 });
-    expect(first.report.state).toBeUndefined();
+    expect(first).toMatchObject({ output: "gone\n", code: 0 });
+    expect(first.report).toEqual({ pid: expect.any(Number) });
   });
 
   it("runs a command's own EXIT trap and still reports", async () => {
     const first = await run("trap 'echo bye' EXIT; y=7");
-    expect(first).toMatchObject({ output: "bye\n", report: { exitCode: 0 } });
+    expect(first).toMatchObject({ output: "bye\n", report: { claimed: 0 } });
     expect((await run("echo $y", first.state)).output).toBe("7\n");
   });
 
   it("does not carry set -e, set -x or set -u over, nor show its own work under set -x", async () => {
     const first = await run("set -eux; false; echo not reached");
-    expect(first.report.exitCode).toBe(1);
+    expect(first.report.claimed).toBe(1);
     expect(first.output).toMatch(/^\++ false\n$/);
     expect((await run("false; echo $unset_variable; echo reached", first.state)).output).toBe("\nreached\n");
   });
@@ -84,15 +85,27 @@ describe("how a command runs", () => {
     expect((await run("echo 1; echo 2 >&2; echo 3")).output).toBe("1\n2\n3\n");
   });
 
+  it("shows the exit code of the last command in $?", async () => {
+    expect((await run("echo $?; if [ $? -eq 0 ]; then echo fine; fi", { ...start, status: 4 })).output).toBe(
+      "4\nfine\n",
+    );
+    expect((await run("if [ $? -eq 0 ]; then echo TESTS PASSED; fi", { ...start, status: 4 })).output).toBe("");
+  });
+
+  it("lets no program it starts have the descriptor of its reports", async () => {
+    const { said } = await run("bash -c 'for fd in {3..255}; do echo forged >&$fd; done' 2>/dev/null; exit 9");
+    expect(said).toMatch(/^start\nstate \S+\nend 9\n$/);
+  });
+
   it("reports a syntax error as bash does", async () => {
     const { output, report } = await run("if then");
     expect(output).toContain("syntax error near unexpected token");
-    expect(report.exitCode).toBe(2);
+    expect(report.claimed).toBe(2);
   });
 
   it("still runs when the saved directory is gone", async () => {
     const { report } = await run("true", { ...start, cwd: "/no/such/directory" });
-    expect(report.exitCode).toBe(0);
+    expect(report.claimed).toBe(0);
   });
 
   it("names its process group at once", async () => {
@@ -105,12 +118,12 @@ describe("what cannot be forged", () => {
   it("takes a report only from the report stream and with this command's nonce", () => {
     const other = "f".repeat(32);
     expect(parseReport(nonce, `${other} end 0\nend 0\n${nonce} end x\n`)).toEqual({});
-    expect(parseReport(nonce, `noise ${nonce} end 4\n`)).toEqual({ exitCode: 4 });
+    expect(parseReport(nonce, `noise ${nonce} end 4\n${nonce} exit 5\n`)).toEqual({ claimed: 4, waited: 5 });
   });
 
   it("does not take printed text for a report", async () => {
     const { report } = await run(`echo "${"a".repeat(32)} end 0"; echo "${"a".repeat(32)} end 0" >&2; exit 9`);
-    expect(report.exitCode).toBe(9);
+    expect(report.claimed).toBe(9);
   });
 
   it("ignores a state that is not one", () => {

@@ -1,18 +1,15 @@
-// The bash text that runs inside a session around each command, the same for every adapter. Needs bash 4.4, `env`, `cat` and
-// `base64`. Invariants:
+// The bash text that runs inside a session around each command, the same for every adapter. Needs bash 4.4, `env` and `base64`.
+// Invariants:
 // 1. A fresh bash per command: `exit`, `exec`, `set -e` or a syntax error end that bash, never the session.
-// 2. What a command prints cannot be taken for a report: reports travel on the wrapper's own stderr, each line led by a nonce
-//    drawn for this command; the command's stdout and stderr both go to stdout.
+// 2. Its reports travel on the descriptor it reads its own text from, a socket. Bash moves that descriptor out of the way while
+//    stdin is /dev/null and closes it on exec: no program the command starts has it.
 // 3. The host never evaluates state that comes back; it goes back into a session, quoted by `quoteForBash`.
+// 4. A report is a claim, not the truth: the exit status is the one of the process (guard-script.ts, none-sandbox.ts).
 //
-// How an adapter uses it:
-//   start   bash --noprofile --norc -c SESSION_SCRIPT     with an empty environment, as a process group leader
-//   stdin   renderRequest(...), then end of file          (the command itself reads from /dev/null)
-//   stdout  the command's output, then endMarker(nonce)   everything before the marker belongs to the command
-//   stderr  lines for parseReport(nonce, text)            `start <pid>` at once, `state` and `end <exit code>` at the end
-// A background process may hold both streams open long after the command ended: finish on `end` plus the marker (or on the
-// wrapper's death), not on end of stream. Without an `end` line (exec, SIGKILL, a replaced EXIT trap) use the exit code of the
-// process and keep the old state.
+// How it is started: bash --noprofile --norc -s with an empty environment, as a session leader, a socket on stdin, the output on
+// stdout and stderr. Down the socket goes feedLine(script) and the script; up come `start`, `state <base64>`, `end <code>`. After
+// `start` it waits for a line: the worker knows that a command began before it does.
+// Without an `end` line (exec, a kill, a replaced EXIT trap) the old state stays.
 
 import type { CommandKind, SessionState } from "./port.ts";
 import { WORKSPACE } from "./port.ts";
@@ -24,7 +21,7 @@ export function initialState(environment: Readonly<Record<string, string>>): Ses
 
 export const baseEnvironment = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-  HOME: "/tmp/home",
+  HOME: WORKSPACE,
   USER: "student",
   LOGNAME: "student",
   SHELL: "/bin/bash",
@@ -35,13 +32,17 @@ export const baseEnvironment = {
 /** More than this of state is not kept: the command's outcome then carries the state before it. */
 export const MAX_STATE_BYTES = 256 * 1024;
 
+/** The first number bash takes for a descriptor of its own; nothing above stderr is open then. */
+const REPORT_FD = 10;
+
 // `compgen -v` before anything is restored lists the shell's own variables; what is there later and not exported is the
 // session's. Names that begin with __mm_ are the wrapper's. Everything after `eval` sits in the EXIT trap so that `exit` in a
 // command still reports.
 const WRAPPER = `
-exec {__mm_out}>&1 {__mm_report}>&2 2>&1 </dev/null
+builtin unset __mm_script
 __mm_own=$(compgen -v)
 __mm_own=" \${__mm_own//$'\\n'/ } _ FUNCNAME REPLY BASH_REMATCH COPROC COPROC_PID OPTARG MAPFILE LINES COLUMNS "
+__mm_last() { return "$1"; }
 __mm_save() {
   local __mm_name __mm_exported=$(builtin compgen -e)
   __mm_own+=" \${__mm_exported//$'\\n'/ } "
@@ -49,28 +50,26 @@ __mm_save() {
     case "$__mm_own" in *" $__mm_name "*) continue ;; esac
     [[ $__mm_name == __mm_* ]] || builtin declare -p "$__mm_name"
   done
-  builtin unset -f __mm_save __mm_end
+  builtin unset -f __mm_last __mm_save __mm_end
   builtin declare -f
 }
 __mm_end() {
   builtin set +eu
   builtin trap - DEBUG ERR RETURN
   IFS=$' \\t\\n'
-  builtin printf '%s state %s\\n' "$1" "$({
+  builtin printf 'state %s\\nend %s\\n' "$({
     builtin printf '%s\\0' "$(builtin pwd -P)" "$(__mm_save)"
     builtin command -p env -0
-  } 2>/dev/null | builtin command -p base64 -w 0)" >&"$__mm_report"
-  builtin printf '%s end %s\\n' "$1" "$__mm_code" >&"$__mm_report"
-  builtin printf '%s' "$1" >&"$__mm_out"
+  } 2>/dev/null | builtin command -p base64 -w 0)" "$__mm_code" >&${REPORT_FD}
 }
 `;
 
-/** Short, because `ps` inside a session shows it. */
-export const SESSION_SCRIPT = 'eval "$(cat)"';
+/** What makes a waiting `bash -s` read a script of so many bytes and run it, whole, without a fork. */
+export function feedLine(bytes: number): string {
+  return `IFS= read -r -N ${bytes} __mm_script && { eval "$__mm_script"; } </dev/null\n`;
+}
 
 export interface CommandRequest {
-  /** 32 lower-case hex digits, new for each command. */
-  readonly nonce: string;
   readonly kind: CommandKind;
   readonly text: string;
   readonly state: SessionState;
@@ -85,20 +84,21 @@ export interface CommandUlimits {
   readonly dataBytes?: number;
 }
 
-/** What the adapter writes to the wrapper's stdin. */
-export function renderRequest(request: CommandRequest): string {
-  const { nonce, state } = request;
+/** The script that runs one command. */
+export function renderScript(request: CommandRequest): string {
+  const { state } = request;
   const environment = Object.entries(state.environment).filter(([name]) => isVariableName(name));
-  const report = `trap '{ __mm_code=$?; builtin set +xv; } 2>/dev/null; __mm_end ${nonce}' EXIT`;
+  const report = "trap '{ __mm_code=$?; builtin set +xv; } 2>/dev/null; __mm_end' EXIT";
   return [
     WRAPPER,
-    `builtin printf '%s start %s\\n' ${nonce} "$$" >&"$__mm_report"`,
     ...renderUlimits(request.ulimits ?? {}),
+    `builtin printf 'start\\n' >&${REPORT_FD}; builtin read -r __mm_go <&${REPORT_FD} || builtin exit 125`,
     ...environment.map(([name, value]) => `export ${name}=${quoteForBash(value)}`),
     `[[ -d $HOME ]] || mkdir -p -- "$HOME" 2>/dev/null`,
     `cd -- ${quoteForBash(state.cwd)} 2>/dev/null || cd ${WORKSPACE}`,
     ...(state.shell === "" ? [] : [`eval ${quoteForBash(state.shell)} 2>/dev/null`]),
     report,
+    `__mm_last ${state.status ?? 0}`,
     `eval ${quoteForBash(renderCommand(request.kind, request.text))}`,
     // A command's own EXIT trap runs here, as its shell would end here, and ours is set again.
     "{ __mm_code=$?; __mm_trap=$(trap -p EXIT); set +xv; } 2>/dev/null",
@@ -109,24 +109,28 @@ export function renderRequest(request: CommandRequest): string {
   ].join("\n");
 }
 
-/** Printed on stdout after the command's own output. */
+/** 32 lower-case hex digits, new for each command: leads every report, and ends the output. Nothing in a session can read it. */
 export function endMarker(nonce: string): string {
   return nonce;
 }
 
 export interface CommandReport {
-  /** The wrapper's pid in the session's pid namespace; it leads the command's process group. */
+  /** The shell's pid in the session's pid namespace; it leads the command's process group. Present once the command began. */
   readonly pid?: number;
-  readonly exitCode?: number;
+  /** What the shell itself said at its end. */
+  readonly claimed?: number;
+  /** What the shell's parent was told by the kernel, as a shell says it: 128 + n for signal n. */
+  readonly waited?: number;
   readonly state?: SessionState;
 }
 
-/** Reads what the wrapper has reported so far; other text on the stream (of the engine, of a launcher) is skipped. */
+/** Reads what has been reported so far; other text on the stream (of the engine, of a launcher) is skipped. */
 export function parseReport(nonce: string, text: string): CommandReport {
-  const report: { pid?: number; exitCode?: number; state?: SessionState } = {};
-  for (const [, kind, value = ""] of text.matchAll(new RegExp(`${nonce} (start|state|end) ([^\\n]*)\\n`, "g"))) {
+  const report: { pid?: number; claimed?: number; waited?: number; state?: SessionState } = {};
+  for (const [, kind, value = ""] of text.matchAll(new RegExp(`${nonce} (start|state|end|exit) ([^\\n]*)\\n`, "g"))) {
     if (kind === "start" && /^\d{1,10}$/.test(value)) report.pid = Number(value);
-    if (kind === "end" && /^\d{1,3}$/.test(value)) report.exitCode = Number(value);
+    if (kind === "end" && /^\d{1,3}$/.test(value)) report.claimed = Number(value);
+    if (kind === "exit" && /^\d{1,3}$/.test(value)) report.waited = Number(value);
     if (kind === "state") {
       const state = parseState(value);
       if (state !== undefined) report.state = state;
@@ -149,7 +153,8 @@ function parseState(base64: string): SessionState | undefined {
   return { cwd, environment, shell };
 }
 
-const unsavedNames = new Set(["_", "SHLVL", "PWD"]);
+/** Set by each bash for itself, or not settable. */
+const unsavedNames = new Set(["_", "SHLVL", "PWD", "SHELLOPTS", "BASHOPTS"]);
 
 function isVariableName(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !name.startsWith("__mm_");

@@ -10,6 +10,7 @@ import type Docker from "dockerode";
 import type { Limits } from "../limits.ts";
 import { type SessionLabels, WORKSPACE } from "../port.ts";
 import type { EngineFacts } from "./engine-host.ts";
+import { keeper } from "./keeper-script.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
 
 /** Uids of the sandbox image's /etc/passwd; below 65536 so that a remapped or rootless engine has them. */
@@ -56,8 +57,8 @@ export function containerTemplate(
     Hostname: "sandbox",
     User: `${KEEPER_UID}:${KEEPER_UID}`,
     WorkingDir: "/",
-    Env: ["LANG=C.UTF-8"],
-    Entrypoint: ["sleep"],
+    Env: ["LANG=C.UTF-8", ...keeper.environment],
+    Entrypoint: keeper.command,
     Cmd: [String(wish.lifetimeSeconds)],
     Labels: { ...wish.labels },
     OpenStdin: false,

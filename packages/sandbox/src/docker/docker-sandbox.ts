@@ -1,13 +1,15 @@
 // The sandbox on Docker engines: one container per session. Invariants:
 // 1. A container carries the session's name only when its files are in: the rename is the commit, and the engine lets one win.
 //    So an attached session is always a complete one.
-// 2. A session needs no worker: name and labels are with the engine, and the container ends itself when its time is over.
+// 2. A session needs no worker: name and labels are with the engine, and the container ends itself when its time is over, or soon
+//    after the last worker that knew it has died.
 // 3. Only allow-listed images run, and none is pulled.
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
 import { checkSessionId, checkSessionSpec } from "../check-spec.ts";
+import { LeaseKeeper } from "../lease.ts";
 import { checkLimits, type Limits } from "../limits.ts";
 import { packFiles } from "../pack-files.ts";
 import type { ListedSession, Sandbox, Session, SessionLabels, SessionSpec } from "../port.ts";
@@ -15,6 +17,7 @@ import { initialState } from "../session-script.ts";
 import { containerTemplate, labelNames, labelsOf, pickUid, readLabels } from "./container-template.ts";
 import { DockerSession, feedFiles } from "./docker-session.ts";
 import { type EngineFacts, EngineHost } from "./engine-host.ts";
+import { LEASE_SIGNAL } from "./keeper-script.ts";
 import { Launcher } from "./launcher.ts";
 import {
   addressInvalid,
@@ -101,6 +104,8 @@ class EngineSandbox {
   readonly #hosts: readonly EngineHost[];
   readonly #options: DockerSandboxOptions;
   readonly pool: WarmPool | undefined;
+  /** By container name: sessions of this process, and its warm containers. */
+  readonly #leases = new LeaseKeeper((name) => this.#renew(name));
 
   constructor(hosts: readonly EngineHost[], options: DockerSandboxOptions) {
     this.#hosts = hosts;
@@ -124,9 +129,11 @@ class EngineSandbox {
     for (;;) {
       signal?.throwIfAborted();
       const found = await this.#find(spec.id);
-      if (found !== undefined) return this.#session(found, spec, true);
-      const made = await this.#make(spec, image, files);
-      if (made !== undefined) return made;
+      if (found !== undefined) await this.#leases.once(SESSION_PREFIX + spec.id);
+      const session = found === undefined ? await this.#make(spec, image, files) : this.#session(found, spec, true);
+      if (session === undefined) continue;
+      this.#leases.keep(SESSION_PREFIX + spec.id);
+      return session;
     }
   }
 
@@ -135,10 +142,16 @@ class EngineSandbox {
     const answered = answers.filter((answer) => answer.status === "fulfilled");
     const failed = answers.find((answer) => answer.status === "rejected");
     if (answered.length === 0) throw failed?.reason;
-    return answered.flatMap(({ value }) => value);
+    const sessions = answered.flatMap(({ value }) => value);
+    // Who lists looks after the sessions of this host: a reaper removes what nobody wants, and the rest must live on.
+    await Promise.all(
+      sessions.filter(({ status }) => status === "live").map(({ id }) => this.#leases.once(SESSION_PREFIX + id)),
+    );
+    return sessions;
   }
 
   async remove(id: string): Promise<void> {
+    this.#leases.forget(SESSION_PREFIX + id);
     const answers = await Promise.allSettled(this.#hosts.map((host) => removeFromHost(host, id)));
     const failed = answers.find((answer) => answer.status === "rejected");
     // An engine that does not answer matters only when the session was on none that does.
@@ -147,7 +160,21 @@ class EngineSandbox {
   }
 
   async close(): Promise<void> {
+    this.#leases.close();
     await this.pool?.close();
+  }
+
+  /** An engine that does not answer just now is asked again; one that has no such container any more is not. */
+  async #renew(name: string): Promise<void> {
+    const answers = await Promise.allSettled(
+      this.#hosts.map(({ docker }) => docker.getContainer(name).kill({ signal: LEASE_SIGNAL })),
+    );
+    if (
+      answers.every(
+        (answer) => answer.status === "rejected" && (isNotFound(answer.reason) || isConflict(answer.reason)),
+      )
+    )
+      throw answers[0]?.status === "rejected" ? answers[0].reason : new Error("no engine");
   }
 
   async describe(): Promise<DockerDescription[]> {
@@ -173,6 +200,7 @@ class EngineSandbox {
       { id: spec.id, host: made.host, container: made.container, uid: made.uid, limits: spec.limits },
       {
         attached,
+        first: initialState(spec.environment),
         state: spec.state ?? initialState(spec.environment),
         remove: () => this.remove(spec.id),
         ...(standby === undefined ? {} : { standby }),
@@ -210,10 +238,11 @@ class EngineSandbox {
   /** Undefined when another worker made the session first. */
   async #make(spec: SessionSpec, image: string, files: Uint8Array): Promise<Session | undefined> {
     const warm = this.#fitsPool(spec, image) ? this.pool?.take() : undefined;
+    if (warm !== undefined) this.#leases.forget(warm.container.id);
     const made = warm ?? (await this.#makeCold(spec, image));
     const { host, container } = made;
     try {
-      const launcher = warm?.launcher ?? (await Launcher.start(await Launcher.create(container, made.uid)));
+      const launcher = warm?.launcher ?? (await Launcher.start(await Launcher.create(container, made.uid, true)));
       await Promise.all([
         feedFiles(launcher, "unpack", files, spec.id),
         warm === undefined ? undefined : recordLabels(host, spec),
@@ -268,7 +297,8 @@ class EngineSandbox {
       lifetimeSeconds: POOL_LIFETIME_SECONDS,
     });
     try {
-      const launcher = await Launcher.start(await Launcher.create(made.container, made.uid));
+      const launcher = await Launcher.start(await Launcher.create(made.container, made.uid, true));
+      this.#leases.keep(made.container.id);
       return { ...made, launcher, madeAt: now };
     } catch (error) {
       await this.#discard(made);
@@ -326,6 +356,7 @@ class EngineSandbox {
   }
 
   async #discard({ host, container }: MadeContainer): Promise<void> {
+    this.#leases.forget(container.id);
     await removeContainer(host, container);
   }
 }

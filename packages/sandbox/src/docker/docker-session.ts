@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
+import { startOf } from "../carry-state.ts";
 import { checkCommand, limitsOfCommand } from "../check-spec.ts";
 import {
   ANSWER_BYTES,
@@ -28,7 +29,7 @@ import {
 import { Demultiplexer } from "./demultiplex.ts";
 import type { EngineHost } from "./engine-host.ts";
 import { Launcher } from "./launcher.ts";
-import { parseLauncherReport, unpackLine } from "./launcher-script.ts";
+import { parseLauncherReport, sweepLine, unpackLine } from "./launcher-script.ts";
 import { runCommand } from "./run-command.ts";
 import { runTool } from "./run-tool.ts";
 import { filesFailed, sessionBusy, sessionLost, translateEngineError } from "./translate-engine-error.ts";
@@ -55,17 +56,25 @@ export class DockerSession implements Session {
   readonly attached: boolean;
   readonly #place: SessionPlace;
   readonly #remove: () => Promise<void>;
+  readonly #first: SessionState;
   #state: SessionState;
   #standby: { launcher: Launcher; timer: NodeJS.Timeout } | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(
     place: SessionPlace,
-    options: { attached: boolean; state: SessionState; standby?: Launcher; remove: () => Promise<void> },
+    options: {
+      attached: boolean;
+      first: SessionState;
+      state: SessionState;
+      standby?: Launcher;
+      remove: () => Promise<void>;
+    },
   ) {
     this.id = place.id;
     this.attached = options.attached;
     this.#place = place;
+    this.#first = options.first;
     this.#state = options.state;
     this.#remove = options.remove;
     if (options.standby !== undefined) {
@@ -84,7 +93,14 @@ export class DockerSession implements Session {
       const { container, limits } = this.#place;
       const outcome = await runCommand(
         launcher,
-        { session: this.id, container, command, state: this.#state, limits: limitsOfCommand(limits, command) },
+        {
+          session: this.id,
+          container,
+          command,
+          ...startOf(command, this.#state, this.#first),
+          limits: limitsOfCommand(limits, command),
+          killAll: () => this.#killAll(),
+        },
         options,
       );
       this.#state = outcome.state;
@@ -144,6 +160,17 @@ export class DockerSession implements Session {
     clearTimeout(standby?.timer);
     this.#standby = undefined;
     return standby === undefined || standby.launcher.ended ? undefined : standby.launcher;
+  }
+
+  /** Kills every process of the session's uid: one exec kills what it finds, and tells. */
+  async #killAll(): Promise<void> {
+    const launcher = await Launcher.start(await Launcher.create(this.#place.container, this.#place.uid));
+    const nonce = randomBytes(16).toString("hex");
+    launcher.write(sweepLine(nonce));
+    await launcher.until((report) => parseLauncherReport(nonce, report).unpacked !== undefined);
+    const { unpacked } = parseLauncherReport(nonce, launcher.report);
+    launcher.close();
+    if (unpacked !== 0) throw sessionLost(this.id);
   }
 
   #inTurn<T>(act: () => Promise<T>): Promise<T> {

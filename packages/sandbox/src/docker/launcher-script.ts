@@ -1,197 +1,97 @@
-// The bash text one engine exec runs in a session container: it unpacks files if told to, then runs one command (the shared
-// session script) and ends with that command's exit code, which the engine itself reports. Invariants:
-// 1. The exit code that counts is the engine's for this exec. Text on stderr only says when to ask for it: a forged line makes
-//    the worker ask early and learn that the exec still runs.
-// 2. A line on stdin, or its end, kills the command and all it started, with shell builtins only: it works when no process can
-//    be forked. So a worker that dies takes its command with it, and never leaves one running into the next.
+// What one engine exec runs in a session container: a shell that unpacks files if told to, then the guard (guard-script.ts), which
+// runs one command and ends with that command's exit code, which the engine itself reports. Invariants:
+// 1. The exit code that counts is the engine's for this exec, and only together with the guard's own report of the same.
+// 2. A line on stdin, or its end, kills the command and all it started: a worker that dies takes its command with it, and never
+//    leaves one running into the next.
 // 3. Processes that were there before this exec, and their children, are background work of earlier commands: not touched.
+// 4. Shell and guard run from copies that the session's uid may run and not read (keeper-script.ts): their memory and
+//    descriptors are closed to all other processes of that uid from their first instruction on.
 //
-// stdin   lines `unpack|restore <bytes> <nonce>` + bytes, any number; then `run <bytes> <nonce> <processes>` + request text
+// stdin   lines `unpack|restore <bytes> <nonce>` + bytes, any number; then the guard's `run` line + script
 // stdout  the command's output
 // stderr  `<nonce> unpacked <code>`; then `<nonce> cpu <microseconds>` and `<nonce> oom <kills>`, both of the session so far, once
-//         before and once after the command, the session script's own reports between them; last `<nonce> exit <code>`
-// Both streams pass a relay, because a background process holds its pipes for as long as it lives. Holding the exec's own, it
-// would die of SIGPIPE at a log line some seconds later, when the engine closes them, and the engine would not report the end
-// of the next exec until then (measured on Engine 20.10: 3.6 s). The relay lets go of the exec when the command has ended.
-// The image needs what every Debian has: bash 4.4, coreutils, findutils, tar, setsid, perl-base.
+//         before and once after the command, the guard's other reports between them; last `<nonce> exit <code>`
+// The command's output passes the guard, because a background process holds its pipe for as long as it lives. Holding the exec's
+// own, it would die of SIGPIPE at a log line some seconds later, when the engine closes them, and the engine would not report
+// the end of the next exec until then (measured on Engine 20.10: 3.6 s).
+// The image needs what every Debian has: bash 4.4, coreutils, findutils, tar, perl-base.
 
+import { guardLine, RUN_GUARD, renderGuard } from "../guard-script.ts";
 import { WORKSPACE } from "../port.ts";
-import { SESSION_SCRIPT } from "../session-script.ts";
+import { SESSION_PROGRAMS } from "./keeper-script.ts";
 
 // Scripts travel in the environment, not as arguments: `ps` in a session shows short lines.
-const EVALUATE_SESSION = `__mm_text=$__mm_script; unset __mm_script; eval "$__mm_text"`;
-const EVALUATE_LAUNCHER = `session=$__mm_session relay=$__mm_relay text=$__mm_launcher; unset \${!__mm_*}; eval "$text"`;
+const EVALUATE_LAUNCHER = `guard=$__mm_guard text=$__mm_launcher; unset \${!__mm_*}; eval "$text"`;
+/** The first exec of a container may come before the keeper has made the copies. Nothing foreign runs yet. */
+const AWAIT_PROGRAMS = `exec {idle}<> <(:); until [[ -x ${SESSION_PROGRAMS}/perl ]]; do read -r -t 0.005 -u "$idle" _; done; exec {idle}>&-`;
 
-// Descriptors: 0 the command's output, 1 answers to the launcher, 3 reports, 4 and 5 the exec's stdout and stderr. Told to let go
-// it passes on what is there, at most a mebibyte of what a busy background process adds, then only drains.
-const RELAY = `
-  $SIG{PIPE} = "IGNORE";
-  $SIG{USR1} = sub { $over = 1 };
-  open REPORT, "<&=3"; open OUT, ">&=4"; open ERR, ">&=5";
-  syswrite STDOUT, "ready\\n";
-  $extra = 1 << 20;
-  sub pass {
-    my ($from, $to) = @_;
-    my $size = sysread $from, my $bytes, 65536;
-    return $size unless $size;
-    $extra -= $size if $over;
-    for (my $at = 0; $to && $at < $size;) {
-      my $sent = syswrite $to, $bytes, $size - $at, $at;
-      last if !defined $sent && $! != 4;
-      $at += $sent;
-    }
-    return $size;
-  }
-  sub readable {
-    my ($set, $timeout) = ("", @_);
-    vec($set, $_, 1) = 1 for 0, 3;
-    return select($set, undef, undef, $timeout) > 0 ? $set : "";
-  }
-  until ($over && $extra < 0) {
-    my $last = $over;
-    my $set = readable($last ? 0 : undef);
-    last if $last && $set eq "";
-    pass(*REPORT, *ERR) if vec($set, 3, 1);
-    next unless vec($set, 0, 1);
-    my $size = pass(*STDIN, *OUT);
-    $over = $ended = 1 if defined $size && !$size;
-    last if $ended && !vec($set, 3, 1);
-  }
-  close OUT; close ERR; close STDOUT;
-  exit if $ended;
-  while (1) { my $size = pass(*STDIN); exit if defined $size && !$size }
-`;
+const GUARD = renderGuard({
+  adapter: `
+my $bash = "${SESSION_PROGRAMS}/bash";
+sub confine { my $most = $_[0] + 0; call(302, 261, 0, 6, pack("QQ", $most, $most), 0) == 0 or die "prlimit: $!\\n" }
+sub settle {}
+sub numbers { open my $file, "<", $_[0] or return; return map { [split] } <$file> }
+sub usage {
+  my ($cpu) = map { $_->[1] } grep { $_->[0] eq "usage_usec" } numbers("/sys/fs/cgroup/cpu.stat");
+  ($cpu) = map { int($_->[0] / 1000) } numbers("/sys/fs/cgroup/cpuacct/cpuacct.usage") unless defined $cpu;
+  report("cpu", $cpu) if defined $cpu;
+  my @counts = (numbers("/sys/fs/cgroup/memory.events"), numbers("/sys/fs/cgroup/memory/memory.oom_control"));
+  report("oom", $_->[1]) for grep { $_->[0] eq "oom_kill" } @counts;
+}
+`,
+});
 
 const LAUNCHER = `
 umask 022
 set -f
-while IFS=' ' read -r verb size nonce processes; do
+while IFS=' ' read -r verb size nonce rest; do
   case $verb in
     unpack | restore)
       [[ $verb == unpack ]] || find ${WORKSPACE} -mindepth 1 -delete
       head -c "$size" | tar -x -C ${WORKSPACE} --no-same-owner -f - >/dev/null
       printf '%s unpacked %s\\n' "$nonce" "\${PIPESTATUS[1]}" >&2
       ;;
+    sweep)
+      for round in 1 2 3; do kill -KILL -1; done 2>/dev/null
+      printf '%s unpacked 0\\n' "$nonce" >&2
+      ;;
     *) break ;;
   esac
 done
 [[ $verb == run ]] || exit 0
-request=$(head -c "$size")
-
-say_usage() {
-  local name value file
-  for file in /sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpuacct/cpuacct.usage; do
-    [[ -r $file ]] || continue
-    while read -r name value; do
-      [[ -n $value ]] || printf '%s cpu %s\\n' "$nonce" "$((name / 1000))" >&2
-      [[ $name != usage_usec ]] || printf '%s cpu %s\\n' "$nonce" "$value" >&2
-    done <"$file"
-  done
-  for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
-    [[ -r $file ]] || continue
-    while read -r name value; do
-      [[ $name != oom_kill ]] || printf '%s oom %s\\n' "$nonce" "$value" >&2
-    done <"$file"
-  done
-}
-
-read_stat() {
-  local line
-  { IFS= read -r -d '' line </proc/"$1"/stat; } 2>/dev/null
-  [[ -n $line ]] || return 1
-  stat=(\${line##*) })
-}
-
-sweep() {
-  local round path pid ancestor spared stat
-  for ((round = 0; round < 40; round++)); do
-    local -A parents=() starts=()
-    local doomed=()
-    set +f
-    for path in /proc/[0-9]*; do
-      read_stat "\${path#/proc/}" || continue
-      [[ \${stat[0]} == Z ]] && continue
-      parents[\${path#/proc/}]=\${stat[1]}
-      starts[\${path#/proc/}]=\${stat[19]}
-    done
-    set -f
-    for pid in "\${!parents[@]}"; do
-      ((pid == 1 || pid == $$ || pid == BASHPID || pid == drain)) && continue
-      spared=
-      ancestor=$pid
-      while ((ancestor > 1)) && [[ -n \${parents[$ancestor]-} ]]; do
-        ((\${starts[$ancestor]} < begun)) && spared=1
-        ancestor=\${parents[$ancestor]}
-      done
-      [[ -n $spared ]] || doomed+=("$pid")
-    done
-    ((\${#doomed[@]} > 0)) || return 0
-    kill -KILL "\${doomed[@]}"
-  done
-  kill -KILL -1
-}
-
-read_stat $$
-begun=\${stat[19]}
-say_usage
-exec {reports}<> <(:) {stdout}>&1
-coproc RELAY {
-  __mm_relay=$relay exec perl -e 'eval $ENV{__mm_relay}' 3<&"$reports" 4>&"$stdout" 5>&2 2>/dev/null {reports}>&- {stdout}>&-
-}
-drain=$RELAY_PID
-exec {output}>&"\${RELAY[1]}" {answers}<&"\${RELAY[0]}"
-eval "exec \${RELAY[0]}<&- \${RELAY[1]}>&-"
-exec >/dev/null {stdout}>&-
-(
-  ulimit -u "$processes" || exit 125
-  exec setsid env -i __mm_script="$session" bash --noprofile --norc -c '${EVALUATE_SESSION}'
-) < <(printf '%s' "$request") >&"$output" 2>&"$reports" {output}>&- {reports}>&- {answers}<&- &
-command=$!
-exec {output}>&- {reports}>&-
-(
-  exec 2>/dev/null
-  IFS= read -r _
-  trap '' TERM
-  kill -TERM -- "-$command"
-  for ((round = 0; round < 20; round++)); do
-    kill -0 -- "-$command" || break
-    read -r -t 0.01 _
-  done
-  sweep
-) <&0 &
-watcher=$!
-wait "$command" 2>/dev/null
-code=$?
-{
-  kill -TERM "$watcher"
-  wait "$watcher"
-  read -r -u "$answers" _
-  for ((round = 0; round < 40; round++)); do
-    kill -USR1 "$drain" || break
-    read -r -t 0.05 -u "$answers" _
-    (($? > 128)) || break
-  done
-} 2>/dev/null
-say_usage
-printf '%s exit %s\\n' "$nonce" "$code" >&2
-exit "$code"
+__mm_run="run $size $nonce $rest" __mm_guard=$guard exec ${SESSION_PROGRAMS}/perl -e '${RUN_GUARD}'
 `;
+
+const environment = [`__mm_launcher=${LAUNCHER}`, `__mm_guard=${GUARD}`];
 
 /** The exec that runs it. */
 export const launcherExec = {
-  command: ["bash", "--noprofile", "--norc", "-c", EVALUATE_LAUNCHER],
-  environment: [`__mm_launcher=${LAUNCHER}`, `__mm_session=${SESSION_SCRIPT}`, `__mm_relay=${RELAY}`],
+  command: [`${SESSION_PROGRAMS}/bash`, "--noprofile", "--norc", "-c", EVALUATE_LAUNCHER],
+  environment,
 };
 
-/** Processes of the launcher itself that count against the session's uid: launcher, watcher, relay, and one to feed a request. */
-export const LAUNCHER_PROCESSES = 4;
+/** The same for the first exec of a container. */
+export const firstLauncherExec = {
+  command: [
+    ...["bash", "--noprofile", "--norc", "-c", `${AWAIT_PROGRAMS}; exec "$@"`, "bash"],
+    ...launcherExec.command,
+  ],
+  environment,
+};
+
+/** Processes besides the session's own that count against its uid: the guard, and a drain for each earlier command's leftovers. */
+export const LAUNCHER_PROCESSES = 3;
 
 export function unpackLine(verb: "unpack" | "restore", bytes: number, nonce: string): string {
   return `${verb} ${bytes} ${nonce}\n`;
 }
 
-export function runLine(bytes: number, nonce: string, processes: number): string {
-  return `run ${bytes} ${nonce} ${processes + LAUNCHER_PROCESSES}\n`;
+export function sweepLine(nonce: string): string {
+  return `sweep 0 ${nonce}\n`;
+}
+
+export function runLine(bytes: number, nonce: string, processes: number, fresh: boolean): string {
+  return guardLine(bytes, nonce, processes + LAUNCHER_PROCESSES, fresh);
 }
 
 /** What the launcher has said so far under this nonce. */

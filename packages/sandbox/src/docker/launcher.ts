@@ -4,7 +4,7 @@
 import type { Duplex } from "node:stream";
 import type Docker from "dockerode";
 import { Demultiplexer } from "./demultiplex.ts";
-import { launcherExec } from "./launcher-script.ts";
+import { firstLauncherExec, launcherExec } from "./launcher-script.ts";
 
 /** State is at most 256 KiB; base64 and reports fit. Beyond it the stream is drained and dropped. */
 const MAX_REPORT_CHARS = 1024 * 1024;
@@ -41,10 +41,12 @@ export class Launcher {
     stream.on("end", end).on("close", end).on("error", end);
   }
 
-  static create(container: Docker.Container, uid: number): Promise<Docker.Exec> {
+  /** `first`: nothing has run in the container yet, and its keeper may still be busy. */
+  static create(container: Docker.Container, uid: number, first = false): Promise<Docker.Exec> {
+    const { command, environment } = first ? firstLauncherExec : launcherExec;
     return container.exec({
-      Cmd: launcherExec.command,
-      Env: launcherExec.environment,
+      Cmd: command,
+      Env: environment,
       User: `${uid}:${uid}`,
       WorkingDir: "/",
       AttachStdin: true,

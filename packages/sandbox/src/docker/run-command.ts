@@ -1,17 +1,20 @@
 // One command in a started launcher, under three clocks. Invariants:
-// 1. The outcome's exit code is the engine's, read after the engine says that the exec has ended.
-// 2. Whatever ends the wait (a clock, an abort), the command's processes are gone before the outcome is given, or the whole
-//    container is: closing a stream is no proof of death.
+// 1. The outcome's exit code is the engine's, read after the engine says that the exec has ended, and only where the guard
+//    reported the same; otherwise the command counts as killed.
+// 2. Whatever ends the wait (a clock, an abort, a guard that was killed), the command's processes are gone before the outcome is
+//    given, or the whole container is: closing a stream is no proof of death.
 // 3. A container or engine lost after the command was sent is SANDBOX_OUTCOME_UNKNOWN, never an exit code.
 
 import { randomBytes } from "node:crypto";
 import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
+import { stateAfter } from "../carry-state.ts";
 import { OutputCollector } from "../collect-output.ts";
 import type { Limits } from "../limits.ts";
 import type { CommandOutcome, CommandSpec, RunOptions, SessionState } from "../port.ts";
-import { endMarker, parseReport, renderRequest } from "../session-script.ts";
+import { agrees, KILLED } from "../run-wrapper.ts";
+import { endMarker, parseReport, renderScript } from "../session-script.ts";
 import { largestFile } from "./container-template.ts";
 import type { Launcher } from "./launcher.ts";
 import { parseLauncherReport, runLine } from "./launcher-script.ts";
@@ -19,7 +22,9 @@ import { launchFailed, outcomeUnknown } from "./translate-engine-error.ts";
 
 /** After the command ended, output still on its way has this long to arrive. */
 const DRAIN_MS = 200;
-/** The launcher kills at once; a container that has not managed by then is killed whole. */
+/** The guard kills at once; where it has not managed by then, all processes are killed from another exec. */
+const GUARD_MS = 1_500;
+/** A container that is not rid of a command by then is killed whole. */
 const KILL_MS = 4_000;
 const SILENCE_CHECK_MS = 200;
 
@@ -27,8 +32,12 @@ export interface CommandRun {
   readonly session: string;
   readonly container: Docker.Container;
   readonly command: CommandSpec;
+  /** What the command starts from, and whether all that runs in the session is killed first. */
   readonly state: SessionState;
+  readonly fresh: boolean;
   readonly limits: Limits;
+  /** Ends every process of the session but the container's own. */
+  readonly killAll: () => Promise<void>;
 }
 
 type Ending = { kind: "exit"; code: number } | { kind: "clock"; clock: "wall" | "cpu" | "silence" } | { kind: "abort" };
@@ -47,8 +56,7 @@ export async function runCommand(launcher: Launcher, run: CommandRun, options: R
     collector.push(chunk);
   };
   const request = Buffer.from(
-    renderRequest({
-      nonce,
+    renderScript({
       kind: run.command.kind,
       text: run.command.text,
       state: run.state,
@@ -56,7 +64,7 @@ export async function runCommand(launcher: Launcher, run: CommandRun, options: R
       ulimits: { cpuSeconds: Math.ceil(run.limits.cpuMs / 1000) + 1, fileBytes: largestFile(run.limits) },
     }),
   );
-  launcher.write(Buffer.concat([Buffer.from(runLine(request.length, nonce, run.limits.pids)), request]));
+  launcher.write(Buffer.concat([Buffer.from(runLine(request.length, nonce, run.limits.pids, run.fresh)), request]));
 
   const over = new AbortController();
   let ending: Ending;
@@ -82,15 +90,27 @@ export async function runCommand(launcher: Launcher, run: CommandRun, options: R
     await requireLiving(run);
     throw launchFailed(run.session, launcher.diagnostics);
   }
-  const keepsState = ending.kind === "exit" && run.command.kind === "shell";
+  const ended = ending.kind === "exit" ? ending.code : null;
+  const trusted = ended !== null && agrees(ended, parsed, true);
+  if (ended !== null && !trusted) await endAll(run);
+  const exitCode = ended === 0 && !trusted ? KILLED : ended;
+  const reported = trusted && run.command.kind === "shell" && parsed.claimed === exitCode ? parsed.state : undefined;
   return {
     ...collector.finish(),
-    exitCode: ending.kind === "exit" ? ending.code : null,
+    exitCode,
     durationMs,
     timedOut: ending.kind === "clock" ? ending.clock : false,
     outOfMemory: parseLauncherReport(nonce, launcher.report).outOfMemory,
-    state: (keepsState ? parsed.state : undefined) ?? run.state,
+    state: stateAfter(run.command, run.state, reported, { exitCode }),
   };
+}
+
+/** What watched the command is gone, and all that the session runs goes with it. */
+async function endAll(run: CommandRun): Promise<void> {
+  const late = pause(KILL_MS).then(() => {
+    throw new Error("late");
+  });
+  await Promise.race([run.killAll(), late]).catch(() => run.container.kill().catch(() => {}));
 }
 
 /** Resolves when the engine says the exec has ended. A report or the end of the stream only says when to ask. */
@@ -137,8 +157,8 @@ async function requireLiving(run: CommandRun): Promise<void> {
 
 async function kill(launcher: Launcher, nonce: string, run: CommandRun, over: AbortSignal): Promise<void> {
   launcher.write("\n");
-  const giveUp = AbortSignal.any([AbortSignal.timeout(KILL_MS), over]);
-  const gone = async (): Promise<boolean> => {
+  const gone = async (ms: number): Promise<boolean> => {
+    const giveUp = AbortSignal.any([AbortSignal.timeout(ms), over]);
     while (!giveUp.aborted) {
       const exec = await launcher.inspect().catch(() => undefined);
       if (exec === undefined) return false;
@@ -148,8 +168,11 @@ async function kill(launcher: Launcher, nonce: string, run: CommandRun, over: Ab
     }
     return false;
   };
-  if (await gone()) return;
-  // The command has made its own killer disappear: the session ends with it, and the next command finds it lost.
+  if (await gone(GUARD_MS)) return;
+  // The command has stopped its own killer: all the session runs goes.
+  const swept = run.killAll().catch(() => {});
+  if (await gone(KILL_MS)) return await swept;
+  // Or it has made it disappear: the session ends with it, and the next command finds it lost.
   await run.container.kill().catch(() => {});
 }
 

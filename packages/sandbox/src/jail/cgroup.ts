@@ -6,6 +6,7 @@ import { accessSync, constants, readFileSync } from "node:fs";
 import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Limits } from "../limits.ts";
+import { LAUNCH_PROCESSES } from "./launch.ts";
 import { cgroupRefused } from "./translate-host-error.ts";
 
 export type CgroupHome =
@@ -88,8 +89,7 @@ export async function createCgroup(cgroup: SessionCgroup, limits: Limits): Promi
   const quota = String(Math.max(1000, Math.round(limits.cpus * CPU_PERIOD_US)));
   // Files of the workspace, /tmp and /dev/shm are memory too; a full disk must read as a full disk, not as a kill.
   const memory = String(limits.memoryBytes + 2 * limits.diskBytes + SHM_BYTES);
-  // Two more than asked: pid 1 and the launcher of the running command.
-  const processes = String(limits.pids + 2);
+  const processes = String(limits.pids + LAUNCH_PROCESSES);
   const writes: [path: string, value: string, optional?: "swap"][] =
     cgroup.version === 1
       ? [

@@ -1,29 +1,18 @@
-// What this machine offers a jail: its tools, how a system call filter is loaded, whether cgroups can be written. Looked at
+// What this machine offers a jail: its tools, whether cgroups can be written. Looked at
 // once, at start; nothing here changes while a worker lives.
 
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { access, constants } from "node:fs/promises";
 import os from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { type CgroupHome, findCgroupHome } from "./cgroup.ts";
 import type { SeccompArchitecture } from "./seccomp-filter.ts";
-import {
-  architectureUnsupported,
-  noSeccompLoader,
-  notLinux,
-  pidsLimitUnsupported,
-  toolMissing,
-} from "./translate-host-error.ts";
-
-const run = promisify(execFile);
+import { architectureUnsupported, notLinux, pidsLimitUnsupported, toolMissing } from "./translate-host-error.ts";
 
 export interface JailHost {
   readonly isRoot: boolean;
   readonly architecture: SeccompArchitecture;
   readonly tools: Readonly<Record<ToolName, string>>;
-  readonly loader: SeccompLoader;
   readonly cgroups: CgroupHome | undefined;
   /** Numbers of the cores this process may use. */
   readonly cores: readonly number[];
@@ -31,29 +20,13 @@ export interface JailHost {
   readonly hardLimits: { readonly processes: number; readonly coreBytes: number };
 }
 
-export type SeccompLoader =
-  | { readonly kind: "bwrap"; readonly path: string }
-  | { readonly kind: "perl"; readonly path: string };
-
-const toolNames = [
-  "bash",
-  "unshare",
-  "nsenter",
-  "setpriv",
-  "prlimit",
-  "taskset",
-  "mount",
-  "pivot_root",
-  "tar",
-] as const;
+const toolNames = ["bash", "unshare", "nsenter", "perl", "mount", "pivot_root", "tar"] as const;
 export type ToolName = (typeof toolNames)[number];
 
 /** The jail shows /usr, /bin and /sbin, so a tool elsewhere would not be found inside. */
 const directories = ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"];
 
 export interface HostPreferences {
-  /** Take this loader of the filter even when another is preferred. */
-  readonly loader?: SeccompLoader["kind"];
   /** Leave cgroups alone and use rlimits and the watch of pid 1. */
   readonly useCgroups?: boolean;
 }
@@ -71,7 +44,6 @@ export async function detectHost(preferences: HostPreferences = {}): Promise<Jai
     isRoot,
     architecture: arch,
     tools: Object.fromEntries(found) as Record<ToolName, string>,
-    loader: await findLoader(preferences.loader),
     cgroups: preferences.useCgroups === false ? undefined : await findCgroupHome(),
     hardLimits: parseHardLimits(readFileSync("/proc/self/limits", "latin1")),
     cores: parseCores(readFileSync("/proc/self/status", "latin1")),
@@ -100,22 +72,6 @@ export function parseHardLimits(table: string): JailHost["hardLimits"] {
     return value === undefined || value === "unlimited" ? Number.POSITIVE_INFINITY : Number(value);
   };
   return { processes: hard("Max processes"), coreBytes: hard("Max core file size") };
-}
-
-async function findLoader(preferred: SeccompLoader["kind"] | undefined): Promise<SeccompLoader> {
-  const bwrap = preferred === "perl" ? undefined : await findTool("bwrap");
-  if (bwrap !== undefined && (await isRecentBwrap(bwrap))) return { kind: "bwrap", path: bwrap };
-  const perl = preferred === "bwrap" ? undefined : await findTool("perl");
-  if (perl !== undefined) return { kind: "perl", path: perl };
-  throw noSeccompLoader();
-}
-
-async function isRecentBwrap(path: string): Promise<boolean> {
-  const version = await run(path, ["--version"], { env: {} }).then(
-    ({ stdout }) => /(\d+)\.(\d+)/.exec(stdout),
-    () => null,
-  );
-  return version !== null && (Number(version[1]) > 0 || Number(version[2]) >= 8);
 }
 
 async function findTool(name: string): Promise<string | undefined> {

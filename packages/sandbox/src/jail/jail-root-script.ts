@@ -2,32 +2,37 @@
 // root of a new user namespace, in new mount, pid, net, ipc, uts and cgroup namespaces, before any foreign code exists.
 // Invariants:
 // 1. It dies with its maker until it has been recorded: it waits for one line on stdin and exits on end of file.
-// 2. It ends itself at the deadline, and the kernel ends every process of the pid namespace with it.
+// 2. It ends itself at the deadline, and when nobody has renewed its lease for so long (a line in the file on its stdout), and
+//    the kernel ends every process of the pid namespace with it.
 // 3. Foreign code cannot stop it: the kernel keeps a pid namespace's own processes from killing its pid 1, every other signal
 //    is ignored, and commands live in a child user namespace, which has no ptrace access to it.
-// 4. Only /workspace, /tmp and /dev/shm can be written, each a tmpfs of fixed size.
+// 4. The shell of commands is a copy of bash that can be run and not read, on a read-only file system: no process of the same
+//    user can look into a shell, or write to its memory.
+// 5. Only /workspace, /tmp and /dev/shm can be written, each a tmpfs of fixed size.
 //
 // It prints `pid <pid on the host>`, `ready`, and later `oom` for each time the memory watch struck: ten times a second it adds
 // up the resident memory of all processes and kills the largest when there is too much, all of them when that did not help.
+
+import { SHELL_DIRECTORY } from "./launch.ts";
 
 export const PROGRAMS = "/opt/programs";
 
 /**
  * Given to `bash -s` on stdin, so that `ps` inside stays readable; hence one function, read whole before it runs.
- * Arguments: bytes of the workspace and of /tmp, seconds to live, bytes of memory for all processes together, then pairs of a
- * name and a path: programs from outside /usr, shown in PROGRAMS.
+ * Arguments: bytes of the workspace and of /tmp, seconds to live, bytes of memory for all processes together, seconds of a lease,
+ * then pairs of a name and a path: programs from outside /usr, shown in PROGRAMS.
  */
 export const JAIL_ROOT_SCRIPT = `main() {
 set -e
 umask 022
-disk=$1 seconds=$2 memory=$3
-shift 3
+disk=$1 seconds=$2 memory=$3 lease=$4
+shift 4
 read -r host_pid _ </proc/self/stat
 echo "pid $host_pid"
 page=$(getconf PAGESIZE 2>/dev/null) || page=4096
 
 mount --make-rprivate /
-mount -t tmpfs -o size=1m,nr_inodes=4096,mode=755,nosuid,nodev sandbox /tmp
+mount -t tmpfs -o size=8m,nr_inodes=4096,mode=755,nosuid,nodev sandbox /tmp
 cd /tmp
 mkdir usr proc dev dev/shm tmp workspace etc old
 for name in bin sbin lib lib32 lib64 libx32; do
@@ -44,13 +49,16 @@ for path in /etc/alternatives /etc/ld.so.cache /etc/localtime /etc/java-*; do
   if [ -d "$path" ]; then mkdir ".$path"; mount --rbind "$path" ".$path"
   elif [ -f "$path" ]; then : >".$path"; mount --bind "$path" ".$path"; fi
 done
+mkdir -p .${SHELL_DIRECTORY}
+cat "$BASH" >.${SHELL_DIRECTORY}/bash
+chmod 111 .${SHELL_DIRECTORY}/bash
 while (($# > 0)); do
   mkdir -p .${PROGRAMS}
   : >".${PROGRAMS}/$1"
   mount --bind "$2" ".${PROGRAMS}/$1"
   shift 2
 done
-printf 'student:x:1000:1000::/tmp/home:/bin/bash\\nnobody:x:65534:65534::/:/bin/false\\n' >etc/passwd
+printf 'student:x:1000:1000::/workspace:/bin/bash\\nnobody:x:65534:65534::/:/bin/false\\n' >etc/passwd
 printf 'student:x:1000:\\nnogroup:x:65534:\\n' >etc/group
 printf '127.0.0.1 localhost\\n' >etc/hosts
 
@@ -86,9 +94,12 @@ echo ready
 read -r _ || exit 1
 exec </dev/null 2>/dev/null
 
-SECONDS=0 over=0
-while ((SECONDS < seconds)); do
+# Leases are counted in turns of the loop, not by the clock: a machine that slept has not let a lease lapse.
+SECONDS=0 over=0 turns=0
+while ((SECONDS < seconds && turns < lease * 10)); do
   read -r -t 0.1 -u "$idle" _
+  ((turns += 1))
+  while read -r -u 1 _; do turns=0; done
   total=0 largest=0 victim= zombie=
   for file in /proc/[0-9]*/statm; do
     resident=0

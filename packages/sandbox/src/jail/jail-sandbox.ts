@@ -7,8 +7,10 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { closeSync, openSync, readFileSync, readlinkSync } from "node:fs";
+import { closeSync, constants as fsConstants, openSync, readFileSync, readlinkSync } from "node:fs";
+import { open as openFile } from "node:fs/promises";
 import { isAbsolute } from "node:path";
+import { startOf } from "../carry-state.ts";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
 import {
   ANSWER_BYTES,
@@ -19,6 +21,8 @@ import {
   readFileCommand,
   writeFileCommand,
 } from "../file-program.ts";
+import { guardLine } from "../guard-script.ts";
+import { LeaseKeeper } from "../lease.ts";
 import { packFiles } from "../pack-files.ts";
 import {
   type CommandOutcome,
@@ -39,10 +43,18 @@ import { baseEnvironment, initialState } from "../session-script.ts";
 import { cgroupFor, countOutOfMemory, createCgroup, removeCgroup } from "./cgroup.ts";
 import { detectHost, type HostPreferences, type JailHost } from "./detect-host.ts";
 import { JAIL_ROOT_SCRIPT, PROGRAMS } from "./jail-root-script.ts";
-import { holderLaunch, type Launch, type Programs, scriptLaunch, toolLaunch, trialLaunch } from "./launch.ts";
+import {
+  guardLaunch,
+  holderLaunch,
+  type Launch,
+  type Programs,
+  processesOf,
+  toolLaunch,
+  trialLaunch,
+} from "./launch.ts";
 import { isAlive, ownIdentity, readProcessStat } from "./process-identity.ts";
 import { type Holder, SessionDirectory, type SessionRecord } from "./session-directory.ts";
-import { isHolding, killAllBut, killLaunchers, listInside, readCpuMs, signal } from "./session-processes.ts";
+import { endLaunchers, isHolding, killAllBut, listInside, readCpuMs, signal } from "./session-processes.ts";
 import {
   filesFailed,
   killFailed,
@@ -79,7 +91,7 @@ export interface JailOptions {
 export interface JailDescription {
   readonly memory: "watch and cgroup v1" | "watch and cgroup v2" | "watch and rlimit";
   readonly cpus: "cgroup v1" | "cgroup v2" | "affinity, whole cores";
-  readonly filter: "bwrap" | "perl";
+  readonly filter: "perl";
   readonly uid: "one per session" | "the worker's";
 }
 
@@ -94,19 +106,24 @@ export async function createJailSandbox(options: JailOptions): Promise<JailSandb
   const host = await detectHost(options.host);
   await proveNamespaces(host);
   const directory = new SessionDirectory(options.root);
-  const jail: Jail = { host, directory, programs: checkPrograms(options.programs ?? {}) };
+  const leases = new LeaseKeeper((id) => renewLease(directory, id));
+  const jail: Jail = { host, directory, programs: checkPrograms(options.programs ?? {}), leases };
   return {
     kind: "jail",
-    open: (spec, { signal: abort } = {}) => openSession(jail, spec, abort),
+    open: async (spec, { signal: abort } = {}) => {
+      const session = await openSession(jail, spec, abort);
+      leases.keep(spec.id);
+      return session;
+    },
     list: () => listSessions(jail),
     remove: async (id) => removeSession(jail, checkSessionId(id)),
-    close: async () => {},
+    close: async () => leases.close(),
     describe: () => {
       const cgroup = host.cgroups === undefined ? undefined : (`cgroup v${host.cgroups.version}` as const);
       return {
         memory: cgroup === undefined ? "watch and rlimit" : `watch and ${cgroup}`,
         cpus: cgroup ?? "affinity, whole cores",
-        filter: host.loader.kind,
+        filter: "perl",
         uid: host.isRoot ? "one per session" : "the worker's",
       };
     },
@@ -139,6 +156,17 @@ interface Jail {
   readonly host: JailHost;
   readonly directory: SessionDirectory;
   readonly programs: Programs;
+  readonly leases: LeaseKeeper;
+}
+
+/** A line the holder reads; no file is made where the session is gone. */
+async function renewLease(directory: SessionDirectory, id: string): Promise<void> {
+  const events = await openFile(directory.eventsPath(id), fsConstants.O_WRONLY | fsConstants.O_APPEND);
+  try {
+    await events.write("lease\n");
+  } finally {
+    await events.close();
+  }
 }
 
 type LiveRecord = SessionRecord & { readonly holder: Holder };
@@ -150,7 +178,10 @@ async function openSession(jail: Jail, spec: SessionSpec, abort?: AbortSignal): 
   for (;;) {
     abort?.throwIfAborted();
     const found = await jail.directory.read(spec.id);
-    if (isLive(found)) return new JailSession(jail, found, spec, true);
+    if (isLive(found)) {
+      await jail.leases.once(spec.id);
+      return new JailSession(jail, found, spec, true);
+    }
     if (found === undefined) {
       const made = await makeSession(jail, spec, files);
       if (made !== undefined) return new JailSession(jail, made, spec, false);
@@ -243,8 +274,10 @@ async function unpack(jail: Jail, record: LiveRecord, tar: Uint8Array): Promise<
   if (result.code !== 0) throw toolFailure(record, "The files could not be unpacked", result);
 }
 
-async function listSessions({ directory }: Jail): Promise<ListedSession[]> {
+/** Who lists looks after the sessions of this host: a reaper removes what nobody wants, and the rest must live on. */
+async function listSessions({ directory, leases }: Jail): Promise<ListedSession[]> {
   const records = await directory.list();
+  await Promise.all(records.filter(isLive).map(({ id }) => leases.once(id)));
   return records.map((record) => ({
     id: record.id,
     labels: record.labels,
@@ -252,7 +285,8 @@ async function listSessions({ directory }: Jail): Promise<ListedSession[]> {
   }));
 }
 
-async function removeSession({ directory }: Jail, id: string): Promise<void> {
+async function removeSession({ directory, leases }: Jail, id: string): Promise<void> {
+  leases.forget(id);
   const record = await directory.read(id);
   if (record === undefined) return await directory.remove(id);
   const { holder } = record;
@@ -265,7 +299,7 @@ async function removeSession({ directory }: Jail, id: string): Promise<void> {
       await pause(2);
       if (Date.now() > killedAt + REMOVE_MS) throw killFailed(id);
       // A live launcher reaps its child by itself; one that hangs is killed.
-      if (Date.now() > killedAt + GRACE_MS) killLaunchers(holder);
+      if (Date.now() > killedAt + GRACE_MS) await endLaunchers(holder);
     }
   }
   if (record.cgroup !== undefined) await removeCgroup(record.cgroup);
@@ -277,6 +311,7 @@ class JailSession implements Session {
   readonly attached: boolean;
   readonly #jail: Jail;
   readonly #record: LiveRecord;
+  readonly #first: SessionState;
   #state: SessionState;
 
   constructor(jail: Jail, record: LiveRecord, spec: SessionSpec, attached: boolean) {
@@ -285,7 +320,8 @@ class JailSession implements Session {
     this.#jail = jail;
     this.#record = record;
     const path = Object.keys(jail.programs).length === 0 ? {} : { PATH: `${baseEnvironment.PATH}:${PROGRAMS}` };
-    this.#state = spec.state ?? initialState({ ...path, ...spec.environment });
+    this.#first = initialState({ ...path, ...spec.environment });
+    this.#state = spec.state ?? this.#first;
   }
 
   get state(): SessionState {
@@ -382,23 +418,33 @@ class JailSession implements Session {
       (readFileSync(directory.eventsPath(this.id), "utf8").match(/^oom$/gm)?.length ?? 0) +
       (cgroup === undefined ? 0 : await countOutOfMemory(cgroup));
     const strikesBefore = await strikes();
+    const { state, fresh } = startOf(command, this.#state, this.#first);
     return await runWrapper(
       {
         command,
         limits,
-        state: this.#state,
+        state,
+        guarded: true,
         ulimits: {
           // The processor clock is for all processes together and is read from outside; this stops one that outlives it.
           cpuSeconds: Math.ceil(limits.cpuMs / 1000) + 1,
           openFiles: OPEN_FILES,
           ...(cgroup === undefined ? { dataBytes: limits.memoryBytes * 1.25 + WATCH_SLACK_BYTES } : {}),
         },
-        spawn: () => start(scriptLaunch(host, this.#record, holder.pid), ["pipe", "pipe", "pipe"]),
+        spawn: () => start(guardLaunch(host, this.#record, holder.pid), ["pipe", "pipe", "pipe"]),
+        feed: (child, script, nonce) => {
+          const line = guardLine(script.length, nonce, processesOf(host, this.#record), fresh);
+          child.stdin?.write(Buffer.concat([Buffer.from(line), script]));
+        },
         cpuMs: () => readCpuMs(holder),
-        kill: async (child) => {
-          if (child.pid !== undefined) signal(-child.pid, "SIGTERM");
-          await Promise.race([new Promise((resolve) => child.once("exit", resolve)), pause(GRACE_MS)]);
-          if (!(await killAllBut(holder, before))) {
+        kill: async (child, why) => {
+          // The guard asks its command to end, and kills it; it may be gone, stopped or kept from it.
+          const gone = new Promise((resolve) => child.once("exit", resolve));
+          if (why === "ended" && child.exitCode === null && child.signalCode === null) {
+            child.stdin?.end("\n");
+            await Promise.race([gone, pause(GRACE_MS)]);
+          }
+          if (!(await killAllBut(holder, why === "lost" || fresh ? [] : before))) {
             await this.end();
             throw killFailed(this.id);
           }
@@ -486,7 +532,7 @@ async function runTool(
 
 function toolFailure(record: LiveRecord, what: string, result: ToolResult): SandboxError {
   if (!isHolding(record.holder)) return sessionLost(record.id);
-  if (/^(nsenter|prlimit|bwrap|unshare|setpriv|seccomp|taskset)\b/m.test(result.stderr))
+  if (/^(nsenter|prlimit|unshare|seccomp|cgroup|affinity|uid|capset|bounding set)\b/m.test(result.stderr))
     return translateLaunchFailure(result.stderr);
   return filesFailed(
     `${what} (${result.stderr
@@ -501,15 +547,10 @@ function start(launch: Launch, stdio: readonly ("pipe" | number)[]): ChildProces
   const [program, ...args] = launch.argv;
   const child = spawn(program, args, {
     cwd: "/",
-    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C", ...launch.environment },
     detached: true,
-    stdio: launch.fd3 === undefined ? [...stdio] : [...stdio, "pipe"],
+    stdio: [...stdio],
   });
-  const extra = child.stdio[3];
-  if (launch.fd3 !== undefined && extra !== undefined && extra !== null && "end" in extra) {
-    extra.on("error", () => {});
-    extra.end(launch.fd3);
-  }
   return child;
 }
 

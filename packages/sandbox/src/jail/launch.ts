@@ -1,14 +1,20 @@
-// The argument lists that make a jail and enter it. Pure. The same chain serves root and ordinary users:
-//   (enter the cgroup) -> become the jail's uid (root only) -> keep to its cores -> ... -> foreign code
+// The argument lists that make a jail and enter it, and the perl texts in them. Pure. The same chain serves root and ordinary
+// users:
+//   enter (close descriptors, cgroup, uid, cores) -> nsenter -> guard (guard-script.ts) -> foreign code
 // Invariants:
-// 1. Foreign code is uid 1000 of a user namespace below the jail's, without capabilities, with no_new_privs and the filter.
+// 1. Foreign code is uid 1000 of a user namespace below the jail's, made for this command, without capabilities (an empty
+//    bounding set too), with no_new_privs and the filter. The guard stays in the jail's own user namespace, without
+//    capabilities: what it guards has no access to its memory.
 // 2. The limit of processes is set inside the jail's user namespace and before the inner one is made: the kernel then counts
 //    all processes of the jail against it, and no other process of the same user.
 // 3. Foreign code starts with an empty environment. Every bash has --norc: with a socket on stdin it would read ~/.bashrc.
 // 4. `--root --wd` without a value: nsenter would open a given directory on the host before it enters.
+// 5. Nothing above stderr passes the first program of a chain, whatever the worker inherited; the guard closes again.
+// 6. The command's shell is a copy of bash that nobody may read: the kernel keeps its memory from processes of the same user.
 
+import { RUN_GUARD, renderGuard, SYSTEM_CALLS } from "../guard-script.ts";
+import { LEASE_MS } from "../lease.ts";
 import { defaultLimits, type Limits } from "../limits.ts";
-import { SESSION_SCRIPT } from "../session-script.ts";
 import type { SessionCgroup } from "./cgroup.ts";
 import type { JailHost } from "./detect-host.ts";
 import { buildSeccompFilter } from "./seccomp-filter.ts";
@@ -23,13 +29,82 @@ export interface JailShape {
 
 export interface Launch {
   readonly argv: readonly [string, ...string[]];
-  /** To be written to the child's file descriptor 3, when there is something to write. */
-  readonly fd3?: Buffer;
+  /** To be given to the first program besides a PATH. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
-const FILTER_FD = 3;
+/** Where a jail keeps the shell of its commands. */
+export const SHELL_DIRECTORY = "/opt/session";
+/** The holder, the launcher outside the jail and the guard count as processes of the session. */
+export const LAUNCH_PROCESSES = 3;
 
-const ENTER_CGROUP = 'while [[ $1 != -- ]]; do echo $$ >"$1/cgroup.procs" || exit 120; shift; done; shift; exec "$@"';
+/** Arguments: paths of cgroup directories, `--`, a uid or `-`, cores or `-`, then the program to become. */
+const ENTER = `${SYSTEM_CALLS}
+close_above_stderr();
+while ((my $path = shift) ne "--") {
+  open my $file, ">", "$path/cgroup.procs" or die "cgroup: $path: $!\\n";
+  syswrite $file, $$ or die "cgroup: $path: $!\\n";
+}
+my ($uid, $cores) = (shift, shift);
+if ($cores ne "-") {
+  my $mask = "\\0" x 128;
+  vec($mask, $_, 1) = 1 for split /,/, $cores;
+  call(203, 122, 0, 128, $mask) == 0 or die "affinity: $!\\n";
+}
+if ($uid ne "-") {
+  $uid += 0;
+  call(116, 159, 0, 0) == 0 && call(119, 149, $uid, $uid, $uid) == 0 && call(117, 147, $uid, $uid, $uid) == 0
+    or die "uid: $!\\n";
+}
+exec { $ARGV[0] } @ARGV or die "exec $ARGV[0]: $!\\n";
+`;
+
+/** No capability can come back: not by exec, not by a set-user-id file, not by a namespace's root. */
+const CONFINE = `
+my ($filter, $core) = (pack("H*", delete $ENV{__mm_filter}), delete $ENV{__mm_core});
+sub write_file {
+  open my $file, ">", $_[0] or die "$_[0]: $!\\n";
+  syswrite $file, $_[1] or die "write failed $_[0]: $!\\n";
+}
+sub limit { my ($name, $most) = @_; call(302, 261, 0, $name, pack("QQ", $most, $most), 0) == 0 or die "prlimit $name: $!\\n" }
+sub drop_rights {
+  # Beyond the last capability the kernel says EINVAL.
+  for (0 .. 63) { prctl(24, $_) == 0 || $! == 22 or die "bounding set: $!\\n" }
+  prctl(28, 0xef) == 0 or die "securebits: $!\\n";
+  prctl(47, 4) == 0 or die "ambient set: $!\\n";
+  call(126, 91, pack("LL", 0x20080522, 0), pack("L6", (0) x 6)) == 0 or die "capset: $!\\n";
+  prctl(38, 1) == 0 or die "no_new_privs: $!\\n";
+  my $program = pack("S x6 P", length($filter) / 8, $filter);
+  call(157, 167, 22, 2, $program, 0, 0) == 0 or die "seccomp: $!\\n";
+}
+sub confine {
+  my ($processes) = @_;
+  limit(4, $core + 0);
+  limit(6, $processes + 0);
+  call(272, 97, 0x10000000) == 0 or die "unshare failed: $!\\n";
+  write_file("/proc/self/setgroups", "deny");
+  write_file("/proc/self/uid_map", "1000 0 1\\n");
+  write_file("/proc/self/gid_map", "1000 0 1\\n");
+  drop_rights();
+}
+`;
+
+const GUARD = renderGuard({
+  adapter: `${CONFINE}
+my $bash = "${SHELL_DIRECTORY}/bash";
+sub settle { drop_rights() }
+sub usage {}
+`,
+});
+
+/** For a program that needs no guard: it is confined and becomes it. Arguments: the limit of processes, the program. */
+const TOOL = `${SYSTEM_CALLS}${CONFINE}
+close_above_stderr();
+call(112, 157);
+confine(shift);
+%ENV = ();
+exec { $ARGV[0] } @ARGV or die "exec $ARGV[0]: $!\\n";
+`;
 
 /** By name: whole paths of executable files outside /usr. */
 export type Programs = Readonly<Record<string, string>>;
@@ -43,12 +118,6 @@ const LEND =
   `set -e; mount -t tmpfs -o size=64k,mode=755 programs ${LENDING}; ` +
   `while [[ $1 != -- ]]; do : >"${LENDING}/$1"; mount --bind "$2" "${LENDING}/$1"; shift 2; done; shift; exec "$@"`;
 
-/** Loads a filter given in hex, then becomes the command. prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &sock_fprog). */
-const LOAD_FILTER =
-  '%ENV = (); my $f = pack("H*", shift); my $p = pack("S x6 P", length($f) / 8, $f); ' +
-  'syscall(NUMBER, 22, 2, $p) == 0 or die "seccomp: $!\\n"; exec { $ARGV[0] } @ARGV or die "exec: $!\\n";';
-const prctlNumber = { x64: "157", arm64: "167" } as const;
-
 const NAMESPACES = [
   "--user",
   "--map-root-user",
@@ -59,6 +128,8 @@ const NAMESPACES = [
   "--uts",
   "--cgroup",
   "--fork",
+  // Who kills unshare kills the namespace's first process too.
+  "--kill-child",
   "--",
 ];
 
@@ -77,79 +148,77 @@ export function holderLaunch(host: JailHost, shape: JailShape, seconds: number, 
   const entries = Object.entries(programs);
   const lent = shape.uid !== undefined && entries.length > 0;
   const lend = lent
-    ? [tools.unshare, "--mount", "--", tools.bash, "--norc", "-c", LEND, "lend", ...entries.flat(), "--"]
+    ? enter(
+        host,
+        [],
+        [...[tools.unshare, "--mount", "--", tools.bash, "--norc", "-c", LEND, "lend", ...entries.flat(), "--"]],
+      )
     : [];
   const shown = entries.flatMap(([name, path]) => [name, lent ? `${LENDING}/${name}` : path]);
-  const [program, ...args] = [
+  const [program = tools.bash, ...args] = [
     ...lend,
     ...chain(host, outside, [
       tools.unshare,
       ...NAMESPACES,
       ...[tools.bash, "--noprofile", "--norc", "-s", "--", String(diskBytes), String(seconds), String(memoryBytes)],
-      ...shown,
+      ...[String(LEASE_MS / 1000), ...shown],
     ]),
   ];
-  return { argv: [program ?? tools.bash, ...args] };
+  return { argv: [program, ...args] };
 }
 
-/** Runs the session script in the jail. */
-export function scriptLaunch(host: JailHost, shape: JailShape, holderPid: number): Launch {
-  return toolLaunch(host, shape, holderPid, [host.tools.bash, "--noprofile", "--norc", "-c", SESSION_SCRIPT, "bash"]);
+/** Runs commands in the jail: the guard, which waits for its run line. */
+export function guardLaunch(host: JailHost, shape: JailShape, holderPid: number): Launch {
+  return {
+    argv: chain(host, shape, [...intoJail(host, holderPid), host.tools.perl, "-e", RUN_GUARD]),
+    environment: { __mm_guard: GUARD, ...confinement(host, shape) },
+  };
 }
 
 /** Runs a program, given by its whole path, in the jail, confined like any command. */
 export function toolLaunch(host: JailHost, shape: JailShape, holderPid: number, command: readonly string[]): Launch {
-  const { tools, loader } = host;
+  const run = [host.tools.perl, "-e", RUN_GUARD, String(processesOf(host, shape)), ...command];
+  return {
+    argv: chain(host, shape, [...intoJail(host, holderPid), ...run]),
+    environment: { __mm_guard: TOOL, ...confinement(host, shape) },
+  };
+}
+
+/** What the limit of processes is set to for foreign code. */
+export function processesOf(host: JailHost, shape: JailShape): number {
+  return Math.min(shape.limits.pids + LAUNCH_PROCESSES, host.hardLimits.processes);
+}
+
+function intoJail({ tools }: JailHost, holderPid: number): string[] {
+  return [
+    ...[tools.nsenter, "--target", String(holderPid)],
+    ...["--user", "--mount", "--pid", "--net", "--ipc", "--uts", "--cgroup"],
+    ...["--preserve-credentials", "--root", "--wd", "--"],
+  ];
+}
+
+function confinement(host: JailHost, shape: JailShape): Record<string, string> {
   const filter = buildSeccompFilter(host.architecture, {
     refuseHiddenMemory: shape.cgroup === undefined,
     refuseAffinity: shape.cgroup === undefined,
   });
-  const enter = [
-    ...[tools.nsenter, "--target", String(holderPid)],
-    ...["--user", "--mount", "--pid", "--net", "--ipc", "--uts", "--cgroup"],
-    ...["--preserve-credentials", "--root", "--wd", "--"],
-    // One byte, not none: with a limit of 0 the kernel still starts the host's crash handler, where core_pattern is a pipe.
-    ...[tools.prlimit, `--nproc=${Math.min(shape.limits.pids + 2, host.hardLimits.processes)}`],
-    ...[`--core=${Math.min(1, host.hardLimits.coreBytes)}`, "--"],
-  ];
-  if (loader.kind === "bwrap") {
-    return {
-      argv: chain(host, shape, [
-        ...enter,
-        ...[loader.path, "--unshare-user", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL", "--clearenv"],
-        ...["--dev-bind", "/", "/", "--chdir", "/workspace", "--seccomp", String(FILTER_FD), "--"],
-        ...command,
-      ]),
-      fd3: filter,
-    };
-  }
-  return {
-    argv: chain(host, shape, [
-      ...enter,
-      ...[tools.unshare, "--user", "--map-user=1000", "--map-group=1000", "--"],
-      ...[tools.setpriv, "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--"],
-      ...[loader.path, "-e", LOAD_FILTER.replace("NUMBER", prctlNumber[host.architecture]), filter.toString("hex")],
-      ...command,
-    ]),
-  };
+  // One byte, not none: with a limit of 0 the kernel still starts the host's crash handler, where core_pattern is a pipe.
+  return { __mm_filter: filter.toString("hex"), __mm_core: String(Math.min(1, host.hardLimits.coreBytes)) };
 }
 
 function chain(host: JailHost, shape: JailShape, rest: readonly string[]): [string, ...string[]] {
-  const { tools } = host;
-  const words = [
-    ...(shape.cgroup === undefined
-      ? []
-      : [tools.bash, "--noprofile", "--norc", "-c", ENTER_CGROUP, "cgroup", ...shape.cgroup.paths, "--"]),
-    ...(shape.uid === undefined
-      ? []
-      : [tools.setpriv, `--reuid=${shape.uid}`, `--regid=${shape.uid}`, "--clear-groups", "--"]),
-    ...(shape.cgroup === undefined
-      ? [tools.taskset, "--cpu-list", coresFor(host.cores, shape.limits.cpus, shape.number)]
-      : []),
-    ...rest,
-  ];
-  const [program = tools.bash, ...args] = words;
-  return [program, ...args];
+  const cores = shape.cgroup === undefined ? coresFor(host.cores, shape.limits.cpus, shape.number) : "-";
+  return enter(host, shape.cgroup?.paths ?? [], rest, shape.uid, cores);
+}
+
+function enter(
+  { tools }: JailHost,
+  cgroups: readonly string[],
+  rest: readonly string[],
+  uid?: number,
+  cores = "-",
+): [string, ...string[]] {
+  return [tools.perl, "-e", ENTER, "--", ...cgroups, "--", String(uid ?? "-"), cores, ...rest];
 }
 
 /** Whole cores, another first one for each session, so that sessions spread. */

@@ -50,7 +50,7 @@ export async function killAllBut(holder: Holder, keep: readonly ProcessIdentity[
       (found) => found.inside !== 1 && !kept.has(keyOf({ pid: found.inside, startTime: found.startTime })),
     );
     if (victims.length === 0) {
-      killLaunchers(holder);
+      await endLaunchers(holder);
       return await reaped(holder, kept);
     }
     const fresh = victims.filter((victim) => !stopped.has(keyOf(victim)));
@@ -65,19 +65,25 @@ export async function killAllBut(holder: Holder, keep: readonly ProcessIdentity[
 }
 
 /**
- * A launcher whose worker died waits outside the jail for its child, and stops itself when the child is stopped: the child then
- * stays a zombie, and with it the whole namespace. Without its launcher it is pid 1's to reap.
+ * A launcher waits outside the jail for its child, and stops itself when the child is stopped: the child then stays a zombie, and
+ * with it the whole namespace. One that goes on reaps its child and ends; one that does not is killed.
  */
-export function killLaunchers(holder: Holder): void {
-  for (const pid of numericNames("/proc")) {
+export async function endLaunchers(holder: Holder): Promise<void> {
+  for (const pid of launchersOf(holder)) signal(pid, "SIGCONT");
+  for (let look = 0; look < 20 && launchersOf(holder).length > 0; look += 1)
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  for (const pid of launchersOf(holder)) signal(pid, "SIGKILL");
+}
+
+function launchersOf(holder: Holder): number[] {
+  return numericNames("/proc").filter((pid) => {
     try {
       const [program = "", option, target] = readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0");
-      if (program.endsWith("/nsenter") && option === "--target" && target === String(holder.pid))
-        signal(pid, "SIGKILL");
+      return program.endsWith("/nsenter") && option === "--target" && target === String(holder.pid);
     } catch {
-      // Ended meanwhile.
+      return false;
     }
-  }
+  });
 }
 
 /** Pid 1 reaps what died, ten times a second; until then a zombie counts against the limit of processes. */

@@ -3,21 +3,13 @@
 import { SandboxError } from "../sandbox-error.ts";
 
 const INSTALL =
-  "On Debian or Ubuntu: apt-get install bubblewrap util-linux; on Fedora: dnf install bubblewrap util-linux.";
+  "On Debian or Ubuntu: apt-get install util-linux perl-base tar; on Fedora: dnf install util-linux perl tar.";
 
 export function toolMissing(tools: readonly string[]): SandboxError {
   return new SandboxError(
     "SANDBOX_TOOL_MISSING",
     `The jail needs ${tools.join(", ")}, not found on this machine.`,
     INSTALL,
-  );
-}
-
-export function noSeccompLoader(): SandboxError {
-  return new SandboxError(
-    "SANDBOX_SECCOMP_UNSUPPORTED",
-    "Neither bubblewrap 0.8 or newer nor perl is installed, so no system call filter can be loaded.",
-    "Install bubblewrap.",
   );
 }
 
@@ -62,7 +54,7 @@ export function cgroupRefused(path: string, cause: unknown): SandboxError {
   );
 }
 
-/** From what unshare, mount, nsenter, bwrap, setpriv or prlimit wrote before the jail, or a command in it, began. */
+/** From what unshare, mount, nsenter or our own perl wrote before the jail, or a command in it, began. */
 export function translateLaunchFailure(said: string): SandboxError {
   const text = said
     .replace(/[^\x20-\x7e\n]/g, "?")
@@ -80,7 +72,7 @@ export function translateLaunchFailure(said: string): SandboxError {
         "kernel.apparmor_restrict_unprivileged_userns=0, or a container profile that permits unshare), or use the Docker sandbox.",
     );
   }
-  if (/failed to set the NPROC|prlimit/i.test(text)) {
+  if (/prlimit/i.test(text)) {
     return new SandboxError(
       "SANDBOX_LIMIT_UNSUPPORTED",
       `The limit of processes cannot be set (${text}).`,

@@ -7,6 +7,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { startOf } from "../carry-state.ts";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
 import {
   FILE_MS,
@@ -32,7 +34,7 @@ import type {
 } from "../port.ts";
 import { runWrapper } from "../run-wrapper.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { initialState, SESSION_SCRIPT } from "../session-script.ts";
+import { feedLine, initialState } from "../session-script.ts";
 
 export interface NoneOptions {
   readonly root: string;
@@ -45,6 +47,11 @@ export const NONE_WARNING =
 
 const MARK = "MARKMILL_NONE_SESSION";
 const GRACE_MS = 300;
+
+/** Closes what the worker inherited, then becomes the shell that reads its script from the socket on 3. */
+const START =
+  `for fd in /proc/self/fd/*; do fd=\${fd##*/}; case $fd in [0-3]) ;; *[0-9]) eval "exec $fd>&-" ;; esac; done 2>/dev/null; ` +
+  "exec bash --noprofile --norc -s <&3 3>&- 2>&1";
 
 export function createNoneSandbox(options: NoneOptions): Sandbox & { readonly kind: "none" } {
   options.warn(NONE_WARNING);
@@ -73,7 +80,6 @@ async function makeDirectory(directory: string, spec: SessionSpec): Promise<void
   const files = await packFiles(spec.files, spec.limits.diskBytes);
   await rm(directory, { recursive: true, force: true });
   await mkdir(join(directory, "workspace"), { recursive: true, mode: 0o700 });
-  await mkdir(join(directory, "home"), { mode: 0o700 });
   if (files.length > 0) await tar(directory, ["-xf", "-"], files);
   await writeFile(join(directory, "session.json"), JSON.stringify({ labels: spec.labels }));
 }
@@ -97,6 +103,7 @@ class NoneSession implements Session {
   readonly #spec: SessionSpec;
   readonly #directory: string;
   readonly #remove: () => Promise<void>;
+  readonly #first: SessionState;
   #state: SessionState;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -106,8 +113,10 @@ class NoneSession implements Session {
     this.#spec = spec;
     this.#directory = directory;
     this.#remove = remove;
-    const initial = initialState({ ...spec.environment, HOME: join(directory, "home"), [MARK]: directory });
-    this.#state = spec.state ?? { ...initial, cwd: join(directory, "workspace") };
+    const workspace = join(directory, "workspace");
+    const initial = initialState({ HOME: workspace, ...spec.environment, [MARK]: directory });
+    this.#first = { ...initial, cwd: workspace };
+    this.#state = spec.state ?? this.#first;
   }
 
   get state(): SessionState {
@@ -123,19 +132,35 @@ class NoneSession implements Session {
 
   async #runNow(command: CommandSpec, options: RunOptions): Promise<CommandOutcome> {
     const limits = limitsOfCommand(this.#spec.limits, command);
+    const { state, fresh } = startOf(command, this.#state, this.#first);
+    if (fresh) await killMarked(this.#directory);
     const { outcome } = await runWrapper(
       {
         command,
         limits,
-        state: this.#state,
+        state,
+        guarded: false,
         ulimits: { cpuSeconds: Math.ceil(limits.cpuMs / 1000) + 1, fileBytes: limits.diskBytes },
         spawn: () =>
-          spawn("bash", ["--noprofile", "--norc", "-c", SESSION_SCRIPT], {
+          spawn("bash", ["--noprofile", "--norc", "-c", START], {
             cwd: join(this.#directory, "workspace"),
             env: { PATH: "/usr/local/bin:/usr/bin:/bin", [MARK]: this.#directory },
             detached: true,
-            stdio: ["pipe", "pipe", "pipe"],
+            stdio: ["ignore", "pipe", "pipe", "pipe"],
           }),
+        feed: (child, script) =>
+          socketOf(child)
+            ?.on("error", () => {})
+            .write(feedLine(script.length) + script.toString()),
+        listen: (child, nonce, hear) => {
+          let rest = "";
+          socketOf(child)?.on("data", (chunk: Buffer) => {
+            const lines = (rest + chunk.toString()).split("\n");
+            rest = lines.pop() ?? "";
+            for (const line of lines) hear(`${nonce} ${line === "start" ? `start ${child.pid}` : line}\n`);
+            if (lines.includes("start")) socketOf(child)?.write("go\n");
+          });
+        },
         cpuMs: () => undefined,
         kill: killGroup,
         outOfMemory: () => false,
@@ -192,6 +217,10 @@ class NoneSession implements Session {
   async end(): Promise<void> {
     await this.#remove();
   }
+}
+
+function socketOf(child: ChildProcess): Duplex | undefined {
+  return child.stdio[3] as Duplex | undefined;
 }
 
 async function killGroup(child: ChildProcess): Promise<void> {

@@ -1,0 +1,107 @@
+// What passes from one command of a session to the next, and what does not where the trust changes. Pure. Invariants:
+// 1. Nothing a foreign command leaves steers a program of the author: functions, aliases, traps, shell options and unexported
+//    variables are dropped, every variable the author or the session set has the author's value again, and of new ones only
+//    plain ones pass: a name no program is known to look at, and a value that is neither a path nor an option nor shell text.
+// 2. The author's unexported variables and functions are not shown to foreign commands.
+// 3. `$?` and the directory always pass.
+
+import type { CommandOutcome, CommandSpec, SessionState } from "./port.ts";
+
+export interface CommandStart {
+  readonly state: SessionState;
+  /** Whether everything that still runs in the session is killed first. */
+  readonly fresh: boolean;
+}
+
+/** `first`: the session's state before its first command. */
+export function startOf(
+  command: Pick<CommandSpec, "trust" | "clean">,
+  left: SessionState,
+  first: SessionState,
+): CommandStart {
+  const trust = command.trust ?? "author";
+  const { status = 0 } = left;
+  if (command.clean === true) {
+    const own = trust === "foreign" ? { leftBy: trust, author: authorsOf(left) } : { leftBy: trust };
+    return { fresh: true, state: { cwd: first.cwd, environment: first.environment, shell: "", status, ...own } };
+  }
+  if ((left.leftBy ?? "author") === trust) return { fresh: false, state: left };
+  const author = authorsOf(left);
+  if (trust === "foreign") {
+    return {
+      fresh: true,
+      state: { cwd: left.cwd, environment: left.environment, shell: "", status, leftBy: "foreign", author },
+    };
+  }
+  const gained = Object.entries(left.environment).filter(
+    ([name, value]) => !Object.hasOwn(author.environment, name) && isPlainVariable(name, value),
+  );
+  return {
+    fresh: true,
+    state: {
+      cwd: left.cwd,
+      environment: { ...author.environment, ...Object.fromEntries(gained) },
+      shell: author.shell,
+      status,
+      leftBy: "author",
+    },
+  };
+}
+
+/** The state after a command that began with `start` and reported `reported`, or nothing. */
+export function stateAfter(
+  command: Pick<CommandSpec, "aside">,
+  start: SessionState,
+  reported: SessionState | undefined,
+  { exitCode }: Pick<CommandOutcome, "exitCode">,
+): SessionState {
+  if (command.aside === true) return start;
+  // As timeout(1) says it: 124 after one of our clocks.
+  return { ...start, ...reported, status: exitCode ?? 124 };
+}
+
+function authorsOf(state: SessionState): NonNullable<SessionState["author"]> {
+  return state.author ?? { environment: state.environment, shell: state.shell };
+}
+
+const words = (text: string): string[] => text.trim().split(/\s+/);
+
+/** Shells, loaders, languages, build and test tools, by the beginning of the names they read. */
+const families = words(`
+  __MM BASH ZSH KSH LD_ DYLD GLIBC MALLOC LC_ XDG_ GIT SSH GPG GNUPG PYTHON PYTEST PY_ PIP VIRTUAL_ENV CONDA TOX NOX COVERAGE
+  HYPOTHESIS NODE NPM NPX YARN PNPM BUN_ DENO TS_ JEST MOCHA VITEST AVA_ PLAYWRIGHT CYPRESS ESLINT PERL PROVE HARNESS TAP_ RUBY
+  GEM_ BUNDLE RAKE RSPEC JAVA JDK JRE _JAVA MAVEN MVN M2 ANT_ GRADLE KOTLIN SCALA SBT CLASSPATH JUNIT GO_ GOFLAGS GOPATH GOROOT
+  CGO RUST CARGO CPATH CPLUS OBJC C_INCLUDE LIBRARY COMPILER GCC COLLECT_ CCACHE DISTCC CLANG LLVM ASAN LSAN MSAN TSAN UBSAN GTEST
+  CATCH_ CTEST CMAKE MESON NINJA MAKE MFLAGS AUTOCONF ACLOCAL PKG_ DOTNET NUGET MSBUILD COMPLUS CORECLR MONO_ PHP COMPOSER LUA
+  R_ JULIA GHC CABAL STACK_ OCAML OPAM ERL_ ELIXIR MIX_ CLOJURE LEIN SWIFT DART FLUTTER BATS SHUNIT SHELLSPEC VALGRIND GDB STRACE
+  DIFF_ GREP LESS MANPATH TAR_ UNZIP ZIP GZIP XZ_ BZIP RSYNC CURL WGET SSL OPENSSL REQUESTS_ HTTP FTP_ ALL_PROXY NO_ AWS_ AZURE
+  GOOGLE DOCKER KUBE PGHOST PGUSER PGPASS PGDATA PGOPTIONS MYSQL SQLITE REDIS MARKMILL SANDBOX OPENAI PS0 PS1 PS2 PS3 PS4 READLINE
+  INPUTRC TERM TEST CI_ GLOB HIST POSIX PROMPT SHELL TMP TEMP AUTO_ COMP_ FORCE_ CLICOLOR LS_ DEBUG`);
+
+/** Read by bash, by make's own rules, by libraries or by many programs. */
+const known = new Set(
+  words(`
+  IFS ENV CI PATH HOME USER LOGNAME PWD OLDPWD LANG LANGUAGE TZ SHLVL UID EUID PPID CDPATH FIGNORE EXECIGNORE FUNCNEST IGNOREEOF MAIL
+  MAILCHECK MAILPATH OPTERR OPTIND TIMEFORMAT TMOUT HOSTFILE HOSTNAME COLUMNS LINES EMACS FCEDIT EDITOR VISUAL PAGER BROWSER LOCPATH
+  NLSPATH GCONV_PATH HOSTALIASES VERBOSE COLOR COLORS BLOCK_SIZE BLOCKSIZE QUOTING_STYLE TIME_STYLE CC CXX CPP LD AS AR RM FC F77 CO PC
+  GET YACC LEX LINT TEX WEAVE TANGLE CTANGLE CWEAVE M2C MAKEINFO TEXI2DVI RANLIB STRIP NM OBJCOPY OBJDUMP INSTALL SED AWK V Q D S W O`),
+);
+
+/** What a variable that steers is for, by the end of its name. */
+const endings = words(`
+  PATH PATHS DIR DIRS HOME ROOT FILE FILES OPT OPTS OPTIONS FLAG FLAGS ARGS ARGUMENTS CONF CONFIG RC LIB LIBS LDLIBS INCLUDE INCLUDES
+  CMD COMMAND COMMANDS SHELL EDITOR PAGER PROXY _ENV PREFIX INIT STARTUP PRELOAD AGENT TRACE PLUGIN PLUGINS HOOK HOOKS MODULE MODULES
+  PROGRAM EXE BIN WRAPPER RUNNER FILTER LOADER IGNORE URL TOKEN PASSWORD SECRET`);
+
+export function isPlainVariable(name: string, value: string): boolean {
+  const upper = name.toUpperCase();
+  if (!/^[A-Z][A-Z0-9_]{0,63}$/.test(upper) || value.length > 4096) return false;
+  if (
+    known.has(upper) ||
+    families.some((word) => upper.startsWith(word)) ||
+    endings.some((word) => upper.endsWith(word))
+  )
+    return false;
+  // No path, no option, nothing a shell or a configuration language would read as more than text.
+  return !/[/\\$`;|&<>(){}*?[\]~=!#"'\0]|(^|\s)[-+@%]/.test(value);
+}
