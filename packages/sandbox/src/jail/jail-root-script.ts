@@ -1,5 +1,5 @@
-// The first process of a jail: it builds the file tree in its own namespaces, pivots into it and stays as pid 1. It starts as
-// root of a new user namespace, in new mount, pid, net, ipc, uts and cgroup namespaces, before any foreign code exists.
+// The first process of a jail: it builds the file tree in its own namespaces, pivots into it and stays as pid 1, first a bash, then
+// the watch, a perl. It starts as root of a new user namespace, in new mount, pid, net, ipc, uts and cgroup namespaces, before any foreign code exists.
 // Invariants:
 // 1. It dies with its maker until it has been recorded: it waits for one line on stdin and exits on end of file.
 // 2. It ends itself at the deadline, and when nobody has renewed its lease for so long (a line in the file on its stdout), and
@@ -11,11 +11,60 @@
 // 5. Only /workspace, /tmp and /dev/shm can be written, each a tmpfs of fixed size.
 //
 // It prints `pid <pid on the host>`, `ready`, and later `oom` for each time the memory watch struck: ten times a second it adds
-// up the resident memory of all processes and kills the largest when there is too much, all of them when that did not help.
+// up what all processes hold (anonymous and shared memory, swap, page tables) and kills the largest when there is too much, all of
+// them when that did not help. Pages that forked processes share are counted once before it strikes.
 
+import { SYSTEM_CALLS } from "../guard-script.ts";
+import { quoteForBash } from "../session-script.ts";
 import { SHELL_DIRECTORY } from "./launch.ts";
 
 export const PROGRAMS = "/opt/programs";
+
+// A lease is counted by a clock that stands still while the machine sleeps. Reading descriptor 1 gives what workers appended.
+const WATCH = `${SYSTEM_CALLS}
+my ($seconds, $memory, $lease) = @ARGV;
+my $reap = sub { 1 while waitpid(-1, 1) > 0 };
+$SIG{$_} = "IGNORE" for qw(HUP INT QUIT TRAP ABRT BUS FPE USR1 USR2 PIPE ALRM TERM TSTP TTIN TTOU XCPU XFSZ VTALRM PROF WINCH IO PWR);
+$SIG{CHLD} = $reap;
+syswrite STDOUT, "ready\\n";
+sysread STDIN, my $go, 64 or exit 1;
+open STDIN, "<", "/dev/null";
+open STDERR, ">", "/dev/null";
+open my $events, "<&=", 1;
+sub awake { my $now = "\\0" x 16; call(228, 113, 1, $now); return (unpack "qq", $now)[0] }
+sub text_of { open my $file, "<", $_[0] or return ""; local $/; return scalar <$file> // "" }
+sub held {
+  my ($file, $names) = @_;
+  my ($sum, $text) = (0, text_of($file));
+  $sum += $1 while $text =~ /^(?:$names):\\s+(\\d+) kB$/mg;
+  return $sum;
+}
+sub total {
+  my ($exactly) = @_;
+  my ($total, $largest, $victim) = (0, 0, undef);
+  opendir my $list, "/proc" or return (0);
+  for my $pid (grep { /^\\d+$/ && $_ > 1 } readdir $list) {
+    my $size = $exactly
+      ? held("/proc/$pid/status", "VmPTE") + held("/proc/$pid/smaps_rollup", "Pss_Anon|Pss_Shmem|SwapPss")
+      : held("/proc/$pid/status", "RssAnon|RssShmem|VmSwap|VmPTE");
+    $total += $size;
+    ($largest, $victim) = ($size, $pid) if $size > $largest;
+  }
+  return ($total * 1024, $victim);
+}
+my ($end, $renewed, $over) = (time + $seconds, awake(), 0);
+while (time < $end && awake() - $renewed < $lease) {
+  select undef, undef, undef, 0.1;
+  $reap->();
+  $renewed = awake() while sysread $events, my $lines, 4096;
+  my ($total, $victim) = total(0);
+  ($total, $victim) = total(1) if $total > $memory;
+  if ($total <= $memory || !$victim) { $over = 0; next }
+  kill "KILL", $over ? -1 : $victim;
+  $over = 1;
+  syswrite STDOUT, "oom\\n";
+}
+`;
 
 /**
  * Given to `bash -s` on stdin, so that `ps` inside stays readable; hence one function, read whole before it runs.
@@ -24,6 +73,7 @@ export const PROGRAMS = "/opt/programs";
  */
 export const JAIL_ROOT_SCRIPT = `main() {
 set -e
+watch=${quoteForBash(WATCH)}
 umask 022
 disk=$1 seconds=$2 memory=$3 lease=$4
 shift 4
@@ -87,39 +137,7 @@ done </proc/self/mountinfo
 }
 mount -o remount,bind,ro,nosuid,nodev /
 
-exec {idle}<> <(:)
-trap '' {1..8} {10..16} 18 {20..31}
-set +e
-echo ready
-read -r _ || exit 1
-exec </dev/null 2>/dev/null
-
-# Leases are counted in turns of the loop, not by the clock: a machine that slept has not let a lease lapse.
-SECONDS=0 over=0 turns=0
-while ((SECONDS < seconds && turns < lease * 10)); do
-  read -r -t 0.1 -u "$idle" _
-  ((turns += 1))
-  while read -r -u 1 _; do turns=0; done
-  total=0 largest=0 victim= zombie=
-  for file in /proc/[0-9]*/statm; do
-    resident=0
-    { read -r _ resident _ <"$file"; } 2>/dev/null
-    ((resident > 0)) || zombie=1
-    ((total += resident))
-    if ((resident > largest)) && [[ $file != /proc/1/statm ]]; then
-      largest=$resident victim=\${file//[!0-9]/}
-    fi
-  done
-  # Waiting for a child of its own makes bash collect the orphans it has inherited.
-  [[ -z $zombie ]] || (:)
-  if ((total * page <= memory)) || [[ -z $victim ]]; then
-    over=0
-  else
-    if ((over)); then kill -KILL -1; else kill -KILL "$victim"; fi
-    over=1
-    echo oom
-  fi
-done
+exec perl -e "$watch" -- "$seconds" "$memory" "$lease"
 }
 main "$@"
 `;

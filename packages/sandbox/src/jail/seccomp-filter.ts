@@ -112,6 +112,9 @@ const hiddenMemory: readonly (readonly [number, number])[] = [
   [29, 194], // shmget
 ];
 const affinity = [203, 122] as const; // sched_setaffinity
+const MMAP = [9, 222] as const;
+const MAP_SHARED = 0x01;
+const MAP_ANONYMOUS = 0x20;
 const checkedByArgument = { clone: [56, 220], socket: [41, 198], ioctl: [16, 29] } as const;
 
 export function buildSeccompFilter(architecture: SeccompArchitecture, options: SeccompOptions): Buffer {
@@ -129,6 +132,18 @@ export function buildSeccompFilter(architecture: SeccompArchitecture, options: S
   if (options.refuseAffinity) numbers.push(affinity[column]);
   for (const number of numbers) program.push(...ifEqual(number, [ret(RET_ERRNO | EPERM)]));
   for (const pair of Object.values(absent)) program.push(...ifEqual(pair[column], [ret(RET_ERRNO | ENOSYS)]));
+  // Shared memory without a file belongs to no process once it is unmapped from it; only a cgroup counts it then.
+  if (options.refuseHiddenMemory) {
+    program.push(
+      ...ifEqual(MMAP[column], [
+        load(argument(3)),
+        and(MAP_SHARED | MAP_ANONYMOUS),
+        jump(JEQ, MAP_SHARED | MAP_ANONYMOUS, 0, 1),
+        ret(RET_ERRNO | EPERM),
+        ret(RET_ALLOW),
+      ]),
+    );
+  }
   program.push(
     ...ifEqual(checkedByArgument.clone[column], [
       load(argument(0)),

@@ -1,7 +1,8 @@
 // More than the limits allow: processes, memory, disk, output.
 
 import type { Session } from "../port.ts";
-import { type Probe, probeOutput, shell, shorten } from "./probe.ts";
+import { quoteForBash } from "../session-script.ts";
+import { type Finding, type Probe, probeOutput, shell, shorten } from "./probe.ts";
 
 export const resourceProbes: readonly Probe[] = [
   {
@@ -41,6 +42,14 @@ true`,
         evidence: `${outcome.outOfMemory ? "out of memory" : shorten(outcome.output)}, session ${answered ? "answers" : "does not answer"}`,
       };
     },
+  },
+  {
+    name: "hold memory that no process shows",
+    run: ({ session, limits }) => hoard(session, HOARD_SHARED, limits.memoryBytes * 3),
+  },
+  {
+    name: "hold memory in page tables",
+    run: ({ session, limits }) => hoard(session, HOARD_TABLES, limits.memoryBytes * 3),
   },
   {
     name: "fill the workspace",
@@ -83,6 +92,44 @@ true`,
     },
   },
 ];
+
+/** mmap and madvise by number: x64, else arm64. Prints `held` when it has got as many bytes as its argument says. */
+const HOARD = `my $x64 = syscall(39) == $$;
+sub call { my ($x, $arm, @rest) = @_; return syscall($x64 ? $x : $arm, map { $_ + 0 } @rest) }`;
+/** Shared memory without a file, filled piece by piece and taken out of the process again. */
+const HOARD_SHARED = `${HOARD}
+my ($want, $piece) = ($ARGV[0], 16 << 20);
+open my $zero, "<", "/dev/zero";
+for (my $have = 0; $have < $want; $have += $piece) {
+  my $at = call(9, 222, 0, $piece, 3, 0x21, -1, 0);
+  die "refused\\n" if $at == -1;
+  call(0, 63, fileno $zero, $at, $piece) == $piece or die "refused\\n";
+  call(28, 233, $at, $piece, 4);
+}
+sleep 1;
+print "held\\n";`;
+/** One byte read in every 2 MiB costs a page of page tables and nothing else. */
+const HOARD_TABLES = `${HOARD}
+my ($want, $span) = ($ARGV[0], 1 << 30);
+for (my $have = 0; $have < $want; $have += 4096 * 512) {
+  my $at = call(9, 222, 0, $span, 1, 0x4022, -1, 0);
+  die "refused\\n" if $at == -1;
+  call(28, 233, $at, $span, 15);
+  for (my $step = 0; $step < $span; $step += 2 << 20) { unpack "P1", pack "Q", $at + $step }
+}
+sleep 1;
+print "held\\n";`;
+
+async function hoard(session: Session, text: string, bytes: number): Promise<Finding> {
+  const outcome = await shell(session, `perl -e ${quoteForBash(text)} ${bytes}`, { wallMs: 15_000 });
+  const answered = await answers(session);
+  const said = outcome.outOfMemory ? "out of memory" : shorten(outcome.output);
+  return {
+    refused:
+      (outcome.outOfMemory || /refused|[Mm]emory/.test(outcome.output)) && !/^held$/m.test(outcome.output) && answered,
+    evidence: `${said}, session ${answered ? "answers" : "does not answer"}`,
+  };
+}
 
 async function answers(session: Session): Promise<boolean> {
   return (await shell(session, "echo $((6 * 7))")).output === "42\n";
