@@ -6,6 +6,7 @@ import { formatProgram, NotExpressible } from "@markmill/definition";
 import { initialState, type Program, type RunState, step, type Usage } from "@markmill/engine";
 import type { History, HistoryActivity, HistoryEntry, RunDetail, StoredCall } from "@markmill/store";
 import { countOf, formatCount, formatDollars, formatElapsed } from "./amounts.ts";
+import { readRunOptions } from "./run-options.ts";
 
 export interface RunRecord {
   readonly run: RunDetail;
@@ -29,6 +30,7 @@ export function formatHistory(record: RunRecord): string {
     "",
     `Spent: ${spent}, ${took}`,
     "",
+    ...notesOf(run).flatMap((note) => [`Note: ${inline(note)}`, ""]),
     "# Workflow",
     "",
     ...chartOf(program, openNodes(record)),
@@ -49,6 +51,11 @@ export function formatHistory(record: RunRecord): string {
       ...(lines.length === 0 ? [] : [""]),
     ]),
   ].join("\n");
+}
+
+/** Called runs carry the options of their root. */
+function notesOf({ id, rootId, options }: RunDetail): readonly string[] {
+  return id === rootId ? (readRunOptions(options)?.notes ?? []) : [];
 }
 
 interface Written {

@@ -11,6 +11,8 @@ export interface RunOptions {
   readonly defaultModel: string | null;
   /** The scripted model that answers instead of a real one: its text as a blob, and the loopback port it answers at. */
   readonly script: { readonly blob: string; readonly name: string; readonly port: number } | null;
+  /** What the person was told of the submission, such as what was left out of it. */
+  readonly notes: readonly string[];
 }
 
 const choices: readonly SandboxChoice[] = ["auto", "docker", "jail", "none"];
@@ -19,8 +21,8 @@ export function isSandboxChoice(text: string): text is SandboxChoice {
   return choices.some((choice) => choice === text);
 }
 
-export function writeRunOptions({ sandbox, defaultModel, script }: RunOptions): Json {
-  return { sandbox, defaultModel, script: script === null ? null : { ...script } };
+export function writeRunOptions({ sandbox, defaultModel, script, notes }: RunOptions): Json {
+  return { sandbox, defaultModel, script: script === null ? null : { ...script }, notes };
 }
 
 /** null: the run was made by somebody who asks nothing of its worker. */
@@ -28,10 +30,11 @@ export function readRunOptions(json: Json): RunOptions | null {
   if (!isRecord(json) || typeof json.sandbox !== "string" || !isSandboxChoice(json.sandbox)) return null;
   const { sandbox, script } = json;
   const defaultModel = typeof json.defaultModel === "string" ? json.defaultModel : null;
-  if (!isRecord(script)) return { sandbox, defaultModel, script: null };
+  const notes = Array.isArray(json.notes) ? json.notes.filter((note) => typeof note === "string") : [];
+  if (!isRecord(script)) return { sandbox, defaultModel, script: null, notes };
   const { blob, name, port } = script;
   if (typeof blob !== "string" || typeof name !== "string" || typeof port !== "number") return null;
-  return { sandbox, defaultModel, script: { blob, name, port } };
+  return { sandbox, defaultModel, script: { blob, name, port }, notes };
 }
 
 export function scriptUrl({ port }: { readonly port: number }): string {

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import type { Config } from "@markmill/config";
 import type { Limits } from "@markmill/engine";
 import type { CreatedRun, NewRun } from "@markmill/store";
+import { readSubmission, type Submission } from "@markmill/submission";
 import { attendRun } from "../attend-run.ts";
 import { readCaps } from "../caps.ts";
 import { checkParams } from "../check-params.ts";
@@ -10,7 +11,6 @@ import { type Command, exitCodes, type Terminal, UsageError } from "../command.t
 import { type FoundWorkflow, findWorkflow, tellFindings } from "../find-workflow.ts";
 import { catchInterrupts } from "../interrupts.ts";
 import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
-import { type PackedSubmission, packSubmission } from "../pack-submission.ts";
 import { readFileValues, readParamFile, splitAssignments } from "../read-params.ts";
 import { isSandboxChoice, type RunOptions, writeRunOptions } from "../run-options.ts";
 import { openSandbox } from "../stack/open-sandbox.ts";
@@ -35,7 +35,8 @@ Examples:
   KEY=file:PATH        its value is the text of a file (1 MiB at most), below
                        the workflow's folder or the working directory
   --param-file FILE    parameters from .json, .yaml, or NAME=value lines
-  --submission DIR     the files the workflow's commands see
+  --submission PATH    the files the workflow's commands see: a folder, a .zip,
+                       .tar or .tar.gz, or a single file
   --model NAME         the model to ask (AI_MODEL_NAME)
   --script FILE        a scripted model answers instead, for trying things out
   --sandbox KIND       auto, docker, jail, or none (your own files only)
@@ -94,7 +95,7 @@ Exit codes: 0 success, 1 failed, 2 wrong use, 5 budget spent (cost or tokens),
     }
     const script = values.script === undefined ? null : await readScript(values.script, terminal.cwd);
     const submission =
-      values.submission === undefined ? null : await packSubmission(resolve(terminal.cwd, values.submission));
+      values.submission === undefined ? null : await takeSubmission(values.submission, config, terminal);
     const asked = { found, variables, labels, caps, script, submission };
     return await start(asked, config, terminal, {
       json: values.json === true,
@@ -104,13 +105,22 @@ Exit codes: 0 success, 1 failed, 2 wrong use, 5 budget spent (cost or tokens),
   },
 };
 
+/** Our own state and settings, which may lie in the folder at hand, are not the student's. */
+async function takeSubmission(path: string, config: Config, terminal: Terminal): Promise<Submission> {
+  const { cwd } = terminal;
+  const without = [resolve(cwd, config.home), resolve(cwd, ".env")];
+  const submission = await readSubmission(resolve(cwd, path), { without });
+  for (const note of submission.notes) terminal.err(`! ${note}`);
+  return submission;
+}
+
 interface Asked {
   readonly found: FoundWorkflow;
   readonly variables: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
   readonly caps: Partial<Limits>;
   readonly script: ScriptFile | null;
-  readonly submission: PackedSubmission | null;
+  readonly submission: Submission | null;
 }
 
 interface Manner {
@@ -146,6 +156,7 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
       sandbox: config.sandbox.kind,
       defaultModel: config.models.defaultModel,
       script: await refOf(stack, asked, script),
+      notes: asked.submission?.notes ?? [],
     };
     const created = await createFrom(stack, id, asked, options, config);
     runId = created.runId;
