@@ -67,9 +67,9 @@ Examples:
 };
 
 async function filesOf(path: string): Promise<string[]> {
-  const { packSubmission } = await import("../pack-submission.ts");
+  const { readSubmission } = await import("@markmill/submission");
   const { submissionPaths } = await import("../submission-paths.ts");
-  return await submissionPaths((await packSubmission(path)).tar);
+  return await submissionPaths((await readSubmission(path)).tar);
 }
 
 function count(number: number, word: string): string {
