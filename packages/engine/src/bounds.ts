@@ -136,11 +136,15 @@ function weighSplices(spliced: RunState["spliced"]): number {
 
 /** All texts of an outcome. */
 export function weighOutcome(outcome: Outcome): number {
+  return weighTexts("notes" in outcome ? (outcome.notes ?? []) : []) + weighWhat(outcome);
+}
+
+function weighWhat(outcome: Outcome): number {
   switch (outcome.kind) {
     case "done":
       return weighRecord(outcome.files ?? {});
     case "replied":
-      return outcome.text.length + (outcome.said?.length ?? 0) + weighTexts(outcome.notes ?? []);
+      return outcome.text.length + (outcome.said?.length ?? 0);
     case "planned":
       return outcome.text.length + JSON.stringify(outcome.fragment).length;
     case "returned":
