@@ -136,6 +136,9 @@ function entriesOf({ run, program, history, calls, callees }: RunRecord): Writte
           lines: [event.message, ...turned],
         });
         break;
+      case "run.broken":
+        written.push({ caption: "Defect: ENGINE_BUG", status: statusOf(state), at, lines: [event.message] });
+        break;
       case "run.cancelled":
         written.push({ caption: "Cancelled", status: statusOf(state), at, lines: [event.message] });
         break;

@@ -57,6 +57,7 @@ const describers: { readonly [Type in Event["type"]]: (event: Extract<Event, { t
   "activity.failed": describeFailure,
   "ask.expired": (event) => ({ mark: "!", node: event.activity.node, text: "nobody answered in time" }),
   "run.limited": (event) => ({ mark: "✗", node: "", text: reasonOf(event) }),
+  "run.broken": (event) => ({ mark: "✗", node: "", text: `ENGINE_BUG: ${oneLine(event.message)}` }),
   "run.cancelled": (event) => ({ mark: "!", node: "", text: `cancelled: ${oneLine(event.message)}` }),
   "run.stopped": () => ({ mark: "!", node: "", text: "stopped" }),
   "run.resumed": () => ({ mark: "·", node: "", text: "resumed" }),

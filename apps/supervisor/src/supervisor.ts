@@ -156,7 +156,11 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     );
     await leaveQuiet(store.database, left);
     if (lost.length === 0) return;
-    await queues.ring(await ringAgain(store.database, lost));
+    const rung = await ringAgain(store.database, lost);
+    await queues.ring(rung);
+    // One activity, one job: what was put off would come as well, later.
+    const again = new Set(rung.map(({ activityId }) => activityId));
+    await queues.forget(lost.filter((one) => again.has(one.activityId) && live.get(jobId(one))?.is === "delayed"));
     log.info({ count: lost.length }, "rang again what the queue had lost");
   }
 

@@ -6,6 +6,7 @@ import type { Queues } from "@markmill/queue";
 import { defaultLimits, type Limits, type ProvenSandbox, type Sandbox, type SessionFiles } from "@markmill/sandbox";
 import {
   beat,
+  callExcess,
   type Database,
   getMessages,
   installationId,
@@ -90,8 +91,11 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
     submission: (rootId) => submissionFiles(store, rootId),
     fileCeilingBytes: config.sandbox.ceilings.fileKb * 1024,
     async startCall(run, activity, job) {
+      const excess = await callExcess(store, run, activity);
+      if (excess !== null) return excess;
       const committed = await startCall(store, run, activity, job);
       await queues.ring(committed.rings);
+      return null;
     },
   });
   const worker = startWorker({

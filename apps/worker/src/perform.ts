@@ -1,5 +1,5 @@
 /** From a claimed activity to what came of it: one line per kind of work. */
-import type { Outcome, Work } from "@markmill/engine";
+import type { Failure, Outcome, Work } from "@markmill/engine";
 import type { ModelMessage } from "@markmill/llm";
 import { SandboxError, type Session, type SessionFiles } from "@markmill/sandbox";
 import type { Activity, Claim, LoadedRun } from "@markmill/store";
@@ -24,8 +24,8 @@ export interface PerformerParts {
   readonly submission: (rootId: string) => Promise<SessionFiles>;
   /** The longest file that may be read or written as a value. */
   readonly fileCeilingBytes: number;
-  /** Makes the callee of a CALL and leaves it running. */
-  readonly startCall: (run: LoadedRun, activity: Activity, job: string) => Promise<void>;
+  /** Makes the callee of a CALL and leaves it running; or says why it may not. */
+  readonly startCall: (run: LoadedRun, activity: Activity, job: string) => Promise<Failure | null>;
 }
 
 const nothing: Outcome = { kind: "done" };
@@ -49,10 +49,11 @@ export function createPerformer(parts: PerformerParts): Performer {
           return prompt(claimed, work, signal);
         case "execute":
           return execute(claimed, work, signal);
-        case "call":
+        case "call": {
           if (activity.outcome !== null) return done(activity.outcome, activity.usage);
-          await parts.startCall(run, activity, job);
-          return { did: "leave" };
+          const excess = await parts.startCall(run, activity, job);
+          return excess === null ? { did: "leave" } : failed(excess.code, excess.message, "fail");
+        }
         case "ask":
           return { did: "leave" };
         case "tool":
@@ -127,11 +128,15 @@ export function createPerformer(parts: PerformerParts): Performer {
   }
 }
 
+/** The lease of the session was lost: somebody else uses it, and what was to be done here can be done later. */
+const lostSession: Performed = { did: "postpone", ms: 500 };
+
 function readWith(paths: readonly string[], cap: number) {
-  return async (session: Session): Promise<Performed> => {
+  return async (session: Session, _save: unknown, signal: AbortSignal): Promise<Performed> => {
     const files: [string, string][] = [];
     const notes: string[] = [];
     for (const path of paths) {
+      if (signal.aborted) return lostSession;
       const file = await readTextInSession(session, path, cap);
       if (file.is === "failed") return failed(file.failure.code, file.failure.message, "fail");
       if (file.is === "missing") continue;
@@ -143,7 +148,7 @@ function readWith(paths: readonly string[], cap: number) {
 }
 
 function writeWith(write: { readonly path: string; readonly text: string }, from: string | null, cap: number) {
-  return async (session: Session): Promise<Performed> => {
+  return async (session: Session, _save: unknown, signal: AbortSignal): Promise<Performed> => {
     let bytes: Uint8Array = Buffer.from(write.text);
     if (from !== null) {
       const file = await readBytesInSession(session, from, cap);
@@ -152,6 +157,7 @@ function writeWith(write: { readonly path: string; readonly text: string }, from
         return failed("FILE_MISSING", `The file '${from}' did not come with the submission.`, "fail");
       bytes = file.bytes;
     }
+    if (signal.aborted) return lostSession;
     const wrong = await writeInSession(session, write.path, bytes, cap);
     return wrong === null ? done(nothing) : failed(wrong.code, wrong.message, "fail");
   };

@@ -7,13 +7,14 @@
  * rows are ready; the redelivered job finds its activity done and rings them, and so does the supervisor. After the ring, before the
  * job is let go: the second delivery finds nothing to do, and rings again what the first may not have got onto the wire (queue, Q4).
  */
-import type { Event, Outcome, WorkKind } from "@markmill/engine";
+import { type Event, type Outcome, outcomeExcess, type WorkKind } from "@markmill/engine";
 import type { Answer, Delivered, Queues, Ring, Serving } from "@markmill/queue";
 import {
+  breakRun,
   type Claim,
   type Committed,
+  createLeaseKeeper,
   drawSeed,
-  isLeased,
   oldestDue,
   releaseClaims,
   renewLeases,
@@ -75,11 +76,14 @@ const deafMs = 10_000;
 
 /** Leases that could not be renewed for so long mean that the database is out of this worker's reach. */
 const stuckMs = 30_000;
+/** A run that a newer program works on is looked at again after so long: by then one of its workers may have the job. */
+const newerMs = 2_000;
 /** For what was aborted to end and be given back. */
 const graceMs = 2_000;
 
 interface Held {
   readonly claimed: Claimed;
+  readonly delivered: Delivered;
   readonly controller: AbortController;
   /** Something that must not be repeated may have begun. */
   acted: boolean;
@@ -90,14 +94,25 @@ type Done = Extract<Performed, { did: "succeed" | "fail" }>;
 export function startWorker(parts: WorkerParts): RunningWorker {
   const { store, queues, performer, log } = parts;
   const held = new Map<number, Held>();
+  const leases = createLeaseKeeper({
+    database: store.database,
+    leaseMs: store.leaseMs,
+    worker: store.worker,
+    onError: (error) => log.warn({ err: error }, "leases could not be renewed"),
+  });
   const failPoint = parts.failPoint ?? (() => undefined);
 
   async function handle(delivered: Delivered, ring: Ring): Promise<Answer> {
     await failPoint("before-claim", null);
     let claim: Claim;
+    const asked = performance.now();
     try {
       claim = await store.claim(delivered);
     } catch (error) {
+      if (error instanceof StoreError && error.code === "STORE_STATE_NEWER") {
+        log.warn({ err: error, run: delivered.runId }, "a run is left to newer workers");
+        return { do: "later", ms: newerMs };
+      }
       log.error(
         { err: error, run: delivered.runId, activity: delivered.activityId },
         "an activity could not be claimed",
@@ -110,9 +125,18 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     }
     if (claim.kind === "held" || claim.kind === "early") return { do: "later", ms: claim.forMs };
     // Only the lease counts, not the queue's lock (I1): work is given up when the lease is lost, the run went on, or this worker goes.
-    const mine: Held = { claimed: claim, controller: new AbortController(), acted: false };
-    if (isLeased(claim.activity.kind)) held.set(claim.activity.id, mine);
+    const { activity } = claim;
+    const mine: Held = { claimed: claim, delivered, controller: new AbortController(), acted: false };
+    if (activity.leased) {
+      held.set(activity.id, mine);
+      leases.hold(activity.id, activity.claim, () => mine.controller.abort(new Error("The lease was lost.")));
+    }
     try {
+      // The answer came late, or this loop was busy: somebody else may have it, and nothing has begun yet.
+      if (activity.leased && performance.now() - asked > store.leaseMs / 2) {
+        const kept = await renewLeases(store.database, [activity], store.leaseMs);
+        if (!kept.has(activity.id)) return { do: "later", ms: store.leaseMs };
+      }
       return await advance(mine, delivered.jobId, ring);
     } catch (error) {
       log.error(
@@ -121,7 +145,10 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       );
       return giveBack(mine, 1_000);
     } finally {
-      if (held.get(claim.activity.id) === mine) held.delete(claim.activity.id);
+      if (held.get(activity.id) === mine) {
+        held.delete(activity.id);
+        leases.drop(activity.id);
+      }
     }
   }
 
@@ -137,9 +164,9 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     }
     if (performed.did === "leave") {
       if (activity.kind === "call") return { do: "children" };
-      return draining && activity.kind === "prompt" ? giveBack(mine, 0) : { do: "done" };
+      return draining && !mine.acted ? giveBack(mine, 0) : { do: "done" };
     }
-    const committed = await commit(claimed, performed);
+    const committed = await commit(claimed, bounded(claimed, performed));
     await failPoint("after-commit", activity.kind);
     await ring(committed.rings);
     await failPoint("after-ring", activity.kind);
@@ -151,20 +178,32 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     return { do: "done" };
   }
 
-  /** What cannot be written, ever, fails its activity: it would otherwise come back for ever. */
+  /** What is too long for the run is not even stored with its event. */
+  function bounded({ run }: Claimed, performed: Done): Done {
+    if (performed.did === "fail") return performed;
+    const excess = outcomeExcess(performed.outcome, run.state.bounds);
+    if (excess === null) return performed;
+    return failed(excess.code, excess.message, "fail", { usage: performed.usage }) as Done;
+  }
+
+  /** What cannot be written, ever, fails its activity, and what cannot be failed ends its run: it would otherwise come back for ever. */
   async function commit(claimed: Claimed, performed: Done): Promise<Committed> {
     const { run, activity } = claimed;
     const bearer = { id: activity.id, claim: activity.claim };
     try {
       return await store.commit({ run, event: eventOf(claimed, performed), bearer });
     } catch (error) {
-      if (!(error instanceof StoreError) || error.transient || performed.did === "fail") throw error;
+      if (!(error instanceof StoreError) || error.transient || error.code === "STORE_STATE_NEWER") throw error;
+      if (performed.did === "fail") return breakRun(store, run.id, error.message);
       const unwritable = failed(error.code, error.message, "fail", { usage: performed.usage });
-      return store.commit({ run, event: eventOf(claimed, unwritable as Done), bearer });
+      return store.commit({ run, event: eventOf(claimed, unwritable as Done), bearer }).catch((worse: unknown) => {
+        if (!(worse instanceof StoreError) || worse.transient) throw worse;
+        return breakRun(store, run.id, worse.message);
+      });
     }
   }
 
-  /** What is thrown here is a bug or a store that is away. */
+  /** What is thrown here is a store that is away. */
   async function attempt(mine: Held, job: string, signal: AbortSignal): Promise<Performed> {
     const { claimed } = mine;
     if (claimed.takeovers >= mostTakeovers) {
@@ -174,18 +213,35 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     try {
       return await performer.perform(claimed, job, signal);
     } catch (error) {
-      if (!(error instanceof StoreError) || error.transient) throw error;
-      return failed(error.code, error.message, "fail");
+      if (signal.aborted || (error instanceof StoreError && error.transient)) throw error;
+      if (error instanceof StoreError) return failed(error.code, error.message, "fail");
+      // A defect of ours. Tried again some times, it does not come back for ever.
+      log.error(
+        { err: error, run: claimed.run.id, activity: claimed.activity.id },
+        "an activity could not be performed",
+      );
+      const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+      return failed("WORKER_BUG", message, mine.acted ? "unknown" : "retry");
     }
   }
 
-  /** Ready again, at once, for anybody; commands that may have run stay claimed, so that the next holder knows. */
-  async function giveBack(mine: Held, ms: number): Promise<Answer> {
-    const { activity } = mine.claimed;
-    if (isLeased(activity.kind) && !mine.acted) {
-      await releaseClaims(store.database, [{ id: activity.id, claim: activity.claim }]).catch(() => undefined);
+  /**
+   * Ready again after so long, for anybody; commands that may have run stay claimed, so that the next holder knows. The job at hand is put
+   * off; unless there is a newer one, which is then the activity's one job.
+   */
+  async function giveBack({ claimed, delivered, acted }: Held, ms: number): Promise<Answer> {
+    const { run, activity } = claimed;
+    if (activity.leased && !acted) {
+      await releaseClaims(store.database, [{ id: activity.id, claim: activity.claim }], ms).catch(() => undefined);
     }
-    return { do: "later", ms };
+    if (delivered.rings >= activity.rings) return { do: "later", ms };
+    const { epoch, rings } = activity;
+    const parentJob = run.parent?.job ?? null;
+    const { attempt } = activity.ref;
+    await queues.ring([
+      { queue: delivered.queue, runId: run.id, activityId: activity.id, epoch, attempt, rings, delayMs: ms, parentJob },
+    ]);
+    return { do: "done" };
   }
 
   function eventOf({ activity }: Claimed, performed: Done): Event {
@@ -228,29 +284,9 @@ export function startWorker(parts: WorkerParts): RunningWorker {
           controller.abort(new Error("The run went on without this."));
       }
     },
-    onConnected: () => void renew(),
+    onConnected: leases.renewNow,
     onError: (error: StoreError) => log.warn({ err: error }, "listening to Postgres"),
   });
-
-  /** A lease that was lost means that the result would be dropped: the work is given up. */
-  let renewedAt = performance.now();
-  async function renew(): Promise<void> {
-    const mine = [...held.values()];
-    if (mine.length > 0) {
-      try {
-        const leases = mine.map(({ claimed: { activity } }) => ({ id: activity.id, claim: activity.claim }));
-        const kept = await renewLeases(store.database, leases, store.leaseMs);
-        for (const { claimed, controller } of mine) {
-          if (!kept.has(claimed.activity.id)) controller.abort(new Error("The lease was lost."));
-        }
-      } catch (error) {
-        log.warn({ err: error }, "leases could not be renewed");
-        return;
-      }
-    }
-    renewedAt = performance.now();
-  }
-  const renewing = setInterval(() => void renew(), Math.floor(store.leaseMs / 3));
 
   /** Per queue: for how long work has been due, and whether that made us reconnect. */
   const due = new Map<string, number>();
@@ -279,7 +315,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
   function health(): Health {
     const all = [...servings];
     const deaf = all.filter(([queue, serving]) => isDeaf(queue, serving)).map(([queue]) => queue);
-    const renewedMsAgo = Math.round(performance.now() - renewedAt);
+    const renewedMsAgo = leases.renewedMsAgo();
     const heard = Math.max(...all.map(([, serving]) => serving.lastHeard()));
     return {
       ok: deaf.length === 0 && renewedMsAgo < stuckMs,
@@ -303,7 +339,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
         await Promise.race([closing, new Promise((resolve) => setTimeout(resolve, graceMs).unref())]);
         await Promise.all([...servings.values()].map((serving) => serving.close(true)));
       }
-      clearInterval(renewing);
+      await leases.close();
       await stopWatching();
     },
   };

@@ -24,6 +24,15 @@ export type Config = {
     readonly stalledIntervalMs: number;
     readonly drainTimeoutMs: number;
   };
+  /** What no run may go beyond. */
+  readonly ceilings: {
+    readonly steps: number;
+    readonly depth: number;
+    readonly runsPerRoot: number;
+    readonly valueCharacters: number;
+    readonly stateCharacters: number;
+    readonly blobBytes: number;
+  };
   readonly healthPort: number | null;
   readonly logLevel: Environment["LOG_LEVEL"];
   readonly sandbox: {
@@ -79,6 +88,14 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
       lockDurationMs: env.LOCK_DURATION_MS,
       stalledIntervalMs: env.STALLED_INTERVAL_MS,
       drainTimeoutMs: env.DRAIN_TIMEOUT_MS,
+    },
+    ceilings: {
+      steps: env.CEILING_STEPS,
+      depth: env.CEILING_DEPTH,
+      runsPerRoot: env.CEILING_RUNS,
+      valueCharacters: env.CEILING_VALUE_CHARS,
+      stateCharacters: env.CEILING_STATE_CHARS,
+      blobBytes: env.CEILING_BLOB_MB * 1024 * 1024,
     },
     healthPort: env.HEALTH_PORT ?? null,
     logLevel: env.LOG_LEVEL,

@@ -234,14 +234,47 @@ const sandbox = {
   }),
 };
 
-export const environmentSchema = z.object({ ...stores, ...models, ...processes, ...sandbox });
+const ceilings = {
+  CEILING_STEPS: defaulted("100000", whole(1, 1_000_000_000), {
+    description: "No run takes more activities, whatever its workflow says.",
+    unit: "activities",
+  }),
+  CEILING_DEPTH: defaulted("50", whole(0, 1_000), {
+    description: "No workflow calls others deeper.",
+    unit: "runs",
+  }),
+  CEILING_RUNS: defaulted("2000", whole(1, 10_000_000), {
+    description: "A run and all it calls, directly or through others, are no more runs.",
+    unit: "runs",
+  }),
+  CEILING_VALUE_CHARS: defaulted("2097152", whole(1_024, 100_000_000), {
+    description: "A longer text (a variable, a rendered prompt, a reply, a transcript) fails its activity.",
+    unit: "characters",
+  }),
+  CEILING_STATE_CHARS: defaulted("8388608", whole(16_384, 200_000_000), {
+    description: "A run that would hold more text than this in all fails the activity that brings it.",
+    unit: "characters",
+  }),
+  CEILING_BLOB_MB: defaulted("1024", whole(1, 1_048_576), {
+    description: "What a run and all it calls may store as files: its submission and its checkpoint.",
+    unit: "MiB",
+  }),
+};
+
+export const environmentSchema = z.object({ ...stores, ...models, ...processes, ...ceilings, ...sandbox });
 
 export type Environment = z.output<typeof environmentSchema>;
 export type VariableName = keyof Environment;
 
 export type Variable = VariableFacts & { readonly name: VariableName };
 
-const sections = { Stores: stores, Models: models, "Worker and supervisor": processes, Sandbox: sandbox };
+const sections = {
+  Stores: stores,
+  Models: models,
+  "Worker and supervisor": processes,
+  Ceilings: ceilings,
+  Sandbox: sandbox,
+};
 
 /** In the order of this file. */
 export const variables: readonly Variable[] = Object.entries(sections).flatMap(([section, schemas]) =>

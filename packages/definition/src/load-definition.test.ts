@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { MAX_FILE_BYTES } from "./decode-source.ts";
+import { hashDefinition } from "./hash-definition.ts";
 import { loadDefinition } from "./load-definition.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -16,6 +17,21 @@ function shelf(files: Record<string, string | Uint8Array>): Workspace {
 const chart = (body: string, rest = "") => `# T\n\n# Workflow\n\n\`\`\`mermaid\nflowchart TD\n${body}\n\`\`\`\n${rest}`;
 const codes = (files: Record<string, string | Uint8Array>, path = "a.wf.md", environment: string[] = []) =>
   loadDefinition(shelf(files), path, { environment }).findings.map(({ code }) => code);
+
+describe("a definition that is too large", () => {
+  it("is a finding: many workflows that each carry the same long file", () => {
+    const long = "x".repeat(4 * 1024 * 1024);
+    const reads = (to: string) => chart(`START --> PROMPT_C["Prompt: file:c.txt"] --> ${to}`);
+    const many = Object.fromEntries(
+      Array.from({ length: 12 }, (_, index) => [
+        index === 0 ? "a.wf.md" : `w${index}.wf.md`,
+        reads(index === 11 ? "SUCCESS" : `CALL_N[[w${index + 1}.wf.md]]`),
+      ]),
+    );
+    expect(codes({ ...many, "c.txt": long })).toEqual(["DEFINITION_TOO_LARGE"]);
+    expect(codes({ ...many, "c.txt": "short" })).toEqual([]);
+  });
+});
 
 describe("the hash", () => {
   const files = {
@@ -46,6 +62,20 @@ describe("the hash", () => {
     expect(a?.files).toEqual(b?.files);
     expect(a?.hash).toMatch(/^[0-9a-f]{64}$/);
     expect(a?.hash).not.toBe(b?.hash);
+  });
+
+  it("covers the compiled programs, so that two compilers never mean different things by one hash", () => {
+    const { definition } = loadDefinition(shelf(files), "a.wf.md");
+    if (definition === null) throw new Error("no definition");
+    const { root, files: sources, programs } = definition;
+    expect(hashDefinition(root, sources, programs)).toBe(definition.hash);
+    expect(hashDefinition(root, sources.toReversed(), Object.fromEntries(Object.entries(programs).toReversed()))).toBe(
+      definition.hash,
+    );
+    const [path = "", program] = Object.entries(programs)[1] ?? [];
+    if (program === undefined) throw new Error("no program");
+    const other = { ...programs, [path]: { ...program, limits: { ...program.limits, hits: program.limits.hits + 1 } } };
+    expect(hashDefinition(root, sources, other)).not.toBe(definition.hash);
   });
 
   it("lists the files with their content hashes, sorted", () => {

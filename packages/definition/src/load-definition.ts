@@ -1,17 +1,17 @@
 /**
  * A workflow with all it includes, calls and reads, as one definition.
  *
- * D1  The hash covers the root's path and every file that had a part in it, by path and content: same hash, same programs and
- *     same beginning. Two workflows that call each other are made of the same files and are two definitions.
+ * D1  Same hash, same programs and same beginning (hash-definition.ts). Two workflows that call each other are made of the same files
+ *     and are two definitions.
  * D2  Pure: the workspace is asked for bytes, nothing else is touched.
  */
-import { createHash } from "node:crypto";
 import type { Program } from "@markmill/engine";
 import { checkCommands } from "./check-commands.ts";
 import { checkEvidence } from "./check-evidence.ts";
 import { canEnd } from "./check-flow.ts";
 import { decodeSource } from "./decode-source.ts";
 import type { Finding } from "./finding.ts";
+import { hashDefinition, sha256 } from "./hash-definition.ts";
 import { builtInNames } from "./names.ts";
 import { type ParsedWorkflow, parseWorkflow } from "./parse-workflow.ts";
 import { isProtectedPath, protectedFix, protectedReason } from "./protected-path.ts";
@@ -44,6 +44,8 @@ export interface Loaded {
 }
 
 const MAX_WORKFLOWS = 500;
+/** Of all programs together: each carries its own copy of the files it reads. */
+const MAX_DEFINITION_CHARACTERS = 32 * 1024 * 1024;
 
 export function loadDefinition(disk: Workspace, path: string, options: LoadOptions = {}): Loaded {
   const report = new Report();
@@ -81,11 +83,20 @@ export function loadDefinition(disk: Workspace, path: string, options: LoadOptio
   });
   const programs: [string, Program][] = [];
   for (const [file, { program }] of parsed) if (program !== null) programs.push([file, program]);
-  const hash = sha256([`root  ${root}\n`, ...files.map((file) => `${file.sha256}  ${file.path}\n`)].join(""));
+  const characters = programs.reduce((sum, [, program]) => sum + charactersOf(program), 0);
+  if (characters > MAX_DEFINITION_CHARACTERS) {
+    report.error(
+      "DEFINITION_TOO_LARGE",
+      { file: root, line: 1, column: 1 },
+      `The workflow and all it calls come to ${characters} characters; at most ${MAX_DEFINITION_CHARACTERS} are allowed.`,
+      "Hand long files to the run with the submission, or read one file in fewer workflows.",
+    );
+    return { definition: null, findings: inOrder(report.findings) };
+  }
   return {
     definition: {
       dialect: "codementor",
-      hash,
+      hash: hashDefinition(root, files, Object.fromEntries(programs)),
       root,
       programs: Object.fromEntries(programs),
       files,
@@ -112,8 +123,13 @@ function readOnce(workspace: Workspace): Workspace {
   };
 }
 
-function sha256(content: Uint8Array | string): string {
-  return createHash("sha256").update(content).digest("hex");
+/** All texts of a program, and a little for each thing in it. */
+function charactersOf(value: unknown): number {
+  if (typeof value === "string") return value.length + 3;
+  if (typeof value !== "object" || value === null) return 6;
+  let sum = 2;
+  for (const [name, inner] of Object.entries(value)) sum += name.length + 4 + charactersOf(inner);
+  return sum;
 }
 
 function parseAll(workspace: Workspace, root: string, bytes: Uint8Array, report: Report): Map<string, ParsedWorkflow> {

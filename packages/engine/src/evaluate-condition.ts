@@ -1,11 +1,14 @@
 /**
- * Conditions. Total: a missing value is empty text, a pattern that does not parse matches nothing; both are told as doubts, so
- * that a person can see why an edge was taken.
+ * Conditions. A missing value is empty text, a pattern that does not parse matches nothing; both are told as doubts, so that a person
+ * can see why an edge was taken. A text that is too long, or a search that is too costly, throws an Excess: nothing is decided on a part
+ * of a text.
  */
+import { briefText, Excess } from "./bounds.ts";
 import type { Comparison, Condition } from "./condition.ts";
+import { type Effort, newEffort } from "./effort.ts";
 import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
-import { searchPattern } from "./pattern/match-pattern.ts";
+import { searchWithin } from "./pattern/match-pattern.ts";
 import { parsePattern } from "./pattern/parse-pattern.ts";
 import { type Resolved, resolve, type Scope } from "./resolve.ts";
 
@@ -15,16 +18,19 @@ export interface Verdict {
 }
 
 export interface Doubt {
-  readonly code: "VARIABLE_UNSET" | "FILE_MISSING" | "PATTERN_INVALID" | "TEXT_CUT" | "NUMBER_EXTRACTED";
+  readonly code: "VARIABLE_UNSET" | "FILE_MISSING" | "PATTERN_INVALID" | "NUMBER_EXTRACTED";
   readonly message: string;
 }
 
 export function evaluateCondition(condition: Condition, scope: Scope): Verdict {
   const doubts: Doubt[] = [];
-  return { holds: holds(condition, scope, doubts), doubts };
+  const effort = scope.effort ?? newEffort();
+  return { holds: holds(condition, { ...scope, effort }, doubts), doubts };
 }
 
-function holds(condition: Condition, scope: Scope, doubts: Doubt[]): boolean {
+type Tried = Scope & { readonly effort: Effort };
+
+function holds(condition: Condition, scope: Tried, doubts: Doubt[]): boolean {
   switch (condition.op) {
     case "and":
       return condition.of.every((part) => holds(part, scope, doubts));
@@ -45,7 +51,7 @@ function holds(condition: Condition, scope: Scope, doubts: Doubt[]): boolean {
     default: {
       const left = leftText(condition.left, scope, doubts);
       const right = rightText(condition.right, scope, doubts);
-      return compare(condition.op, left, right, condition.lenient === true, doubts);
+      return compare(condition.op, left, right, condition.lenient === true, doubts, scope.effort);
     }
   }
 }
@@ -71,12 +77,19 @@ function textOf(operand: Operand, resolved: Resolved, doubts: Doubt[]): string {
   return resolved.text ?? "";
 }
 
-function compare(op: Comparison, left: string, right: string, lenient: boolean, doubts: Doubt[]): boolean {
+function compare(
+  op: Comparison,
+  left: string,
+  right: string,
+  lenient: boolean,
+  doubts: Doubt[],
+  effort: Effort,
+): boolean {
   switch (op) {
     case "equals":
       return lenient ? verdictOf(left) === verdictOf(right) : firstLine(left) === right.trim();
     case "differs":
-      return !compare("equals", left, right, lenient, doubts);
+      return !compare("equals", left, right, lenient, doubts, effort);
     case "is":
       return left === right;
     case "isNot":
@@ -85,16 +98,14 @@ function compare(op: Comparison, left: string, right: string, lenient: boolean, 
       return left.includes(right.trim());
     case "matches": {
       const parsed = parsePattern(right);
-      if (!parsed.ok) doubts.push({ code: "PATTERN_INVALID", message: `'${right}': ${parsed.message}` });
-      if (!parsed.ok) return false;
-      const room = Math.ceil(mostWork / parsed.pattern.ops.length);
-      if (left.length > room) {
-        doubts.push({
-          code: "TEXT_CUT",
-          message: `Only the first ${room} of ${left.length} characters were searched.`,
-        });
+      if (!parsed.ok) {
+        doubts.push({ code: "PATTERN_INVALID", message: `'${briefText(right, 200)}': ${parsed.message}` });
+        return false;
       }
-      return searchPattern(parsed.pattern, left.slice(0, room));
+      const found = searchWithin(parsed.pattern, left, effort);
+      if (found !== null) return found;
+      const what = `MATCHES '${briefText(right, 200)}' on ${left.length} characters`;
+      throw new Excess("MATCH_TOO_COSTLY", `${what} takes more work than one step may. Simplify the pattern.`);
     }
     case "greater":
       return order(left, right, doubts) > 0;
@@ -134,9 +145,6 @@ function verdictOf(text: string): string {
     .trim()
     .toUpperCase();
 }
-
-/** Instructions times characters of one search: a few seconds for a pattern that defeats every short cut, and no limit for others. */
-const mostWork = 100_000_000;
 
 const number = /^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$/;
 const firstNumber = /[+-]?[0-9]+(\.[0-9]+)?/;

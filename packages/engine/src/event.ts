@@ -4,6 +4,7 @@
  * 32-bit number drawn by the edge.
  */
 import type { ActivityRef } from "./activity.ts";
+import type { Bounds } from "./bounds.ts";
 import type { Failure, LimitCode, NextStep, Trouble } from "./failure.ts";
 import type { Fragment, Limits, ModelSettings } from "./program.ts";
 
@@ -33,6 +34,8 @@ export interface RunStarted extends Happened {
   readonly patienceMs?: number;
   /** What a call to start the run was told about it, for the record. */
   readonly notes?: readonly Failure[];
+  /** Absent: the usual ones. */
+  readonly bounds?: Bounds;
   /** What a called run shares with its caller; null for a root run. */
   readonly caller: Caller | null;
 }
@@ -141,6 +144,11 @@ export interface RunCancelled extends Happened {
   readonly type: "run.cancelled";
   readonly message: string;
 }
+/** A defect of ours: deciding the run's next step threw. It ends there, failed, instead of coming back for ever. */
+export interface RunBroken extends Happened {
+  readonly type: "run.broken";
+  readonly message: string;
+}
 /** Stopped, to be resumed: what was in flight is discarded and asked again on resumption. */
 export interface RunStopped extends Happened {
   readonly type: "run.stopped";
@@ -167,6 +175,7 @@ export type Event =
   | AskExpired
   | RunLimited
   | RunCancelled
+  | RunBroken
   | RunStopped
   | RunResumed
   | RunForked;

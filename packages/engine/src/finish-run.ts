@@ -7,6 +7,7 @@
  * E4  When a limit or a cancel ends a run or turns it to a handler, or anything else does with work in flight, the epoch rises: what
  * was in flight is void (I6).
  */
+import { allow, Excess, jsonLength } from "./bounds.ts";
 import { type Failure, isLimit } from "./failure.ts";
 import { handlerAllowance } from "./limits.ts";
 import { own } from "./own-value.ts";
@@ -18,6 +19,9 @@ import { change, scopeOf, setVariable, type Turn, warn } from "./turn.ts";
 export function succeedRun(turn: Turn, word: string | null = null): void {
   const { phase } = turn.state;
   if (phase.is === "handling") return endHandler(turn, phase);
+  // A success whose result cannot be told is none.
+  const { excess } = resultWithin(turn);
+  if (excess !== null) return failRun(turn, excess, word);
   setVariable(turn, "STATUS", "SUCCESS");
   const handler = turn.program.handlers.success;
   if (handler === null || turn.state.handled.success) return finishRun(turn, "success", null, word);
@@ -58,7 +62,7 @@ export function finishRun(
   status: "success" | "failed" | "cancelled",
   reason: Failure | null,
   word: string | null = null,
-  result: string = resultOf(turn, turn.program.result),
+  result: string = resultWithin(turn).result,
 ): void {
   clear(turn, status === "cancelled" || (reason !== null && isLimit(reason)));
   setVariable(turn, "STATUS", status === "success" ? "SUCCESS" : "FAILED");
@@ -76,6 +80,18 @@ export function finishRun(
   });
 }
 
+/** A defect of ours: nothing but the end, so that nothing can go wrong again. */
+export function breakRun(turn: Turn, reason: Failure): void {
+  const { variables, assigned, spent, idle } = turn.state;
+  change(turn, { active: {}, held: [], tokens: {}, maps: {}, epoch: turn.state.epoch + 1 });
+  setVariable(turn, "STATUS", "FAILED");
+  setVariable(turn, "ERROR", `${reason.code}: ${reason.message}`);
+  change(turn, { phase: { is: "ended", status: "failed", reason } });
+  const returned = Object.fromEntries(assigned.map((name) => [name, variables[name] ?? ""]));
+  const end = { do: "end", status: "failed", word: null, result: variables.RESULT ?? "", variables: returned } as const;
+  turn.commands.push({ do: "abort" }, { ...end, reason, steps: spent.steps, idleMs: idle.ms });
+}
+
 function turnTo(
   turn: Turn,
   handler: string,
@@ -88,7 +104,7 @@ function turnTo(
   const until = timeMs === null ? null : turn.event.at + timeMs;
   const { variables } = turn.state;
   const ended: Ended = {
-    result: resultOf(turn, turn.program.result),
+    result: resultWithin(turn).result,
     word,
     RESULT: variables.RESULT ?? "",
     ERROR: own(variables, "ERROR") ?? null,
@@ -113,12 +129,61 @@ function clear(turn: Turn, raise: boolean): void {
   change(turn, { active: {}, held: [], tokens: {}, maps: {} });
 }
 
+function resultWithin(turn: Turn): { readonly result: string; readonly excess: Failure | null } {
+  try {
+    return { result: resultOf(turn, turn.program.result), excess: null };
+  } catch (error) {
+    if (!(error instanceof Excess)) throw error;
+    return { result: error.failure.message, excess: error.failure };
+  }
+}
+
+/** Throws an Excess before a text that is too long is built. */
 function resultOf(turn: Turn, rule: ResultRule): string {
   if (rule.take === "RESULT") return turn.state.variables.RESULT ?? "";
-  const texts = rule.of.map((operand) => resolve(operand, scopeOf(turn)).text ?? "");
-  if (rule.json) return JSON.stringify(texts.length === 1 ? jsonOf(texts[0] ?? "") : texts.map(jsonOf));
+  const fits = (length: number) => allow(length, turn.state.bounds, "The result");
+  const texts: string[] = [];
+  let together = 0;
+  for (const operand of rule.of) {
+    const text = resolve(operand, scopeOf(turn)).text ?? "";
+    together += text.length + 2;
+    fits(together);
+    texts.push(text);
+  }
+  if (rule.json) {
+    // A list has two quotes, a comma and no line break for each of its lines.
+    fits(texts.reduce((sum, text) => sum + jsonLength(text) + 3 * text.split("\n").length, 2));
+    return JSON.stringify(texts.length === 1 ? jsonOf(texts[0] ?? "") : texts.map(jsonOf));
+  }
   const joined = texts.length === 1 ? (texts[0] ?? "") : texts.map((text) => `${text} \n`).join("");
-  return rule.post.reduce(postProcess, joined);
+  return rule.post.reduce((text, post) => {
+    fits(postLength(text, post));
+    return postProcess(text, post);
+  }, joined);
+}
+
+/** At least as long as what `postProcess` makes, at most three times. */
+function postLength(text: string, rule: PostRule): number {
+  switch (rule.do) {
+    case "replace":
+      return text.length + Math.max(0, rule.by.length - rule.what.length) * countOf(text, rule.what);
+    case "append":
+    case "prepend":
+      return text.length + rule.text.length;
+    case "toLower":
+    case "toUpper":
+      return text.length;
+    default:
+      return 0;
+  }
+}
+
+/** As often as `replaceAll` finds it. */
+function countOf(text: string, what: string): number {
+  if (what === "") return text.length + 1;
+  let count = 0;
+  for (let at = text.indexOf(what); at >= 0; at = text.indexOf(what, at + what.length)) count += 1;
+  return count;
 }
 
 function jsonOf(text: string): unknown {

@@ -1,4 +1,5 @@
 export { type ActivityRef, activityKey, type CallStart, type Work, type WorkKind } from "./activity.ts";
+export { type Bounds, defaultBounds, outcomeExcess, weighState } from "./bounds.ts";
 export type { Command, Message } from "./command.ts";
 export type { Comparison, Condition } from "./condition.ts";
 export { evaluateCondition } from "./evaluate-condition.ts";
@@ -12,6 +13,7 @@ export {
   type Inherited,
   noUsage,
   type Outcome,
+  type RunBroken,
   type RunCancelled,
   type RunForked,
   type RunLimited,

@@ -286,6 +286,7 @@ function wanted(state: RunState, event: Event): boolean {
     case "run.started":
       return state.phase.is === "created";
     case "run.cancelled":
+    case "run.broken":
       return true;
     case "run.stopped":
       return state.phase.is === "doing" || state.phase.is === "handling";

@@ -9,15 +9,34 @@ export interface Rendered {
   readonly unknown: readonly string[];
 }
 
-export function render(template: string, lookUp: (name: string) => string | null): Rendered {
-  if (!template.includes("{{")) return { text: template, unknown: [] };
+/** `allow` is told the length before the text is built, and throws where that is too much. */
+export function render(
+  template: string,
+  lookUp: (name: string) => string | null,
+  allow: (length: number) => void = () => undefined,
+): Rendered {
+  if (!template.includes("{{")) {
+    allow(template.length);
+    return { text: template, unknown: [] };
+  }
   const unknown: string[] = [];
-  const text = template.replace(place, (written: string, name: string) => {
+  const parts: string[] = [];
+  let length = template.length;
+  let from = 0;
+  for (const match of template.matchAll(place)) {
+    const [written, name = ""] = match;
     const value = lookUp(name);
-    if (value === null) unknown.push(name);
-    return value ?? written;
-  });
-  return { text, unknown };
+    if (value === null) {
+      unknown.push(name);
+      continue;
+    }
+    length += value.length - written.length;
+    parts.push(template.slice(from, match.index), value);
+    from = match.index + written.length;
+  }
+  allow(length);
+  parts.push(template.slice(from));
+  return { text: parts.join(""), unknown };
 }
 
 /** Names a template asks for, in order, each once. */

@@ -3,6 +3,8 @@
  * environment; then, for lack of a value, the name as literal text. Only what the author wrote is rendered: prompts, templates
  * and literals. The content of variables, files and lists is taken as it is (I7).
  */
+import { allow } from "./bounds.ts";
+import type { Effort } from "./effort.ts";
 import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
 import type { Program, Role } from "./program.ts";
@@ -15,6 +17,8 @@ export interface Scope {
   readonly state: RunState;
   readonly reads: Readonly<Record<string, string>>;
   readonly files: Readonly<Record<string, string>>;
+  /** What this step may still spend on searching. */
+  readonly effort?: Effort;
 }
 
 export interface Resolved {
@@ -45,7 +49,7 @@ export function resolve(operand: Operand, scope: Scope): Resolved {
     case "read":
       return found(own(scope.reads, operand.name), "variable");
     default:
-      return resolveList(operand, scope.state.lists);
+      return resolveList(operand, scope.state);
   }
 }
 
@@ -75,9 +79,10 @@ export function variableName(written: string): string {
   return written === "CONTENT" ? "RESULT" : written;
 }
 
-/** A template with its places filled. */
+/** A template with its places filled. Throws an Excess where the text would be too long. */
 export function fill(template: string, scope: Scope): Rendered {
-  return render(template, (name) => placeValue(name, scope));
+  const fits = (length: number) => allow(length, scope.state.bounds, "The text with its places filled");
+  return render(template, (name) => placeValue(name, scope), fits);
 }
 
 /** What stands for `{{NAME}}`, or null. */
@@ -87,7 +92,15 @@ export function placeValue(name: string, scope: Scope): string | null {
   return own(scope.program.prompts, name)?.text ?? own(scope.state.environment, name) ?? null;
 }
 
-function resolveList(operand: Extract<Operand, { list: string }>, lists: RunState["lists"]): Resolved {
+/** Each followed by a line break. */
+function lines(items: readonly string[], { bounds }: RunState, list: string): string {
+  const length = items.reduce((sum, item) => sum + item.length + 1, 0);
+  allow(length, bounds, `The list ${list} as one text`);
+  return items.map((item) => `${item}\n`).join("");
+}
+
+function resolveList(operand: Extract<Operand, { list: string }>, state: RunState): Resolved {
+  const { lists } = state;
   const list = own(lists, operand.list);
   const items = list ?? [];
   const take = (end: Taken["end"], text: string, gone: readonly string[], rest: readonly string[]): Resolved => ({
@@ -101,7 +114,7 @@ function resolveList(operand: Extract<Operand, { list: string }>, lists: RunStat
     case "size":
       return found(String(items.length), "list");
     case "all":
-      return list === undefined ? nothing : found(items.map((item) => `${item}\n`).join(""), "list");
+      return list === undefined ? nothing : found(lines(items, state, operand.list), "list");
     case "peek":
       return found(items[operand.index], "list");
     case "pop": {
@@ -111,17 +124,7 @@ function resolveList(operand: Extract<Operand, { list: string }>, lists: RunStat
     case "drain": {
       const count = operand.count ?? items.length;
       const head = items.slice(0, count);
-      return take(
-        "head",
-        head
-          .map(
-            (item) => `${item}
-`,
-          )
-          .join(""),
-        head,
-        items.slice(count),
-      );
+      return take("head", lines(head, state, operand.list), head, items.slice(count));
     }
   }
 }

@@ -8,6 +8,7 @@
  * S3  The epoch only grows.
  */
 import type { ActivityRef } from "./activity.ts";
+import { type Bounds, defaultBounds } from "./bounds.ts";
 import { type Aside, type Inherited, noUsage, type Outcome, type Usage } from "./event.ts";
 import type { Failure, Trouble } from "./failure.ts";
 import type { Edge, Limits, Node, NodeId, Role } from "./program.ts";
@@ -105,6 +106,8 @@ export interface RunState {
   readonly limits: Limits;
   /** What no setting may go beyond. */
   readonly caps: Partial<Limits>;
+  /** How large what it holds may become. */
+  readonly bounds: Bounds;
   /** Not to be spent here: handlers of callers need it. */
   readonly aside: Aside;
   readonly inherited: Inherited;
@@ -150,6 +153,7 @@ export const initialState: RunState = {
   depth: 0,
   limits: { hits: 3, steps: 1000, depth: 20, nanodollars: null, tokens: null, characters: null, timeMs: null },
   caps: {},
+  bounds: defaultBounds,
   aside: { nanodollars: 0, tokens: 0 },
   inherited: { settings: {}, agents: {} },
   patienceMs: 1_800_000,

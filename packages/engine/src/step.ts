@@ -9,7 +9,9 @@
  * (`npm run bench:step`, two cores of an EPYC; most of it copies the hits).
  */
 import { type ActivityRef, activityKey } from "./activity.ts";
+import { allow, allowState, type Bounds, briefText, Excess, outcomeExcess, weighState } from "./bounds.ts";
 import type { Command } from "./command.ts";
+import { newEffort } from "./effort.ts";
 import {
   type ActivityFailed,
   type ActivitySucceeded,
@@ -17,6 +19,7 @@ import {
   type Event,
   noUsage,
   type Outcome,
+  type RunBroken,
   type RunCancelled,
   type RunForked,
   type RunLimited,
@@ -25,14 +28,14 @@ import {
   type RunStopped,
 } from "./event.ts";
 import { type Failure, failure, isLimit } from "./failure.ts";
-import { failRun, finishRun } from "./finish-run.ts";
-import { graphOf } from "./graph.ts";
+import { breakRun, failRun, finishRun } from "./finish-run.ts";
+import { type Graph, graphOf } from "./graph.ts";
 import { givenBack, reckonIdle } from "./idle.ts";
 import { deadlineOf, isSetting, limitSettingNames, settleLimits } from "./limits.ts";
 import { own } from "./own-value.ts";
 import type { Node, Program } from "./program.ts";
 import { defaultRetry, retryAt, unparkAt } from "./retry.ts";
-import type { Active, Parked, RunState } from "./state.ts";
+import { type Active, initialState, type Parked, type RunState } from "./state.ts";
 import { type Checked, change, type FailedStep, spend, type Turn, warn } from "./turn.ts";
 import { drop, takeFailure, takeOutcome, walk } from "./walk.ts";
 
@@ -50,6 +53,7 @@ const rules: { readonly [Type in Event["type"]]: (turn: Turn, event: Extract<Eve
   "ask.expired": expireAsk,
   "run.limited": limitRun,
   "run.cancelled": cancelRun,
+  "run.broken": (turn, event: RunBroken) => breakRun(turn, failure("ENGINE_BUG", briefText(event.message))),
   "run.stopped": stopRun,
   "run.resumed": resumeRun,
   "run.forked": forkRun,
@@ -77,10 +81,12 @@ export function followStep(program: Program, state: RunState, event: Event): Fol
   return { state: turn.state, checked: turn.checked, failed: turn.failed, again: later ? again : null };
 }
 
+const noGraph: Graph = { nodes: {}, edges: [], out: new Map(), into: new Map() };
+
 /** null: nothing changes. */
 function turnOf(program: Program, state: RunState, event: Event): Turn | null {
   if (state.phase.is === "ended" || !Object.hasOwn(rules, event.type)) return null;
-  const graph = graphOf(program, state);
+  const graph = event.type === "run.broken" ? noGraph : graphOf(program, state);
   const before = givenBack(state, event.at);
   const turn: Turn = {
     program,
@@ -92,6 +98,9 @@ function turnOf(program: Program, state: RunState, event: Event): Turn | null {
     failed: [],
     ready: [],
     fed: [],
+    effort: newEffort(),
+    asked: 0,
+    warnings: 0,
   };
   const rule = rules[event.type] as (turn: Turn, event: Event) => void;
   rule(turn, event);
@@ -138,8 +147,15 @@ function startRun(turn: Turn, event: RunStarted): void {
     aside: event.caller?.aside ?? turn.state.aside,
     inherited: event.caller?.inherited ?? turn.state.inherited,
     patienceMs: event.patienceMs ?? program.patienceMs ?? turn.state.patienceMs,
+    bounds: boundsOf(event),
   });
   for (const { code, message } of event.notes ?? []) warn(turn, code, message, null);
+  const excess = startExcess(turn.state);
+  if (excess !== null) {
+    change(turn, { variables: { RESULT: "", STATUS: "DOING" }, environment: {} });
+    failRun(turn, excess);
+    return walk(turn);
+  }
   for (const name of unset) {
     warn(turn, "PARAMETER_UNSET", `The parameter ${name} was not given and has no default; it counts as empty.`, null);
   }
@@ -156,6 +172,27 @@ function startRun(turn: Turn, event: RunStarted): void {
   if (deadline !== null) turn.commands.push({ do: "deadline", at: deadline });
   for (const node of program.entry) turn.ready.push({ node, only: null });
   walk(turn);
+}
+
+/** The usual ones are the very object of the initial state, which is not written with every step. */
+function boundsOf({ bounds }: RunStarted): Bounds {
+  const usual = initialState.bounds;
+  if (bounds === undefined) return usual;
+  const same = bounds.valueCharacters === usual.valueCharacters && bounds.stateCharacters === usual.stateCharacters;
+  return same ? usual : bounds;
+}
+
+function startExcess(state: RunState): Failure | null {
+  try {
+    for (const [name, value] of Object.entries(state.variables)) {
+      allow(value.length, state.bounds, `The variable ${briefText(name, 200)}`);
+    }
+    allowState(weighState(state), state.bounds, "What the run starts with");
+    return null;
+  } catch (error) {
+    if (error instanceof Excess) return error.failure;
+    throw error;
+  }
 }
 
 function limitSettingsOf({ variables, environment }: RunState): Readonly<Record<string, string>> {
@@ -184,7 +221,8 @@ function succeedActivity(turn: Turn, event: ActivitySucceeded): void {
   for (const note of "notes" in outcome ? (outcome.notes ?? []) : []) {
     warn(turn, noteCodes[outcome.kind] ?? "NOTE", note, active.ref.node);
   }
-  settle(turn, active, { outcome });
+  const excess = outcomeExcess(outcome, turn.state.bounds);
+  settle(turn, active, excess === null ? { outcome } : { failure: excess });
 }
 
 const noteCodes: Partial<Record<Outcome["kind"], string>> = {
@@ -271,7 +309,14 @@ function settle(turn: Turn, active: Active, how: Settling): void {
     return walk(turn);
   }
   drop(turn, active.ref);
-  change(turn, { held: [...turn.state.held, { active, ...how }] });
+  const { held } = turn.state;
+  change(turn, { held: [...held, { active, ...how }] });
+  // What waits for the others counts as held by the run.
+  const weight = weighState(turn.state);
+  if (weight > turn.state.bounds.stateCharacters) {
+    const message = `The results that wait for each other would have ${weight} characters.`;
+    change(turn, { held: [...held, { active, failure: failure("STATE_TOO_LONG", message) }] });
+  }
   if (Object.keys(turn.state.active).length > 0) return;
   const together = [...turn.state.held].sort((one, other) => one.active.order - other.active.order);
   change(turn, { held: [] });

@@ -3,7 +3,9 @@
  * sees it; the states in it are replaced, never changed.
  */
 import type { ActivityRef, Work } from "./activity.ts";
+import { allow, briefText } from "./bounds.ts";
 import type { Command, Message } from "./command.ts";
+import type { Effort } from "./effort.ts";
 import type { Event, Outcome, Usage } from "./event.ts";
 import type { Failure } from "./failure.ts";
 import type { Graph } from "./graph.ts";
@@ -26,6 +28,11 @@ export interface Turn {
   readonly ready: { readonly node: NodeId; readonly only: readonly NodeId[] | null }[];
   /** Nodes whose groups may have become complete, in this order. */
   readonly fed: NodeId[];
+  /** What its conditions may still spend. */
+  readonly effort: Effort;
+  /** Characters of the work it has asked for. */
+  asked: number;
+  warnings: number;
 }
 
 export interface Checked {
@@ -80,15 +87,27 @@ export interface Visit {
 }
 
 export function scopeOf(turn: Turn, reads: Scope["reads"] = {}, files: Scope["files"] = {}): Scope {
-  return { program: turn.program, state: turn.state, reads, files };
+  return { program: turn.program, state: turn.state, reads, files, effort: turn.effort };
 }
 
 export function change(turn: Turn, part: Partial<RunState>): void {
   turn.state = { ...turn.state, ...part };
 }
 
+/** One step tells no more: a text of a hundred thousand unknown places is one mistake. */
+const mostWarnings = 50;
+
 export function warn(turn: Turn, code: string, message: string, node: NodeId | null): void {
-  turn.commands.push({ do: "warn", code, message, node });
+  turn.warnings += 1;
+  if (turn.warnings > mostWarnings) return;
+  turn.commands.push({ do: "warn", code, message: briefText(message), node });
+  if (turn.warnings < mostWarnings) return;
+  turn.commands.push({
+    do: "warn",
+    code: "WARNINGS_LEFT_OUT",
+    message: "Further warnings of this step are left out.",
+    node,
+  });
 }
 
 /** Places that have no value stay as they were written; a person should know. */
@@ -120,6 +139,7 @@ export function applyWrites(turn: Turn, activity: ActivityRef | null, writes: re
   for (const write of writes) {
     switch (write.to) {
       case "variable":
+        allow(write.text.length, turn.state.bounds, `The variable ${briefText(write.name, 200)}`);
         setVariable(turn, variableName(write.name), write.text);
         if (write.assigned && !turn.state.assigned.includes(write.name)) {
           change(turn, { assigned: [...turn.state.assigned, write.name] });
@@ -155,12 +175,15 @@ export function applyEffects(turn: Turn, effects: readonly Effect[], reads: Scop
     }
     const value = resolve(effect.value, scopeOf(turn, reads));
     if (value.lists !== null) change(turn, { lists: value.lists });
-    if (effect.do === "set") setVariable(turn, variableName(effect.name), value.text ?? "");
-    else pushTo(turn, effect.list, value.text ?? "");
+    if (effect.do === "set") {
+      allow(value.text?.length ?? 0, turn.state.bounds, `The variable ${effect.name}`);
+      setVariable(turn, variableName(effect.name), value.text ?? "");
+    } else pushTo(turn, effect.list, value.text ?? "");
   }
 }
 
 function pushTo(turn: Turn, list: string, text: string): void {
+  allow(text.length, turn.state.bounds, `An item of the list ${list}`);
   change(turn, { lists: { ...turn.state.lists, [list]: [...(own(turn.state.lists, list) ?? []), text] } });
 }
 

@@ -4,8 +4,11 @@
  * W1  A node has at most one visit in flight; tokens that arrive meanwhile wait.
  * W2  A group consumes all tokens on its edges when it fires, so each lap of a loop needs fresh ones.
  * W3  Every pass through a node counts a hit, of which all but an end have a limit: no walk is endless.
+ * W4  The beginning of a node and the end of an activity happen whole or not at all: one that goes beyond a bound (bounds.ts) changes
+ *     nothing but that its node fails; a check that does, of which nobody knows whether it is true, fails its run.
  */
 import { type ActivityRef, activityKey } from "./activity.ts";
+import { allowState, brief, isExcess, weighWork } from "./bounds.ts";
 import { evaluateCondition } from "./evaluate-condition.ts";
 import type { Outcome } from "./event.ts";
 import { type Failure, failure, isLimit } from "./failure.ts";
@@ -20,6 +23,7 @@ import type { Edge, Join, MapNode, Node, NodeId } from "./program.ts";
 import { resolve } from "./resolve.ts";
 import type { Active, Taken } from "./state.ts";
 import { applyEffects, applyWrites, type Begin, change, type Finish, scopeOf, setVariable, type Turn } from "./turn.ts";
+import { within } from "./within.ts";
 
 /** Until nothing more can begin. */
 export function walk(turn: Turn): void {
@@ -54,7 +58,19 @@ function beginNode(turn: Turn, id: NodeId, only: readonly NodeId[] | null): void
   if (limit !== null) return failRun(turn, limit);
   const spent = passing ? turn.state.spent : { ...turn.state.spent, steps: turn.state.spent.steps + 1 };
   change(turn, { hits: { ...turn.state.hits, [id]: hits }, spent });
+  within(
+    turn,
+    () => visitNode(turn, node, id, only, hits),
+    (why) => failWithin(turn, why, () => failNode(turn, node, id, only, why)),
+  );
+}
 
+/** Where failing goes beyond a bound itself (the effects of an edge), the run fails. */
+function failWithin(turn: Turn, why: Failure, fail: () => void): void {
+  within(turn, fail, () => failRun(turn, why));
+}
+
+function visitNode(turn: Turn, node: Node, id: NodeId, only: readonly NodeId[] | null, hits: number): void {
   const taken: Taken[] = [];
   let reads: Readonly<Record<string, string>> = {};
   for (const read of node.reads ?? []) {
@@ -86,6 +102,8 @@ function beginNode(turn: Turn, id: NodeId, only: readonly NodeId[] | null): void
 function carryOut(turn: Turn, node: Node, active: Active, begin: Begin): void {
   switch (begin.do) {
     case "work":
+      turn.asked += weighWork(begin.work);
+      allowState(turn.asked, turn.state.bounds, "What this step asks for");
       change(turn, {
         order: turn.state.order + 1,
         active: {
@@ -113,8 +131,16 @@ function carryOut(turn: Turn, node: Node, active: Active, begin: Begin): void {
   }
 }
 
-/** An outcome has come for an activity in flight. */
+/** An outcome has come for an activity in flight (W4). */
 export function takeOutcome(turn: Turn, active: Active, outcome: Outcome): void {
+  within(
+    turn,
+    () => finishActivity(turn, active, outcome),
+    (why) => takeFailure(turn, active, why),
+  );
+}
+
+function finishActivity(turn: Turn, active: Active, outcome: Outcome): void {
   drop(turn, active.ref);
   const node = own(turn.graph.nodes, active.ref.node);
   if (node === undefined) return;
@@ -131,7 +157,19 @@ export function takeOutcome(turn: Turn, active: Active, outcome: Outcome): void 
 }
 
 /** An activity in flight has failed for good. */
-export function takeFailure(turn: Turn, active: Active, why: Failure): void {
+export function takeFailure(turn: Turn, active: Active, given: Failure): void {
+  const why = brief(given);
+  within(
+    turn,
+    () => failActivity(turn, active, why),
+    () => {
+      drop(turn, active.ref);
+      failRun(turn, why);
+    },
+  );
+}
+
+function failActivity(turn: Turn, active: Active, why: Failure): void {
   drop(turn, active.ref);
   const node = own(turn.graph.nodes, active.ref.node);
   if (node === undefined) return;
@@ -157,6 +195,7 @@ function putBack(turn: Turn, taken: readonly Taken[]): void {
 }
 
 function failNode(turn: Turn, node: Node, id: NodeId, only: readonly NodeId[] | null, why: Failure): void {
+  if (node.kind === "check" && isExcess(why.code)) return failRun(turn, why);
   setVariable(turn, "RESULT", `FAILED  \n${why.message}`);
   route(turn, node, id, "fail", only, {}, why);
 }
@@ -172,6 +211,8 @@ function finishNode(turn: Turn, node: Node, active: Active, finish: Finish): voi
   if (finish.go === "again") {
     const ref = { ...active.ref, attempt: active.ref.attempt + 1 };
     const again = { ...active, ref, repairs: active.repairs + 1, said: finish.said ?? active.said };
+    turn.asked += weighWork(finish.work);
+    allowState(turn.asked, turn.state.bounds, "What this step asks for");
     change(turn, { active: { ...turn.state.active, [activityKey(ref)]: again } });
     turn.commands.push({ do: "perform", activity: ref, work: finish.work, notBefore: null });
     return;
@@ -298,6 +339,9 @@ function stalledNode(turn: Turn): NodeId | null {
   return null;
 }
 
+/** Items of a map in flight, at most: every one that begins or ends copies the list of those that are. */
+const mostTogether = 200;
+
 function beginItems(turn: Turn, node: MapNode, visit: Active): void {
   const key = activityKey({ ...visit.ref, item: null });
   for (;;) {
@@ -307,9 +351,12 @@ function beginItems(turn: Turn, node: MapNode, visit: Active): void {
     const item = progress.items[progress.next];
     if (item === undefined && inFlight === 0 && progress.results.every((result) => result !== null)) {
       forgetMap(turn, key);
-      return finishNode(turn, node, { ...visit, ref: { ...visit.ref, item: null } }, finishItems(node, progress));
+      const finish = finishItems(node, progress, turn.state.bounds);
+      return finishNode(turn, node, { ...visit, ref: { ...visit.ref, item: null } }, finish);
     }
-    if (item === undefined || inFlight >= Math.max(1, node.concurrency)) return;
+    if (item === undefined || inFlight >= Math.min(Math.max(1, node.concurrency), mostTogether)) return;
+    // Each item of a map may carry all variables: what would be too much for one step begins when others have ended.
+    if (inFlight > 0 && 2 * turn.asked > turn.state.bounds.stateCharacters) return;
     const limit = exceeded(turn.program, turn.state, turn.event.at);
     if (limit !== null) return failRun(turn, limit);
     change(turn, {

@@ -40,6 +40,8 @@ export interface Queues {
   live(
     bells: readonly Pick<Doorbell, "queue" | "activityId" | "attempt" | "rings">[],
   ): Promise<ReadonlyMap<string, LiveJob>>;
+  /** Takes away jobs that are put off: others have come in their place. One that is not there, or is being worked on, is left. */
+  forget(bells: readonly Pick<Doorbell, "queue" | "activityId" | "attempt" | "rings">[]): Promise<void>;
   counts(): Promise<Readonly<Record<QueueName, Readonly<Record<string, number>>>>>;
   close(): Promise<void>;
 }
@@ -104,6 +106,14 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
       } catch (error) {
         throw translate(error, "Looking for jobs");
       }
+    },
+    async forget(bells) {
+      await Promise.all(
+        bells.map(async (bell) => {
+          const job = await queueOf(bell.queue).getJob(jobId(bell));
+          if (job !== undefined && (await job.isDelayed())) await job.remove();
+        }),
+      ).catch((error: unknown) => onError(translate(error, "Taking jobs away")));
     },
     async counts() {
       try {

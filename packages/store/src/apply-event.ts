@@ -48,6 +48,11 @@ export function cancelRun(outside: Outside, runId: string, message: string): Pro
   return applyEvent(outside, runId, (_, happened) => ({ type: "run.cancelled", message, ...happened }));
 }
 
+/** What nothing else can bring to an end, because of a defect of ours. */
+export function breakRun(outside: Outside, runId: string, message: string): Promise<Committed> {
+  return applyEvent(outside, runId, (_, happened) => ({ type: "run.broken", message, ...happened }));
+}
+
 export function stopRun(outside: Outside, runId: string): Promise<Committed> {
   return applyEvent(outside, runId, (_, happened) => ({ type: "run.stopped", ...happened }));
 }

@@ -1,5 +1,5 @@
 /**
- * From a doorbell to work. Pure activities are read; those that reach outside are claimed by compare-and-set, under a lease that the
+ * From a doorbell to work. Pure activities are read; those that reach outside, or into the files of a session, are claimed by compare-and-set, under a lease that the
  * worker renews and a fencing token that its commit must still have.
  *
  * L1  While a lease lives nobody else gets the activity: a second delivery is told to wait. A call is paid twice only if its holder
@@ -7,12 +7,15 @@
  * L2  A claim of an activity that was claimed and never ended says so (`interrupted`), and counts in `takeovers`.
  *     One that is only read has no claim to count: for it the delivery says how often its worker was lost.
  * L3  A doorbell of another epoch or attempt, or of an activity that is not open, gets nothing.
+ * L4  One activity, one job. What is given back, or has to wait, keeps its job, which is put off; a job of an earlier ring is not put off
+ *     but let go, and what is ready is rung under the number it has.
  */
 import type { Outcome, Usage, Work, WorkKind } from "@markmill/engine";
 import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Definitions } from "./definitions.ts";
 import { createGather } from "./gather.ts";
+import { renewText } from "./lease-statement.ts";
 import { loadRuns, type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
 import { readyRows, toRing } from "./ready-rings.ts";
 import type { RunCache } from "./run-cache.ts";
@@ -21,10 +24,12 @@ import {
   columnToItem,
   isLeased,
   type LoadedRun,
+  leasedSql,
   type QueueName,
   type Ring,
   toActivity,
 } from "./run-row.ts";
+import { formOf, stateForm } from "./run-state.ts";
 import { translate } from "./store-error.ts";
 
 export interface Delivery {
@@ -33,6 +38,8 @@ export interface Delivery {
   readonly activityId: number;
   readonly epoch: number;
   readonly attempt: number;
+  /** Of the job that brings it; absent: the newest. */
+  readonly rings?: number;
   /** How often a worker was lost with this delivery, as the queue knows it. */
   readonly stalled?: number;
 }
@@ -94,8 +101,8 @@ with wanted as materialized (
 ), free as (
   select a.id, a.state = 'claimed' as interrupted
   from wanted w join activities a on a.id = w.id join runs r on r.id = a.run_id
-  where a.kind in ('prompt', 'execute', 'tool', 'memory') and a.epoch = w.epoch and r.epoch = w.epoch and a.attempt = w.attempt
-    and r.status = 'doing' and (a.not_before is null or a.not_before <= clock_timestamp())
+  where ${leasedSql} and a.epoch = w.epoch and r.epoch = w.epoch and a.attempt = w.attempt
+    and r.status = 'doing' and ${formOf} <= ${stateForm} and (a.not_before is null or a.not_before <= clock_timestamp())
     and (a.state = 'ready' or (a.state = 'claimed' and a.lease_until <= clock_timestamp()))
   order by a.id
   for update of a
@@ -176,10 +183,13 @@ export function createClaimer(parts: ClaimerParts): Claimer {
     if (row.status !== "doing") return null;
     if (row.taken) return toClaim(row, row.takeovers);
     const open = row.activity_state === "ready" || row.activity_state === "claimed";
-    if (open && row.early_ms !== null && row.early_ms > 0) return { kind: "early", forMs: Math.ceil(row.early_ms) };
-    if (!isLeased(row.kind)) return row.activity_state === "ready" ? toClaim(row, delivery.stalled ?? 0) : null;
+    const outdated = delivery.rings !== undefined && delivery.rings < row.rings;
+    if (open && row.early_ms !== null && row.early_ms > 0) {
+      return outdated ? null : { kind: "early", forMs: Math.ceil(row.early_ms) };
+    }
+    if (!isLeased(row.work)) return row.activity_state === "ready" ? toClaim(row, delivery.stalled ?? 0) : null;
     // Ready, yet not taken: another claim was faster, and its lease is not in this snapshot.
-    return open ? { kind: "held", forMs: Math.max(50, Math.ceil(row.lease_ms ?? parts.leaseMs)) } : null;
+    return open && !outdated ? { kind: "held", forMs: Math.max(50, Math.ceil(row.lease_ms ?? parts.leaseMs)) } : null;
   }
 
   function toClaim(row: ClaimRow, takeovers: number): Claim {
@@ -195,6 +205,7 @@ export function createClaimer(parts: ClaimerParts): Claimer {
       work: row.work,
       outcome: row.outcome,
       usage: row.usage,
+      leased: row.taken,
     };
     return { kind: "claimed", run: toLoadedRun(row, definitions), activity, interrupted, takeovers };
   }
@@ -266,12 +277,6 @@ function pickOnePerActivity(waiting: Asked[], most: number): Asked[] {
   return group;
 }
 
-const renewText = `
-update activities set lease_until = clock_timestamp() + $2::integer * interval '1 millisecond'
-from json_to_recordset($1::json) as x(id bigint, claim integer)
-where activities.id = x.id and activities.claim = x.claim and activities.state = 'claimed'
-returning activities.id`;
-
 /** Returns the ids that are still held; the work of the others is to be given up. */
 export async function renewLeases(
   database: Database,
@@ -292,22 +297,28 @@ export async function renewLeases(
 }
 
 const releaseText = `
-update activities set state = 'ready', lease_until = null, claimed_by = null, rings = rings + 1, rung_at = clock_timestamp(),
-  ready_at = clock_timestamp()
+update activities set state = 'ready', lease_until = null, claimed_by = null,
+  not_before = case when $2::integer > 0 then clock_timestamp() + $2::integer * interval '1 millisecond' else not_before end,
+  rung_at = clock_timestamp() + $2::integer * interval '1 millisecond', ready_at = clock_timestamp()
 from json_to_recordset($1::json) as x(id bigint, claim integer)
 where activities.id = x.id and activities.claim = x.claim and activities.state = 'claimed'
-returning activities.id, activities.rings`;
+returning activities.id`;
 
-/** Gives back work that has not begun to act (a worker that drains). Returns the new `rings` by id: ring them. */
+/**
+ * Gives back work that has not begun to act, to be done after `afterMs`. Its job is put off and stays the one it has: it keeps its number
+ * of rings, and is quiet for the supervisor until it is due (L4). Returns the ids that were given back.
+ */
 export async function releaseClaims(
   database: Database,
   held: readonly { readonly id: number; readonly claim: number }[],
-): Promise<ReadonlyMap<number, number>> {
+  afterMs = 0,
+): Promise<ReadonlySet<number>> {
   try {
-    const { rows } = await database.calm.query<{ id: number; rings: number }>(releaseText, [
+    const { rows } = await database.calm.query<{ id: number }>(releaseText, [
       JSON.stringify(held.map(({ id, claim }) => ({ id, claim }))),
+      Math.ceil(afterMs),
     ]);
-    return new Map(rows.map((row) => [row.id, row.rings]));
+    return new Set(rows.map((row) => row.id));
   } catch (error) {
     throw translate(error, "Releasing claims");
   }

@@ -7,7 +7,8 @@
  * G3  An event that raises the epoch is committed in a transaction of its own, which also cancels the called runs, each by its own
  *     event, and tells the workers (NOTIFY): I6.
  *     So is one that takes back single activities, whose called runs go with them.
- * G4  One bad row fails only its own event: a group that fails is repeated row by row.
+ * G4  One bad row fails only its own event: a group that fails is repeated row by row. A decision that throws ends its own run
+ *     (decide.ts). What would make a statement too large goes out in several.
  * G5  Every event gets its turn: one that missed the gate `mostMisses` times waits in line for its run's row and is decided and written
  *     under that lock. While one of a run waits there, the run's next events go there at once.
  *
@@ -15,7 +16,7 @@
  * After it, before the doorbells are rung: what is asked stands in its row or on its run's, and the same or another delivery, or the
  * supervisor, rings it. A reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
  */
-import { type ActivityRef, activityKey, type Event } from "@markmill/engine";
+import { type ActivityRef, activityKey, type Event, weighState } from "@markmill/engine";
 import type { Pool, PoolClient } from "pg";
 import type { ActivityIds } from "./activity-ids.ts";
 import { type Advance, addRows, advance, type Bearer, type Birth, withIds } from "./advance.ts";
@@ -29,6 +30,7 @@ import {
 } from "./commit-statement.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
+import { type Decision, decideEvent } from "./decide.ts";
 import type { Definitions } from "./definitions.ts";
 import { createGather } from "./gather.ts";
 import { loadRuns, lockOrphans, lockRun, lockTree } from "./load-runs.ts";
@@ -84,14 +86,15 @@ interface Pending extends Required<Omit<Commit, "run" | "birth">> {
   readonly resolve: (committed: Committed) => void;
   readonly reject: (error: unknown) => void;
 }
-interface Decided {
+interface Decided extends Decision {
   readonly pending: Pending;
-  readonly advance: Advance;
 }
 
 const mostMisses = 3;
 /** Statements in flight at once. A third one made more of them, with fewer events each, and cost more than it gave. */
 const lanes = 2;
+/** Characters of one statement, about: a group of large runs is written in several. */
+const heaviestGroup = 16_000_000;
 
 export function createCommitter(parts: CommitterParts): Committer {
   const { database, definitions, cache, clock, ids } = parts;
@@ -137,12 +140,18 @@ export function createCommitter(parts: CommitterParts): Committer {
         queueUp(pending);
         continue;
       }
-      const decided = decide(pending);
+      let decided: Decided | null;
+      try {
+        decided = decide(pending);
+      } catch (error) {
+        pending.reject(translate(error, "Deciding"));
+        continue;
+      }
       if (decided !== null) (decided.advance.withdraws ? withdrawing : plain).push(decided);
       else if (pending.fresh || pending.birth !== null) dropping.push(drop(pending));
       else again.push(pending);
     }
-    again.push(...(await writeGroup(plain)));
+    for (const light of byWeight(plain)) again.push(...(await writeGroup(light)));
     for (const decided of withdrawing) again.push(...(await writeGroup([decided])));
     await Promise.all([readAgain(again), ...dropping]);
   }
@@ -153,8 +162,32 @@ export function createCommitter(parts: CommitterParts): Committer {
       pending.run = known;
       pending.fresh = false;
     }
-    const decided = advance(pending.run, pending.event, pending.bearer, pending.birth, pending.by || null);
-    return decided === null ? null : { pending, advance: decided };
+    if (pending.birth !== null) {
+      const born = advance(pending.run, pending.event, pending.bearer, pending.birth, pending.by || null);
+      return born === null ? null : { pending, advance: born, body: pending.body };
+    }
+    return decideOn(pending.run, pending);
+  }
+
+  function decideOn(run: LoadedRun, pending: Pending): Decided | null {
+    const { event, bearer, body, by } = pending;
+    const decided = decideEvent(run, event, bearer, { body, by: by || null });
+    return decided === null ? null : { pending, ...decided };
+  }
+
+  function byWeight(group: readonly Decided[]): Decided[][] {
+    const groups: Decided[][] = [];
+    let room = 0;
+    for (const decided of group) {
+      const weight = decided.body.length + weighState(decided.advance.state);
+      if (groups.length === 0 || weight > room) {
+        groups.push([]);
+        room = heaviestGroup;
+      }
+      groups.at(-1)?.push(decided);
+      room -= weight;
+    }
+    return groups;
   }
 
   async function numbered(group: readonly Decided[]): Promise<readonly Decided[]> {
@@ -162,10 +195,10 @@ export function createCommitter(parts: CommitterParts): Committer {
     if (wanted === 0) return group;
     const drawn = await ids.draw(wanted);
     let used = 0;
-    return group.map(({ pending, advance }) => {
+    return group.map((decided) => {
       const from = used;
-      used += advance.asked.length;
-      return { pending, advance: withIds(advance, drawn.slice(from, used)) };
+      used += decided.advance.asked.length;
+      return { ...decided, advance: withIds(decided.advance, drawn.slice(from, used)) };
     });
   }
 
@@ -176,7 +209,7 @@ export function createCommitter(parts: CommitterParts): Committer {
     for (let pause = 50; ; pause = Math.min(pause * 2, 1_000)) {
       try {
         const whole = await numbered(group);
-        return await settle(whole, await write(whole.map(toWriting)));
+        return await settle(whole, await write(whole));
       } catch (error) {
         const known = translate(error, "Committing");
         if (!known.transient && group.length === 1) return refuse(group, known);
@@ -193,21 +226,21 @@ export function createCommitter(parts: CommitterParts): Committer {
     }
   }
 
-  async function write(writings: readonly Writing[]): Promise<readonly CommitAnswer[]> {
+  async function write(writings: readonly Decision[]): Promise<readonly CommitAnswer[]> {
     if (writings.some(({ advance }) => advance.withdraws)) {
       return inTransaction(database.hot, (client) => writeWithCallees(client, writings));
     }
     return writeOn(database.hot, writings);
   }
 
-  async function writeOn(on: Pool | PoolClient, writings: readonly Writing[]): Promise<readonly CommitAnswer[]> {
+  async function writeOn(on: Pool | PoolClient, writings: readonly Decision[]): Promise<readonly CommitAnswer[]> {
     const rows = noRows();
     for (const { advance, body } of writings.toSorted(byRun)) addRows(rows, toJson, advance, body);
     return (await on.query<CommitAnswer>(mutable(commitStatement(rows, toJson)))).rows;
   }
 
   /** G3. A run called in the meantime is either seen here, or its birth finds the calling activity void (load-runs.ts, births). */
-  async function writeWithCallees(client: PoolClient, first: readonly Writing[]): Promise<CommitAnswer[]> {
+  async function writeWithCallees(client: PoolClient, first: readonly Decision[]): Promise<CommitAnswer[]> {
     const answers: CommitAnswer[] = [];
     await lockTree(
       client,
@@ -228,8 +261,7 @@ export function createCommitter(parts: CommitterParts): Committer {
       wave = [...orphans.values()].flatMap((child) => {
         const message = "The run that called this one went on without it.";
         const event: Event = { type: "run.cancelled", at: clock.now(), seed: 0, message };
-        const cancelled = advance(child, event, null);
-        return cancelled === null ? [] : { advance: cancelled, body: toJson(event) };
+        return decideEvent(child, event, null) ?? [];
       });
     }
     return answers;
@@ -349,11 +381,11 @@ export function createCommitter(parts: CommitterParts): Committer {
     const written = await inTransaction(database.hot, async (client) => {
       const run = await lockRun(client, definitions, pending.run.id);
       if (run === undefined) return null;
-      const decided = advance(run, pending.event, pending.bearer, null, pending.by || null);
+      const decided = decideOn(run, pending);
       if (decided === null) return null;
-      const group = await numbered([{ pending, advance: decided }]);
-      const writings = group.map(toWriting);
-      const answers = decided.withdraws ? await writeWithCallees(client, writings) : await writeOn(client, writings);
+      const group = await numbered([decided]);
+      const { withdraws } = decided.advance;
+      const answers = withdraws ? await writeWithCallees(client, group) : await writeOn(client, group);
       return { group, answers };
     });
     const missed = written === null ? [pending] : await settle(written.group, written.answers);
@@ -385,14 +417,7 @@ export function createCommitter(parts: CommitterParts): Committer {
   };
 }
 
-interface Writing {
-  readonly advance: Advance;
-  /** Its event as JSON. */
-  readonly body: string;
-}
-
-const toWriting = ({ pending, advance }: Decided): Writing => ({ advance, body: pending.body });
-const byRun = (a: Writing, b: Writing): number => (a.advance.run.id < b.advance.run.id ? -1 : 1);
+const byRun = (a: Decision, b: Decision): number => (a.advance.run.id < b.advance.run.id ? -1 : 1);
 
 interface BearerRow {
   readonly id: number;

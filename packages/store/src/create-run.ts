@@ -1,6 +1,18 @@
 /** A run is born with its first event folded and its first activities ready, in one statement; twice with one key is once. */
-import { type Caller, initialState, type Json, type Limits, type RunStarted, step } from "@markmill/engine";
+import {
+  type Caller,
+  type Failure,
+  failure,
+  initialState,
+  type Json,
+  type Limits,
+  type Program,
+  type RunStarted,
+  type RunState,
+  step,
+} from "@markmill/engine";
 import { closeBudget, openBudget } from "./budgets.ts";
+import { boundsOf, type Ceilings, capsWithin } from "./ceilings.ts";
 import type { Committed, Committer } from "./committer.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
@@ -44,11 +56,13 @@ export interface Births {
   readonly definitions: Definitions;
   readonly committer: Committer;
   readonly clock: DatabaseClock;
+  readonly ceilings: Ceilings;
 }
 
 export async function createRun(births: Births, request: NewRun): Promise<CreatedRun> {
-  const { database, definitions, committer, clock } = births;
-  const { definition, caps = {}, idempotencyKey = null } = request;
+  const { database, definitions, committer, clock, ceilings } = births;
+  const { definition, idempotencyKey = null } = request;
+  const caps = capsWithin(request.caps ?? {}, ceilings);
   const id = request.id ?? uuidv7(clock.now());
   const path = request.program ?? definition.root;
   const program = definition.programs[path];
@@ -66,11 +80,12 @@ export async function createRun(births: Births, request: NewRun): Promise<Create
     caps,
     ...(request.patienceMs === undefined ? {} : { patienceMs: request.patienceMs }),
     ...(request.notes === undefined || request.notes.length === 0 ? {} : { notes: request.notes }),
+    bounds: boundsOf(ceilings),
     caller: null,
   };
   const budgets = [...(request.budgets ?? [])];
   // What the run may spend is known once its first event is folded: the program's limits, its settings, the request's caps.
-  const { limits } = step(program, initialState, neutral(event)).state;
+  const { limits } = firstStep(program, event);
   if (limits.nanodollars !== null || limits.tokens !== null) {
     await openBudget(database, id, { nanodollars: limits.nanodollars, tokens: limits.tokens }, "run");
     budgets.unshift(id);
@@ -110,6 +125,14 @@ export async function createRun(births: Births, request: NewRun): Promise<Create
   const existing = await existingRun(database, id, idempotencyKey);
   if (existing.runId !== id) await closeBudget(database, id);
   return existing;
+}
+
+function firstStep(program: Program, event: RunStarted): RunState {
+  try {
+    return step(program, initialState, neutral(event)).state;
+  } catch (error) {
+    throw translate(error, "Starting a run");
+  }
 }
 
 async function existingRun(database: Database, id: string, key: string | null): Promise<CreatedRun> {
@@ -170,6 +193,7 @@ export async function startCall(
     environment: caller.state.environment,
     caps: start.caps,
     ...(patienceMs === undefined ? {} : { patienceMs }),
+    bounds: caller.state.bounds,
     caller: from,
   };
   const committed = await committer.commit({
@@ -194,6 +218,23 @@ export async function startCall(
     return { kind: "dropped", rings: await readyRings(database.hot, [], [activity.id]) };
   } catch (error) {
     throw translate(error, "Reading what a called run has ready");
+  }
+}
+
+/** Why a CALL may make no callee, or null: its tree has as many runs as it may. One that an earlier delivery has made counts for nothing. */
+export async function callExcess(births: Births, caller: LoadedRun, activity: Activity): Promise<Failure | null> {
+  const most = births.ceilings.runsPerRoot;
+  try {
+    const { rows } = await births.database.hot.query<{ full: boolean }>({
+      name: "runs-of-root",
+      text: `select (select count(*) from (select 1 from runs where root_id = $1 and root_id <> id limit $2) callees) >= $2
+        and not exists (select 1 from runs where parent_activity_id = $3 and parent_attempt = $4 and parent_epoch = $5) as full`,
+      values: [caller.rootId, most - 1, activity.id, activity.ref.attempt, activity.epoch],
+    });
+    if (rows[0]?.full !== true) return null;
+    return failure("LIMIT_RUNS", `A tree has at most ${most} runs (the operator's CEILING_RUNS).`);
+  } catch (error) {
+    throw translate(error, "Counting the runs of a tree");
   }
 }
 

@@ -1,6 +1,7 @@
 export type { Bearer } from "./advance.ts";
 export {
   applyEvent,
+  breakRun,
   cancelRun,
   type MakeEvent,
   type Outside,
@@ -23,10 +24,11 @@ export {
   settleReservation,
 } from "./budgets.ts";
 export { type CallKey, callsOfRun, findCall, type StoredCall, saveCall } from "./calls.ts";
+export { type Ceilings, defaultCeilings } from "./ceilings.ts";
 export { type CallUsage, type Charge, type Spent, spentOf } from "./charges.ts";
 export { type Claim, type Delivery, releaseClaims, renewLeases } from "./claim.ts";
 export type { Commit, Committed } from "./committer.ts";
-export { type CreatedRun, createRun, drawSeed, type NewRun, startCall } from "./create-run.ts";
+export { type CreatedRun, callExcess, createRun, drawSeed, type NewRun, startCall } from "./create-run.ts";
 export type { Database, DatabaseOptions } from "./database.ts";
 export type { DatabaseClock } from "./database-clock.ts";
 export type { Definition, Definitions } from "./definitions.ts";
@@ -40,9 +42,10 @@ export {
 } from "./embedded/start-embedded-postgres.ts";
 export { type ForkedRun, type ForkRequest, forkRun } from "./fork-run.ts";
 export { withLeadership } from "./leadership.ts";
+export { createLeaseKeeper, type LeaseKeeper } from "./lease-keeper.ts";
 export { migrate } from "./migrate.ts";
 export { neutral, neutralText } from "./neutral.ts";
-export { openStore, type Store, type StoreOptions } from "./open-store.ts";
+export { nameProcess, openStore, type Store, type StoreOptions } from "./open-store.ts";
 export {
   currentPauses,
   endPause,
@@ -70,7 +73,7 @@ export { type Difference, type Replay, replayRun } from "./read/replay-run.ts";
 export { type Wait, waitsOf } from "./read/waits-of.ts";
 export { readyRings } from "./ready-rings.ts";
 export { type Resumed, resumeTree } from "./resume-run.ts";
-export { type Activity, isLeased, type LoadedRun, type ParentCall, type QueueName, type Ring } from "./run-row.ts";
+export type { Activity, LoadedRun, ParentCall, QueueName, Ring } from "./run-row.ts";
 export {
   claimSession,
   liveSessions,

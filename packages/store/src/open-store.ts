@@ -1,5 +1,7 @@
 /** The store: one per process. Everything that holds a connection or a cache hangs here and ends with `close`. */
+import { randomBytes } from "node:crypto";
 import { createActivityIds } from "./activity-ids.ts";
+import { type Ceilings, defaultCeilings } from "./ceilings.ts";
 import { type Claim, type Claimer, createClaimer, type Delivery } from "./claim.ts";
 import { type Commit, type Committed, type Committer, createCommitter } from "./committer.ts";
 import { type Database, type DatabaseOptions, openDatabase } from "./database.ts";
@@ -11,9 +13,10 @@ import { translate } from "./store-error.ts";
 import { createAnnouncer } from "./watch.ts";
 
 export interface StoreOptions extends DatabaseOptions {
-  /** Names this process in claims; unique among living processes. */
+  /** Names this process in claims: never the same for two starts, also not for two containers that both have process 1. */
   readonly worker?: string;
   readonly leaseMs?: number;
+  readonly ceilings?: Ceilings;
   readonly mostPerCommit?: number;
   readonly patienceMs?: number;
   /** false: the schema is taken as it is. */
@@ -27,6 +30,7 @@ export interface Store {
   readonly committer: Committer;
   readonly worker: string;
   readonly leaseMs: number;
+  readonly ceilings: Ceilings;
   claim(delivery: Delivery): Promise<Claim>;
   /** The only way a run changes. */
   commit(item: Commit): Promise<Committed>;
@@ -47,7 +51,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 function assemble(database: Database, clock: DatabaseClock, options: StoreOptions): Store {
-  const { worker = `process-${process.pid}`, leaseMs = 5_000 } = options;
+  const { worker = nameProcess("process"), leaseMs = 5_000, ceilings = defaultCeilings } = options;
   const definitions = createDefinitions(database.calm);
   const cache = createRunCache();
   const announcer = createAnnouncer(database);
@@ -69,6 +73,7 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     committer,
     worker,
     leaseMs,
+    ceilings,
     claim: claimer.claim,
     commit: committer.commit,
     async close() {
@@ -77,4 +82,9 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
       await database.close();
     },
   };
+}
+
+/** A name for this start of a process. */
+export function nameProcess(host: string): string {
+  return `${host}-${process.pid}-${randomBytes(6).toString("hex")}`;
 }

@@ -59,7 +59,8 @@ export function workOf(kind: LightKind): Work {
 export function toActivity(run: LoadedRun, { id, ref, kind }: LightActivity): Activity {
   const work = lightWork[kind];
   const { epoch } = run.state;
-  return { id, runId: run.id, ref, kind, epoch, claim: 0, rings: run.rings, work, outcome: null, usage: null };
+  const none = { outcome: null, usage: null, leased: false };
+  return { id, runId: run.id, ref, kind, epoch, claim: 0, rings: run.rings, work, ...none };
 }
 
 export function toLightRing(run: LoadedRun, { id, ref }: LightActivity, delayMs = 0): Ring {
@@ -119,6 +120,8 @@ export interface Activity {
   /** Of a CALL whose callee has ended. */
   readonly outcome: Outcome | null;
   readonly usage: Usage | null;
+  /** It was claimed, under a lease that has to be renewed. */
+  readonly leased: boolean;
 }
 
 /** A doorbell to be rung: exactly what the queue needs to make a job of an activity. */
@@ -138,10 +141,25 @@ export function queueOf(kind: WorkKind): QueueName {
   return kind === "prompt" || kind === "execute" ? kind : "control";
 }
 
-/** Kinds whose work reaches outside: claimed with a lease. The others are pure or only wait; they are read, not claimed. */
-export function isLeased(kind: WorkKind): boolean {
-  return kind === "prompt" || kind === "execute" || kind === "tool" || kind === "memory";
+/**
+ * Work that reaches outside, or into the files of a session: claimed with a lease, so that nobody does it twice at a time or late. The
+ * rest is pure or only waits; it is read, not claimed. A check, set or assign that has a row has one for its files.
+ */
+export function isLeased(work: Work): boolean {
+  switch (work.kind) {
+    case "note":
+      return work.read !== null;
+    case "call":
+    case "ask":
+      return false;
+    default:
+      return true;
+  }
 }
+
+/** The same, of activities `a`. */
+export const leasedSql = `(a.kind in ('prompt', 'execute', 'tool', 'memory', 'check', 'set', 'assign')
+      or (a.kind = 'note' and a.work ->> 'read' is not null))`;
 
 export const itemToColumn = (item: number | null): number => item ?? -1;
 export const columnToItem = (item: number): number | null => (item < 0 ? null : item);

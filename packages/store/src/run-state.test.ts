@@ -1,6 +1,6 @@
 import { activityKey, type Event, initialState, type Program, type RunState, step } from "@markmill/engine";
 import { describe, expect, it } from "vitest";
-import { fullState, sparseState } from "./run-state.ts";
+import { fullState, type KeptState, sparseState, stateForm } from "./run-state.ts";
 
 /** Two assignments beside each other, a prompt in a handler: lists, tokens, retries, spending and both kinds of end. */
 const program: Program = {
@@ -105,9 +105,42 @@ function throughTheRow(state: RunState): RunState {
   return fullState(kept, Object.fromEntries(rows));
 }
 
+describe("the form of a kept state", () => {
+  it("is the first thing it says, where the server finds it", () => {
+    const state: RunState = { ...initialState, hits: { form: 9 } };
+    expect(JSON.stringify(sparseState(state))).toMatch(new RegExp(`^\\{"form":${stateForm}[,}]`));
+  });
+
+  it("that is the first one, and says nothing, still loads, with what is new as usual", () => {
+    const { form: _, ...first } = sparseState({ ...initialState, epoch: 7 });
+    expect(fullState(first, { LONG: "x" })).toEqual({
+      ...initialState,
+      epoch: 7,
+      variables: { ...initialState.variables, LONG: "x" },
+    });
+  });
+
+  it("that is the first one did not keep apart what a run came to before its handler: it is what it had then", () => {
+    const handling = { is: "handling", of: "failed", reason: null, from: initialState.spent, until: null } as const;
+    const first = { handler: true, phase: handling } as unknown as KeptState;
+    const loaded = fullState(first, { RESULT: "so far", ERROR: "X: x", STATUS: "FAILED" });
+    expect(loaded).not.toHaveProperty("handler");
+    expect(loaded.phase).toEqual({
+      ...handling,
+      ended: { result: "so far", word: null, RESULT: "so far", ERROR: "X: x" },
+    });
+  });
+
+  it("that is newer is refused", () => {
+    expect(() => fullState({ form: stateForm + 1 }, {})).toThrow(
+      expect.objectContaining({ code: "STORE_STATE_NEWER" }),
+    );
+  });
+});
+
 describe("a state that was kept", () => {
   it("is the initial one where nothing happened, and takes no room but for its variables", () => {
-    expect(sparseState(initialState)).toEqual({ variables: initialState.variables });
+    expect(sparseState(initialState)).toEqual({ form: stateForm, variables: initialState.variables });
     expect(throughTheRow(initialState)).toEqual(initialState);
   });
 

@@ -10,6 +10,8 @@ export type StoreErrorCode =
   | "STORE_SCHEMA_NEWER"
   | "STORE_SCHEMA_CHANGED"
   | "STORE_SCHEMA_MISSING"
+  | "STORE_STATE_NEWER"
+  | "STORE_TOO_LARGE"
   | "STORE_NOT_FOUND"
   | "STORE_NO_FORK"
   | "STORE_BUG";
@@ -24,6 +26,8 @@ const fixes: Record<StoreErrorCode, string> = {
   STORE_SCHEMA_NEWER: "Update Markmill to the version that migrated this database, or use another database.",
   STORE_SCHEMA_CHANGED: "Restore the migration files of this Markmill version; applied migrations never change.",
   STORE_SCHEMA_MISSING: "Run any Markmill command that starts the store once, or `markmill doctor`.",
+  STORE_STATE_NEWER: "A newer Markmill works on this run: leave it to its workers, or update this one.",
+  STORE_TOO_LARGE: "Store less with this run, or let the operator raise the ceiling.",
   STORE_NOT_FOUND: "Check the id; `markmill status` lists what there is.",
   STORE_NO_FORK: "Name a node that the run came to (`markmill logs RUN` shows them), or START for all of it again.",
   STORE_BUG: "This is a defect in Markmill: please report it with this message.",

@@ -86,8 +86,14 @@ export function watch(url: string, watcher: Watch): () => Promise<void> {
     next.on("error", again);
     next.on("end", () => again(new Error("Connection terminated")));
     next.on("notification", ({ channel, payload = "" }) => {
-      if (channel === "markmill_events") watcher.onRuns?.(JSON.parse(payload));
-      else watcher.onControl?.(JSON.parse(payload));
+      // Anybody who may connect may notify: what is not ours is no news, and nothing thrown here has a catcher.
+      try {
+        const said: unknown = JSON.parse(payload);
+        if (channel === "markmill_events" && isRuns(said)) watcher.onRuns?.(said);
+        else if (channel === "markmill_control" && isControl(said)) watcher.onControl?.(said);
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) watcher.onError?.(translate(error, "Hearing a notification"));
+      }
     });
     try {
       await next.connect();
@@ -107,4 +113,13 @@ export function watch(url: string, watcher: Watch): () => Promise<void> {
     client?.removeAllListeners("end");
     await client?.end().catch(() => undefined);
   };
+}
+
+function isRuns(said: unknown): said is readonly string[] {
+  return Array.isArray(said) && said.every((id) => typeof id === "string");
+}
+
+function isControl(said: unknown): said is { readonly runId: string; readonly epoch: number } {
+  if (typeof said !== "object" || said === null) return false;
+  return "runId" in said && typeof said.runId === "string" && "epoch" in said && Number.isSafeInteger(said.epoch);
 }

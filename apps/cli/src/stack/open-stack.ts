@@ -54,7 +54,7 @@ const mostPatienceMs = 6_000;
 
 export async function openStack(options: StackOptions): Promise<Stack> {
   const { config, cwd } = options;
-  const { openStore, startEmbeddedPostgres } = await import("@markmill/store");
+  const { nameProcess, openStore, startEmbeddedPostgres } = await import("@markmill/store");
   const { openQueues } = await import("@markmill/queue");
   const closing: (() => Promise<unknown>)[] = [];
   let closed = false;
@@ -77,8 +77,9 @@ export async function openStack(options: StackOptions): Promise<Stack> {
       openStore({
         url: databaseUrl,
         connections: config.pgPoolSize,
-        worker: `${hostname()}-${process.pid}`,
+        worker: nameProcess(hostname()),
         leaseMs: config.worker.lockDurationMs,
+        ceilings: config.ceilings,
         onError: (error) => log.warn({ err: error }, "the database"),
         ...(options.migrate === undefined ? {} : { migrate: options.migrate }),
       }),

@@ -1,3 +1,4 @@
+import { brief } from "../bounds.ts";
 import type { Outcome } from "../event.ts";
 import { type Failure, failure, isTreeLimit } from "../failure.ts";
 import { asideOf, deadlineOf, isSetting, limitSettingNames, remainingCaps } from "../limits.ts";
@@ -88,5 +89,5 @@ function inherited(state: RunState): Record<string, string> {
 function calleeFailure(outcome: { readonly status: string; readonly reason: Failure | null }): Failure {
   if (outcome.status === "cancelled") return failure("CALL_CANCELLED");
   const why = outcome.reason === null ? "" : ` ${outcome.reason.code}: ${outcome.reason.message}`;
-  return failure("CALL_FAILED", `The called workflow ended FAILED.${why}`);
+  return brief(failure("CALL_FAILED", `The called workflow ended FAILED.${why}`));
 }

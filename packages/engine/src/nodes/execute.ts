@@ -1,3 +1,4 @@
+import { allow } from "../bounds.ts";
 import { failure } from "../failure.ts";
 import { fillCommand } from "../fill-command.ts";
 import type { ExecuteNode } from "../program.ts";
@@ -12,10 +13,20 @@ export const execute: NodeRule<ExecuteNode> = {
       return { do: "work", work: { kind: "execute", source: "reply", text: turn.state.variables.RESULT ?? "" } };
     }
     const scope = scopeOf(turn, visit.reads);
-    const command = fillCommand(node.command, (name) => placeValue(name, scope));
+    let length = node.command.length;
+    const fits = () => allow(length, turn.state.bounds, "The command with its places filled");
+    const command = fillCommand(node.command, (name) => {
+      const value = placeValue(name, scope);
+      length += value?.length ?? 0;
+      fits();
+      return value;
+    });
     if (!command.ok) {
       return { do: "fail", failure: failure("VALUE_INVALID", `{{${command.name}}} in the command: ${command.why}.`) };
     }
+    // Quotes make it longer, at most four times.
+    length = command.text.length;
+    fits();
     tellUnknown(turn, command.unknown, visit.id);
     return { do: "work", work: { kind: "execute", source: "literal", text: command.text } };
   },

@@ -1,5 +1,6 @@
 /** One body per item. The visit stays active as long as items are; what a body brings back is filed by its position. */
 import type { Work } from "../activity.ts";
+import { allow, type Bounds, jsonLength } from "../bounds.ts";
 import { failure } from "../failure.ts";
 import type { MapNode } from "../program.ts";
 import { resolve } from "../resolve.ts";
@@ -49,7 +50,16 @@ export function beginItem(turn: Turn, node: MapNode, item: string, index: number
   }
 }
 
-export function finishItems(node: MapNode, progress: MapProgress): Finish {
+/** `{"index":,"item":,"status":"error","output":},` and the number. */
+const reportFrame = 70;
+
+export function finishItems(node: MapNode, progress: MapProgress, bounds: Bounds): Finish {
+  let length = 2;
+  for (const [index, result] of progress.results.entries()) {
+    const output = result === null ? "" : "ok" in result ? result.ok : result.error;
+    length += reportFrame + jsonLength(progress.items[index] ?? "") + jsonLength(output);
+    allow(length, bounds, "The report of the items");
+  }
   const report = progress.results.map((result, index) => {
     const item = progress.items[index] ?? "";
     return result !== null && "ok" in result

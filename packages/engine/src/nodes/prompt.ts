@@ -1,5 +1,6 @@
 /** system: a new conversation for the agent it names. assistant: a message put into its mouth. user: the model is asked. */
 import type { Work } from "../activity.ts";
+import { allow } from "../bounds.ts";
 import type { Message } from "../command.ts";
 import type { Aside } from "../event.ts";
 import { asideOf } from "../limits.ts";
@@ -99,6 +100,7 @@ export function beginPrompting(
   tellUnknown(turn, said.unknown, visit.id);
   const agent = node.agent ?? visit.id;
   const thread = own(turn.state.threads, agent) ?? nextThread(turn, agent);
+  allow(preface.length + (said.text?.length ?? 0), turn.state.bounds, "The prompt");
   const text = `${preface}${said.text ?? ""}`;
   const work = promptWork(turn, { thread, text, read: null, agent, settings: node.settings ?? {} });
   return { do: "work", work, said: { thread, text: null, role: "user", agent } };

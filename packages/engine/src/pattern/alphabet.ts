@@ -64,7 +64,8 @@ export function after(text: string, at: number): number {
   return at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
 }
 
-export function symbolsOf(pattern: Pattern): Symbols {
+/** `charge` is told the work of learning a character: each of the pattern's sets is asked. */
+export function symbolsOf(pattern: Pattern, charge: (work: number) => void = () => undefined): Symbols {
   const asserted = new Set<number>(pattern.xs.filter((_, at) => pattern.ops[at] === op.assert));
   const asks = (...some: readonly Assertion[]) => some.some((one) => asserted.has(one));
   const asksWord = asks(assertion.wordBoundary, assertion.noWordBoundary);
@@ -79,6 +80,8 @@ export function symbolsOf(pattern: Pattern): Symbols {
   const sides: number[] = [0, side.edge, side.lineBreak | side.lastLineBreak];
   const bySignature = new Map<string, number>();
   const known: (Uint32Array | undefined)[] = [];
+  /** Half of a pair that stands alone; not in `known`, where the first unit of a whole pair is looked up. */
+  const lone = new Map<number, number>();
   let lineBreakSymbol = 0;
 
   return { symbolOf, known, inSet, sides, asked };
@@ -88,7 +91,7 @@ export function symbolsOf(pattern: Pattern): Symbols {
       if (lineBreakSymbol === 0) lineBreakSymbol = learn(codePoint);
       return lineBreakSymbol;
     }
-    if (codePoint >= 0xd800 && codePoint <= 0xdfff) return learn(codePoint);
+    if (codePoint >= 0xd800 && codePoint <= 0xdfff) return loneSymbol(codePoint);
     let page = known[codePoint >> 8];
     if (page === undefined) {
       page = new Uint32Array(256);
@@ -99,7 +102,17 @@ export function symbolsOf(pattern: Pattern): Symbols {
     return symbol;
   }
 
+  function loneSymbol(codePoint: number): number {
+    let symbol = lone.get(codePoint);
+    if (symbol === undefined) {
+      symbol = learn(codePoint);
+      lone.set(codePoint, symbol);
+    }
+    return symbol;
+  }
+
   function learn(codePoint: number): number {
+    charge(10 + 3 * pattern.sets.length);
     const members = membership(codePoint);
     const bits =
       (asksWord && isWordCharacter(codePoint) ? side.word : 0) |

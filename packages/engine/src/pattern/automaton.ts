@@ -30,6 +30,8 @@ export interface Automaton {
   symbols: Symbols;
   /** Instructions visited so far: the work done, for tests. */
   visits: number;
+  /** Visits, and what learning symbols and states took beside them: what a search is charged for. */
+  work: number;
   readonly stateAt: (left: number) => State;
   /** `learn`: keep the way, so that it is found in `state.next` the next time. The state returned is never out of date. */
   readonly advance: (state: State, symbol: number, learn: boolean) => State;
@@ -40,13 +42,14 @@ const automata = new WeakMap<Pattern, Automaton>();
 export function automatonOf(pattern: Pattern): Automaton {
   let automaton = automata.get(pattern);
   if (automaton === undefined) {
-    automaton = build(pattern);
+    automaton = buildAutomaton(pattern);
     automata.set(pattern, automaton);
   }
   return automaton;
 }
 
-function build(pattern: Pattern): Automaton {
+/** One that has learned nothing yet. */
+export function buildAutomaton(pattern: Pattern): Automaton {
   const { ops, xs, ys, sets, anchored } = pattern;
   const states = new Map<string, State>();
   let weight = 0;
@@ -56,12 +59,17 @@ function build(pattern: Pattern): Automaton {
   const stack: number[] = [];
 
   const automaton: Automaton = {
-    symbols: symbolsOf(pattern),
+    symbols: symbolsOf(pattern, charge),
     visits: 0,
+    work: 0,
     stateAt: (left) => learned({ threads: [], left: left & automaton.symbols.asked, next: [] }),
     advance,
   };
   return automaton;
+
+  function charge(work: number): void {
+    automaton.work += work;
+  }
 
   function advance(state: State, symbol: number, learn: boolean): State {
     const target = targetOf(state, symbol);
@@ -73,7 +81,7 @@ function build(pattern: Pattern): Automaton {
     if (weight + automaton.symbols.inSet.length * sets.length <= weightBound) return next;
     states.clear();
     weight = 0;
-    automaton.symbols = symbolsOf(pattern);
+    automaton.symbols = symbolsOf(pattern, charge);
     return next === matched || next === failed ? next : { ...next, next: [] };
   }
 
@@ -81,6 +89,7 @@ function build(pattern: Pattern): Automaton {
   function learned(state: State): State {
     if (state === matched || state === failed) return state;
     const threads = state.threads.toSorted((a, b) => a - b);
+    automaton.work += 12 * threads.length;
     const key = `${state.left}:${threads.join()}`;
     const known = states.get(key);
     if (known !== undefined) return known;
@@ -106,6 +115,7 @@ function build(pattern: Pattern): Automaton {
       if (seen[at] === round) continue;
       seen[at] = round;
       automaton.visits++;
+      automaton.work++;
       const x = xs[at] ?? 0;
       switch (ops[at]) {
         case op.take:

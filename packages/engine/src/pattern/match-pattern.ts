@@ -1,5 +1,5 @@
 import { after, leftSideAt, symbolAt } from "./alphabet.ts";
-import { automatonOf, failed, matched } from "./automaton.ts";
+import { type Automaton, automatonOf, buildAutomaton, failed, matched } from "./automaton.ts";
 import { firstMatch } from "./first-match.ts";
 import type { Pattern } from "./pattern.ts";
 
@@ -8,9 +8,36 @@ const lessons = 2;
 
 /** Does the pattern match anywhere in the text? */
 export function searchPattern(pattern: Pattern, text: string): boolean {
+  return search(automatonOf(pattern), pattern, text, Number.POSITIVE_INFINITY) === true;
+}
+
+/** Up to this many instructions times characters, a search is charged for the product and not counted. */
+const small = 500_000;
+
+/**
+ * The same, for at most `effort.left` of work, which is reduced by what was spent. null: it was not enough. Whether it is depends on
+ * pattern, text and effort alone, not on what earlier searches have learned.
+ */
+export function searchWithin(pattern: Pattern, text: string, effort: { left: number }): boolean | null {
+  // Reading the pattern was work, too.
+  const reading = pattern.ops.length + pattern.source.length;
+  const most = reading + pattern.ops.length * (text.length + 1);
+  if (most <= small && most <= effort.left) {
+    effort.left -= most;
+    return searchPattern(pattern, text);
+  }
+  effort.left -= reading + text.length;
+  if (effort.left < 0) return null;
+  const automaton = buildAutomaton(pattern);
+  const found = search(automaton, pattern, text, effort.left);
+  effort.left -= automaton.work;
+  return found;
+}
+
+/** null: it would take more work than `most`, characters looked at apart. */
+function search(automaton: Automaton, pattern: Pattern, text: string, most: number): boolean | null {
   const start = text.indexOf(pattern.prefix);
   if (start < 0) return false;
-  const automaton = automatonOf(pattern);
   let { symbols } = automaton;
   let state = automaton.stateAt(leftSideAt(symbols, text, start));
   let forgotten = 0;
@@ -20,6 +47,7 @@ export function searchPattern(pattern: Pattern, text: string): boolean {
     if (symbol === 0) {
       symbol = symbolAt(symbols, text, at);
       at = after(text, at) - 1;
+      if (automaton.work > most) return null;
     }
     let next = state.next[symbol];
     if (next === undefined) {
@@ -28,6 +56,7 @@ export function searchPattern(pattern: Pattern, text: string): boolean {
         symbols = automaton.symbols;
         forgotten++;
       }
+      if (automaton.work > most) return null;
     }
     if (next === matched) return true;
     if (next === failed) return false;

@@ -1,0 +1,28 @@
+/**
+ * What names a definition. It covers the root's path, every file that had a part in it, and the programs that were compiled from them: same
+ * hash, same programs, same beginning, also where two versions of the compiler work side by side on one database.
+ */
+import { createHash } from "node:crypto";
+import type { Program } from "@markmill/engine";
+
+export interface HashedFile {
+  readonly path: string;
+  readonly sha256: string;
+}
+
+/** sha256, in hex. The order of files and programs does not matter. */
+export function hashDefinition(
+  root: string,
+  files: readonly HashedFile[],
+  programs: Readonly<Record<string, Program>>,
+): string {
+  const sources = files.map((file) => `${file.sha256}  ${file.path}\n`).sort();
+  const compiled = Object.entries(programs)
+    .map(([path, program]) => `${sha256(JSON.stringify(program))}  program ${path}\n`)
+    .sort();
+  return sha256([`root  ${root}\n`, ...sources, ...compiled].join(""));
+}
+
+export function sha256(content: Uint8Array | string): string {
+  return createHash("sha256").update(content).digest("hex");
+}

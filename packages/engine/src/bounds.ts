@@ -1,0 +1,232 @@
+/**
+ * How large what a run holds may become. Texts come from models, students and authors, and a template of 600 places, or a variable that
+ * doubles each lap, makes of a megabyte more than a process can hold.
+ *
+ * Z1  The length of a text is computed before the text is built: what is too long is never made.
+ * Z2  Lengths are UTF-16 units, the same on every machine: replaying a run meets the same bound at the same event.
+ * Z3  Beyond a bound the activity at hand fails with the bound's code, and only it: what it had changed is undone (`within`, walk.ts).
+ */
+import type { Work } from "./activity.ts";
+import type { Outcome } from "./event.ts";
+import { type Failure, type FailureCode, failure } from "./failure.ts";
+import type { Held, RunState } from "./state.ts";
+
+export interface Bounds {
+  /** Of a rendered text, a variable, an item of a list, a reply, a transcript. */
+  readonly valueCharacters: number;
+  /** Of all that a run holds at a time; and, on its own, of all that one step asks for. */
+  readonly stateCharacters: number;
+}
+
+export const defaultBounds: Bounds = { valueCharacters: 2 * 1024 * 1024, stateCharacters: 8 * 1024 * 1024 };
+
+/** Thrown where something would go beyond a bound; caught by `within` alone. */
+export class Excess extends Error {
+  readonly failure: Failure;
+
+  constructor(code: FailureCode, message: string) {
+    super(message);
+    this.failure = failure(code, message);
+  }
+}
+
+const excessCodes: ReadonlySet<string> = new Set<FailureCode>(["VALUE_TOO_LONG", "STATE_TOO_LONG", "MATCH_TOO_COSTLY"]);
+
+/** Of a check that failed so, nobody knows whether it is true: it takes no edge. */
+export function isExcess(code: string): boolean {
+  return excessCodes.has(code);
+}
+
+/** Throws when a text of this length may not be built or kept. */
+export function allow(length: number, bounds: Bounds, what: string): void {
+  if (length <= bounds.valueCharacters) return;
+  const most = bounds.valueCharacters;
+  throw new Excess("VALUE_TOO_LONG", `${what} would have ${length} characters; at most ${most} are allowed.`);
+}
+
+export function allowState(weight: number, bounds: Bounds, what: string): void {
+  if (weight <= bounds.stateCharacters) return;
+  const most = bounds.stateCharacters;
+  throw new Excess("STATE_TOO_LONG", `${what} would have ${weight} characters; at most ${most} are allowed.`);
+}
+
+/** A message of unknown origin, short enough for a variable, an event and a screen. */
+const longestMessage = 4_000;
+
+export function brief(why: Failure): Failure {
+  return why.message.length <= longestMessage && why.code.length <= 100
+    ? why
+    : { code: why.code.slice(0, 100), message: briefText(why.message) };
+}
+
+export function briefText(text: string, most = longestMessage): string {
+  return text.length <= most ? text : `${text.slice(0, most)}… (${text.length - most} characters more)`;
+}
+
+/** JSON around a text. */
+const around = 4;
+/** Numbers and names of an activity. */
+const bare = 200;
+
+function weighRecord(record: Readonly<Record<string, string>>): number {
+  let weight = 0;
+  for (const name in record) weight += name.length + (record[name]?.length ?? 0) + 2 * around;
+  return weight;
+}
+
+function weighTexts(texts: readonly string[]): number {
+  let weight = around * texts.length;
+  for (const text of texts) weight += text.length;
+  return weight;
+}
+
+/**
+ * About the characters of a state's JSON, its hits and tokens apart, which the program bounds. Cost: under a microsecond for a run with a
+ * few variables.
+ */
+export function weighState(state: RunState): number {
+  let weight = weighRecord(state.variables) + weighRecord(state.environment) + weighRecord(state.threads);
+  weight += weighTexts(state.assigned) + weighSplices(state.spliced) + weighPhase(state.phase);
+  for (const name in state.lists) weight += name.length + weighTexts(state.lists[name] ?? []);
+  for (const key in state.active) {
+    const active = state.active[key];
+    if (active !== undefined) weight += weighActive(active);
+  }
+  for (const held of state.held) weight += weighActive(held.active) + weighSettled(held);
+  for (const key in state.maps) {
+    const map = state.maps[key];
+    if (map === undefined) continue;
+    weight += weighTexts(map.items);
+    for (const result of map.results) weight += resultWeight(result);
+  }
+  return weight;
+}
+
+function weighPhase(phase: RunState["phase"]): number {
+  const handling = phase.is === "handling" ? phase : phase.is === "stopped" && phase.was !== "doing" ? phase.was : null;
+  return handling === null ? 0 : handling.ended.result.length + handling.ended.RESULT.length;
+}
+
+function resultWeight(result: RunState["maps"][string]["results"][number]): number {
+  if (result === null) return around;
+  return 4 * around + ("ok" in result ? result.ok.length : result.error.length);
+}
+
+function weighActive(active: RunState["active"][string]): number {
+  let weight = bare + weighRecord(active.reads) + (active.said?.text?.length ?? 0);
+  for (const taken of active.taken) weight += weighTexts(taken.items);
+  return weight;
+}
+
+function weighSettled(held: Held): number {
+  return "failure" in held ? held.failure.message.length : weighOutcome(held.outcome);
+}
+
+const splices = new WeakMap<object, number>();
+
+function weighSplices(spliced: RunState["spliced"]): number {
+  if (spliced.edges.length === 0 && spliced.gone.length === 0) return 0;
+  let weight = splices.get(spliced);
+  if (weight === undefined) {
+    weight = JSON.stringify(spliced).length;
+    splices.set(spliced, weight);
+  }
+  return weight;
+}
+
+/** All texts of an outcome. */
+export function weighOutcome(outcome: Outcome): number {
+  return weighTexts("notes" in outcome ? (outcome.notes ?? []) : []) + weighWhat(outcome);
+}
+
+function weighWhat(outcome: Outcome): number {
+  switch (outcome.kind) {
+    case "done":
+      return weighRecord(outcome.files ?? {});
+    case "replied":
+      return outcome.text.length + (outcome.said?.length ?? 0);
+    case "planned":
+      return outcome.text.length + JSON.stringify(outcome.fragment).length;
+    case "returned":
+      return outcome.result.length + weighRecord(outcome.variables) + (outcome.reason?.message.length ?? 0);
+    default:
+      return outcome.text.length;
+  }
+}
+
+/** Why an outcome cannot be taken, or null. The edge asks before it stores the outcome, the engine before it folds it. */
+export function outcomeExcess(outcome: Outcome, bounds: Bounds): Failure | null {
+  try {
+    const texts = textsOf(outcome);
+    for (const [what, text] of texts) allow(text.length, bounds, what);
+    allowState(weighOutcome(outcome), bounds, "What was brought back");
+    return null;
+  } catch (error) {
+    if (error instanceof Excess) return error.failure;
+    throw error;
+  }
+}
+
+function textsOf(outcome: Outcome): readonly (readonly [string, string])[] {
+  switch (outcome.kind) {
+    case "done":
+      return Object.entries(outcome.files ?? {}).map(([path, text]) => [`The file '${briefText(path, 200)}'`, text]);
+    case "returned":
+      return [
+        ["The result of the called workflow", outcome.result],
+        ...Object.entries(outcome.variables).map(
+          ([name, text]) => [`The variable ${briefText(name, 200)}`, text] as const,
+        ),
+      ];
+    case "replied":
+      return [
+        ["The reply", outcome.text],
+        ["The text that was sent", outcome.said ?? ""],
+      ];
+    case "executed":
+      return [["The transcript", outcome.text]];
+    case "answered":
+      return [["The answer", outcome.text]];
+    default:
+      return [["The result", outcome.text]];
+  }
+}
+
+export function weighWork(work: Work): number {
+  switch (work.kind) {
+    case "call":
+      return bare + weighRecord(work.start.variables) + weighRecord(work.start.threads);
+    case "set":
+      return bare + (work.write?.text.length ?? 0);
+    case "tool":
+      return bare + work.arguments.length;
+    case "prompt":
+      return bare + work.text.length + weighTexts(work.settings.stop ?? []) + (work.settings.model?.length ?? 0);
+    case "check":
+      return bare + weighTexts(work.read);
+    case "assign":
+      return bare;
+    default:
+      return bare + work.text.length;
+  }
+}
+
+/** Characters of `JSON.stringify(text)`, without making it. */
+export function jsonLength(text: string): number {
+  let length = text.length + 2;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === 0x22 || unit === 0x5c) length += 1;
+    else if (unit < 0x20) length += unit === 8 || unit === 9 || unit === 10 || unit === 12 || unit === 13 ? 1 : 5;
+    else if (unit >= 0xd800 && unit <= 0xdfff) {
+      const paired = unit < 0xdc00 && isLow(text.charCodeAt(at + 1));
+      if (paired) at += 1;
+      else length += 5;
+    }
+  }
+  return length;
+}
+
+function isLow(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}

@@ -1,0 +1,23 @@
+/** A part of a turn that happens whole or not at all: where it goes beyond a bound, what it did is undone and `otherwise` says what next. */
+import { allowState, Excess, weighState } from "./bounds.ts";
+import type { Failure } from "./failure.ts";
+import type { Turn } from "./turn.ts";
+
+export function within(turn: Turn, act: () => void, otherwise: (why: Failure) => void): void {
+  const { state, graph, asked } = turn;
+  const lists = [turn.commands, turn.checked, turn.failed, turn.ready, turn.fed] as const;
+  const before = lists.map((list) => [...list]);
+  try {
+    act();
+    if (turn.state !== state) allowState(weighState(turn.state), turn.state.bounds, "What the run holds");
+  } catch (error) {
+    if (!(error instanceof Excess)) throw error;
+    turn.state = state;
+    turn.graph = graph;
+    turn.asked = asked;
+    lists.forEach((list: unknown[], index) => {
+      list.splice(0, list.length, ...(before[index] ?? []));
+    });
+    otherwise(error.failure);
+  }
+}

@@ -1,0 +1,30 @@
+/** What no run may go beyond, whatever its workflow and its request say: the operator's word. Given to every run with its first event. */
+import { type Bounds, defaultBounds, type Limits } from "@markmill/engine";
+
+export interface Ceilings extends Bounds {
+  /** Activities of a run. */
+  readonly steps: number;
+  /** Runs below a root run, one calling the next. */
+  readonly depth: number;
+  /** Runs of one tree, the root included. Calls that are made at the same moment may go beyond it by their number. */
+  readonly runsPerRoot: number;
+  /** Bytes that the tree of a root run has stored as blobs: its submission, its session's checkpoint. */
+  readonly blobBytes: number;
+}
+
+export const defaultCeilings: Ceilings = {
+  ...defaultBounds,
+  steps: 100_000,
+  depth: 50,
+  runsPerRoot: 2_000,
+  blobBytes: 1024 * 1024 * 1024,
+};
+
+export function capsWithin(caps: Partial<Limits>, { steps, depth }: Ceilings): Partial<Limits> {
+  const least = (wanted: number | null | undefined, ceiling: number) => Math.min(wanted ?? ceiling, ceiling);
+  return { ...caps, steps: least(caps.steps, steps), depth: least(caps.depth, depth) };
+}
+
+export function boundsOf({ valueCharacters, stateCharacters }: Ceilings): Bounds {
+  return { valueCharacters, stateCharacters };
+}

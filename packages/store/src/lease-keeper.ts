@@ -1,0 +1,153 @@
+/**
+ * Renews the leases of what a worker holds, from a thread of its own: a worker whose event loop is busy (a long text, a large reply)
+ * must not lose what it has begun, because another one would begin it again, and pay again.
+ *
+ * M1  The thread has one connection, renews all leases with one statement, and connects again when it broke. It tells what was lost.
+ * M2  It renews for a main loop that is silent, and beats for it, but not for ever: after `giveUpMs` of silence the leases are left to
+ *     end, because a loop that never comes back would hold its work for ever.
+ * M3  While it has told nothing for most of a lease (it starts, its connection broke, it died), the main thread renews as well. It is
+ *     started again when it died. It keeps no process alive and ends with it.
+ *
+ * kill -9: process and thread end together, and the leases by themselves.
+ */
+import { Worker } from "node:worker_threads";
+import { renewLeases } from "./claim.ts";
+import type { Database } from "./database.ts";
+import { type StoreError, translate } from "./store-error.ts";
+
+export interface LeaseKeeper {
+  /** `onLost` is called when somebody else has the activity, or it is over. */
+  hold(id: number, claim: number, onLost: () => void): void;
+  drop(id: number): void;
+  /** At once: notifications may have been missed. */
+  renewNow(): void;
+  /** Leases could be renewed, or there were none. */
+  renewedMsAgo(): number;
+  close(): Promise<void>;
+}
+
+export interface LeaseKeeperParts {
+  readonly database: Database;
+  readonly leaseMs: number;
+  /** Its row of living workers is kept alive. */
+  readonly worker: string;
+  readonly onError: (error: StoreError) => void;
+}
+
+/** To the thread. */
+export type LeaseOrder =
+  | { readonly do: "hold"; readonly id: number; readonly claim: number }
+  | { readonly do: "drop"; readonly id: number }
+  /** The main loop turns. */
+  | { readonly do: "tick" }
+  | { readonly do: "renew" };
+
+/** From the thread. */
+export type LeaseNews =
+  | { readonly news: "renewed"; readonly lost: readonly { readonly id: number; readonly claim: number }[] }
+  | { readonly news: "failed"; readonly message: string; readonly code: string };
+
+export interface LeaseThreadData {
+  readonly url: string;
+  readonly leaseMs: number;
+  readonly worker: string;
+  readonly giveUpMs: number;
+}
+
+/** M2. */
+const giveUpMs = 30_000;
+const restartMs = 1_000;
+
+interface Hold {
+  readonly claim: number;
+  readonly onLost: () => void;
+}
+
+export function createLeaseKeeper(parts: LeaseKeeperParts): LeaseKeeper {
+  const { database, leaseMs, worker, onError } = parts;
+  const held = new Map<number, Hold>();
+  let renewedAt = performance.now();
+  /** When the thread last said that all is well. */
+  let heardAt = Number.NEGATIVE_INFINITY;
+  let closed = false;
+  let thread = start();
+
+  function start(): Worker {
+    const workerData: LeaseThreadData = { url: database.url, leaseMs, worker, giveUpMs };
+    const started = new Worker(new URL("./lease-thread.ts", import.meta.url), {
+      workerData,
+      execArgv: [],
+      name: "markmill leases",
+    });
+    started.unref();
+    started.on("message", hear);
+    started.on("error", (error) => onError(translate(error, "The thread that renews leases")));
+    started.on("exit", () => {
+      if (closed) return;
+      setTimeout(() => {
+        if (closed) return;
+        thread = start();
+        for (const [id, { claim }] of held) tell({ do: "hold", id, claim });
+      }, restartMs).unref();
+    });
+    return started;
+  }
+
+  function tell(order: LeaseOrder): void {
+    thread.postMessage(order);
+  }
+
+  function hear(news: LeaseNews): void {
+    if (news.news === "failed") {
+      onError(translate(Object.assign(new Error(news.message), { code: news.code }), "Renewing leases"));
+      return;
+    }
+    heardAt = performance.now();
+    renewedAt = heardAt;
+    for (const { id, claim } of news.lost) lose(id, claim);
+  }
+
+  function lose(id: number, claim: number): void {
+    const hold = held.get(id);
+    if (hold?.claim === claim) hold.onLost();
+  }
+
+  /** M3. */
+  async function renewHere(): Promise<void> {
+    const mine = [...held].map(([id, { claim }]) => ({ id, claim }));
+    try {
+      const kept = await renewLeases(database, mine, leaseMs);
+      renewedAt = performance.now();
+      for (const { id, claim } of mine) if (!kept.has(id)) lose(id, claim);
+    } catch (error) {
+      onError(translate(error, "Renewing leases"));
+    }
+  }
+
+  const ticking = setInterval(
+    () => {
+      tell({ do: "tick" });
+      if (held.size === 0) renewedAt = performance.now();
+      else if (performance.now() - heardAt > leaseMs * 0.6) void renewHere();
+    },
+    Math.floor(leaseMs / 3),
+  );
+
+  return {
+    hold(id, claim, onLost) {
+      held.set(id, { claim, onLost });
+      tell({ do: "hold", id, claim });
+    },
+    drop(id) {
+      held.delete(id);
+      tell({ do: "drop", id });
+    },
+    renewNow: () => tell({ do: "renew" }),
+    renewedMsAgo: () => Math.round(performance.now() - renewedAt),
+    async close() {
+      closed = true;
+      clearInterval(ticking);
+      await thread.terminate();
+    },
+  };
+}

@@ -1,0 +1,97 @@
+/** The thread of lease-keeper.ts. */
+import { parentPort, workerData } from "node:worker_threads";
+import { Client } from "pg";
+import type { LeaseNews, LeaseOrder, LeaseThreadData } from "./lease-keeper.ts";
+import { renewText } from "./lease-statement.ts";
+
+const { url, leaseMs, worker, giveUpMs }: LeaseThreadData = workerData;
+const everyMs = Math.floor(leaseMs / 3);
+/** After an error: sooner, because leases run out. */
+const againMs = Math.min(250, everyMs);
+const queryMs = Math.max(1_000, Math.floor(leaseMs / 2));
+/** A main loop that has been silent for so long does not beat itself. */
+const silentMs = 2_000;
+
+const held = new Map<number, number>();
+let heardAt = performance.now();
+let client: Client | null = null;
+let timer: NodeJS.Timeout | null = null;
+let renewing = false;
+/** A round was asked for while one was under way. */
+let wanted = false;
+
+parentPort?.on("message", (order: LeaseOrder) => {
+  heardAt = performance.now();
+  if (order.do === "hold") held.set(order.id, order.claim);
+  else if (order.do === "drop") held.delete(order.id);
+  else if (order.do === "renew") void round();
+});
+
+function tell(news: LeaseNews): void {
+  parentPort?.postMessage(news);
+}
+
+async function connected(): Promise<Client> {
+  if (client !== null) return client;
+  const next = new Client({
+    connectionString: url,
+    keepAlive: true,
+    connectionTimeoutMillis: queryMs,
+    query_timeout: queryMs,
+    statement_timeout: queryMs,
+    application_name: "markmill leases",
+    options: "-c search_path=markmill,public",
+  });
+  // Without a listener a connection that breaks while it is idle would end the thread.
+  next.on("error", () => abandon(next));
+  next.on("end", () => abandon(next));
+  await next.connect();
+  client = next;
+  return next;
+}
+
+function abandon(broken: Client): void {
+  if (client === broken) client = null;
+  broken.removeAllListeners("end");
+  broken.end().catch(() => undefined);
+}
+
+async function round(): Promise<void> {
+  if (renewing) {
+    wanted = true;
+    return;
+  }
+  renewing = true;
+  let next = everyMs;
+  try {
+    await renew();
+  } catch (error) {
+    if (client !== null) abandon(client);
+    next = againMs;
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    tell({ news: "failed", message: error instanceof Error ? error.message : String(error), code });
+  }
+  renewing = false;
+  if (timer !== null) clearTimeout(timer);
+  timer = setTimeout(() => void round(), wanted ? 0 : next);
+  wanted = false;
+}
+
+async function renew(): Promise<void> {
+  const silence = performance.now() - heardAt;
+  const mine = [...held].map(([id, claim]) => ({ id, claim }));
+  if (mine.length === 0 || silence > giveUpMs) return;
+  const on = await connected();
+  const { rows } = await on.query<{ id: string }>({
+    name: "renew-leases",
+    text: renewText,
+    values: [JSON.stringify(mine), leaseMs],
+  });
+  const kept = new Set(rows.map(({ id }) => Number(id)));
+  tell({ news: "renewed", lost: mine.filter(({ id }) => !kept.has(id)) });
+  if (silence > silentMs) {
+    await on.query("update workers set heartbeat_at = clock_timestamp() where id = $1", [worker]);
+  }
+}
+
+void round();
