@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
+import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../support/markmill-process.ts";
 
 let place: MarkmillPlace & { remove(): Promise<void> };
 beforeAll(async () => {
@@ -50,4 +50,26 @@ it("run, logs, history and status tell reasoning, cuts and calls without a reply
   const listed = JSON.parse((await markmill(place, ["status", "--json"])).stdout);
   expect(listed.runs[0].spent).toMatchObject({ calls: 3, unsure: { calls: 1 } });
   expect(listed.runs[0].spent.nanodollars / 1e9).toBeCloseTo(status.spent.dollars, 9);
+}, 90_000);
+
+it("a model that is left alone is seen in run, status, logs and doctor, with its reason", async () => {
+  writeFileSync(
+    join(place.cwd, "slow.yaml"),
+    "default: { fault: { status: 429, retryAfter: 86400, message: Slow down } }\n",
+  );
+  const run = startMarkmill(place, ["run", "look.wf.md", "--script", "slow.yaml"]);
+  const paused = /scripted at http:\S+ is paused for all runs: 429 Slow down \(refused once, tried again in (4 m|5 m)/;
+  try {
+    await run.says("stderr", /waits for scripted \(MODEL_RATE_LIMITED.*Slow down/);
+    expect((await markmill(place, ["status", "last"])).stdout).toMatch(paused);
+    expect((await markmill(place, ["status"])).stderr).toMatch(paused);
+    expect(JSON.parse((await markmill(place, ["status", "--json"])).stdout).pauses).toMatchObject([
+      { model: "scripted", reason: "429 Slow down" },
+    ]);
+    expect((await markmill(place, ["logs", "last"])).stdout).toContain("Slow down");
+    expect((await markmill(place, ["doctor", "--quick"])).stdout).toMatch(/warn {2}pause {9}scripted at/);
+  } finally {
+    await markmill(place, ["cancel", "last"]);
+    await run.ended;
+  }
 }, 90_000);

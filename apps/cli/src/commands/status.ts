@@ -53,7 +53,7 @@ async function list(stack: Stack, limit: number, json: boolean, terminal: Termin
   const pauses = await currentPauses(database);
   const waits = (id: string) => all.filter(({ rootId }) => rootId === id);
   if (json) {
-    terminal.out(jsonText({ runs: runs.map((run) => asJson(run, waits(run.id))) }));
+    terminal.out(jsonText({ runs: runs.map((run) => asJson(run, waits(run.id))), pauses }));
     return;
   }
   if (runs.length === 0) terminal.err("There is no run yet. Start one: markmill run FILE");
@@ -103,7 +103,7 @@ async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Te
     }));
     const questions = asks.map(({ activityId, node, question, text }) => ({ ask: activityId, node, question, text }));
     terminal.out(
-      jsonText({ ...runAsJson(run, spent, warnings, waits), hits: run.hits, doing, asks: questions, workers }),
+      jsonText({ ...runAsJson(run, spent, warnings, waits), hits: run.hits, doing, asks: questions, workers, pauses }),
     );
     return;
   }
