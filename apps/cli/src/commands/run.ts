@@ -4,7 +4,7 @@ import type { Config } from "@markmill/config";
 import { checkStart, settleFindings } from "@markmill/definition";
 import type { Limits } from "@markmill/engine";
 import type { CreatedRun, NewRun } from "@markmill/store";
-import { readSubmission, type Submission } from "@markmill/submission";
+import { readSubmission, type Submission, submissionPaths } from "@markmill/submission";
 import { attendRun } from "../attend-run.ts";
 import { readCaps, readPatience } from "../caps.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
@@ -19,7 +19,6 @@ import { openStack, type Stack } from "../stack/open-stack.ts";
 import { requireConfig } from "../stack/require-config.ts";
 import { readScript, type ScriptFile, serveScript } from "../stack/serve-script.ts";
 import { terminalLog } from "../stack/stack-log.ts";
-import { submissionPaths } from "../submission-paths.ts";
 import { livingWorkers } from "../work-for-run.ts";
 
 export const run: Command = {

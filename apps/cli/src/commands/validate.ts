@@ -67,8 +67,7 @@ Examples:
 };
 
 async function filesOf(path: string): Promise<string[]> {
-  const { readSubmission } = await import("@markmill/submission");
-  const { submissionPaths } = await import("../submission-paths.ts");
+  const { readSubmission, submissionPaths } = await import("@markmill/submission");
   return await submissionPaths((await readSubmission(path)).tar);
 }
 
