@@ -3,23 +3,37 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { readProcessConfig } from "@markmill/config";
+import type { ThinWall } from "@markmill/sandbox";
 import { openSandbox } from "../apps/cli/src/stack/open-sandbox.ts";
 
 const root = join(import.meta.dirname, "..");
 const program = join(root, "apps/cli/bin/markmill.mjs");
+const walls = await thinWalls();
 const args = [
   ...["run", "examples/median/review.wf.md", "STUDENT=Ada"],
   ...["--submission", "examples/median/submission", "--script", "examples/median/model.yaml"],
-  ...((await hasSandbox()) ? [] : ["--sandbox", "none"]),
+  ...(walls === null ? ["--sandbox", "none"] : []),
 ];
+const accepted = (walls ?? []).map(({ name }) => name).join(",");
 
 console.error(`A tutor reviews Ada's median.js. The model is scripted, so this costs nothing; the commands are real.
 
-$ npx markmill ${args.join(" ")}
+$ ${accepted === "" ? "" : `SANDBOX_ACCEPT=${accepted} `}npx markmill ${args.join(" ")}
+`);
+for (const { name, message, fix } of walls ?? [])
+  console.error(`THIN WALL (${name}): ${message}
+The demo accepts it, since its commands are part of this repository. For the work of others: ${fix}
 `);
 // A terminal's Ctrl-C is for the run, which then says how it is continued.
 process.on("SIGINT", () => undefined);
-const [status] = await once(spawn(process.execPath, [program, ...args], { cwd: root, stdio: "inherit" }), "exit");
+const [status] = await once(
+  spawn(process.execPath, [program, ...args], {
+    cwd: root,
+    stdio: "inherit",
+    env: accepted === "" ? process.env : { ...process.env, SANDBOX_ACCEPT: accepted },
+  }),
+  "exit",
+);
 if (status === 0) {
   console.error(`
 What to try next:
@@ -34,15 +48,19 @@ What to try next:
 }
 process.exitCode = status ?? 1;
 
-/** Without one, the demo's own commands, which are part of this repository, run on the machine itself, and it says so. */
-async function hasSandbox(): Promise<boolean> {
+/** null: this machine has no sandbox. The demo's own commands, part of this repository, then run on it, and it says so. */
+async function thinWalls(): Promise<readonly ThinWall[] | null> {
   const reading = readProcessConfig(join(root, ".env"));
-  if (!reading.ok) return true;
+  if (!reading.ok) return [];
   try {
-    await (await openSandbox(reading.config.sandbox.kind, reading.config, root, () => undefined)).close();
-    return true;
+    const sandbox = await openSandbox(reading.config.sandbox.kind, reading.config, root, () => undefined);
+    try {
+      return (await sandbox.thinWalls?.()) ?? [];
+    } finally {
+      await sandbox.close();
+    }
   } catch (error) {
     console.error(`This machine has no sandbox: ${error instanceof Error ? error.message : error}\n`);
-    return false;
+    return null;
   }
 }

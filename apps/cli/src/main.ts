@@ -1,10 +1,10 @@
 /** The `markmill` command: finds the subcommand, prints its answer, sets the exit code. */
-import { readFileSync } from "node:fs";
 import { leaveOutEnvFile } from "@markmill/config";
 import { visibleText } from "@markmill/engine";
 import { closest } from "./closest.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "./command.ts";
 import { tellError } from "./tell-error.ts";
+import { markmillVersion } from "./version.ts";
 
 interface Entry {
   readonly summary: string;
@@ -142,6 +142,5 @@ function overview(): string {
 }
 
 function version(): string {
-  const manifest: { version: string } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
-  return `markmill ${manifest.version} (node ${process.versions.node})`;
+  return `markmill ${markmillVersion()} (node ${process.versions.node})`;
 }

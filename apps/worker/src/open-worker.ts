@@ -145,7 +145,7 @@ async function mayExecute({ sandbox, unsafe, log }: OpenWorkerParts): Promise<bo
   if (sandbox === null || !("proven" in sandbox)) return true;
   try {
     const { safe, failures } = await sandbox.proven();
-    if (!safe) log.error({ failures }, "the sandbox did not pass its self-test");
+    if (!safe) log.error({ failures }, "commands are refused: the sandbox is not safe here");
     return safe || unsafe === "refuse";
   } catch (error) {
     log.error({ err: error }, "the sandbox could not be tested");

@@ -44,6 +44,8 @@ export type Config = {
     /** Every image a workflow may name, the default one first. */
     readonly images: readonly string[];
     readonly runtime: string | null;
+    /** Names of thin walls the operator accepts. */
+    readonly accept: readonly ("no-cgroup" | "old-engine")[];
     readonly ceilings: {
       readonly memoryMb: number;
       readonly cpus: number;
@@ -106,6 +108,7 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
       image: env.SANDBOX_IMAGE,
       images: [...new Set([env.SANDBOX_IMAGE, ...(env.SANDBOX_IMAGES ?? [])])],
       runtime: env.SANDBOX_RUNTIME ?? null,
+      accept: (env.SANDBOX_ACCEPT ?? []) as readonly ("no-cgroup" | "old-engine")[],
       ceilings: {
         memoryMb: env.SANDBOX_MEMORY_MB,
         cpus: env.SANDBOX_CPUS,

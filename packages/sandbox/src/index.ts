@@ -51,3 +51,4 @@ export {
   type SelfTestReport,
   type SelfTestVerdict,
 } from "./self-test.ts";
+export { type ThinWall, type ThinWallName, thinWallNames } from "./thin-walls.ts";

@@ -6,6 +6,7 @@
 // 4. Whatever a command does, the outcome says what happened; only a failure of the sandbox itself throws (SandboxError).
 
 import type { Limits } from "./limits.ts";
+import type { ThinWall } from "./thin-walls.ts";
 
 export type SandboxKind = "docker" | "jail" | "none";
 
@@ -20,6 +21,10 @@ export interface Sandbox {
   list(): Promise<readonly ListedSession[]>;
   /** Ends the session, whoever made it, and removes all it left. Removing an unknown id does nothing. */
   remove(sessionId: string): Promise<void>;
+  /** Where this machine makes a wall thinner than it should be. Absent: nowhere. */
+  thinWalls?(): Promise<readonly ThinWall[]>;
+  /** What the sandbox is made of, as far as a self-test depends on it. */
+  identity?(image?: string): Promise<string>;
   /** Releases what this process holds (connections, warm pool). Sessions live on. */
   close(): Promise<void>;
 }

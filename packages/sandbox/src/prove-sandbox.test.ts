@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { release, tmpdir } from "node:os";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Sandbox } from "./port.ts";
-import { proveSandbox } from "./prove-sandbox.ts";
+import { proofKey, proveSandbox } from "./prove-sandbox.ts";
+import { noCgroup } from "./thin-walls.ts";
 
 /** A sandbox in which nothing can be opened: no self-test can pass in it. */
 function broken(): Sandbox & { opened: number } {
@@ -19,7 +20,6 @@ function broken(): Sandbox & { opened: number } {
     close: async () => undefined,
   };
 }
-const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 const memory = () => join(mkdtempSync(join(tmpdir(), "markmill-proof-")), "proof.json");
 const spec = {} as Parameters<Sandbox["open"]>[0];
 
@@ -39,15 +39,38 @@ describe("a sandbox that has to prove itself", () => {
     const remembered = async (kept: object) => {
       const file = memory();
       writeFileSync(file, JSON.stringify(kept));
-      return proveSandbox(broken(), { memory: file })
+      return proveSandbox(broken(), { memory: file, version: "1" })
         .proven()
         .then(({ safe }) => safe)
         .catch(() => false);
     };
-    const key = ["jail", "", release(), boot].join(" ");
+    const key = await proofKey(broken(), { version: "1" });
     expect(await remembered({ [key]: Date.now() - 1_000 })).toBe(true);
     expect(await remembered({ [key]: Date.now() - 25 * 3_600_000 })).toBe(false);
     expect(await remembered({ [key]: Date.now() + 3_600_000 })).toBe(false);
     expect(await remembered({ [`${key}x`]: Date.now() })).toBe(false);
+  });
+
+  it("takes no pass of another product version, image, engine, runtime or image digest", async () => {
+    const made = (of: string): Sandbox => ({ ...broken(), identity: async () => of });
+    const key = await proofKey(made("a"), { version: "1", image: "x" });
+    expect(await proofKey(made("a"), { version: "1", image: "x" })).toBe(key);
+    expect(await proofKey(made("b"), { version: "1", image: "x" })).not.toBe(key);
+    expect(await proofKey(made("a"), { version: "2", image: "x" })).not.toBe(key);
+    expect(await proofKey(made("a"), { version: "1", image: "y" })).not.toBe(key);
+  });
+
+  it("opens no session behind a thin wall that was not accepted by name, and tells it", async () => {
+    const thin = (): Sandbox => ({ ...broken(), thinWalls: async () => [noCgroup] });
+    const told: string[][] = [];
+    const refused = proveSandbox(thin(), {
+      accept: ["old-engine"],
+      onThin: (...walls) => told.push(walls.map((list) => list.map(({ name }) => name).join())),
+    });
+    await expect(refused.open(spec)).rejects.toThrow(/SANDBOX_THIN.*SANDBOX_ACCEPT=no-cgroup/s);
+    expect(told).toEqual([["no-cgroup", "no-cgroup"]]);
+    expect(await refused.proven()).toMatchObject({ safe: false, failures: [expect.stringContaining("no-cgroup")] });
+    // Accepted, it goes on to the self-test, which this one does not pass.
+    await expect(proveSandbox(thin(), { accept: ["no-cgroup"] }).open(spec)).rejects.toThrow("cannot be opened");
   });
 });

@@ -1,13 +1,17 @@
 // A sandbox that is not used before its self-test has passed. Invariants:
 // 1. `open` waits for the verdict, and refuses every session when it is not "safe": no unsafe fallback.
-// 2. A verdict is remembered only when it is "safe", and only for the same sandbox, kernel and boot, for a day.
+// 2. A thin wall that was not accepted by name refuses every session too, whatever the self-test says.
+// 3. A verdict is remembered only when it is "safe", for a day, and only for the same product, host, kernel, boot, and what the
+//    sandbox says it is made of (engine, runtime, image digest; or the jail's means).
 
+import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { release } from "node:os";
+import { hostname, release } from "node:os";
 import { dirname } from "node:path";
 import type { Sandbox } from "./port.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { judgeSelfTest, runSelfTest, type SelfTestOptions, type SelfTestVerdict } from "./self-test.ts";
+import { type ThinWall, type ThinWallName, thinWallsRefused } from "./thin-walls.ts";
 
 export interface ProvenSandbox extends Sandbox {
   /** Starts the self-test on the first call. */
@@ -18,22 +22,29 @@ export interface ProofOptions extends SelfTestOptions {
   /** A file for the verdict, so that short-lived processes need not repeat the test; absent: tested by every process. */
   readonly memory?: string;
   readonly onStart?: () => void;
+  /** Thin walls the operator accepts. */
+  readonly accept?: readonly ThinWallName[];
+  /** Told once, before the self-test, where there are any. */
+  readonly onThin?: (walls: readonly ThinWall[], refused: readonly ThinWall[]) => void;
+  /** Of the product: another version has other walls. */
+  readonly version?: string;
 }
 
 const rememberedMs = 24 * 3_600_000;
 
 export function proveSandbox(sandbox: Sandbox, options: ProofOptions = {}): ProvenSandbox {
-  let verdict: Promise<SelfTestVerdict> | null = null;
-  const proven = (): Promise<SelfTestVerdict> => {
+  let verdict: Promise<Proof> | null = null;
+  const proof = (): Promise<Proof> => {
     verdict ??= prove(sandbox, options);
     return verdict;
   };
   return {
     kind: sandbox.kind,
-    proven,
+    proven: proof,
     async open(spec, more) {
-      const { safe, failures } = await proven();
+      const { safe, failures, thin } = await proof();
       if (safe) return sandbox.open(spec, more);
+      if (thin.length > 0) throw thinWallsRefused(thin);
       throw new SandboxError(
         "SANDBOX_UNSAFE",
         `The ${sandbox.kind} did not pass its self-test: ${failures.slice(0, 3).join(" ")}`,
@@ -46,13 +57,32 @@ export function proveSandbox(sandbox: Sandbox, options: ProofOptions = {}): Prov
   };
 }
 
-async function prove(sandbox: Sandbox, options: ProofOptions): Promise<SelfTestVerdict> {
-  const key = [sandbox.kind, options.image ?? "", release(), bootId()].join(" ");
-  if (options.memory !== undefined && remembers(options.memory, key)) return { safe: true, failures: [] };
+interface Proof extends SelfTestVerdict {
+  /** Thin walls nobody accepted. */
+  readonly thin: readonly ThinWall[];
+}
+
+async function prove(sandbox: Sandbox, options: ProofOptions): Promise<Proof> {
+  const walls = (await sandbox.thinWalls?.()) ?? [];
+  const thin = walls.filter(({ name }) => options.accept?.includes(name) !== true);
+  if (walls.length > 0) options.onThin?.(walls, thin);
+  if (thin.length > 0) {
+    const failures = thin.map(({ name, message, fix }) => `${name}: ${message} ${fix}`);
+    return { safe: false, failures, thin };
+  }
+  const key = options.memory === undefined ? "" : await proofKey(sandbox, options);
+  if (options.memory !== undefined && remembers(options.memory, key)) return { safe: true, failures: [], thin };
   options.onStart?.();
   const verdict = judgeSelfTest(await runSelfTest(sandbox, options));
   if (options.memory !== undefined && verdict.safe) remember(options.memory, key);
-  return verdict;
+  return { ...verdict, thin };
+}
+
+/** What a pass is good for. */
+export async function proofKey(sandbox: Sandbox, options: Pick<ProofOptions, "image" | "version">): Promise<string> {
+  const identity = (await sandbox.identity?.(options.image)) ?? "";
+  const facts = [options.version ?? "", hostname(), release(), bootId(), options.image ?? "", identity];
+  return `${sandbox.kind} ${createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32)}`;
 }
 
 function bootId(): string {

@@ -21,6 +21,7 @@ export const sandboxErrorCodes = {
   SANDBOX_COMMAND_INVALID: "A command is empty, too long, or holds a NUL byte.",
   SANDBOX_KILL_FAILED: "Processes of a command survived SIGKILL.",
   SANDBOX_UNSAFE: "The sandbox did not pass its self-test, so nothing is run in it.",
+  SANDBOX_THIN: "A wall of the sandbox is thinner than it should be, and nobody has accepted that.",
   SANDBOX_START_FAILED: "The session's first process did not start.",
 } as const;
 

@@ -9,6 +9,7 @@ import {
   redactText,
   redactUrl,
 } from "@markmill/config";
+import type { DockerDescription, JailDescription, Sandbox } from "@markmill/sandbox";
 import { formatBytes } from "../amounts.ts";
 import { type Command, exitCodes, type Terminal } from "../command.ts";
 import { jsonText } from "../json-text.ts";
@@ -218,6 +219,20 @@ async function checkModel({ models }: Config): Promise<Finding> {
   }
 }
 
+/** How the limits are held here: the jail's means, or the versions of each engine. */
+async function describeMeans(sandbox: Sandbox): Promise<Finding[]> {
+  if (!("describe" in sandbox) || typeof sandbox.describe !== "function") return [];
+  const described: unknown = await sandbox.describe();
+  const lines = Array.isArray(described)
+    ? (described as readonly DockerDescription[]).map(({ host, facts, problem }) =>
+        facts === undefined
+          ? `${redactUrl(host)}: ${problem ?? "no answer"}`
+          : `${redactUrl(host)}: Docker ${facts.engineVersion}, runc ${facts.runcVersion || "unknown"}, cgroup v${facts.cgroupVersion}`,
+      )
+    : Object.entries(described as JailDescription).map(([name, means]) => `${name}: ${means}`);
+  return [{ check: "sandbox means", state: "ok", message: lines.join("\n") }];
+}
+
 async function checkSandbox(config: Config, terminal: Terminal, test: boolean): Promise<Finding[]> {
   if (config.sandbox.kind === "none") {
     const message = "none (SANDBOX=none): commands of workflows are refused";
@@ -232,12 +247,21 @@ async function checkSandbox(config: Config, terminal: Terminal, test: boolean): 
         state: warnings.length === 0 ? "ok" : "warn",
         message: [`${sandbox.kind} (SANDBOX=${config.sandbox.kind})`, ...warnings].join("\n"),
       };
-      if (!test) return [chosen];
+      const means = await describeMeans(sandbox);
+      const walls = ((await sandbox.thinWalls?.()) ?? []).map((wall): Finding => {
+        const accepted = config.sandbox.accept.includes(wall.name);
+        const end = accepted ? "Accepted by SANDBOX_ACCEPT." : "Commands are refused until it is accepted by name.";
+        const message = `THIN WALL (${wall.name}): ${wall.message}\n${end}`;
+        return { check: "sandbox wall", state: accepted ? "warn" : "fail", message, fix: wall.fix };
+      });
+      if (!test) return [chosen, ...means, ...walls];
       const { judgeSelfTest, runSelfTest } = await import("@markmill/sandbox");
       const report = await runSelfTest(sandbox, sandbox.kind === "docker" ? { image: config.sandbox.image } : {});
       const { safe, failures } = judgeSelfTest(report);
       return [
         chosen,
+        ...means,
+        ...walls,
         safe
           ? { check: "self-test", state: "ok", message: `all ${report.probes.length} probes refused` }
           : {

@@ -13,7 +13,10 @@ export const sandbox: Command = {
 Tries to break out of the sandbox: host files, network, other sessions, system
 calls, resource bombs. Every probe must be refused.
 
-Exit codes: 0 safe, 1 something was not refused.
+A wall that is thin on this machine (no cgroup, an old engine) is named; it has
+to be accepted by name (SANDBOX_ACCEPT) before commands run.
+
+Exit codes: 0 safe, 1 something was not refused, or a thin wall not accepted.
 
 Examples:
   markmill sandbox self-test
@@ -39,19 +42,28 @@ Examples:
       if (values.json !== true) terminal.err(`testing ${opened.kind}; this takes a while`);
       const report = await runSelfTest(opened, opened.kind === "docker" ? { image: config.sandbox.image } : {});
       const verdict = judgeSelfTest(report);
+      const walls = ((await opened.thinWalls?.()) ?? []).map((wall) => ({
+        ...wall,
+        accepted: config.sandbox.accept.includes(wall.name),
+      }));
+      const refused = walls.some(({ accepted }) => !accepted);
       if (values.json === true) {
-        terminal.out(jsonText({ sandbox: opened.kind, ...verdict, ...report }));
+        terminal.out(jsonText({ sandbox: opened.kind, ...verdict, thinWalls: walls, ...report }));
       } else {
         for (const { name, held, evidence } of report.controls)
           terminal.out(line(held ? "held" : "FAILED", name, held ? "" : evidence));
         for (const { name, refused, evidence } of report.probes)
           terminal.out(line(refused ? "refused" : "NOT REFUSED", name, evidence));
+        for (const { name, message, fix, accepted } of walls) {
+          terminal.out(`THIN WALL    ${name}${accepted ? " (accepted)" : ""}: ${message}`);
+          if (!accepted) terminal.out(`             Commands are refused. ${fix}`);
+        }
         const seconds = formatElapsed(report.durationMs);
         terminal.out(
           `${verdict.safe ? "safe" : "NOT SAFE"}: ${opened.kind}, ${report.probes.length} probes in ${seconds}`,
         );
       }
-      return verdict.safe ? exitCodes.success : exitCodes.failed;
+      return verdict.safe && !refused ? exitCodes.success : exitCodes.failed;
     } finally {
       await opened.close();
     }

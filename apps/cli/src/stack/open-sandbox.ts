@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import type { Config } from "@markmill/config";
 import type { ProvenSandbox, Sandbox, SandboxChoice, WarmPoolWish } from "@markmill/sandbox";
+import { markmillVersion } from "../version.ts";
 import type { StackLog } from "./stack-log.ts";
 
 const localEngine = "unix:///var/run/docker.sock";
@@ -44,6 +45,14 @@ export async function openProvenSandbox(
   const sandbox = await openSandbox(choice, config, cwd, (text) => log.warn({}, text), pool);
   if (sandbox.kind === "none") return sandbox;
   return proveSandbox(sandbox, {
+    accept: config.sandbox.accept,
+    version: markmillVersion(),
+    onThin: (walls, refused) => {
+      for (const wall of walls) {
+        const answer = refused.includes(wall) ? `Commands are refused. ${wall.fix}` : "Accepted by SANDBOX_ACCEPT.";
+        log.warn({}, `THIN WALL (${wall.name}): ${wall.message} ${answer}`);
+      }
+    },
     memory: join(resolve(cwd, config.home), `${sandbox.kind}-self-test.json`),
     onStart: () =>
       log.warn({}, `testing the sandbox (${sandbox.kind}) before its first use; this takes a few seconds, once a day`),

@@ -3,7 +3,8 @@
 //    So an attached session is always a complete one.
 // 2. A session needs no worker: name and labels are with the engine, and the container ends itself when its time is over, or soon
 //    after the last worker that knew it has died.
-// 3. Only allow-listed images run, and none is pulled.
+// 3. Only allow-listed images run, and none is pulled. A name means the image it meant when this process first used it: a tag that
+//    is moved afterwards brings no untested image in.
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
@@ -14,6 +15,7 @@ import { checkLimits, type Limits } from "../limits.ts";
 import { packFiles } from "../pack-files.ts";
 import type { ListedSession, Sandbox, Session, SessionLabels, SessionSpec } from "../port.ts";
 import { initialState } from "../session-script.ts";
+import { oldEngine, type ThinWall } from "../thin-walls.ts";
 import { containerTemplate, labelNames, labelsOf, pickUid, readLabels } from "./container-template.ts";
 import { DockerSession, feedFiles } from "./docker-session.ts";
 import { type EngineFacts, EngineHost } from "./engine-host.ts";
@@ -88,6 +90,8 @@ export async function createDockerSandbox(options: DockerSandboxOptions): Promis
     open: (spec, { signal } = {}) => sandbox.open(spec, signal),
     list: () => sandbox.list(),
     remove: (id) => sandbox.remove(checkSessionId(id)),
+    thinWalls: () => sandbox.thinWalls(),
+    identity: (image) => sandbox.identity(image),
     close: () => sandbox.close(),
     describe: () => sandbox.describe(),
     warm: () => sandbox.pool?.ready ?? 0,
@@ -175,6 +179,23 @@ class EngineSandbox {
       )
     )
       throw answers[0]?.status === "rejected" ? answers[0].reason : new Error("no engine");
+  }
+
+  async thinWalls(): Promise<readonly ThinWall[]> {
+    const warnings = (await this.describe()).flatMap(({ facts }) => facts?.warnings ?? []);
+    return warnings.length === 0 ? [] : [oldEngine(warnings)];
+  }
+
+  async identity(image: string | undefined): Promise<string> {
+    const name = this.#allowedImage(image);
+    const hosts = await Promise.all(
+      this.#hosts.map(async (host) => {
+        const facts = await host.facts().catch(() => undefined);
+        const digest = await host.imageId(name).catch(() => "");
+        return [host.address, facts?.engineVersion, facts?.runcVersion, facts?.cgroupVersion, digest];
+      }),
+    );
+    return JSON.stringify([hosts, this.#options.runtime ?? "", this.#options.apparmorProfile ?? ""]);
   }
 
   async describe(): Promise<DockerDescription[]> {
@@ -311,12 +332,17 @@ class EngineSandbox {
     wish: { name: string; image: string; limits: Limits; labels: Record<string, string>; lifetimeSeconds: number },
   ): Promise<MadeContainer> {
     try {
-      const [facts, siblings] = await Promise.all([host.facts(), listContainers(host)]);
+      const [facts, siblings, image] = await Promise.all([
+        host.facts(),
+        listContainers(host),
+        host.imageId(wish.image),
+      ]);
       const uid = pickUid(new Set(siblings.map(({ Labels }) => Number(Labels[labelNames.uid]))));
       const container = await host.docker.createContainer(
         containerTemplate(
           {
             ...wish,
+            image,
             uid,
             labels: { [labelNames.kind]: "1", [labelNames.uid]: String(uid), ...wish.labels },
             runtime: this.#options.runtime,

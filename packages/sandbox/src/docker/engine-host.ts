@@ -26,10 +26,24 @@ export class EngineHost {
   readonly address: string;
   readonly docker: Docker;
   #facts: Promise<EngineFacts> | undefined;
+  readonly #imageIds = new Map<string, Promise<string>>();
 
   constructor(address: string) {
     this.address = address;
     this.docker = new Docker(parseAddress(address));
+  }
+
+  /** The digest of what the name means on this engine; asked once, again only after a failure. */
+  imageId(name: string): Promise<string> {
+    const known = this.#imageIds.get(name);
+    if (known !== undefined) return known;
+    const asked = this.docker
+      .getImage(name)
+      .inspect()
+      .then(({ Id }) => Id);
+    this.#imageIds.set(name, asked);
+    asked.catch(() => this.#imageIds.delete(name));
+    return asked;
   }
 
   /** Asked once; asked again only after a failure. */

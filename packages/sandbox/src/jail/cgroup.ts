@@ -26,7 +26,7 @@ const SHM_BYTES = 16 * 1024 * 1024;
 
 /** Undefined when cgroups are absent, read-only, or lack a controller we need. Proved by making and removing one. */
 export async function findCgroupHome(): Promise<CgroupHome | undefined> {
-  const home = findVersion1() ?? (await findVersion2());
+  const home = findVersion1() ?? (await findVersion2()) ?? (await takeDelegated());
   if (home === undefined) return undefined;
   const trial = `markmill-trial-${process.pid}`;
   const directories = home.version === 1 ? [home.memory, home.pids, home.cpu] : [home.directory];
@@ -72,6 +72,29 @@ async function findVersion2(): Promise<CgroupHome | undefined> {
     if (!(await enabled())) return undefined;
   }
   return isWritable(join(directory, "cgroup.procs")) ? { version: 2, directory } : undefined;
+}
+
+const WORKER_LEAF = "markmill-worker";
+
+/**
+ * A cgroup that was delegated to this user with this process in it (systemd-run --user --scope -p Delegate=yes): its processes move
+ * to a leaf, so that it may have children with limits. Root has no need of it.
+ */
+async function takeDelegated(): Promise<CgroupHome | undefined> {
+  const path = /^0::(.*)$/m.exec(readOrEmpty("/proc/self/cgroup"))?.[1];
+  if (path === undefined || path === "/" || process.getuid?.() === 0) return undefined;
+  const directory = join("/sys/fs/cgroup", path);
+  if (!isWritable(join(directory, "cgroup.procs")) || !isWritable(join(directory, "cgroup.subtree_control")))
+    return undefined;
+  try {
+    await mkdir(join(directory, WORKER_LEAF), { recursive: true });
+    for (const pid of readOrEmpty(join(directory, "cgroup.procs")).split("\n").filter(Boolean))
+      await writeFile(join(directory, WORKER_LEAF, "cgroup.procs"), pid).catch(() => {});
+    await writeFile(join(directory, "cgroup.subtree_control"), "+memory +pids +cpu");
+    return { version: 2, directory };
+  } catch {
+    return undefined;
+  }
 }
 
 export function cgroupFor(home: CgroupHome, name: string): SessionCgroup {

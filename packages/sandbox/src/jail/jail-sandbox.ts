@@ -40,6 +40,7 @@ import {
 import { runWrapper, type WrapperResult } from "../run-wrapper.ts";
 import type { SandboxError } from "../sandbox-error.ts";
 import { baseEnvironment, initialState } from "../session-script.ts";
+import { noCgroup } from "../thin-walls.ts";
 import { cgroupFor, countOutOfMemory, createCgroup, removeCgroup } from "./cgroup.ts";
 import { detectHost, type HostPreferences, type JailHost } from "./detect-host.ts";
 import { JAIL_ROOT_SCRIPT, PROGRAMS } from "./jail-root-script.ts";
@@ -117,6 +118,16 @@ export async function createJailSandbox(options: JailOptions): Promise<JailSandb
     },
     list: () => listSessions(jail),
     remove: async (id) => removeSession(jail, checkSessionId(id)),
+    thinWalls: async () => (host.cgroups === undefined ? [noCgroup] : []),
+    identity: async () =>
+      JSON.stringify([
+        host.isRoot,
+        process.getuid?.(),
+        host.tools,
+        host.cgroups ?? null,
+        host.architecture,
+        options.root,
+      ]),
     close: async () => leases.close(),
     describe: () => {
       const cgroup = host.cgroups === undefined ? undefined : (`cgroup v${host.cgroups.version}` as const);
