@@ -1,4 +1,5 @@
 // `markmill run` and its companions through real processes on the embedded stack of one directory.
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -206,7 +207,7 @@ describe("markmill run", () => {
     expect(stderr).toContain(words);
   });
 
-  it("shows the submission to commands, and refuses one that links out of its folder", async () => {
+  it("shows the submission to commands, without links that lead out of its folder, and says so", async () => {
     const { code, stdout } = await markmill(place, [
       "run",
       "list.wf.md",
@@ -218,9 +219,24 @@ describe("markmill run", () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: "$ ls -1\na.txt\nsub\n" });
     mkdirSync(join(place.cwd, "evil"));
     symlinkSync("/etc/passwd", join(place.cwd, "evil/answers"));
-    const evil = await markmill(place, ["run", "list.wf.md", "--sandbox", "none", "--submission", "evil"]);
-    expect(evil.code).toBe(1);
-    expect(evil.stderr).toMatch(/SUBMISSION_REFUSED: answers is a link to \/etc\/passwd[\s\S]*fix: /);
+    writeFileSync(join(place.cwd, "evil/essay.md"), "text");
+    const listed = async (submission: string) =>
+      await markmill(place, ["run", "list.wf.md", "--sandbox", "none", "--submission", submission]);
+    const evil = await listed("evil");
+    expect({ code: evil.code, stdout: evil.stdout }).toEqual({ code: 0, stdout: "$ ls -1\nessay.md\n" });
+    const note = "answers is a link to /etc/passwd, outside the submission, and was left out";
+    expect(evil.stderr).toContain(`! ${note}\n`);
+    const [id = ""] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(evil.stderr) ?? [];
+    expect((await markmill(place, ["history", id])).stdout).toMatch(
+      /Warning: SUBMISSION_NOTE[\s\S]*answers is a link to/,
+    );
+    execFileSync("tar", ["-czf", join(place.cwd, "work.tgz"), "-C", join(place.cwd, "submission"), "."]);
+    expect(await listed("work.tgz")).toMatchObject({ code: 0, stdout: "$ ls -1\na.txt\nsub\n" });
+    expect(await listed("evil/essay.md")).toMatchObject({ code: 0, stdout: "$ ls -1\nessay.md\n" });
+    execFileSync("tar", ["-cf", join(place.cwd, "evil.tar"), "-C", join(place.cwd, "evil"), "."]);
+    const refused = await listed("evil.tar");
+    expect({ code: refused.code, stdout: refused.stdout }).toEqual({ code: 1, stdout: "" });
+    expect(refused.stderr).toMatch(/SUBMISSION_ARCHIVE_LINK: .*answers[\s\S]*fix: /);
   });
 
   it("says which model is missing instead of hanging", async () => {

@@ -1,1 +1,3 @@
-export {};
+export { readSubmission, type SubmissionOptions } from "./read-submission.ts";
+export { defaultLimits, type Submission, type SubmissionLimits } from "./submission.ts";
+export { SubmissionError, type SubmissionErrorCode, submissionErrorCodes } from "./submission-error.ts";

@@ -4,6 +4,7 @@ import type { Config } from "@markmill/config";
 import { checkStart, settleFindings } from "@markmill/definition";
 import type { Limits } from "@markmill/engine";
 import type { CreatedRun, NewRun } from "@markmill/store";
+import { readSubmission, type Submission } from "@markmill/submission";
 import { attendRun } from "../attend-run.ts";
 import { readCaps, readPatience } from "../caps.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
@@ -11,7 +12,6 @@ import { type FoundWorkflow, findWorkflow, tellFindings } from "../find-workflow
 import { catchInterrupts } from "../interrupts.ts";
 import { jsonText } from "../json-text.ts";
 import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
-import { type PackedSubmission, packSubmission } from "../pack-submission.ts";
 import { readFileValues, readParamFile, splitAssignments } from "../read-params.ts";
 import { isSandboxChoice, type RunOptions, writeRunOptions } from "../run-options.ts";
 import { openSandbox } from "../stack/open-sandbox.ts";
@@ -19,7 +19,6 @@ import { openStack, type Stack } from "../stack/open-stack.ts";
 import { requireConfig } from "../stack/require-config.ts";
 import { readScript, type ScriptFile, serveScript } from "../stack/serve-script.ts";
 import { terminalLog } from "../stack/stack-log.ts";
-import { submissionPaths } from "../submission-paths.ts";
 import { livingWorkers } from "../work-for-run.ts";
 
 export const run: Command = {
@@ -37,7 +36,8 @@ Examples:
   KEY=file:PATH        its value is the text of a file (1 MiB at most), below
                        the workflow's folder or the working directory
   --param-file FILE    parameters from .json, .yaml, or NAME=value lines
-  --submission DIR     the files the workflow's commands see
+  --submission PATH    the files the workflow's commands see: a folder, a .zip,
+                       .tar or .tar.gz, or a single file
   --model NAME         the model to ask (AI_MODEL_NAME)
   --script FILE        a scripted model answers instead, for trying things out
   --sandbox KIND       auto, docker, jail, or none (your own files only)
@@ -96,8 +96,8 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
     if (values.model !== undefined) variables.AI_MODEL_NAME = values.model;
     const script = values.script === undefined ? null : await readScript(values.script, terminal.cwd);
     const submission =
-      values.submission === undefined ? null : await packSubmission(resolve(terminal.cwd, values.submission));
-    const files = submission === null ? null : await submissionPaths(submission.tar);
+      values.submission === undefined ? null : await takeSubmission(values.submission, config, terminal);
+    const files = submission === null ? null : [...submission.paths];
     const environment = Object.keys(config.workflowEnvironment);
     const needs =
       found.definition === null ? [] : checkStart(found.definition, { variables, environment, submission: files });
@@ -115,7 +115,10 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
       return exitCodes.invalid;
     }
     const patienceMs = readPatience(values.patience);
-    const notes = needs.map(({ code, message }) => ({ code, message }));
+    const notes = [
+      ...needs.map(({ code, message }) => ({ code, message })),
+      ...(submission?.notes ?? []).map((message) => ({ code: "SUBMISSION_NOTE", message })),
+    ];
     const asked = { found, variables, labels, caps, patienceMs, script, submission, notes };
     return await start(asked, config, terminal, {
       json: values.json === true,
@@ -125,6 +128,15 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
   },
 };
 
+/** Our own state and settings, which may lie in the folder at hand, are not the student's. */
+async function takeSubmission(path: string, config: Config, terminal: Terminal): Promise<Submission> {
+  const { cwd } = terminal;
+  const without = [resolve(cwd, config.home), resolve(cwd, ".env")];
+  const submission = await readSubmission(resolve(cwd, path), { without });
+  for (const note of submission.notes) terminal.err(`! ${note}`);
+  return submission;
+}
+
 interface Asked {
   readonly found: FoundWorkflow;
   readonly variables: Readonly<Record<string, string>>;
@@ -132,7 +144,7 @@ interface Asked {
   readonly caps: Partial<Limits>;
   readonly patienceMs: number | undefined;
   readonly script: ScriptFile | null;
-  readonly submission: PackedSubmission | null;
+  readonly submission: Submission | null;
   /** What the person was told before the start, for the record. */
   readonly notes: NonNullable<NewRun["notes"]>;
 }

@@ -67,9 +67,8 @@ Examples:
 };
 
 async function filesOf(path: string): Promise<string[]> {
-  const { packSubmission } = await import("../pack-submission.ts");
-  const { submissionPaths } = await import("../submission-paths.ts");
-  return await submissionPaths((await packSubmission(path)).tar);
+  const { readSubmission } = await import("@markmill/submission");
+  return [...(await readSubmission(path)).paths];
 }
 
 function count(number: number, word: string): string {

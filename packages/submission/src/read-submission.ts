@@ -1,0 +1,79 @@
+/**
+ * A student's work from a folder, an archive (zip, tar, tar.gz) or a single file. Everything is read into memory under caps and
+ * nothing is written, so a refusal leaves no trace.
+ *
+ * An archive is known by its name, and its content must agree: many files (docx, jar) are zips and are meant as they are.
+ */
+import { constants } from "node:fs";
+import { open, stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { type ReadEntries, readFolder } from "./read-folder.ts";
+import { readTar } from "./read-tar.ts";
+import { readWhole } from "./read-whole.ts";
+import { readZip } from "./read-zip.ts";
+import { showName } from "./show-name.ts";
+import { defaultLimits, mostArchiveBytes, type Submission, type SubmissionLimits } from "./submission.ts";
+import { SubmissionError } from "./submission-error.ts";
+import { Tally } from "./tally.ts";
+import { writeTar } from "./write-tar.ts";
+
+export interface SubmissionOptions {
+  readonly limits?: SubmissionLimits;
+  /** Whole paths of files and folders in it that are not the student's: left out with a note. */
+  readonly without?: readonly string[];
+}
+
+export async function readSubmission(path: string, options: SubmissionOptions = {}): Promise<Submission> {
+  const { limits = defaultLimits, without = [] } = options;
+  const found = await stat(path).catch(() => null);
+  if (found === null) {
+    throw refused(`There is no folder or file ${showName(path)}.`, "Check the path of the submission.");
+  }
+  const read = found.isDirectory() ? await readFolder(path, { limits, without }) : await readOne(path, limits);
+  const { entries, files, bytes, notes } = read;
+  const paths = entries.filter(({ kind }) => kind !== "folder").map((entry) => entry.path);
+  return { tar: await writeTar(entries), files, paths, bytes, notes };
+}
+
+async function readOne(path: string, limits: SubmissionLimits): Promise<ReadEntries> {
+  const name = basename(path);
+  if (/\.(?:rar|7z|tar\.(?:bz2|xz|zst|lz|Z)|tbz2?|txz|tzst|lzh|cab|ace|arj)$/i.test(name)) {
+    throw new SubmissionError(
+      "SUBMISSION_ARCHIVE_UNSUPPORTED",
+      `${showName(name)} is an archive of a kind that is not read here.`,
+      "Unpack it and submit the folder, or pack it as zip, tar or tar.gz.",
+    );
+  }
+  const archive = /\.(zip|tar|tar\.gz|tgz)$/i.exec(name)?.[1]?.toLowerCase();
+  const bytes = await readFileOf(path, archive === undefined ? limits : { ...limits, bytes: mostArchiveBytes(limits) });
+  if (archive === "zip") return await readZip(name, bytes, limits);
+  if (archive !== undefined) return await readTar(name, bytes, archive !== "tar", limits);
+  if (!name.isWellFormed() || name.includes("\ufffd")) {
+    throw new SubmissionError("SUBMISSION_NAME_INVALID", `The name ${showName(name)} is not UTF-8.`, "Rename it.");
+  }
+  const executable = false;
+  return { entries: [{ kind: "file", path: name, executable, bytes }], files: 1, bytes: bytes.length, notes: [] };
+}
+
+async function readFileOf(path: string, limits: SubmissionLimits): Promise<Buffer> {
+  const { O_RDONLY, O_NONBLOCK } = constants;
+  const handle = await open(path, O_RDONLY | O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
+    throw refused(`${showName(path)} cannot be read (${error.code ?? "no reason given"}).`, "Check who owns it.");
+  });
+  try {
+    const { size, isFile } = await handle.stat().then((found) => ({ size: found.size, isFile: found.isFile() }));
+    if (!isFile) {
+      throw refused(`${showName(path)} is neither a folder nor a plain file.`, "Name what holds the submission.");
+    }
+    new Tally(basename(path), limits).addFile(basename(path), size);
+    const bytes = await readWhole(handle, size);
+    if (bytes !== null) return bytes;
+    throw new SubmissionError("SUBMISSION_CHANGED", `${showName(path)} was changed while it was read.`, "Try again.");
+  } finally {
+    await handle.close();
+  }
+}
+
+function refused(message: string, fix: string): SubmissionError {
+  return new SubmissionError("SUBMISSION_REFUSED", message, fix);
+}
