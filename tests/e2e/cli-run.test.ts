@@ -227,7 +227,9 @@ describe("markmill run", () => {
     const note = "answers is a link to /etc/passwd, outside the submission, and was left out";
     expect(evil.stderr).toContain(`! ${note}\n`);
     const [id = ""] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(evil.stderr) ?? [];
-    expect((await markmill(place, ["history", id])).stdout).toContain(`\nNote: ${note}\n`);
+    expect((await markmill(place, ["history", id])).stdout).toMatch(
+      /Warning: SUBMISSION_NOTE[\s\S]*answers is a link to/,
+    );
     execFileSync("tar", ["-czf", join(place.cwd, "work.tgz"), "-C", join(place.cwd, "submission"), "."]);
     expect(await listed("work.tgz")).toMatchObject({ code: 0, stdout: "$ ls -1\na.txt\nsub\n" });
     expect(await listed("evil/essay.md")).toMatchObject({ code: 0, stdout: "$ ls -1\nessay.md\n" });

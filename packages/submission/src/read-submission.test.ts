@@ -49,7 +49,8 @@ describe("a folder", () => {
     write("a/deep/c.txt");
     mkdirSync(join(folder, "empty"));
     symlinkSync("../b.txt", join(folder, "a/link"));
-    const { tar, files, bytes, notes } = await readSubmission(folder);
+    const { tar, files, paths, bytes, notes } = await readSubmission(folder);
+    expect(paths).toEqual(["a/deep/c.txt", "a/link", "b.txt"]);
     expect(listed(tar)).toEqual(["a/", "a/deep/", "a/deep/c.txt", "a/link", "b.txt", "empty/"].map(trimmed(tar)));
     expect({ files, bytes, notes }).toEqual({ files: 3, bytes: "b.txt".length + "a/deep/c.txt".length, notes: [] });
   });
@@ -189,7 +190,13 @@ describe("a single file", () => {
     write("essay.md", "text");
     write("report.docx", makeZip([{ name: "x", bytes: "y" }]));
     const essay = await readSubmission(join(folder, "essay.md"));
-    expect({ ...essay, tar: contentOf(essay.tar, "essay.md") }).toEqual({ tar: "text", files: 1, bytes: 4, notes: [] });
+    expect({ ...essay, tar: contentOf(essay.tar, "essay.md") }).toEqual({
+      tar: "text",
+      files: 1,
+      paths: ["essay.md"],
+      bytes: 4,
+      notes: [],
+    });
     expect(listed((await readSubmission(join(folder, "report.docx"))).tar)).toEqual(["report.docx"]);
   });
 

@@ -30,7 +30,9 @@ export async function readSubmission(path: string, options: SubmissionOptions = 
     throw refused(`There is no folder or file ${showName(path)}.`, "Check the path of the submission.");
   }
   const read = found.isDirectory() ? await readFolder(path, { limits, without }) : await readOne(path, limits);
-  return { tar: await writeTar(read.entries), files: read.files, bytes: read.bytes, notes: read.notes };
+  const { entries, files, bytes, notes } = read;
+  const paths = entries.filter(({ kind }) => kind !== "folder").map((entry) => entry.path);
+  return { tar: await writeTar(entries), files, paths, bytes, notes };
 }
 
 async function readOne(path: string, limits: SubmissionLimits): Promise<ReadEntries> {

@@ -5,6 +5,8 @@ export interface Submission {
   readonly tar: Buffer;
   /** Files and links. */
   readonly files: number;
+  /** Of those files and links, from the submission's top. */
+  readonly paths: readonly string[];
   readonly bytes: number;
   /** What was left out and what was read in a way of its own, one sentence each. */
   readonly notes: readonly string[];

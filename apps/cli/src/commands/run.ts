@@ -4,7 +4,7 @@ import type { Config } from "@markmill/config";
 import { checkStart, settleFindings } from "@markmill/definition";
 import type { Limits } from "@markmill/engine";
 import type { CreatedRun, NewRun } from "@markmill/store";
-import { readSubmission, type Submission, submissionPaths } from "@markmill/submission";
+import { readSubmission, type Submission } from "@markmill/submission";
 import { attendRun } from "../attend-run.ts";
 import { readCaps, readPatience } from "../caps.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
@@ -97,7 +97,7 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
     const script = values.script === undefined ? null : await readScript(values.script, terminal.cwd);
     const submission =
       values.submission === undefined ? null : await takeSubmission(values.submission, config, terminal);
-    const files = submission === null ? null : await submissionPaths(submission.tar);
+    const files = submission === null ? null : [...submission.paths];
     const environment = Object.keys(config.workflowEnvironment);
     const needs =
       found.definition === null ? [] : checkStart(found.definition, { variables, environment, submission: files });

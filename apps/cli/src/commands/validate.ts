@@ -67,8 +67,8 @@ Examples:
 };
 
 async function filesOf(path: string): Promise<string[]> {
-  const { readSubmission, submissionPaths } = await import("@markmill/submission");
-  return await submissionPaths((await readSubmission(path)).tar);
+  const { readSubmission } = await import("@markmill/submission");
+  return [...(await readSubmission(path)).paths];
 }
 
 function count(number: number, word: string): string {
