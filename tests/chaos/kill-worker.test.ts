@@ -97,14 +97,14 @@ describe.each(backends)("kill -9 on the %s backend", (backend) => {
     expect(mill.requests().length - before).toBeLessThanOrEqual(4);
   }, 60_000);
 
-  it("in the middle of commands: their outcome is unknown, and they are repeated only where that is said to be safe", async () => {
+  it("after commands, before their outcome is told: they are repeated, or, where that is forbidden, their outcome is unknown", async () => {
     const chart = (more: string) =>
-      `START --> EXECUTE_A@{ shape: rect, label: "Execute: sleep 1; echo done"${more} }\nEXECUTE_A --> |FALSE| SET_B[Set: B=ERROR]`;
-    const unsafe = { "a.md": workflow(chart("")) };
-    const safe = { "a.md": workflow(chart(", repeat: safe")) };
+      `START --> EXECUTE_A@{ shape: rect, label: "Execute: echo line >> log; cat log"${more} }\nEXECUTE_A --> |FALSE| SET_B[Set: B=ERROR]`;
+    const never = { "a.md": workflow(chart(", repeat: never")) };
+    const usual = { "a.md": workflow(chart("")) };
     for (const [run, wants] of [
-      [unsafe, { variables: { B: expect.stringContaining("OUTCOME_UNKNOWN") } }],
-      [safe, { result: "$ sleep 1; echo done\ndone\n" }],
+      [never, { variables: { B: expect.stringContaining("OUTCOME_UNKNOWN") } }],
+      [usual, { result: "$ echo line >> log; cat log\nline\n" }],
     ] as const) {
       const victim = await mill.spawnWorker({ killAt: { point: "after-work", kind: "execute" } });
       const runId = await mill.start(run);

@@ -11,6 +11,7 @@ import { createDockerSandbox, type DockerSandbox } from "../../packages/sandbox/
 import type { CommandOutcome, CommandSpec, Session } from "../../packages/sandbox/src/port.ts";
 import { judgeSelfTest, runSelfTest } from "../../packages/sandbox/src/self-test.ts";
 import { reportSkip } from "../support/ask-services.ts";
+import { describeCheckpoints } from "../support/checkpoint-cases.ts";
 import { dockerAvailable, sharedDocker, startDockerEngine } from "../support/docker-engine.ts";
 import { sessionSpec } from "../support/session-spec.ts";
 
@@ -58,6 +59,14 @@ describe.skipIf(!available)("the docker sandbox", () => {
     ]);
     return [...containers.flatMap(({ Names }) => Names), ...(volumes.Volumes ?? []).map(({ Name }) => Name)];
   };
+
+  describe("checkpoints", () => {
+    describeCheckpoints({
+      open: (files) => open(files === undefined ? {} : { files }),
+      ownTmp: true,
+      spec: () => sessionSpec("any"),
+    });
+  });
 
   describe("one shell session", () => {
     it("runs a loop, a function, a heredoc and a continuation as bash would", async () => {
@@ -399,17 +408,6 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
       const sessions = await Promise.all([sandbox.open(sessionSpec(id)), sandbox.open(sessionSpec(id))]);
       expect(sessions.map(({ attached }) => attached).sort()).toEqual([false, true]);
       expect(await leftovers()).toEqual([`/markmill-session-${id}`]);
-    });
-
-    it("gives a checkpoint that another session takes up, and no more bytes than allowed", async () => {
-      const [one, two] = await Promise.all([open(), open()]);
-      await sh(
-        one,
-        "rm main.py; mkdir deep; echo new > deep/file; ln -s deep/file link; head -c 200000 /dev/urandom > blob",
-      );
-      await expect(one.checkpoint({ maxBytes: 100_000 })).rejects.toMatchObject({ code: "SANDBOX_FILES_FAILED" });
-      await two.restore(await one.checkpoint());
-      expect((await sh(two, "ls; cat link")).output).toBe("blob\ndeep\nlib\nlink\nnew\n");
     });
 
     it("ends by itself within a minute of its last worker's end, with nobody's help", {

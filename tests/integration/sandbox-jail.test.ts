@@ -17,6 +17,7 @@ import type { CommandOutcome, CommandSpec, Session } from "../../packages/sandbo
 import { fileProbes } from "../../packages/sandbox/src/probes/file-probes.ts";
 import type { Lab } from "../../packages/sandbox/src/probes/probe.ts";
 import { judgeSelfTest, runSelfTest } from "../../packages/sandbox/src/self-test.ts";
+import { describeCheckpoints } from "../support/checkpoint-cases.ts";
 import { sessionSpec } from "../support/session-spec.ts";
 
 const worker = fileURLToPath(new URL("../support/jail-worker.ts", import.meta.url));
@@ -143,23 +144,13 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
       const second = await open({ state });
       expect(await read(second, "pwd; f")).toBe("/workspace/lib\nf 1\n");
     });
+  });
 
-    it("packs the workspace and unpacks it in another session", async () => {
-      const first = await open();
-      await sh(first, "mkdir -p d; echo kept >d/file; ln -s d/file link; chmod 755 main.py");
-      const checkpoint = await first.checkpoint();
-      const second = await open({
-        files: { kind: "list", files: [{ path: "old", mode: 0o644, bytes: Buffer.from("x") }] },
-      });
-      await second.restore(checkpoint);
-      expect(await read(second, "cat link; ls; stat -c %a main.py")).toBe("kept\nd\nlib\nlink\nmain.py\n755\n");
-    });
-
-    it("refuses a checkpoint above the cap, and goes on", async () => {
-      const session = await open();
-      await sh(session, "head -c 3000000 /dev/zero >big");
-      await expect(session.checkpoint({ maxBytes: 1_000_000 })).rejects.toThrow(/SANDBOX_FILES_FAILED.*larger/);
-      expect(await read(session, "echo on")).toBe("on\n");
+  describe("checkpoints", () => {
+    describeCheckpoints({
+      open: (files) => open(files === undefined ? {} : { files }),
+      ownTmp: true,
+      spec: () => sessionSpec("any"),
     });
   });
 

@@ -67,15 +67,34 @@ describe.skipIf(jail !== null)("the session of a run", () => {
     await until(async () => (await mill.sandbox.list()).length === 0);
   });
 
-  it("that was lost is rebuilt from the submission, and from the last checkpoint where the workflow keeps them", async () => {
-    const plain = await mill.start(asking(""));
-    await waiting(plain);
-    await mill.sandbox.remove(plain);
-    expect(await goOn(plain)).toContain("No such file or directory");
-    const kept = await mill.start(asking("---\nsandbox:\n  checkpoint: true\n---\n\n"));
+  it("that was lost is rebuilt as the last command left it, and not at all where the workflow keeps no checkpoints", async () => {
+    const kept = await mill.start(asking(""));
     await waiting(kept);
     await mill.sandbox.remove(kept);
     expect(await goOn(kept)).toBe("$ pwd; echo $COLOUR; cat /workspace/box/note\n/workspace/box\nred\nkept\n");
+    const bare = await mill.start(asking("---\nsandbox:\n  checkpoint: false\n---\n\n"));
+    await waiting(bare);
+    await mill.sandbox.remove(bare);
+    await goOn(bare);
+    expect(await mill.ended(bare)).toMatchObject({
+      status: "failed",
+      reason: { code: "OUTCOME_UNKNOWN", message: expect.stringContaining("turned checkpoints off") },
+    });
+  });
+
+  it("that was lost with a process that a command had left running is not taken for the same", async () => {
+    const chart = `START --> EXECUTE_A["Execute: sleep 300 >/dev/null 2>&1 & echo started"] --> ASK_B[Ask: Go on?] --> EXECUTE_C["Execute: echo went on"]`;
+    const same = await mill.start({ "a.md": workflow(chart) });
+    await waiting(same);
+    expect(await goOn(same)).toBe("$ echo went on\nwent on\n");
+    const lost = await mill.start({ "a.md": workflow(chart) });
+    await waiting(lost);
+    await mill.sandbox.remove(lost);
+    await goOn(lost);
+    expect(await mill.ended(lost)).toMatchObject({
+      status: "failed",
+      reason: { code: "OUTCOME_UNKNOWN", message: expect.stringContaining("left running") },
+    });
   });
 
   it("that another worker uses is waited for: no attempt is used up, and the command runs once", async () => {
@@ -94,6 +113,48 @@ describe.skipIf(jail !== null)("the session of a run", () => {
       ["EXECUTE_C", 1],
     ]);
   }, 100_000);
+
+  it("whose files are more than a checkpoint may hold says so once, in the record, and goes on", async () => {
+    const big = `head -c 3000000 /dev/urandom > big`;
+    const chart = `START --> EXECUTE_A["Execute: ${big}"] --> EXECUTE_B["Execute: ls -s big"] --> EXECUTE_C["Execute: rm big"] --> EXECUTE_D["Execute: echo end"]`;
+    const small = await startMill({
+      backend: "postgres",
+      script: "default: { reply: ok }",
+      sandbox: (root) => createJailSandbox({ root }),
+      environment: { SANDBOX_CHECKPOINT_MB: "1" },
+    });
+    try {
+      const run = await small.run({ "a.md": workflow(chart) });
+      expect(run).toMatchObject({ status: "success", result: "$ echo end\nend\n" });
+      const { entries } = await getHistory(small.store.database, run.id);
+      const warnings = entries.flatMap((entry) => (entry.kind === "warning" ? [entry.warning] : []));
+      expect(warnings.map(({ code, node }) => [code, node])).toEqual([["EXECUTE_NOTE", "EXECUTE_A"]]);
+      expect(warnings[0]?.message).toMatch(/no checkpoint of the workspace.*cannot be repeated/);
+    } finally {
+      await small.close();
+    }
+  });
+
+  it("leaves no checkpoint behind, and while it lives no more than two of what it holds", async () => {
+    const commands = Array.from({ length: 6 }, (_, turn) => `EXECUTE_${turn}["Execute: head -c 4000000 /dev/urandom > blob"]`);
+    const runId = await mill.start({
+      "a.md": workflow(`START --> ${commands.join(" --> ")} --> ASK_B[Ask: Go on?] --> EXECUTE_C["Execute: wc -c < blob"]`),
+    });
+    await waiting(runId);
+    const stored = async () => {
+      const { rows } = await mill.store.database.calm.query<{ bytes: number }>(
+        `select coalesce(sum(length(bytes)), 0)::float8 as bytes from checkpoint_parts where session_id = $1`,
+        [runId],
+      );
+      return rows[0]?.bytes ?? -1;
+    };
+    expect(await stored()).toBeGreaterThan(4_000_000);
+    expect(await stored()).toBeLessThan(4 * 4_100_000);
+    expect(await goOn(runId)).toBe("$ wc -c < blob\n4000000\n");
+    await until(async () => (await stored()) === 0);
+    const { rows } = await mill.store.database.calm.query("select 1 from session_marks where session_id = $1", [runId]);
+    expect(rows).toEqual([]);
+  });
 
   it("begins with the submission's files", async () => {
     const { execFileSync } = await import("node:child_process");

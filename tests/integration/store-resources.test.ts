@@ -1,10 +1,13 @@
 import {
   beat,
+  beginExecute,
   buryWorkers,
   callsOfRun,
+  chainOf,
   claimSession,
   createRun,
   currentPauses,
+  deleteEndedCheckpoints,
   deleteOldRuns,
   endPause,
   findCall,
@@ -13,6 +16,7 @@ import {
   leaveProbe,
   listWorkers,
   loadBlob,
+  loadCheckpoints,
   migrate,
   openBudget,
   openStore,
@@ -25,6 +29,8 @@ import {
   type StoredCall,
   saveBlob,
   saveCall,
+  saveMark,
+  saveRewound,
   saveSession,
   spentOf,
   takeRate,
@@ -65,6 +71,7 @@ describe("migrations", () => {
       "0004-light-activities",
       "0005-lean-runs",
       "0006-trouble",
+      "0008-checkpoints",
       "0009-charges-and-pauses",
     ]);
     await Promise.all(pools.map((pool) => pool.end()));
@@ -305,25 +312,82 @@ describe("a pause", () => {
 });
 
 describe("a sandbox session", () => {
-  it("has one holder; the next gets state and checkpoint, and learns who had it", async () => {
+  it("has one holder; the next gets its state, and learns who had it", async () => {
     const want = { id: "tree", kind: "jail", host: "h1", worker: "w1", leaseMs: 5_000 };
     expect(await claimSession(store.database, want)).toMatchObject({ kind: "held", previous: null });
     expect(await claimSession(store.database, want)).toMatchObject({ kind: "held", previous: { worker: "w1" } });
     const rival = { ...want, host: "h2", worker: "w2" };
     expect(await claimSession(store.database, rival)).toMatchObject({ kind: "busy", host: "h1", worker: "w1" });
-    expect(await saveSession(store.database, "tree", "w1", { state: { cwd: "/work" }, checkpointHash: "c1" })).toBe(
-      true,
-    );
-    expect(await saveSession(store.database, "tree", "w1", { state: { cwd: "/work" }, checkpointHash: null })).toBe(
-      true,
-    );
-    expect(await saveSession(store.database, "tree", "w2", { state: {}, checkpointHash: null })).toBe(false);
+    expect(await saveSession(store.database, "tree", "w1", { cwd: "/work" })).toBe(true);
+    expect(await saveSession(store.database, "tree", "w2", {})).toBe(false);
     await releaseSession(store.database, "tree", "w1");
     expect(await claimSession(store.database, rival)).toMatchObject({
       kind: "held",
       previous: { host: "h1", worker: "w1" },
-      session: { state: { cwd: "/work" }, checkpointHash: "c1", worker: "w2" },
+      session: { state: { cwd: "/work" }, worker: "w2" },
     });
+  });
+
+  it("held for an activity is taken by who has a later claim of the same one, and by no other", async () => {
+    const want = { id: "fenced", kind: "jail", host: "h1", worker: "w1", leaseMs: 60_000 };
+    expect(await claimSession(store.database, { ...want, activity: { id: 7, claim: 2 } })).toMatchObject({
+      kind: "held",
+    });
+    const rival = { ...want, worker: "w2" };
+    for (const activity of [{ id: 7, claim: 2 }, { id: 7, claim: 1 }, { id: 8, claim: 9 }, undefined]) {
+      const claim = await claimSession(store.database, activity === undefined ? rival : { ...rival, activity });
+      expect(claim).toMatchObject({ kind: "busy", worker: "w1" });
+    }
+    expect(await claimSession(store.database, { ...rival, activity: { id: 7, claim: 3 } })).toMatchObject({
+      kind: "held",
+    });
+    expect(await saveSession(store.database, "fenced", "w1", {})).toBe(false);
+  });
+
+  it("keeps two checkpoints at most, of which the one before an open EXECUTE is never deleted", async () => {
+    const id = "chain";
+    await claimSession(store.database, { id, kind: "jail", host: "h1", worker: "w1", leaseMs: 60_000 });
+    const standing = { state: {}, instance: "i1", processes: [], manifest: Buffer.from("m") };
+    const piece = (whole: boolean, name: string) => ({ whole, removed: [`gone-${name}`], tar: Buffer.from(name) });
+    const chain = async (position: number) =>
+      (await loadCheckpoints(store.database, id, position)).map(({ tar }) => String(tar));
+    const { rows } = await store.database.calm.query<{ id: number }>("select max(id) + 1000 as id from activities");
+    const activity = rows[0]?.id ?? 1000;
+    expect(await saveMark(store.database, id, "w2", standing, 0, null)).toBeNull();
+    await saveMark(store.database, id, "w1", standing, 0, null);
+    expect(await beginExecute(store.database, id, "w2", activity)).toEqual({ kind: "lost" });
+    expect(await beginExecute(store.database, id, "w1", activity)).toEqual({ kind: "begun" });
+    await saveMark(store.database, id, "w1", standing, 1, piece(false, "one"));
+    await beginExecute(store.database, id, "w1", activity + 1);
+    await saveMark(store.database, id, "w1", standing, 2, piece(false, "two"));
+    expect(await chain(2)).toEqual(["one", "two"]);
+    expect(await chainOf(store.database, id, 2)).toEqual({ count: 2, bytes: 24 });
+    await beginExecute(store.database, id, "w1", activity + 2);
+    await saveMark(store.database, id, "w1", standing, 3, piece(true, "three"));
+    expect([await chain(2), await chain(3)]).toEqual([["one", "two"], ["three"]]);
+    const back = await saveRewound(store.database, id, "w1", "begun", { ...standing, instance: "i2" });
+    expect([await chain(2), await chain(3)]).toEqual([
+      ["one", "two"],
+      ["one", "two"],
+    ]);
+    const claim = await claimSession(store.database, { id, kind: "jail", host: "h1", worker: "w1", leaseMs: 60_000 });
+    expect(claim).toMatchObject({
+      marks: {
+        latest: { position: 2, settled: false, seal: back, instance: "i2" },
+        begun: { position: 2, settled: true, seal: back, activityId: activity + 2 },
+      },
+    });
+    const large = Buffer.alloc(20_000_000, "x");
+    await saveMark(store.database, id, "w1", standing, 3, { whole: true, removed: [], tar: large });
+    await beginExecute(store.database, id, "w1", activity + 3);
+    const [last] = await loadCheckpoints(store.database, id, 3);
+    expect(Buffer.from(last?.tar ?? []).equals(large)).toBe(true);
+    const left = await store.database.calm.query("select position from checkpoints where session_id = $1", [id]);
+    expect(left.rows).toEqual([{ position: 3 }]);
+    // No run has this id.
+    expect(await deleteEndedCheckpoints(store.database)).toBeGreaterThan(0);
+    const after = await store.database.calm.query("select 1 from checkpoint_parts where session_id = $1", [id]);
+    expect(after.rows).toEqual([]);
   });
 });
 

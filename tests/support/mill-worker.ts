@@ -2,7 +2,7 @@
 import { readConfig } from "@markmill/config";
 import { builtInCatalogue, createModelClient } from "@markmill/llm";
 import { type BackendOptions, openQueues } from "@markmill/queue";
-import { createNoneSandbox } from "@markmill/sandbox";
+import { createJailSandbox, createNoneSandbox } from "@markmill/sandbox";
 import { openStore } from "@markmill/store";
 import { openWorker } from "@markmill/worker";
 
@@ -14,6 +14,8 @@ interface Settings {
   readonly sessions: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly killAt?: { readonly point: string; readonly kind: string };
+  readonly killInSession?: string;
+  readonly sandbox?: "none" | "jail";
 }
 
 const settings: Settings = JSON.parse(process.argv[2] ?? "{}");
@@ -31,7 +33,7 @@ const log = {
   warn: () => undefined,
   error: (fields: object, text: string) => console.error(text, fields),
 };
-const { killAt } = settings;
+const { killAt, killInSession } = settings;
 await openWorker({
   config,
   store,
@@ -44,13 +46,19 @@ await openWorker({
     timeoutMs: config.models.timeoutMs,
   }),
   catalogue: builtInCatalogue,
-  sandbox: createNoneSandbox({ root: settings.sessions, warn: () => undefined }),
+  sandbox:
+    settings.sandbox === "jail"
+      ? await createJailSandbox({ root: settings.sessions })
+      : createNoneSandbox({ root: settings.sessions, warn: () => undefined }),
   log,
   onDeaf: () => process.exit(1),
   failPoint: (point, kind) => {
     if (killAt !== undefined && point === killAt.point && (kind === killAt.kind || kind === null)) {
       process.kill(process.pid, "SIGKILL");
     }
+  },
+  sessionFailPoint: (point) => {
+    if (point === killInSession) process.kill(process.pid, "SIGKILL");
   },
 });
 process.send?.("ready");

@@ -70,6 +70,11 @@ export interface StartRequest {
 export interface SpawnOptions {
   /** Dies by SIGKILL when it gets here with an activity of this kind. */
   readonly killAt?: { readonly point: string; readonly kind: string };
+  /** Dies by SIGKILL at this point of a session's use. */
+  readonly killInSession?: string;
+  readonly sandbox?: "none" | "jail";
+  /** A directory of sessions of its own, as another host has it. */
+  readonly sessions?: string;
 }
 
 export interface SpawnedWorker {

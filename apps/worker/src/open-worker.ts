@@ -21,7 +21,7 @@ import { budgetOf, ledgerOf, rateGateOf } from "./model-ports.ts";
 import { patiently } from "./patiently.ts";
 import { createPerformer } from "./perform.ts";
 import { reapSessions } from "./reap-sessions.ts";
-import { createSessionKeeper } from "./sessions.ts";
+import { createSessionKeeper, type SessionKeeperParts } from "./sessions.ts";
 import { type Health, type Log, startWorker, type WorkerParts } from "./worker.ts";
 
 export interface OpenWorkerParts {
@@ -40,6 +40,7 @@ export interface OpenWorkerParts {
   readonly log: Log;
   readonly onDeaf: () => void;
   readonly failPoint?: WorkerParts["failPoint"];
+  readonly sessionFailPoint?: SessionKeeperParts["failPoint"];
 }
 
 export interface OpenWorker {
@@ -67,7 +68,9 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
           worker: store.worker,
           log,
           ceiling: ceilingOf(config),
+          checkpointBytes: config.sandbox.ceilings.checkpointMb * 1024 * 1024,
           images: sandbox.kind === "docker" ? config.sandbox.images : [],
+          ...(parts.sessionFailPoint === undefined ? {} : { failPoint: parts.sessionFailPoint }),
         });
   const { pauseMaxMs } = config.models;
   const performer = createPerformer({

@@ -1,13 +1,13 @@
 /** From a claimed activity to what came of it: one line per kind of work. */
 import type { Failure, Outcome, Work } from "@markmill/engine";
 import type { ModelMessage } from "@markmill/llm";
-import { SandboxError, type Session, type SessionFiles } from "@markmill/sandbox";
+import { SandboxError, type SandboxErrorCode, type Session, type SessionFiles } from "@markmill/sandbox";
 import type { Activity, Claim, LoadedRun } from "@markmill/store";
 import { nextStep, performExecute } from "./perform-execute.ts";
 import { type PromptPorts, performPrompt } from "./perform-prompt.ts";
 import { done, failed, type Performed } from "./performed.ts";
 import { fileCapOf, readBytesInSession, readTextInSession, writeInSession } from "./session-files.ts";
-import { SessionBusy, type SessionKeeper } from "./sessions.ts";
+import { SessionBusy, type SessionKeeper, type SessionUse } from "./sessions.ts";
 
 export type Claimed = Extract<Claim, { kind: "claimed" }>;
 
@@ -38,13 +38,13 @@ export function createPerformer(parts: PerformerParts): Performer {
       const cap = fileCapOf(run.program.sandbox, parts.fileCeilingBytes);
       switch (work.kind) {
         case "check":
-          return work.read.length === 0 ? done(nothing) : inSession(claimed, signal, readWith(work.read, cap));
+          return work.read.length === 0 ? done(nothing) : inSession(claimed, "read", signal, readWith(work.read, cap));
         case "set":
-          if (work.write !== null) return inSession(claimed, signal, writeWith(work.write, work.read, cap));
-          return work.read === null ? done(nothing) : inSession(claimed, signal, readWith([work.read], cap));
+          if (work.write !== null) return inSession(claimed, "write", signal, writeWith(work.write, work.read, cap));
+          return work.read === null ? done(nothing) : inSession(claimed, "read", signal, readWith([work.read], cap));
         case "assign":
         case "note":
-          return work.read === null ? done(nothing) : inSession(claimed, signal, readWith([work.read], cap));
+          return work.read === null ? done(nothing) : inSession(claimed, "read", signal, readWith([work.read], cap));
         case "prompt":
           return prompt(claimed, work, signal);
         case "execute":
@@ -71,7 +71,7 @@ export function createPerformer(parts: PerformerParts): Performer {
     const ports = { ...parts.promptPorts(claimed.run, claimed.activity), conversation: parts.conversation };
     if (work.read === null) return performPrompt(ports, work, claimed.activity, signal);
     const cap = fileCapOf(claimed.run.program.sandbox, parts.fileCeilingBytes);
-    const read = await inSession(claimed, signal, readWith([work.read], cap));
+    const read = await inSession(claimed, "read", signal, readWith([work.read], cap));
     if (read.did !== "succeed" || read.outcome.kind !== "done") return read;
     const text = read.outcome.files?.[work.read];
     if (text === undefined)
@@ -98,13 +98,14 @@ export function createPerformer(parts: PerformerParts): Performer {
         "unknown",
       );
     }
-    return inSession(claimed, signal, (session, save, either) =>
+    return inSession(claimed, "execute", signal, (session, save, either) =>
       performExecute(session, claimed.run.program, work, either, save),
     );
   }
 
   async function inSession(
-    { run }: Claimed,
+    { run, activity }: Claimed,
+    does: SessionUse["does"],
     signal: AbortSignal,
     act: (session: Session, save: () => Promise<void>, signal: AbortSignal) => Promise<Performed>,
   ): Promise<Performed> {
@@ -118,14 +119,28 @@ export function createPerformer(parts: PerformerParts): Performer {
       );
     }
     try {
-      return await sessions.use(run.rootId, run.program, () => parts.submission(run.rootId), signal, act);
+      const files = () => parts.submission(run.rootId);
+      const use = { rootId: run.rootId, program: run.program, files, activity, does };
+      const { result, warning } = await sessions.use(use, signal, act);
+      return warning === null ? result : withNote(result, warning);
     } catch (error) {
       if (signal.aborted) return { did: "leave" };
       if (error instanceof SessionBusy) return { did: "postpone", ms: error.forMs };
-      if (error instanceof SandboxError) return failed(error.code, error.message, nextStep(error, false));
+      if (error instanceof SandboxError) {
+        const unknown = cannotGoBack.includes(error.code);
+        return failed(error.code, error.message, unknown ? "unknown" : nextStep(error, false));
+      }
       throw error;
     }
   }
+}
+
+/** Something ran, and the session cannot be put back to before it: what would come next says nothing about the submission. */
+const cannotGoBack: readonly SandboxErrorCode[] = ["SANDBOX_WORKSPACE_LOST", "SANDBOX_PROCESSES_LOST"];
+
+function withNote(performed: Performed, note: string): Performed {
+  if (performed.did !== "succeed" || performed.outcome.kind !== "executed") return performed;
+  return { ...performed, outcome: { ...performed.outcome, notes: [...(performed.outcome.notes ?? []), note] } };
 }
 
 /** The lease of the session was lost: somebody else uses it, and what was to be done here can be done later. */

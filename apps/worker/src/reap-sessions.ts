@@ -1,9 +1,10 @@
 /**
  * Takes away what runs left: sessions on this host whose run has ended, or that no run of ours knows, and whose lease is over. Done
- * by every worker for its own host, at the start and every half minute; doing it twice is harmless.
+ * by every worker for its own host, at the start and every half minute; doing it twice is harmless. Checkpoints of ended runs go too,
+ * wherever their sessions were.
  */
 import type { Sandbox } from "@markmill/sandbox";
-import { type Database, listWorkers, liveSessions, takeDeadSessions } from "@markmill/store";
+import { type Database, deleteEndedCheckpoints, listWorkers, liveSessions, takeDeadSessions } from "@markmill/store";
 import type { Log } from "./worker.ts";
 
 export interface Reaping {
@@ -29,6 +30,7 @@ export async function reapSessions(
     }
   };
   for (const { id } of await takeDeadSessions(database, host)) await remove(id);
+  await deleteEndedCheckpoints(database);
   const listed = await sandbox.list();
   const live = await liveSessions(
     database,

@@ -53,6 +53,8 @@ export type Config = {
       readonly diskMb: number;
       readonly fileKb: number;
       readonly wallMs: number;
+      /** 0: no checkpoints. */
+      readonly checkpointMb: number;
     };
     readonly poolSize: number;
   };
@@ -116,6 +118,7 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
         diskMb: env.SANDBOX_DISK_MB,
         fileKb: env.SANDBOX_FILE_KB,
         wallMs: env.SANDBOX_WALL_MS,
+        checkpointMb: env.SANDBOX_CHECKPOINT_MB,
       },
       poolSize: env.SANDBOX_POOL_SIZE,
     },

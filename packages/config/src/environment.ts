@@ -229,6 +229,11 @@ const sandbox = {
     description: "Ceiling of one command's time.",
     unit: "ms",
   }),
+  SANDBOX_CHECKPOINT_MB: defaulted("128", whole(0, 4_096), {
+    description:
+      "Ceiling of a checkpoint of a session's files, from which an interrupted command is repeated; a run holds two at most. 0 makes none.",
+    unit: "MiB",
+  }),
   SANDBOX_POOL_SIZE: defaulted("2", whole(0, 256), {
     description: "Sessions that a worker keeps ready; 0 starts each when it is needed.",
     unit: "sessions",

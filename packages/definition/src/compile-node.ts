@@ -103,7 +103,7 @@ function compileActivity(
         kind: "execute",
         command: caption.text === "" ? null : caption.text,
         nonZero: choice(vertex, "onFailure", { fail: "fail", continue: "ok" }, "ok", context.report),
-        repeat: choice(vertex, "repeat", { safe: "safe", never: "never" }, "never", context.report),
+        repeat: choice(vertex, "repeat", { safe: "safe", never: "never" }, "safe", context.report),
       };
     case "ASK":
       return compileAsk(vertex, caption, context.report);

@@ -98,7 +98,7 @@ describe("what the fixtures mean", () => {
       START: { kind: "start", label: "start" },
       PROMPT_ROLE: { kind: "prompt", text: { from: "name", name: "System" } },
       CALL_PREPARE: { kind: "call", program: "prepare.md" },
-      EXECUTE_COMMANDS: { kind: "execute", command: null, nonZero: "ok", repeat: "never" },
+      EXECUTE_COMMANDS: { kind: "execute", command: null, nonZero: "ok", repeat: "safe" },
       SUCCESS: { kind: "end", outcome: "success" },
       FAILED: { kind: "end", outcome: "failed" },
     });

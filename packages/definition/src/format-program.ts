@@ -128,7 +128,7 @@ function formatNode(id: string, node: Node, lenient: Lenience, path: (to: string
         box(node.command === null ? "Execute:" : `Execute: ${node.command}`),
         ...attributes({
           "on-failure": node.nonZero === "fail" ? "fail" : undefined,
-          repeat: node.repeat === "safe" ? "safe" : undefined,
+          repeat: node.repeat === "never" ? "never" : undefined,
         }),
       ];
     case "check": {

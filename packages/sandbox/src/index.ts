@@ -1,3 +1,4 @@
+export { type Changes, type CheckpointPart, partOfFiles, type Snapshot } from "./checkpoint/workspace.ts";
 export { chooseSandbox, type SandboxChoice, type SandboxFactories } from "./choose-sandbox.ts";
 export { type CommandPolicy, judgeCommand, type PolicyVerdict } from "./commands/command-policy.ts";
 export {
@@ -29,6 +30,7 @@ export {
   type FileRead,
   type FileWritten,
   type ListedSession,
+  type Rewind,
   type RunOptions,
   type Sandbox,
   type SandboxKind,

@@ -1,10 +1,11 @@
 // The one port every sandbox adapter implements (docker, jail, none). Invariants:
-// 1. Files enter a session before any foreign code runs in it; afterwards only `restore` and `writeFile` write, inside the
+// 1. Files enter a session before any foreign code runs in it; afterwards only `rewind` and `writeFile` write, inside the
 //    session and as its own user, never with the host's rights.
 // 2. A session belongs to one id. Any worker process on the host can open it: `open` creates it or attaches to it.
 // 3. Commands of one session run one after the other, whichever process asks.
 // 4. Whatever a command does, the outcome says what happened; only a failure of the sandbox itself throws (SandboxError).
 
+import type { Changes, CheckpointPart, Snapshot } from "./checkpoint/workspace.ts";
 import type { Limits } from "./limits.ts";
 import type { ThinWall } from "./thin-walls.ts";
 
@@ -33,6 +34,8 @@ export interface Session {
   readonly id: string;
   /** True when the session already lived: its workspace holds what earlier commands left. */
   readonly attached: boolean;
+  /** The container or jail behind it: another one after it was lost and made again. */
+  readonly instance: string;
   /** The state the next command starts from; replaced after each command. */
   readonly state: SessionState;
   run(command: CommandSpec, options?: RunOptions): Promise<CommandOutcome>;
@@ -43,10 +46,20 @@ export interface Session {
   readFile(path: string, options: { readonly maxBytes: number }): Promise<FileRead>;
   /** Writes one file, whole or not at all, and the folders it needs. */
   writeFile(path: string, bytes: Uint8Array): Promise<FileWritten>;
-  /** An uncompressed tar of the workspace. Rejects with SANDBOX_FILES_FAILED above `maxBytes`. */
-  checkpoint(options?: { readonly maxBytes?: number }): Promise<Uint8Array>;
-  /** Empties the workspace and unpacks a checkpoint into it, inside the session and as its user. */
-  restore(tar: Uint8Array): Promise<void>;
+  /** How all it can write to stands now. */
+  snapshot(): Promise<Snapshot>;
+  /**
+   * What differs from a snapshot; everything, when that is null or of another instance of the session. Rejects with
+   * SANDBOX_CHECKPOINT_TOO_LARGE above `maxBytes`, and with SANDBOX_FILES_FAILED when something cannot be read.
+   */
+  changes(since: Snapshot | null, options: { readonly maxBytes: number }): Promise<Changes>;
+  /**
+   * Puts the session back: ends what runs in it, whoever asked for it, but for the processes the snapshot knew; then the files, then
+   * the state. For the holder of the session's lease only. Rejects with SANDBOX_PROCESSES_LOST when such a process is gone.
+   */
+  rewind(to: Rewind): Promise<Snapshot>;
+  /** Ends what runs in it, whoever asked for it, but for these processes of a snapshot. For the holder of the lease only. */
+  endAllBut(processes: readonly string[]): Promise<void>;
   /** Same as `sandbox.remove(id)`. */
   end(): Promise<void>;
 }
@@ -60,6 +73,13 @@ export type FileRead =
   | { readonly kind: "refused"; readonly why: string };
 
 export type FileWritten = { readonly kind: "written" } | { readonly kind: "refused"; readonly why: string };
+
+export interface Rewind {
+  readonly snapshot: Snapshot;
+  readonly parts: readonly CheckpointPart[];
+  /** Absent: as a new session has it. */
+  readonly state?: SessionState;
+}
 
 export interface SessionSpec {
   /** 1 to 64 of [A-Za-z0-9_-], starting with a letter or digit. */

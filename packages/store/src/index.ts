@@ -26,6 +26,23 @@ export {
 export { type CallKey, callsOfRun, findCall, type StoredCall, saveCall } from "./calls.ts";
 export { type Ceilings, defaultCeilings } from "./ceilings.ts";
 export { type CallUsage, type Charge, type Spent, spentOf } from "./charges.ts";
+export {
+  type Begun,
+  beginExecute,
+  type Chain,
+  type Checkpoint,
+  chainOf,
+  deleteEndedCheckpoints,
+  loadCheckpoints,
+  loadManifest,
+  type Mark,
+  type Marks,
+  type Standing,
+  saveMark,
+  saveRewound,
+  settleMark,
+  waitsForExecute,
+} from "./checkpoints.ts";
 export { type Claim, type Delivery, releaseClaims, renewLeases } from "./claim.ts";
 export type { Commit, Committed } from "./committer.ts";
 export { type CreatedRun, callExcess, createRun, drawSeed, type NewRun, startCall } from "./create-run.ts";

@@ -1,10 +1,12 @@
 /**
  * Sandbox sessions: which worker on which host holds the container of a run tree, until when, and where its shell stood.
  *
- * N1  One holder at a time: a session is taken when it is new, when its lease is over, or by the worker that has it.
+ * N1  One holder at a time: a session is taken when it is new, when its lease is over, by the worker that has it, or by who holds a
+ *     later claim of the activity on whose behalf it is held: that one's worker has lost the activity, and the session with it.
  */
 import type { Json } from "@markmill/engine";
 import { askDatabase } from "./ask-database.ts";
+import { type MarkRow, type Marks, marksColumn, toMarks } from "./checkpoints.ts";
 import type { Database } from "./database.ts";
 import { toJson } from "./neutral.ts";
 
@@ -14,16 +16,16 @@ export interface Session {
   readonly kind: string;
   readonly host: string;
   readonly worker: string;
-  /** Working directory, environment: what a rebuilt session starts from. */
+  /** Working directory, environment: what the next command starts from. */
   readonly state: Json;
-  readonly checkpointHash: string | null;
 }
 
 export type SessionClaim =
-  /** `previous`: who held it last; a different host or worker means that the container is to be rebuilt from state and checkpoint. */
+  /** `previous`: who held it last. `marks`: what it is rebuilt from where it is gone. */
   | {
       readonly kind: "held";
       readonly session: Session;
+      readonly marks: Marks;
       readonly previous: { readonly host: string; readonly worker: string } | null;
     }
   | { readonly kind: "busy"; readonly host: string; readonly worker: string; readonly forMs: number };
@@ -34,7 +36,6 @@ interface SessionRow {
   readonly host: string;
   readonly worker: string;
   readonly state: Json;
-  readonly checkpoint_hash: string | null;
 }
 
 const toSession = (row: SessionRow): Session => ({
@@ -43,7 +44,6 @@ const toSession = (row: SessionRow): Session => ({
   host: row.host,
   worker: row.worker,
   state: row.state,
-  checkpointHash: row.checkpoint_hash,
 });
 
 export async function claimSession(
@@ -54,24 +54,35 @@ export async function claimSession(
     readonly host: string;
     readonly worker: string;
     readonly leaseMs: number;
+    /** On whose behalf, where that is claimed itself. */
+    readonly activity?: { readonly id: number; readonly claim: number };
   },
 ): Promise<SessionClaim> {
-  const rows = await askDatabase<SessionRow & { old_host: string | null; old_worker: string | null }>(
+  const rows = await askDatabase<
+    SessionRow & { old_host: string | null; old_worker: string | null; marks: readonly MarkRow[] | null }
+  >(
     database,
     "Claiming a sandbox session",
     `with old as materialized (select host, worker from sessions where id = $1 for update)
-     insert into sessions as s (id, kind, host, worker, lease_until)
-     select $1, $2, $3, $4, clock_timestamp() + $5::integer * interval '1 millisecond' from (select 1) as one left join old on true
-     on conflict (id) do update set kind = excluded.kind, host = excluded.host, worker = excluded.worker, lease_until = excluded.lease_until
+     insert into sessions as s (id, kind, host, worker, lease_until, activity_id, claim)
+     select $1, $2, $3, $4, clock_timestamp() + $5::integer * interval '1 millisecond', $6::bigint, $7::integer
+     from (select 1) as one left join old on true
+     on conflict (id) do update set kind = excluded.kind, host = excluded.host, worker = excluded.worker, lease_until = excluded.lease_until,
+         activity_id = excluded.activity_id, claim = excluded.claim
        where s.lease_until <= clock_timestamp() or s.worker = excluded.worker
-     returning s.*, (select host from old) as old_host, (select worker from old) as old_worker`,
-    [want.id, want.kind, want.host, want.worker, want.leaseMs],
+         or (s.activity_id = excluded.activity_id and s.claim < excluded.claim)
+     returning s.id, s.kind, s.host, s.worker, s.state, ${marksColumn},
+       (select host from old) as old_host, (select worker from old) as old_worker`,
+    [
+      ...[want.id, want.kind, want.host, want.worker, want.leaseMs],
+      ...[want.activity?.id ?? null, want.activity?.claim ?? null],
+    ],
   );
   const row = rows[0];
   if (row !== undefined) {
     const previous =
       row.old_host === null || row.old_worker === null ? null : { host: row.old_host, worker: row.old_worker };
-    return { kind: "held", session: toSession(row), previous };
+    return { kind: "held", session: toSession(row), marks: toMarks(row.marks), previous };
   }
   const busy = await askDatabase<{ host: string; worker: string; for_ms: number }>(
     database,
@@ -98,23 +109,23 @@ export async function renewSessions(
   return new Set(rows.map((row) => row.id));
 }
 
-/** false: another worker has it now. Without a checkpoint the last one stays. */
+/** false: another worker has it now. */
 export async function saveSession(
   database: Database,
   id: string,
   worker: string,
-  saved: { readonly state: Json; readonly checkpointHash: string | null },
+  state: Json,
 ): Promise<boolean> {
   const rows = await askDatabase(
     database,
     "Saving a sandbox session",
-    "update sessions set state = $3, checkpoint_hash = coalesce($4, checkpoint_hash) where id = $1 and worker = $2 returning id",
-    [id, worker, toJson(saved.state), saved.checkpointHash],
+    "update sessions set state = $3 where id = $1 and worker = $2 returning id",
+    [id, worker, toJson(state)],
   );
   return rows.length === 1;
 }
 
-/** Keeps state and checkpoint for the next holder. */
+/** Keeps the state for the next holder. */
 export async function releaseSession(database: Database, id: string, worker: string): Promise<void> {
   await askDatabase(
     database,
@@ -133,7 +144,7 @@ export async function takeDeadSessions(database: Database, host: string, limit =
        select s.id from sessions s left join runs r on r.id = s.id
        where s.host = $1 and s.lease_until <= clock_timestamp() and (r.id is null or r.ended_at is not null)
        order by s.lease_until limit $2 for update of s skip locked)
-     returning *`,
+     returning id, kind, host, worker, state`,
     [host, limit],
   );
   return rows.map(toSession);

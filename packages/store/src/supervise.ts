@@ -226,6 +226,9 @@ export async function deleteOldRuns(database: Database, olderThanMs: number, lim
      ), d8 as (delete from reservations where budget_id in (select id from roots)
      ), d9 as (delete from budgets where id in (select id from roots)
      ), d11 as (delete from charges where root_id in (select id from roots)
+     ), d12 as (delete from checkpoint_parts where session_id in (select id from roots)
+     ), d13 as (delete from checkpoints where session_id in (select id from roots)
+     ), d14 as (delete from session_marks where session_id in (select id from roots)
      ), d10 as (delete from runs where id in (select id from tree))
      select count(*)::integer as deleted from roots`,
     [olderThanMs, limit],

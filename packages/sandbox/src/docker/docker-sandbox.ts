@@ -265,7 +265,7 @@ class EngineSandbox {
     try {
       const launcher = warm?.launcher ?? (await Launcher.start(await Launcher.create(container, made.uid, true)));
       await Promise.all([
-        feedFiles(launcher, "unpack", files, spec.id),
+        feedFiles(launcher, files, spec.id),
         warm === undefined ? undefined : recordLabels(host, spec),
       ]);
       const won = await container.rename({ name: SESSION_PREFIX + spec.id }).then(

@@ -7,6 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, limitsOfCommand } from "../check-spec.ts";
+import { type Changes, rewind, type Snapshot, takeChanges, takeSnapshot, type WorkspaceAccess } from "../checkpoint/workspace.ts";
 import {
   ANSWER_BYTES,
   fileProgramFailed,
@@ -21,12 +22,13 @@ import {
   type CommandSpec,
   type FileRead,
   type FileWritten,
+  type Rewind,
   type RunOptions,
   type Session,
   type SessionState,
   WORKSPACE,
 } from "../port.ts";
-import { Demultiplexer } from "./demultiplex.ts";
+import { workspaceOf } from "./container-workspace.ts";
 import type { EngineHost } from "./engine-host.ts";
 import { Launcher } from "./launcher.ts";
 import { parseLauncherReport, sweepLine, unpackLine } from "./launcher-script.ts";
@@ -41,7 +43,6 @@ const UNSTARTED_MS = 200;
 const BUSY_GRACE_MS = 20_000;
 /** A launcher started ahead counts as running to other workers, so an unused one is let go soon. */
 const STANDBY_MS = 500;
-const TAR_OVERHEAD_BYTES = 16 * 1024 * 1024;
 
 export interface SessionPlace {
   readonly id: string;
@@ -137,17 +138,37 @@ export class DockerSession implements Session {
     });
   }
 
-  checkpoint(options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
-    const maxBytes = options.maxBytes ?? this.#place.limits.diskBytes + TAR_OVERHEAD_BYTES;
+  snapshot(): Promise<Snapshot> {
+    return this.#quietly(() => takeSnapshot(workspaceOf(this.#place)));
+  }
+
+  changes(since: Snapshot | null, { maxBytes }: { readonly maxBytes: number }): Promise<Changes> {
+    return this.#quietly(() => takeChanges(workspaceOf(this.#place), since, maxBytes));
+  }
+
+  rewind({ snapshot, parts, state }: Rewind): Promise<Snapshot> {
+    const access = workspaceOf(this.#place);
     return this.#inTurn(async () => {
-      this.#takeStandby()?.close();
-      await this.#requireTurn(undefined);
-      return await this.#pack(maxBytes);
+      // The command of a worker that lost the lease may still run: it ends here, and its exec with it.
+      await this.#endAllBut(access, snapshot.instance === access.instance ? snapshot.processes : []);
+      const now = await rewind(access, snapshot, parts);
+      this.#state = state ?? this.#first;
+      return now;
     });
   }
 
-  restore(tar: Uint8Array): Promise<void> {
-    return this.#withLauncher(undefined, (launcher) => feedFiles(launcher, "restore", tar, this.id));
+  endAllBut(processes: readonly string[]): Promise<void> {
+    return this.#inTurn(() => this.#endAllBut(workspaceOf(this.#place), processes));
+  }
+
+  async #endAllBut(access: WorkspaceAccess, processes: readonly string[]): Promise<void> {
+    this.#takeStandby()?.close();
+    await access.killAllBut(new Set(processes));
+    await this.#requireTurn(undefined);
+  }
+
+  get instance(): string {
+    return this.#place.container.id;
   }
 
   end(): Promise<void> {
@@ -171,6 +192,15 @@ export class DockerSession implements Session {
     const { unpacked } = parseLauncherReport(nonce, launcher.report);
     launcher.close();
     if (unpacked !== 0) throw sessionLost(this.id);
+  }
+
+  /** While no command runs in the container, ours or another worker's. */
+  #quietly<T>(act: () => Promise<T>): Promise<T> {
+    return this.#inTurn(async () => {
+      this.#takeStandby()?.close();
+      await this.#requireTurn(undefined);
+      return await act();
+    });
   }
 
   #inTurn<T>(act: () => Promise<T>): Promise<T> {
@@ -230,59 +260,17 @@ export class DockerSession implements Session {
       await pause(POLL_MS);
     }
   }
-
-  async #pack(maxBytes: number): Promise<Uint8Array> {
-    const { container, uid, host } = this.#place;
-    const chunks: Buffer[] = [];
-    let size = 0;
-    let said = "";
-    try {
-      const exec = await container.exec({
-        Cmd: ["tar", "-c", "-f", "-", "-C", WORKSPACE, "."],
-        User: `${uid}:${uid}`,
-        WorkingDir: "/",
-        AttachStdout: true,
-        AttachStderr: true,
-      });
-      const stream = await exec.start({ hijack: true, stdin: false });
-      const demultiplexer = new Demultiplexer((name, chunk) => {
-        if (name === "stderr") {
-          if (said.length < 4000) said += chunk.toString("latin1");
-        } else {
-          size += chunk.length;
-          if (size > maxBytes) stream.destroy();
-          else chunks.push(Buffer.from(chunk));
-        }
-      });
-      await new Promise<void>((resolve) => {
-        stream.on("data", (chunk: Buffer) => demultiplexer.push(chunk));
-        stream.on("end", resolve).on("close", resolve).on("error", resolve);
-      });
-      if (size > maxBytes) throw filesFailed(this.id, `the workspace is larger than ${maxBytes} bytes`);
-      let result = await exec.inspect();
-      while (result.Running) {
-        await pause(POLL_MS);
-        result = await exec.inspect();
-      }
-      // 1: a file changed while it was read, which a background process may always do.
-      if (result.ExitCode !== 0 && result.ExitCode !== 1) throw filesFailed(this.id, said);
-    } catch (error) {
-      throw translateEngineError(error, { host: host.address, act: "pack the workspace", session: this.id });
-    }
-    return Buffer.concat(chunks);
-  }
 }
 
 /** Unpacks a tar in the workspace, inside the container and as the session's user. */
 export async function feedFiles(
   launcher: Launcher,
-  verb: "unpack" | "restore",
   tar: Uint8Array,
   session: string,
 ): Promise<void> {
-  if (tar.length === 0 && verb === "unpack") return;
+  if (tar.length === 0) return;
   const nonce = randomBytes(16).toString("hex");
-  launcher.write(unpackLine(verb, tar.length, nonce));
+  launcher.write(unpackLine(tar.length, nonce));
   launcher.write(tar);
   await launcher.until((report) => parseLauncherReport(nonce, report).unpacked !== undefined);
   const { unpacked } = parseLauncherReport(nonce, launcher.report);

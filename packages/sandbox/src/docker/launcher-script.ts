@@ -7,7 +7,7 @@
 // 4. Shell and guard run from copies that the session's uid may run and not read (keeper-script.ts): their memory and
 //    descriptors are closed to all other processes of that uid from their first instruction on.
 //
-// stdin   lines `unpack|restore <bytes> <nonce>` + bytes, any number; then the guard's `run` line + script
+// stdin   lines `unpack <bytes> <nonce>` + bytes, any number; then the guard's `run` line + script
 // stdout  the command's output
 // stderr  `<nonce> unpacked <code>`; then `<nonce> cpu <microseconds>` and `<nonce> oom <kills>`, both of the session so far, once
 //         before and once after the command, the guard's other reports between them; last `<nonce> exit <code>`
@@ -46,8 +46,7 @@ umask 022
 set -f
 while IFS=' ' read -r verb size nonce rest; do
   case $verb in
-    unpack | restore)
-      [[ $verb == unpack ]] || find ${WORKSPACE} -mindepth 1 -delete
+    unpack)
       head -c "$size" | tar -x -C ${WORKSPACE} --no-same-owner -f - >/dev/null
       printf '%s unpacked %s\\n' "$nonce" "\${PIPESTATUS[1]}" >&2
       ;;
@@ -82,8 +81,8 @@ export const firstLauncherExec = {
 /** Processes besides the session's own that count against its uid: the guard, and a drain for each earlier command's leftovers. */
 export const LAUNCHER_PROCESSES = 3;
 
-export function unpackLine(verb: "unpack" | "restore", bytes: number, nonce: string): string {
-  return `${verb} ${bytes} ${nonce}\n`;
+export function unpackLine(bytes: number, nonce: string): string {
+  return `unpack ${bytes} ${nonce}\n`;
 }
 
 export function sweepLine(nonce: string): string {

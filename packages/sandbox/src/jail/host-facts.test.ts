@@ -10,6 +10,7 @@ describe("what the host tells", () => {
     const line = `42 (a) b (c) S ${fields.slice(1).join(" ")}`;
     expect(parseStat(42, line)).toEqual({
       pid: 42,
+      parent: 4,
       state: "S",
       startTime: "22",
       exiting: false,

@@ -6,12 +6,23 @@
 // 3. As root every session has its own high uid on the host.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomInt } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { closeSync, constants as fsConstants, openSync, readFileSync, readlinkSync } from "node:fs";
 import { open as openFile } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
+import { PLACES } from "../checkpoint/manifest.ts";
+import { listPlaces, readPlaces } from "../checkpoint/read-places.ts";
+import {
+  type Changes,
+  rewind,
+  type Snapshot,
+  takeChanges,
+  takeSnapshot,
+  type WorkspaceAccess,
+} from "../checkpoint/workspace.ts";
+import { removalList, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
 import {
   ANSWER_BYTES,
   FILE_MS,
@@ -30,6 +41,7 @@ import {
   type FileRead,
   type FileWritten,
   type ListedSession,
+  type Rewind,
   type RunOptions,
   type Sandbox,
   type Session,
@@ -76,7 +88,6 @@ const REMOVE_MS = 10_000;
 const OPEN_FILES = 1024;
 /** One process may grow this much past the limit between two looks of the watch, so that the watch, which reports, strikes first. */
 const WATCH_SLACK_BYTES = 64 * 1024 * 1024;
-const TAR_OVERHEAD_BYTES = 16 * 1024 * 1024;
 
 export interface JailOptions {
   /** Directory for the sessions' records, private to the worker's user. */
@@ -383,29 +394,72 @@ class JailSession implements Session {
     });
   }
 
-  async checkpoint(options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
-    const maxBytes = options.maxBytes ?? this.#record.limits.diskBytes + TAR_OVERHEAD_BYTES;
+  async snapshot(): Promise<Snapshot> {
+    return await this.#exclusively(undefined, () => takeSnapshot(this.#access()));
+  }
+
+  async changes(since: Snapshot | null, { maxBytes }: { readonly maxBytes: number }): Promise<Changes> {
+    return await this.#exclusively(undefined, () => takeChanges(this.#access(), since, maxBytes));
+  }
+
+  async rewind({ snapshot, parts, state }: Rewind): Promise<Snapshot> {
+    // The command of a worker that lost the lease may still run and hold the lock: both end here.
+    await this.endAllBut(snapshot.instance === this.instance ? snapshot.processes : []);
     return await this.#exclusively(undefined, async () => {
-      const result = await runTool(
-        this.#jail,
-        this.#record,
-        [this.#jail.host.tools.tar, "-cf", "-", "-C", "/workspace", "."],
-        undefined,
-        maxBytes,
-      );
-      if (result.tooLong) throw filesFailed(`The workspace of session ${this.id} is larger than ${maxBytes} bytes.`);
-      if (result.code !== 0) throw toolFailure(this.#record, "The workspace could not be packed", result);
-      return result.stdout;
+      const now = await rewind(this.#access(), snapshot, parts);
+      this.#state = state ?? this.#first;
+      return now;
     });
   }
 
-  async restore(tar: Uint8Array): Promise<void> {
-    await this.#exclusively(undefined, async () => {
-      const clear = [this.#jail.host.tools.bash, "--norc", "-c", "cd /workspace && find . -mindepth 1 -delete"];
-      const cleared = await runTool(this.#jail, this.#record, clear, undefined, 64 * 1024);
-      if (cleared.code !== 0) throw toolFailure(this.#record, "The workspace could not be emptied", cleared);
-      await unpack(this.#jail, this.#record, tar);
+  async endAllBut(processes: readonly string[]): Promise<void> {
+    await this.#killAllBut(processes);
+    await this.#jail.directory.breakLock(this.id);
+  }
+
+  get instance(): string {
+    const { number, holder } = this.#record;
+    return `jail-${number}-${holder.startTime}`;
+  }
+
+  #access(): WorkspaceAccess {
+    const { holder } = this.#record;
+    const places = Object.fromEntries(PLACES.map((place) => [place, `/proc/${holder.pid}/root/${place}`]));
+    const living = async <T>(act: Promise<T>) => {
+      const result = await act;
+      // A walk through the root of a dead process finds nothing, which must not be taken for an empty workspace.
+      if (!isHolding(holder)) throw sessionLost(this.id);
+      return result;
+    };
+    return {
+      instance: this.instance,
+      list: () => living(listPlaces(places)),
+      readsCheaply: true,
+      read: (paths, maxBytes) => living(readPlaces(places, paths, maxBytes)),
+      write: async (remove, tar) => {
+        const list = removalList(remove);
+        const { bash } = this.#jail.host.tools;
+        const sizes = [String(list.length), String(tar.length)];
+        const command = [bash, "--noprofile", "--norc", "-c", WRITE_PLACES, "bash", "/", ...sizes, ...PLACES];
+        const result = await runTool(this.#jail, this.#record, command, Buffer.concat([list, tar]), 64 * 1024);
+        if (result.code !== 0) throw toolFailure(this.#record, "The workspace could not be put back", result);
+      },
+      processes: async () =>
+        listInside(holder)
+          .filter(({ pid, parent, state }) => pid !== 1 && parent <= 1 && state !== "Z" && state !== "X")
+          .map(({ pid, startTime }) => `${pid}@${startTime}`),
+      killAllBut: (processes) => this.#killAllBut([...processes]),
+    };
+  }
+
+  async #killAllBut(processes: readonly string[]): Promise<void> {
+    const keep = processes.map((text) => {
+      const [pid, startTime = ""] = text.split("@");
+      return { pid: Number(pid), startTime };
     });
+    if (await killAllBut(this.#record.holder, keep, { theirs: true })) return;
+    await this.end();
+    throw killFailed(this.id);
   }
 
   async end(): Promise<void> {
@@ -479,20 +533,21 @@ class JailSession implements Session {
       abort?.throwIfAborted();
       if (!isHolding(holder)) throw sessionLost(this.id);
       const before = listInside(holder).map(({ pid, startTime }) => ({ pid, startTime }));
-      const held = await directory.tryLock(this.id, before).catch(() => {
+      const token = randomBytes(8).toString("hex");
+      const held = await directory.tryLock(this.id, before, token).catch(() => {
         throw sessionLost(this.id);
       });
       if (held === undefined) {
         try {
           return await act(before);
         } finally {
-          await directory.unlock(this.id);
+          await directory.unlock(this.id, token);
         }
       }
       if (!isAlive(held.owner)) {
         // Its worker died mid-command: what that command started goes with it.
         await killAllBut(holder, held.before);
-        await directory.unlock(this.id);
+        await directory.unlock(this.id, held.token);
       } else if (Date.now() > giveUp) {
         throw sessionBusy(this.id);
       } else {

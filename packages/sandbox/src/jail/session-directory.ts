@@ -30,6 +30,8 @@ export interface Holder extends ProcessIdentity {
 }
 
 export interface CommandLock {
+  /** Who gives it back must have taken it: a worker that lost it wakes up late. */
+  readonly token: string;
   readonly owner: ProcessIdentity;
   /** Pids inside the jail. */
   readonly before: readonly ProcessIdentity[];
@@ -96,23 +98,33 @@ export class SessionDirectory {
   }
 
   /** Undefined once the lock is ours; otherwise who holds it. */
-  async tryLock(id: string, before: readonly ProcessIdentity[]): Promise<CommandLock | undefined> {
+  async tryLock(
+    id: string,
+    before: readonly ProcessIdentity[],
+    token: string,
+  ): Promise<CommandLock | undefined> {
     const path = join(this.pathOf(id), "command.lock");
     const temporary = `${path}.${randomBytes(6).toString("hex")}`;
-    const lock: CommandLock = { owner: ownIdentity(), before };
+    const lock: CommandLock = { token, owner: ownIdentity(), before };
     await writeFile(temporary, JSON.stringify(lock), { mode: 0o600 });
     try {
       await link(temporary, path);
       return undefined;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      return (await readJson<CommandLock>(path)) ?? { owner: ownIdentity(), before: [] };
+      return (await readJson<CommandLock>(path)) ?? { token: "", owner: ownIdentity(), before: [] };
     } finally {
       await unlink(temporary).catch(() => {});
     }
   }
 
-  async unlock(id: string): Promise<void> {
+  async unlock(id: string, token: string): Promise<void> {
+    const lock = await readJson<CommandLock>(join(this.pathOf(id), "command.lock"));
+    if (lock?.token === token) await this.breakLock(id);
+  }
+
+  /** Whoever has it. */
+  async breakLock(id: string): Promise<void> {
     await unlink(join(this.pathOf(id), "command.lock")).catch(() => {});
   }
 

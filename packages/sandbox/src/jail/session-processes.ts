@@ -40,18 +40,24 @@ export function readCpuMs(holder: ProcessIdentity): number | undefined {
 /**
  * Kills every process of the jail but pid 1 and those in `keep` (by pid inside and start time). All are stopped before the
  * first is killed: a process that forks faster than we look runs into the limit of processes, not ahead of us.
+ * `theirs`: what those in `keep` have started is spared too.
  */
-export async function killAllBut(holder: Holder, keep: readonly ProcessIdentity[]): Promise<boolean> {
+export async function killAllBut(
+  holder: Holder,
+  keep: readonly ProcessIdentity[],
+  { theirs = false } = {},
+): Promise<boolean> {
   const kept = new Set(keep.map(keyOf));
   const stopped = new Set<string>();
   for (let round = 0; round < ROUNDS; round += 1) {
     if (!isHolding(holder)) return true;
-    const victims = listFromHost(holder.pidNamespace).filter(
-      (found) => found.inside !== 1 && !kept.has(keyOf({ pid: found.inside, startTime: found.startTime })),
-    );
+    const all = listFromHost(holder.pidNamespace);
+    const isKept = (found: Found) => kept.has(keyOf({ pid: found.inside, startTime: found.startTime }));
+    const spared = theirs ? withDescendants(all, isKept) : new Set(all.filter(isKept));
+    const victims = all.filter((found) => found.inside !== 1 && !spared.has(found));
     if (victims.length === 0) {
       await endLaunchers(holder);
-      return await reaped(holder, kept);
+      return await reaped(holder, new Set([...spared].map(({ inside, startTime }) => keyOf({ pid: inside, startTime }))));
     }
     const fresh = victims.filter((victim) => !stopped.has(keyOf(victim)));
     for (const victim of fresh) {
@@ -95,16 +101,36 @@ async function reaped(holder: Holder, kept: ReadonlySet<string>): Promise<true> 
   return true;
 }
 
+interface Found extends ProcessIdentity {
+  /** Its pid in the jail. */
+  readonly inside: number;
+  readonly parent: number;
+}
+
+function withDescendants(all: readonly Found[], isRoot: (found: Found) => boolean): ReadonlySet<Found> {
+  const byPid = new Map(all.map((found) => [found.pid, found]));
+  return new Set(
+    all.filter((found) => {
+      let at: Found | undefined = found;
+      for (let depth = 0; at !== undefined && at.inside !== 1 && depth < all.length; depth += 1) {
+        if (isRoot(at)) return true;
+        at = byPid.get(at.parent);
+      }
+      return false;
+    }),
+  );
+}
+
 /** Zombies are left out: they run nothing and hold nothing; pid 1 reaps them. */
-function listFromHost(namespace: string): (ProcessIdentity & { inside: number })[] {
-  const found: (ProcessIdentity & { inside: number })[] = [];
+function listFromHost(namespace: string): Found[] {
+  const found: Found[] = [];
   for (const pid of numericNames("/proc")) {
     try {
       if (readlinkSync(`/proc/${pid}/ns/pid`) !== namespace) continue;
       const stat = readProcessStat(pid);
       const inside = /^NSpid:.*\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1];
       if (stat === undefined || inside === undefined || stat.state === "Z" || stat.state === "X") continue;
-      found.push({ pid, startTime: stat.startTime, inside: Number(inside) });
+      found.push({ pid, startTime: stat.startTime, inside: Number(inside), parent: stat.parent });
     } catch {
       // The process ended between the listing and the reading, or belongs to somebody else.
     }

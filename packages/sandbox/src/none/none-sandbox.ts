@@ -4,12 +4,22 @@
 // 2. The clocks, the output cap and the clean environment hold as elsewhere; nothing else does.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
+import { listPlaces, readPlaces } from "../checkpoint/read-places.ts";
+import {
+  type Changes,
+  rewind,
+  type Snapshot,
+  takeChanges,
+  takeSnapshot,
+  type WorkspaceAccess,
+} from "../checkpoint/workspace.ts";
+import { removalList, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
 import {
   FILE_MS,
   fileProgramFailed,
@@ -18,6 +28,7 @@ import {
   readFileCommand,
   writeFileCommand,
 } from "../file-program.ts";
+import { type ProcessIdentity, type ProcessStat, readProcessStat } from "../jail/process-identity.ts";
 import { packFiles } from "../pack-files.ts";
 import type {
   CommandOutcome,
@@ -25,6 +36,7 @@ import type {
   FileRead,
   FileWritten,
   ListedSession,
+  Rewind,
   RunOptions,
   Sandbox,
   Session,
@@ -47,6 +59,8 @@ export const NONE_WARNING =
 
 const MARK = "MARKMILL_NONE_SESSION";
 const GRACE_MS = 300;
+/** /tmp is the machine's own here: what commands leave there stays. */
+const NONE_PLACES = ["workspace"];
 
 /** Closes what the worker inherited, then becomes the shell that reads its script from the socket on 3. */
 const START =
@@ -80,7 +94,7 @@ async function makeDirectory(directory: string, spec: SessionSpec): Promise<void
   const files = await packFiles(spec.files, spec.limits.diskBytes);
   await rm(directory, { recursive: true, force: true });
   await mkdir(join(directory, "workspace"), { recursive: true, mode: 0o700 });
-  if (files.length > 0) await tar(directory, ["-xf", "-"], files);
+  if (files.length > 0) await feed("tar", ["-xf", "-"], join(directory, "workspace"), files);
   await writeFile(join(directory, "session.json"), JSON.stringify({ labels: spec.labels }));
 }
 
@@ -116,7 +130,7 @@ class NoneSession implements Session {
     const workspace = join(directory, "workspace");
     const initial = initialState({ HOME: workspace, ...spec.environment, [MARK]: directory });
     this.#first = { ...initial, cwd: workspace };
-    this.#state = spec.state ?? this.#first;
+    this.#state = spec.state === undefined ? this.#first : settle(spec.state, directory);
   }
 
   get state(): SessionState {
@@ -201,17 +215,53 @@ class NoneSession implements Session {
     return await turn;
   }
 
-  async checkpoint(options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
-    const bytes = await tar(this.#directory, ["-cf", "-", "."], undefined);
-    if (bytes.length > (options.maxBytes ?? Number.POSITIVE_INFINITY))
-      throw failed("The workspace is larger than asked for.");
-    return bytes;
+  snapshot(): Promise<Snapshot> {
+    return this.#inTurn(() => takeSnapshot(this.#access()));
   }
 
-  async restore(bytes: Uint8Array): Promise<void> {
-    await rm(join(this.#directory, "workspace"), { recursive: true, force: true });
-    await mkdir(join(this.#directory, "workspace"), { mode: 0o700 });
-    await tar(this.#directory, ["-xf", "-"], bytes);
+  changes(since: Snapshot | null, { maxBytes }: { readonly maxBytes: number }): Promise<Changes> {
+    return this.#inTurn(() => takeChanges(this.#access(), since, maxBytes));
+  }
+
+  rewind({ snapshot, parts, state }: Rewind): Promise<Snapshot> {
+    return this.#inTurn(async () => {
+      const now = await rewind(this.#access(), snapshot, parts);
+      this.#state = state === undefined ? this.#first : settle(state, this.#directory);
+      return now;
+    });
+  }
+
+  async endAllBut(processes: readonly string[]): Promise<void> {
+    await killMarked(this.#directory, new Set(processes));
+  }
+
+  get instance(): string {
+    return `none-${statSync(join(this.#directory, "session.json"), { bigint: true }).ctimeNs}`;
+  }
+
+  #access(): WorkspaceAccess {
+    const directory = this.#directory;
+    const places = Object.fromEntries(NONE_PLACES.map((place) => [place, join(directory, place)]));
+    const mark = `${MARK}=${directory}\0`;
+    return {
+      instance: this.instance,
+      list: () => listPlaces(places),
+      readsCheaply: true,
+      read: (paths, maxBytes) => readPlaces(places, paths, maxBytes),
+      write: async (remove, bytes) => {
+        const list = removalList(remove);
+        const args = ["bash", directory, String(list.length), String(bytes.length), ...NONE_PLACES];
+        await feed("bash", ["--noprofile", "--norc", "-c", WRITE_PLACES, ...args], "/", Buffer.concat([list, bytes]));
+      },
+      processes: async () => markedRoots(mark),
+      killAllBut: (processes) => killMarked(directory, processes),
+    };
+  }
+
+  #inTurn<T>(act: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(act);
+    this.#last = turn.catch(() => {});
+    return turn;
   }
 
   async end(): Promise<void> {
@@ -221,6 +271,16 @@ class NoneSession implements Session {
 
 function socketOf(child: ChildProcess): Duplex | undefined {
   return child.stdio[3] as Duplex | undefined;
+}
+
+/** The state of a session that was in another directory, in this one: here a path is the machine's own. */
+function settle(state: SessionState, directory: string): SessionState {
+  const old = state.environment[MARK];
+  if (old === undefined || old === directory) return state;
+  const move = (path: string) =>
+    path === old || path.startsWith(`${old}/`) ? directory + path.slice(old.length) : path;
+  const environment = Object.entries(state.environment).map(([name, value]) => [name, move(value)] as const);
+  return { ...state, cwd: move(state.cwd), environment: Object.fromEntries(environment) };
 }
 
 async function killGroup(child: ChildProcess): Promise<void> {
@@ -243,11 +303,18 @@ function signalGroup(pid: number, name: NodeJS.Signals): void {
 }
 
 /** Background processes carry the session's mark in the environment they were started with. */
-async function killMarked(directory: string): Promise<void> {
-  for (let round = 0; round < 20; round += 1) {
-    const pids = markedPids(`${MARK}=${directory}\0`);
-    if (pids.length === 0) return;
-    for (const pid of pids) {
+async function killMarked(directory: string, but: ReadonlySet<string> = new Set()): Promise<void> {
+  for (let round = 0; round < 50; round += 1) {
+    const marked = markedProcesses(`${MARK}=${directory}\0`);
+    const spared = new Set<number>();
+    // A child is listed after its parent or not: as many looks as there are generations.
+    for (let size = -1; size !== spared.size; ) {
+      size = spared.size;
+      for (const one of marked) if (but.has(identityOf(one)) || spared.has(one.parent)) spared.add(one.pid);
+    }
+    const doomed = marked.filter(({ pid }) => !spared.has(pid));
+    if (doomed.length === 0) return;
+    for (const { pid } of doomed) {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
@@ -258,31 +325,37 @@ async function killMarked(directory: string): Promise<void> {
   }
 }
 
-function markedPids(mark: string): number[] {
-  if (!existsSync("/proc/self/environ")) return [];
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .filter((name) => {
-      try {
-        return readFileSync(`/proc/${name}/environ`, "latin1").includes(mark);
-      } catch {
-        return false;
-      }
-    })
-    .map(Number);
+/** Those that no other one has started. */
+function markedRoots(mark: string): string[] {
+  const marked = markedProcesses(mark);
+  const pids = new Set(marked.map(({ pid }) => pid));
+  return marked.filter(({ parent }) => !pids.has(parent)).map(identityOf);
 }
 
-async function tar(directory: string, args: readonly string[], input: Uint8Array | undefined): Promise<Buffer> {
-  const child = spawn("tar", args, { cwd: join(directory, "workspace"), stdio: ["pipe", "pipe", "ignore"] });
-  const chunks: Buffer[] = [];
-  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+const identityOf = ({ pid, startTime }: ProcessIdentity) => `${pid}@${startTime}`;
+
+function markedProcesses(mark: string): ProcessStat[] {
+  if (!existsSync("/proc/self/environ")) return [];
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
+    try {
+      if (!readFileSync(`/proc/${name}/environ`, "latin1").includes(mark)) return [];
+    } catch {
+      return [];
+    }
+    const stat = readProcessStat(Number(name));
+    return stat === undefined || stat.state === "Z" || stat.state === "X" ? [] : [stat];
+  });
+}
+
+async function feed(program: string, args: readonly string[], cwd: string, input: Uint8Array): Promise<void> {
+  const child = spawn(program, args, { cwd, stdio: ["pipe", "ignore", "ignore"] });
   child.stdin.on("error", () => {});
   child.stdin.end(input);
   const code = await new Promise<number | null>((resolve, reject) =>
     child.once("close", resolve).once("error", reject),
   );
-  if (code !== 0) throw failed(`tar ended with ${code}.`);
-  return Buffer.concat(chunks);
+  if (code !== 0) throw failed(`${program} ended with ${code}.`);
 }
 
 function failed(what: string): SandboxError {

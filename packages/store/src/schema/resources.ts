@@ -82,7 +82,39 @@ export const sessions = markmill.table("sessions", {
   leaseUntil: at("lease_until").notNull(),
   state: json("state").notNull(),
   checkpointHash: text("checkpoint_hash"),
+  activityId: counter("activity_id"),
+  claim: integer("claim"),
   createdAt: at("created_at").notNull(),
+});
+
+export const sessionMarks = markmill.table("session_marks", {
+  sessionId: text("session_id").notNull(),
+  name: text("name").notNull(),
+  activityId: counter("activity_id"),
+  position: integer("position").notNull(),
+  problem: text("problem"),
+  settled: boolean("settled").notNull(),
+  state: json("state").notNull(),
+  instance: text("instance").notNull(),
+  processes: json("processes").notNull(),
+  manifest: bytea("manifest").notNull(),
+  seal: text("seal").notNull(),
+});
+
+export const checkpoints = markmill.table("checkpoints", {
+  sessionId: text("session_id").notNull(),
+  position: integer("position").notNull(),
+  whole: boolean("whole").notNull(),
+  removed: bytea("removed").notNull(),
+  size: counter("size").notNull(),
+  createdAt: at("created_at").notNull(),
+});
+
+export const checkpointParts = markmill.table("checkpoint_parts", {
+  sessionId: text("session_id").notNull(),
+  position: integer("position").notNull(),
+  part: integer("part").notNull(),
+  bytes: bytea("bytes").notNull(),
 });
 
 export const workers = markmill.table("workers", {

@@ -1,0 +1,269 @@
+// What changed in a session since a snapshot of it, and the way back to a snapshot; the same for every adapter. Invariants:
+// 1. Nothing of the session's own shell, PATH or programs takes part: lists and archives are made by readers of ours.
+// 2. A rewind ends every process that the snapshot did not know before it touches a file, and touches only what differs: a server
+//    that an earlier command left running keeps its files and its folder.
+// 3. A rewind says that it succeeded only when the places hold what the snapshot held, and the processes it knew still run.
+//
+// kill -9 in the middle of a rewind leaves a mixture; the snapshot it went to is still stored, and the next rewind starts over.
+
+import { createHash } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { packFiles } from "../pack-files.ts";
+import { type SessionFiles, WORKSPACE } from "../port.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import {
+  compareManifests,
+  type Entry,
+  findUnlike,
+  isYoung,
+  type Manifest,
+  packManifest,
+  TICK_NS,
+  unpackManifest,
+} from "./manifest.ts";
+import { readTar, type TarEntry, writeTar } from "./tar-archive.ts";
+
+const CHEAP_BYTES = 4 * 1024 * 1024;
+/** To look at, not to keep. */
+const MOST_BYTES = 512 * 1024 * 1024;
+
+/** How a session stood at a moment. Plain data, to be stored. */
+export interface Snapshot {
+  /** The container or jail it was taken of. In another one the manifest compares nothing, and its processes are gone. */
+  readonly instance: string;
+  /** What ran in the background: those at the head, whose own children may come and go. */
+  readonly processes: readonly string[];
+  /** A manifest, packed. */
+  readonly manifest: Uint8Array;
+}
+
+export type Changes =
+  | { readonly kind: "same"; readonly snapshot: Snapshot }
+  | {
+      /** whole: it needs nothing of what was before. */
+      readonly kind: "delta" | "whole";
+      readonly snapshot: Snapshot;
+      readonly tar: Uint8Array;
+      /** Strings of bytes (latin1). */
+      readonly removed: readonly string[];
+      /** Bytes of all files there are now. */
+      readonly total: number;
+    };
+
+/** A piece of a checkpoint: first what the session began with, then the changes in their order. */
+export interface CheckpointPart {
+  readonly whole: boolean;
+  readonly removed: readonly string[];
+  readonly tar: Uint8Array;
+  /** The folder its paths are relative to; absent: the root. */
+  readonly within?: string;
+}
+
+/** What a session begins with. */
+export async function partOfFiles(files: SessionFiles): Promise<CheckpointPart> {
+  const tar = await packFiles(files, Number.POSITIVE_INFINITY);
+  return { whole: true, removed: [], tar, within: WORKSPACE.slice(1) };
+}
+
+/** What an adapter must be able to do. Paths are strings of bytes, from the root, without the leading slash. */
+export interface WorkspaceAccess {
+  readonly instance: string;
+  list(): Promise<Manifest>;
+  /** Reading starts no process. */
+  readonly readsCheaply: boolean;
+  read(paths: ReadonlySet<string>, maxBytes: number): Promise<readonly TarEntry[]>;
+  /** Removes, with all below, then unpacks, inside the session and as its user. */
+  write(remove: readonly string[], tar: Uint8Array): Promise<void>;
+  /** Those that no other process of the session has started, or whose starter is gone. */
+  processes(): Promise<readonly string[]>;
+  /** Spares these and what they have started. Returns when the others are gone. */
+  killAllBut(processes: ReadonlySet<string>): Promise<void>;
+}
+
+export async function takeChanges(
+  access: WorkspaceAccess,
+  since: Snapshot | null,
+  maxBytes: number,
+): Promise<Changes> {
+  const before = since?.instance === access.instance ? unpackManifest(since.manifest) : null;
+  const now = await access.list();
+  const processes = await access.processes();
+  const { changed, doubtful, removed } = compareManifests(before ?? { at: 0n, entries: new Map() }, now);
+  const copied = changed.filter((path) => now.entries.get(path)?.type !== "socket");
+  const read = copied.length === 0 ? [] : await access.read(new Set(copied), maxBytes);
+  const hashes = new Map<string, string>();
+  for (const one of read) {
+    const entry = now.entries.get(one.path);
+    const unsure = doubtful.has(one.path) || (entry !== undefined && isYoung(now, entry));
+    if (unsure) setHash(hashes, one);
+  }
+  const unchanged = new Set(
+    [...doubtful].filter((path) => {
+      const hash = hashes.get(path);
+      return hash !== undefined && hash === before?.entries.get(path)?.hash;
+    }),
+  );
+  const kept = read.filter(({ path }) => !unchanged.has(path));
+  const snapshot = snapshotOf(access, now, processes, hashes);
+  if (before !== null && kept.length === 0 && removed.length === 0) return { kind: "same", snapshot };
+  const total = [...now.entries.values()].reduce((sum, { size }) => sum + size, 0);
+  return { kind: before === null ? "whole" : "delta", snapshot, tar: writeTar(kept), removed, total };
+}
+
+/** Only what stands now, to compare with later: the content is known from elsewhere. */
+export async function takeSnapshot(access: WorkspaceAccess): Promise<Snapshot> {
+  for (;;) {
+    const now = await access.list();
+    const processes = await access.processes();
+    const young = [...now.entries].filter(([, entry]) => isYoung(now, entry));
+    const bytes = young.reduce((sum, [, { size }]) => sum + size, 0);
+    const readable = access.readsCheaply && bytes <= CHEAP_BYTES;
+    // Where nothing runs nothing changes: a moment later all that is there is old.
+    if (young.length > 0 && processes.length === 0 && !readable) await pause(Number(TICK_NS / 1_000_000n));
+    else {
+      const hashes = new Map<string, string>();
+      const read = young.length === 0 ? [] : await access.read(new Set(young.map(([path]) => path)), MOST_BYTES);
+      for (const one of read) setHash(hashes, one);
+      return snapshotOf(access, now, processes, hashes);
+    }
+  }
+}
+
+/** Returns the snapshot of the session as it now is. */
+export async function rewind(
+  access: WorkspaceAccess,
+  to: Snapshot,
+  parts: readonly CheckpointPart[],
+): Promise<Snapshot> {
+  const here = to.instance === access.instance;
+  await access.killAllBut(new Set(here ? to.processes : []));
+  // A folder that forbids reading is opened by a write, be it of nothing.
+  const now = await access.list().catch(async () => {
+    await access.write([], writeTar([]));
+    return await access.list();
+  });
+  const alive = new Set(await access.processes());
+  const lost = here ? to.processes.filter((process) => !alive.has(process)).length : to.processes.length;
+  if (lost > 0) throw processesLost(lost);
+  const wanted = unpackManifest(to.manifest);
+  const { changed, removed } = compareManifests(here ? wanted : { at: 0n, entries: new Map() }, now);
+  const missing = new Set(here ? [...changed, ...removed] : wanted.entries.keys());
+  const put = new Set(
+    [...wanted.entries]
+      // Every folder: those that forbid writing are opened for the time of the rewind, and get their mode back with it.
+      .filter(([path, { type }]) => type !== "socket" && (type === "directory" || missing.has(path)))
+      .map(([path]) => path),
+  );
+  const remove = changed.filter(
+    (path) => !(now.entries.get(path)?.type === "directory" && wanted.entries.get(path)?.type === "directory"),
+  );
+  const entries = composeEntries(parts, wanted, put);
+  const found = await write(access, remove, entries);
+  const unlike = findUnlike(wanted, found);
+  if (unlike !== null) throw notRestored(`'${Buffer.from(unlike, "latin1").toString("utf8")}' is not as it was`);
+  const hashes = new Map<string, string>();
+  for (const one of entries) setHash(hashes, one);
+  return snapshotOf(access, found, to.processes, hashes);
+}
+
+async function write(
+  access: WorkspaceAccess,
+  remove: readonly string[],
+  entries: readonly TarEntry[],
+): Promise<Manifest> {
+  try {
+    await access.write(remove, writeTar(entries));
+    return await access.list();
+  } catch (error) {
+    if (error instanceof SandboxError && error.code === "SANDBOX_FILES_FAILED") throw notRestored(error.message);
+    throw error;
+  }
+}
+
+/** The latest content of each path, in an order in which it can be unpacked. */
+function composeEntries(parts: readonly CheckpointPart[], wanted: Manifest, put: ReadonlySet<string>): TarEntry[] {
+  const found = new Map<string, TarEntry>();
+  for (const { whole, removed, tar, within } of parts) {
+    if (whole) found.clear();
+    for (const path of removed) found.delete(path);
+    const files = new Map<string, Uint8Array>();
+    const at = (path: string) => (within === undefined ? path : `${within}/${path}`);
+    for (const entry of readTar(tar)) {
+      const path = at(entry.path);
+      if (entry.type === "file") files.set(path, entry.bytes);
+      if (put.has(path)) found.set(path, { ...entry, path, ...(entry.type === "hardlink" ? { target: at(entry.target) } : {}) });
+    }
+    // A link is good only within its own part: what it leads to may change in a later one.
+    for (const [path, entry] of found) {
+      const bytes = entry.type === "hardlink" ? files.get(entry.target) : undefined;
+      if (bytes !== undefined) found.set(path, { ...entry, bytes });
+    }
+  }
+  const firstOf = new Map<Uint8Array, string>();
+  return [...put].map((path): TarEntry => {
+    const { type, mode, size } = wanted.entries.get(path) as Entry;
+    const entry = found.get(path);
+    const common = { path, mode, mtime: entry?.mtime ?? "0", target: "", bytes: new Uint8Array() };
+    if (type === "directory") return { ...common, type };
+    const fits = entry?.type === type || (type === "file" && entry?.type === "hardlink");
+    if (entry === undefined || !fits || (type === "file" && entry.bytes.length !== size))
+      throw notRestored(`'${Buffer.from(path, "latin1").toString("utf8")}' is not in the checkpoint`);
+    if (type === "symlink") return { ...common, type, target: entry.target };
+    if (type === "fifo") return { ...common, type };
+    const first = firstOf.get(entry.bytes);
+    if (first !== undefined && entry.bytes.length > 0) return { ...common, type: "hardlink", target: first };
+    firstOf.set(entry.bytes, path);
+    return { ...common, type: "file", bytes: entry.bytes };
+  });
+}
+
+function snapshotOf(
+  access: WorkspaceAccess,
+  manifest: Manifest,
+  processes: readonly string[],
+  hashes: ReadonlyMap<string, string>,
+): Snapshot {
+  const entries = new Map(
+    [...manifest.entries].map(([path, entry]) => {
+      const hash = isYoung(manifest, entry) ? hashes.get(path) : undefined;
+      return [path, hash === undefined ? entry : { ...entry, hash }] as const;
+    }),
+  );
+  return { instance: access.instance, processes, manifest: packManifest({ at: manifest.at, entries }) };
+}
+
+/** A link stands after what it leads to, and has its content. */
+function setHash(hashes: Map<string, string>, entry: TarEntry): void {
+  const hash = entry.type === "hardlink" ? hashes.get(entry.target) : hashOf(entry);
+  if (hash !== undefined) hashes.set(entry.path, hash);
+}
+
+function hashOf({ type, target, bytes }: TarEntry): string {
+  return createHash("sha256")
+    .update(type === "symlink" ? Buffer.from(target, "latin1") : bytes)
+    .digest("hex");
+}
+
+export function tooLarge(maxBytes: number): SandboxError {
+  return new SandboxError(
+    "SANDBOX_CHECKPOINT_TOO_LARGE",
+    `What changed in the workspace is larger than ${maxBytes} bytes, the most a checkpoint may have.`,
+    "Leave less behind, or raise SANDBOX_CHECKPOINT_MB.",
+  );
+}
+
+function processesLost(count: number): SandboxError {
+  return new SandboxError(
+    "SANDBOX_PROCESSES_LOST",
+    `${count === 1 ? "A process" : `${count} processes`} that earlier commands had left running ${count === 1 ? "is" : "are"} gone, so the session cannot be put back as it was.`,
+    "Run the workflow again, or let each EXECUTE start what it needs.",
+  );
+}
+
+function notRestored(what: string): SandboxError {
+  return new SandboxError(
+    "SANDBOX_WORKSPACE_LOST",
+    `The workspace could not be put back as it was: ${what}.`,
+    "Run the workflow again.",
+  );
+}

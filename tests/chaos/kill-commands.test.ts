@@ -1,0 +1,221 @@
+/**
+ * kill -9 of the worker at every point of an EXECUTE: the run goes on, and the workspace holds each effect once. With the session alive,
+ * with the session gone, and on a host that never had it.
+ */
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createJailSandbox, createNoneSandbox, type SandboxError } from "@markmill/sandbox";
+import { createRun, getHistory, saveBlob } from "@markmill/store";
+import { pack } from "tar-stream";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { reportSkip } from "../support/ask-services.ts";
+import { sessionSpec } from "../support/session-spec.ts";
+import { definitionOf, type Mill, type SpawnedWorker, type SpawnOptions, startMill, workflow } from "../support/mill.ts";
+
+const refused = await createJailSandbox({ root: "/nonexistent" }).then(
+  () => null,
+  (error: SandboxError) => error,
+);
+if (refused !== null) await reportSkip({ what: "kill -9 during commands in the jail", reason: refused.message });
+
+// What each EXECUTE does cannot be done twice without showing: lines are added, folders made, state moves.
+const chart = (scratch: string) => `START --> EXECUTE_A["Execute: echo a >> log; mkdir made; cd made; export TURN=\${TURN}a; echo t >> ${scratch}"]
+EXECUTE_A --> PROMPT_P["Prompt: User P"] --> EXECUTE_B --> EXECUTE_C["Execute: echo c >> ../log; cat ../log given ${scratch}; echo $TURN; pwd | sed 's:.*/::'; ls -A ../ | grep -v given"]`;
+const reply = [
+  "```bash",
+  "echo b1 >> ../log; mkdir ../twice; mv ../given .; export TURN=${TURN}b",
+  "echo b2 >> ../log; sleep 0.6; echo b3 >> ../log; rmdir ../twice",
+  "```",
+].join("\\n");
+const script = `default: { reply: "${reply}" }`;
+const told = ["a", "b1", "b2", "b3", "c", "the task", "t", "ab", "made", "log", "made", ""].join("\n");
+
+async function submission(): Promise<Buffer> {
+  const archive = pack();
+  const chunks: Buffer[] = [];
+  archive.entry({ name: "given", mode: 0o644 }, "the task\n");
+  archive.finalize();
+  for await (const chunk of archive) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+const kinds = refused === null ? (["none", "jail"] as const) : (["none"] as const);
+
+describe.each(kinds)("kill -9 during commands, sandbox %s", (sandbox) => {
+  // Without a sandbox /tmp is the machine's own.
+  const files = {
+    "a.md": workflow(chart(sandbox === "jail" ? "/tmp/t" : "$HOME/t"), { "User P": "what now?" }),
+  };
+  let mill: Mill;
+  let here = "";
+  let elsewhere = "";
+  beforeAll(async () => {
+    here = await mkdtemp(join(tmpdir(), "markmill-here-"));
+    elsewhere = await mkdtemp(join(tmpdir(), "markmill-there-"));
+    const environment = { LOCK_DURATION_MS: "1000", STALLED_INTERVAL_MS: "300" };
+    mill = await startMill({ backend: "postgres", script, worker: false, environment });
+  });
+  afterAll(async () => {
+    await mill.close();
+    for (const root of [here, elsewhere]) {
+      const left = await sandboxAt(root);
+      for (const { id } of await left.list()) await left.remove(id);
+      await rm(root, { recursive: true, force: true });
+    }
+  });
+
+  async function sandboxAt(root: string) {
+    if (sandbox === "jail") return await createJailSandbox({ root });
+    return createNoneSandbox({ root, warn: () => undefined });
+  }
+
+  const spawned: SpawnedWorker[] = [];
+  async function worker(more: SpawnOptions = {}): Promise<SpawnedWorker> {
+    const one = await mill.spawnWorker({ sandbox, sessions: here, ...more });
+    spawned.push(one);
+    return one;
+  }
+  afterEach(async () => {
+    for (const { process, kill } of spawned.splice(0)) {
+      if (process.exitCode === null && process.signalCode === null) await kill();
+    }
+  });
+
+  async function start(flow = files): Promise<string> {
+    const blob = await saveBlob(mill.store.database, await submission());
+    const created = await createRun(mill.store, { definition: definitionOf(flow), submission: { blob } });
+    await mill.queues.ring(created.rings);
+    return created.runId;
+  }
+
+  /** Until the run's own commands have written this far. */
+  async function reached(runId: string, line: string): Promise<void> {
+    const sandboxHere = await sandboxAt(here);
+    await until(async () => (await sandboxHere.list()).some(({ id, status }) => id === runId && status === "live"));
+    const session = await sandboxHere.open(sessionSpec(runId));
+    await until(async () => {
+      const outcome = await session.changes(null, { maxBytes: 10_000_000 }).catch(() => undefined);
+      return outcome !== undefined && outcome.kind !== "same" && Buffer.from(outcome.tar).includes(`${line}\n`);
+    });
+  }
+
+  async function ends(runId: string): Promise<void> {
+    const run = await mill.ended(runId);
+    expect(run).toMatchObject({ status: "success", hits: { EXECUTE_A: 1, EXECUTE_B: 1, EXECUTE_C: 1 } });
+    expect(run.result?.slice(run.result.indexOf("\n") + 1)).toBe(told);
+  }
+
+  const points = [
+    { killAt: { point: "after-claim", kind: "execute" } },
+    { killInSession: "before-checkpoint" },
+    { killInSession: "before-begin" },
+    { killInSession: "after-begin" },
+    { killInSession: "after-commands" },
+    { killInSession: "in-checkpoint" },
+    { killInSession: "after-checkpoint" },
+    { killAt: { point: "after-work", kind: "execute" } },
+    { killAt: { point: "after-commit", kind: "execute" } },
+    { killAt: { point: "after-ring", kind: "execute" } },
+  ] as const;
+
+  // The points are the worker's own, whatever the sandbox: once is enough.
+  for (const point of sandbox === "none" ? points : []) {
+    const name = "killInSession" in point ? point.killInSession : point.killAt.point;
+    it(`${name}, of the first EXECUTE and then of the second`, async () => {
+      const first = await worker(point);
+      const runId = await start();
+      await first.exited;
+      // Dies in the repetition of the first EXECUTE, or in the second.
+      const second = await worker(point);
+      await second.exited;
+      await worker();
+      await ends(runId);
+    }, 90_000);
+  }
+
+  it("in the middle of a command, with the session alive: one line, one folder, the state from before", async () => {
+    const victim = await worker();
+    const runId = await start();
+    await reached(runId, "b2");
+    await victim.kill();
+    await worker();
+    await ends(runId);
+    const { entries } = await getHistory(mill.store.database, runId);
+    const failed = entries.flatMap((entry) =>
+      entry.kind === "event" && entry.event.type === "activity.failed" ? [entry.event.failure.code] : [],
+    );
+    expect(failed).toEqual(["WORKER_LOST"]);
+  }, 60_000);
+
+  it("in the middle of a command, and the session with it", async () => {
+    const victim = await worker();
+    const runId = await start();
+    await reached(runId, "b2");
+    await victim.kill();
+    await (await sandboxAt(here)).remove(runId);
+    await worker();
+    await ends(runId);
+  }, 60_000);
+
+  it("in the middle of a command, and the next worker is on a host that never had the session", async () => {
+    const victim = await worker();
+    const runId = await start();
+    await reached(runId, "b2");
+    await victim.kill();
+    await worker({ sessions: elsewhere });
+    await ends(runId);
+  }, 60_000);
+
+  it("in the middle of going back, and again", async () => {
+    const victim = await worker();
+    const runId = await start();
+    await reached(runId, "b2");
+    await victim.kill();
+    for (const killInSession of ["in-rewind", "after-rewind"]) {
+      const next = await worker({ killInSession });
+      await next.exited;
+    }
+    await worker();
+    await ends(runId);
+  }, 60_000);
+
+  it("a worker that was only asleep: its command is ended before the workspace goes back, and it does nothing more in it", async () => {
+    const sleeper = await worker();
+    const runId = await start();
+    await reached(runId, "b2");
+    sleeper.process.kill("SIGSTOP");
+    await worker();
+    await ends(runId);
+    sleeper.process.kill("SIGCONT");
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect(sleeper.process.exitCode).toBeNull();
+    await ends(runId);
+  }, 60_000);
+
+  it("without checkpoints: the run says that it does not know, and repeats nothing", async () => {
+    const marker = join(here, "ran");
+    const head = "---\nsandbox: { checkpoint: false }\n---\n";
+    const outside = sandbox === "none" ? `echo ran >> ${marker}` : "echo ran >> /workspace/ran";
+    const flow = { "a.md": workflow(`START --> EXECUTE_A["Execute: ${outside}; sleep 0.6; echo x >> log"]`, {}, head) };
+    const victim = await worker({ killAt: { point: "after-work", kind: "execute" } });
+    const runId = await start(flow);
+    await victim.exited;
+    await worker();
+    expect(await mill.ended(runId)).toMatchObject({
+      status: "failed",
+      reason: { code: "OUTCOME_UNKNOWN", message: expect.stringContaining("turned checkpoints off") },
+    });
+    if (existsSync(marker)) {
+      expect(await readFile(marker, "utf8")).toBe("ran\n");
+    }
+  }, 60_000);
+});
+
+async function until(look: () => Promise<boolean>, timeoutMs = 30_000): Promise<void> {
+  for (const end = performance.now() + timeoutMs; !(await look()); ) {
+    if (performance.now() > end) throw new Error("it did not happen");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
