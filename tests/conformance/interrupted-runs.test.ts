@@ -13,6 +13,8 @@ rules:
   - { when: { text: "busy below", nth: [1, 2, 3] }, fault: { status: 500 } }
   - { when: { text: "wrong once", nth: [1] }, fault: { status: 400, message: "no such luck" } }
   - { when: { text: "wrong below", nth: [1] }, fault: { status: 400, message: "no such luck" } }
+  - { when: { text: "wrong redis files" }, fault: { status: 400, message: "no" } }
+  - { when: { text: "wrong postgres files" }, fault: { status: 400, message: "no" } }
   - { when: { text: broken }, fault: { status: 400, message: "never" } }
   - { when: { text: expensive }, reply: "dear", usage: { prompt: 1000, completion: 1000 } }
 default: { reply: "I heard {{prompt}}" }
@@ -165,6 +167,28 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     for (const id of [forked.runId, child?.id ?? ""]) {
       expect((await replayRun(mill.store.database, mill.store.definitions, id)).differences).toEqual([]);
     }
+  });
+
+  it("is forked with its files as they were before the step, and refused where they are gone", async () => {
+    const chart = `START --> EXECUTE_A["Execute: echo one >> log"] --> PROMPT_B[Prompt: User B] --> EXECUTE_C["Execute: echo two >> log"]
+      EXECUTE_C --> EXECUTE_D["Execute: cat log"] --> PROMPT_E[Prompt: User E]`;
+    const files = { "a.md": workflow(chart, { "User B": "hello files", "User E": `wrong ${backend} files` }) };
+    const old = await mill.run(files);
+    expect(old).toMatchObject({ status: "failed" });
+    const forked = await forkRun(mill.store, { of: old.id, from: ["EXECUTE_D"] });
+    await mill.queues.ring(forked.rings);
+    const again = await mill.ended(forked.runId);
+    const { entries } = await getHistory(mill.store.database, again.id);
+    const printed = entries.flatMap((entry) =>
+      entry.kind === "event" && entry.event.type === "activity.succeeded" && entry.event.outcome.kind === "executed"
+        ? entry.event.outcome.text
+        : [],
+    );
+    expect(printed.at(-1)).toContain("one\ntwo\n");
+    expect(printed.at(-1)).not.toContain("two\ntwo");
+    await expect(forkRun(mill.store, { of: old.id, from: ["PROMPT_B"] })).rejects.toMatchObject({
+      code: "STORE_NO_FORK",
+    });
   });
 
   it("by a limit goes on with a higher one, and pays nothing again", async () => {

@@ -6,7 +6,7 @@
  * K2  A mark and the checkpoint it names are written together, or neither is. kill -9 leaves the mark before.
  * K3  What `begun` needs is kept until the next EXECUTE begins, which it does only when the outcome of the one before is committed. What
  *     neither mark needs is deleted with the statement that made it so: two checkpoints of the workspace at most are stored.
- * K4  They go with the run: at its end, or a day later if it failed, by whichever worker reaps.
+ * K4  They go with the run: at its end, or a day later if it failed or was cancelled, by whichever worker reaps.
  */
 import { randomUUID } from "node:crypto";
 import type { Json } from "@markmill/engine";
@@ -272,10 +272,12 @@ export async function saveMark(
     return await inTransaction(database.calm, async (client) => {
       if ((await client.query(saveText, values)).rows.length === 0) return null;
       for (let part = 1; part * partBytes < bytes.length; part += 1) {
-        await client.query(
-          "insert into checkpoint_parts (session_id, position, part, bytes) values ($1, $2, $3, $4)",
-          [sessionId, position, part, bytes.subarray(part * partBytes, (part + 1) * partBytes)],
-        );
+        await client.query("insert into checkpoint_parts (session_id, position, part, bytes) values ($1, $2, $3, $4)", [
+          sessionId,
+          position,
+          part,
+          bytes.subarray(part * partBytes, (part + 1) * partBytes),
+        ]);
       }
       return seal;
     });
@@ -333,7 +335,7 @@ export async function deleteEndedCheckpoints(database: Database, sessionId: stri
        select m.session_id from session_marks m left join runs r on r.id = m.session_id
        where m.name = 'latest' and ($1::text is null or m.session_id = $1)
          and (r.id is null or (r.ended_at is not null
-           and (r.status <> 'failed' or r.ended_at < clock_timestamp() - $2::float8 * interval '1 millisecond')))
+           and (r.status = 'success' or r.ended_at < clock_timestamp() - $2::float8 * interval '1 millisecond')))
        limit 100
      ), parts as (delete from checkpoint_parts where session_id in (select session_id from over)
      ), gone as (delete from checkpoints where session_id in (select session_id from over)

@@ -3,25 +3,11 @@
  * that had returned, in the same order.
  */
 import type { PoolClient } from "pg";
+import { heardRuns, type TakenRun } from "./fork-workspace.ts";
 import { renameThread } from "./thread-names.ts";
 
-export interface Taken {
-  readonly old: string;
-  readonly id: string;
-  /** The last event that is taken over. */
-  readonly seq: number;
-}
-
 const text = `
-with recursive forked as (
-  select * from json_to_recordset($1::json) as x(old text, seq bigint)
-), heard as (
-  select old as run_id, seq as until from forked
-  union
-  select c.id, 9223372036854775807 from heard h
-    join activities a on a.run_id = h.run_id and a.kind = 'call' and a.seq <= h.until
-    join runs c on c.parent_activity_id = a.id and c.id not in (select old from forked)
-)
+with recursive ${heardRuns}
 select m.id, m.thread, t.run_id as owner, t.agent, m.role, m.text from messages m
   join heard h on h.run_id = m.run_id and m.seq <= h.until join threads t on t.id = m.thread
 where t.run_id in (select old from forked) or m.run_id in (select old from forked)
@@ -35,7 +21,7 @@ interface MessageRow {
   readonly text: string;
 }
 
-export async function copyMessages(client: PoolClient, runs: readonly Taken[]): Promise<void> {
+export async function copyMessages(client: PoolClient, runs: readonly TakenRun[]): Promise<void> {
   const ids = new Map(runs.map(({ old, id }) => [old, id]));
   const { rows } = await client.query<MessageRow>(text, [JSON.stringify(runs)]);
   const copied = rows

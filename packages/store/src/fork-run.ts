@@ -1,6 +1,6 @@
 /**
  * A fork: a new run that takes over what another one did up to a point, and goes on from there. Events, finished activities and messages
- * are copied, under ids of the new run; what was in flight is asked for again. Where that was a call, the called run is forked too, so that
+ * and the files of the workspace are copied, under ids of the new run; what was in flight is asked for again. Where that was a call, the called run is forked too, so that
  * nothing that was paid for below it is paid for again.
  *
  * K1  All of it is one transaction: kill -9 before its end leaves nothing, after it a run whose doorbells the supervisor rings.
@@ -25,6 +25,7 @@ import { createActivityIds } from "./activity-ids.ts";
 import { openBudget } from "./budgets.ts";
 import { type Births, drawSeed } from "./create-run.ts";
 import { copyMessages } from "./fork-messages.ts";
+import { copyWorkspace } from "./fork-workspace.ts";
 import { variableWrites } from "./kept-variables.ts";
 import { loadRuns } from "./load-runs.ts";
 import { toJson } from "./neutral.ts";
@@ -84,10 +85,9 @@ export async function forkRun(births: Births, request: ForkRequest): Promise<For
       for (const one of advanced) {
         calling = await writeLevel(client, one, { rootId: root.id, calling, budgets, draw });
       }
-      await copyMessages(
-        client,
-        levels.map(({ run, id, point }) => ({ old: run.id, id, seq: point.seq })),
-      );
+      const taken = levels.map(({ run, id, point }) => ({ old: run.id, id, seq: point.seq }));
+      await copyMessages(client, taken);
+      await copyWorkspace(client, taken);
     });
     const rings = await readyRings(
       database.calm,

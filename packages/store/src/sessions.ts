@@ -110,12 +110,7 @@ export async function renewSessions(
 }
 
 /** false: another worker has it now. */
-export async function saveSession(
-  database: Database,
-  id: string,
-  worker: string,
-  state: Json,
-): Promise<boolean> {
+export async function saveSession(database: Database, id: string, worker: string, state: Json): Promise<boolean> {
   const rows = await askDatabase(
     database,
     "Saving a sandbox session",

@@ -29,7 +29,8 @@ const fixes: Record<StoreErrorCode, string> = {
   STORE_STATE_NEWER: "A newer Markmill works on this run: leave it to its workers, or update this one.",
   STORE_TOO_LARGE: "Store less with this run, or let the operator raise the ceiling.",
   STORE_NOT_FOUND: "Check the id; `markmill status` lists what there is.",
-  STORE_NO_FORK: "Name a node that the run came to (`markmill logs RUN` shows them), or START for all of it again.",
+  STORE_NO_FORK:
+    "Name another node that the run came to (`markmill logs RUN` shows them), or START for all of it again.",
   STORE_BUG: "This is a defect in Markmill: please report it with this message.",
 };
 

@@ -1,0 +1,71 @@
+/**
+ * The workspace of a fork: the files as commands had left them at the point. Two states of a workspace are kept at most (checkpoints.ts), so
+ * a point further back has none: the fork is refused then, because commands must not run on files that may be wrong.
+ */
+import { randomUUID } from "node:crypto";
+import type { PoolClient } from "pg";
+import { StoreError } from "./store-error.ts";
+
+export interface TakenRun {
+  readonly old: string;
+  readonly id: string;
+  /** The last event that is taken over. */
+  readonly seq: number;
+}
+
+/** Runs whose doings are taken over, and until which event: the forked ones, and those they had called and that had returned. */
+export const heardRuns = `
+forked as (
+  select * from json_to_recordset($1::json) as x(old text, seq bigint)
+), heard as (
+  select old as run_id, seq as until from forked
+  union
+  select c.id, 9223372036854775807 from heard h
+    join activities a on a.run_id = h.run_id and a.kind = 'call' and a.seq <= h.until
+    join runs c on c.parent_activity_id = a.id and c.id not in (select old from forked)
+)`;
+
+/** What changed files, or may have: a judge's commands run elsewhere. */
+const changes = `
+with recursive ${heardRuns}
+select a.id, a.node, coalesce(a.seq <= h.until, false) as kept
+from runs r join activities a on a.run_id = r.id left join heard h on h.run_id = r.id
+where (r.id = $2 or (r.root_id = $2 and r.root_id <> r.id)) and (a.seq is not null or a.claim > 0)
+  and ((a.kind = 'execute' and coalesce(a.work ->> 'session', '') <> 'judge')
+    or (a.kind = 'set' and a.work ->> 'write' is not null))
+order by a.id`;
+
+interface Change {
+  readonly id: number;
+  readonly node: string;
+  readonly kept: boolean;
+}
+
+export async function copyWorkspace(client: PoolClient, runs: readonly TakenRun[]): Promise<void> {
+  const [root] = runs;
+  if (root === undefined) return;
+  const { rows } = await client.query<Change>(changes, [JSON.stringify(runs), root.old]);
+  const [later, ...more] = rows.filter(({ kept }) => !kept);
+  const last = rows.findLast(({ kept }) => kept);
+  if (last === undefined) return;
+  const name = later === undefined ? "latest" : "begun";
+  const copied = await client.query(
+    `insert into session_marks (session_id, name, activity_id, position, problem, settled, state, instance, processes, manifest, seal)
+     select $1, 'latest', null, position, null, true, state, instance, '[]', manifest, $5
+     from session_marks where session_id = $2 and name = $3 and problem is null
+       and (name = 'begun' or settled) and ($4::bigint is null or activity_id = $4)`,
+    [root.id, root.old, name, later?.id ?? null, randomUUID()],
+  );
+  if (more.length > 0 || copied.rowCount !== 1) {
+    throw new StoreError("STORE_NO_FORK", `The files as ${last.node} left them are not kept any more.`);
+  }
+  await client.query(
+    `with heads as (
+       insert into checkpoints (session_id, position, whole, removed, size)
+       select $1, position, whole, removed, size from checkpoints where session_id = $2
+     )
+     insert into checkpoint_parts (session_id, position, part, bytes)
+     select $1, position, part, bytes from checkpoint_parts where session_id = $2`,
+    [root.id, root.old],
+  );
+}
