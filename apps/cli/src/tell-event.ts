@@ -69,7 +69,9 @@ function describeSuccess({ activity, outcome }: Extract<Event, { type: "activity
   const failure = told.failed?.find(({ node }) => node === activity.node)?.failure ?? null;
   const returned = outcome.kind === "returned" && outcome.status !== "success";
   const exited = outcome.kind === "executed" && outcome.exitCode !== 0;
-  const words = [describeOutcome(outcome), failure === null ? "" : reasonOf(failure)].filter((part) => part !== "");
+  // What a called workflow returned holds its reason already.
+  const why = failure === null || (outcome.kind === "returned" && outcome.reason !== null) ? "" : reasonOf(failure);
+  const words = [describeOutcome(outcome), why].filter((part) => part !== "");
   return {
     mark: failure !== null || returned ? "✗" : exited ? "!" : "✓",
     node: activity.node,
