@@ -11,8 +11,8 @@ import {
   type RunState,
   step,
 } from "@markmill/engine";
-import { closeBudget, openBudget } from "./budgets.ts";
 import { askDatabase } from "./ask-database.ts";
+import { closeBudget, openBudget } from "./budgets.ts";
 import { boundsOf, type Ceilings, capsWithin } from "./ceilings.ts";
 import type { Committed, Committer } from "./committer.ts";
 import type { Database } from "./database.ts";
