@@ -71,6 +71,7 @@ describe("migrations", () => {
       "0004-light-activities",
       "0005-lean-runs",
       "0006-trouble",
+      "0007-references",
       "0008-checkpoints",
       "0009-charges-and-pauses",
     ]);

@@ -16,6 +16,7 @@ interface Settings {
   readonly killAt?: { readonly point: string; readonly kind: string };
   readonly killInSession?: string;
   readonly sandbox?: "none" | "jail";
+  readonly blockAt?: { readonly kind: string; readonly afterMs: number; readonly ms: number };
 }
 
 const settings: Settings = JSON.parse(process.argv[2] ?? "{}");
@@ -26,6 +27,7 @@ const store = await openStore({
   url: settings.databaseUrl,
   worker: `child-${process.pid}`,
   leaseMs: config.worker.lockDurationMs,
+  ceilings: config.ceilings,
 });
 const queues = await openQueues({ backend: settings.backend, prefix: settings.prefix });
 const log = {
@@ -33,7 +35,12 @@ const log = {
   warn: () => undefined,
   error: (fields: object, text: string) => console.error(text, fields),
 };
-const { killAt, killInSession } = settings;
+const { killAt, killInSession, blockAt } = settings;
+
+/** Nothing of this process's event loop goes on meanwhile. */
+function block(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
 await openWorker({
   config,
   store,
@@ -55,6 +62,13 @@ await openWorker({
   failPoint: (point, kind) => {
     if (killAt !== undefined && point === killAt.point && (kind === killAt.kind || kind === null)) {
       process.kill(process.pid, "SIGKILL");
+    }
+    if (blockAt !== undefined && point === "after-claim" && kind === blockAt.kind) {
+      setTimeout(() => {
+        process.send?.("blocked");
+        // The message has to leave first.
+        setTimeout(() => block(blockAt.ms), 20);
+      }, blockAt.afterMs);
     }
   },
   sessionFailPoint: (point) => {

@@ -75,6 +75,8 @@ export interface SpawnOptions {
   readonly sandbox?: "none" | "jail";
   /** A directory of sessions of its own, as another host has it. */
   readonly sessions?: string;
+  /** Its event loop stands still for so long, so long after it claimed an activity of this kind. */
+  readonly blockAt?: { readonly kind: string; readonly afterMs: number; readonly ms: number };
 }
 
 export interface SpawnedWorker {
@@ -107,6 +109,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
     url: database.url,
     worker: `test-${process.pid}`,
     leaseMs: config.worker.lockDurationMs,
+    ceilings: config.ceilings,
   });
   const queues = await openQueues({ backend, prefix });
   const spawned: SpawnedWorker[] = [];

@@ -49,6 +49,8 @@ export interface OpenWorker {
   drain(): Promise<void>;
 }
 
+/** No window of a model holds as much, and a worker holds many. */
+const mostConversationBytes = 32 * 1024 * 1024;
 const beatMs = 3_000;
 const reapMs = 30_000;
 
@@ -87,7 +89,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
       };
     },
     conversation: async (thread) => {
-      const messages = await patiently(() => getMessages(database, thread));
+      const messages = await patiently(() => getMessages(database, thread, mostConversationBytes));
       return messages.map(({ role, text }) => ({ role, content: text }));
     },
     sessions,

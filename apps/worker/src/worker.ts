@@ -215,13 +215,14 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     } catch (error) {
       if (signal.aborted || (error instanceof StoreError && error.transient)) throw error;
       if (error instanceof StoreError) return failed(error.code, error.message, "fail");
-      // A defect of ours. Tried again some times, it does not come back for ever.
+      const defect = [TypeError, RangeError, ReferenceError, SyntaxError].some((kind) => error instanceof kind);
+      if (!defect) throw error;
+      // Ours. Tried again some times, it does not come back for ever.
       log.error(
         { err: error, run: claimed.run.id, activity: claimed.activity.id },
         "an activity could not be performed",
       );
-      const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-      return failed("WORKER_BUG", message, mine.acted ? "unknown" : "retry");
+      return failed("WORKER_BUG", String(error), mine.acted ? "unknown" : "retry");
     }
   }
 

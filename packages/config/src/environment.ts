@@ -265,7 +265,7 @@ const ceilings = {
     unit: "characters",
   }),
   CEILING_BLOB_MB: defaulted("1024", whole(1, 1_048_576), {
-    description: "What a run and all it calls may store as files: its submission and its checkpoint.",
+    description: "A run that brings more files than this, its submission first of all, is refused.",
     unit: "MiB",
   }),
 };

@@ -24,6 +24,7 @@ import { GatheringRedis } from "./gathering-redis.ts";
 import type { Hand } from "./hand-over.ts";
 import { handOnPostgres } from "./hand-over-postgres.ts";
 import { handOnRedis } from "./hand-over-redis.ts";
+import { PatientClient } from "./patient-client.ts";
 import { QueueError, translate } from "./queue-error.ts";
 
 export type BackendOptions =
@@ -148,6 +149,7 @@ async function openPostgres(url: string, onError: (error: QueueError) => void): 
   }
   const pool = new Pool({
     ...common,
+    Client: PatientClient,
     max: 8,
     query_timeout: queryMs,
     statement_timeout: queryMs,

@@ -8,7 +8,7 @@ export interface Ceilings extends Bounds {
   readonly depth: number;
   /** Runs of one tree, the root included. Calls that are made at the same moment may go beyond it by their number. */
   readonly runsPerRoot: number;
-  /** Bytes that the tree of a root run has stored as blobs: its submission, its session's checkpoint. */
+  /** Bytes of the blobs that a run names when it is made: its submission, a script. */
   readonly blobBytes: number;
 }
 

@@ -29,7 +29,7 @@ import {
   type Ring,
   toActivity,
 } from "./run-row.ts";
-import { formOf, stateForm } from "./run-state.ts";
+import { formOf, refuseNewer, stateForm } from "./run-state.ts";
 import { translate } from "./store-error.ts";
 
 export interface Delivery {
@@ -182,6 +182,7 @@ export function createClaimer(parts: ClaimerParts): Claimer {
       return null;
     if (row.status !== "doing") return null;
     if (row.taken) return toClaim(row, row.takeovers);
+    refuseNewer(row.kept);
     const open = row.activity_state === "ready" || row.activity_state === "claimed";
     const outdated = delivery.rings !== undefined && delivery.rings < row.rings;
     if (open && row.early_ms !== null && row.early_ms > 0) {

@@ -11,6 +11,7 @@ import {
   type RunState,
   step,
 } from "@markmill/engine";
+import { askDatabase } from "./ask-database.ts";
 import { closeBudget, openBudget } from "./budgets.ts";
 import { boundsOf, type Ceilings, capsWithin } from "./ceilings.ts";
 import type { Committed, Committer } from "./committer.ts";
@@ -69,6 +70,7 @@ export async function createRun(births: Births, request: NewRun): Promise<Create
   if (program === undefined) {
     throw new StoreError("STORE_NOT_FOUND", `Definition ${definition.name} has no program ${path}.`);
   }
+  await refuseLargeBlobs(births, request);
   await definitions.save(definition);
   const event: RunStarted = {
     type: "run.started",
@@ -125,6 +127,22 @@ export async function createRun(births: Births, request: NewRun): Promise<Create
   const existing = await existingRun(database, id, idempotencyKey);
   if (existing.runId !== id) await closeBudget(database, id);
   return existing;
+}
+
+/** The operator's ceiling on what a tree stores as blobs. */
+async function refuseLargeBlobs({ database, ceilings }: Births, { submission, options }: NewRun): Promise<void> {
+  const named = `${JSON.stringify(submission ?? null)} ${JSON.stringify(options ?? null)}`.match(/[0-9a-f]{64}/g);
+  if (named === null) return;
+  const rows = await askDatabase<{ bytes: number }>(
+    database,
+    "Weighing blobs",
+    "select coalesce(sum(size), 0)::float8 as bytes from blobs where hash = any($1)",
+    [[...new Set(named)]],
+  );
+  const bytes = rows[0]?.bytes ?? 0;
+  if (bytes <= ceilings.blobBytes) return;
+  const message = `The run brings ${bytes} bytes of files; at most ${ceilings.blobBytes} are allowed (CEILING_BLOB_MB).`;
+  throw new StoreError("STORE_TOO_LARGE", message);
 }
 
 function firstStep(program: Program, event: RunStarted): RunState {

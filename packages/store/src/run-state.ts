@@ -61,14 +61,16 @@ export function fullState(kept: KeptState, rows: RunState["variables"]): RunStat
   return { ...initialState, ...newest };
 }
 
+/** K2. */
+export function refuseNewer({ form = 1 }: KeptState): void {
+  if (form <= stateForm) return;
+  const message = `The run's state has form ${form}; this program knows forms up to ${stateForm}.`;
+  throw new StoreError("STORE_STATE_NEWER", message);
+}
+
 function upcast(kept: KeptState): KeptState {
+  refuseNewer(kept);
   let { form = 1 } = kept;
-  if (form > stateForm) {
-    throw new StoreError(
-      "STORE_STATE_NEWER",
-      `The run's state has form ${form}; this program knows forms up to ${stateForm}.`,
-    );
-  }
   let known = kept;
   for (; form < stateForm; form += 1) known = upcasters[form]?.(known) ?? known;
   return known;

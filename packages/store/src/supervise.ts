@@ -237,22 +237,19 @@ export async function deleteOldRuns(database: Database, olderThanMs: number, lim
 }
 
 /**
- * Deletes blobs that no run and no sandbox session names any more, and budgets of runs that were never born. Both are written before what
- * names them, hence the age. What a run was asked with is opaque here: a blob whose hash stands anywhere in it is named. Returns how many.
+ * Deletes blobs that no run and no sandbox session names any more (`blob_references`, which the server writes with whatever names one),
+ * and budgets of runs that were never born. Both are written before what names them, hence the age. Returns how many.
  */
 export async function deleteOrphans(database: Database, olderThanMs: number, limit = 1_000): Promise<number> {
   const rows = await askDatabase<{ deleted: number }>(
     database,
     "Deleting orphans",
-    `with named as materialized (
-       select checkpoint_hash as hash from sessions where checkpoint_hash is not null
-       union select m[1] from runs r, regexp_matches(concat(r.submission, r.options), '[0-9a-f]{64}', 'g') as m where r.root_id = r.id
-     ), d1 as (
+    `with d1 as (
        delete from blobs where hash in (
          select b.hash from blobs b
          where b.created_at < clock_timestamp() - $1::float8 * interval '1 millisecond'
-           and not exists (select 1 from named n where n.hash = b.hash)
-         limit $2)
+           and not exists (select 1 from blob_references n where n.hash = b.hash)
+         order by b.created_at limit $2)
        returning 1
      ), d2 as (
        delete from budgets where id in (

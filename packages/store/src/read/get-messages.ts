@@ -2,6 +2,7 @@
 import type { Role } from "@markmill/engine";
 import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
+import { StoreError } from "../store-error.ts";
 
 export interface ThreadMessage {
   readonly id: number;
@@ -17,14 +18,24 @@ export interface Thread {
   readonly agent: string;
 }
 
-/** Oldest first. */
-export async function getMessages(database: Database, thread: string): Promise<readonly ThreadMessage[]> {
-  return askDatabase<ThreadMessage>(
+/** Oldest first. A conversation of more than `mostBytes` is refused before it is read. */
+export async function getMessages(
+  database: Database,
+  thread: string,
+  mostBytes = Number.MAX_SAFE_INTEGER,
+): Promise<readonly ThreadMessage[]> {
+  const rows = await askDatabase<ThreadMessage & { readonly bytes: number }>(
     database,
     "Reading a conversation",
-    `select id, role, text, run_id as "runId", activity_id as "activityId" from messages where thread = $1 order by id`,
-    [thread],
+    `select id, role, case when bytes <= $2::float8 then text else '' end as text, run_id as "runId", activity_id as "activityId", bytes
+     from (select *, (sum(octet_length(text)) over ())::float8 as bytes from messages where thread = $1) told order by id`,
+    [thread, mostBytes],
   );
+  const bytes = rows[0]?.bytes ?? 0;
+  if (bytes > mostBytes) {
+    throw new StoreError("STORE_TOO_LARGE", `The conversation has ${bytes} bytes; at most ${mostBytes} are sent.`);
+  }
+  return rows.map(({ bytes: _, ...message }) => message);
 }
 
 /** Threads a run opened. */

@@ -131,3 +131,10 @@ export const blobs = markmill.table("blobs", {
   size: integer("size").notNull(),
   createdAt: at("created_at").notNull(),
 });
+
+/** Written by triggers, with what names a blob. */
+export const blobReferences = markmill.table("blob_references", {
+  hash: text("hash").notNull(),
+  kind: text("kind").notNull(),
+  referrer: text("referrer").notNull(),
+});

@@ -1,0 +1,113 @@
+/**
+ * A worker whose event loop stands still for longer than a lease keeps what it has begun: its leases are renewed by a thread. Nobody takes
+ * the work over, and nothing is paid twice. A loop that never comes back is given up in the end.
+ */
+import { createLeaseKeeper, createRun, type LeaseKeeper, openStore, type Store } from "@markmill/store";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { claimed, definition, onePrompt, only } from "../integration/store-programs.ts";
+import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+import { redisAvailable } from "../support/redis.ts";
+
+const script = `
+rules:
+  - { when: { pattern: "." }, reply: "paid once", delay: 3s }
+`;
+const files = { "a.md": workflow("START --> PROMPT_A[Prompt: User A]", { "User A": "say it" }) };
+const backends: Backend[] = (await redisAvailable("a busy event loop on Redis")) ? ["redis", "postgres"] : ["postgres"];
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe.each(backends)(
+  "a prompt held by a worker whose event loop is blocked for 8 s, on the %s backend",
+  (backend) => {
+    let mill: Mill;
+    beforeAll(async () => {
+      mill = await startMill({ backend, script, worker: false });
+    });
+    afterAll(() => mill.close());
+
+    it("is not taken over, and paid once", async () => {
+      const busy = await mill.spawnWorker({ blockAt: { kind: "prompt", afterMs: 500, ms: 8_000 } });
+      const blocked = new Promise((resolve) =>
+        busy.process.on("message", (message) => message === "blocked" && resolve(0)),
+      );
+      const runId = await mill.start(files);
+      await blocked;
+      // From here on somebody else would take it.
+      await mill.spawnWorker();
+      const run = await mill.ended(runId);
+      expect(run).toMatchObject({ status: "success", result: "paid once", spent: { calls: 1 } });
+      expect(mill.requests()).toHaveLength(1);
+      const { rows } = await mill.store.database.calm.query(
+        "select takeovers, claim, claimed_by = $2 as mine from activities where run_id = $1",
+        [runId, `child-${busy.process.pid}`],
+      );
+      expect(rows).toEqual([{ takeovers: 0, claim: 1, mine: true }]);
+    }, 60_000);
+  },
+);
+
+describe("the thread that renews leases", () => {
+  let database: TestDatabase;
+  let store: Store;
+  let keeper: LeaseKeeper | null;
+  const leaseMs = 1_500;
+  beforeEach(async () => {
+    database = await freshDatabase();
+    store = await openStore({ url: database.url, worker: "one", leaseMs });
+    keeper = null;
+  });
+  afterEach(async () => {
+    await keeper?.close();
+    await store.close();
+    await database.drop();
+  });
+
+  async function held() {
+    const ring = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
+    const claim = await claimed(store, ring);
+    let lost = 0;
+    keeper = createLeaseKeeper({ database: store.database, leaseMs, worker: "one", onError: () => undefined });
+    keeper.hold(claim.activity.id, claim.activity.claim, () => {
+      lost += 1;
+    });
+    return { ring, claim, lost: () => lost };
+  }
+
+  async function leaseLeft(): Promise<number> {
+    const { rows } = await store.database.calm.query<{ ms: number }>(
+      "select extract(epoch from lease_until - clock_timestamp())::float8 * 1000 as ms from activities",
+    );
+    return rows[0]?.ms ?? Number.NaN;
+  }
+
+  it("renews while this very loop stands still", async () => {
+    await held();
+    await pause(1_200);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5_000);
+    expect(await leaseLeft()).toBeGreaterThan(0);
+    expect(keeper?.renewedMsAgo()).toBeGreaterThanOrEqual(0);
+  });
+
+  it("tells what was lost, once somebody else has it", async () => {
+    const { claim, lost } = await held();
+    await pause(1_000);
+    expect(lost()).toBe(0);
+    await store.database.calm.query("update activities set claim = claim + 1 where id = $1", [claim.activity.id]);
+    await expect.poll(lost, { timeout: 5_000 }).toBeGreaterThan(0);
+  });
+
+  it("goes on after its connection broke, and renews no more what was dropped", async () => {
+    const { claim } = await held();
+    await pause(1_000);
+    const { rows } = await store.database.calm.query<{ count: number }>(
+      "select count(pg_terminate_backend(pid))::integer as count from pg_stat_activity where application_name = 'markmill leases' and datname = current_database()",
+    );
+    expect(rows).toEqual([{ count: 1 }]);
+    await pause(2 * leaseMs);
+    expect(await leaseLeft()).toBeGreaterThan(0);
+    keeper?.drop(claim.activity.id);
+    await pause(2 * leaseMs);
+    expect(await leaseLeft()).toBeLessThan(0);
+  });
+});

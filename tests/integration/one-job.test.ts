@@ -1,0 +1,44 @@
+// One activity, one job, whatever happens: work that was given back or has to wait keeps the job it has.
+import { createRun } from "@markmill/store";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Backend, definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
+import { redisAvailable } from "../support/redis.ts";
+
+const backends: Backend[] = (await redisAvailable("given-back work on Redis")) ? ["redis", "postgres"] : ["postgres"];
+const script = 'rules: [{ when: { pattern: "." }, reply: "x" }]';
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe.each(backends)("on the %s backend", (backend) => {
+  let mill: Mill;
+  beforeAll(async () => {
+    mill = await startMill({ backend, script });
+  });
+  afterAll(() => mill?.close());
+
+  async function jobs(): Promise<number> {
+    const counts = (await mill.queues.counts()).execute;
+    return Object.values(counts).reduce((sum, count) => sum + count, 0);
+  }
+
+  it("an EXECUTE that waits 13 s for a session in other hands has exactly one job all the time, and after it", async () => {
+    const files = { "a.md": workflow('START --> EXECUTE_E["Execute: echo done"]') };
+    const created = await createRun(mill.store, { definition: definitionOf(files) });
+    await mill.store.database.calm.query(
+      `insert into sessions (id, kind, host, worker, lease_until)
+       values ($1, 'none', 'elsewhere', 'somebody', clock_timestamp() + interval '13 seconds')`,
+      [created.runId],
+    );
+    await mill.queues.ring(created.rings);
+    const seen = new Set<number>();
+    for (const end = performance.now() + 15_000; performance.now() < end; await pause(200)) seen.add(await jobs());
+    expect([...seen]).toEqual([1]);
+    const run = await mill.ended(created.runId);
+    expect(run.result).toContain("done");
+    expect(await jobs()).toBe(1);
+    const { rows } = await mill.store.database.calm.query(
+      "select rings from activities where run_id = $1 and kind = 'execute'",
+      [created.runId],
+    );
+    expect(rows).toEqual([{ rings: 1 }]);
+  }, 60_000);
+});
