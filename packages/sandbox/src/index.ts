@@ -20,6 +20,7 @@ export {
 export type { EngineFacts } from "./docker/engine-host.ts";
 export { createJailSandbox, type JailDescription, type JailOptions, type JailSandbox } from "./jail/jail-sandbox.ts";
 export { isJudgeSession, type JudgeSession, type JudgeSpec, openJudge } from "./judge/judge-session.ts";
+export { workspaceFiles } from "./judge/workspace-files.ts";
 export { clampLimits, defaultLimits, type Limits } from "./limits.ts";
 export { neutraliseOutput, neutraliseText } from "./neutralise-output.ts";
 export { createNoneSandbox, NONE_WARNING, type NoneOptions } from "./none/none-sandbox.ts";
