@@ -285,16 +285,12 @@ class Passing {
 
 async function feed(connection: Connection, { stdin }: StartedProgram): Promise<void> {
   stdin.on("error", () => {});
+  const over = Promise.race([finished(stdin).catch(() => undefined), aborted(connection.gone)]);
   for (;;) {
     const message = await connection.next();
     if (message === undefined || message.kind === "i") break;
     if (message.kind !== "I" || stdin.destroyed) continue;
-    if (!stdin.write(message.bytes))
-      await Promise.race([
-        new Promise((resolve) => stdin.once("drain", resolve)),
-        finished(stdin).catch(() => undefined),
-        aborted(connection.gone),
-      ]);
+    if (!stdin.write(message.bytes)) await Promise.race([new Promise((resolve) => stdin.once("drain", resolve)), over]);
   }
   stdin.end();
 }
