@@ -8,7 +8,8 @@ import { createJailSandbox, type JailSandbox } from "../../packages/sandbox/src/
 import { openJudge } from "../../packages/sandbox/src/judge/judge-session.ts";
 import { createNoneSandbox } from "../../packages/sandbox/src/none/none-sandbox.ts";
 import { dockerAvailable, sharedDocker } from "../support/docker-engine.ts";
-import { judgeCases, judgeSpec } from "../support/judge-cases.ts";
+import { judgeCases } from "../support/judge-cases.ts";
+import { judgeSpec } from "../support/judge-spec.ts";
 
 const docker = await dockerAvailable("judge sessions in Docker containers");
 

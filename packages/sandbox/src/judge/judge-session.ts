@@ -97,7 +97,7 @@ export async function openJudge(
   });
   let session: Session | undefined;
   try {
-    const opening = sandbox.open(
+    const opened = await sandbox.open(
       {
         id,
         files: { kind: "list", files: [] },
@@ -115,9 +115,10 @@ export async function openJudge(
       },
       options,
     );
-    guests.prepare();
-    session = fresh(await opening);
+    session = fresh(opened);
     const relay = await startRelay(session, guests);
+    // Not before: two sessions made at once would each take twice as long, and the judge is waited for.
+    guests.prepare();
     return new Judge(id, session, guests, relay, leftOut);
   } catch (error) {
     await guests.close();
