@@ -9,14 +9,20 @@ import { openSandbox } from "../apps/cli/src/stack/open-sandbox.ts";
 const root = join(import.meta.dirname, "..");
 const program = join(root, "apps/cli/bin/markmill.mjs");
 const walls = await thinWalls();
-const args = [
-  ...["run", "examples/median/review.wf.md", "STUDENT=Ada"],
-  ...["--submission", "examples/median/submission", "--script", "examples/median/model.yaml"],
-  ...(walls === null ? ["--sandbox", "none"] : []),
-];
+const sandboxed = walls !== null;
+const args = sandboxed
+  ? [
+      ...["run", "examples/median/review.wf.md", "STUDENT=Ada"],
+      ...["--submission", "examples/median/submission", "--script", "examples/median/model.yaml"],
+    ]
+  : ["run", "examples/first/greet.wf.md", "CLASS=the new class", "--script", "examples/first/model.yaml"];
 const accepted = (walls ?? []).map(({ name }) => name).join(",");
 
-console.error(`A tutor reviews Ada's median.js. The model is scripted, so this costs nothing; the commands are real.
+console.error(`${
+  sandboxed
+    ? "A tutor reviews Ada's median.js. The model is scripted, so this costs nothing; the commands are real."
+    : "The review of Ada's median.js judges behind a wall, which this machine lacks; a smaller example instead, with a scripted model."
+}
 
 $ ${accepted === "" ? "" : `SANDBOX_ACCEPT=${accepted} `}npx markmill ${args.join(" ")}
 `);
@@ -48,7 +54,7 @@ What to try next:
 }
 process.exitCode = status ?? 1;
 
-/** null: this machine has no sandbox. The demo's own commands, part of this repository, then run on it, and it says so. */
+/** null: this machine has no sandbox, and so nothing can be judged. */
 async function thinWalls(): Promise<readonly ThinWall[] | null> {
   const reading = readProcessConfig(join(root, ".env"));
   if (!reading.ok) return [];

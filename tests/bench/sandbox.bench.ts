@@ -1,16 +1,22 @@
 // How fast a session's command runs, against the engine's own bare commands, measured in the same rounds, interleaved.
 //   npm run bench:sandbox [-- --rounds 20]
 // Goals: warm (a pooled container, files in, first command done) at most 1.3 times `docker exec`; cold at most 1.5 times
-// `docker run`.
+// `docker run`. A judge session, open and first command done, at most twice an ordinary one, in Docker and in the jail.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import Docker from "dockerode";
 import { buildImage } from "../../infra/images/sandbox/build-offline.ts";
 import { createDockerSandbox } from "../../packages/sandbox/src/docker/docker-sandbox.ts";
-import type { Session } from "../../packages/sandbox/src/port.ts";
+import { createJailSandbox } from "../../packages/sandbox/src/jail/jail-sandbox.ts";
+import { type JudgeSession, openJudge } from "../../packages/sandbox/src/judge/judge-session.ts";
+import type { Sandbox, Session } from "../../packages/sandbox/src/port.ts";
 import { findDockerEngine } from "../support/docker-engine-server.ts";
+import { judgeSpec } from "../support/judge-spec.ts";
 import { sessionSpec } from "../support/session-spec.ts";
 
 const { values } = parseArgs({
@@ -54,6 +60,19 @@ try {
   const labels = { app: "markmill-bench", worker: "bench" };
   const warm = await createDockerSandbox({ hosts: [engine.host], images: [image], pool: { size: 1, limits, labels } });
 
+  const jailRoot = await mkdtemp(join(tmpdir(), "markmill-bench-"));
+  const jail = await createJailSandbox({ root: jailRoot });
+  const judged = async (name: string, sandbox: Sandbox, more: { image?: string }) => {
+    let judge: JudgeSession | undefined;
+    await time(`${name}: open and first command`, async () => {
+      judge = await openJudge(sandbox, judgeSpec(more));
+      await judge.run({ kind: "shell", text: "true" });
+    });
+    await time(`${name}: first guest`, async () => judge?.run({ kind: "shell", text: "guest true" }));
+    await time(`${name}: next guest`, async () => judge?.run({ kind: "shell", text: "guest true" }));
+    await judge?.end();
+  };
+
   for (let round = 0; round < rounds; round += 1) {
     while (warm.warm() === 0) await new Promise((resolve) => setTimeout(resolve, 20));
     await time("docker exec, API", execApi);
@@ -74,9 +93,18 @@ try {
       await made.run({ kind: "shell", text: "true" });
     });
     await time("session: end", () => cold.remove(coldId));
+    await judged("judge, cold", cold, { image });
+    const jailId = `jail-${round}`;
+    await time("jail session: open and first command", async () => {
+      const made = await jail.open(sessionSpec(jailId));
+      await made.run({ kind: "shell", text: "true" });
+    });
+    await jail.remove(jailId);
+    await judged("jail judge", jail, {});
   }
   await warm.close();
   await cold.close();
+  await rm(jailRoot, { recursive: true, force: true });
   await bare.remove({ force: true });
 
   const quantile = (name: string, q: number) => {
@@ -95,6 +123,10 @@ try {
   );
   console.log(
     `next command / docker exec: ${ratio("session: next command", "docker exec, CLI")} (CLI), ${ratio("session: next command", "docker exec, API")} (API)`,
+  );
+  const first = "open and first command";
+  console.log(
+    `judge / session: ${ratio(`judge, cold: ${first}`, `session, cold: ${first}`)} (Docker), ${ratio(`jail judge: ${first}`, `jail session: ${first}`)} (jail); goal 2`,
   );
   console.log(`cold / docker run: ${ratio("session, cold: open and first command", "docker run --rm, CLI")}; goal 1.5`);
 } finally {

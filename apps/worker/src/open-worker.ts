@@ -17,6 +17,7 @@ import {
   startCall,
   submissionOf,
 } from "@markmill/store";
+import { createJudgeKeeper } from "./judge-session.ts";
 import { budgetOf, ledgerOf, rateGateOf } from "./model-ports.ts";
 import { patiently } from "./patiently.ts";
 import { createPerformer } from "./perform.ts";
@@ -59,6 +60,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   const { database } = store;
   const host = hostname();
   const app = await appLabel(database);
+  const images = sandbox?.kind === "docker" ? config.sandbox.images : [];
   const sessions =
     sandbox === null
       ? null
@@ -71,7 +73,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
           log,
           ceiling: ceilingOf(config),
           checkpointBytes: config.sandbox.ceilings.checkpointMb * 1024 * 1024,
-          images: sandbox.kind === "docker" ? config.sandbox.images : [],
+          images,
           ...(parts.sessionFailPoint === undefined ? {} : { failPoint: parts.sessionFailPoint }),
         });
   const { pauseMaxMs } = config.models;
@@ -93,6 +95,10 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
       return messages.map(({ role, text }) => ({ role, content: text }));
     },
     sessions,
+    judges:
+      sandbox === null
+        ? null
+        : createJudgeKeeper({ sandbox, app, worker: store.worker, ceiling: ceilingOf(config), images }),
     submission: (rootId) => submissionFiles(store, rootId),
     fileCeilingBytes: config.sandbox.ceilings.fileKb * 1024,
     async startCall(run, activity, job) {

@@ -1,9 +1,17 @@
 /** From a claimed activity to what came of it: one line per kind of work. */
 import type { Failure, Outcome, Work } from "@markmill/engine";
 import type { ModelMessage } from "@markmill/llm";
-import { SandboxError, type SandboxErrorCode, type Session, type SessionFiles } from "@markmill/sandbox";
+import {
+  SandboxError,
+  type SandboxErrorCode,
+  type Session,
+  type SessionFiles,
+  workspaceFiles,
+} from "@markmill/sandbox";
 import type { Activity, Claim, LoadedRun } from "@markmill/store";
+import type { JudgeKeeper } from "./judge-session.ts";
 import { nextStep, performExecute } from "./perform-execute.ts";
+import { judgeFailed, performJudge } from "./perform-judge.ts";
 import { type PromptPorts, performPrompt } from "./perform-prompt.ts";
 import { done, failed, type Performed } from "./performed.ts";
 import { fileCapOf, readBytesInSession, readTextInSession, writeInSession } from "./session-files.ts";
@@ -21,6 +29,7 @@ export interface PerformerParts {
   readonly conversation: (thread: string) => Promise<readonly ModelMessage[]>;
   /** null: no sandbox is configured. */
   readonly sessions: SessionKeeper | null;
+  readonly judges: JudgeKeeper | null;
   readonly submission: (rootId: string) => Promise<SessionFiles>;
   /** The longest file that may be read or written as a value. */
   readonly fileCeilingBytes: number;
@@ -29,6 +38,8 @@ export interface PerformerParts {
 }
 
 const nothing: Outcome = { kind: "done" };
+/** Of all a session can write to, when it is judged as it now is. */
+const MAX_WORKSPACE_BYTES = 1024 * 1024 * 1024;
 
 export function createPerformer(parts: PerformerParts): Performer {
   return {
@@ -91,6 +102,7 @@ export function createPerformer(parts: PerformerParts): Performer {
     work: Extract<Work, { kind: "execute" }>,
     signal: AbortSignal,
   ): Promise<Performed> {
+    if (work.session === "judge") return judge(claimed, work, signal);
     if (claimed.interrupted) {
       return failed(
         "WORKER_LOST",
@@ -103,6 +115,32 @@ export function createPerformer(parts: PerformerParts): Performer {
     );
   }
 
+  async function judge(
+    claimed: Claimed,
+    work: Extract<Work, { kind: "execute" }>,
+    signal: AbortSignal,
+  ): Promise<Performed> {
+    const { run } = claimed;
+    const { judges } = parts;
+    if (judges === null) return noSandbox();
+    let submission: SessionFiles | null = null;
+    if (run.program.judge?.of === "workspace") {
+      const packed = await inSession(claimed, "read", signal, async (session) => {
+        submission = { kind: "tar", bytes: await workspaceFiles(session, MAX_WORKSPACE_BYTES) };
+        return done(nothing);
+      });
+      if (packed.did !== "succeed") return packed;
+    }
+    try {
+      const files = submission ?? (await parts.submission(run.rootId));
+      return await judges.use(run.rootId, run.program, files, signal, (session) => performJudge(session, work, signal));
+    } catch (error) {
+      if (signal.aborted) return { did: "leave" };
+      if (error instanceof SandboxError) return judgeFailed(error);
+      throw error;
+    }
+  }
+
   async function inSession(
     { run, activity }: Claimed,
     does: SessionUse["does"],
@@ -110,14 +148,7 @@ export function createPerformer(parts: PerformerParts): Performer {
     act: (session: Session, save: () => Promise<void>, signal: AbortSignal) => Promise<Performed>,
   ): Promise<Performed> {
     const { sessions } = parts;
-    if (sessions === null) {
-      const fix = "Install Docker or the tools of the jail, or pass --sandbox none for workflows you trust.";
-      return failed(
-        "SANDBOX_NOT_CONFIGURED",
-        `The workflow runs commands, and no sandbox is configured. ${fix}`,
-        "fail",
-      );
-    }
+    if (sessions === null) return noSandbox();
     try {
       const files = () => parts.submission(run.rootId);
       const use = { rootId: run.rootId, program: run.program, files, activity, does };
@@ -145,6 +176,11 @@ function withNote(performed: Performed, note: string): Performed {
 
 /** The lease of the session was lost: somebody else uses it, and what was to be done here can be done later. */
 const lostSession: Performed = { did: "postpone", ms: 500 };
+
+function noSandbox(): Performed {
+  const fix = "Install Docker or the tools of the jail, or pass --sandbox none for workflows you trust.";
+  return failed("SANDBOX_NOT_CONFIGURED", `The workflow runs commands, and no sandbox is configured. ${fix}`, "fail");
+}
 
 function readWith(paths: readonly string[], cap: number) {
   return async (session: Session, _save: unknown, signal: AbortSignal): Promise<Performed> => {

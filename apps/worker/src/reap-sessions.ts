@@ -3,7 +3,7 @@
  * by every worker for its own host, at the start and every half minute; doing it twice is harmless. Checkpoints of ended runs go too,
  * wherever their sessions were.
  */
-import type { Sandbox } from "@markmill/sandbox";
+import { isJudgeSession, type Sandbox } from "@markmill/sandbox";
 import { type Database, deleteEndedCheckpoints, listWorkers, liveSessions, takeDeadSessions } from "@markmill/store";
 import type { Log } from "./worker.ts";
 
@@ -41,8 +41,8 @@ export async function reapSessions(
     // Other installations may share the engine.
     if (labels.app !== app) continue;
     const young = Date.now() - Date.parse(labels.created) < newbornMs;
-    // One that waits for its run, made ahead of time, belongs to the worker that made it.
-    const wanted = labels.run === "" ? workers.has(labels.worker) : live.has(id);
+    // One that waits for its run, made ahead of time, a judge's and its guests' belong to the worker that made them.
+    const wanted = labels.run === "" || isJudgeSession(id) ? workers.has(labels.worker) : live.has(id);
     if (status === "dead" || !(wanted || young)) await remove(id);
   }
   return { removed };

@@ -53,6 +53,7 @@ import {
   waitsForExecute,
 } from "@markmill/store";
 import { patiently } from "./patiently.ts";
+import { wishesOf } from "./sandbox-wishes.ts";
 import { createTurns } from "./take-turns.ts";
 import type { Log } from "./worker.ts";
 
@@ -165,7 +166,7 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
       {
         id: use.rootId,
         files: await use.files(),
-        limits: clampLimits(wishesOf(use.program), parts.ceiling),
+        limits: clampLimits(wishesOf(use.program.sandbox), parts.ceiling),
         environment: {},
         ...(isState(state) ? { state } : {}),
         labels: {
@@ -249,7 +250,8 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
     if (off === null) {
       try {
         // Commands of a version that kept no marks have run in it.
-        if (session.attached && isState(known)) whole = await session.changes(null, { maxBytes: parts.checkpointBytes });
+        if (session.attached && isState(known))
+          whole = await session.changes(null, { maxBytes: parts.checkpointBytes });
         snapshot = whole?.snapshot ?? (await session.snapshot());
       } catch (error) {
         problem = problemOf(error);
@@ -349,12 +351,12 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
     let standing = mark ?? (await first(use, session, known, lost));
     if (repeated) return standing;
     if (does === "write") {
-      if (await patiently(() => waitsForExecute(database, rootId, activity.id))) throw new SessionBusy(rootId, worker, 300);
+      if (await patiently(() => waitsForExecute(database, rootId, activity.id)))
+        throw new SessionBusy(rootId, worker, 300);
       return standing;
     }
     // Only what runs in the background can have changed anything since.
-    if (!standing.settled || standing.processes.length > 0)
-      standing = await checkpoint(use, session, standing, lost);
+    if (!standing.settled || standing.processes.length > 0) standing = await checkpoint(use, session, standing, lost);
     await failPoint("before-begin");
     const begun = await patiently(() => beginExecute(database, rootId, worker, activity.id));
     if (begun.kind === "lost") throw leaseLost(rootId, lost);
@@ -489,12 +491,6 @@ function workspaceLost(name: "latest" | "begun", why: string): SandboxError {
 
 function isState(state: Json): state is Json & SessionState {
   return typeof state === "object" && state !== null && "cwd" in state;
-}
-
-function wishesOf({ sandbox }: Program): Partial<Limits> {
-  const { memoryBytes, cpus, pids, diskBytes, wallMs, cpuMs, silenceMs, outputBytes } = sandbox;
-  const given = { memoryBytes, cpus, pids, diskBytes, wallMs, cpuMs, silenceMs, outputBytes };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
 function imageOf(program: Program, images: readonly string[]): { image?: string } {

@@ -1,4 +1,4 @@
-// The teacher's checks: one line each, and a summary.
+// Handed out with the exercise, to try your work with: node checks.mjs. Your teacher has checks of their own.
 import { median } from "./median.js";
 
 const cases = [

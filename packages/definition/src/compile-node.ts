@@ -43,7 +43,7 @@ const drawing = new Set([
 const settingNames = Object.keys(settingsSchema.shape);
 const attributesOf: Partial<Record<Activity, readonly string[]>> = {
   PROMPT: ["agent", ...settingNames],
-  EXECUTE: ["onFailure", "repeat"],
+  EXECUTE: ["onFailure", "repeat", "session"],
   ASK: ["timeout", "default"],
   CHECK: ["verdicts"],
 };
@@ -104,6 +104,7 @@ function compileActivity(
         command: caption.text === "" ? null : caption.text,
         nonZero: choice(vertex, "onFailure", { fail: "fail", continue: "ok" }, "ok", context.report),
         repeat: choice(vertex, "repeat", { safe: "safe", never: "never" }, "safe", context.report),
+        ...sessionOf(vertex, caption, context.report),
       };
     case "ASK":
       return compileAsk(vertex, caption, context.report);
@@ -131,6 +132,21 @@ function compileActivity(
         ? compileCheck(vertex, caption, context)
         : null;
   }
+}
+
+/** Commands of a reply may be a student's words in a model's mouth: they never run where the verdict is made. */
+function sessionOf(vertex: Vertex, caption: Caption, report: Report): { session?: "judge" } {
+  const session = choice(vertex, "session", { judge: "judge", student: "student" }, "student", report);
+  if (session === "student") return {};
+  if (caption.text === "") {
+    report.error(
+      "JUDGE_FROM_REPLY",
+      caption.at,
+      `${vertex.id} would run commands of a reply in the judge session.`,
+      "Write the command into the caption, or remove the attribute session.",
+    );
+  }
+  return { session };
 }
 
 function hasCaption(vertex: Vertex, caption: Caption, example: string, context: NodeContext): boolean {

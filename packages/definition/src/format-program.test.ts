@@ -2,6 +2,7 @@ import {
   type Condition,
   type Edge,
   initialState,
+  type JudgeNeeds,
   type ModelSettings,
   type Node,
   type Operand,
@@ -160,12 +161,16 @@ const nodes: { readonly [prefix: string]: fc.Arbitrary<Node> } = {
       const has = own !== undefined && Object.keys(own).length > 0;
       return { kind: "prompt", text, ...(agent === undefined ? {} : { agent }), ...(has ? { settings: own } : {}) };
     }),
-  EXECUTE: fc.record({
-    kind: fc.constant("execute" as const),
-    command: fc.option<string>(filled),
-    nonZero: fc.constantFrom("ok" as const, "fail" as const),
-    repeat: fc.constantFrom("safe" as const, "never" as const),
-  }),
+  EXECUTE: fc
+    .record({
+      kind: fc.constant("execute" as const),
+      command: fc.option<string>(filled),
+      nonZero: fc.constantFrom("ok" as const, "fail" as const),
+      repeat: fc.constantFrom("safe" as const, "never" as const),
+    })
+    .chain((made) =>
+      fc.boolean().map((judged) => (judged && made.command !== null ? { ...made, session: "judge" as const } : made)),
+    ),
   ASK: fc.record(
     { kind: fc.constant("ask" as const), question: trimmed, timeoutMs: fc.nat(1e9), otherwise: nasty },
     { requiredKeys: ["kind", "question"] },
@@ -180,6 +185,31 @@ const node: fc.Arbitrary<[string, Node]> = fc
   .chain(([prefix, number]) =>
     (nodes[prefix] ?? fc.constant(null as never)).map((made): [string, Node] => [`${prefix}_${number}`, made]),
   );
+
+/** The teacher's files that `workspace` has, as the loader takes them. */
+const judgeFiles = { tests: ["tests/check.sh", "tests/data/in.txt"], "x/lib.py": ["x/lib.py"] } as const;
+const judge: fc.Arbitrary<JudgeNeeds | undefined> = fc.option(
+  fc
+    .record({
+      from: fc.subarray(Object.keys(judgeFiles) as (keyof typeof judgeFiles)[]),
+      of: fc.constantFrom("submission" as const, "workspace" as const),
+      needs: fc.record(
+        { image: filled, memoryBytes: fc.nat(), wallMs: fc.nat(1e9), cpus: fc.constantFrom(0.5, 2) },
+        { requiredKeys: [] },
+      ),
+    })
+    .map(({ from, of, needs }) => ({
+      ...needs,
+      of,
+      from,
+      files: Object.fromEntries(
+        from
+          .flatMap((one) => judgeFiles[one].map((path) => [path.replace(/^(tests|x)\//, ""), btoa(path)] as const))
+          .sort(([a], [b]) => (a < b ? -1 : 1)),
+      ),
+    })),
+  { nil: undefined },
+);
 
 const promptText = trimmed;
 const prompts: fc.Arbitrary<Record<string, Prompt>> = fc
@@ -214,6 +244,7 @@ const whole: fc.Arbitrary<Program> = fc
     start: label,
     agents: fc.dictionary(fc.constantFrom("Reviewer", "a b", "ü"), settings, { maxKeys: 2 }),
     settings,
+    judge,
     limits: fc.record(
       {
         hits: fc.integer({ min: 1, max: 99 }),
@@ -239,7 +270,8 @@ const whole: fc.Arbitrary<Program> = fc
     ),
     waiting: fc.record({ trouble: fc.constantFrom("wait", "edge"), patienceMs: fc.nat(1e9) }, { requiredKeys: [] }),
   })
-  .map(({ nodes: made, links, handlers: [success, failed], start, limits, waiting, ...rest }): Program => {
+  .map(({ nodes: made, links, handlers, start, limits, waiting, judge: judged, ...rest }): Program => {
+    const [success, failed] = handlers;
     const all: [string, Node][] = [["START", { kind: "start", ...start }], ...made];
     if (success) all.push(["ON_SUCCESS", { kind: "start" }]);
     if (failed) all.push(["ON_FAILED", { kind: "start" }]);
@@ -259,6 +291,7 @@ const whole: fc.Arbitrary<Program> = fc
       dialect: "codementor",
       ...rest,
       ...waiting,
+      ...(judged === undefined ? {} : { judge: judged }),
       nodes: Object.fromEntries(all),
       edges: [...edges.values()],
       entry: ["START"],
@@ -271,8 +304,12 @@ const whole: fc.Arbitrary<Program> = fc
     };
   });
 
-/** Files that are called exist; files that are read come with the submission. */
-const workspace: Workspace = { read: () => undefined };
+/** Files that are read come with the submission; the judge's are here. */
+const onShelf: readonly string[] = Object.values(judgeFiles).flat();
+const workspace: Workspace = {
+  read: (at) => (onShelf.includes(at) ? new TextEncoder().encode(at) : undefined),
+  tree: (folder) => ({ files: onShelf.filter((at) => at.startsWith(`${folder}/`)), leftOut: [] }),
+};
 
 describe("formatProgram", () => {
   it("writes a definition that is read back as the same program", () => {

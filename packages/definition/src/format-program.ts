@@ -9,6 +9,7 @@ import {
   type Node,
   type Operand,
   type Program,
+  type SandboxNeeds,
 } from "@markmill/engine";
 import { BlockScanner } from "@markmill/markdown";
 import { stringify } from "yaml";
@@ -59,6 +60,7 @@ export function formatProgram(program: Program, options: FormatOptions = {}): st
     limits: limitsMatter(program),
     sandbox: sandboxMatter(program),
     submission: program.submission,
+    judge: judgeMatter(program, path),
     verdicts: lenient === "all" ? "lenient" : undefined,
     trouble: program.trouble,
     patience: program.patienceMs === undefined ? undefined : `${program.patienceMs}ms`,
@@ -129,6 +131,7 @@ function formatNode(id: string, node: Node, lenient: Lenience, path: (to: string
         ...attributes({
           "on-failure": node.nonZero === "fail" ? "fail" : undefined,
           repeat: node.repeat === "never" ? "never" : undefined,
+          session: node.session,
         }),
       ];
     case "check": {
@@ -223,9 +226,25 @@ function limitsMatter({ limits }: Program): Record<string, string | number> | un
 }
 
 function sandboxMatter({ sandbox }: Program): object | undefined {
-  const { memoryBytes, diskBytes, outputBytes, fileBytes, wallMs, cpuMs, silenceMs, ...rest } = sandbox;
+  const matter = sessionMatter(sandbox);
+  return Object.keys(matter).length === 0 ? undefined : matter;
+}
+
+/** Its files are named, not written: they stand beside the workflow. */
+function judgeMatter({ judge }: Program, path: (to: string) => string): object | undefined {
+  if (judge === undefined) return undefined;
+  const { from, files: _, of, ...needs } = judge;
+  return present({
+    files: from.length === 0 ? undefined : from.map(path),
+    of: of === "submission" ? undefined : of,
+    ...sessionMatter(needs),
+  });
+}
+
+function sessionMatter(needs: SandboxNeeds): object {
+  const { memoryBytes, diskBytes, outputBytes, fileBytes, wallMs, cpuMs, silenceMs, ...rest } = needs;
   const time = (value: number | undefined) => (value === undefined ? undefined : formatDuration(value));
-  const matter = present({
+  return present({
     ...rest,
     memory: memoryBytes,
     disk: diskBytes,
@@ -235,7 +254,6 @@ function sandboxMatter({ sandbox }: Program): object | undefined {
     cpu: time(cpuMs),
     silence: time(silenceMs),
   });
-  return Object.keys(matter).length === 0 ? undefined : matter;
 }
 
 function survivesAsTitle(name: string): boolean {

@@ -1,5 +1,5 @@
 /** Optional YAML between `---` lines at the very top: settings a flowchart has no words for. Strict: unknown keys are errors. */
-import type { Limits, ModelSettings, SandboxNeeds } from "@markmill/engine";
+import type { JudgeNeeds, Limits, ModelSettings, SandboxNeeds } from "@markmill/engine";
 import {
   type Document,
   isMap,
@@ -24,6 +24,8 @@ export interface FrontMatter {
   readonly limits: Partial<Limits>;
   readonly sandbox: SandboxNeeds;
   readonly submission?: "required" | "optional" | "none";
+  /** Its files are still as written. */
+  readonly judge?: Omit<JudgeNeeds, "from" | "files"> & { readonly written: readonly string[]; readonly at: Place };
   readonly lenient: boolean;
   readonly trouble?: "wait" | "edge";
   readonly patienceMs?: number;
@@ -65,6 +67,17 @@ const settings = z.strictObject({
   cutReplies: z.enum(["keep", "fail"]).optional(),
 });
 
+const sessionLimits = {
+  memory: amount(size).optional(),
+  cpus: z.number().positive().optional(),
+  pids: count.optional(),
+  disk: amount(size).optional(),
+  wall: amount(duration).optional(),
+  cpu: amount(duration).optional(),
+  silence: amount(duration).optional(),
+  output: amount(size).optional(),
+};
+
 const schema = z.strictObject({
   name: z.string().optional(),
   description: z.string().optional(),
@@ -82,18 +95,19 @@ const schema = z.strictObject({
       time: amount(duration).optional(),
     })
     .optional(),
+  judge: z
+    .strictObject({
+      files: words.optional(),
+      of: z.enum(["submission", "workspace"]).optional(),
+      image: z.string().min(1).optional(),
+      ...sessionLimits,
+    })
+    .optional(),
   sandbox: z
     .strictObject({
       image: z.string().min(1).optional(),
       network: z.literal("none").optional(),
-      memory: amount(size).optional(),
-      cpus: z.number().positive().optional(),
-      pids: count.optional(),
-      disk: amount(size).optional(),
-      wall: amount(duration).optional(),
-      cpu: amount(duration).optional(),
-      silence: amount(duration).optional(),
-      output: amount(size).optional(),
+      ...sessionLimits,
       file: amount(size).optional(),
       languages: words.optional(),
       allow: words.optional(),
@@ -218,23 +232,18 @@ export function readFrontMatter(lines: readonly string[], length: number, file: 
   }
   const { data } = parsed;
   const { cost, time, ...counts } = data.limits ?? {};
-  const { memory, disk, wall, cpu, silence, output, file: largest, ...needs } = data.sandbox ?? {};
+  const { files: judgeFiles = [], of = "submission", ...judge } = data.judge ?? {};
   return present({
     name: data.name,
     description: data.description,
     settings: present({ ...data.settings, ...(data.model === undefined ? {} : { model: data.model }) }),
     agents: Object.fromEntries(Object.entries(data.agents ?? {}).map(([name, own]) => [name, present(own)])),
     limits: present({ ...counts, nanodollars: cost, timeMs: time }),
-    sandbox: present({
-      ...needs,
-      memoryBytes: memory,
-      diskBytes: disk,
-      wallMs: wall,
-      cpuMs: cpu,
-      silenceMs: silence,
-      outputBytes: output,
-      fileBytes: largest,
-    }),
+    sandbox: withUnits(data.sandbox ?? {}),
+    judge:
+      data.judge === undefined
+        ? undefined
+        : { ...withUnits(judge), of, written: judgeFiles, at: pathPlace(["judge"], "files") },
     submission: data.submission,
     lenient: data.verdicts === "lenient",
     trouble: data.trouble,
@@ -249,6 +258,33 @@ export function readFrontMatter(lines: readonly string[], length: number, file: 
       at: pathPlace(["params"], name),
     })),
   });
+}
+
+/** Limits of a session by the names the program has for them. */
+function withUnits<
+  T extends {
+    memory?: unknown;
+    disk?: unknown;
+    wall?: unknown;
+    cpu?: unknown;
+    silence?: unknown;
+    output?: unknown;
+    file?: unknown;
+  },
+>({ memory, disk, wall, cpu, silence, output, file, ...rest }: T) {
+  return present({
+    ...rest,
+    memoryBytes: memory,
+    diskBytes: disk,
+    wallMs: wall,
+    cpuMs: cpu,
+    silenceMs: silence,
+    outputBytes: output,
+    fileBytes: file,
+  }) as Present<Omit<T, "memory" | "disk" | "wall" | "cpu" | "silence" | "output" | "file">> &
+    Partial<
+      Record<"memoryBytes" | "diskBytes" | "wallMs" | "cpuMs" | "silenceMs" | "outputBytes" | "fileBytes", number>
+    >;
 }
 
 function duplicateKeys(document: Document): Scalar[] {
@@ -310,7 +346,8 @@ export function camelCase(key: string): string {
 function withCamelCase(raw: unknown): unknown {
   if (!isRecord(raw)) return raw;
   const out: Record<string, unknown> = { ...raw };
-  for (const key of ["settings", "sandbox", "limits"]) if (Object.hasOwn(out, key)) out[key] = camelKeys(out[key]);
+  for (const key of ["settings", "sandbox", "limits", "judge"])
+    if (Object.hasOwn(out, key)) out[key] = camelKeys(out[key]);
   if (isRecord(out.agents))
     out.agents = Object.fromEntries(Object.entries(out.agents).map(([name, value]) => [name, camelKeys(value ?? {})]));
   return out;
@@ -329,6 +366,7 @@ function knownKeys(path: readonly PropertyKey[]): string[] {
   if (path[0] === "agents" || path[0] === "settings") return Object.keys(settings.shape);
   if (path[0] === "limits") return Object.keys(schema.shape.limits.unwrap().shape);
   if (path[0] === "sandbox") return Object.keys(schema.shape.sandbox.unwrap().shape);
+  if (path[0] === "judge") return Object.keys(schema.shape.judge.unwrap().shape);
   return Object.keys(schema.shape);
 }
 

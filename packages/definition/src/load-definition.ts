@@ -120,6 +120,7 @@ function readOnce(workspace: Workspace): Workspace {
       listed ??= [...(workspace.list?.() ?? [])];
       return listed;
     },
+    ...(workspace.tree === undefined ? {} : { tree: (folder: string) => workspace.tree?.(folder) }),
   };
 }
 

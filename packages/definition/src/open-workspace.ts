@@ -15,6 +15,9 @@ import type { Workspace } from "./workspace.ts";
 /** Files named in suggestions, at most; folders below this depth are not searched. */
 const MAX_LISTED = 2000;
 const MAX_LIST_DEPTH = 6;
+/** More than a judge may have: the loader then says so. */
+const MAX_WALKED = 5000;
+const MAX_WALK_DEPTH = 20;
 
 export interface WorkspaceOptions {
   /** Folders, absolute, of which nothing is read even where they lie below the directory. */
@@ -43,6 +46,18 @@ export function openWorkspace(directory: string, { closed = [] }: WorkspaceOptio
       const found: string[] = [];
       collect(root, "", 0, found);
       return found;
+    },
+    tree(folder) {
+      const found = place(folder);
+      if (found === null || found.refused) return undefined;
+      const files: string[] = [];
+      const leftOut: string[] = [];
+      try {
+        walk(found.real, `${folder}/`, 0, files, leftOut);
+      } catch {
+        return undefined;
+      }
+      return { files, leftOut };
     },
   };
 }
@@ -80,6 +95,18 @@ function readRegularFile(real: string): Uint8Array | undefined {
     return bytes.subarray(0, filled);
   } finally {
     closeSync(handle);
+  }
+}
+
+/** Everything below a folder, hidden files too; links are told and not followed. */
+function walk(folder: string, prefix: string, depth: number, files: string[], leftOut: string[]): void {
+  const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (const entry of entries) {
+    if (files.length + leftOut.length > MAX_WALKED) return;
+    if (entry.isFile()) files.push(prefix + entry.name);
+    else if (entry.isDirectory() && depth < MAX_WALK_DEPTH)
+      walk(join(folder, entry.name), `${prefix}${entry.name}/`, depth + 1, files, leftOut);
+    else leftOut.push(prefix + entry.name);
   }
 }
 

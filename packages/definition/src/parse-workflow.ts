@@ -4,7 +4,7 @@
  * Total: whatever the text, the answer is a program or findings that tell why there is none, never an exception. All findings
  * come at once: a part that cannot be read is left out and the rest is looked at all the same.
  */
-import { initialState, type Node, type Program, type Prompt } from "@markmill/engine";
+import { initialState, type JudgeNeeds, type Node, type Program, type Prompt } from "@markmill/engine";
 import { activityKind, activityKinds, handledEvent } from "./activity-kind.ts";
 import { checkFlow } from "./check-flow.ts";
 import { definedNames, filePlacesIn, type NameUse, textsOfNode, usesOfNode, usesOfText } from "./collect-names.ts";
@@ -14,6 +14,7 @@ import { compileParams } from "./compile-params.ts";
 import { decodeSource, normaliseText } from "./decode-source.ts";
 import type { Finding, Place } from "./finding.ts";
 import { type FrontMatter, frontMatterLines, noFrontMatter, readFrontMatter } from "./front-matter.ts";
+import { readJudgeFiles } from "./judge-files.ts";
 import { mergeCharts } from "./merge-charts.ts";
 import type { Flowchart, Vertex } from "./mermaid/flowchart.ts";
 import { parseFlowchart } from "./mermaid/parse-flowchart.ts";
@@ -65,6 +66,7 @@ class Access implements Sources {
   readonly #report: Report;
   readonly #bytes = new Map<string, Uint8Array | undefined>();
   readonly #texts = new Map<string, string | null | undefined>();
+  readonly #noted = new Set<string>();
   #candidates: readonly string[] | null = null;
 
   constructor(workspace: Workspace, self: string, report: Report) {
@@ -95,8 +97,18 @@ class Access implements Sources {
     return this.#candidates;
   };
 
+  /** As bytes, without a say in what they mean. */
+  get workspace(): Workspace {
+    return this.#workspace;
+  }
+
+  note(paths: readonly string[]): void {
+    for (const path of paths) this.#noted.add(path);
+  }
+
   get read(): string[] {
-    return [...this.#texts].filter(([, text]) => typeof text === "string").map(([path]) => path);
+    const texts = [...this.#texts].filter(([, text]) => typeof text === "string").map(([path]) => path);
+    return [...new Set([...texts, ...this.#noted])];
   }
 }
 
@@ -143,6 +155,7 @@ class WorkflowCompiler {
       report,
     );
     const nodes = this.#nodes(activities, matter.read);
+    const judge = this.#judge(matter.read, nodes);
     const { edges, places } = compileEdges(links, report);
     const { entry, handlers } = this.#entries(activities, top);
     const sources: SourceMap = {
@@ -165,6 +178,7 @@ class WorkflowCompiler {
       agents: matter.read.agents,
       settings: matter.read.settings,
       sandbox: matter.read.sandbox,
+      ...judge,
       limits: { ...initialState.limits, ...matter.read.limits },
       ...(matter.read.trouble === undefined ? {} : { trouble: matter.read.trouble }),
       ...(matter.read.patienceMs === undefined ? {} : { patienceMs: matter.read.patienceMs }),
@@ -293,6 +307,22 @@ class WorkflowCompiler {
       nodes.set(vertex.id, node);
     }
     return nodes;
+  }
+
+  #judge({ judge }: FrontMatter, nodes: ReadonlyMap<string, Node>): { judge?: JudgeNeeds } {
+    if (judge === undefined) return {};
+    const { written, at, ...needs } = judge;
+    if (![...nodes.values()].some((node) => node.kind === "execute" && node.session === "judge")) {
+      this.#report.warn(
+        "JUDGE_UNUSED",
+        at,
+        "Nothing of this workflow runs in the judge session.",
+        "Write session: judge on the EXECUTE that decides, such as EXECUTE_TESTS@{ session: judge }.",
+      );
+    }
+    const { from, files, read } = readJudgeFiles(this.#access.workspace, this.#file, written, at, this.#report);
+    this.#access.note(read);
+    return { judge: { ...needs, from, files } };
   }
 
   #uses(vertices: readonly Vertex[], nodes: ReadonlyMap<string, Node>, inPrompts: readonly NameUse[]): NameUse[] {

@@ -7,6 +7,8 @@ export interface Workspace {
   list?(): Iterable<string>;
   /** A file that is there and is not read for its name or place; absent: only the name decides. */
   refuses?(path: string): boolean;
+  /** Paths of all files below a folder, and of what is there but is no file to be read. undefined: there is no such folder. */
+  tree?(folder: string): { readonly files: readonly string[]; readonly leftOut: readonly string[] } | undefined;
 }
 
 export const emptyWorkspace: Workspace = { read: () => undefined };

@@ -53,6 +53,8 @@ export type Work =
       /** literal: one command. reply: text whose code blocks hold the commands. */
       readonly source: "literal" | "reply";
       readonly text: string;
+      /** Where: absent, the run's session. */
+      readonly session?: "judge";
     }
   | { readonly kind: "ask"; readonly question: string; readonly text: string; readonly expiresAt: number | null }
   | { readonly kind: "call"; readonly program: string; readonly start: CallStart }

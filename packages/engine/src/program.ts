@@ -28,6 +28,8 @@ export interface Program {
   readonly agents: Readonly<Record<string, ModelSettings>>;
   readonly settings: ModelSettings;
   readonly sandbox: SandboxNeeds;
+  /** Absent: a judge session has no files of the teacher and the usual limits. */
+  readonly judge?: JudgeNeeds;
   readonly limits: Limits;
   /** Whether a run needs a submission; absent: the author does not say. none: its commands need none. */
   readonly submission?: "required" | "optional" | "none";
@@ -89,6 +91,20 @@ export interface SandboxNeeds {
   readonly allow?: readonly string[];
   readonly deny?: readonly string[];
   readonly checkpoint?: boolean;
+}
+
+/** What a judge session is made of; the server's ceiling is applied where it is made. */
+export interface JudgeNeeds
+  extends Pick<
+    SandboxNeeds,
+    "image" | "memoryBytes" | "cpus" | "pids" | "diskBytes" | "wallMs" | "cpuMs" | "silenceMs" | "outputBytes"
+  > {
+  /** Folders and files below the workflow root that hold the teacher's files. */
+  readonly from: readonly string[];
+  /** Those files, base64, by path below /judge. */
+  readonly files: Readonly<Record<string, string>>;
+  /** What is judged: the submission as it was handed in, or the files as they now are in the student's session. */
+  readonly of: "submission" | "workspace";
 }
 
 /** null: no such limit. Money is integer nanodollars. */
@@ -197,6 +213,8 @@ export interface ExecuteNode extends NodeBase {
   /** null: the commands are those in RESULT's code blocks. */
   readonly command: string | null;
   readonly nonZero: "ok" | "fail";
+  /** judge: a fresh session of its own, in which student programs are guests. Absent: the run's session. */
+  readonly session?: "judge";
   /** May the commands be repeated when it is unknown whether they ran? */
   readonly repeat: "safe" | "never";
 }

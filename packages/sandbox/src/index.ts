@@ -19,6 +19,8 @@ export {
 } from "./docker/docker-sandbox.ts";
 export type { EngineFacts } from "./docker/engine-host.ts";
 export { createJailSandbox, type JailDescription, type JailOptions, type JailSandbox } from "./jail/jail-sandbox.ts";
+export { isJudgeSession, type JudgeSession, type JudgeSpec, openJudge } from "./judge/judge-session.ts";
+export { workspaceFiles } from "./judge/workspace-files.ts";
 export { clampLimits, defaultLimits, type Limits } from "./limits.ts";
 export { neutraliseOutput, neutraliseText } from "./neutralise-output.ts";
 export { createNoneSandbox, NONE_WARNING, type NoneOptions } from "./none/none-sandbox.ts";
@@ -30,6 +32,7 @@ export {
   type FileRead,
   type FileWritten,
   type ListedSession,
+  type ProgramSpec,
   type Rewind,
   type RunOptions,
   type Sandbox,
@@ -40,6 +43,7 @@ export {
   type SessionLabels,
   type SessionSpec,
   type SessionState,
+  type StartedProgram,
   WORKSPACE,
 } from "./port.ts";
 export type { ProbeResult } from "./probes/probe.ts";

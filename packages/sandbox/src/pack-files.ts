@@ -2,7 +2,7 @@
 // holds directories and regular files only, with relative paths, each once.
 
 import { pack } from "tar-stream";
-import type { SessionFile, SessionFiles } from "./port.ts";
+import type { ReadOnlyTree, SessionFile, SessionFiles } from "./port.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
 export const MAX_FILES = 20_000;
@@ -16,6 +16,18 @@ export async function packFiles(files: SessionFiles, maxBytes: number): Promise<
   if (files.files.length === 0) return new Uint8Array();
   checkPaths(files.files);
   return await packList(files.files);
+}
+
+/** Read-only trees as one tar to be unpacked at the root, readable for all. None when there is no file. */
+export async function packTrees(trees: readonly ReadOnlyTree[], maxBytes: number): Promise<Uint8Array> {
+  const files = trees.flatMap((tree) =>
+    tree.files.map((file) => ({
+      ...file,
+      path: `${tree.at.slice(1)}/${file.path}`,
+      mode: (file.mode & 0o100) === 0 ? 0o444 : 0o555,
+    })),
+  );
+  return await packFiles({ kind: "list", files }, maxBytes);
 }
 
 /** Refuses absolute paths, `..`, empty and `.` parts, NUL, over-long names, duplicates, and a file used as a directory. */

@@ -5,6 +5,7 @@
 // 3. Commands of one session run one after the other, whichever process asks.
 // 4. Whatever a command does, the outcome says what happened; only a failure of the sandbox itself throws (SandboxError).
 
+import type { Readable, Writable } from "node:stream";
 import type { Changes, CheckpointPart, Snapshot } from "./checkpoint/workspace.ts";
 import type { Limits } from "./limits.ts";
 import type { ThinWall } from "./thin-walls.ts";
@@ -39,6 +40,8 @@ export interface Session {
   /** The state the next command starts from; replaced after each command. */
   readonly state: SessionState;
   run(command: CommandSpec, options?: RunOptions): Promise<CommandOutcome>;
+  /** Starts one program beside the commands, without a shell around it, with pipes to it and nothing else. */
+  start(program: ProgramSpec): Promise<StartedProgram>;
   /**
    * One file of the workspace, by a path from its root, whatever the shell's directory is. Read by a program of ours, never by
    * the session's shell. A link is followed only inside the workspace.
@@ -94,7 +97,17 @@ export interface SessionSpec {
   /** Docker only; the jail shows the host's own /usr. */
   readonly image?: string;
   readonly network: "none";
+  /** Folders beside the workspace that no command of the session can change. */
+  readonly readOnly?: readonly ReadOnlyTree[];
 }
+
+export interface ReadOnlyTree {
+  readonly at: ReadOnlyPlace;
+  readonly files: readonly SessionFile[];
+}
+
+export const readOnlyPlaces = ["/submission", "/judge", "/run/judge"] as const;
+export type ReadOnlyPlace = (typeof readOnlyPlaces)[number];
 
 export type SessionFiles =
   | { readonly kind: "list"; readonly files: readonly SessionFile[] }
@@ -143,6 +156,26 @@ export interface SessionState {
 
 /** Who wrote a command: the author of the workflow, or a model or student. */
 export type CommandTrust = "author" | "foreign";
+
+export interface ProgramSpec {
+  /** The program, sought in PATH unless it holds a slash, and its arguments. */
+  readonly argv: readonly [string, ...string[]];
+  /** Replaces names of the session's own environment. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Where it starts; the workspace when absent. */
+  readonly cwd?: string;
+}
+
+export interface StartedProgram {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /**
+   * What the kernel said of its end, seen from outside the session: the exit code, or 128 + n for a death by signal n. 126 and
+   * 127: it could not be started. Rejects with a SandboxError when the sandbox failed. What it started may still live.
+   */
+  readonly ended: Promise<number>;
+}
 
 export interface CommandSpec {
   /** `shell` runs in bash and may change the state; the others run an interpreter on the text and leave the state alone. */

@@ -25,6 +25,8 @@ export const sandboxErrorCodes = {
   SANDBOX_KILL_FAILED: "Processes of a command survived SIGKILL.",
   SANDBOX_UNSAFE: "The sandbox did not pass its self-test, so nothing is run in it.",
   SANDBOX_THIN: "A wall of the sandbox is thinner than it should be, and nobody has accepted that.",
+  SANDBOX_JUDGE_UNPROTECTED:
+    "A judge session was asked of a sandbox that isolates nothing, so its verdict could be forged.",
   SANDBOX_START_FAILED: "The session's first process did not start.",
 } as const;
 

@@ -8,9 +8,11 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { openJudge } from "./judge/judge-session.ts";
 import type { Limits } from "./limits.ts";
 import type { Sandbox, Session } from "./port.ts";
 import { fileProbes } from "./probes/file-probes.ts";
+import { runJudgeProbes } from "./probes/judge-probes.ts";
 import { neighbourProbes, plantNeighbour } from "./probes/neighbour-probes.ts";
 import { networkProbes } from "./probes/network-probes.ts";
 import { type Lab, type Probe, type ProbeResult, shell } from "./probes/probe.ts";
@@ -121,6 +123,22 @@ export async function runSelfTest(sandbox: Sandbox, options: SelfTestOptions = {
       ...(await runAll(lab, resourceProbes)),
       ...(await runAll(lab, neighbourProbes)),
     ];
+    const judged = await runJudgeProbes({
+      token: `judge${randomBytes(8).toString("hex")}`,
+      diskBytes: limits.diskBytes,
+      openJudge: (submission, files) =>
+        openJudge(sandbox, {
+          run: prefix,
+          submission: { kind: "list", files: submission },
+          files,
+          limits,
+          guests: limits,
+          labels: { app: "markmill", worker: options.worker ?? `pid-${process.pid}` },
+          ...(options.image === undefined ? {} : { image: options.image }),
+        }),
+    });
+    controls.push(judged.control);
+    probes.push(...judged.probes);
     return { controls, probes, durationMs: performance.now() - startedAt };
   } finally {
     for (const id of opened) await sandbox.remove(id);

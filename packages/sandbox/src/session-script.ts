@@ -171,7 +171,7 @@ function renderCommand(kind: CommandKind, text: string): string {
   }
 }
 
-function renderUlimits(limits: CommandUlimits): string[] {
+export function renderUlimits(limits: CommandUlimits): string[] {
   const flags = [
     ["-t", limits.cpuSeconds],
     ["-f", limits.fileBytes === undefined ? undefined : Math.ceil(limits.fileBytes / 1024)],

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { describeCheck, formatProgram } from "@markmill/definition";
-import type { Node, Operand, Program } from "@markmill/engine";
+import type { JudgeNeeds, Node, Operand, Program } from "@markmill/engine";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 import { findWorkflow, tellFindings } from "../find-workflow.ts";
 import { jsonText } from "../json-text.ts";
@@ -63,6 +63,7 @@ function overviewOf(program: Program, hash: string, paths: readonly string[]): s
     lines.push(`Prompt      ${id}  (${role}, ${text.length} characters)`);
   }
   for (const path of paths.slice(1)) lines.push(`Calls       ${path}`);
+  if (program.judge !== undefined) lines.push(`Judge       ${judgeOf(program.judge)}`);
   const { hits, steps, depth, nanodollars, tokens, timeMs } = program.limits;
   const limits = [`${hits} hits per node`, `${steps} steps`, `${depth} calls deep`];
   if (nanodollars !== null) limits.push(`$${nanodollars / 1e9}`);
@@ -70,6 +71,18 @@ function overviewOf(program: Program, hash: string, paths: readonly string[]): s
   if (timeMs !== null) limits.push(`${timeMs / 1000} s`);
   lines.push(`Limits      ${limits.join(", ")}`, "", ...stepsOf(program));
   return lines;
+}
+
+function judgeOf({ from, files, of, image, memoryBytes, wallMs }: JudgeNeeds): string {
+  const count = Object.keys(files).length;
+  const parts = [
+    count === 0 ? "no files" : `${count} ${count === 1 ? "file" : "files"} of ${from.join(", ")}`,
+    of === "submission" ? "judges the submission as handed in" : "judges the files as they now are",
+  ];
+  if (image !== undefined) parts.push(`image ${image}`);
+  if (memoryBytes !== undefined) parts.push(`${Math.round(memoryBytes / 1024 / 1024)} MB`);
+  if (wallMs !== undefined) parts.push(`${wallMs / 1000} s`);
+  return parts.join(", ");
 }
 
 function stepsOf(program: Program): string[] {
@@ -92,8 +105,10 @@ function describe(node: Node): string {
       return `end, ${node.outcome}`;
     case "prompt":
       return `prompt ${words(node.text)}${node.agent === undefined ? "" : ` @${node.agent}`}`;
-    case "execute":
-      return node.command === null ? "execute the commands in RESULT" : `execute ${short(node.command)}`;
+    case "execute": {
+      const where = node.session === "judge" ? " in the judge session" : "";
+      return node.command === null ? "execute the commands in RESULT" : `execute${where} ${short(node.command)}`;
+    }
     case "check":
       return `check ${short(describeCheck(node.condition))}`;
     case "set":

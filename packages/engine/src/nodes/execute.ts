@@ -28,7 +28,8 @@ export const execute: NodeRule<ExecuteNode> = {
     length = command.text.length;
     fits();
     tellUnknown(turn, command.unknown, visit.id);
-    return { do: "work", work: { kind: "execute", source: "literal", text: command.text } };
+    const where = node.session === undefined ? {} : { session: node.session };
+    return { do: "work", work: { kind: "execute", source: "literal", text: command.text, ...where } };
   },
   finish(turn, node, active, outcome) {
     if (outcome.kind !== "executed") return unfit;

@@ -56,6 +56,17 @@ describe("containerTemplate", () => {
   });
 });
 
+describe("read-only places", () => {
+  it("belong to the keeper, whom no command can be", () => {
+    const { Tmpfs = {} } = containerTemplate(
+      { ...wish, readOnly: ["/judge", "/submission"] },
+      { cgroupVersion: "2", cpus: 2 },
+    ).HostConfig;
+    for (const place of ["/judge", "/submission"])
+      expect(Tmpfs[place]).toMatch(/nosuid,nodev.*mode=0755,uid=49999,gid=49999/);
+  });
+});
+
 describe("pickUid", () => {
   it("never gives a uid that is taken while one is free", () => {
     const taken = new Set<number>();

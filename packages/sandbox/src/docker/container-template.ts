@@ -3,12 +3,13 @@
 // 1. Every field that confines is set here and nowhere else. Nothing of a workflow's text reaches a field but through limits,
 //    checked ids and the allow-listed image.
 // 2. The container's own process and the commands have different uids: a command cannot signal what keeps its container alive.
-// 3. Nothing is on the host: the workspace and /tmp are sized tmpfs, so what a session wrote is gone with its container.
+// 3. Read-only places belong to the keeper's uid: commands can read what is there and nothing more.
+// 4. Nothing is on the host: the workspace and /tmp are sized tmpfs, so what a session wrote is gone with its container.
 
 import { randomInt } from "node:crypto";
 import type Docker from "dockerode";
 import type { Limits } from "../limits.ts";
-import { type SessionLabels, WORKSPACE } from "../port.ts";
+import { type ReadOnlyPlace, type SessionLabels, WORKSPACE } from "../port.ts";
 import type { EngineFacts } from "./engine-host.ts";
 import { keeper } from "./keeper-script.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
@@ -16,7 +17,7 @@ import { seccompProfile } from "./seccomp-profile.ts";
 /** Uids of the sandbox image's /etc/passwd; below 65536 so that a remapped or rootless engine has them. */
 const FIRST_UID = 50_000;
 const UIDS = 1_000;
-const KEEPER_UID = 49_999;
+export const KEEPER_UID = 49_999;
 
 /** Room for the engine to start an exec when the session's own processes are at their limit (runc itself has ~10 threads). */
 const EXEC_PROCESSES = 32;
@@ -39,6 +40,7 @@ export interface ContainerWish {
   readonly lifetimeSeconds: number;
   readonly runtime?: string | undefined;
   readonly apparmorProfile?: string | undefined;
+  readonly readOnly?: readonly ReadOnlyPlace[];
 }
 
 // @types/dockerode lacks these two fields of the API.
@@ -72,6 +74,9 @@ export function containerTemplate(
       Tmpfs: {
         [WORKSPACE]: `${scratch},mode=0700,uid=${uid},gid=${uid}`,
         "/tmp": `${scratch},mode=1777`,
+        ...Object.fromEntries(
+          (wish.readOnly ?? []).map((place) => [place, `${scratch},mode=0755,uid=${KEEPER_UID},gid=${KEEPER_UID}`]),
+        ),
       },
       NetworkMode: "none",
       CapDrop: ["ALL"],

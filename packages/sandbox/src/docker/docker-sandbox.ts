@@ -12,12 +12,20 @@ import type Docker from "dockerode";
 import { checkSessionId, checkSessionSpec } from "../check-spec.ts";
 import { LeaseKeeper } from "../lease.ts";
 import { checkLimits, type Limits } from "../limits.ts";
-import { packFiles } from "../pack-files.ts";
-import type { ListedSession, Sandbox, Session, SessionLabels, SessionSpec } from "../port.ts";
+import { packFiles, packTrees } from "../pack-files.ts";
+import {
+  type ListedSession,
+  type ReadOnlyPlace,
+  readOnlyPlaces,
+  type Sandbox,
+  type Session,
+  type SessionLabels,
+  type SessionSpec,
+} from "../port.ts";
 import { initialState } from "../session-script.ts";
 import { oldEngine, type ThinWall } from "../thin-walls.ts";
 import { containerTemplate, labelNames, labelsOf, pickUid, readLabels } from "./container-template.ts";
-import { DockerSession, feedFiles } from "./docker-session.ts";
+import { DockerSession, feedFiles, feedTrees } from "./docker-session.ts";
 import { type EngineFacts, EngineHost } from "./engine-host.ts";
 import { LEASE_SIGNAL } from "./keeper-script.ts";
 import { Launcher } from "./launcher.ts";
@@ -130,11 +138,13 @@ class EngineSandbox {
     checkSessionSpec(spec);
     const image = this.#allowedImage(spec.image);
     const files = await packFiles(spec.files, spec.limits.diskBytes);
+    const trees = await packTrees(spec.readOnly ?? [], spec.limits.diskBytes);
     for (;;) {
       signal?.throwIfAborted();
       const found = await this.#find(spec.id);
       if (found !== undefined) await this.#leases.once(SESSION_PREFIX + spec.id);
-      const session = found === undefined ? await this.#make(spec, image, files) : this.#session(found, spec, true);
+      const session =
+        found === undefined ? await this.#make(spec, image, files, trees) : this.#session(found, spec, true);
       if (session === undefined) continue;
       this.#leases.keep(SESSION_PREFIX + spec.id);
       return session;
@@ -257,14 +267,17 @@ class EngineSandbox {
   }
 
   /** Undefined when another worker made the session first. */
-  async #make(spec: SessionSpec, image: string, files: Uint8Array): Promise<Session | undefined> {
+  async #make(spec: SessionSpec, image: string, files: Uint8Array, trees: Uint8Array): Promise<Session | undefined> {
     const warm = this.#fitsPool(spec, image) ? this.pool?.take() : undefined;
     if (warm !== undefined) this.#leases.forget(warm.container.id);
     const made = warm ?? (await this.#makeCold(spec, image));
     const { host, container } = made;
     try {
+      const treesIn = feedTrees(container, trees, spec.id);
+      treesIn.catch(() => {});
       const launcher = warm?.launcher ?? (await Launcher.start(await Launcher.create(container, made.uid, true)));
       await Promise.all([
+        treesIn,
         feedFiles(launcher, files, spec.id),
         warm === undefined ? undefined : recordLabels(host, spec),
       ]);
@@ -298,6 +311,7 @@ class EngineSandbox {
       limits: spec.limits,
       labels: { [labelNames.session]: spec.id, ...labelsOf(spec.labels) },
       lifetimeSeconds: Math.max(1, seconds),
+      readOnly: (spec.readOnly ?? []).map(({ at }) => at),
     });
   }
 
@@ -316,6 +330,8 @@ class EngineSandbox {
       limits: wish.limits,
       labels: labelsOf(labels),
       lifetimeSeconds: POOL_LIFETIME_SECONDS,
+      // Empty unless a judge session takes it.
+      readOnly: readOnlyPlaces,
     });
     try {
       const launcher = await Launcher.start(await Launcher.create(made.container, made.uid, true));
@@ -329,7 +345,14 @@ class EngineSandbox {
 
   async #create(
     host: EngineHost,
-    wish: { name: string; image: string; limits: Limits; labels: Record<string, string>; lifetimeSeconds: number },
+    wish: {
+      name: string;
+      image: string;
+      limits: Limits;
+      labels: Record<string, string>;
+      lifetimeSeconds: number;
+      readOnly: readonly ReadOnlyPlace[];
+    },
   ): Promise<MadeContainer> {
     try {
       const [facts, siblings, image] = await Promise.all([

@@ -3,11 +3,19 @@
 // 2. Commands run one after the other: in this process by a queue, between processes by the engine's list of running execs.
 
 import { randomBytes } from "node:crypto";
+import { PassThrough } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, limitsOfCommand } from "../check-spec.ts";
-import { type Changes, rewind, type Snapshot, takeChanges, takeSnapshot, type WorkspaceAccess } from "../checkpoint/workspace.ts";
+import {
+  type Changes,
+  rewind,
+  type Snapshot,
+  takeChanges,
+  takeSnapshot,
+  type WorkspaceAccess,
+} from "../checkpoint/workspace.ts";
 import {
   ANSWER_BYTES,
   fileProgramFailed,
@@ -22,19 +30,24 @@ import {
   type CommandSpec,
   type FileRead,
   type FileWritten,
+  type ProgramSpec,
   type Rewind,
   type RunOptions,
   type Session,
   type SessionState,
+  type StartedProgram,
   WORKSPACE,
 } from "../port.ts";
+import { afterNonce, programLaunch } from "../start-program.ts";
+import { KEEPER_UID, largestFile } from "./container-template.ts";
 import { workspaceOf } from "./container-workspace.ts";
+import { Demultiplexer } from "./demultiplex.ts";
 import type { EngineHost } from "./engine-host.ts";
 import { Launcher } from "./launcher.ts";
 import { parseLauncherReport, sweepLine, unpackLine } from "./launcher-script.ts";
 import { runCommand } from "./run-command.ts";
 import { runTool } from "./run-tool.ts";
-import { filesFailed, sessionBusy, sessionLost, translateEngineError } from "./translate-engine-error.ts";
+import { filesFailed, launchFailed, sessionBusy, sessionLost, translateEngineError } from "./translate-engine-error.ts";
 
 const POLL_MS = 10;
 /** An exec another worker created but did not start within this is an abandoned one. */
@@ -43,6 +56,9 @@ const UNSTARTED_MS = 200;
 const BUSY_GRACE_MS = 20_000;
 /** A launcher started ahead counts as running to other workers, so an unused one is let go soon. */
 const STANDBY_MS = 500;
+/** How often the engine is asked whether a program has ended; mostly the end of its stream comes first. */
+const PROGRAM_POLL_MS = 200;
+const DRAIN_MS = 200;
 
 export interface SessionPlace {
   readonly id: string;
@@ -61,6 +77,8 @@ export class DockerSession implements Session {
   #state: SessionState;
   #standby: { launcher: Launcher; timer: NodeJS.Timeout } | undefined;
   #last: Promise<unknown> = Promise.resolve();
+  /** Execs of `start`: they run beside the commands, which do not wait for them. */
+  readonly #beside = new Set<string>();
 
   constructor(
     place: SessionPlace,
@@ -107,6 +125,85 @@ export class DockerSession implements Session {
       this.#state = outcome.state;
       return outcome;
     });
+  }
+
+  async start(program: ProgramSpec): Promise<StartedProgram> {
+    const { container, uid, host, limits } = this.#place;
+    const { argv, nonce } = programLaunch("bash", program, this.#first, {
+      cpuSeconds: Math.ceil(limits.cpuMs / 1000) + 1,
+      fileBytes: largestFile(limits),
+    });
+    try {
+      const exec = await container.exec({
+        Cmd: [...argv],
+        User: `${uid}:${uid}`,
+        WorkingDir: "/",
+        AttachStdin: true,
+        AttachStdout: true,
+        AttachStderr: true,
+      });
+      this.#beside.add(exec.id);
+      const stream = await exec.start({ hijack: true, stdin: true });
+      const stdout = new PassThrough();
+      const raw = new PassThrough();
+      const said = afterNonce(raw, nonce);
+      const demultiplexer = new Demultiplexer((name, chunk) => {
+        const to = name === "stdout" ? stdout : raw;
+        // The stream's buffer is the engine's own and is used again.
+        if (to.write(Buffer.from(chunk))) return;
+        stream.pause();
+        to.once("drain", () => stream.resume());
+      });
+      const closed = new Promise<void>((resolve) => {
+        stream.on("data", (chunk: Buffer) => demultiplexer.push(chunk));
+        stream.on("end", resolve).on("close", resolve).on("error", resolve);
+      });
+      void closed.then(() => {
+        stdout.end();
+        raw.end();
+      });
+      const ended = this.#exitOf(exec, closed, said);
+      ended.catch(() => {});
+      return { stdin: stream, stdout, stderr: said.stream, ended };
+    } catch (error) {
+      throw translateEngineError(error, { host: host.address, act: "start a program", session: this.id });
+    }
+  }
+
+  /** The engine's word. A background process may hold the stream long after the program ended, so its end is not waited for. */
+  async #exitOf(
+    exec: Docker.Exec,
+    closed: Promise<void>,
+    said: { started: () => boolean; diagnostics: () => string },
+  ): Promise<number> {
+    const { host } = this.#place;
+    try {
+      let over = false;
+      void closed.then(() => {
+        over = true;
+      });
+      for (let wait = POLL_MS; ; wait = Math.min(wait * 2, PROGRAM_POLL_MS)) {
+        const { Running, ExitCode } = await exec.inspect();
+        if (!Running && ExitCode !== null) {
+          await Promise.race([closed, pause(DRAIN_MS)]);
+          // 137 is also what the engine says of a program whose container ended under it.
+          if (ExitCode === 137) await this.#requireRunning();
+          if (!said.started()) throw launchFailed(this.id, said.diagnostics());
+          return ExitCode;
+        }
+        if (over) await this.#requireRunning();
+        await Promise.race([over ? pause(POLL_MS) : closed, pause(wait)]);
+      }
+    } catch (error) {
+      throw translateEngineError(error, { host: host.address, act: "wait for a program", session: this.id });
+    } finally {
+      this.#beside.delete(exec.id);
+    }
+  }
+
+  async #requireRunning(): Promise<void> {
+    const { State } = await this.#place.container.inspect();
+    if (!State.Running) throw sessionLost(this.id);
   }
 
   async readFile(path: string, { maxBytes }: { readonly maxBytes: number }): Promise<FileRead> {
@@ -244,7 +341,7 @@ export class DockerSession implements Session {
       signal?.throwIfAborted();
       const info = await container.inspect();
       if (!info.State.Running) throw sessionLost(this.id);
-      const others = (info.ExecIDs ?? []).filter((id) => id !== own);
+      const others = (info.ExecIDs ?? []).filter((id) => id !== own && !this.#beside.has(id));
       const ahead = await Promise.all(
         others.map(async (id) => {
           const exec = await host.docker
@@ -263,11 +360,7 @@ export class DockerSession implements Session {
 }
 
 /** Unpacks a tar in the workspace, inside the container and as the session's user. */
-export async function feedFiles(
-  launcher: Launcher,
-  tar: Uint8Array,
-  session: string,
-): Promise<void> {
+export async function feedFiles(launcher: Launcher, tar: Uint8Array, session: string): Promise<void> {
   if (tar.length === 0) return;
   const nonce = randomBytes(16).toString("hex");
   launcher.write(unpackLine(tar.length, nonce));
@@ -275,4 +368,33 @@ export async function feedFiles(
   await launcher.until((report) => parseLauncherReport(nonce, report).unpacked !== undefined);
   const { unpacked } = parseLauncherReport(nonce, launcher.report);
   if (unpacked !== 0) throw filesFailed(session, launcher.diagnostics.replaceAll(nonce, ""));
+}
+
+/** Unpacks read-only trees as the container's keeper, whose files no command can change. */
+export async function feedTrees(container: Docker.Container, tar: Uint8Array, session: string): Promise<void> {
+  if (tar.length === 0) return;
+  const exec = await container.exec({
+    Cmd: ["tar", "-x", "-C", "/", "--no-same-owner", "-f", "-"],
+    User: `${KEEPER_UID}:${KEEPER_UID}`,
+    WorkingDir: "/",
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+  });
+  const stream = await exec.start({ hijack: true, stdin: true });
+  let said = "";
+  const demultiplexer = new Demultiplexer((_, chunk) => {
+    if (said.length < 4000) said += chunk.toString("latin1");
+  });
+  await new Promise<void>((resolve) => {
+    stream.on("data", (chunk: Buffer) => demultiplexer.push(chunk));
+    stream.on("end", resolve).on("close", resolve).on("error", resolve);
+    stream.end(tar);
+  });
+  let result = await exec.inspect();
+  while (result.Running) {
+    await pause(POLL_MS);
+    result = await exec.inspect();
+  }
+  if (result.ExitCode !== 0) throw filesFailed(session, said);
 }

@@ -8,7 +8,8 @@
 //    is ignored, and commands live in a child user namespace, which has no ptrace access to it.
 // 4. The shell of commands is a copy of bash that can be run and not read, on a read-only file system: no process of the same
 //    user can look into a shell, or write to its memory.
-// 5. Only /workspace, /tmp and /dev/shm can be written, each a tmpfs of fixed size.
+// 5. Only /workspace, /tmp and /dev/shm can be written, each a tmpfs of fixed size. Read-only trees are tmpfs too; they are filled
+//    before the line on stdin and made read-only after it, so before any command; then it prints `sealed`.
 //
 // It prints `pid <pid on the host>`, `ready`, and later `oom` for each time the memory watch struck: ten times a second it adds
 // up what all processes hold (anonymous and shared memory, swap, page tables) and kills the largest when there is too much, all of
@@ -22,12 +23,15 @@ export const PROGRAMS = "/opt/programs";
 
 // A lease is counted by a clock that stands still while the machine sleeps. Reading descriptor 1 gives what workers appended.
 const WATCH = `${SYSTEM_CALLS}
-my ($seconds, $memory, $lease) = @ARGV;
+my ($seconds, $memory, $lease, @trees) = @ARGV;
 my $reap = sub { 1 while waitpid(-1, 1) > 0 };
 $SIG{$_} = "IGNORE" for qw(HUP INT QUIT TRAP ABRT BUS FPE USR1 USR2 PIPE ALRM TERM TSTP TTIN TTOU XCPU XFSZ VTALRM PROF WINCH IO PWR);
 $SIG{CHLD} = $reap;
 syswrite STDOUT, "ready\\n";
 sysread STDIN, my $go, 64 or exit 1;
+# MS_REMOUNT, MS_BIND, MS_RDONLY, MS_NOSUID, MS_NODEV.
+for (@trees) { call(165, 40, "none", $_, "none", 0x1027, 0) == 0 or die "mount: $_: $!\\n" }
+syswrite STDOUT, "sealed\\n" if @trees;
 open STDIN, "<", "/dev/null";
 open STDERR, ">", "/dev/null";
 open my $events, "<&=", 1;
@@ -69,14 +73,14 @@ while (time < $end && awake() - $renewed < $lease) {
 /**
  * Given to `bash -s` on stdin, so that `ps` inside stays readable; hence one function, read whole before it runs.
  * Arguments: bytes of the workspace and of /tmp, seconds to live, bytes of memory for all processes together, seconds of a lease,
- * then pairs of a name and a path: programs from outside /usr, shown in PROGRAMS.
+ * read-only places parted by spaces, then pairs of a name and a path: programs from outside /usr, shown in PROGRAMS.
  */
 export const JAIL_ROOT_SCRIPT = `main() {
 set -e
 watch=${quoteForBash(WATCH)}
 umask 022
-disk=$1 seconds=$2 memory=$3 lease=$4
-shift 4
+disk=$1 seconds=$2 memory=$3 lease=$4 trees=$5
+shift 5
 read -r host_pid _ </proc/self/stat
 echo "pid $host_pid"
 page=$(getconf PAGESIZE 2>/dev/null) || page=4096
@@ -95,6 +99,10 @@ ln -s /proc/self/fd dev/fd; ln -s fd/0 dev/stdin; ln -s fd/1 dev/stdout; ln -s f
 mount -t tmpfs -o size=16m,nr_inodes=1024,mode=1777,nosuid,nodev,noexec shm dev/shm
 mount -t tmpfs -o "size=$disk,nr_inodes=100000,mode=1777,nosuid,nodev" tmp tmp
 mount -t tmpfs -o "size=$disk,nr_inodes=100000,mode=755,nosuid,nodev" workspace workspace
+for tree in $trees; do
+  mkdir -p ".$tree"
+  mount -t tmpfs -o "size=$disk,nr_inodes=100000,mode=755,nosuid,nodev" tree ".$tree"
+done
 for path in /etc/alternatives /etc/ld.so.cache /etc/localtime /etc/java-*; do
   if [ -d "$path" ]; then mkdir ".$path"; mount --rbind "$path" ".$path"
   elif [ -f "$path" ]; then : >".$path"; mount --bind "$path" ".$path"; fi
@@ -137,7 +145,7 @@ done </proc/self/mountinfo
 }
 mount -o remount,bind,ro,nosuid,nodev /
 
-exec perl -e "$watch" -- "$seconds" "$memory" "$lease"
+exec perl -e "$watch" -- "$seconds" "$memory" "$lease" $trees
 }
 main "$@"
 `;

@@ -9,6 +9,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes, randomInt } from "node:crypto";
 import { closeSync, constants as fsConstants, openSync, readFileSync, readlinkSync } from "node:fs";
 import { open as openFile } from "node:fs/promises";
+import { constants as osConstants } from "node:os";
 import { isAbsolute } from "node:path";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
@@ -34,24 +35,28 @@ import {
 } from "../file-program.ts";
 import { guardLine } from "../guard-script.ts";
 import { LeaseKeeper } from "../lease.ts";
-import { packFiles } from "../pack-files.ts";
+import type { Limits } from "../limits.ts";
+import { packFiles, packTrees } from "../pack-files.ts";
 import {
   type CommandOutcome,
   type CommandSpec,
   type FileRead,
   type FileWritten,
   type ListedSession,
+  type ProgramSpec,
   type Rewind,
   type RunOptions,
   type Sandbox,
   type Session,
   type SessionSpec,
   type SessionState,
+  type StartedProgram,
   WORKSPACE,
 } from "../port.ts";
 import { runWrapper, type WrapperResult } from "../run-wrapper.ts";
 import type { SandboxError } from "../sandbox-error.ts";
-import { baseEnvironment, initialState } from "../session-script.ts";
+import { baseEnvironment, type CommandUlimits, initialState } from "../session-script.ts";
+import { afterNonce, programLaunch } from "../start-program.ts";
 import { noCgroup } from "../thin-walls.ts";
 import { cgroupFor, countOutOfMemory, createCgroup, removeCgroup } from "./cgroup.ts";
 import { detectHost, type HostPreferences, type JailHost } from "./detect-host.ts";
@@ -65,6 +70,7 @@ import {
   toolLaunch,
   trialLaunch,
 } from "./launch.ts";
+import { openPipes } from "./open-pipes.ts";
 import { isAlive, ownIdentity, readProcessStat } from "./process-identity.ts";
 import { type Holder, SessionDirectory, type SessionRecord } from "./session-directory.ts";
 import { endLaunchers, isHolding, killAllBut, listInside, readCpuMs, signal } from "./session-processes.ts";
@@ -196,6 +202,7 @@ type LiveRecord = SessionRecord & { readonly holder: Holder };
 async function openSession(jail: Jail, spec: SessionSpec, abort?: AbortSignal): Promise<Session> {
   checkSessionSpec(spec);
   const files = await packFiles(spec.files, spec.limits.diskBytes);
+  const trees = await packTrees(spec.readOnly ?? [], spec.limits.diskBytes);
   const giveUp = Date.now() + START_MS;
   for (;;) {
     abort?.throwIfAborted();
@@ -205,7 +212,7 @@ async function openSession(jail: Jail, spec: SessionSpec, abort?: AbortSignal): 
       return new JailSession(jail, found, spec, true);
     }
     if (found === undefined) {
-      const made = await makeSession(jail, spec, files);
+      const made = await makeSession(jail, spec, files, trees);
       if (made !== undefined) return new JailSession(jail, made, spec, false);
     } else if (found.holder !== undefined || !isAlive(found.maker)) {
       await removeSession(jail, spec.id);
@@ -218,7 +225,12 @@ async function openSession(jail: Jail, spec: SessionSpec, abort?: AbortSignal): 
 }
 
 /** Undefined when another process claimed the id first. */
-async function makeSession(jail: Jail, spec: SessionSpec, files: Uint8Array): Promise<LiveRecord | undefined> {
+async function makeSession(
+  jail: Jail,
+  spec: SessionSpec,
+  files: Uint8Array,
+  trees: Uint8Array,
+): Promise<LiveRecord | undefined> {
   const { host, directory } = jail;
   const number = randomInt(UIDS);
   const record: SessionRecord = {
@@ -233,7 +245,11 @@ async function makeSession(jail: Jail, spec: SessionSpec, files: Uint8Array): Pr
   if (!(await directory.claim(record))) return undefined;
   try {
     if (record.cgroup !== undefined) await createCgroup(record.cgroup, record.limits);
-    return await startHolder(jail, record, (live) => unpack(jail, live, files));
+    const places = (spec.readOnly ?? []).map(({ at }) => at);
+    return await startHolder(jail, record, places, async (live) => {
+      await unpack(jail, live, files, "/workspace");
+      await unpack(jail, live, trees, "/");
+    });
   } catch (error) {
     await removeSession(jail, spec.id);
     throw error;
@@ -244,11 +260,12 @@ async function makeSession(jail: Jail, spec: SessionSpec, files: Uint8Array): Pr
 async function startHolder(
   { host, directory, programs }: Jail,
   record: SessionRecord,
+  trees: readonly string[],
   prepare: (live: LiveRecord) => Promise<void>,
 ): Promise<LiveRecord> {
   const seconds = Math.max(1, Math.ceil((Date.parse(record.labels.deadline) - Date.now()) / 1000));
   const events = openSync(directory.eventsPath(record.id), "a+", 0o600);
-  const child = start(holderLaunch(host, record, seconds, programs), ["pipe", events, events]);
+  const child = start(holderLaunch(host, record, seconds, programs, trees), ["pipe", events, events]);
   closeSync(events);
   child.stdin?.on("error", () => {});
   child.stdin?.write(JAIL_ROOT_SCRIPT);
@@ -274,6 +291,7 @@ async function startHolder(
       }
       child.stdin?.end("go\n");
       child.unref();
+      if (trees.length > 0) await sealed(directory.eventsPath(record.id), ended, giveUp);
       return live;
     }
     if (state === "ended" || Date.now() > giveUp) {
@@ -284,12 +302,20 @@ async function startHolder(
   }
 }
 
-async function unpack(jail: Jail, record: LiveRecord, tar: Uint8Array): Promise<void> {
+/** The holder makes its read-only trees read-only when it is let go; no command before that. */
+async function sealed(events: string, ended: Promise<"ended">, giveUp: number): Promise<void> {
+  while (!/^sealed$/m.test(readFileSync(events, "utf8"))) {
+    const state = await Promise.race([ended, pause(1)]);
+    if (state === "ended" || Date.now() > giveUp) throw translateLaunchFailure(readFileSync(events, "utf8"));
+  }
+}
+
+async function unpack(jail: Jail, record: LiveRecord, tar: Uint8Array, at: string): Promise<void> {
   if (tar.length === 0) return;
   const result = await runTool(
     jail,
     record,
-    [jail.host.tools.tar, "-xf", "-", "-C", "/workspace", "--no-same-owner"],
+    [jail.host.tools.tar, "-xf", "-", "-C", at, "--no-same-owner"],
     tar,
     64 * 1024,
   );
@@ -363,6 +389,44 @@ class JailSession implements Session {
       if (!second.started && second.outcome.timedOut === false) throw translateLaunchFailure(second.diagnostics);
       return this.#accept(second);
     });
+  }
+
+  async start(program: ProgramSpec): Promise<StartedProgram> {
+    const { host } = this.#jail;
+    const { holder, uid } = this.#record;
+    if (!isHolding(holder)) throw sessionLost(this.id);
+    const { argv, nonce } = programLaunch(host.tools.bash, program, this.#first, {
+      ...this.#ulimits(this.#record.limits),
+      fileBytes: this.#record.limits.diskBytes + 1024 * 1024,
+    });
+    const { theirs, stdin, stdout, stderr, release } = await openPipes(host.tools.bash, uid);
+    const child = start(toolLaunch(host, this.#record, holder.pid, argv), theirs);
+    release();
+    for (const stream of [stdin, stdout, stderr]) stream.on("error", () => {});
+    const said = afterNonce(stderr, nonce);
+    const ended = new Promise<number>((resolve, reject) => {
+      child.once("error", (error) => reject(translateLaunchFailure(String(error))));
+      child.once("exit", (code, name) => {
+        void (async () => {
+          // The nonce was written before the end; the pipe may bring it after.
+          for (let turn = 0; turn < 500 && !said.started() && !stderr.closed; turn += 1) await pause(2);
+          if (!isHolding(holder)) reject(sessionLost(this.id));
+          else if (!said.started()) reject(translateLaunchFailure(said.diagnostics()));
+          else resolve(code ?? 128 + (name === null ? 0 : osConstants.signals[name]));
+        })();
+      });
+    });
+    ended.catch(() => {});
+    return { stdin, stdout, stderr: said.stream, ended };
+  }
+
+  #ulimits(limits: Limits): CommandUlimits {
+    return {
+      // The processor clock is for all processes together and is read from outside; this stops one that outlives it.
+      cpuSeconds: Math.ceil(limits.cpuMs / 1000) + 1,
+      openFiles: OPEN_FILES,
+      ...(this.#record.cgroup === undefined ? { dataBytes: limits.memoryBytes * 1.25 + WATCH_SLACK_BYTES } : {}),
+    };
   }
 
   async readFile(path: string, { maxBytes }: { readonly maxBytes: number }): Promise<FileRead> {
@@ -490,12 +554,7 @@ class JailSession implements Session {
         limits,
         state,
         guarded: true,
-        ulimits: {
-          // The processor clock is for all processes together and is read from outside; this stops one that outlives it.
-          cpuSeconds: Math.ceil(limits.cpuMs / 1000) + 1,
-          openFiles: OPEN_FILES,
-          ...(cgroup === undefined ? { dataBytes: limits.memoryBytes * 1.25 + WATCH_SLACK_BYTES } : {}),
-        },
+        ulimits: this.#ulimits(limits),
         spawn: () => start(guardLaunch(host, this.#record, holder.pid), ["pipe", "pipe", "pipe"]),
         feed: (child, script, nonce) => {
           const line = guardLine(script.length, nonce, processesOf(host, this.#record), fresh);

@@ -140,7 +140,13 @@ export function trialLaunch(host: JailHost, uid: number | undefined): Launch {
 }
 
 /** The script goes to stdin; one more line lets the holder live on (jail-root-script, invariant 1). */
-export function holderLaunch(host: JailHost, shape: JailShape, seconds: number, programs: Programs): Launch {
+export function holderLaunch(
+  host: JailHost,
+  shape: JailShape,
+  seconds: number,
+  programs: Programs,
+  trees: readonly string[] = [],
+): Launch {
   const { tools } = host;
   const { diskBytes, memoryBytes } = shape.limits;
   // Not in the cgroup: the kernel must never choose the holder when the session is out of memory.
@@ -161,7 +167,7 @@ export function holderLaunch(host: JailHost, shape: JailShape, seconds: number, 
       tools.unshare,
       ...NAMESPACES,
       ...[tools.bash, "--noprofile", "--norc", "-s", "--", String(diskBytes), String(seconds), String(memoryBytes)],
-      ...[String(LEASE_MS / 1000), ...shown],
+      ...[String(LEASE_MS / 1000), trees.join(" "), ...shown],
     ]),
   ];
   return { argv: [program, ...args] };

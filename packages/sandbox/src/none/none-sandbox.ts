@@ -43,6 +43,7 @@ import type {
   SessionLabels,
   SessionSpec,
   SessionState,
+  StartedProgram,
 } from "../port.ts";
 import { runWrapper } from "../run-wrapper.ts";
 import { SandboxError } from "../sandbox-error.ts";
@@ -79,6 +80,7 @@ export function createNoneSandbox(options: NoneOptions): Sandbox & { readonly ki
     kind: "none",
     open: async (spec) => {
       checkSessionSpec(spec);
+      if (spec.readOnly !== undefined) throw judgeUnprotected();
       const directory = directoryOf(spec.id);
       const attached = existsSync(join(directory, "session.json"));
       if (!attached) await makeDirectory(directory, spec);
@@ -183,6 +185,10 @@ class NoneSession implements Session {
     );
     this.#state = outcome.state;
     return outcome;
+  }
+
+  async start(): Promise<StartedProgram> {
+    throw judgeUnprotected();
   }
 
   async readFile(path: string, { maxBytes }: { readonly maxBytes: number }): Promise<FileRead> {
@@ -360,4 +366,12 @@ async function feed(program: string, args: readonly string[], cwd: string, input
 
 function failed(what: string): SandboxError {
   return new SandboxError("SANDBOX_FILES_FAILED", what, "Check the workspace.");
+}
+
+function judgeUnprotected(): SandboxError {
+  return new SandboxError(
+    "SANDBOX_JUDGE_UNPROTECTED",
+    "The workflow judges in a session of its own, and --sandbox none has no walls between judge and student.",
+    "Use --sandbox docker or --sandbox jail.",
+  );
 }

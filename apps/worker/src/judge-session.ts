@@ -1,0 +1,74 @@
+/**
+ * Judge sessions: one for each EXECUTE that asks, made from data, used for its command, ended. No row in Postgres, no lease, no saved
+ * state: nothing carries over from one to the next.
+ *
+ * kill -9 at any point: the judge's session and its guests' are left; every worker's reaper knows them by their ids and takes them
+ * away once their worker is gone (reap-sessions.ts), and each ends by itself at its deadline. The activity is delivered again and
+ * judged anew, from the same data.
+ */
+import type { Program } from "@markmill/engine";
+import {
+  clampLimits,
+  type JudgeSession,
+  type Limits,
+  openJudge,
+  type Sandbox,
+  type SessionFile,
+  type SessionFiles,
+} from "@markmill/sandbox";
+import { wishesOf } from "./sandbox-wishes.ts";
+
+export interface JudgeKeeper {
+  /** Opens a judge, lets it be used and ends it, whatever happens. */
+  use<Result>(
+    rootId: string,
+    program: Program,
+    submission: SessionFiles,
+    signal: AbortSignal,
+    act: (judge: JudgeSession) => Promise<Result>,
+  ): Promise<Result>;
+}
+
+export interface JudgeKeeperParts {
+  readonly sandbox: Sandbox;
+  readonly ceiling: Limits;
+  readonly images: readonly string[];
+  readonly app: string;
+  readonly worker: string;
+}
+
+export function createJudgeKeeper({ sandbox, ceiling, images, app, worker }: JudgeKeeperParts): JudgeKeeper {
+  return {
+    async use(rootId, program, submission, signal, act) {
+      const image = program.judge?.image ?? program.sandbox.image ?? images[0];
+      const judge = await openJudge(
+        sandbox,
+        {
+          run: rootId,
+          submission,
+          files: filesOf(program),
+          limits: clampLimits(wishesOf(program.judge ?? {}), ceiling),
+          // A guest is a student's program: it has what the student's session would have.
+          guests: clampLimits(wishesOf(program.sandbox), ceiling),
+          labels: { app, worker },
+          ...(image === undefined ? {} : { image }),
+        },
+        { signal },
+      );
+      try {
+        return await act(judge);
+      } finally {
+        await judge.end();
+      }
+    },
+  };
+}
+
+/** All may be started: the definition keeps no permission bits. */
+function filesOf({ judge }: Program): SessionFile[] {
+  return Object.entries(judge?.files ?? {}).map(([path, base64]) => ({
+    path,
+    mode: 0o755,
+    bytes: Buffer.from(base64, "base64"),
+  }));
+}

@@ -1,0 +1,28 @@
+/**
+ * Runs the author's command in a judge session. Transcript and exit code are the judge's; what a student's program printed is in them
+ * only as far as the judge let it through. Trouble of the sandbox, also under a guest, is a failure to be tried again and never an
+ * exit code; a judgement is made from data, so trying again is always safe.
+ */
+import type { Work } from "@markmill/engine";
+import { exitCodeOf, type JudgeSession, renderTranscript, type SandboxError } from "@markmill/sandbox";
+import { nextStep } from "./perform-execute.ts";
+import { done, failed, type Performed } from "./performed.ts";
+
+export async function performJudge(
+  judge: JudgeSession,
+  work: Extract<Work, { kind: "execute" }>,
+  signal: AbortSignal,
+): Promise<Performed> {
+  const outcome = await judge.run({ kind: "shell", text: work.text }, { signal });
+  const entries = [{ kind: "ran", command: work.text, outcome }] as const;
+  const note =
+    judge.leftOut === 0
+      ? ""
+      : `[${judge.leftOut} ${judge.leftOut === 1 ? "entry" : "entries"} of the submission, such as links, are no plain files and not in /submission]\n`;
+  return done({ kind: "executed", text: note + renderTranscript(entries), exitCode: exitCodeOf(entries), commands: 1 });
+}
+
+export function judgeFailed(error: SandboxError): Performed {
+  const next = nextStep(error, false);
+  return failed(error.code, error.message, next === "unknown" ? "retry" : next);
+}

@@ -1,0 +1,135 @@
+/**
+ * The teacher's files of a judge session, taken into the definition. A folder's files stand at the top of /judge, a file under its
+ * own name; two of one name are a mistake, not an overlay. They reach no prompt and no session of a student.
+ */
+import type { Place } from "./finding.ts";
+import { isProtectedPath, protectedFix, protectedReason } from "./protected-path.ts";
+import type { Report } from "./report.ts";
+import { locate, type Workspace } from "./workspace.ts";
+
+const MAX_FILES = 2000;
+const MAX_BYTES = 4 * 1024 * 1024;
+
+export interface JudgeFiles {
+  /** Folders and files below the workflow root. */
+  readonly from: readonly string[];
+  /** Base64, by path below /judge. */
+  readonly files: Readonly<Record<string, string>>;
+  /** Paths below the root of all that was taken. */
+  readonly read: readonly string[];
+}
+
+export function readJudgeFiles(
+  workspace: Workspace,
+  file: string,
+  written: readonly string[],
+  at: Place,
+  report: Report,
+): JudgeFiles {
+  const from: string[] = [];
+  const taken = new Map<string, { readonly path: string; readonly bytes: Uint8Array }>();
+  let total = 0;
+  const take = (path: string, name: string): boolean => {
+    const bytes = workspace.read(path);
+    if (bytes === undefined) return true;
+    const earlier = taken.get(name);
+    if (earlier !== undefined && earlier.path !== path) {
+      report.error(
+        "JUDGE_FILE_TWICE",
+        at,
+        `${earlier.path} and ${path} would both be /judge/${name}.`,
+        "Rename one of them, or name a folder that holds them apart.",
+      );
+      return true;
+    }
+    taken.set(name, { path, bytes });
+    total += bytes.length;
+    if (taken.size <= MAX_FILES && total <= MAX_BYTES) return true;
+    report.error(
+      "JUDGE_FILES_TOO_MANY",
+      at,
+      `The judge's files are more than ${MAX_FILES}, or larger than ${MAX_BYTES / 1024 / 1024} MiB together.`,
+      "Keep only what the checks need; put programs and libraries into the judge's image.",
+    );
+    return false;
+  };
+
+  for (const one of written) {
+    const target = locate(
+      (path) => exists(workspace, path),
+      file,
+      one,
+      (path) => workspace.refuses?.(path) === true,
+    );
+    if ("refused" in target) {
+      report.error("JUDGE_FILE_HIDDEN", at, `${one} is not read: ${protectedReason}.`, protectedFix);
+      continue;
+    }
+    if (!("found" in target)) {
+      if ("outside" in target) {
+        report.error(
+          "JUDGE_FILE_OUTSIDE",
+          at,
+          `${one} lies outside the workflow folder.`,
+          "Copy the file or folder beside the workflow and name it there.",
+        );
+      } else {
+        const near = report.didYouMean(one, () => workspace.list?.() ?? []);
+        report.error(
+          "JUDGE_FILE_MISSING",
+          at,
+          `There is no file or folder ${target.missing} for the judge.`,
+          `${near}Correct the path, or add it.`,
+        );
+      }
+      continue;
+    }
+    const { found } = target;
+    from.push(found);
+    if (workspace.read(found) !== undefined) {
+      if (!take(found, found.slice(found.lastIndexOf("/") + 1))) break;
+      continue;
+    }
+    const { files, leftOut } = treeOf(workspace, found);
+    const hidden = [...leftOut, ...files.filter((path) => isProtectedPath(path.slice(found.length)))];
+    if (hidden.length > 0) {
+      report.warn(
+        "JUDGE_FILE_HIDDEN",
+        at,
+        `${hidden.slice(0, 3).join(", ")}${hidden.length > 3 ? ` and ${hidden.length - 3} more` : ""} in ${found} ${hidden.length === 1 ? "is" : "are"} hidden, a link, or looks like a key, and stays out.`,
+        "Move it out of the folder, or give it another name if the judge needs it.",
+      );
+    }
+    const plain = files.filter((path) => !isProtectedPath(path.slice(found.length)));
+    if (plain.length === 0) {
+      report.error(
+        "JUDGE_FILE_MISSING",
+        at,
+        `The folder ${found} holds no file for the judge.`,
+        "Put the checks there.",
+      );
+    }
+    if (!plain.every((path) => take(path, path.slice(found.length + 1)))) break;
+  }
+  const sorted = [...taken].sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    from,
+    files: Object.fromEntries(sorted.map(([name, { bytes }]) => [name, Buffer.from(bytes).toString("base64")])),
+    read: sorted.map(([, { path }]) => path),
+  };
+}
+
+function exists(workspace: Workspace, path: string): boolean {
+  return (
+    workspace.read(path) !== undefined ||
+    treeOf(workspace, path).files.length > 0 ||
+    treeOf(workspace, path).leftOut.length > 0
+  );
+}
+
+/** A workspace that cannot tell its folders has those that its list of paths names. */
+function treeOf(workspace: Workspace, folder: string): { files: readonly string[]; leftOut: readonly string[] } {
+  if (workspace.tree !== undefined) return workspace.tree(folder) ?? { files: [], leftOut: [] };
+  const files = [...(workspace.list?.() ?? [])].filter((path) => path.startsWith(`${folder}/`)).sort();
+  return { files, leftOut: [] };
+}

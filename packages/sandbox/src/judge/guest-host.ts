@@ -1,0 +1,322 @@
+// Serves the guests of one judge. Invariants:
+// 1. A guest is one program in a fresh session of its own, made for it alone: own pid, mount, ipc, network and user namespaces, own
+//    limits, another uid wherever the machine allows one. The judge's files, processes and memory are in another session.
+// 2. When its program ends, or its clock, its output or the judge does, the session is ended, and with it all the guest started;
+//    only then is the exit code told.
+// 3. The exit code is the kernel's. Trouble of the sandbox is no exit code: it is kept in `trouble`, and makes the whole judgement
+//    void, so that it can never turn into a grade.
+
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Limits } from "../limits.ts";
+import { packFiles } from "../pack-files.ts";
+import { type Session, type SessionFiles, type StartedProgram, WORKSPACE } from "../port.ts";
+import { SandboxError, type SandboxErrorCode } from "../sandbox-error.ts";
+import { type GuestRequest, guestDefaults, guestLimits, readGuestRequest } from "./guest-request.ts";
+import { plainFiles } from "./plain-files.ts";
+import type { Connection } from "./relay-connections.ts";
+import { workspaceFiles } from "./workspace-files.ts";
+
+/** Guests of one judge at the same time; more wait. */
+const MAX_GUESTS = 4;
+/** After the end of a guest, output still on its way has this long. */
+const DRAIN_MS = 250;
+const DRAINED_MS = 3_000;
+/** Of all a guest can write to, when its files are saved; what is kept is bounded by its disk. */
+const MAX_SAVED_BYTES = 512 * 1024 * 1024;
+/** A guest can bring these about: too much, or what nobody may read. They are its end, not trouble of ours. */
+const unsaved: readonly SandboxErrorCode[] = [
+  "SANDBOX_CHECKPOINT_TOO_LARGE",
+  "SANDBOX_FILES_FAILED",
+  "SANDBOX_FILES_REFUSED",
+];
+const EMPTY_TAR = Buffer.alloc(1024);
+
+export interface GuestHostParts {
+  readonly submission: SessionFiles;
+  /** What a guest gets at most; its disk and cores. */
+  readonly ceiling: Limits;
+  /** Makes a session that nothing has run in. */
+  readonly open: (limits: Limits, files: SessionFiles) => Promise<Session>;
+}
+
+type Ending = { readonly code: number; readonly line: string };
+
+interface Standby {
+  readonly key: string;
+  readonly session: Promise<Session>;
+}
+
+export class GuestHost {
+  readonly #parts: GuestHostParts;
+  readonly #over = new AbortController();
+  readonly #running = new Set<Promise<void>>();
+  #free = MAX_GUESTS;
+  #waiting: (() => void)[] = [];
+  #standby: Standby | undefined;
+  #trouble: unknown;
+
+  constructor(parts: GuestHostParts) {
+    this.#parts = parts;
+  }
+
+  /** The first failure of the sandbox under a guest. */
+  get trouble(): unknown {
+    return this.#trouble;
+  }
+
+  /** Makes the first guest's session ahead, while the judge is made. */
+  prepare(): void {
+    const request = {
+      ...guestDefaults,
+      memoryBytes: Math.min(guestDefaults.memoryBytes, this.#parts.ceiling.memoryBytes),
+    };
+    const timeMs = Math.min(request.timeMs, this.#parts.ceiling.wallMs);
+    const pids = Math.min(request.pids, this.#parts.ceiling.pids);
+    const plain = { ...request, timeMs, pids, argv: ["true"] as const, sendsFiles: false, wantsFiles: false };
+    this.#prepareNext(guestLimits(plain, this.#parts.ceiling), this.#parts.submission);
+  }
+
+  serve(connection: Connection): void {
+    const served = this.#serve(connection)
+      .catch((error: unknown) => this.#note(error))
+      .finally(() => {
+        connection.close();
+        this.#running.delete(served);
+      });
+    this.#running.add(served);
+  }
+
+  /** Ends every guest and what was made ahead. */
+  async close(): Promise<void> {
+    this.#over.abort();
+    for (const wake of this.#waiting.splice(0)) wake();
+    await Promise.all(this.#running);
+    const standby = this.#standby;
+    this.#standby = undefined;
+    if (standby !== undefined) await standby.session.then((session) => session.end()).catch(() => {});
+  }
+
+  async #serve(connection: Connection): Promise<void> {
+    const first = await connection.next();
+    const request = first?.kind === "Q" ? readGuestRequest(first.bytes, this.#parts.ceiling) : undefined;
+    if (request === undefined) return await tell(connection, { code: 125, line: "the request is malformed" });
+    const files = request.sendsFiles ? await this.#filesOf(connection) : this.#parts.submission;
+    if (files === undefined) return await tell(connection, { code: 125, line: "the files are too large" });
+    const release = await this.#slot(connection);
+    if (release === undefined) return;
+    try {
+      await this.#run(connection, request, files);
+    } catch (error) {
+      this.#note(error);
+      await tell(connection, { code: 125, line: "the sandbox failed; this judgement does not count" });
+    } finally {
+      release();
+    }
+  }
+
+  async #run(connection: Connection, request: GuestRequest, files: SessionFiles): Promise<void> {
+    const limits = guestLimits(request, this.#parts.ceiling);
+    const session = await this.#take(limits, files);
+    let left: Uint8Array = EMPTY_TAR;
+    let ending: Ending;
+    let live = true;
+    const end = async () => {
+      if (live) await session.end();
+      live = false;
+    };
+    try {
+      const program = await session.start({ argv: request.argv, environment: { HOME: WORKSPACE } });
+      const passing = new Passing(connection, program, request.outputBytes);
+      ending = await this.#ending(connection, request, program, passing);
+      if (ending.code < 0) return;
+      await Promise.race([passing.drained, pause(DRAIN_MS)]);
+      if (passing.tooMuch) ending = tooMuch(request);
+      else if (request.wantsFiles && ending.line === "") {
+        const saved = await this.#filesLeft(session, limits);
+        if (saved === undefined) ending = { code: 137, line: "what it left cannot be kept" };
+        else left = saved;
+      }
+      await end();
+      await Promise.race([passing.drained, pause(DRAINED_MS)]);
+      if (passing.tooMuch) ending = tooMuch(request);
+    } finally {
+      await end();
+    }
+    if (request.wantsFiles) await connection.say("S", left);
+    await tell(connection, ending);
+  }
+
+  /** A code below 0: nobody wants to know any more. */
+  async #ending(
+    connection: Connection,
+    request: GuestRequest,
+    program: StartedProgram,
+    passing: Passing,
+  ): Promise<Ending> {
+    const done = new AbortController();
+    const gone = AbortSignal.any([connection.gone, this.#over.signal]);
+    try {
+      return await Promise.race([
+        program.ended.then((code) => ({ code, line: "" })),
+        pause(request.timeMs, undefined, { signal: done.signal }).then(() => ({
+          code: 124,
+          line: `ended after ${request.timeMs / 1000} s`,
+        })),
+        passing.overflow.then(() => tooMuch(request)),
+        aborted(gone, done.signal).then(() => ({ code: -1, line: "" })),
+      ]);
+    } finally {
+      done.abort();
+    }
+  }
+
+  async #filesLeft(session: Session, limits: Limits): Promise<Uint8Array | undefined> {
+    try {
+      const bytes = await workspaceFiles(session, MAX_SAVED_BYTES);
+      const { files } = await plainFiles({ kind: "tar", bytes }, limits.diskBytes);
+      return files.length === 0 ? EMPTY_TAR : await packFiles({ kind: "list", files }, limits.diskBytes);
+    } catch (error) {
+      if (error instanceof SandboxError && unsaved.includes(error.code)) return undefined;
+      throw error;
+    }
+  }
+
+  async #filesOf(connection: Connection): Promise<SessionFiles | undefined> {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for (;;) {
+      const message = await connection.next();
+      if (message === undefined || message.kind !== "T") return { kind: "tar", bytes: Buffer.concat(chunks) };
+      size += message.bytes.length;
+      if (size > this.#parts.ceiling.diskBytes) return undefined;
+      chunks.push(message.bytes);
+    }
+  }
+
+  async #take(limits: Limits, files: SessionFiles): Promise<Session> {
+    const standby = this.#standby;
+    const fits = standby?.key === keyOf(limits, files);
+    if (fits) this.#standby = undefined;
+    const session = fits ? standby?.session : undefined;
+    const taken = (await session?.catch(() => undefined)) ?? (await this.#parts.open(limits, files));
+    if (this.#standby === undefined || !fits) this.#prepareNext(limits, files);
+    return taken;
+  }
+
+  /** The next guest will most likely be like this one; its session is made while this one runs. */
+  #prepareNext(limits: Limits, files: SessionFiles): void {
+    if (this.#over.signal.aborted) return;
+    const unused = this.#standby;
+    const session = this.#parts.open(limits, files);
+    session.catch(() => {});
+    this.#standby = { key: keyOf(limits, files), session };
+    if (unused !== undefined) void unused.session.then((old) => old.end()).catch(() => {});
+  }
+
+  async #slot(connection: Connection): Promise<(() => void) | undefined> {
+    while (this.#free === 0 && !this.#over.signal.aborted && !connection.gone.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+        connection.gone.addEventListener("abort", () => resolve(), { once: true });
+      });
+    }
+    if (this.#over.signal.aborted || connection.gone.aborted) return undefined;
+    this.#free -= 1;
+    return () => {
+      this.#free += 1;
+      this.#waiting.shift()?.();
+    };
+  }
+
+  #note(error: unknown): void {
+    if (this.#over.signal.aborted) return;
+    this.#trouble ??=
+      error instanceof SandboxError
+        ? error
+        : new SandboxError(
+            "SANDBOX_START_FAILED",
+            `A guest could not be served (${String(error)}).`,
+            "Try again.",
+            error,
+          );
+  }
+}
+
+/** Bytes in and out of one guest, counted. */
+class Passing {
+  readonly drained: Promise<void>;
+  readonly overflow: Promise<void>;
+  tooMuch = false;
+  #left: number;
+  #markOverflow: () => void = () => {};
+
+  constructor(connection: Connection, program: StartedProgram, outputBytes: number) {
+    this.#left = outputBytes;
+    this.overflow = new Promise((resolve) => {
+      this.#markOverflow = resolve;
+    });
+    void feed(connection, program);
+    this.drained = Promise.all([
+      this.#pass(connection, "O", program.stdout),
+      this.#pass(connection, "R", program.stderr),
+    ]).then(() => undefined);
+  }
+
+  async #pass(connection: Connection, kind: string, from: Readable): Promise<void> {
+    try {
+      for await (const chunk of from) {
+        const bytes = (chunk as Buffer).subarray(0, this.#left);
+        this.#left -= bytes.length;
+        if (bytes.length > 0) await connection.say(kind, bytes);
+        // What comes after is read and dropped: a stream that nobody reads would hold up the end of the session.
+        if (bytes.length < (chunk as Buffer).length) {
+          this.tooMuch = true;
+          this.#markOverflow();
+        }
+      }
+    } catch {
+      // The stream was cut by the end of the session.
+    }
+  }
+}
+
+async function feed(connection: Connection, { stdin }: StartedProgram): Promise<void> {
+  stdin.on("error", () => {});
+  const over = Promise.race([finished(stdin).catch(() => undefined), aborted(connection.gone)]);
+  for (;;) {
+    const message = await connection.next();
+    if (message === undefined || message.kind === "i") break;
+    if (message.kind !== "I" || stdin.destroyed) continue;
+    if (!stdin.write(message.bytes)) await Promise.race([new Promise((resolve) => stdin.once("drain", resolve)), over]);
+  }
+  stdin.end();
+}
+
+async function tell(connection: Connection, { code, line }: Ending): Promise<void> {
+  await connection.say("X", Buffer.from(`${code}\0${line}`));
+}
+
+function tooMuch({ outputBytes }: GuestRequest): Ending {
+  return { code: 137, line: `killed: more than ${outputBytes} bytes of output` };
+}
+
+function keyOf(limits: Limits, files: SessionFiles): string {
+  const hash = createHash("sha256").update(JSON.stringify(limits));
+  if (files.kind === "tar") return hash.update(files.bytes).digest("hex");
+  for (const { path, mode, bytes } of files.files) hash.update(`${path}\0${mode}\0${bytes.length}\0`).update(bytes);
+  return hash.digest("hex");
+}
+
+/** Resolves at the abort; never when `unless` comes first. */
+function aborted(signal: AbortSignal, unless?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), {
+      once: true,
+      ...(unless === undefined ? {} : { signal: unless }),
+    });
+  });
+}

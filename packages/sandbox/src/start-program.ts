@@ -1,0 +1,73 @@
+// One program started in a session with pipes, the part every adapter shares. Invariants:
+// 1. The program proves its start: the shell that becomes it first writes a nonce on stderr, which is taken off here. An end
+//    without the nonce is trouble of the sandbox, never an exit code of the program.
+// 2. The program has stdin, stdout and stderr and no other descriptor, whatever the worker's own parents left open.
+// 3. Nothing but the program's own stages stands between it and the kernel's wait status: no trap, no report, no wrapper.
+
+import { randomBytes } from "node:crypto";
+import { PassThrough, type Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import { type ProgramSpec, type SessionState, WORKSPACE } from "./port.ts";
+import { type CommandUlimits, renderUlimits } from "./session-script.ts";
+
+const script = (ulimits: CommandUlimits) => `${renderUlimits(ulimits).join("\n")}
+for fd in /proc/self/fd/*; do fd=\${fd##*/}; ((fd <= 2)) || eval "exec $fd>&-"; done
+printf %s "$0" >&2; cd -- "$1" || exit 126; shift; exec env -i "$@"`;
+
+export interface ProgramLaunch {
+  readonly argv: readonly [string, ...string[]];
+  readonly nonce: string;
+}
+
+/** What to run in the session so that it becomes the program. */
+export function programLaunch(
+  bash: string,
+  program: ProgramSpec,
+  state: SessionState,
+  ulimits: CommandUlimits,
+): ProgramLaunch {
+  const nonce = randomBytes(16).toString("hex");
+  const environment = { ...state.environment, ...program.environment };
+  const names = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const [name, ...args] = program.argv;
+  // `env` would take a program with = in its name for a variable.
+  const argv = name.includes("=") ? ["sh", "-c", 'exec "$0" "$@"', name, ...args] : [name, ...args];
+  return {
+    nonce,
+    argv: [bash, "--noprofile", "--norc", "-c", script(ulimits), nonce, program.cwd ?? WORKSPACE, ...names, ...argv],
+  };
+}
+
+export interface ProvenStream {
+  readonly stream: Readable;
+  /** True once the nonce has passed. */
+  readonly started: () => boolean;
+  /** What came instead of the nonce. */
+  readonly diagnostics: () => string;
+}
+
+/** The program's own stderr: what follows the nonce. Before it, launchers may complain; that is kept for the error. */
+export function afterNonce(source: Readable, nonce: string): ProvenStream {
+  const stream = new PassThrough();
+  let head: Buffer = Buffer.alloc(0);
+  let started = false;
+  source.on("data", (chunk: Buffer) => {
+    if (started) {
+      if (!stream.write(chunk)) {
+        source.pause();
+        stream.once("drain", () => source.resume());
+      }
+      return;
+    }
+    head = Buffer.concat([head, chunk]).subarray(0, 64 * 1024);
+    const at = head.indexOf(nonce);
+    if (at < 0) return;
+    started = true;
+    const rest = head.subarray(at + nonce.length);
+    if (rest.length > 0) stream.write(rest);
+  });
+  void finished(source)
+    .catch(() => undefined)
+    .then(() => stream.end());
+  return { stream, started: () => started, diagnostics: () => head.toString("latin1").slice(0, 2000) };
+}

@@ -1,0 +1,113 @@
+/** EXECUTE in the judge session, over a run: what it sees, what it keeps, what is left when its worker dies. */
+import { hostname } from "node:os";
+import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
+import { createRun, installationId, saveBlob } from "@markmill/store";
+import { reapSessions } from "@markmill/worker";
+import { pack } from "tar-stream";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createJudgeKeeper } from "../../apps/worker/src/judge-session.ts";
+import { type Claimed, createPerformer, type PerformerParts } from "../../apps/worker/src/perform.ts";
+import { defaultLimits } from "../../packages/sandbox/src/limits.ts";
+import { reportSkip } from "../support/ask-services.ts";
+import { definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
+import { sessionSpec } from "../support/session-spec.ts";
+
+const jail = await createJailSandbox({ root: "/nonexistent" }).then(
+  () => null,
+  (error: SandboxError) => error,
+);
+if (jail !== null) await reportSkip({ what: "judge sessions of runs in the jail", reason: jail.message });
+const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+describe.skipIf(jail !== null)("EXECUTE in the judge session", () => {
+  let mill: Mill;
+  beforeAll(async () => {
+    mill = await startMill({
+      backend: "postgres",
+      script: "default: { reply: ok }",
+      sandbox: (root) => createJailSandbox({ root }),
+    });
+  });
+  afterAll(() => mill.close());
+
+  const chart = `START --> EXECUTE_STUDENT["Execute: echo changed > work.txt; echo fake > ls; chmod +x ls; export PATH=/workspace:$PATH; cat() { echo fake; }; export -f cat; (setsid sleep 500 &)"]
+EXECUTE_STUDENT --> EXECUTE_ONE["Execute: cat /submission/work.txt; cat /judge/key.txt; ls -A /workspace; echo one > kept; guest cat work.txt; exit 4"]
+EXECUTE_ONE --> SET_ONE["Set: ONE='{{EXIT_CODE}} {{RESULT}}'"]
+SET_ONE --> EXECUTE_TWO["Execute: ls -A /workspace; guest bash -c 'cat /judge/key.txt' || exit 7"]
+EXECUTE_TWO --> SET_TWO["Set: TWO='{{EXIT_CODE}} {{RESULT}}'"]
+SET_TWO --> EXECUTE_AFTER["Execute: ls -A /judge /submission 2>&1; builtin echo end"]
+EXECUTE_ONE@{ session: judge }
+EXECUTE_TWO@{ session: judge }`;
+
+  async function run(head: string) {
+    const blob = await saveBlob(mill.store.database, await tarOf({ "work.txt": "as handed in\n" }));
+    const definition = definitionOf({ "a.md": workflow(chart, {}, head), "tests/key.txt": "secret\n" });
+    const created = await createRun(mill.store, { definition, submission: { blob } });
+    await mill.queues.ring(created.rings);
+    return await mill.ended(created.runId);
+  }
+
+  it("is made of the submission as handed in; nothing of the student's session or of the judge before reaches it", async () => {
+    const { status, variables, result } = await run("---\njudge: { files: tests }\n---\n\n");
+    expect(status).toBe("success");
+    expect(variables.ONE).toMatch(/^4 /);
+    expect(variables.ONE).toMatch(/as handed in\nsecret\nas handed in\n/);
+    expect(variables.ONE).not.toContain("fake");
+    expect(variables.TWO).toMatch(/^7 /);
+    expect(variables.TWO).not.toMatch(/kept$|^secret/m);
+    expect(result).not.toContain("key.txt");
+  });
+
+  it("is made of the files as they now are, where the workflow says so", async () => {
+    const { variables } = await run("---\njudge: { files: tests, of: workspace }\n---\n\n");
+    expect(variables.ONE).toMatch(/changed\nsecret\nchanged\n/);
+    expect(variables.ONE).not.toContain("fake");
+  });
+
+  it("is judged again when the worker before was lost in the act", async () => {
+    const program = definitionOf({ "a.md": workflow(chart), "tests/key.txt": "x" }).programs["a.md"];
+    const judges = createJudgeKeeper({
+      sandbox: mill.sandbox,
+      ceiling: { ...defaultLimits, diskBytes: 32 * 1024 * 1024 },
+      images: [],
+      app: "markmill-test",
+      worker: "w",
+    });
+    const parts = { judges, sessions: null, submission: async () => ({ kind: "list", files: [] }) };
+    const work = { kind: "execute", source: "literal", text: "guest true && exit 3", session: "judge" };
+    const claimed = { run: { rootId: "r", program }, activity: { work }, interrupted: true };
+    const performed = await createPerformer(parts as unknown as PerformerParts).perform(
+      claimed as unknown as Claimed,
+      "job",
+      new AbortController().signal,
+    );
+    expect(performed).toMatchObject({ did: "succeed", outcome: { kind: "executed", exitCode: 3 } });
+  });
+
+  it("leaves sessions that the reaper takes once their worker is gone, and not before", async () => {
+    const app = `markmill-${await installationId(mill.store.database)}`;
+    const created = new Date(Date.now() - 3_600_000).toISOString();
+    const deadline = new Date(Date.now() + 3_600_000).toISOString();
+    const left = async (id: string, worker: string) => {
+      const labels = { app, run: "r", worker, created, deadline };
+      await mill.sandbox.open(sessionSpec(id, { labels }));
+      return id;
+    };
+    const mine = await left("r-judge-0000aaaa", mill.store.worker);
+    const orphans = [await left("r-judge-0000bbbb", "gone"), await left("r-judge-0000bbbb-2", "gone")];
+    await reapSessions(mill.store.database, mill.sandbox, { app, host: hostname() }, quiet);
+    const ids = (await mill.sandbox.list()).map(({ id }) => id);
+    expect(ids).toContain(mine);
+    for (const id of orphans) expect(ids).not.toContain(id);
+    await mill.sandbox.remove(mine);
+  });
+});
+
+async function tarOf(files: Readonly<Record<string, string>>): Promise<Buffer> {
+  const archive = pack();
+  for (const [name, text] of Object.entries(files)) archive.entry({ name, mode: 0o644 }, text);
+  archive.finalize();
+  const chunks: Buffer[] = [];
+  for await (const chunk of archive) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
