@@ -11,8 +11,15 @@ import { createRun, getHistory, saveBlob } from "@markmill/store";
 import { pack } from "tar-stream";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";
+import {
+  definitionOf,
+  type Mill,
+  type SpawnedWorker,
+  type SpawnOptions,
+  startMill,
+  workflow,
+} from "../support/mill.ts";
 import { sessionSpec } from "../support/session-spec.ts";
-import { definitionOf, type Mill, type SpawnedWorker, type SpawnOptions, startMill, workflow } from "../support/mill.ts";
 
 const refused = await createJailSandbox({ root: "/nonexistent" }).then(
   () => null,
@@ -21,7 +28,9 @@ const refused = await createJailSandbox({ root: "/nonexistent" }).then(
 if (refused !== null) await reportSkip({ what: "kill -9 during commands in the jail", reason: refused.message });
 
 // What each EXECUTE does cannot be done twice without showing: lines are added, folders made, state moves.
-const chart = (scratch: string) => `START --> EXECUTE_A["Execute: echo a >> log; mkdir made; cd made; export TURN=\${TURN}a; echo t >> ${scratch}"]
+const chart = (
+  scratch: string,
+) => `START --> EXECUTE_A["Execute: echo a >> log; mkdir made; cd made; export TURN=\${TURN}a; echo t >> ${scratch}"]
 EXECUTE_A --> PROMPT_P["Prompt: User P"] --> EXECUTE_B --> EXECUTE_C["Execute: echo c >> ../log; cat ../log given ${scratch}; echo $TURN; pwd | sed 's:.*/::'; ls -A ../ | grep -v given"]`;
 const reply = [
   "```bash",

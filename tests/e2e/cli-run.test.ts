@@ -241,7 +241,7 @@ describe("markmill run", () => {
 
   it("says which model is missing instead of hanging", async () => {
     const { code, stderr } = await markmill(place, ["run", "greet.wf.md", "NAME=x"]);
-    expect(code).toBe(1);
+    expect(code).toBe(8);
     expect(stderr).toMatch(/MODEL_NOT_CHOSEN[\s\S]*next: add --model/);
   });
 });
@@ -301,7 +301,10 @@ describe("a run that is left alone", () => {
     const { code, stdout, stderr } = await markmill(place, ["retry", runIdIn(first.stderr), "--max-tokens", "100000"]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Welcome, Ada!\n" });
     expect(runIdIn(stderr)).not.toBe(runIdIn(first.stderr));
-    expect(stderr).toMatch(/^a new run, from the start: .* paid for, again$/m);
+    expect(stderr).toMatch(/^a new run, from PROMPT_HI: .* not paid again$/m);
+    const whole = await markmill(place, ["retry", runIdIn(stderr), "--from", "START"]);
+    expect({ code: whole.code, stdout: whole.stdout }).toEqual({ code: 0, stdout: "Welcome, Ada!\n" });
+    expect(whole.stderr).toMatch(/^a new run, from the start: .* paid for, again$/m);
   });
 });
 

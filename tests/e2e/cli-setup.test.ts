@@ -161,8 +161,9 @@ describe("a wrong setup", () => {
     const { server, url } = await serveHtml();
     try {
       const env = withEnv({ OPENAI_BASE_URL: url });
-      const { code, stderr } = await markmill(env, ["run", "greet.wf.md", "NAME=x", "--model", "scripted"]);
-      expect(code).toBe(1);
+      const run = ["run", "greet.wf.md", "NAME=x", "--model", "scripted", "--patience", "1s"];
+      const { code, stderr } = await markmill(env, run);
+      expect(code).toBe(8);
       expect(stderr).toMatch(/MODEL_REPLY_HTML[\s\S]*check that OPENAI_BASE_URL/);
       const doctor = await markmill(env, ["doctor", "--quick"]);
       expect(doctor.code).toBe(1);
@@ -176,10 +177,11 @@ describe("a wrong setup", () => {
     const { OPENAI_BASE_URL: _, ...env } = place.env;
     const keyless: MarkmillPlace = { ...place, env };
     const { code, stderr } = await markmill(keyless, ["run", "greet.wf.md", "NAME=x", "--model", "gpt-5-mini"]);
-    expect(code).toBe(1);
+    expect(code).toBe(8);
     expect(stderr).toMatch(
-      /^reason: MODEL_KEY_MISSING: .*set OPENAI_API_KEY.*gpt-5-mini at https:\/\/api\.openai\.com/m,
+      /^reason: PROMPT_HI waits for gpt-5-mini at https:\/\/api\.openai\.com.*: MODEL_KEY_MISSING/m,
     );
+    expect(stderr).toMatch(/set OPENAI_API_KEY/);
     expect(stderr).toContain("0 model calls");
     const doctor = await markmill(keyless, ["doctor", "--quick"]);
     expect(doctor.stdout).toMatch(/^warn {2}model +OPENAI_API_KEY is not set.*\n +fix: Set OPENAI_API_KEY/m);
@@ -194,7 +196,12 @@ describe("a wrong setup", () => {
       expect(refused.code).toBe(1);
       expect(refused.stderr).toMatch(/^reason: MODEL_REPLY_TOO_LARGE: .*raise it.*The limit is 4194304 bytes/m);
       expect(refused.stdout.length).toBeLessThan(1_000);
-      const allowed = await markmill(withEnv({ OPENAI_BASE_URL: url, MAX_REPLY_BYTES: "16777216" }), run);
+      const room = {
+        MAX_REPLY_BYTES: "16777216",
+        CEILING_VALUE_CHARS: "12000000",
+        CEILING_STATE_CHARS: "48000000",
+      };
+      const allowed = await markmill(withEnv({ OPENAI_BASE_URL: url, ...room }), run);
       expect(allowed.code).toBe(0);
       // Compared without a diff of 10 MB.
       expect(allowed.stdout === `${text}\n`).toBe(true);

@@ -136,9 +136,14 @@ describe.skipIf(jail !== null)("the session of a run", () => {
   });
 
   it("leaves no checkpoint behind, and while it lives no more than two of what it holds", async () => {
-    const commands = Array.from({ length: 6 }, (_, turn) => `EXECUTE_${turn}["Execute: head -c 4000000 /dev/urandom > blob"]`);
+    const commands = Array.from(
+      { length: 6 },
+      (_, turn) => `EXECUTE_${turn}["Execute: head -c 4000000 /dev/urandom > blob"]`,
+    );
     const runId = await mill.start({
-      "a.md": workflow(`START --> ${commands.join(" --> ")} --> ASK_B[Ask: Go on?] --> EXECUTE_C["Execute: wc -c < blob"]`),
+      "a.md": workflow(
+        `START --> ${commands.join(" --> ")} --> ASK_B[Ask: Go on?] --> EXECUTE_C["Execute: wc -c < blob"]`,
+      ),
     });
     await waiting(runId);
     const stored = async () => {

@@ -24,9 +24,7 @@ export function describeCheckpoints({ open, ownTmp, spec }: CheckpointHarness): 
     within: "workspace",
   });
   const partOf = (changes: Changes): CheckpointPart[] =>
-    changes.kind === "same"
-      ? []
-      : [{ whole: changes.kind === "whole", removed: changes.removed, tar: changes.tar }];
+    changes.kind === "same" ? [] : [{ whole: changes.kind === "whole", removed: changes.removed, tar: changes.tar }];
   const names = (changes: Changes) =>
     changes.kind === "same"
       ? []
@@ -103,7 +101,11 @@ export function describeCheckpoints({ open, ownTmp, spec }: CheckpointHarness): 
     const one = await open();
     const parts = [await given()];
     let { snapshot } = { snapshot: await one.snapshot() };
-    for (const text of [build, "cd ..; rm a/b/two; echo 1 > turn", "echo 2 > turn; echo three > a/b/three; rmdir a/b/c"]) {
+    for (const text of [
+      build,
+      "cd ..; rm a/b/two; echo 1 > turn",
+      "echo 2 > turn; echo three > a/b/three; rmdir a/b/c",
+    ]) {
       await sh(one, text);
       const changes = await one.changes(snapshot, { maxBytes });
       snapshot = changes.snapshot;
@@ -129,7 +131,10 @@ export function describeCheckpoints({ open, ownTmp, spec }: CheckpointHarness): 
     const { snapshot, ...first } = await session.changes(null, { maxBytes });
     // The loop, and in a container what carries its output; its own children come and go.
     expect([1, 2]).toContain(snapshot.processes.length);
-    await sh(session, "setsid sh -c 'trap \"\" TERM; while :; do echo left >> left; sleep 0.02; done' >/dev/null 2>&1 &");
+    await sh(
+      session,
+      "setsid sh -c 'trap \"\" TERM; while :; do echo left >> left; sleep 0.02; done' >/dev/null 2>&1 &",
+    );
     await session.rewind({ snapshot, parts: partOf({ ...first, snapshot } as Changes) });
     const listing = await sh(session, "cat beat; ls left 2>&1; sleep 0.3; cat beat; ls left 2>&1");
     const [beat, none, later, still] = listing.split("\n");

@@ -41,6 +41,9 @@ export function summariseWaiting(run: RunDetail, spent: TreeSpent, waits: readon
     `interrupted: ${run.name} (${facts.join(", ")})`,
     ...waits.map((wait) => `reason: ${describeWait(wait, now)}`),
     `run: ${run.id}`,
+    ...(waits.some(({ parked }) => parked.failure.code === "MODEL_NOT_CHOSEN")
+      ? ["next: add --model NAME, or --script FILE for a scripted model; or set DEFAULT_MODEL and"]
+      : []),
     `next: markmill resume ${shortId(run.id)}   goes on at that step; what was paid is kept`,
   ];
 }

@@ -35,10 +35,10 @@ export async function performPrompt(
   const name = named ?? ports.defaultModel;
   if (name === null) {
     const fix = "Set DEFAULT_MODEL, pass --model, or name a model in the workflow's front matter.";
-    return failed("MODEL_NOT_CHOSEN", `The workflow names no model and there is no default. ${fix}`, "fail");
+    return failed("MODEL_NOT_CHOSEN", `The workflow names no model and there is no default. ${fix}`, "hold");
   }
   const lookup = findModel(ports.catalogue, name);
-  if (!lookup.ok) return failed(lookup.code, lookup.message, "fail");
+  if (!lookup.ok) return failed(lookup.code, lookup.message, "hold");
   const model = lookup.model.name;
   const chosen = { ...settings, ...(stop === undefined ? {} : { stop: [...stop] }) };
   const { maxOutputTokens } = effectiveSettings(lookup.model, chosen).settings;
@@ -98,7 +98,11 @@ export async function performPrompt(
   function fail({ code, message, next, reason, retryAfterMs }: ModelFailure): Performed {
     const wish = retryAfterMs === undefined ? undefined : Math.min(retryAfterMs, ports.pauseMaxMs);
     const trouble = { model, endpoint: ports.client.endpoint, reason };
-    return failed(code, message, next, { retryAfterMs: wish, usage, ...(next === "park" ? { trouble } : {}) });
+    return failed(code, message, next, {
+      retryAfterMs: wish,
+      usage,
+      ...(next === "park" || next === "hold" ? { trouble } : {}),
+    });
   }
 }
 

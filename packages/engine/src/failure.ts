@@ -9,10 +9,11 @@ export interface Failure {
 
 /**
  * retry: attempt + 1 after a wait, no step counted. park: the other side is in trouble, not the request; the activity waits for it, up to the
- * run's patience, and takes no edge. fail: the fail edge, else ON_FAILED, else FAILED.
+ * run's patience, and takes no edge. hold: what is missing on our side does not come by waiting (a key, a model); the activity waits until
+ * the run is resumed. fail: the fail edge, else ON_FAILED, else FAILED.
  * unknown: interrupted in the act; repeated only where the node says that is safe.
  */
-export type NextStep = "retry" | "park" | "fail" | "unknown";
+export type NextStep = "retry" | "park" | "hold" | "fail" | "unknown";
 
 /** Who is in trouble, for people who wait. */
 export interface Trouble {

@@ -154,6 +154,15 @@ describe("trouble of the other side", () => {
     expect(step(edged, state, troubled(state, 9)).state.phase).toMatchObject({ status: "failed" });
   });
 
+  it("that waiting cannot cure interrupts the run at once", () => {
+    const before = begun();
+    const { state, commands } = step(program, before, troubled(before, 1, { next: "hold" }));
+    expect(commands.map((command) => command.do)).toEqual(["hold"]);
+    expect(state.phase).toEqual({ is: "doing" });
+    const resumed = step(program, state, { type: "run.resumed", at: 9, seed: 0 }).state;
+    expect(step(program, resumed, replied(resumed, 10)).state.phase).toMatchObject({ status: "success" });
+  });
+
   it("of a held activity is heard no more: a late answer of an older attempt changes nothing", () => {
     const before = begun(program, { patienceMs: 0 });
     const late = replied(before, 5);

@@ -241,7 +241,8 @@ function failActivity(turn: Turn, event: ActivityFailed): void {
   // An endpoint that answers, be it with nothing, is no longer waited for.
   const { parked: _answered, ...unparked } = active;
   const again = { ...(event.next === "retry" ? unparked : active), retries: tried };
-  if (event.next === "park" && turn.program.trouble !== "edge") return park(turn, active, event);
+  const waits = event.next === "park" || event.next === "hold";
+  if (waits && turn.program.trouble !== "edge") return park(turn, active, event);
   const passing = event.next === "retry" || event.next === "park";
   if (passing && tried < policy.attempts) {
     return repeat(turn, again, retryAt(policy, tried, event.at, event.retryAfterMs, event.seed));
@@ -262,7 +263,7 @@ function park(turn: Turn, active: Active, event: ActivityFailed): void {
   const tries = (active.parked?.tries ?? 0) + 1;
   const parked: Parked = { since, tries, failure: event.failure, trouble: event.trouble ?? null, held: false };
   const patientUntil = since + turn.state.patienceMs;
-  if (event.at >= patientUntil) return hold(turn, active, parked);
+  if (event.next === "hold" || event.at >= patientUntil) return hold(turn, active, parked);
   const again = unparkAt(tries, event.at, event.retryAfterMs, event.seed);
   repeat(turn, { ...active, parked }, Math.min(again, patientUntil));
 }

@@ -348,7 +348,7 @@ describe("keys, names and addresses", () => {
   it("a model without a price is refused before anything is sent", async () => {
     const { url, requests } = await serve("default: { reply: x }");
     const failure = await failureOf(client(url).complete(ask("x", { model: "unheard-of" })));
-    expect(failure).toMatchObject({ code: "MODEL_NOT_IN_CATALOGUE", next: "fail" });
+    expect(failure).toMatchObject({ code: "MODEL_NOT_IN_CATALOGUE", next: "hold" });
     expect(requests()).toEqual([]);
   });
 

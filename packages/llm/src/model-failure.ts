@@ -15,7 +15,7 @@ import { redactorOf } from "./redact-key.ts";
 /** `no`: the endpoint did not generate. `unknown`: it may have, so the budget counts the worst case. */
 export type Billed = "no" | "unknown";
 
-export type AfterFailure = "park" | "fail" | "retry";
+export type AfterFailure = "park" | "hold" | "fail" | "retry";
 
 interface FailureRule {
   readonly next: AfterFailure;
@@ -38,7 +38,7 @@ export const modelFailureCodes = {
     "A web page came instead of a reply; check that OPENAI_BASE_URL ends in the API path.",
   ),
   MODEL_KEY_MISSING: rule(
-    "park",
+    "hold",
     "no",
     "The endpoint needs an API key; set OPENAI_API_KEY, or OPENAI_BASE_URL to one that needs none.",
   ),
@@ -60,7 +60,7 @@ export const modelFailureCodes = {
     "The reply is larger than MAX_REPLY_BYTES; lower the output tokens or raise it.",
   ),
   MODEL_REPLY_OFF_SCHEMA: rule("fail", "unknown", "The reply does not fit the schema, also after it was asked again."),
-  MODEL_NOT_IN_CATALOGUE: rule("fail", "no", "The model is not in the catalogue."),
+  MODEL_NOT_IN_CATALOGUE: rule("hold", "no", "The model is not in the catalogue."),
   MODEL_CONTEXT_EXCEEDED: rule("fail", "no", "The conversation is longer than the model can read; shorten the prompt."),
   MODEL_REFUSED: rule("fail", "no", "The model or its content filter declined to answer; reword the prompt."),
   MODEL_REQUEST_REFUSED: rule("fail", "no", "The endpoint found the request invalid; its message says why."),

@@ -90,7 +90,13 @@ export function findUnlike(wanted: Manifest, found: Manifest): string | null {
   return null;
 }
 
-const letters: Readonly<Record<EntryType, string>> = { file: "f", directory: "d", symlink: "l", fifo: "p", socket: "s" };
+const letters: Readonly<Record<EntryType, string>> = {
+  file: "f",
+  directory: "d",
+  symlink: "l",
+  fifo: "p",
+  socket: "s",
+};
 /** The letters of find's %y. */
 export const byLetter = new Map(Object.entries(letters).map(([type, letter]) => [letter, type as EntryType]));
 

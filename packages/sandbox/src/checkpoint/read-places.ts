@@ -5,7 +5,17 @@
 // 2. Nothing but directories and regular files is opened, and without waiting: a named pipe cannot hold us up.
 // 3. Depth, entries and bytes are bounded. What goes beyond a bound, or cannot be read, throws: half a checkpoint is none.
 
-import { closeSync, constants, existsSync, fstatSync, lstatSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+} from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";
 import { SandboxError } from "../sandbox-error.ts";
 import type { Entry, EntryType, Manifest } from "./manifest.ts";

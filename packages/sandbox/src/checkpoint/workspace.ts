@@ -80,11 +80,7 @@ export interface WorkspaceAccess {
   killAllBut(processes: ReadonlySet<string>): Promise<void>;
 }
 
-export async function takeChanges(
-  access: WorkspaceAccess,
-  since: Snapshot | null,
-  maxBytes: number,
-): Promise<Changes> {
+export async function takeChanges(access: WorkspaceAccess, since: Snapshot | null, maxBytes: number): Promise<Changes> {
   const before = since?.instance === access.instance ? unpackManifest(since.manifest) : null;
   const now = await access.list();
   const processes = await access.processes();
@@ -191,7 +187,8 @@ function composeEntries(parts: readonly CheckpointPart[], wanted: Manifest, put:
     for (const entry of readTar(tar)) {
       const path = at(entry.path);
       if (entry.type === "file") files.set(path, entry.bytes);
-      if (put.has(path)) found.set(path, { ...entry, path, ...(entry.type === "hardlink" ? { target: at(entry.target) } : {}) });
+      if (put.has(path))
+        found.set(path, { ...entry, path, ...(entry.type === "hardlink" ? { target: at(entry.target) } : {}) });
     }
     // A link is good only within its own part: what it leads to may change in a later one.
     for (const [path, entry] of found) {

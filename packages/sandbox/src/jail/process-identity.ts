@@ -35,7 +35,14 @@ export function parseStat(pid: number, text: string): ProcessStat | undefined {
   const [state, startTime] = [fields[0], fields[19]];
   if (state === undefined || startTime === undefined) return undefined;
   const cpuTicks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
-  return { pid, startTime, state, parent: Number(fields[1]), exiting: (Number(fields[6]) & PF_EXITING) !== 0, cpuTicks };
+  return {
+    pid,
+    startTime,
+    state,
+    parent: Number(fields[1]),
+    exiting: (Number(fields[6]) & PF_EXITING) !== 0,
+    cpuTicks,
+  };
 }
 
 export function isAlive(identity: ProcessIdentity): boolean {

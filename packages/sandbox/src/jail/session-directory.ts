@@ -98,11 +98,7 @@ export class SessionDirectory {
   }
 
   /** Undefined once the lock is ours; otherwise who holds it. */
-  async tryLock(
-    id: string,
-    before: readonly ProcessIdentity[],
-    token: string,
-  ): Promise<CommandLock | undefined> {
+  async tryLock(id: string, before: readonly ProcessIdentity[], token: string): Promise<CommandLock | undefined> {
     const path = join(this.pathOf(id), "command.lock");
     const temporary = `${path}.${randomBytes(6).toString("hex")}`;
     const lock: CommandLock = { token, owner: ownIdentity(), before };

@@ -57,7 +57,10 @@ export async function killAllBut(
     const victims = all.filter((found) => found.inside !== 1 && !spared.has(found));
     if (victims.length === 0) {
       await endLaunchers(holder);
-      return await reaped(holder, new Set([...spared].map(({ inside, startTime }) => keyOf({ pid: inside, startTime }))));
+      return await reaped(
+        holder,
+        new Set([...spared].map(({ inside, startTime }) => keyOf({ pid: inside, startTime }))),
+      );
     }
     const fresh = victims.filter((victim) => !stopped.has(keyOf(victim)));
     for (const victim of fresh) {
