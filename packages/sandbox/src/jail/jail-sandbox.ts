@@ -60,6 +60,7 @@ import { afterNonce, programLaunch } from "../start-program.ts";
 import { noCgroup } from "../thin-walls.ts";
 import { cgroupFor, countOutOfMemory, createCgroup, removeCgroup } from "./cgroup.ts";
 import { detectHost, type HostPreferences, type JailHost } from "./detect-host.ts";
+import { packEtc } from "./etc-files.ts";
 import { JAIL_ROOT_SCRIPT, PROGRAMS } from "./jail-root-script.ts";
 import {
   guardLaunch,
@@ -124,8 +125,15 @@ export async function createJailSandbox(options: JailOptions): Promise<JailSandb
   const host = await detectHost(options.host);
   await proveNamespaces(host);
   const directory = new SessionDirectory(options.root);
+  let etc: Promise<Buffer> | undefined;
   const leases = new LeaseKeeper((id) => renewLease(directory, id));
-  const jail: Jail = { host, directory, programs: checkPrograms(options.programs ?? {}), leases };
+  const jail: Jail = {
+    host,
+    directory,
+    programs: checkPrograms(options.programs ?? {}),
+    leases,
+    etc: () => (etc ??= packEtc()),
+  };
   return {
     kind: "jail",
     open: async (spec, { signal: abort } = {}) => {
@@ -185,6 +193,8 @@ interface Jail {
   readonly directory: SessionDirectory;
   readonly programs: Programs;
   readonly leases: LeaseKeeper;
+  /** What the jails of this process show of /etc. */
+  readonly etc: () => Promise<Buffer>;
 }
 
 /** A line the holder reads; no file is made where the session is gone. */
@@ -258,17 +268,22 @@ async function makeSession(
 
 /** The session is recorded, and so can be attached to, only after `prepare`: files are in before anything else can run. */
 async function startHolder(
-  { host, directory, programs }: Jail,
+  { host, directory, programs, etc: packed }: Jail,
   record: SessionRecord,
   trees: readonly string[],
   prepare: (live: LiveRecord) => Promise<void>,
 ): Promise<LiveRecord> {
   const seconds = Math.max(1, Math.ceil((Date.parse(record.labels.deadline) - Date.now()) / 1000));
   const events = openSync(directory.eventsPath(record.id), "a+", 0o600);
-  const child = start(holderLaunch(host, record, seconds, programs, trees), ["pipe", events, events]);
+  const etc = await packed();
+  const child = start(holderLaunch(host, record, { seconds, programs, trees, etcBytes: etc.length }), [
+    "pipe",
+    events,
+    events,
+  ]);
   closeSync(events);
   child.stdin?.on("error", () => {});
-  child.stdin?.write(JAIL_ROOT_SCRIPT);
+  child.stdin?.write(Buffer.concat([Buffer.from(JAIL_ROOT_SCRIPT), etc]));
   const ended = new Promise<"ended">((resolve) =>
     child.once("exit", () => resolve("ended")).once("error", () => resolve("ended")),
   );
