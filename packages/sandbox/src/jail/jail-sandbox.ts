@@ -59,6 +59,7 @@ import { baseEnvironment, type CommandUlimits, initialState } from "../session-s
 import { afterNonce, programLaunch } from "../start-program.ts";
 import { noCgroup } from "../thin-walls.ts";
 import { cgroupFor, countOutOfMemory, createCgroup, removeCgroup } from "./cgroup.ts";
+import { createCpuMeter } from "./cpu-meter.ts";
 import { detectHost, type HostPreferences, type JailHost } from "./detect-host.ts";
 import { packEtc } from "./etc-files.ts";
 import { JAIL_ROOT_SCRIPT, PROGRAMS } from "./jail-root-script.ts";
@@ -74,7 +75,7 @@ import {
 import { openPipes } from "./open-pipes.ts";
 import { isAlive, ownIdentity, readProcessStat } from "./process-identity.ts";
 import { type Holder, SessionDirectory, type SessionRecord } from "./session-directory.ts";
-import { endLaunchers, isHolding, killAllBut, listInside, readCpuMs, signal } from "./session-processes.ts";
+import { endLaunchers, isHolding, killAllBut, listInside, signal } from "./session-processes.ts";
 import {
   filesFailed,
   killFailed,
@@ -575,7 +576,7 @@ class JailSession implements Session {
           const line = guardLine(script.length, nonce, processesOf(host, this.#record), fresh);
           child.stdin?.write(Buffer.concat([Buffer.from(line), script]));
         },
-        cpuMs: () => readCpuMs(holder),
+        cpuMs: createCpuMeter(holder, cgroup, Math.max(1, Math.ceil(limits.cpus))),
         kill: async (child, why) => {
           // The guard asks its command to end, and kills it; it may be gone, stopped or kept from it.
           const gone = new Promise((resolve) => child.once("exit", resolve));
