@@ -450,6 +450,8 @@ class JailSession implements Session {
   }
 
   async writeFile(path: string, bytes: Uint8Array): Promise<FileWritten> {
+    // What foreign commands left running must neither see nor replace what the author writes.
+    if (this.#state.leftBy === "foreign") await this.#exclusively(undefined, () => this.#killAllBut([]));
     return await this.#withFile(writeFileCommand(WORKSPACE, path, bytes.length), bytes, 0, parseFileWritten);
   }
 
