@@ -8,8 +8,8 @@ import { readTar } from "../checkpoint/tar-archive.ts";
 import { tooLarge, type WorkspaceAccess } from "../checkpoint/workspace.ts";
 import { removalList, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
 import { Demultiplexer } from "./demultiplex.ts";
-import { SESSION_PROGRAMS } from "./keeper-script.ts";
 import type { EngineHost } from "./engine-host.ts";
+import { SESSION_PROGRAMS } from "./keeper-script.ts";
 import { filesFailed, killFailed, sessionLost, translateEngineError } from "./translate-engine-error.ts";
 
 const POLL_MS = 5;
