@@ -125,6 +125,14 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
       ).toBe("served\n");
     });
 
+    it("starts programs whose configuration stands in /etc, and ~ is the workspace", async () => {
+      const session = await open();
+      const tools = "awk 'BEGIN { print 1 }'; for p in java mvn; do ! command -v $p >/dev/null || $p -version; done";
+      const outcome = await sh(session, `set -e; ${tools}; mkdir ~/REST; cd ~/REST; pwd; getent passwd student`);
+      expect(outcome).toMatchObject({ exitCode: 0 });
+      expect(outcome.output).toMatch(/^1\n[\s\S]*\/workspace\/REST\nstudent:x:1000:1000::\/workspace:\/bin\/bash\n$/);
+    });
+
     it("runs python and javascript text, which leave the state alone", async () => {
       const session = await open();
       await sh(session, "cd lib");

@@ -93,7 +93,7 @@ async function commandsOf(
   work: Extract<Work, { kind: "execute" }>,
 ): Promise<{ commands: readonly CommandSpec[]; skipped: readonly SkippedBlock[] }> {
   if (work.source === "literal")
-    return { commands: [{ kind: "shell", text: work.text, trust: "author" }], skipped: [] };
+    return { commands: [{ kind: "shell", text: work.text, trust: "author", ...cleanOf(work) }], skipped: [] };
   const wanted = program.sandbox.languages ?? [];
   const interpreters = (["python", "javascript"] as const).filter((language) => wanted.includes(language));
   const commands: CommandSpec[] = [];
@@ -105,8 +105,11 @@ async function commandsOf(
       commands.push(...parts.map((text) => ({ kind: "shell", text, trust: "foreign" }) as const));
     }
   }
-  return { commands, skipped };
+  // Only the first: the others go on from it.
+  return { commands: commands.map((one, index) => (index === 0 ? { ...one, ...cleanOf(work) } : one)), skipped };
 }
+
+const cleanOf = ({ clean }: Extract<Work, { kind: "execute" }>) => (clean === undefined ? {} : { clean });
 
 function policyOf({ sandbox }: Program) {
   return {

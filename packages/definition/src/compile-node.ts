@@ -43,7 +43,7 @@ const drawing = new Set([
 const settingNames = Object.keys(settingsSchema.shape);
 const attributesOf: Partial<Record<Activity, readonly string[]>> = {
   PROMPT: ["agent", ...settingNames],
-  EXECUTE: ["onFailure", "repeat", "session"],
+  EXECUTE: ["onFailure", "repeat", "session", "start"],
   ASK: ["timeout", "default"],
   CHECK: ["verdicts"],
 };
@@ -105,6 +105,7 @@ function compileActivity(
         nonZero: choice(vertex, "onFailure", { fail: "fail", continue: "ok" }, "ok", context.report),
         repeat: choice(vertex, "repeat", { safe: "safe", never: "never" }, "safe", context.report),
         ...sessionOf(vertex, caption, context.report),
+        ...(startsClean(vertex, context.report) ? { clean: true as const } : {}),
       };
     case "ASK":
       return compileAsk(vertex, caption, context.report);
@@ -336,6 +337,10 @@ function compileAsk(vertex: Vertex, caption: Caption, report: Report): Node {
 function attribute(vertex: Vertex, name: string): { readonly text: string; readonly at: Place } | undefined {
   for (const [key, value] of Object.entries(vertex.attributes)) if (camelCase(key) === name) return value;
   return undefined;
+}
+
+function startsClean(vertex: Vertex, report: Report): boolean {
+  return choice(vertex, "start", { clean: "clean", continue: "continue" }, "continue", report) === "clean";
 }
 
 function choice<Value extends string>(

@@ -162,12 +162,16 @@ const nodes: { readonly [prefix: string]: fc.Arbitrary<Node> } = {
       return { kind: "prompt", text, ...(agent === undefined ? {} : { agent }), ...(has ? { settings: own } : {}) };
     }),
   EXECUTE: fc
-    .record({
-      kind: fc.constant("execute" as const),
-      command: fc.option<string>(filled),
-      nonZero: fc.constantFrom("ok" as const, "fail" as const),
-      repeat: fc.constantFrom("safe" as const, "never" as const),
-    })
+    .record(
+      {
+        kind: fc.constant("execute" as const),
+        command: fc.option<string>(filled),
+        nonZero: fc.constantFrom("ok" as const, "fail" as const),
+        repeat: fc.constantFrom("safe" as const, "never" as const),
+        clean: fc.constant(true as const),
+      },
+      { requiredKeys: ["kind", "command", "nonZero", "repeat"] },
+    )
     .chain((made) =>
       fc.boolean().map((judged) => (judged && made.command !== null ? { ...made, session: "judge" as const } : made)),
     ),

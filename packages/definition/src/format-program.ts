@@ -132,6 +132,7 @@ function formatNode(id: string, node: Node, lenient: Lenience, path: (to: string
           "on-failure": node.nonZero === "fail" ? "fail" : undefined,
           repeat: node.repeat === "never" ? "never" : undefined,
           session: node.session,
+          start: node.clean === true ? "clean" : undefined,
         }),
       ];
     case "check": {

@@ -55,6 +55,7 @@ export type Work =
       readonly text: string;
       /** Where: absent, the run's session. */
       readonly session?: "judge";
+      readonly clean?: true;
     }
   | { readonly kind: "ask"; readonly question: string; readonly text: string; readonly expiresAt: number | null }
   | { readonly kind: "call"; readonly program: string; readonly start: CallStart }

@@ -217,6 +217,8 @@ export interface ExecuteNode extends NodeBase {
   readonly session?: "judge";
   /** May the commands be repeated when it is unknown whether they ran? */
   readonly repeat: "safe" | "never";
+  /** Nothing earlier commands left running or set reaches it; their files do. */
+  readonly clean?: true;
 }
 export interface CheckNode extends NodeBase {
   readonly kind: "check";

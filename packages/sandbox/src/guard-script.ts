@@ -89,6 +89,8 @@ sub sweep {
     }
     @doomed = grep { kill 0, $_ } @doomed;
     return 1 unless @doomed;
+    # Stopped first: none forks ahead of us, and no shell tells of its children's death.
+    kill "STOP", @doomed;
     kill "KILL", @doomed;
     select undef, undef, undef, 0.005;
   }

@@ -10,7 +10,8 @@ import { unfit } from "./passed.ts";
 export const execute: NodeRule<ExecuteNode> = {
   begin(turn, node, visit) {
     if (node.command === null) {
-      return { do: "work", work: { kind: "execute", source: "reply", text: turn.state.variables.RESULT ?? "" } };
+      const text = turn.state.variables.RESULT ?? "";
+      return { do: "work", work: { kind: "execute", source: "reply", text, ...cleanOf(node) } };
     }
     const scope = scopeOf(turn, visit.reads);
     let length = node.command.length;
@@ -29,7 +30,8 @@ export const execute: NodeRule<ExecuteNode> = {
     fits();
     tellUnknown(turn, command.unknown, visit.id);
     const where = node.session === undefined ? {} : { session: node.session };
-    return { do: "work", work: { kind: "execute", source: "literal", text: command.text, ...where } };
+    const work = { kind: "execute", source: "literal", text: command.text, ...where, ...cleanOf(node) } as const;
+    return { do: "work", work };
   },
   finish(turn, node, active, outcome) {
     if (outcome.kind !== "executed") return unfit;
@@ -53,3 +55,5 @@ export const execute: NodeRule<ExecuteNode> = {
     return { go: "on", on: "ok", writes };
   },
 };
+
+const cleanOf = ({ clean }: ExecuteNode) => (clean === undefined ? {} : { clean });

@@ -211,6 +211,14 @@ export class DockerSession implements Session {
   }
 
   async writeFile(path: string, bytes: Uint8Array): Promise<FileWritten> {
+    // What foreign commands left running must neither see nor replace what the author writes.
+    if (this.#state.leftBy === "foreign") {
+      await this.#inTurn(async () => {
+        this.#takeStandby()?.close();
+        await this.#requireTurn(undefined);
+        await this.#killAll();
+      });
+    }
     return await this.#withFile(writeFileCommand(WORKSPACE, path, bytes.length), bytes, 0, parseFileWritten);
   }
 

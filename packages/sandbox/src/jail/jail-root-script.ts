@@ -35,7 +35,7 @@ syswrite STDOUT, "sealed\\n" if @trees;
 open STDIN, "<", "/dev/null";
 open STDERR, ">", "/dev/null";
 open my $events, "<&=", 1;
-sub awake { my $now = "\\0" x 16; call(228, 113, 1, $now); return (unpack "qq", $now)[0] }
+sub awake { my $now = "\\0" x 16; syscall($x64 ? 228 : 113, 1, $now); return (unpack "qq", $now)[0] }
 sub text_of { open my $file, "<", $_[0] or return ""; local $/; return scalar <$file> // "" }
 sub held {
   my ($file, $names) = @_;
@@ -72,21 +72,21 @@ while (time < $end && awake() - $renewed < $lease) {
 
 /**
  * Given to `bash -s` on stdin, so that `ps` inside stays readable; hence one function, read whole before it runs.
- * Arguments: bytes of the workspace and of /tmp, seconds to live, bytes of memory for all processes together, seconds of a lease,
- * read-only places parted by spaces, then pairs of a name and a path: programs from outside /usr, shown in PROGRAMS.
+ * After it on stdin comes a tar for /etc (etc-files.ts). Arguments: bytes of the workspace and of /tmp, seconds to live, bytes of
+ * memory for all processes together, seconds of a lease, bytes of that tar, read-only places parted by spaces, then pairs of a name
+ * and a path: programs from outside /usr, shown in PROGRAMS.
  */
 export const JAIL_ROOT_SCRIPT = `main() {
 set -e
 watch=${quoteForBash(WATCH)}
 umask 022
-disk=$1 seconds=$2 memory=$3 lease=$4 trees=$5
-shift 5
+disk=$1 seconds=$2 memory=$3 lease=$4 etc=$5 trees=$6
+shift 6
 read -r host_pid _ </proc/self/stat
 echo "pid $host_pid"
-page=$(getconf PAGESIZE 2>/dev/null) || page=4096
 
 mount --make-rprivate /
-mount -t tmpfs -o size=8m,nr_inodes=4096,mode=755,nosuid,nodev sandbox /tmp
+mount -t tmpfs -o size=24m,nr_inodes=8192,mode=755,nosuid,nodev sandbox /tmp
 cd /tmp
 mkdir usr proc dev dev/shm tmp workspace etc old
 for name in bin sbin lib lib32 lib64 libx32; do
@@ -103,10 +103,7 @@ for tree in $trees; do
   mkdir -p ".$tree"
   mount -t tmpfs -o "size=$disk,nr_inodes=100000,mode=755,nosuid,nodev" tree ".$tree"
 done
-for path in /etc/alternatives /etc/ld.so.cache /etc/localtime /etc/java-*; do
-  if [ -d "$path" ]; then mkdir ".$path"; mount --rbind "$path" ".$path"
-  elif [ -f "$path" ]; then : >".$path"; mount --bind "$path" ".$path"; fi
-done
+head -c "$etc" | tar -x --no-same-owner -C etc -f -
 mkdir -p .${SHELL_DIRECTORY}
 cat "$BASH" >.${SHELL_DIRECTORY}/bash
 chmod 111 .${SHELL_DIRECTORY}/bash
@@ -118,7 +115,8 @@ while (($# > 0)); do
 done
 printf 'student:x:1000:1000::/workspace:/bin/bash\\nnobody:x:65534:65534::/:/bin/false\\n' >etc/passwd
 printf 'student:x:1000:\\nnogroup:x:65534:\\n' >etc/group
-printf '127.0.0.1 localhost\\n' >etc/hosts
+printf '127.0.0.1 localhost\\n::1 localhost\\n' >etc/hosts
+printf 'passwd: files\\ngroup: files\\nhosts: files\\nservices: files\\nprotocols: files\\n' >etc/nsswitch.conf
 
 mount -t proc -o nosuid,nodev,noexec proc proc
 for name in kcore keys key-users kmsg timer_list sched_debug sysrq-trigger latency_stats kallsyms kpagecount kpageflags; do
@@ -126,6 +124,10 @@ for name in kcore keys key-users kmsg timer_list sched_debug sysrq-trigger laten
 done
 for name in acpi scsi bus irq fs; do
   [ ! -d "proc/$name" ] || mount -t tmpfs -o ro,size=4k,nosuid,nodev,noexec masked "proc/$name"
+done
+# Quotas the host keeps for each user: a session must not use up those of others that share its uid.
+for quota in inotify_instances=64 inotify_watches=16384 fanotify_groups=1 fanotify_marks=1; do
+  echo "\${quota#*=}" 2>/dev/null >"proc/sys/user/max_\${quota%=*}" || true
 done
 mount --bind proc/sys proc/sys
 hostname sandbox 2>/dev/null || echo sandbox >proc/sys/kernel/hostname

@@ -59,7 +59,9 @@ import { baseEnvironment, type CommandUlimits, initialState } from "../session-s
 import { afterNonce, programLaunch } from "../start-program.ts";
 import { noCgroup } from "../thin-walls.ts";
 import { cgroupFor, countOutOfMemory, createCgroup, removeCgroup } from "./cgroup.ts";
+import { createCpuMeter } from "./cpu-meter.ts";
 import { detectHost, type HostPreferences, type JailHost } from "./detect-host.ts";
+import { packEtc } from "./etc-files.ts";
 import { JAIL_ROOT_SCRIPT, PROGRAMS } from "./jail-root-script.ts";
 import {
   guardLaunch,
@@ -73,7 +75,7 @@ import {
 import { openPipes } from "./open-pipes.ts";
 import { isAlive, ownIdentity, readProcessStat } from "./process-identity.ts";
 import { type Holder, SessionDirectory, type SessionRecord } from "./session-directory.ts";
-import { endLaunchers, isHolding, killAllBut, listInside, readCpuMs, signal } from "./session-processes.ts";
+import { endLaunchers, isHolding, killAllBut, listInside, signal } from "./session-processes.ts";
 import {
   filesFailed,
   killFailed,
@@ -124,8 +126,15 @@ export async function createJailSandbox(options: JailOptions): Promise<JailSandb
   const host = await detectHost(options.host);
   await proveNamespaces(host);
   const directory = new SessionDirectory(options.root);
+  let etc: Promise<Buffer> | undefined;
   const leases = new LeaseKeeper((id) => renewLease(directory, id));
-  const jail: Jail = { host, directory, programs: checkPrograms(options.programs ?? {}), leases };
+  const jail: Jail = {
+    host,
+    directory,
+    programs: checkPrograms(options.programs ?? {}),
+    leases,
+    etc: () => (etc ??= packEtc()),
+  };
   return {
     kind: "jail",
     open: async (spec, { signal: abort } = {}) => {
@@ -185,6 +194,8 @@ interface Jail {
   readonly directory: SessionDirectory;
   readonly programs: Programs;
   readonly leases: LeaseKeeper;
+  /** What the jails of this process show of /etc. */
+  readonly etc: () => Promise<Buffer>;
 }
 
 /** A line the holder reads; no file is made where the session is gone. */
@@ -258,17 +269,22 @@ async function makeSession(
 
 /** The session is recorded, and so can be attached to, only after `prepare`: files are in before anything else can run. */
 async function startHolder(
-  { host, directory, programs }: Jail,
+  { host, directory, programs, etc: packed }: Jail,
   record: SessionRecord,
   trees: readonly string[],
   prepare: (live: LiveRecord) => Promise<void>,
 ): Promise<LiveRecord> {
   const seconds = Math.max(1, Math.ceil((Date.parse(record.labels.deadline) - Date.now()) / 1000));
   const events = openSync(directory.eventsPath(record.id), "a+", 0o600);
-  const child = start(holderLaunch(host, record, seconds, programs, trees), ["pipe", events, events]);
+  const etc = await packed();
+  const child = start(holderLaunch(host, record, { seconds, programs, trees, etcBytes: etc.length }), [
+    "pipe",
+    events,
+    events,
+  ]);
   closeSync(events);
   child.stdin?.on("error", () => {});
-  child.stdin?.write(JAIL_ROOT_SCRIPT);
+  child.stdin?.write(Buffer.concat([Buffer.from(JAIL_ROOT_SCRIPT), etc]));
   const ended = new Promise<"ended">((resolve) =>
     child.once("exit", () => resolve("ended")).once("error", () => resolve("ended")),
   );
@@ -434,6 +450,8 @@ class JailSession implements Session {
   }
 
   async writeFile(path: string, bytes: Uint8Array): Promise<FileWritten> {
+    // What foreign commands left running must neither see nor replace what the author writes.
+    if (this.#state.leftBy === "foreign") await this.#exclusively(undefined, () => this.#killAllBut([]));
     return await this.#withFile(writeFileCommand(WORKSPACE, path, bytes.length), bytes, 0, parseFileWritten);
   }
 
@@ -560,7 +578,7 @@ class JailSession implements Session {
           const line = guardLine(script.length, nonce, processesOf(host, this.#record), fresh);
           child.stdin?.write(Buffer.concat([Buffer.from(line), script]));
         },
-        cpuMs: () => readCpuMs(holder),
+        cpuMs: createCpuMeter(holder, cgroup, Math.max(1, Math.ceil(limits.cpus))),
         kill: async (child, why) => {
           // The guard asks its command to end, and kills it; it may be gone, stopped or kept from it.
           const gone = new Promise((resolve) => child.once("exit", resolve));

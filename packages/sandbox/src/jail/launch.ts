@@ -143,10 +143,15 @@ export function trialLaunch(host: JailHost, uid: number | undefined): Launch {
 export function holderLaunch(
   host: JailHost,
   shape: JailShape,
-  seconds: number,
-  programs: Programs,
-  trees: readonly string[] = [],
+  holder: {
+    readonly seconds: number;
+    readonly programs: Programs;
+    /** Read-only trees. */
+    readonly trees: readonly string[];
+    readonly etcBytes: number;
+  },
 ): Launch {
+  const { seconds, programs, trees, etcBytes } = holder;
   const { tools } = host;
   const { diskBytes, memoryBytes } = shape.limits;
   // Not in the cgroup: the kernel must never choose the holder when the session is out of memory.
@@ -167,7 +172,7 @@ export function holderLaunch(
       tools.unshare,
       ...NAMESPACES,
       ...[tools.bash, "--noprofile", "--norc", "-s", "--", String(diskBytes), String(seconds), String(memoryBytes)],
-      ...[String(LEASE_MS / 1000), trees.join(" "), ...shown],
+      ...[String(LEASE_MS / 1000), String(etcBytes), trees.join(" "), ...shown],
     ]),
   ];
   return { argv: [program, ...args] };

@@ -7,8 +7,6 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { type ProcessIdentity, type ProcessStat, readProcessStat } from "./process-identity.ts";
 import type { Holder } from "./session-directory.ts";
 
-/** USER_HZ; the kernel's interface value on every architecture we support. */
-const TICKS_PER_SECOND = 100;
 const ROUNDS = 100;
 
 /** True while the jail can be used. Another process may have the pid, after a reboot even the start time; not the namespace too. */
@@ -28,13 +26,6 @@ export function listInside(holder: ProcessIdentity): ProcessStat[] {
   return numericNames(proc)
     .map((pid) => readProcessStat(pid, proc))
     .filter((stat) => stat !== undefined);
-}
-
-/** All the processor time the jail has used, dead and reaped processes included, in milliseconds. */
-export function readCpuMs(holder: ProcessIdentity): number | undefined {
-  const stats = listInside(holder);
-  if (stats.length === 0) return undefined;
-  return (stats.reduce((sum, stat) => sum + stat.cpuTicks, 0) * 1000) / TICKS_PER_SECOND;
 }
 
 /**

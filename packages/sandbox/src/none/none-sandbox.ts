@@ -198,6 +198,7 @@ class NoneSession implements Session {
 
   async writeFile(path: string, bytes: Uint8Array): Promise<FileWritten> {
     const root = join(this.#directory, "workspace");
+    if (this.#state.leftBy === "foreign") await killMarked(this.#directory);
     return await this.#withFile(writeFileCommand(root, path, bytes.length), bytes, parseFileWritten);
   }
 

@@ -59,6 +59,16 @@ done; true`,
       ),
   },
   {
+    name: "read a secret of /etc",
+    run: ({ session }) =>
+      probeOutput(
+        session,
+        `cat /etc/shadow* /etc/gshadow* /etc/sudoers /etc/sudoers.d/* /etc/ssh/*_key /etc/ssl/private/* /etc/krb5.keytab /etc/docker/* 2>/dev/null
+grep -rl -e '-----BEGIN [A-Z ]*PRIVATE KEY' /etc 2>/dev/null; true`,
+        (output) => output === "",
+      ),
+  },
+  {
     name: "make or open a device node",
     run: ({ session }) =>
       probeOutput(

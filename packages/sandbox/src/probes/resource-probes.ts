@@ -52,6 +52,21 @@ true`,
     run: ({ session, limits }) => hoard(session, HOARD_TABLES, limits.memoryBytes * 3),
   },
   {
+    name: "burn processor time in children nobody waits for",
+    run: async ({ session }) => {
+      const burn =
+        "$SIG{CHLD} = 'IGNORE'; while (1) { my $p = fork; if ($p) { select undef, undef, undef, 0.01; next } 1 for 1 .. 300000; exit }";
+      const outcome = await shell(session, `perl -e ${quoteForBash(burn)}`, {
+        cpuMs: 700,
+        wallMs: 9000,
+      });
+      return {
+        refused: outcome.timedOut === "cpu",
+        evidence: `killed by the ${outcome.timedOut} clock after ${Math.round(outcome.durationMs)} ms`,
+      };
+    },
+  },
+  {
     name: "fill the workspace",
     run: ({ session, limits }) => fill(session, "/workspace", limits.diskBytes),
   },

@@ -142,16 +142,22 @@ set -o noglob -o posix -f; hash -p "$PWD/fake/diff" diff 2>/dev/null; export LD_
     },
   },
   {
-    name: "leave a daemon for the author's next command",
+    name: "leave a daemon for the author's next act",
     run: async ({ session }) => {
       const spy =
         "while :; do for f in hidden; do [ -e $f ] && { cp $f seen; echo forged >$f; }; done; sleep 0.01; done";
       const planted = await session.run({
         kind: "shell",
         trust: "foreign",
-        text: `(setsid sh -c '${spy}' >/dev/null 2>&1 &); nohup sh -c '${spy}' >/dev/null 2>&1 & disown; sleep 0.1; pgrep -f 'cp .f seen' >/dev/null || cat /proc/[0-9]*/cmdline | tr '\\0' ' '`,
+        text: `cd /workspace; (setsid sh -c '${spy}' >/dev/null 2>&1 &); nohup sh -c '${spy}' >/dev/null 2>&1 & disown; sleep 0.1; pgrep -f 'cp .f seen' >/dev/null || cat /proc/[0-9]*/cmdline | tr '\\0' ' '`,
       });
-      const outcome = await shell(session, "echo secret >hidden; sleep 0.2; cat hidden; ls; rm -f hidden seen");
+      // The author's next act is a file, then a command.
+      await session.writeFile("hidden", Buffer.from("secret\n"));
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      const outcome = await shell(
+        session,
+        "cat /workspace/hidden; ls /workspace; rm -f /workspace/hidden /workspace/seen",
+      );
       const held = outcome.output.startsWith("secret\n") && !outcome.output.includes("seen");
       return {
         refused: held && planted.exitCode === 0,
