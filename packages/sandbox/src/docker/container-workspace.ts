@@ -9,6 +9,7 @@ import { tooLarge, type WorkspaceAccess } from "../checkpoint/workspace.ts";
 import { removalList, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
 import { Demultiplexer } from "./demultiplex.ts";
 import type { EngineHost } from "./engine-host.ts";
+import { SESSION_PROGRAMS } from "./keeper-script.ts";
 import { filesFailed, killFailed, sessionLost, translateEngineError } from "./translate-engine-error.ts";
 
 const POLL_MS = 5;
@@ -44,7 +45,7 @@ others
 printf '%s\\0' "$(date +%s%N)"
 for pid in "\${!found[@]}"; do ((parents[pid] > 1)) || printf '%s\\0' "\${found[pid]}"; done
 printf '\\0'
-exec find ${PLACES.join(" ")} -mindepth 1 -printf '%y %m %s %D.%i %C@ %p\\0'
+exec find ${PLACES.join(" ")} -mindepth 1 -path ${SESSION_PROGRAMS.slice(1)} -prune -o -printf '%y %m %s %D.%i %C@ %p\\0'
 `;
 
 const PACK = `${START}
