@@ -7,9 +7,11 @@ import { createDockerSandbox, type DockerSandbox } from "../../packages/sandbox/
 import { createJailSandbox, type JailSandbox } from "../../packages/sandbox/src/jail/jail-sandbox.ts";
 import { openJudge } from "../../packages/sandbox/src/judge/judge-session.ts";
 import { createNoneSandbox } from "../../packages/sandbox/src/none/none-sandbox.ts";
+import { type JudgeLab, runJudgeProbes } from "../../packages/sandbox/src/probes/judge-probes.ts";
 import { dockerAvailable, sharedDocker } from "../support/docker-engine.ts";
 import { judgeCases } from "../support/judge-cases.ts";
 import { judgeSpec } from "../support/judge-spec.ts";
+import { sessionSpec } from "../support/session-spec.ts";
 
 const docker = await dockerAvailable("judge sessions in Docker containers");
 
@@ -43,6 +45,45 @@ describe.skipIf(!docker)("the judge in Docker", () => {
     () => sandbox,
     () => image,
   );
+});
+
+describe.skipIf(process.platform !== "linux")("the probes of the judge", () => {
+  /** As if student and judge shared one session: the program is a child of the judge's shell. */
+  const naive = `#!/bin/bash
+time=10
+while [[ $1 == --* ]]; do
+  case $1 in --) shift; break ;; --time) time=$2; shift 2 ;; *) shift 2 ;; esac
+done
+cd /submission && exec timeout -s KILL "$time" "$@"
+`;
+
+  it("can fail: where guests are children of the judge, they are not refused", async () => {
+    const root = await mkdtemp(join(tmpdir(), "markmill-naive-"));
+    const sandbox = await createJailSandbox({ root });
+    const openJudge: JudgeLab["openJudge"] = async (submission, files) => {
+      const tools = [{ path: "guest", mode: 0o755, bytes: Buffer.from(naive) }];
+      const readOnly = [
+        { at: "/submission", files: submission },
+        { at: "/judge", files },
+        { at: "/run/judge", files: tools },
+      ] as const;
+      const session = await sandbox.open(sessionSpec("naive", { readOnly }));
+      return {
+        id: session.id,
+        leftOut: 0,
+        run: (command) => session.run({ ...command, text: `export PATH=/run/judge:"$PATH"; ${command.text}` }),
+        end: () => session.end(),
+      };
+    };
+    try {
+      const { probes } = await runJudgeProbes({ openJudge, token: "token0123456789", diskBytes: 32 * 1024 * 1024 });
+      const passed = probes.filter(({ refused }) => refused).map(({ name }) => name);
+      // What no session may do, whoever shares it.
+      expect(passed.sort()).toEqual(["a guest reaches the network", "a guest traces the judge"]);
+    } finally {
+      await rm(root, { recursive: true, force: true });
+    }
+  });
 });
 
 describe("without a sandbox", () => {

@@ -127,7 +127,7 @@ export async function runJudgeProbes(lab: JudgeLab): Promise<JudgeProbes> {
     const probes = sections.map(({ name, refused }, index): ProbeResult => {
       const output = guest.split(`== ${index}\n`)[1]?.split(/^== \d+$/m)[0];
       if (output === undefined) return { name, refused: false, evidence: `not tried: ${shorten(looked.output)}` };
-      return { name, refused: refused(output) && !guest.includes(lab.token), evidence: shorten(output) };
+      return { name, refused: refused(output) && !output.includes(lab.token), evidence: shorten(output) };
     });
     const { output } = await judge.run({ kind: "shell", text: hostileGuests(lab.diskBytes), limits: {} });
     return { control, probes: [...probes, ...hostileProbes(output, marker)] };
