@@ -26,7 +26,7 @@ import { chain, claimed, definition, onePrompt, only, perform, program, succeede
 const backends: Backend[] = (await redisAvailable("value bombs on Redis")) ? ["redis", "postgres"] : ["postgres"];
 
 /** The worker's stated bound, of which an idle one takes about 130 MB. */
-const mostMegabytes = 900;
+const mostMegabytes = 700;
 
 describe.each(backends)("value bombs in one worker on the %s backend", (backend) => {
   let mill: Mill;
