@@ -38,13 +38,16 @@ others() {
 }
 `;
 
-/** The time, the processes at the head, an empty line, then the entries; all ended by NUL. */
+/**
+ * The time, the processes at the head, an empty line, then the entries; all ended by NUL. What another uid put there is the keeper's
+ * (keeper-script.ts), and no concern of the session's.
+ */
 const LOOK = `${START}
 others
 printf '%s\\0' "$(date +%s%N)"
 for pid in "\${!found[@]}"; do ((parents[pid] > 1)) || printf '%s\\0' "\${found[pid]}"; done
 printf '\\0'
-exec find ${PLACES.join(" ")} -mindepth 1 -printf '%y %m %s %D.%i %C@ %p\\0'
+exec find ${PLACES.join(" ")} -mindepth 1 ! -uid $UID -prune -o -mindepth 1 -printf '%y %m %s %D.%i %C@ %p\\0'
 `;
 
 const PACK = `${START}
