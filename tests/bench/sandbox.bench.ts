@@ -1,5 +1,6 @@
 // How fast a session's command runs, against the engine's own bare commands, measured in the same rounds, interleaved.
 //   npm run bench:sandbox [-- --rounds 20]
+// And what a checkpoint costs beside a command, on Docker and in the jail: a look that finds nothing, and one that finds a file.
 // Goals: warm (a pooled container, files in, first command done) at most 1.3 times `docker exec`; cold at most 1.5 times
 // `docker run`. A judge session, open and first command done, at most twice an ordinary one, in Docker and in the jail.
 import { spawn } from "node:child_process";
@@ -38,7 +39,30 @@ async function cli(...args: string[]): Promise<void> {
   if (code !== 0) throw new Error(`docker ${args.join(" ")} ended with ${code}`);
 }
 
+async function measureCheckpoint(kind: string, session: Session): Promise<void> {
+  const allowed = { maxBytes: 10_000_000 };
+  const before = (await session.changes(null, allowed)).snapshot;
+  await time(`${kind}: checkpoint, nothing changed`, () => session.changes(before, allowed));
+  await session.run({ kind: "shell", text: "echo new > changed" });
+  await time(`${kind}: checkpoint, one file changed`, () => session.changes(before, allowed));
+}
+
+async function measureJail(): Promise<void> {
+  const root = await mkdtemp(join(tmpdir(), "markmill-bench-"));
+  const jail = await createJailSandbox({ root });
+  for (let round = 0; round < rounds; round += 1) {
+    const session = await jail.open(sessionSpec(`jail-${round}`));
+    await session.run({ kind: "shell", text: "true" });
+    await time("jail: next command", () => session.run({ kind: "shell", text: "true" }));
+    await measureCheckpoint("jail", session);
+    await session.end();
+  }
+  await jail.close();
+  await rm(root, { recursive: true, force: true });
+}
+
 try {
+  await measureJail();
   const { tag: image } = await buildImage("tiny", engine.host);
   const docker = new Docker({ socketPath: engine.host.replace("unix://", "") });
   const bare = await docker.createContainer({
@@ -84,6 +108,7 @@ try {
       await session.run({ kind: "shell", text: "true" });
     });
     await time("session: next command", async () => session?.run({ kind: "shell", text: "true" }));
+    if (session !== undefined) await measureCheckpoint("docker", session);
     await warm.remove(warmId);
     while (warm.warm() === 0) await new Promise((resolve) => setTimeout(resolve, 20));
     await time("docker run --rm, CLI", () => cli("run", "--rm", "--network", "none", image, "true"));

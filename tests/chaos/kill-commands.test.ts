@@ -31,15 +31,15 @@ if (refused !== null) await reportSkip({ what: "kill -9 during commands in the j
 const chart = (
   scratch: string,
 ) => `START --> EXECUTE_A["Execute: echo a >> log; mkdir made; cd made; export TURN=\${TURN}a; echo t >> ${scratch}"]
-EXECUTE_A --> PROMPT_P["Prompt: User P"] --> EXECUTE_B --> EXECUTE_C["Execute: echo c >> ../log; cat ../log given ${scratch}; echo $TURN; pwd | sed 's:.*/::'; ls -A ../ | grep -v given"]`;
+EXECUTE_A --> PROMPT_P["Prompt: User P"] --> EXECUTE_B --> EXECUTE_C["Execute: echo c >> ../log; cat ../log given ${scratch}; echo $TURN; pwd | sed 's:.*/::'; ls -A ../ | grep -vxE '(given)?t?'"]`;
 const reply = [
   "```bash",
-  "echo b1 >> ../log; mkdir ../twice; mv ../given .; export TURN=${TURN}b",
+  "echo b1 >> ../log; mkdir ../twice; mv ../given .",
   "echo b2 >> ../log; sleep 0.6; echo b3 >> ../log; rmdir ../twice",
   "```",
 ].join("\\n");
 const script = `default: { reply: "${reply}" }`;
-const told = ["a", "b1", "b2", "b3", "c", "the task", "t", "ab", "made", "log", "made", ""].join("\n");
+const told = ["a", "b1", "b2", "b3", "c", "the task", "t", "a", "made", "log", "made", ""].join("\n");
 
 async function submission(): Promise<Buffer> {
   const archive = pack();

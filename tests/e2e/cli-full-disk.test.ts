@@ -76,7 +76,8 @@ describe("a full disk", () => {
       await client.query("checkpoint");
       await client.end();
       resize(used() + 4 * MiB);
-      const env = { ...place.env, OPENAI_BASE_URL: url };
+      const ceilings = { CEILING_VALUE_CHARS: "12000000", CEILING_STATE_CHARS: "48000000" };
+      const env = { ...place.env, OPENAI_BASE_URL: url, ...ceilings };
       const run = startMarkmill({ ...place, env }, ["run", "greet.wf.md", "NAME=x", "--model", "scripted"]);
       await run.says("stderr", /STORE_FULL: .*No space left on device\nfix: Free disk space/);
       resize(1_500 * MiB);

@@ -3,7 +3,7 @@
  * It holds nothing between jobs (I5).
  *
  * kill -9 before the claim: the job is delivered again. After the claim: the lease runs out and the next delivery takes over. After
- * the work, before the commit: a paid reply is found by its memo, commands count as unknown. After the commit, before the ring: the
+ * the work, before the commit: a paid reply is found by its memo, commands are repeated from a checkpoint (sessions.ts). After the commit, before the ring: the
  * rows are ready; the redelivered job finds its activity done and rings them, and so does the supervisor. After the ring, before the
  * job is let go: the second delivery finds nothing to do, and rings again what the first may not have got onto the wire (queue, Q4).
  */

@@ -25,7 +25,7 @@ export interface Trouble {
 export const failureCodes = {
   CHECK_FALSE: "A check was false and no edge is drawn for that.",
   FAILED_REACHED: "The flow reached a FAILED node.",
-  OUTCOME_UNKNOWN: "The work was interrupted and the workflow does not say that it may be repeated.",
+  OUTCOME_UNKNOWN: "The work was interrupted, and it must not or could not be repeated.",
   CALL_FAILED: "The called workflow ended FAILED.",
   CALL_CANCELLED: "The called workflow was cancelled.",
   OUTCOME_INVALID: "What was brought back does not fit the activity.",

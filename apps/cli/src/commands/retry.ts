@@ -107,14 +107,14 @@ async function again(
 
 async function fromStart(stack: Stack, old: RunDetail, caps: Partial<Limits>): Promise<CreatedRun> {
   const { createRun, submissionOf } = await import("@markmill/store");
-  const started = await startOf(stack, old.id);
+  const { started, forkedCaps } = await startOf(stack, old.id);
   const blob = await submissionOf(stack.store.database, old.id);
   return createRun(stack.store, {
     definition: await stack.store.definitions.load(old.definitionHash),
     program: old.program,
     variables: started.variables,
     environment: started.environment,
-    caps: { ...started.caps, ...caps },
+    caps: { ...started.caps, ...forkedCaps, ...caps },
     labels: old.labels,
     options: old.options,
     forkedFrom: old.id,
@@ -123,10 +123,17 @@ async function fromStart(stack: Stack, old: RunDetail, caps: Partial<Limits>): P
   });
 }
 
-async function startOf(stack: Stack, runId: string): Promise<RunStarted> {
+/** How a run began, and the caps it got when it was forked. */
+async function startOf(
+  stack: Stack,
+  runId: string,
+): Promise<{ readonly started: RunStarted; readonly forkedCaps: Partial<Limits> }> {
   const { getHistory } = await import("@markmill/store");
   const { entries } = await getHistory(stack.store.database, runId);
-  for (const entry of entries) if (entry.kind === "event" && entry.event.type === "run.started") return entry.event;
+  const events = entries.flatMap((entry) => (entry.kind === "event" ? entry.event : []));
+  const [started] = events;
+  const forks = events.flatMap((event) => (event.type === "run.forked" ? event.caps : []));
+  if (started?.type === "run.started") return { started, forkedCaps: Object.assign({}, ...forks) };
   throw new CommandError(
     "RUN_WITHOUT_START",
     `Run ${runId} has no record of its start.`,

@@ -5,7 +5,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { startOf } from "../carry-state.ts";
@@ -97,7 +97,9 @@ async function makeDirectory(directory: string, spec: SessionSpec): Promise<void
   await rm(directory, { recursive: true, force: true });
   await mkdir(join(directory, "workspace"), { recursive: true, mode: 0o700 });
   if (files.length > 0) await feed("tar", ["-xf", "-"], join(directory, "workspace"), files);
-  await writeFile(join(directory, "session.json"), JSON.stringify({ labels: spec.labels }));
+  // Whole or not at all: from here on the session can be attached to.
+  await writeFile(join(directory, "making.json"), JSON.stringify({ labels: spec.labels }));
+  await rename(join(directory, "making.json"), join(directory, "session.json"));
 }
 
 async function listDirectories(root: string): Promise<ListedSession[]> {
