@@ -446,6 +446,50 @@ describe.skipIf(!isRoot)("as root, which can become others", () => {
     expect(first.fix).toContain("chown");
   });
 
+  const logIn = (uid: number, gid: number, host: string) => {
+    // From inside the data directory, as the server's own user can come there by /proc; the socket is a name in it.
+    const script = `process.chdir(${JSON.stringify(host)}); process.setgroups([]); process.setgid(${gid}); process.setuid(${uid});
+const { default: pg } = await import(${JSON.stringify(import.meta.resolve("pg"))});
+const connect = async (user) => {
+  const stream = (await import("node:net")).connect("./.s.PGSQL.5432");
+  const client = new pg.Client({ user, database: "postgres", stream: () => Object.assign(stream, { connect() { stream.once("connect", () => {}); } }) });
+  await client.connect();
+  await client.query("copy (select 1) to program 'true'");
+  await client.end();
+};
+for (const user of ["markmill", "postgres"]) console.log(user, await connect(user).then(() => "in", (error) => error.code ?? error.message));`;
+    return spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8", timeout: 30_000 });
+  };
+
+  it("the system user that root lends to the server cannot log in to it, also when the database is older than the rule", async () => {
+    const directory = project();
+    const first = await startEmbeddedPostgres({ directory });
+    await query(first, "create table kept as select 42 as answer");
+    const data = join(directory, "data");
+    const { uid, gid } = await stat(data);
+    expect(uid).not.toBe(0);
+    for (const [who, group, expected] of [
+      [0, 0, "in"],
+      [uid, gid, "28000"],
+    ] as const) {
+      const { stdout, stderr } = logIn(who, group, data);
+      expect(stdout, stderr).toContain(`markmill ${expected}\n`);
+      expect(stdout).toContain("postgres 28000\n");
+    }
+    await first.stop();
+
+    // As an older version left it, and as a kill -9 between two writes leaves it.
+    await rm(join(data, "markmill_hba.conf"));
+    await rm(join(data, "markmill_ident.conf"));
+    await writeFile(join(data, "markmill_rules.new"), "local all");
+    await symlink(join(home, "elsewhere"), join(data, "markmill_hba.conf"));
+    const second = await startEmbeddedPostgres({ directory });
+    expect(await query(second, "select answer from kept")).toEqual([{ answer: 42 }]);
+    expect(logIn(uid, gid, data).stdout).toContain("markmill 28000\n");
+    expect(existsSync(join(home, "elsewhere"))).toBe(false);
+    await second.stop();
+  });
+
   it("a full disk is named, and a start succeeds once there is room", async (test) => {
     const disk = join(home, "small-disk");
     await mkdir(disk);

@@ -17,6 +17,7 @@ import type { CommandOutcome, CommandSpec, Session } from "../../packages/sandbo
 import { fileProbes } from "../../packages/sandbox/src/probes/file-probes.ts";
 import type { Lab } from "../../packages/sandbox/src/probes/probe.ts";
 import { judgeSelfTest, runSelfTest } from "../../packages/sandbox/src/self-test.ts";
+import { probeAreas } from "../../packages/sandbox/src/write-probe-list.ts";
 import { describeCheckpoints } from "../support/checkpoint-cases.ts";
 import { sessionSpec } from "../support/session-spec.ts";
 
@@ -372,6 +373,8 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
       const report = await runSelfTest(limited);
       expect(judgeSelfTest(report)).toEqual({ safe: true, failures: [] });
       expect(report.probes.length).toBeGreaterThanOrEqual(40);
+      // The list in docs/security.md is made of these.
+      expect(report.probes.map(({ name }) => name)).toEqual(probeAreas.flatMap(({ names }) => names));
       expect((await limited.list()).filter(({ id }) => id.startsWith("selftest-"))).toEqual([]);
     });
   });

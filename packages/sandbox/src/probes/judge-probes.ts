@@ -130,7 +130,7 @@ export async function runJudgeProbes(lab: JudgeLab): Promise<JudgeProbes> {
       return { name, refused: refused(output) && !output.includes(lab.token), evidence: shorten(output) };
     });
     const { output } = await judge.run({ kind: "shell", text: hostileGuests(lab.diskBytes), limits: {} });
-    return { control, probes: [...probes, ...hostileProbes(output, marker)] };
+    return { control, probes: [...probes, ...hostileProbes(output, hostRuns(marker))] };
   } finally {
     await judge.end();
   }
@@ -169,7 +169,8 @@ say after "$(bash -c 'echo $((6 * 7))')"
 guest --output 1000 yes >flood 2>/dev/null; say flood "$? $(wc -c <flood)"`;
 }
 
-function hostileProbes(output: string, marker: number): ProbeResult[] {
+/** `runs`: a daemon of the guest is still there. */
+function hostileProbes(output: string, runs: boolean): ProbeResult[] {
   const seen = (name: string) => new RegExp(`^${name}\\|(.*)$`, "m").exec(output)?.[1]?.trim();
   const probe = (name: string, finding: Finding): ProbeResult => ({ name, ...finding });
   const expect = (name: string, facts: Readonly<Record<string, string>>) => {
@@ -186,7 +187,6 @@ function hostileProbes(output: string, marker: number): ProbeResult[] {
   };
   const filled = Number(seen("disk") ?? Number.NaN);
   const forks = seen("forks");
-  const runs = hostRuns(marker);
   return [
     expect("a guest signals the judge", { witness: "lives", after: "42" }),
     expect("a guest changes its exit code from inside", { code: "7", said: "verdict: passed" }),
@@ -213,6 +213,8 @@ function hostileProbes(output: string, marker: number): ProbeResult[] {
     expect("a guest floods the judge", { flood: "137 1000" }),
   ];
 }
+
+export const judgeProbeNames: readonly string[] = [...sections, ...hostileProbes("", false)].map(({ name }) => name);
 
 function hostRuns(marker: number): boolean {
   return readdirSync("/proc")

@@ -64,6 +64,8 @@ export function plantSharedMemory(): string {
   return renderCalls([{ name: "plant", number: shmget, args: [SHARED_MEMORY_KEY, 4096, 0o1666] }]);
 }
 
+export const syscallProbeNames: readonly string[] = calls.map(({ name }) => name);
+
 export async function runSyscallProbes(lab: Lab): Promise<ProbeResult[]> {
   const { output } = await shell(lab.session, renderCalls(calls));
   return calls.map((call) => {

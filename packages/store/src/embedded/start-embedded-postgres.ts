@@ -7,7 +7,8 @@
 //   <directory>/start.lock  held while it is created, started or stopped (lock-directory.ts)
 //
 // E1 One server per directory. Whoever comes second, or comes back after a kill -9, attaches to the one that runs.
-// E2 It listens on a unix socket only. Whoever can open the directory is the superuser; nobody else reaches it.
+// E2 It listens on a unix socket only, which its user alone can open. That user is the superuser; where root started it, root alone
+//    is, and not the system user that runs it (guard-logins.ts).
 // E3 A commit is on disk when it returns: fsync and synchronous_commit stay on.
 // E4 The last user out stops it: by stop(), or by its watch when it died (watch-user.ts). `stopEmbeddedPostgres` stops it
 //    whoever uses it. A terminal's Ctrl-C does not reach it: the program that uses it drains first.
@@ -22,6 +23,7 @@ import { chooseServerUser, type ServerUser } from "./choose-server-user.ts";
 import { createCluster, findCluster, pathAsSeenBy, superuser } from "./create-cluster.ts";
 import { EmbeddedPostgresError, programFailure, translateError } from "./embedded-postgres-error.ts";
 import { type BinarySearch, findBinaries } from "./find-binaries.ts";
+import { guardLogins } from "./guard-logins.ts";
 import { withDirectoryLock } from "./lock-directory.ts";
 import { findPostmaster, type Postmaster } from "./postmaster-pid.ts";
 import { type Binaries, prepareBinaries } from "./prepare-binaries.ts";
@@ -237,9 +239,10 @@ async function startServer(
     await createCluster(data, binaries, user);
   }
   const socketDirectory = await prepareSocketDirectory(data, user);
+  const guard = await guardLogins(data, user);
   const deadline = performance.now() + startLimitMs;
   for (;;) {
-    const attempt = await launch(directory, data, binaries, user, socketDirectory, deadline);
+    const attempt = await launch(directory, data, binaries, user, { socketDirectory, guard }, deadline);
     if (attempt.ok) {
       log(`started Postgres ${binaries.major} in ${directory} (process ${attempt.postmaster.process.pid})`);
       return attempt.postmaster;
@@ -286,7 +289,7 @@ async function launch(
   data: string,
   binaries: Binaries,
   user: ServerUser,
-  socketDirectory: string,
+  { socketDirectory, guard }: { readonly socketDirectory: string; readonly guard: readonly string[] },
   deadline: number,
 ): Promise<Launch> {
   const path = logPath(directory);
@@ -302,7 +305,7 @@ async function launch(
       [
         ...["-D", pathAsSeenBy(user, data), "-p", String(port)],
         ...["-k", socketDirectory === data ? "." : socketDirectory],
-        ...settings.flatMap((setting) => ["-c", setting]),
+        ...[...settings, ...guard].flatMap((setting) => ["-c", setting]),
       ],
       {
         ...spawnIdentity(user),

@@ -1,0 +1,57 @@
+// Who may log in to a server that root started. Its files belong to a system user (choose-server-user.ts), and so does its socket;
+// other programs may run as that user, and must not become superuser of our database by it.
+//
+// L1 The kernel says who connects (peer), and only root is our role. There is no password that could be stolen or lost.
+// L2 The rules stand in two files of our own beside the cluster's pg_hba.conf, which stays as it is. They are written anew before
+//    each start, each whole or not at all: a kill -9 anywhere leaves nothing that the next start does not replace, a database
+//    of an older version is guarded from its next start on, and an older version still starts this one.
+// L3 A directory that is not root's belongs to an ordinary user, who may use the database whoever started it: no rules.
+import { open, readFile, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { ServerUser } from "./choose-server-user.ts";
+import { pathAsSeenBy, superuser } from "./create-cluster.ts";
+
+const map = "markmill";
+const rulesName = "markmill_hba.conf";
+const namesName = "markmill_ident.conf";
+const unfinishedName = "markmill_rules.new";
+
+/** Server settings that put the rules in force; none where the owner of the files is the user. */
+export async function guardLogins(data: string, user: ServerUser): Promise<readonly string[]> {
+  if (user.kind === "self" || (await stat(dirname(data))).uid !== 0) return [];
+  const names = namesOfRoot(await readFile("/etc/passwd", "utf8").catch(() => ""));
+  // The server could not name root either, and would let nobody in.
+  if (names.length === 0) return [];
+  const left = join(data, unfinishedName);
+  await rm(left, { force: true });
+  await writeWhole(left, join(data, rulesName), `local all ${superuser} peer map=${map}\n`, user);
+  await writeWhole(left, join(data, namesName), names.map((name) => `${map} "${name}" ${superuser}\n`).join(""), user);
+  const seen = pathAsSeenBy(user, data);
+  return [`hba_file=${seen}/${rulesName}`, `ident_file=${seen}/${namesName}`];
+}
+
+/** All names of uid 0: which of them the server is told is the system's choice. */
+export function namesOfRoot(passwd: string): string[] {
+  return passwd.split("\n").flatMap((line) => {
+    const [name = "", , uid] = line.split(":");
+    return uid === "0" && /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(name) ? [name] : [];
+  });
+}
+
+/** The directory is another user's: nothing that stands there is followed, and the server reads the file by its group. */
+async function writeWhole(
+  unfinished: string,
+  path: string,
+  text: string,
+  user: Extract<ServerUser, { kind: "lent" }>,
+): Promise<void> {
+  const file = await open(unfinished, "wx", 0o640);
+  try {
+    await file.chown(0, user.gid);
+    await file.chmod(0o640);
+    await file.writeFile(text);
+  } finally {
+    await file.close();
+  }
+  await rename(unfinished, path);
+}
