@@ -50,14 +50,8 @@ export async function performExecute(
   } catch (error) {
     if (signal.aborted) return { did: "leave" };
     if (!(error instanceof SandboxError)) throw error;
-    return failed(
-      error.code,
-      error.message,
-      nextStep(
-        error,
-        entries.some((entry) => entry.kind === "ran"),
-      ),
-    );
+    const acted = entries.some((entry) => entry.kind === "ran");
+    return sandboxFailed(error, nextStep(error, acted));
   }
   const text = renderTranscript(entries);
   return done({ kind: "executed", text, exitCode: exitCodeOf(entries), commands: commands.length, ...told });
@@ -81,10 +75,25 @@ const passing: readonly SandboxErrorCode[] = [
   "SANDBOX_START_FAILED",
 ];
 
+/** What the workflow, the model or the submission asked for cannot be done. All the rest is trouble of ours, and no edge is taken for it. */
+const refused: readonly SandboxErrorCode[] = [
+  "SANDBOX_COMMAND_INVALID",
+  "SANDBOX_FILES_REFUSED",
+  "SANDBOX_LIMITS_INVALID",
+  "SANDBOX_SESSION_INVALID",
+];
+
 /** Once a command has run, trying again would run it twice. */
 export function nextStep({ code }: SandboxError, acted: boolean): NextStep {
   if (acted || code === "SANDBOX_OUTCOME_UNKNOWN") return "unknown";
-  return passing.includes(code) ? "retry" : "fail";
+  if (passing.includes(code)) return "park";
+  return refused.includes(code) ? "fail" : "hold";
+}
+
+export function sandboxFailed(error: SandboxError, next: NextStep): Performed {
+  const reason = error.message.replace(`${error.code}: `, "");
+  const trouble = { model: "the sandbox", endpoint: "this installation", reason };
+  return failed(error.code, error.message, next, next === "park" || next === "hold" ? { trouble } : {});
 }
 
 async function commandsOf(

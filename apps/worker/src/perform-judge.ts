@@ -5,8 +5,8 @@
  */
 import type { Work } from "@markmill/engine";
 import { exitCodeOf, type JudgeSession, renderTranscript, type SandboxError } from "@markmill/sandbox";
-import { nextStep } from "./perform-execute.ts";
-import { done, failed, type Performed } from "./performed.ts";
+import { nextStep, sandboxFailed } from "./perform-execute.ts";
+import { done, type Performed } from "./performed.ts";
 
 export async function performJudge(
   judge: JudgeSession,
@@ -24,5 +24,5 @@ export async function performJudge(
 
 export function judgeFailed(error: SandboxError): Performed {
   const next = nextStep(error, false);
-  return failed(error.code, error.message, next === "unknown" ? "retry" : next);
+  return sandboxFailed(error, next === "unknown" ? "park" : next);
 }

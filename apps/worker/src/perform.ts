@@ -10,7 +10,7 @@ import {
 } from "@markmill/sandbox";
 import type { Activity, Claim, LoadedRun } from "@markmill/store";
 import type { JudgeKeeper } from "./judge-session.ts";
-import { nextStep, performExecute } from "./perform-execute.ts";
+import { nextStep, performExecute, sandboxFailed } from "./perform-execute.ts";
 import { judgeFailed, performJudge } from "./perform-judge.ts";
 import { type PromptPorts, performPrompt } from "./perform-prompt.ts";
 import { done, failed, type Performed } from "./performed.ts";
@@ -159,7 +159,7 @@ export function createPerformer(parts: PerformerParts): Performer {
       if (error instanceof SessionBusy) return { did: "postpone", ms: error.forMs };
       if (error instanceof SandboxError) {
         const unknown = cannotGoBack.includes(error.code);
-        return failed(error.code, error.message, unknown ? "unknown" : nextStep(error, false));
+        return sandboxFailed(error, unknown ? "unknown" : nextStep(error, false));
       }
       throw error;
     }
@@ -179,7 +179,7 @@ const lostSession: Performed = { did: "postpone", ms: 500 };
 
 function noSandbox(): Performed {
   const fix = "Install Docker or the tools of the jail, or pass --sandbox none for workflows you trust.";
-  return failed("SANDBOX_NOT_CONFIGURED", `The workflow runs commands, and no sandbox is configured. ${fix}`, "fail");
+  return failed("SANDBOX_NOT_CONFIGURED", `The workflow runs commands, and no sandbox is configured. ${fix}`, "hold");
 }
 
 function readWith(paths: readonly string[], cap: number) {

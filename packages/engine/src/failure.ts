@@ -65,6 +65,13 @@ export function isLimit({ code }: Pick<Failure, "code">): boolean {
   return code.startsWith("LIMIT_");
 }
 
+/** Trouble of ours that says nothing about the work: no edge is taken for it, because an edge may lead to a grade. */
+const ours: ReadonlySet<string> = new Set(["OUTCOME_UNKNOWN", "WORKER_CRASHED"]);
+
+export function takesNoEdge(why: Pick<Failure, "code">): boolean {
+  return isLimit(why) || ours.has(why.code);
+}
+
 /** Hits bound the loops of one workflow: to its caller they are a failure like others. All other limits are the whole tree's. */
 export function isTreeLimit(why: Pick<Failure, "code">): boolean {
   return isLimit(why) && why.code !== "LIMIT_HITS";

@@ -201,6 +201,9 @@ describe("retries", () => {
       programOf({ START: start, EXECUTE_A: { ...execute, repeat } as Node }, edgesOf("START EXECUTE_A"));
     const unknown = { failure: { code: "WORKER_LOST", message: "lost" }, next: "unknown" } as const;
     expect(play(program("never"), () => unknown).state.phase).toMatchObject({ reason: { code: "OUTCOME_UNKNOWN" } });
+    // An edge may lead to a grade, and this says nothing about the work.
+    const edged = { ...program("never"), edges: [...program("never").edges, ...edgesOf("EXECUTE_A -fail- SUCCESS")] };
+    expect(play(edged, () => unknown).state.phase).toMatchObject({ status: "failed" });
     expect(play(program("safe"), () => unknown).asked).toHaveLength(4);
   });
 });

@@ -27,7 +27,7 @@ import {
   type RunStarted,
   type RunStopped,
 } from "./event.ts";
-import { type Failure, failure, isLimit } from "./failure.ts";
+import { type Failure, failure, takesNoEdge } from "./failure.ts";
 import { breakRun, failRun, finishRun } from "./finish-run.ts";
 import { type Graph, graphOf } from "./graph.ts";
 import { givenBack, reckonIdle } from "./idle.ts";
@@ -304,7 +304,7 @@ function expireAsk(turn: Turn, event: AskExpired): void {
 
 /** eager: at once. superstep: when all that ran together are done, in the order in which they became ready. */
 function settle(turn: Turn, active: Active, how: Settling): void {
-  const limit = "failure" in how && isLimit(how.failure);
+  const limit = "failure" in how && takesNoEdge(how.failure);
   if (turn.program.scheduling === "eager" || limit) {
     take(turn, active, how);
     return walk(turn);

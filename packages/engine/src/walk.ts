@@ -11,7 +11,7 @@ import { type ActivityRef, activityKey } from "./activity.ts";
 import { allowState, brief, isExcess, weighWork } from "./bounds.ts";
 import { evaluateCondition } from "./evaluate-condition.ts";
 import type { Outcome } from "./event.ts";
-import { type Failure, failure, isLimit } from "./failure.ts";
+import { type Failure, failure, takesNoEdge } from "./failure.ts";
 import { failRun, succeedRun } from "./finish-run.ts";
 import { graphOf, type PlacedEdge } from "./graph.ts";
 import { exceeded } from "./limits.ts";
@@ -173,7 +173,7 @@ function failActivity(turn: Turn, active: Active, why: Failure): void {
   drop(turn, active.ref);
   const node = own(turn.graph.nodes, active.ref.node);
   if (node === undefined) return;
-  if (isLimit(why)) {
+  if (takesNoEdge(why)) {
     turn.failed.push({ node: active.ref.node, failure: why });
     return failRun(turn, why);
   }
