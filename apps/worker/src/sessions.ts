@@ -442,14 +442,16 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
   };
 }
 
-/** The same session; before each command it is looked whether that may begin. */
+const acts: readonly (string | symbol)[] = ["run", "start", "writeFile"] satisfies (keyof Session)[];
+
+/** The same session; before each act in it it is looked whether that may begin. */
 function guard(session: Session, check: () => void): Session {
   return new Proxy(session, {
     get(target, name) {
       const value = Reflect.get(target, name, target);
       if (typeof value !== "function") return value;
       return (...args: unknown[]) => {
-        if (name === "run") check();
+        if (acts.includes(name)) check();
         return value.apply(target, args);
       };
     },

@@ -1,6 +1,8 @@
-// A container's workspace for checkpoints: its files are in its own memory, so programs of the image look at them, in execs of their
-// own, as the session's user. The image cannot be written to, and nothing of the session's environment enters an exec.
+// A container's workspace for checkpoints: its files are in its own memory, so programs of the image look at them, in the launcher's
+// shell or in execs of their own, as the session's user. The image cannot be written to, and nothing of the session's environment
+// enters an exec.
 
+import { randomBytes } from "node:crypto";
 import type Docker from "dockerode";
 import { byLetter, type Entry, type Manifest, PLACES } from "../checkpoint/manifest.ts";
 import { MAX_ENTRIES } from "../checkpoint/read-places.ts";
@@ -9,70 +11,15 @@ import { tooLarge, type WorkspaceAccess } from "../checkpoint/workspace.ts";
 import { removalList, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
 import { Demultiplexer } from "./demultiplex.ts";
 import type { EngineHost } from "./engine-host.ts";
-import { SESSION_PROGRAMS } from "./keeper-script.ts";
+import type { Launcher } from "./launcher.ts";
+import { lookLine, parseLauncherReport } from "./launcher-script.ts";
+import { KILL_OTHERS } from "./look-script.ts";
 import { filesFailed, killFailed, sessionLost, translateEngineError } from "./translate-engine-error.ts";
 
 const POLL_MS = 5;
 const TOOL_MS = 120_000;
 /** The list of the most entries with names of the usual length. */
 const MAX_LIST_BYTES = MAX_ENTRIES * 200;
-
-/** `others`: the session's processes but this one, as pid@start in `found`, their parents in `parents`. */
-const START = `
-PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-export LC_ALL=C
-cd / || exit 1
-others() {
-  local path pid line stat
-  found=() parents=()
-  for path in /proc/[0-9]*; do
-    pid=\${path#/proc/}
-    ((pid == 1 || pid == $$)) && continue
-    kill -0 "$pid" 2>/dev/null || continue
-    line=
-    { IFS= read -r -d '' line <"$path/stat"; } 2>/dev/null
-    [[ -n $line ]] || continue
-    stat=(\${line##*) })
-    [[ \${stat[0]} != [ZX] ]] || continue
-    found[pid]=$pid@\${stat[19]} parents[pid]=\${stat[1]}
-  done
-}
-`;
-
-/** The time, the processes at the head, an empty line, then the entries; all ended by NUL. */
-const LOOK = `${START}
-others
-printf '%s\\0' "$(date +%s%N)"
-for pid in "\${!found[@]}"; do ((parents[pid] > 1)) || printf '%s\\0' "\${found[pid]}"; done
-printf '\\0'
-exec find ${PLACES.join(" ")} -mindepth 1 -path ${SESSION_PROGRAMS.slice(1)} -prune -o -printf '%y %m %s %D.%i %C@ %p\\0'
-`;
-
-const PACK = `${START}
-head -c "$1" | tar -c --format=posix --pax-option=delete=atime,delete=ctime --no-recursion --null -T - -f -
-exit "\${PIPESTATUS[1]}"
-`;
-
-/** All are stopped before the first is killed, so that none forks ahead of us. */
-const KILL = `${START}
-keep=" $* "
-for ((round = 0; round < 200; round++)); do
-  others
-  doomed=()
-  for pid in "\${!found[@]}"; do
-    spared=
-    for ((at = pid, depth = 0; at > 1 && depth < 1000; at = parents[at], depth++)); do
-      [[ -z \${found[at]-} || $keep != *" \${found[at]} "* ]] || spared=1
-    done
-    [[ -n $spared ]] || doomed+=("$pid")
-  done
-  ((\${#doomed[@]} > 0)) || exit 0
-  kill -STOP "\${doomed[@]}" 2>/dev/null
-  kill -KILL "\${doomed[@]}" 2>/dev/null
-  read -r -t 0.01 _ <> <(:)
-done
-exit 1
-`;
 
 export interface ContainerPlace {
   readonly id: string;
@@ -81,11 +28,12 @@ export interface ContainerPlace {
   readonly uid: number;
 }
 
-export function workspaceOf(place: ContainerPlace): WorkspaceAccess {
-  // The list names the processes too: one exec tells both.
+/** `launcher`: started when it is asked for, and again after all that runs was ended. */
+export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launcher>): WorkspaceAccess {
+  // The list names the processes too.
   let processes: Promise<readonly string[]> | undefined;
   const look = async () => {
-    const { code, stdout, stderr } = await runTool(place, LOOK, [], undefined, MAX_LIST_BYTES, "list the workspace");
+    const { code, stdout, stderr } = await ask(place, await launcher(), "look", undefined, MAX_LIST_BYTES);
     // Something that went away meanwhile is no failure; something that may not be read is.
     if (code !== 0 && /Permission denied|Input\/output/.test(stderr)) throw filesFailed(place.id, stderr);
     if (code !== 0 && code !== 1) throw filesFailed(place.id, stderr);
@@ -108,8 +56,7 @@ export function workspaceOf(place: ContainerPlace): WorkspaceAccess {
     readsCheaply: false,
     read: async (paths, maxBytes) => {
       const list = removalList([...paths]);
-      const act = "pack the workspace";
-      const { code, stdout, stderr } = await runTool(place, PACK, [String(list.length)], list, maxBytes, act);
+      const { code, stdout, stderr } = await ask(place, await launcher(), "pack", list, maxBytes);
       // 1: a file changed while it was read, which a background process may always do.
       if (code !== 0 && code !== 1) throw filesFailed(place.id, stderr);
       return [...readTar(stdout)];
@@ -123,7 +70,7 @@ export function workspaceOf(place: ContainerPlace): WorkspaceAccess {
     },
     killAllBut: async (keep) => {
       processes = undefined;
-      const { code } = await runTool(place, KILL, [...keep], undefined, 64 * 1024, "end a command");
+      const { code } = await runTool(place, KILL_OTHERS, [...keep], undefined, 64 * 1024, "end a command");
       if (code === 0) return;
       await place.container.kill().catch(() => {});
       throw killFailed(place.id);
@@ -159,6 +106,40 @@ interface ToolResult {
   readonly code: number | null;
   readonly stdout: Buffer;
   readonly stderr: string;
+}
+
+async function ask(
+  { id }: ContainerPlace,
+  launcher: Launcher,
+  verb: "look" | "pack",
+  input: Uint8Array | undefined,
+  maxBytes: number,
+): Promise<ToolResult> {
+  const nonce = randomBytes(16).toString("hex");
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let tail = "";
+  const before = launcher.report.length;
+  launcher.onOutput = (chunk) => {
+    size += chunk.length;
+    tail = (tail + chunk.toString("latin1", Math.max(0, chunk.length - nonce.length))).slice(-nonce.length);
+    if (size > maxBytes + nonce.length) launcher.close();
+    else chunks.push(Buffer.from(chunk));
+  };
+  const timer = setTimeout(() => launcher.close(), TOOL_MS);
+  launcher.write(lookLine(verb, input?.length ?? 0, nonce));
+  if (input !== undefined) launcher.write(input);
+  const codeOf = (report: string) => parseLauncherReport(nonce, report).unpacked;
+  // Output and report come on two ways: the nonce ends either.
+  const isAll = () => tail === nonce;
+  await launcher.until((report) => codeOf(report) !== undefined && isAll());
+  clearTimeout(timer);
+  launcher.onOutput = () => {};
+  if (size > maxBytes + nonce.length) throw tooLarge(maxBytes);
+  const code = codeOf(launcher.report);
+  if (code === undefined || !isAll()) throw sessionLost(id);
+  const stdout = Buffer.concat(chunks).subarray(0, -nonce.length);
+  return { code, stdout, stderr: launcher.report.slice(before).replaceAll(nonce, "") };
 }
 
 async function runTool(

@@ -96,10 +96,7 @@ export class DockerSession implements Session {
     this.#first = options.first;
     this.#state = options.state;
     this.#remove = options.remove;
-    if (options.standby !== undefined) {
-      const timer = setTimeout(() => this.#takeStandby()?.close(), STANDBY_MS);
-      this.#standby = { launcher: options.standby, timer };
-    }
+    if (options.standby !== undefined) this.#keepStandby(options.standby);
   }
 
   get state(): SessionState {
@@ -244,32 +241,39 @@ export class DockerSession implements Session {
   }
 
   snapshot(): Promise<Snapshot> {
-    return this.#quietly(() => takeSnapshot(workspaceOf(this.#place)));
+    return this.#looking("a command follows", takeSnapshot);
   }
 
   changes(since: Snapshot | null, { maxBytes }: { readonly maxBytes: number }): Promise<Changes> {
-    return this.#quietly(() => takeChanges(workspaceOf(this.#place), since, maxBytes));
+    return this.#looking("nothing follows", (access) => takeChanges(access, since, maxBytes));
   }
 
   rewind({ snapshot, parts, state }: Rewind): Promise<Snapshot> {
-    const access = workspaceOf(this.#place);
     return this.#inTurn(async () => {
-      // The command of a worker that lost the lease may still run: it ends here, and its exec with it.
-      await this.#endAllBut(access, snapshot.instance === access.instance ? snapshot.processes : []);
-      const now = await rewind(access, snapshot, parts);
-      this.#state = state ?? this.#first;
-      return now;
+      this.#takeStandby()?.close();
+      let launcher: Launcher | undefined;
+      const access = workspaceOf(this.#place, async () => {
+        if (launcher === undefined || launcher.ended) launcher = await this.#startLauncher(undefined);
+        return launcher;
+      });
+      try {
+        // The command of a worker that lost the lease may still run: it ends with the first act, and its exec with it.
+        const now = await rewind(access, snapshot, parts);
+        this.#state = state ?? this.#first;
+        return now;
+      } finally {
+        launcher?.close();
+      }
     });
   }
 
   endAllBut(processes: readonly string[]): Promise<void> {
-    return this.#inTurn(() => this.#endAllBut(workspaceOf(this.#place), processes));
-  }
-
-  async #endAllBut(access: WorkspaceAccess, processes: readonly string[]): Promise<void> {
-    this.#takeStandby()?.close();
-    await access.killAllBut(new Set(processes));
-    await this.#requireTurn(undefined);
+    return this.#inTurn(async () => {
+      this.#takeStandby()?.close();
+      const access = workspaceOf(this.#place, () => this.#startLauncher(undefined));
+      await access.killAllBut(new Set(processes));
+      await this.#requireTurn(undefined);
+    });
   }
 
   get instance(): string {
@@ -299,13 +303,25 @@ export class DockerSession implements Session {
     if (unpacked !== 0) throw sessionLost(this.id);
   }
 
-  /** While no command runs in the container, ours or another worker's. */
-  #quietly<T>(act: () => Promise<T>): Promise<T> {
+  /** While no command runs in the container, ours or another worker's. The launcher that looked can run the next command. */
+  #looking<T>(then: "a command follows" | "nothing follows", act: (access: WorkspaceAccess) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
-      this.#takeStandby()?.close();
-      await this.#requireTurn(undefined);
-      return await act();
+      const launcher = this.#takeStandby() ?? (await this.#startLauncher(undefined));
+      try {
+        const result = await act(workspaceOf(this.#place, async () => launcher));
+        if (then === "a command follows" && !launcher.ended) this.#keepStandby(launcher);
+        else launcher.close();
+        return result;
+      } catch (error) {
+        launcher.close();
+        throw error;
+      }
     });
+  }
+
+  #keepStandby(launcher: Launcher): void {
+    const timer = setTimeout(() => this.#takeStandby()?.close(), STANDBY_MS);
+    this.#standby = { launcher, timer };
   }
 
   #inTurn<T>(act: () => Promise<T>): Promise<T> {

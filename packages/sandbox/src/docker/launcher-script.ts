@@ -7,8 +7,8 @@
 // 4. Shell and guard run from copies that the session's uid may run and not read (keeper-script.ts): their memory and
 //    descriptors are closed to all other processes of that uid from their first instruction on.
 //
-// stdin   lines `unpack <bytes> <nonce>` + bytes, any number; then the guard's `run` line + script
-// stdout  the command's output
+// stdin   lines `unpack|look|pack <bytes> <nonce>` + bytes, any number; then the guard's `run` line + script
+// stdout  what `look` and `pack` found, ended by their nonce; the command's output
 // stderr  `<nonce> unpacked <code>`; then `<nonce> cpu <microseconds>` and `<nonce> oom <kills>`, both of the session so far, once
 //         before and once after the command, the guard's other reports between them; last `<nonce> exit <code>`
 // The command's output passes the guard, because a background process holds its pipe for as long as it lives. Holding the exec's
@@ -19,6 +19,7 @@
 import { guardLine, RUN_GUARD, renderGuard } from "../guard-script.ts";
 import { WORKSPACE } from "../port.ts";
 import { SESSION_PROGRAMS } from "./keeper-script.ts";
+import { LOOK_FUNCTIONS } from "./look-script.ts";
 
 // Scripts travel in the environment, not as arguments: `ps` in a session shows short lines.
 const EVALUATE_LAUNCHER = `guard=$__mm_guard text=$__mm_launcher; unset \${!__mm_*}; eval "$text"`;
@@ -43,12 +44,19 @@ sub usage {
 
 const LAUNCHER = `
 umask 022
+${LOOK_FUNCTIONS}
 set -f
 while IFS=' ' read -r verb size nonce rest; do
   case $verb in
     unpack)
       head -c "$size" | tar -x -C ${WORKSPACE} --no-same-owner -f - >/dev/null
       printf '%s unpacked %s\\n' "$nonce" "\${PIPESTATUS[1]}" >&2
+      ;;
+    look | pack)
+      "$verb" "$size"
+      code=$?
+      printf '%s' "$nonce"
+      printf '%s unpacked %s\\n' "$nonce" "$code" >&2
       ;;
     sweep)
       for round in 1 2 3; do kill -KILL -1; done 2>/dev/null
@@ -85,6 +93,11 @@ export function unpackLine(bytes: number, nonce: string): string {
   return `unpack ${bytes} ${nonce}\n`;
 }
 
+/** What changed in the session is looked for (look-script.ts). */
+export function lookLine(verb: "look" | "pack", bytes: number, nonce: string): string {
+  return `${verb} ${bytes} ${nonce}\n`;
+}
+
 export function sweepLine(nonce: string): string {
   return `sweep 0 ${nonce}\n`;
 }
@@ -107,7 +120,7 @@ export function parseLauncherReport(nonce: string, text: string): LauncherReport
 }
 
 export interface LauncherReport {
-  /** The exit code of tar, once it has ended. */
+  /** The exit code of what was asked for before the command, once it has ended. */
   readonly unpacked: number | undefined;
   readonly cpuMsBefore: number;
   readonly exited: boolean;

@@ -25,7 +25,11 @@ export class Launcher {
     this.#exec = exec;
     this.#stream = stream;
     const demultiplexer = new Demultiplexer((name, chunk) => {
-      if (name === "stdout") return this.onOutput(chunk);
+      if (name === "stdout") {
+        this.onOutput(chunk);
+        this.#wake();
+        return;
+      }
       if (this.#report.length > MAX_REPORT_CHARS) return;
       this.#report += chunk.toString("latin1");
       this.#wake();
@@ -78,7 +82,7 @@ export class Launcher {
     if (!this.#ended) this.#stream.write(bytes);
   }
 
-  /** Resolves when the stream ended, or the reports satisfy the condition; checked at each report. One waiter at a time. */
+  /** Resolves when the stream ended, or the reports satisfy the condition; checked whenever something comes. One waiter at a time. */
   async until(condition: (report: string) => boolean): Promise<void> {
     while (!this.#ended && !condition(this.#report)) {
       await new Promise<void>((resolve) => {

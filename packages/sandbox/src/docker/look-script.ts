@@ -1,0 +1,68 @@
+// The part of the launcher's shell that looks at what a session can write to, for checkpoints. Needs findutils, coreutils and tar.
+
+import { PLACES } from "../checkpoint/manifest.ts";
+
+/** `others`: the session's processes but this one, as pid@start in `found`, their parents in `parents`. */
+export const OTHERS = `
+others() {
+  local path pid line stat
+  found=() parents=()
+  set +f
+  for path in /proc/[0-9]*; do
+    pid=\${path#/proc/}
+    ((pid == 1 || pid == $$)) && continue
+    kill -0 "$pid" 2>/dev/null || continue
+    line=
+    { IFS= read -r -d '' line <"$path/stat"; } 2>/dev/null
+    [[ -n $line ]] || continue
+    stat=(\${line##*) })
+    [[ \${stat[0]} != [ZX] ]] || continue
+    found[pid]=$pid@\${stat[19]} parents[pid]=\${stat[1]}
+  done
+}
+`;
+
+/**
+ * `look`: the time, the processes at the head, an empty line, then the entries; all ended by NUL. What another uid put there is the
+ * keeper's (keeper-script.ts), and no concern of the session's. `pack <bytes>`: an archive of the paths that come on stdin.
+ */
+export const LOOK_FUNCTIONS = `${OTHERS}
+look() {
+  local pid
+  others
+  set -f
+  printf '%s\\0' "$(date +%s%N)"
+  for pid in "\${!found[@]}"; do ((parents[pid] > 1)) || printf '%s\\0' "\${found[pid]}"; done
+  printf '\\0'
+  LC_ALL=C find ${PLACES.join(" ")} -mindepth 1 ! -uid $UID -prune -o -mindepth 1 -printf '%y %m %s %D.%i %C@ %p\\0'
+}
+pack() {
+  head -c "$1" |
+    LC_ALL=C tar -c --format=posix --pax-option=delete=atime,delete=ctime --no-recursion --null -T - -f -
+  return "\${PIPESTATUS[1]}"
+}
+`;
+
+/** Ends what runs in the session but for the processes that are its arguments, and what those have started. */
+export const KILL_OTHERS = `
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+${OTHERS}
+keep=" $* "
+for ((round = 0; round < 200; round++)); do
+  others
+  doomed=()
+  for pid in "\${!found[@]}"; do
+    spared=
+    for ((at = pid, depth = 0; at > 1 && depth < 1000; at = parents[at], depth++)); do
+      [[ -z \${found[at]-} || $keep != *" \${found[at]} "* ]] || spared=1
+    done
+    [[ -n $spared ]] || doomed+=("$pid")
+  done
+  ((\${#doomed[@]} > 0)) || exit 0
+  # All are stopped before the first is killed, so that none forks ahead of us.
+  kill -STOP "\${doomed[@]}" 2>/dev/null
+  kill -KILL "\${doomed[@]}" 2>/dev/null
+  read -r -t 0.01 _ <> <(:)
+done
+exit 1
+`;
