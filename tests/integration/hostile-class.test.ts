@@ -1,0 +1,187 @@
+/**
+ * The hostile class, each submission a real run: store, worker, scripted model, jail. No verdict is changed, nothing crashes, every
+ * attack is in the record, and the worker serves the next honest student as before.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
+import { createRun, getHistory, saveBlob } from "@markmill/store";
+import { pack } from "tar-stream";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { reportSkip } from "../support/ask-services.ts";
+import {
+  bombs,
+  FOUND_WRONG,
+  type Handed,
+  type Hostile,
+  handedInByAll,
+  honestRight,
+  honestWrong,
+  hostileClass,
+  hostileClassFiles,
+  LEFT_BEHIND,
+  TEACHERS_SECRET,
+  usualReply,
+} from "../support/hostile-class.ts";
+import { definitionOf, type Mill, startMill } from "../support/mill.ts";
+
+const jail = await createJailSandbox({ root: "/nonexistent" }).then(
+  () => null,
+  (error: SandboxError) => error,
+);
+if (jail !== null) await reportSkip({ what: "the hostile class in the jail", reason: jail.message });
+
+/** Runs at once; the machine of CI has two cores. */
+const AT_ONCE = 3;
+const RUN_MS = 110_000;
+const mostMegabytes = 900;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const unseen = /[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/u;
+
+const honest = [
+  { name: "honest right", files: honestRight },
+  { name: "honest wrong", files: honestWrong },
+];
+
+interface Judged {
+  readonly status: string;
+  readonly same: string | undefined;
+  readonly run: string | undefined;
+  readonly judged: string | undefined;
+  readonly late: string;
+  /** All transcripts, in order. */
+  readonly record: string;
+  readonly attempts: number;
+}
+
+it("is a class: many attacks, each told, each once", () => {
+  const all = [...hostileClass, ...bombs];
+  expect(all.length).toBeGreaterThanOrEqual(40);
+  expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
+  for (const { attack } of all) expect(attack).toMatch(/^[A-Z].*\.$/);
+});
+
+describe.skipIf(jail !== null).each([
+  { walls: "as the machine has them", useCgroups: true, members: [...hostileClass, ...bombs] },
+  { walls: "without cgroups", useCgroups: false, members: bombs },
+])("a hostile class, walls $walls", ({ useCgroups, members }) => {
+  let mill: Mill;
+  const results = new Map<string, Promise<Judged>>();
+  const idle: (() => void)[] = [];
+  let free = AT_ONCE;
+  const result = (name: string) => results.get(name) as Promise<Judged>;
+
+  beforeAll(async () => {
+    const special = members.filter(({ reply }) => reply !== undefined);
+    mill = await startMill({
+      backend: "postgres",
+      // JSON is YAML.
+      script: JSON.stringify({
+        rules: special.map(({ name, reply }) => ({ when: { text: `of ${name}?` }, reply, verbatim: true })),
+        default: { reply: usualReply, verbatim: true },
+      }),
+      sandbox: (root) => createJailSandbox({ root, host: { useCgroups } }),
+    });
+    for (const member of [...honest, ...members])
+      results.set(
+        member.name,
+        queued(() => judge(member)),
+      );
+    for (const coming of results.values()) coming.catch(() => undefined);
+  });
+  afterAll(async () => {
+    await Promise.allSettled(results.values());
+    await mill.close();
+  });
+
+  async function queued<T>(work: () => Promise<T>): Promise<T> {
+    while (free === 0) await new Promise<void>((resolve) => idle.push(resolve));
+    free -= 1;
+    try {
+      return await work();
+    } finally {
+      free += 1;
+      idle.shift()?.();
+    }
+  }
+
+  async function judge({ name, files }: Pick<Hostile, "name" | "files">): Promise<Judged> {
+    const blob = await saveBlob(mill.store.database, await tarOf({ ...handedInByAll, ...files }));
+    const definition = definitionOf(hostileClassFiles);
+    const created = await createRun(mill.store, { definition, submission: { blob }, variables: { CASE: name } });
+    await mill.queues.ring(created.rings);
+    const { status, variables } = await mill.ended(created.runId, RUN_MS);
+    const history = await getHistory(mill.store.database, created.runId);
+    const texts = history.entries.flatMap((entry) =>
+      entry.kind === "event" && entry.event.type === "activity.succeeded" && entry.event.outcome.kind === "executed"
+        ? [entry.event.outcome.text]
+        : [],
+    );
+    return {
+      status,
+      same: variables.SAME,
+      run: variables.RUN,
+      judged: variables.JUDGED,
+      late: variables.LATE ?? "",
+      record: texts.join("\n"),
+      attempts: history.activities.filter(({ kind }) => kind === "execute").length,
+    };
+  }
+
+  it("lets the honest right one pass, and the honest wrong one fail", async () => {
+    const right = await result("honest right");
+    expect(right, right.record).toMatchObject({ status: "success", same: "0", run: "0", judged: "0", attempts: 4 });
+    const wrong = await result("honest wrong");
+    expect(wrong).toMatchObject({ status: "failed", same: "1", run: "1", judged: String(FOUND_WRONG), attempts: 4 });
+  });
+
+  it.each(members)("$name: the verdict stands, and the attack is told", async ({ name, trace, never }) => {
+    const found = await result(name);
+    // Judged, and found wrong: neither a crash nor trouble of the sandbox, and no attempt had to be made again.
+    expect(found, found.record).toMatchObject({ status: "failed", judged: String(FOUND_WRONG), attempts: 4 });
+    expect(Number(found.same), found.record).toBeGreaterThan(0);
+    expect(Number(found.run), found.record).toBeGreaterThan(0);
+    expect(found.record).toMatch(trace);
+    expect(found.record).toContain("judged wrong");
+    if (never !== undefined) expect(found.record).not.toMatch(never);
+    expect(found.record).not.toContain(TEACHERS_SECRET);
+    expect(found.late).not.toMatch(/root:|PATH=/);
+    expect(unseen.exec(found.record)).toBeNull();
+  });
+
+  it("leaves a worker as it was: nothing behind, memory in bounds, the next honest one passes", async () => {
+    await Promise.allSettled(results.values());
+    const next = await judge({ name: "next", files: honestRight });
+    expect(next, next.record).toMatchObject({ status: "success", same: "0", run: "0", judged: "0", attempts: 4 });
+    for (let turn = 0; turn < 200 && (await mill.sandbox.list()).length > 0; turn += 1)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await mill.sandbox.list()).toEqual([]);
+    expect(leftBehind()).toEqual([]);
+    expect(process.memoryUsage().rss / 1024 / 1024).toBeLessThan(mostMegabytes);
+  });
+});
+
+/** Command lines on this host that are of the class's leftovers. */
+function leftBehind(): string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap((pid) => {
+      try {
+        const line = readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ");
+        return line.includes(LEFT_BEHIND) ? [line] : [];
+      } catch {
+        return [];
+      }
+    });
+}
+
+async function tarOf(files: Readonly<Record<string, Handed>>): Promise<Buffer> {
+  const archive = pack();
+  for (const [name, content] of Object.entries(files)) {
+    if (typeof content === "string") archive.entry({ name, mode: 0o644 }, content);
+    else archive.entry({ name, type: "symlink", linkname: content.to });
+  }
+  archive.finalize();
+  const chunks: Buffer[] = [];
+  for await (const chunk of archive) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
