@@ -3,10 +3,12 @@ import { allowState, Excess, weighState } from "./bounds.ts";
 import type { Failure } from "./failure.ts";
 import type { Turn } from "./turn.ts";
 
+const nothing: readonly unknown[] = [];
+
 export function within(turn: Turn, act: () => void, otherwise: (why: Failure) => void): void {
   const { state, graph, asked } = turn;
   const lists = [turn.commands, turn.checked, turn.failed, turn.ready, turn.fed] as const;
-  const before = lists.map((list) => [...list]);
+  const before = lists.map((list) => (list.length === 0 ? nothing : [...list]));
   try {
     act();
     if (turn.state !== state) allowState(weighState(turn.state), turn.state.bounds, "What the run holds");
