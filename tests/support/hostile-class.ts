@@ -471,13 +471,16 @@ echo "descriptors: $(ls /proc/$$/fd | tr '\\n' ' ')" >&2`),
   },
   {
     name: "full of files",
-    attack: "Makes files until no inode is left.",
+    attack:
+      "Makes files until no inode is left: all of the guest's, and of the session's shared memory, beside thousands in its folder.",
     files: {
-      ...tried(
-        'mkdir many; perl -e \'for (1 .. 300000) { open(my $f, ">", "many/$_") or do { print "$_ files, $!\\n"; exit 1 } } print "all files made\\n"\'',
-      ),
+      "fill.pl":
+        'for (1 .. $ARGV[1]) { open(my $f, ">", "$ARGV[0]/f$_") or do { print "$_ files, $!\\n"; exit 1 } } print "all files made\\n";\n',
+      // Only the session has the author's mark.
+      ...solution("[ -e checking ] || perl fill.pl . 200000 >&2"),
+      ...tried("mkdir many; perl fill.pl many 5000; perl fill.pl /dev/shm 5000"),
     },
-    trace: /\d+ files, |all files made|timed out/,
+    trace: /all files made\n\d+ files, No space left[\s\S]*(\d+ files, No space left|the guest ended with 124)/,
   },
   {
     name: "time-out with leftovers",
