@@ -18,8 +18,8 @@ export interface ThinWall {
 export const noCgroup: ThinWall = {
   name: "no-cgroup",
   message:
-    "This process may write no cgroup, so nothing in the kernel bounds the memory and processor share of a session as a whole: " +
-    "a watch looks ten times a second, and memory of the kernel's own (socket buffers) is not counted.",
+    "No cgroup can be written here: a session's memory is bounded by a watch alone, ten times a second, and the kernel's own " +
+    "buffers are not counted.",
   fix:
     "Start Markmill in a cgroup of its own (systemd-run --user --scope -p Delegate=yes -- markmill …), as root, or use Docker; " +
     "or accept it: SANDBOX_ACCEPT=no-cgroup.",
