@@ -2,7 +2,14 @@
  * What must be there before a run begins: parameters, the submission, the files it reads. Pure, for every way a run can be started. What a
  * called workflow needs counts like the root's own: the whole definition is looked at.
  */
-import { type Condition, limitSettingNames, type Node, type Operand, type Program, placesOf } from "@markmill/engine";
+import {
+  conditionOperands,
+  limitSettingNames,
+  type Node,
+  type Operand,
+  type Program,
+  placesOf,
+} from "@markmill/engine";
 import type { Definition } from "./load-definition.ts";
 import { builtInNames, modelSettings } from "./names.ts";
 import { suggest } from "./suggest.ts";
@@ -233,23 +240,5 @@ function operandsOf(node: Node): readonly Operand[] {
       return conditionOperands(node.condition);
     default:
       return [];
-  }
-}
-
-function conditionOperands(condition: Condition): readonly Operand[] {
-  switch (condition.op) {
-    case "and":
-    case "or":
-      return condition.of.flatMap(conditionOperands);
-    case "not":
-      return conditionOperands(condition.of);
-    case "empty":
-      return [condition.left];
-    case "in":
-      return [condition.left, ...condition.of];
-    case "hits":
-      return [];
-    default:
-      return [condition.left, condition.right];
   }
 }

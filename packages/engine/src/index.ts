@@ -2,6 +2,7 @@ export { type ActivityRef, activityKey, type CallStart, type Work, type WorkKind
 export { type Bounds, defaultBounds, outcomeExcess, weighState } from "./bounds.ts";
 export type { Command, Message } from "./command.ts";
 export type { Comparison, Condition } from "./condition.ts";
+export { conditionOperands } from "./condition-operands.ts";
 export { evaluateCondition } from "./evaluate-condition.ts";
 export {
   type ActivityFailed,
