@@ -187,7 +187,7 @@ describe("in the store", () => {
       },
       onError: (error) => errors.push(error),
     });
-    await expect.poll(() => connected, { timeout: 5_000 }).toBe(1);
+    await expect.poll(() => connected, { timeout: 30_000 }).toBe(1);
     const foreign = [
       "",
       "garbage",
