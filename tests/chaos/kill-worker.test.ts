@@ -93,7 +93,10 @@ describe.each(backends)("kill -9 on the %s backend", (backend) => {
     survivor.process.kill("SIGCONT");
     const run = await mill.ended(runId);
     survivor.process.kill("SIGSTOP");
-    expect(run).toMatchObject({ status: "success", result: "three", spent: { calls: 3 } });
+    expect(run).toMatchObject({ status: "success", result: "three" });
+    // The call that was lost with its worker may have been billed: it counts, as unsure.
+    expect(run.spent.calls - (run.spent.unsure?.calls ?? 0)).toBe(3);
+    expect(run.spent.unsure?.calls ?? 0).toBeLessThanOrEqual(1);
     expect(mill.requests().length - before).toBeLessThanOrEqual(4);
   }, 60_000);
 

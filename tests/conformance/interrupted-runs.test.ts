@@ -13,6 +13,8 @@ rules:
   - { when: { text: "busy below", nth: [1, 2, 3] }, fault: { status: 500 } }
   - { when: { text: "wrong once", nth: [1] }, fault: { status: 400, message: "no such luck" } }
   - { when: { text: "wrong below", nth: [1] }, fault: { status: 400, message: "no such luck" } }
+  - { when: { text: "twice wrong redis", nth: [1, 2] }, fault: { status: 400, message: "no" } }
+  - { when: { text: "twice wrong postgres", nth: [1, 2] }, fault: { status: 400, message: "no" } }
   - { when: { text: "wrong redis files" }, fault: { status: 400, message: "no" } }
   - { when: { text: "wrong postgres files" }, fault: { status: 400, message: "no" } }
   - { when: { text: broken }, fault: { status: 400, message: "never" } }
@@ -189,6 +191,42 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     await expect(forkRun(mill.store, { of: old.id, from: ["PROMPT_B"] })).rejects.toMatchObject({
       code: "STORE_NO_FORK",
     });
+  });
+
+  it("is forked again and again, and still has the files that a called workflow made", async () => {
+    const files = {
+      "a.md": workflow(
+        `START --> CALL_B[[Call: b.md]] --> PROMPT_C[Prompt: User C] --> EXECUTE_D["Execute: cat made"]`,
+        {
+          "User C": `twice wrong ${backend}`,
+        },
+      ),
+      "b.md": workflow(`START --> EXECUTE_B["Execute: echo by the callee > made"]`),
+    };
+    const old = await mill.run(files);
+    expect(old).toMatchObject({ status: "failed" });
+    const first = await forkRun(mill.store, { of: old.id, from: null });
+    await mill.queues.ring(first.rings);
+    expect(await mill.ended(first.runId)).toMatchObject({ status: "failed" });
+    const second = await forkRun(mill.store, { of: first.runId, from: null });
+    await mill.queues.ring(second.rings);
+    const run = await mill.ended(second.runId);
+    expect(run).toMatchObject({ status: "success", result: expect.stringContaining("by the callee") });
+    expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
+  });
+
+  it("by a limit after a call keeps what the called workflow came to", async () => {
+    const files = {
+      "a.md": workflow("START --> CALL_B[[Call: b.md]] --> ASSIGN_C[Assign: '{{RESULT}}!']"),
+      "b.md": workflow("START --> PROMPT_B[Prompt: User B]", { "User B": `called once ${backend}` }),
+    };
+    const old = await mill.run(files, { caps: { steps: 2 } });
+    expect(old).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
+    const forked = await forkRun(mill.store, { of: old.id, from: null, caps: { steps: 100 } });
+    await mill.queues.ring(forked.rings);
+    const run = await mill.ended(forked.runId);
+    expect(run).toMatchObject({ status: "success", result: `I heard called once ${backend}!` });
+    expect(asked(`called once ${backend}`)).toBe(1);
   });
 
   it("by a limit goes on with a higher one, and pays nothing again", async () => {

@@ -166,6 +166,10 @@ export interface RunForked extends Happened {
   readonly caps: Partial<Limits>;
   /** Keys of calls whose called run was forked too: they wait for that one. */
   readonly left: readonly string[];
+  /** Of a called run: not to be spent here, as its caller's fork has it. */
+  readonly aside?: Aside;
+  /** The workspace was taken over. */
+  readonly files?: true;
 }
 
 export type Event =

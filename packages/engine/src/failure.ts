@@ -66,10 +66,10 @@ export function isLimit({ code }: Pick<Failure, "code">): boolean {
 }
 
 /** Trouble of ours that says nothing about the work: no edge is taken for it, because an edge may lead to a grade. */
-const ours: ReadonlySet<string> = new Set(["OUTCOME_UNKNOWN", "WORKER_CRASHED"]);
+const ours: ReadonlySet<string> = new Set(["OUTCOME_UNKNOWN", "WORKER_CRASHED", "WORKER_BUG"]);
 
 export function takesNoEdge(why: Pick<Failure, "code">): boolean {
-  return isLimit(why) || ours.has(why.code);
+  return isLimit(why) || ours.has(why.code) || why.code.startsWith("STORE_");
 }
 
 /** Hits bound the loops of one workflow: to its caller they are a failure like others. All other limits are the whole tree's. */

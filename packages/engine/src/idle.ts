@@ -19,14 +19,15 @@ export function givenBack(state: RunState, at: number): RunState {
 
 /** Whether the run only waits from now on, or no longer does. */
 export function reckonIdle(turn: Turn): void {
-  const { phase, active, held, idle } = turn.state;
+  const { phase, active, idle } = turn.state;
   if (phase.is !== "doing" && phase.is !== "handling") return;
   const waiting = Object.values(active);
-  const only = waiting.length > 0 && held.length === 0 && waiting.every((one) => waits(turn, one));
+  const only = waiting.length > 0 && waiting.every((one) => waits(turn, one));
   if (only === (idle.since !== null)) return;
   const { at } = turn.event;
   // What went on waiting for the other side before it was given up is given back too.
-  const since = waiting.reduce((first, { parked }) => Math.min(first, parked?.since ?? at), at);
+  const given = turn.commands.flatMap((command) => (command.do === "hold" ? command.parked.since : []));
+  const since = Math.min(at, ...given);
   change(turn, { idle: { ...idle, since: only ? since : null } });
   const deadline = deadlineOf(turn.state);
   if (deadline !== null) turn.commands.push({ do: "deadline", at: only ? null : deadline });

@@ -34,7 +34,7 @@ export {
 } from "./failure.ts";
 export { type CommandPlace, commandPlaces, type FilledCommand, fillCommand, type Surrounding } from "./fill-command.ts";
 export { type ForkPoint, forkAtFailure, forkAtNode } from "./fork.ts";
-export { isSetting, limitSettingNames, remainingCaps } from "./limits.ts";
+export { asideOf, isSetting, limitSettingNames, remainingCaps } from "./limits.ts";
 export type { Operand } from "./operand.ts";
 export { findPattern, searchPattern } from "./pattern/match-pattern.ts";
 export { parsePattern } from "./pattern/parse-pattern.ts";

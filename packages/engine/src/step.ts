@@ -377,7 +377,9 @@ function resumeRun(turn: Turn, _event: RunResumed): void {
   }
   if (phase.is !== "stopped") return;
   change(turn, { phase: phase.was === "doing" ? { is: "doing" } : phase.was });
-  for (const active of inOrder(turn.state)) repeat(turn, active, active.notBefore);
+  for (const active of inOrder(turn.state)) {
+    repeat(turn, unparked(active), active.parked === undefined ? active.notBefore : null);
+  }
 }
 
 function forkRun(turn: Turn, event: RunForked): void {
@@ -388,6 +390,7 @@ function forkRun(turn: Turn, event: RunForked): void {
   const settled = settleLimits(turn.program, limitSettingsOf(state), caps);
   const limits = settled.ok ? settled.limits : state.limits;
   const { steps } = state.spent;
+  if (event.aside !== undefined) change(turn, { aside: event.aside });
   change(turn, { caps, limits, spent: { ...noUsage, steps }, startedAt: event.at, idle: { ms: 0, since: null } });
   const deadline = deadlineOf(turn.state);
   if (deadline !== null) turn.commands.push({ do: "deadline", at: deadline });

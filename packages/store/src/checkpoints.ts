@@ -158,7 +158,7 @@ export type Begun =
   | { readonly kind: "lost" };
 
 const uncommitted = `select 1 from session_marks m join activities a on a.id = m.activity_id
-  where m.session_id = $1 and m.name = 'begun' and m.activity_id <> $3::bigint and a.state in ('ready', 'claimed')`;
+  where m.session_id = $1 and m.name = 'begun' and m.activity_id <> $3::bigint and a.state in ('ready', 'claimed', 'waiting')`;
 
 /** The latest mark becomes that of the EXECUTE; what came before it is no longer needed. */
 export async function beginExecute(

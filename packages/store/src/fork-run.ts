@@ -8,17 +8,21 @@
  * K3  The other run stays as it is.
  */
 import {
+  type ActivityRef,
   activityKey,
+  asideOf,
   type Command,
   type Event,
   type ForkPoint,
   forkAtFailure,
   forkAtNode,
+  type Json,
   type Limits,
   type RunForked,
   type RunState,
   remainingCaps,
   step,
+  type Work,
 } from "@markmill/engine";
 import type { PoolClient } from "pg";
 import { createActivityIds } from "./activity-ids.ts";
@@ -81,13 +85,14 @@ export async function forkRun(births: Births, request: ForkRequest): Promise<For
   const { draw } = createActivityIds(database.calm);
   try {
     await inTransaction(database.calm, async (client) => {
-      let calling: Calling | null = null;
-      for (const one of advanced) {
-        calling = await writeLevel(client, one, { rootId: root.id, calling, budgets, draw });
-      }
       const taken = levels.map(({ run, id, point }) => ({ old: run.id, id, seq: point.seq }));
+      const files = await copyWorkspace(client, taken);
+      let calling: Calling | null = null;
+      for (const { forked, ...one } of advanced) {
+        const told: RunForked = files ? { ...forked, files } : forked;
+        calling = await writeLevel(client, { ...one, forked: told }, { rootId: root.id, calling, budgets, draw });
+      }
       await copyMessages(client, taken);
-      await copyWorkspace(client, taken);
     });
     const rings = await readyRings(
       database.calm,
@@ -181,6 +186,7 @@ function forkLevels(levels: readonly ForkedLevel[], at: number, caps: Partial<Li
     const forked: RunForked = {
       ...{ type: "run.forked", at, seed: drawSeed(), from: run.id, seq: point.seq },
       ...{ caps: given, left },
+      ...(above === undefined ? {} : { aside: asideOf(above.level.run.program, above.state) }),
     };
     advanced.push({ level, forked, ...step(run.program, point.state, forked) });
   }
@@ -263,15 +269,18 @@ async function writeInFlight(client: PoolClient, one: AdvancedLevel, rootId: str
   let calling: Calling | null = null;
   for (const { ref } of Object.values(state.active)) {
     const key = activityKey(ref);
-    const work = level.point.works[key];
-    if (work === undefined || lightKindOf(work) !== null) continue;
+    const old = level.point.works[key];
+    if (old === undefined || lightKindOf(old) !== null) continue;
+    const work = renewed(one, ref.node, old);
+    const outcome = key === level.left ? null : await returnedBefore(client, level, ref);
     const waits = work.kind === "ask" || key === level.left;
     const { rows } = await client.query<{ id: number }>(
-      `insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, work)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning id`,
+      `insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, work, outcome)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id`,
       [
         ...[level.id, rootId, ref.node, ref.generation, itemToColumn(ref.item), ref.attempt],
         ...[work.kind, queueOf(work.kind), state.epoch, waits ? "waiting" : "ready", toJson(work)],
+        outcome === null ? null : toJson(outcome),
       ],
     );
     const id = rows[0]?.id ?? 0;
@@ -286,6 +295,37 @@ async function writeInFlight(client: PoolClient, one: AdvancedLevel, rootId: str
     if (work.kind === "prompt" && level.point.keepsReplies) await copyReplies(client, level, rootId, ref, id);
   }
   return calling;
+}
+
+/** Time and money count from the fork: what was reckoned when the work was first asked for is reckoned anew. */
+function renewed({ level, state, forked }: AdvancedLevel, node: string, work: Work): Work {
+  const { program } = level.run;
+  switch (work.kind) {
+    case "call": {
+      const start = { ...work.start, caps: remainingCaps(program, state, forked.at), aside: asideOf(program, state) };
+      return { ...work, start };
+    }
+    case "prompt":
+      return { ...work, aside: asideOf(program, state) };
+    case "ask": {
+      const asked = program.nodes[node];
+      const waitMs = asked?.kind === "ask" ? asked.timeoutMs : undefined;
+      return { ...work, expiresAt: work.expiresAt === null || waitMs === undefined ? null : forked.at + waitMs };
+    }
+    default:
+      return work;
+  }
+}
+
+/** What a called run had come to, where what stopped its caller was not that. */
+async function returnedBefore(client: PoolClient, { run, point }: ForkedLevel, ref: ActivityRef): Promise<Json | null> {
+  if (!point.keepsReplies) return null;
+  const { rows } = await client.query<{ outcome: Json }>(
+    `select outcome from activities where run_id = $1 and node = $2 and generation = $3 and item = $4
+       and kind = 'call' and state = 'done' and outcome is not null and outcome ->> 'status' = 'success'`,
+    [run.id, ref.node, ref.generation, itemToColumn(ref.item)],
+  );
+  return rows[0]?.outcome ?? null;
 }
 
 /** K2. They are older than every attempt of the fork: an empty one among them is asked for again. */

@@ -41,13 +41,14 @@ interface Change {
   readonly kept: boolean;
 }
 
-export async function copyWorkspace(client: PoolClient, runs: readonly TakenRun[]): Promise<void> {
+/** Whether there was one to take over. */
+export async function copyWorkspace(client: PoolClient, runs: readonly TakenRun[]): Promise<boolean> {
   const [root] = runs;
-  if (root === undefined) return;
+  if (root === undefined) return false;
   const { rows } = await client.query<Change>(changes, [JSON.stringify(runs), root.old]);
   const [later, ...more] = rows.filter(({ kept }) => !kept);
   const last = rows.findLast(({ kept }) => kept);
-  if (last === undefined) return;
+  if (last === undefined && !(await tookOver(client, root))) return false;
   const name = later === undefined ? "latest" : "begun";
   const copied = await client.query(
     `insert into session_marks (session_id, name, activity_id, position, problem, settled, state, instance, processes, manifest, seal)
@@ -57,7 +58,8 @@ export async function copyWorkspace(client: PoolClient, runs: readonly TakenRun[
     [root.id, root.old, name, later?.id ?? null, randomUUID()],
   );
   if (more.length > 0 || copied.rowCount !== 1) {
-    throw new StoreError("STORE_NO_FORK", `The files as ${last.node} left them are not kept any more.`);
+    const whose = last === undefined ? "the run it was forked from" : last.node;
+    throw new StoreError("STORE_NO_FORK", `The files as ${whose} left them are not kept any more.`);
   }
   await client.query(
     `with heads as (
@@ -68,4 +70,18 @@ export async function copyWorkspace(client: PoolClient, runs: readonly TakenRun[
      select $1, position, part, bytes from checkpoint_parts where session_id = $2`,
     [root.id, root.old],
   );
+  return true;
+}
+
+/** The old run is a fork itself, and what changed its files happened in the run it was forked from. */
+async function tookOver(client: PoolClient, { old, seq }: TakenRun): Promise<boolean> {
+  const { rows } = await client.query<{ from: number }>(
+    `select max((body::json ->> 'seq')::integer) as from from events
+     where run_id = $1 and type = 'run.forked' and body::json ->> 'files' = 'true' having count(*) > 0`,
+    [old],
+  );
+  const from = rows[0]?.from;
+  if (from === undefined) return false;
+  if (seq >= from) return true;
+  throw new StoreError("STORE_NO_FORK", "The files as they were before the run was forked are not kept any more.");
 }

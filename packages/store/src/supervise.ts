@@ -142,8 +142,10 @@ export async function enforceDeadlines(
   for (const { id, deadline } of due) {
     try {
       let timeless = false;
+      let held = false;
       const committed = await applyEvent(outside, id, (run, happened) => {
         timeless = run.state.phase.is === "handling" && run.state.phase.until === null;
+        held = Object.values(run.state.active).some(({ parked }) => parked?.held === true);
         return {
           type: "run.limited",
           ...happened,
@@ -154,13 +156,14 @@ export async function enforceDeadlines(
       });
       rings.push(...committed.rings);
       // Unless the event set another one, this deadline has done its work. Where the event was dropped it is tried again, except of a
-      // handler without a time of its own, for which the run's deadline means nothing.
+      // handler without a time of its own, for which the run's deadline means nothing; of a run that waits to be resumed beside other
+      // work it is looked at again in a while.
       await askDatabase(
         database,
         "Clearing a deadline",
-        `update runs set deadline = null where id = $1 and deadline = $2::timestamptz
-           and ($3 or ended_at is not null)`,
-        [id, deadline, committed.kind === "committed" || timeless],
+        `update runs set deadline = case when $3 or ended_at is not null then null else clock_timestamp() + interval '1 minute' end
+         where id = $1 and deadline = $2::timestamptz and ($3 or $4 or ended_at is not null)`,
+        [id, deadline, committed.kind === "committed" || timeless, held],
       );
     } catch (error) {
       survive(error, onPoison, { run: id });

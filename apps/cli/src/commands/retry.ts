@@ -58,7 +58,8 @@ Examples:
         }
         retried = created.runId;
         if (works) await workFor(stack, created.runId);
-        else await stack.queues.ring(created.rings);
+        // What goes on may be below a call.
+        await stack.queues.ring(created.rings);
         return await attendRun(
           stack,
           created.runId,
@@ -119,6 +120,7 @@ async function fromStart(stack: Stack, old: RunDetail, caps: Partial<Limits>): P
     options: old.options,
     forkedFrom: old.id,
     ...(started.patienceMs === undefined ? {} : { patienceMs: started.patienceMs }),
+    ...(started.notes === undefined ? {} : { notes: started.notes }),
     ...(blob === null ? {} : { submission: { blob } }),
   });
 }
