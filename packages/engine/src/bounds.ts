@@ -162,8 +162,8 @@ export function outcomeExcess(outcome: Outcome, bounds: Bounds): Failure | null 
     allowState(weighOutcome(outcome), bounds, "What was brought back");
     return null;
   } catch (error) {
-    if (error instanceof Excess) return error.failure;
-    throw error;
+    // One that lacks its texts is a mistake at the edge.
+    return error instanceof Excess ? error.failure : failure("OUTCOME_INVALID");
   }
 }
 
