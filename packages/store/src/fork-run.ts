@@ -3,7 +3,8 @@
  * and the files of the workspace are copied, under ids of the new run; what was in flight is asked for again. Where that was a call, the called run is forked too, so that
  * nothing that was paid for below it is paid for again.
  *
- * K1  All of it is one transaction: kill -9 before its end leaves nothing, after it a run whose doorbells the supervisor rings.
+ * K1  All of it but its budget is one transaction: kill -9 before its end leaves at most a budget of a run that was never born, which goes
+ *     by its age (supervise.ts), after it a run whose doorbells the supervisor rings.
  * K2  Nothing that the other run paid counts as spent here: replies that are taken over cost nothing.
  * K3  The other run stays as it is.
  */
