@@ -15,7 +15,7 @@
  * combination is prepared once per connection under its number.
  */
 import type { Parked, WorkKind } from "@markmill/engine";
-import { databaseNow } from "./database-clock.ts";
+import { databaseNow } from "../database-clock.ts";
 import type { LightColumn, LightKind } from "./run-row.ts";
 
 /** What every event writes of a run, and of itself. What is absent, here and below, is null, false or 0. */

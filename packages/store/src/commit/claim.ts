@@ -11,13 +11,14 @@
  *     but let go, and what is ready is rung under the number it has.
  */
 import type { Outcome, Usage, Work, WorkKind } from "@markmill/engine";
-import type { Database } from "./database.ts";
-import type { DatabaseClock } from "./database-clock.ts";
-import type { Definitions } from "./definitions.ts";
+import type { Database } from "../database.ts";
+import type { DatabaseClock } from "../database-clock.ts";
+import type { Definitions } from "../definitions.ts";
+import { renewText } from "../lease-statement.ts";
+import { readyRows, toRing } from "../ready-rings.ts";
+import { translate } from "../store-error.ts";
 import { createGather } from "./gather.ts";
-import { renewText } from "./lease-statement.ts";
 import { loadRuns, type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
-import { readyRows, toRing } from "./ready-rings.ts";
 import type { RunCache } from "./run-cache.ts";
 import {
   type Activity,
@@ -30,7 +31,6 @@ import {
   toActivity,
 } from "./run-row.ts";
 import { formOf, refuseNewer, stateForm } from "./run-state.ts";
-import { translate } from "./store-error.ts";
 
 export interface Delivery {
   readonly queue: string;
