@@ -18,6 +18,7 @@ import { renewText } from "../lease-statement.ts";
 import { readyRows, toRing } from "../ready-rings.ts";
 import { translate } from "../store-error.ts";
 import { createGather } from "./gather.ts";
+import { toActivity } from "./light-activity.ts";
 import { loadRuns, type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
 import type { RunCache } from "./run-cache.ts";
 import {
@@ -28,7 +29,6 @@ import {
   leasedSql,
   type QueueName,
   type Ring,
-  toActivity,
 } from "./run-row.ts";
 import { formOf, refuseNewer, stateForm } from "./run-state.ts";
 

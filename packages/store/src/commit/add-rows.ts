@@ -1,0 +1,205 @@
+/** What an advance writes, as rows: state, variables, the event, the next activities, messages, the end. Nothing is written here. */
+import { activityKey, type Command, type Event, type RunState, type Usage } from "@markmill/engine";
+import type { Advance, Birth } from "./advance.ts";
+import { variableWrites } from "./kept-variables.ts";
+import { lightKindOf, toLightColumn } from "./light-activity.ts";
+import type { AskRow, CommitRows, RareWrite } from "./rows.ts";
+import { itemToColumn, queueOf } from "./run-row.ts";
+import { sparseState } from "./run-state.ts";
+
+/** Adds what an advance writes to the rows of a group. Its run's id comes after those of the advances added before (C4). */
+export function addRows(rows: CommitRows, stringify: (value: unknown) => string, one: Advance, body: string): void {
+  const n = one.birth === null ? rows.moves.length + 1 : -rows.births.length - 1;
+  const repeated = addCommands(rows, one, n);
+  addVariables(rows, one, n);
+  if (one.birth === null) addMove(rows, stringify, one, { n, body, repeated });
+  else addBirth(rows, stringify, one, one.birth, body);
+}
+
+/** Returns the keys of the activities that are asked for, once more or for the first time. */
+function addCommands(rows: CommitRows, one: Advance, n: number): ReadonlySet<string> {
+  const { run, event, state, commands, aborts } = one;
+  const seq = run.rev + 1;
+  const repeated = new Set<string>();
+  let position = 0;
+  let part = 0;
+  for (const command of commands) {
+    if (command.do === "perform") {
+      const { activity, work } = command;
+      repeated.add(activityKey(activity));
+      if (command.notBefore === null && lightKindOf(work) !== null) continue;
+      rows.next.push({
+        n,
+        ...keyOf(activity),
+        attempt: activity.attempt,
+        kind: work.kind,
+        queue: queueOf(work.kind),
+        epoch: state.epoch,
+        state: work.kind === "ask" ? "waiting" : "ready",
+        not_before: command.notBefore,
+        work,
+      });
+    } else if (command.do === "retry") {
+      const { activity } = command;
+      repeated.add(activityKey(activity));
+      if (one.asked.some(({ ref }) => ref === activity)) continue;
+      rows.retries.push({
+        n,
+        ...keyOf(activity),
+        attempt: activity.attempt,
+        not_before: command.notBefore,
+        ...(command.parked === undefined ? {} : { trouble: command.parked }),
+      });
+    } else if (command.do === "hold") {
+      const { activity, parked } = command;
+      repeated.add(activityKey(activity));
+      rows.retries.push({ n, ...keyOf(activity), attempt: activity.attempt, not_before: null, trouble: parked });
+    } else if (command.do === "void" && !aborts) {
+      for (const activity of command.activities) rows.voids.push({ n, ...keyOf(activity) });
+    } else if (command.do === "append") {
+      for (const { role, text } of command.messages) {
+        const { thread, agent } = command;
+        rows.messages.push({ n, seq, position, thread, agent, role, text, ...keyOf(command.activity) });
+        position += 1;
+      }
+    } else if (command.do === "warn") {
+      part += 1;
+      rows.warnings.push({ n, seq, part, at: event.at, body: command });
+    }
+  }
+  return repeated;
+}
+
+function addVariables(rows: CommitRows, { run, state, birth, commands }: Advance, n: number): void {
+  const ended = endOf(commands) !== undefined;
+  for (const write of variableWrites(birth === null ? run.state.variables : null, state.variables, ended)) {
+    rows.variables.push({ n, ...write, ...(ended ? { final: true } : {}) });
+  }
+}
+
+function addBirth(
+  rows: CommitRows,
+  stringify: (value: unknown) => string,
+  one: Advance,
+  birth: Birth,
+  body: string,
+): void {
+  const { state, asked } = one;
+  const called = birth.parent_activity_id !== null;
+  const returned = returnedBy(one);
+  rows.bornStates.push(stringify(sparseState(state)));
+  rows.bornBodies.push(body);
+  rows.births.push({
+    ...birth,
+    ...commonOf(one),
+    ...turnOf(state),
+    ...rareWrite(one),
+    ...(asked.length === 0 ? {} : { light: asked.map(toLightColumn) }),
+    caller_state: called ? (returned === null ? "waiting" : "ready") : null,
+    caller_outcome: called ? returned : null,
+    caller_usage: called && returned !== null ? usageOf(state) : null,
+  });
+}
+
+function addMove(
+  rows: CommitRows,
+  stringify: (value: unknown) => string,
+  one: Advance,
+  { n, body, repeated }: { readonly n: number; readonly body: string; readonly repeated: ReadonlySet<string> },
+): void {
+  const { run, event, bearer, by, state, aborts } = one;
+  const light = [...one.kept, ...one.asked].map(toLightColumn);
+  const rare = rareWrite(one);
+  rows.states.push(stringify(sparseState(state)));
+  rows.bodies.push(body);
+  rows.lights.push(light.length === 0 ? "" : stringify(light));
+  rows.rares.push(rare === null ? "" : stringify(rare));
+  const settled = bearer === null ? undefined : run.light.find(({ id }) => id === bearer.id);
+  const own = settled === undefined ? bearer : null;
+  const returned = returnedBy(one);
+  const turns = aborts || returned !== null || phaseOf(state) !== phaseOf(run.state);
+  rows.moves.push({
+    id: run.id,
+    rev: run.rev,
+    from_epoch: run.state.epoch,
+    ...(own === null ? {} : { activity: own.id, claim: own.claim }),
+    ...(own !== null && "activity" in event && !repeated.has(activityKey(event.activity)) ? { settles: true } : {}),
+    ...(aborts ? { aborts } : {}),
+    ...commonOf(one),
+    ...(turns ? turnOf(state) : {}),
+    ...(settled === undefined ? {} : { light_id: settled.id, light_kind: settled.kind, asked_at: settled.at }),
+  });
+  if (returned !== null && run.parent !== null) {
+    const { activityId, attempt, epoch } = run.parent;
+    rows.returns.push({ n, activity_id: activityId, attempt, epoch, outcome: returned, usage: usageOf(state) });
+  }
+  const closed = bearer === null ? null : closedAsk(event, n, bearer.id, by);
+  if (closed !== null) rows.closedAsks.push(closed);
+}
+
+type End = Extract<Command, { do: "end" }>;
+
+const endOf = (commands: readonly Command[]): End | undefined => commands.find((command) => command.do === "end");
+
+function commonOf({ state, event, commands }: Advance) {
+  const ended = endOf(commands) !== undefined;
+  return { steps: state.spent.steps, type: event.type, at: event.at, ...(ended ? { ended } : {}) };
+}
+
+/** What a caller receives; null: the run has not ended. */
+function returnedBy({ commands }: Advance) {
+  const end = endOf(commands);
+  if (end === undefined) return null;
+  const { do: _, ...rest } = end;
+  return { kind: "returned", ...rest };
+}
+
+const phaseOf = ({ phase }: RunState) => (phase.is === "handling" ? `handling.${phase.of}` : phase.is);
+
+function turnOf(state: RunState) {
+  const { phase, epoch } = state;
+  const status = phase.is === "ended" ? phase.status : phase.is === "handling" ? "doing" : phase.is;
+  return { epoch, status, phase: phaseOf(state) };
+}
+
+function keyOf(activity: { node: string; generation: number; item: number | null }) {
+  return { node: activity.node, generation: activity.generation, item: itemToColumn(activity.item) };
+}
+
+function rareWrite({ run, state, commands }: Advance): RareWrite | null {
+  const { spent } = state;
+  const end = endOf(commands);
+  const deadline = commands.findLast((command) => command.do === "deadline");
+  const before = run.state.spent;
+  const spends =
+    spent.calls !== before.calls ||
+    spent.promptTokens !== before.promptTokens ||
+    spent.completionTokens !== before.completionTokens ||
+    spent.nanodollars !== before.nanodollars;
+  if (end === undefined && deadline === undefined && !spends) return null;
+  return {
+    ...(spends
+      ? {
+          calls: spent.calls,
+          prompt_tokens: spent.promptTokens,
+          completion_tokens: spent.completionTokens,
+          nanodollars: spent.nanodollars,
+        }
+      : {}),
+    ...(deadline === undefined ? {} : { deadline: deadline.at ?? ("infinity" as const) }),
+    ...(end === undefined ? {} : { word: end.word, result: end.result, reason: end.reason }),
+  };
+}
+
+/** Of the run itself: what its caller learns of steps comes with the outcome. */
+function usageOf(state: RunState): Usage {
+  const { steps: _, ...usage } = state.spent;
+  return usage;
+}
+
+function closedAsk(event: Event, n: number, activityId: number, by: string | null): AskRow | null {
+  const closed = { n, activity_id: activityId };
+  if (event.type === "ask.expired") return { ...closed, state: "expired", answer: null, answered_by: null };
+  if (event.type !== "activity.succeeded" || event.outcome.kind !== "answered") return null;
+  return { ...closed, state: "answered", answer: event.outcome.text, answered_by: by };
+}
