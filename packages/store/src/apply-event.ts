@@ -1,12 +1,12 @@
 /** Events from outside a worker: a person, the supervisor, a refused reservation. Same path as all others (committer.ts, G3). */
 import type { Event } from "@markmill/engine";
-import type { Committed, Committer } from "./committer.ts";
+import type { Committed, Committer } from "./commit/committer.ts";
+import { loadRuns } from "./commit/load-runs.ts";
+import type { LoadedRun } from "./commit/run-row.ts";
 import { drawSeed } from "./create-run.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Definitions } from "./definitions.ts";
-import { loadRuns } from "./load-runs.ts";
-import type { LoadedRun } from "./run-row.ts";
 import { StoreError, translate } from "./store-error.ts";
 
 export interface Outside {

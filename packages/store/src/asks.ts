@@ -1,9 +1,9 @@
 /** Questions to people. An answer is an event like any other; the ask's row is closed in the commit that folds it. */
 import { applyEvent, type Outside } from "./apply-event.ts";
 import { askDatabase } from "./ask-database.ts";
-import type { Committed } from "./committer.ts";
+import type { Committed } from "./commit/committer.ts";
+import { columnToItem } from "./commit/run-row.ts";
 import type { Database } from "./database.ts";
-import { columnToItem } from "./run-row.ts";
 
 export interface Ask {
   readonly activityId: number;

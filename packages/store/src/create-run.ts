@@ -14,13 +14,13 @@ import {
 import { askDatabase } from "./ask-database.ts";
 import { closeBudget, openBudget } from "./budgets.ts";
 import { boundsOf, type Ceilings, capsWithin } from "./ceilings.ts";
-import type { Committed, Committer } from "./committer.ts";
+import type { Committed, Committer } from "./commit/committer.ts";
+import type { Activity, LoadedRun, Ring } from "./commit/run-row.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Definition, Definitions } from "./definitions.ts";
 import { neutral } from "./neutral.ts";
 import { readyRings } from "./ready-rings.ts";
-import type { Activity, LoadedRun, Ring } from "./run-row.ts";
 import { StoreError, translate } from "./store-error.ts";
 import { uuidv7 } from "./uuidv7.ts";
 

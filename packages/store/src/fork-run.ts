@@ -26,18 +26,19 @@ import {
   type Work,
 } from "@markmill/engine";
 import type { PoolClient } from "pg";
-import { createActivityIds } from "./activity-ids.ts";
 import { openBudget } from "./budgets.ts";
+import { createActivityIds } from "./commit/activity-ids.ts";
+import { variableWrites } from "./commit/kept-variables.ts";
+import { type LightColumn, lightKindOf } from "./commit/light-activity.ts";
+import { loadRuns } from "./commit/load-runs.ts";
+import { itemToColumn, type LoadedRun, queueOf, type Ring } from "./commit/run-row.ts";
+import { sparseState } from "./commit/run-state.ts";
 import { type Births, drawSeed } from "./create-run.ts";
 import { copyMessages } from "./fork-messages.ts";
 import { copyWorkspace } from "./fork-workspace.ts";
-import { variableWrites } from "./kept-variables.ts";
-import { loadRuns } from "./load-runs.ts";
 import { toJson } from "./neutral.ts";
 import { getHistory } from "./read/get-history.ts";
 import { readyRings } from "./ready-rings.ts";
-import { itemToColumn, type LightColumn, type LoadedRun, lightKindOf, queueOf, type Ring } from "./run-row.ts";
-import { sparseState } from "./run-state.ts";
 import { StoreError, translate } from "./store-error.ts";
 import { renameThread } from "./thread-names.ts";
 import { inTransaction } from "./transaction.ts";

@@ -1,4 +1,3 @@
-export type { Bearer } from "./advance.ts";
 export {
   applyEvent,
   breakRun,
@@ -43,8 +42,10 @@ export {
   settleMark,
   waitsForExecute,
 } from "./checkpoints.ts";
-export { type Claim, type Delivery, releaseClaims, renewLeases } from "./claim.ts";
-export type { Commit, Committed } from "./committer.ts";
+export type { Bearer } from "./commit/advance.ts";
+export { type Claim, type Delivery, releaseClaims, renewLeases } from "./commit/claim.ts";
+export type { Commit, Committed } from "./commit/committer.ts";
+export type { Activity, LoadedRun, ParentCall, QueueName, Ring } from "./commit/run-row.ts";
 export { type CreatedRun, callExcess, createRun, drawSeed, type NewRun, startCall } from "./create-run.ts";
 export type { Database, DatabaseOptions } from "./database.ts";
 export type { DatabaseClock } from "./database-clock.ts";
@@ -90,7 +91,6 @@ export { type Difference, type Replay, replayRun } from "./read/replay-run.ts";
 export { type Wait, waitsOf } from "./read/waits-of.ts";
 export { readyRings } from "./ready-rings.ts";
 export { type Resumed, resumeTree } from "./resume-run.ts";
-export type { Activity, LoadedRun, ParentCall, QueueName, Ring } from "./run-row.ts";
 export {
   claimSession,
   liveSessions,

@@ -11,7 +11,7 @@
  * kill -9: process and thread end together, and the leases by themselves.
  */
 import { Worker } from "node:worker_threads";
-import { renewLeases } from "./claim.ts";
+import { renewLeases } from "./commit/claim.ts";
 import type { Database } from "./database.ts";
 import { type StoreError, translate } from "./store-error.ts";
 

@@ -1,14 +1,14 @@
 /** The store: one per process. Everything that holds a connection or a cache hangs here and ends with `close`. */
 import { randomBytes } from "node:crypto";
-import { createActivityIds } from "./activity-ids.ts";
 import { type Ceilings, defaultCeilings } from "./ceilings.ts";
-import { type Claim, type Claimer, createClaimer, type Delivery } from "./claim.ts";
-import { type Commit, type Committed, type Committer, createCommitter } from "./committer.ts";
+import { createActivityIds } from "./commit/activity-ids.ts";
+import { type Claim, type Claimer, createClaimer, type Delivery } from "./commit/claim.ts";
+import { type Commit, type Committed, type Committer, createCommitter } from "./commit/committer.ts";
+import { createRunCache } from "./commit/run-cache.ts";
 import { type Database, type DatabaseOptions, openDatabase } from "./database.ts";
 import { createDatabaseClock, type DatabaseClock, databaseNow } from "./database-clock.ts";
 import { createDefinitions, type Definitions } from "./definitions.ts";
 import { migrate } from "./migrate.ts";
-import { createRunCache } from "./run-cache.ts";
 import { translate } from "./store-error.ts";
 import { createAnnouncer } from "./watch.ts";
 

@@ -1,6 +1,7 @@
 /** What runs have ready, as doorbells under the ids they already have: ringing them again is harmless. */
 import type { Pool } from "pg";
-import type { LightColumn, QueueName, Ring } from "./run-row.ts";
+import type { LightColumn } from "./commit/light-activity.ts";
+import type { QueueName, Ring } from "./commit/run-row.ts";
 
 export interface RingRow {
   readonly queue: QueueName;

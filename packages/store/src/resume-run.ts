@@ -1,7 +1,7 @@
 /** A run that waits goes on, with all the runs it called: what is parked anywhere in its tree is tried at once, with new patience. */
 import { type Outside, resumeRun } from "./apply-event.ts";
 import { askDatabase } from "./ask-database.ts";
-import type { Ring } from "./run-row.ts";
+import type { Ring } from "./commit/run-row.ts";
 
 export interface Resumed {
   /** Runs of the tree that went on. */

@@ -5,9 +5,9 @@
 import { applyEvent, type Outside } from "./apply-event.ts";
 import { askDatabase } from "./ask-database.ts";
 import { expireAsk } from "./asks.ts";
+import type { Ring } from "./commit/run-row.ts";
 import type { Database } from "./database.ts";
 import { type LightRow, lightColumns, type RingRow, ringColumns, toLightRows, toRing } from "./ready-rings.ts";
-import type { Ring } from "./run-row.ts";
 import { type StoreError, translate } from "./store-error.ts";
 
 export interface QuietActivity extends Ring {

@@ -1,8 +1,9 @@
 /** What happened in a run, and the activities it happened to. */
 import type { Event, Work, WorkKind } from "@markmill/engine";
 import { askAtOnce } from "../ask-database.ts";
+import { type LightColumn, type LightKind, workOf } from "../commit/light-activity.ts";
+import { columnToItem } from "../commit/run-row.ts";
 import type { Database } from "../database.ts";
-import { columnToItem, type LightColumn, type LightKind, workOf } from "../run-row.ts";
 
 export interface Warning {
   readonly code: string;

@@ -1,8 +1,8 @@
 /** Folds a run's events again, from its rows alone, and compares the result with what is stored. */
 import { type Event, initialState, type RunState, step } from "@markmill/engine";
+import { loadRuns } from "../commit/load-runs.ts";
 import type { Database } from "../database.ts";
 import type { Definitions } from "../definitions.ts";
-import { loadRuns } from "../load-runs.ts";
 import { StoreError, translate } from "../store-error.ts";
 import { getHistory } from "./get-history.ts";
 

@@ -3,8 +3,8 @@
  * that depends on nothing (`run.broken`), and no other run of the group notices.
  */
 import type { Event } from "@markmill/engine";
+import { toJson } from "../neutral.ts";
 import { type Advance, advance, type Bearer } from "./advance.ts";
-import { toJson } from "./neutral.ts";
 import type { LoadedRun } from "./run-row.ts";
 
 export interface Decision {

@@ -1,5 +1,6 @@
 /** Runs and activities as the hot path holds them. */
 import type { ActivityRef, Json, Outcome, Program, RunState, Usage, Work, WorkKind } from "@markmill/engine";
+import type { LightActivity } from "./light-activity.ts";
 
 export type QueueName = "control" | "prompt" | "execute";
 
@@ -23,80 +24,6 @@ export interface LoadedRun {
   readonly light: readonly LightActivity[];
   /** Of its light activities; see Doorbell. */
   readonly rings: number;
-}
-
-/**
- * An activity that needs nothing but its run. It stands on the run's row until it is done; then the event that ended it is its row. The
- * others have a row of their own, because they are claimed, leased, or wait.
- */
-export interface LightActivity {
-  /** From the same sequence as the ids of rows. */
-  readonly id: number;
-  readonly ref: ActivityRef;
-  readonly kind: LightKind;
-  /** When it was asked for. */
-  readonly at: number;
-}
-export type LightKind = "check" | "set" | "assign";
-
-/** null: it needs more than its run. */
-export function lightKindOf(work: Work): LightKind | null {
-  if (work.kind === "check") return work.read.length === 0 ? "check" : null;
-  if (work.kind === "set") return work.read === null && work.write === null ? "set" : null;
-  return work.kind === "assign" && work.read === null ? "assign" : null;
-}
-
-const lightWork: Readonly<Record<LightKind, Work>> = {
-  check: { kind: "check", read: [] },
-  set: { kind: "set", read: null, write: null },
-  assign: { kind: "assign", read: null },
-};
-
-export function workOf(kind: LightKind): Work {
-  return lightWork[kind];
-}
-
-export function toActivity(run: LoadedRun, { id, ref, kind }: LightActivity): Activity {
-  const work = lightWork[kind];
-  const { epoch } = run.state;
-  const none = { outcome: null, usage: null, leased: false };
-  return { id, runId: run.id, ref, kind, epoch, claim: 0, rings: run.rings, work, ...none };
-}
-
-export function toLightRing(run: LoadedRun, { id, ref }: LightActivity, delayMs = 0): Ring {
-  return {
-    queue: "control",
-    runId: run.id,
-    activityId: id,
-    epoch: run.state.epoch,
-    attempt: ref.attempt,
-    rings: run.rings,
-    delayMs,
-    parentJob: run.parent?.job ?? null,
-  };
-}
-
-/** A light activity as it stands on its run's row. */
-export interface LightColumn {
-  readonly id: number;
-  readonly node: string;
-  readonly generation: number;
-  readonly item: number | null;
-  readonly attempt: number;
-  readonly kind: LightKind;
-  readonly at: number;
-}
-
-export function toLightColumn({ id, ref, kind, at }: LightActivity): LightColumn {
-  const { node, generation, item, attempt } = ref;
-  return { id, node, generation, item, attempt, kind, at };
-}
-
-export function toLight(column: readonly LightColumn[] | null): readonly LightActivity[] {
-  return (column ?? []).map(({ id, node, generation, item, attempt, kind, at }) => ({
-    ...{ id, kind, at },
-    ref: { node, generation, item, attempt },
-  }));
 }
 
 /** The CALL activity that waits for this run, as it was when it called; `job` is its queue job's id, opaque here. */

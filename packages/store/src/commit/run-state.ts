@@ -9,8 +9,8 @@
  *     that know it, and is neither failed nor changed.
  */
 import { initialState, type RunState } from "@markmill/engine";
+import { StoreError } from "../store-error.ts";
 import { inState } from "./kept-variables.ts";
-import { StoreError } from "./store-error.ts";
 
 export type KeptState = Partial<RunState> & { readonly form?: number };
 

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { type CommitRows, commitStatement, type MoveRow, noRows } from "./commit-statement.ts";
+import { commitStatement } from "./commit-statement.ts";
+import { type CommitRows, type MoveRow, noRows } from "./rows.ts";
 
 const move: MoveRow = { id: "r", rev: 1, from_epoch: 1, steps: 1, type: "activity.succeeded", at: 1 };
 const light: MoveRow = { ...move, light_id: 1, light_kind: "set", asked_at: 1 };

@@ -1,9 +1,10 @@
 /** Reads runs as they are now, for a decision. */
 import type { Json } from "@markmill/engine";
 import type { Pool, PoolClient } from "pg";
-import { databaseNow } from "./database-clock.ts";
-import type { Definitions } from "./definitions.ts";
-import { type LightColumn, type LoadedRun, toLight } from "./run-row.ts";
+import { databaseNow } from "../database-clock.ts";
+import type { Definitions } from "../definitions.ts";
+import { type LightColumn, toLight } from "./light-activity.ts";
+import type { LoadedRun } from "./run-row.ts";
 import { fullState, type KeptState } from "./run-state.ts";
 
 export interface RunColumns {

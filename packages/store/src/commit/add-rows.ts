@@ -1,114 +1,28 @@
-/**
- * One event, decided. `advance` takes a run as it was read, folds the event with `step` (the only call of it that is written, I4)
- * and says, as rows, everything that has to be written with it: state, variables, the event, the next activities, messages, the end.
- * Nothing is written here; committer.ts writes all of it or nothing.
- */
-import { activityKey, type Command, type Event, type RunState, step, type Usage } from "@markmill/engine";
-import type { AskRow, BirthRow, CommitRows, RareWrite } from "./commit-statement.ts";
+/** What an advance writes, as rows: state, variables, the event, the next activities, messages, the end. Nothing is written here. */
+import { activityKey, type Command, type Event, type RunState, type Usage } from "@markmill/engine";
+import type { Advance, Birth } from "./advance.ts";
 import { variableWrites } from "./kept-variables.ts";
-import { itemToColumn, type LightActivity, type LoadedRun, lightKindOf, queueOf, toLightColumn } from "./run-row.ts";
+import { lightKindOf, toLightColumn } from "./light-activity.ts";
+import type { AskRow, CommitRows, RareWrite } from "./rows.ts";
+import { itemToColumn, queueOf } from "./run-row.ts";
 import { sparseState } from "./run-state.ts";
-
-/** The activity that brings an event, and the claim it was performed under. */
-export interface Bearer {
-  readonly id: number;
-  readonly claim: number;
-}
-
-export interface Advance {
-  readonly run: LoadedRun;
-  readonly event: Event;
-  readonly bearer: Bearer | null;
-  /** Of a run that does not exist yet. */
-  readonly birth: Birth | null;
-  /** Who answered, of an answered ask. */
-  readonly by: string | null;
-  readonly state: RunState;
-  readonly commands: readonly Command[];
-  readonly aborts: boolean;
-  /** It takes back work, of which some may be a called run. */
-  readonly withdraws: boolean;
-  /** The light activities that are still asked, and those that now are, which have no id yet. */
-  readonly kept: readonly LightActivity[];
-  readonly asked: readonly LightActivity[];
-}
-
-/** What is known of a run before its first event is folded. */
-export type Birth = Pick<
-  BirthRow,
-  | "id"
-  | "root_id"
-  | "parent_activity_id"
-  | "parent_attempt"
-  | "parent_epoch"
-  | "parent_job"
-  | "definition_hash"
-  | "program"
-  | "name"
-  | "depth"
-  | "labels"
-  | "budgets"
-  | "options"
-  | "submission"
-  | "idempotency_key"
-  | "forked_from"
->;
-
-/** null: the event changes nothing (duplicate, late, stale, or after the end). */
-export function advance(
-  run: LoadedRun,
-  event: Event,
-  bearer: Bearer | null,
-  birth: Birth | null = null,
-  by: string | null = null,
-): Advance | null {
-  const { state, commands } = step(run.program, run.state, event);
-  if (state === run.state) return null;
-  const aborts = commands.some((command) => command.do === "abort") || state.epoch !== run.state.epoch;
-  const withdraws = aborts || commands.some((command) => command.do === "void");
-  // A stopped run keeps them, though nobody may do them: resuming it asks for them again, and only here stands what they are.
-  const kept =
-    aborts && state.phase.is !== "stopped"
-      ? []
-      : run.light.filter(({ ref }) => state.active[activityKey(ref)]?.ref.attempt === ref.attempt);
-  const asked = commands.flatMap((command) => askedLight(run, command, event.at) ?? []);
-  return { run, event, bearer, birth, by, state, commands, aborts, withdraws, kept, asked };
-}
-
-function askedLight(run: LoadedRun, command: Command, at: number): LightActivity | null {
-  if (command.do === "perform") {
-    const kind = command.notBefore === null ? lightKindOf(command.work) : null;
-    return kind === null ? null : { id: 0, ref: command.activity, kind, at };
-  }
-  if (command.do !== "retry") return null;
-  const key = activityKey(command.activity);
-  const before = run.light.find(({ ref }) => activityKey(ref) === key);
-  return before === undefined ? null : { id: 0, ref: command.activity, kind: before.kind, at };
-}
-
-/** `ids`: one for each that was asked. */
-export function withIds(one: Advance, ids: readonly number[]): Advance {
-  return { ...one, asked: one.asked.map((light, index) => ({ ...light, id: ids[index] ?? 0 })) };
-}
 
 /** Adds what an advance writes to the rows of a group. Its run's id comes after those of the advances added before (C4). */
 export function addRows(rows: CommitRows, stringify: (value: unknown) => string, one: Advance, body: string): void {
-  const { run, event, bearer, birth, by, state, commands, aborts } = one;
-  const n = birth === null ? rows.moves.length + 1 : -rows.births.length - 1;
+  const n = one.birth === null ? rows.moves.length + 1 : -rows.births.length - 1;
+  const repeated = addCommands(rows, one, n);
+  addVariables(rows, one, n);
+  if (one.birth === null) addMove(rows, stringify, one, { n, body, repeated });
+  else addBirth(rows, stringify, one, one.birth, body);
+}
+
+/** Returns the keys of the activities that are asked for, once more or for the first time. */
+function addCommands(rows: CommitRows, one: Advance, n: number): ReadonlySet<string> {
+  const { run, event, state, commands, aborts } = one;
   const seq = run.rev + 1;
-  const light = [...one.kept, ...one.asked].map(toLightColumn);
-  const end = commands.find((command) => command.do === "end");
-  const common = {
-    steps: state.spent.steps,
-    type: event.type,
-    at: event.at,
-    ...(end === undefined ? {} : { ended: true }),
-  };
-  const rare = rareWrite(one, end);
   const repeated = new Set<string>();
   let position = 0;
   let part = 0;
-
   for (const command of commands) {
     if (command.do === "perform") {
       const { activity, work } = command;
@@ -153,36 +67,57 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
       rows.warnings.push({ n, seq, part, at: event.at, body: command });
     }
   }
+  return repeated;
+}
 
-  const ended = end !== undefined;
+function addVariables(rows: CommitRows, { run, state, birth, commands }: Advance, n: number): void {
+  const ended = endOf(commands) !== undefined;
   for (const write of variableWrites(birth === null ? run.state.variables : null, state.variables, ended)) {
     rows.variables.push({ n, ...write, ...(ended ? { final: true } : {}) });
   }
+}
 
-  const returned = end === undefined ? null : { kind: "returned", ...withoutDo(end) };
-  if (birth !== null) {
-    rows.bornStates.push(stringify(sparseState(state)));
-    rows.bornBodies.push(body);
-    const called = birth.parent_activity_id !== null;
-    rows.births.push({
-      ...birth,
-      ...common,
-      ...turnOf(state),
-      ...rare,
-      ...(light.length === 0 ? {} : { light }),
-      caller_state: called ? (returned === null ? "waiting" : "ready") : null,
-      caller_outcome: called ? returned : null,
-      caller_usage: called && returned !== null ? usageOf(state) : null,
-    });
-    return;
-  }
+function addBirth(
+  rows: CommitRows,
+  stringify: (value: unknown) => string,
+  one: Advance,
+  birth: Birth,
+  body: string,
+): void {
+  const { state, asked } = one;
+  const called = birth.parent_activity_id !== null;
+  const returned = returnedBy(one);
+  rows.bornStates.push(stringify(sparseState(state)));
+  rows.bornBodies.push(body);
+  rows.births.push({
+    ...birth,
+    ...commonOf(one),
+    ...turnOf(state),
+    ...rareWrite(one),
+    ...(asked.length === 0 ? {} : { light: asked.map(toLightColumn) }),
+    caller_state: called ? (returned === null ? "waiting" : "ready") : null,
+    caller_outcome: called ? returned : null,
+    caller_usage: called && returned !== null ? usageOf(state) : null,
+  });
+}
+
+function addMove(
+  rows: CommitRows,
+  stringify: (value: unknown) => string,
+  one: Advance,
+  { n, body, repeated }: { readonly n: number; readonly body: string; readonly repeated: ReadonlySet<string> },
+): void {
+  const { run, event, bearer, by, state, aborts } = one;
+  const light = [...one.kept, ...one.asked].map(toLightColumn);
+  const rare = rareWrite(one);
   rows.states.push(stringify(sparseState(state)));
   rows.bodies.push(body);
   rows.lights.push(light.length === 0 ? "" : stringify(light));
   rows.rares.push(rare === null ? "" : stringify(rare));
   const settled = bearer === null ? undefined : run.light.find(({ id }) => id === bearer.id);
   const own = settled === undefined ? bearer : null;
-  const turns = aborts || end !== undefined || phaseOf(state) !== phaseOf(run.state);
+  const returned = returnedBy(one);
+  const turns = aborts || returned !== null || phaseOf(state) !== phaseOf(run.state);
   rows.moves.push({
     id: run.id,
     rev: run.rev,
@@ -190,23 +125,33 @@ export function addRows(rows: CommitRows, stringify: (value: unknown) => string,
     ...(own === null ? {} : { activity: own.id, claim: own.claim }),
     ...(own !== null && "activity" in event && !repeated.has(activityKey(event.activity)) ? { settles: true } : {}),
     ...(aborts ? { aborts } : {}),
-    ...common,
+    ...commonOf(one),
     ...(turns ? turnOf(state) : {}),
     ...(settled === undefined ? {} : { light_id: settled.id, light_kind: settled.kind, asked_at: settled.at }),
   });
   if (returned !== null && run.parent !== null) {
     const { activityId, attempt, epoch } = run.parent;
-    rows.returns.push({
-      n,
-      activity_id: activityId,
-      attempt,
-      epoch,
-      outcome: returned,
-      usage: usageOf(state),
-    });
+    rows.returns.push({ n, activity_id: activityId, attempt, epoch, outcome: returned, usage: usageOf(state) });
   }
   const closed = bearer === null ? null : closedAsk(event, n, bearer.id, by);
   if (closed !== null) rows.closedAsks.push(closed);
+}
+
+type End = Extract<Command, { do: "end" }>;
+
+const endOf = (commands: readonly Command[]): End | undefined => commands.find((command) => command.do === "end");
+
+function commonOf({ state, event, commands }: Advance) {
+  const ended = endOf(commands) !== undefined;
+  return { steps: state.spent.steps, type: event.type, at: event.at, ...(ended ? { ended } : {}) };
+}
+
+/** What a caller receives; null: the run has not ended. */
+function returnedBy({ commands }: Advance) {
+  const end = endOf(commands);
+  if (end === undefined) return null;
+  const { do: _, ...rest } = end;
+  return { kind: "returned", ...rest };
 }
 
 const phaseOf = ({ phase }: RunState) => (phase.is === "handling" ? `handling.${phase.of}` : phase.is);
@@ -221,11 +166,9 @@ function keyOf(activity: { node: string; generation: number; item: number | null
   return { node: activity.node, generation: activity.generation, item: itemToColumn(activity.item) };
 }
 
-function rareWrite(
-  { run, state, commands }: Advance,
-  end: Extract<Command, { do: "end" }> | undefined,
-): RareWrite | null {
+function rareWrite({ run, state, commands }: Advance): RareWrite | null {
   const { spent } = state;
+  const end = endOf(commands);
   const deadline = commands.findLast((command) => command.do === "deadline");
   const before = run.state.spent;
   const spends =
@@ -246,11 +189,6 @@ function rareWrite(
     ...(deadline === undefined ? {} : { deadline: deadline.at ?? ("infinity" as const) }),
     ...(end === undefined ? {} : { word: end.word, result: end.result, reason: end.reason }),
   };
-}
-
-function withoutDo(end: Extract<Command, { do: "end" }>) {
-  const { do: _, ...rest } = end;
-  return rest;
 }
 
 /** Of the run itself: what its caller learns of steps comes with the outcome. */

@@ -18,28 +18,25 @@
  */
 import { type ActivityRef, activityKey, type Event, weighState } from "@markmill/engine";
 import type { Pool, PoolClient } from "pg";
+import type { Database } from "../database.ts";
+import type { DatabaseClock } from "../database-clock.ts";
+import type { Definitions } from "../definitions.ts";
+import { neutralJson, toJson } from "../neutral.ts";
+import { readyRings } from "../ready-rings.ts";
+import { isContention, type StoreError, translate } from "../store-error.ts";
+import { inTransaction } from "../transaction.ts";
 import type { ActivityIds } from "./activity-ids.ts";
-import { type Advance, addRows, advance, type Bearer, type Birth, withIds } from "./advance.ts";
-import {
-  type AskedAnswer,
-  type CommitAnswer,
-  commitStatement,
-  noRows,
-  type ReturnedAnswer,
-  type Statement,
-} from "./commit-statement.ts";
-import type { Database } from "./database.ts";
-import type { DatabaseClock } from "./database-clock.ts";
+import { addRows } from "./add-rows.ts";
+import { type Advance, advance, type Bearer, type Birth, withIds } from "./advance.ts";
+import type { AskedAnswer, CommitAnswer, ReturnedAnswer } from "./commit-answer.ts";
+import { commitStatement, type Statement } from "./commit-statement.ts";
 import { type Decision, decideEvent } from "./decide.ts";
-import type { Definitions } from "./definitions.ts";
 import { createGather } from "./gather.ts";
+import { toLightRing } from "./light-activity.ts";
 import { loadRuns, lockOrphans, lockRun, lockTree } from "./load-runs.ts";
-import { neutralJson, toJson } from "./neutral.ts";
-import { readyRings } from "./ready-rings.ts";
+import { noRows } from "./rows.ts";
 import type { RunCache } from "./run-cache.ts";
-import { columnToItem, type LoadedRun, queueOf, type Ring, toLightRing } from "./run-row.ts";
-import { isContention, type StoreError, translate } from "./store-error.ts";
-import { inTransaction } from "./transaction.ts";
+import { columnToItem, type LoadedRun, queueOf, type Ring } from "./run-row.ts";
 
 export interface Commit {
   readonly run: LoadedRun;

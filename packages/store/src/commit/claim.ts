@@ -11,13 +11,15 @@
  *     but let go, and what is ready is rung under the number it has.
  */
 import type { Outcome, Usage, Work, WorkKind } from "@markmill/engine";
-import type { Database } from "./database.ts";
-import type { DatabaseClock } from "./database-clock.ts";
-import type { Definitions } from "./definitions.ts";
+import type { Database } from "../database.ts";
+import type { DatabaseClock } from "../database-clock.ts";
+import type { Definitions } from "../definitions.ts";
+import { renewText } from "../lease-statement.ts";
+import { readyRows, toRing } from "../ready-rings.ts";
+import { translate } from "../store-error.ts";
 import { createGather } from "./gather.ts";
-import { renewText } from "./lease-statement.ts";
+import { toActivity } from "./light-activity.ts";
 import { loadRuns, type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
-import { readyRows, toRing } from "./ready-rings.ts";
 import type { RunCache } from "./run-cache.ts";
 import {
   type Activity,
@@ -27,10 +29,8 @@ import {
   leasedSql,
   type QueueName,
   type Ring,
-  toActivity,
 } from "./run-row.ts";
 import { formOf, refuseNewer, stateForm } from "./run-state.ts";
-import { translate } from "./store-error.ts";
 
 export interface Delivery {
   readonly queue: string;

@@ -1,0 +1,90 @@
+/**
+ * One event, decided. `advance` takes a run as it was read and folds the event with `step` (the only call of it that is written, I4).
+ * add-rows.ts says, as rows, what has to be written with it; committer.ts writes all of it or nothing.
+ */
+import { activityKey, type Command, type Event, type RunState, step } from "@markmill/engine";
+import { type LightActivity, lightKindOf } from "./light-activity.ts";
+import type { BirthRow } from "./rows.ts";
+import type { LoadedRun } from "./run-row.ts";
+
+/** The activity that brings an event, and the claim it was performed under. */
+export interface Bearer {
+  readonly id: number;
+  readonly claim: number;
+}
+
+export interface Advance {
+  readonly run: LoadedRun;
+  readonly event: Event;
+  readonly bearer: Bearer | null;
+  /** Of a run that does not exist yet. */
+  readonly birth: Birth | null;
+  /** Who answered, of an answered ask. */
+  readonly by: string | null;
+  readonly state: RunState;
+  readonly commands: readonly Command[];
+  readonly aborts: boolean;
+  /** It takes back work, of which some may be a called run. */
+  readonly withdraws: boolean;
+  /** The light activities that are still asked, and those that now are, which have no id yet. */
+  readonly kept: readonly LightActivity[];
+  readonly asked: readonly LightActivity[];
+}
+
+/** What is known of a run before its first event is folded. */
+export type Birth = Pick<
+  BirthRow,
+  | "id"
+  | "root_id"
+  | "parent_activity_id"
+  | "parent_attempt"
+  | "parent_epoch"
+  | "parent_job"
+  | "definition_hash"
+  | "program"
+  | "name"
+  | "depth"
+  | "labels"
+  | "budgets"
+  | "options"
+  | "submission"
+  | "idempotency_key"
+  | "forked_from"
+>;
+
+/** null: the event changes nothing (duplicate, late, stale, or after the end). */
+export function advance(
+  run: LoadedRun,
+  event: Event,
+  bearer: Bearer | null,
+  birth: Birth | null = null,
+  by: string | null = null,
+): Advance | null {
+  const { state, commands } = step(run.program, run.state, event);
+  if (state === run.state) return null;
+  const aborts = commands.some((command) => command.do === "abort") || state.epoch !== run.state.epoch;
+  const withdraws = aborts || commands.some((command) => command.do === "void");
+  // A stopped run keeps them, though nobody may do them: resuming it asks for them again, and only here stands what they are.
+  const kept =
+    aborts && state.phase.is !== "stopped"
+      ? []
+      : run.light.filter(({ ref }) => state.active[activityKey(ref)]?.ref.attempt === ref.attempt);
+  const asked = commands.flatMap((command) => askedLight(run, command, event.at) ?? []);
+  return { run, event, bearer, birth, by, state, commands, aborts, withdraws, kept, asked };
+}
+
+function askedLight(run: LoadedRun, command: Command, at: number): LightActivity | null {
+  if (command.do === "perform") {
+    const kind = command.notBefore === null ? lightKindOf(command.work) : null;
+    return kind === null ? null : { id: 0, ref: command.activity, kind, at };
+  }
+  if (command.do !== "retry") return null;
+  const key = activityKey(command.activity);
+  const before = run.light.find(({ ref }) => activityKey(ref) === key);
+  return before === undefined ? null : { id: 0, ref: command.activity, kind: before.kind, at };
+}
+
+/** `ids`: one for each that was asked. */
+export function withIds(one: Advance, ids: readonly number[]): Advance {
+  return { ...one, asked: one.asked.map((light, index) => ({ ...light, id: ids[index] ?? 0 })) };
+}

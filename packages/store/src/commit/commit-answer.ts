@@ -1,0 +1,35 @@
+/** What the statement answers (C3). */
+import type { WorkKind } from "@markmill/engine";
+
+/** moved: a run of C1, or one that was born. next: an activity asked for. again: a further attempt. returned: a caller to ring. */
+export type CommitAnswer = MovedAnswer | AskedAnswer | ReturnedAnswer;
+
+export interface MovedAnswer {
+  readonly what: "moved";
+  readonly run_id: string;
+  readonly now: number;
+}
+
+export interface AskedAnswer {
+  readonly what: "next" | "again";
+  readonly run_id: string;
+  readonly id: number;
+  readonly node: string;
+  readonly generation: number;
+  readonly item: number;
+  readonly kind: WorkKind;
+  readonly attempt: number;
+  readonly rings: number;
+  readonly claim: number;
+  readonly epoch: number;
+}
+
+export interface ReturnedAnswer {
+  readonly what: "returned";
+  readonly run_id: string;
+  readonly id: number;
+  readonly attempt: number;
+  readonly rings: number;
+  readonly epoch: number;
+  readonly parent_job: string | null;
+}

@@ -1,0 +1,193 @@
+/** What a commit writes, as rows: each group of events is one `CommitRows`, and commit-statement.ts makes one statement of it. */
+import type { Parked } from "@markmill/engine";
+import type { LightColumn, LightKind } from "./light-activity.ts";
+
+/** What every event writes of a run, and of itself. What is absent, here and below, is null, false or 0. */
+export interface RunWrite {
+  readonly id: string;
+  readonly epoch: number;
+  readonly status: string;
+  readonly phase: string;
+  readonly steps: number;
+  readonly ended?: boolean;
+  readonly type: string;
+  readonly at: number;
+}
+
+/** Epoch, status and phase: absent where they stay. */
+type Turn = Pick<RunWrite, "epoch" | "status" | "phase">;
+
+export interface MoveRow extends Omit<RunWrite, keyof Turn>, Partial<Turn> {
+  readonly rev: number;
+  readonly from_epoch: number;
+  readonly activity?: number;
+  readonly claim?: number;
+  /** The activity is over; not where the same event asks for its next attempt. */
+  readonly settles?: boolean;
+  readonly aborts?: boolean;
+  /** The light activity that the event ended. */
+  readonly light_id?: number;
+  readonly light_kind?: LightKind;
+  readonly asked_at?: number;
+}
+
+/** What few events change of a run. */
+export interface RareWrite {
+  readonly calls?: number;
+  readonly prompt_tokens?: number;
+  readonly completion_tokens?: number;
+  readonly nanodollars?: number;
+  /** infinity: none while the run only waits. */
+  readonly deadline?: number | "infinity";
+  readonly word?: string | null;
+  readonly result?: string | null;
+  readonly reason?: unknown;
+}
+
+export interface BirthRow extends RunWrite, RareWrite {
+  readonly light?: readonly LightColumn[];
+  readonly root_id: string;
+  readonly parent_activity_id: number | null;
+  readonly parent_attempt: number | null;
+  readonly parent_epoch: number | null;
+  readonly parent_job: string | null;
+  /** Where the calling activity goes: waiting, or ready at once when the callee ended as it started. */
+  readonly caller_state: "waiting" | "ready" | null;
+  readonly caller_outcome: unknown;
+  readonly caller_usage: unknown;
+  readonly definition_hash: string;
+  readonly program: string;
+  readonly name: string;
+  readonly depth: number;
+  readonly labels: unknown;
+  readonly budgets: readonly string[];
+  readonly options: unknown;
+  readonly submission: unknown;
+  readonly idempotency_key: string | null;
+  readonly forked_from: string | null;
+}
+
+export interface NextRow {
+  readonly n: number;
+  readonly node: string;
+  readonly generation: number;
+  readonly item: number;
+  readonly attempt: number;
+  readonly kind: string;
+  readonly queue: string;
+  readonly epoch: number;
+  readonly state: "ready" | "waiting";
+  readonly not_before: number | null;
+  readonly work: unknown;
+}
+
+/** A further attempt at work that its activity still has. */
+export interface RetryRow {
+  readonly n: number;
+  readonly node: string;
+  readonly generation: number;
+  readonly item: number;
+  readonly attempt: number;
+  readonly not_before: number | null;
+  /** What it waits for, told to people. Held: it waits for a resume, and no doorbell is rung. */
+  readonly trouble?: Parked;
+}
+
+/** Work that is no longer wanted, while the rest of its run goes on. */
+export interface VoidRow {
+  readonly n: number;
+  readonly node: string;
+  readonly generation: number;
+  readonly item: number;
+}
+
+/** For people only. */
+export interface WarningRow {
+  readonly n: number;
+  readonly seq: number;
+  readonly part: number;
+  readonly at: number;
+  readonly body: unknown;
+}
+
+export interface VariableRow {
+  readonly n: number;
+  readonly name: string;
+  readonly value: string | null;
+  /** The run has ended. */
+  readonly final?: true;
+}
+
+export interface MessageRow {
+  readonly n: number;
+  readonly seq: number;
+  readonly position: number;
+  readonly thread: string;
+  readonly agent: string;
+  readonly role: string;
+  /** null: the text of the activity's own work. */
+  readonly text: string | null;
+  readonly node: string;
+  readonly generation: number;
+  readonly item: number;
+}
+
+/** The end of a called run, for its caller. */
+export interface ReturnRow {
+  readonly n: number;
+  readonly activity_id: number;
+  readonly attempt: number;
+  readonly epoch: number;
+  readonly outcome: unknown;
+  readonly usage: unknown;
+}
+
+export interface AskRow {
+  readonly n: number;
+  readonly activity_id: number;
+  readonly state: "answered" | "expired";
+  readonly answer: string | null;
+  readonly answered_by: string | null;
+}
+
+export interface CommitRows {
+  readonly moves: MoveRow[];
+  /** By place: of `moves`. JSON; empty: nothing. */
+  readonly states: string[];
+  readonly bodies: string[];
+  readonly lights: string[];
+  readonly rares: string[];
+  readonly births: BirthRow[];
+  /** By place: of `births`. */
+  readonly bornStates: string[];
+  readonly bornBodies: string[];
+  readonly next: NextRow[];
+  readonly retries: RetryRow[];
+  readonly voids: VoidRow[];
+  readonly warnings: WarningRow[];
+  readonly variables: VariableRow[];
+  readonly messages: MessageRow[];
+  readonly returns: ReturnRow[];
+  readonly closedAsks: AskRow[];
+}
+
+export function noRows(): CommitRows {
+  return {
+    moves: [],
+    states: [],
+    bodies: [],
+    lights: [],
+    rares: [],
+    births: [],
+    bornStates: [],
+    bornBodies: [],
+    next: [],
+    retries: [],
+    voids: [],
+    warnings: [],
+    variables: [],
+    messages: [],
+    returns: [],
+    closedAsks: [],
+  };
+}

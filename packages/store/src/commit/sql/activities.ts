@@ -1,0 +1,78 @@
+/** Activities that have a row: asked for, tried again, over, taken back. */
+import type { Shape } from "../statement-shape.ts";
+
+export const settled = `
+settled as (
+  update activities a set state = 'done', seq = g.rev, ended_at = clock_timestamp(), lease_until = null
+  from gate g where a.id = g.settled
+)`;
+
+export const next = (p: string) => `
+next as (
+  insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, not_before, rung_at, work)
+  select g.id, g.root_id, x.node, x.generation, x.item, x.attempt, x.kind, x.queue, x.epoch, x.state,
+    to_timestamp(x.not_before / 1000), coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()), x.work
+  from json_to_recordset(${p}::json)
+      as x(n integer, node text, generation integer, item integer, attempt integer, kind text, queue text, epoch integer,
+        state text, not_before float8, work json)
+    join gate g on g.n = x.n
+  on conflict (run_id, node, generation, item) do update set
+    attempt = excluded.attempt, epoch = excluded.epoch, state = excluded.state, not_before = excluded.not_before,
+    rung_at = excluded.rung_at, work = excluded.work, rings = activities.rings + 1, takeovers = 0, outcome = null, usage = null,
+    trouble = null,
+    claimed_by = null, lease_until = null, ended_at = null, ready_at = clock_timestamp()
+  returning id, run_id, node, generation, item, attempt, kind, epoch, rings, claim, work
+)`;
+
+export const retries = (p: string) => `
+again as (
+  update activities a set
+    attempt = x.attempt, epoch = g.epoch, trouble = x.trouble,
+    state = case when a.kind = 'ask' or (x.trouble ->> 'held')::boolean then 'waiting' else 'ready' end, not_before = to_timestamp(x.not_before / 1000), rung_at = coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()),
+    rings = a.rings + 1, takeovers = 0, outcome = null, usage = null, claimed_by = null, lease_until = null, ended_at = null,
+    ready_at = clock_timestamp()
+  from json_to_recordset(${p}::json)
+      as x(n integer, node text, generation integer, item integer, attempt integer, not_before float8, trouble json)
+    join gate g on g.n = x.n
+  where a.run_id = g.id and a.node = x.node and a.generation = x.generation and a.item = x.item
+  returning a.id, a.run_id, a.node, a.generation, a.item, a.kind, a.attempt, a.epoch, a.rings, a.claim, a.state
+), reasked as (
+  update asks k set state = 'open', closed_at = null from again n where n.kind = 'ask' and k.activity_id = n.id
+)`;
+
+export const voids = (p: string) => `
+unwanted as (
+  update activities a set state = 'void', ended_at = clock_timestamp(), lease_until = null
+  from json_to_recordset(${p}::json) as x(n integer, node text, generation integer, item integer) join gate g on g.n = x.n
+  where a.run_id = g.id and a.node = x.node and a.generation = x.generation and a.item = x.item
+    and a.state in ('ready', 'claimed', 'waiting')
+  returning a.id, a.kind
+), withdrawn as (
+  update asks k set state = 'void', closed_at = clock_timestamp() from unwanted u where u.kind = 'ask' and k.activity_id = u.id
+)`;
+
+export const returns = (p: string) => `
+returned as (
+  update activities a set state = 'ready', outcome = x.outcome, usage = x.usage, rings = a.rings + 1, rung_at = clock_timestamp(),
+    ready_at = clock_timestamp()
+  from json_to_recordset(${p}::json)
+      as x(n integer, activity_id bigint, attempt integer, epoch integer, outcome json, usage json)
+    join gate g on g.n = x.n, runs p
+  where a.id = x.activity_id and p.id = a.run_id and a.state = 'waiting' and a.attempt = x.attempt and a.epoch = x.epoch
+  returning a.id, a.run_id, a.attempt, a.rings, a.epoch, p.parent_job
+)`;
+
+/** New rows of the same statement are not in its snapshot; the one the event settles is not touched twice (C2). */
+export const aborts = (nextParameter: string, { settles }: Shape) => `
+voided as (
+  update activities a set state = 'void', ended_at = clock_timestamp(), lease_until = null
+  from gate g
+  where g.aborts and a.run_id = g.id and a.state in ('ready', 'claimed', 'waiting') ${settles ? "and a.id is distinct from g.settled" : ""}
+    and not exists (
+      select 1 from json_to_recordset(${nextParameter}::json) as x(n integer, node text, generation integer, item integer)
+      where x.n = g.n and x.node = a.node and x.generation = a.generation and x.item = a.item)
+  returning a.id, a.kind
+), unasked as (
+  update asks k set state = 'void', closed_at = clock_timestamp()
+  from voided v where v.kind = 'ask' and k.activity_id = v.id
+)`;

@@ -1,0 +1,47 @@
+/** Runs that are made, and the calls that wait for them. */
+import type { Shape } from "../statement-shape.ts";
+import { listed } from "./texts.ts";
+
+const bearing = `id text, root_id text, parent_activity_id bigint, parent_attempt integer, parent_epoch integer, parent_job text,
+  caller_state text, caller_outcome json, caller_usage json, definition_hash text, program text, name text, depth integer, labels jsonb,
+  budgets text[], options json, submission json, idempotency_key text, forked_from text, epoch integer, status text, phase text,
+  steps integer, deadline float8, ended boolean, word text, result text, reason json, light json, type text, at float8`;
+
+const birthFrom = (p: number) => {
+  const names = bearing.split(",").map((column) => column.trim().split(" ")[0]);
+  return `rows from (json_to_recordset($${p}::json) as (${bearing}), ${listed(p + 1)}, ${listed(p + 2)})
+    with ordinality as x(${names.join(", ")}, state, body, n)`;
+};
+
+const caller = `
+caller as (
+  update activities a set
+    state = b.caller_state, outcome = b.caller_outcome, usage = b.caller_usage, rung_at = clock_timestamp(), ready_at = clock_timestamp(),
+    rings = a.rings + case when b.caller_state = 'ready' then 1 else 0 end
+  from birth b join runs p on true
+  where a.id = b.parent_activity_id and p.id = a.run_id and a.state = 'ready' and a.outcome is null
+    and a.attempt = b.parent_attempt and a.epoch = b.parent_epoch and p.epoch = a.epoch and p.ended_at is null
+  returning a.id, a.run_id, a.attempt, a.rings, a.epoch, a.state, p.parent_job
+),`;
+
+export const births = (p: number, called: boolean) => `
+birth as materialized (select x.* from ${birthFrom(p)}),
+${called ? caller : ""} born as (
+  insert into runs (id, root_id, parent_activity_id, parent_attempt, parent_epoch, parent_job, definition_hash, program, name,
+    depth, labels, budgets, options, submission, idempotency_key, forked_from, rev, epoch, kept, status, phase, word, deadline,
+    ended_at, result, reason, steps, started_at, light)
+  select id, root_id, parent_activity_id, parent_attempt, parent_epoch, parent_job, definition_hash, program, name,
+    depth, labels, budgets, options, submission, idempotency_key, forked_from, 1, epoch, state, status, phase, word,
+    case when ended then null else to_timestamp(deadline / 1000) end, case when ended then clock_timestamp() end, result, reason, steps,
+    clock_timestamp(), light
+  from birth b
+  ${called ? "where b.parent_activity_id is null or exists (select 1 from caller c where c.id = b.parent_activity_id)" : ""}
+  on conflict do nothing
+  returning id, root_id, rev, epoch
+)`;
+
+export const bornAtGate = (shape: Shape) => `
+  select -b.n as n, o.id, o.root_id, o.rev, o.epoch, b.type, b.at, b.body
+    ${shape.turns ? ", false as aborts, false as ended" : ""} ${shape.settles ? ", null::bigint as settled" : ""}
+    ${shape.light ? ", null::bigint as light_id, null::text as light_kind, null::float8 as asked_at" : ""}
+  from born o join birth b on b.id = o.id`;

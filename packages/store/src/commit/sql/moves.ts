@@ -1,0 +1,90 @@
+/** Runs that move (C1), and the columns of theirs that come by the array (C5). */
+import type { CommitRows, MoveRow } from "../rows.ts";
+import type { Shape } from "../statement-shape.ts";
+import { listed, separator } from "./texts.ts";
+
+/** What a group does not have is not in its statement. */
+type MoveFlag = "turns" | "borne" | "light";
+const movingColumns = {
+  id: { type: "text" },
+  rev: { type: "bigint" },
+  from_epoch: { type: "integer" },
+  steps: { type: "integer" },
+  type: { type: "text" },
+  at: { type: "float8" },
+  epoch: { type: "integer", of: "turns" },
+  status: { type: "text", of: "turns" },
+  phase: { type: "text", of: "turns" },
+  ended: { type: "boolean", of: "turns" },
+  aborts: { type: "boolean", of: "turns" },
+  activity: { type: "bigint", of: "borne" },
+  claim: { type: "integer", of: "borne" },
+  settles: { type: "boolean", of: "borne" },
+  light_id: { type: "bigint", of: "light" },
+  light_kind: { type: "text", of: "light" },
+  asked_at: { type: "float8", of: "light" },
+} as const satisfies Record<keyof MoveRow, { readonly type: string; readonly of?: MoveFlag }>;
+
+function movingNames(shape: Shape): (keyof MoveRow)[] {
+  return (Object.keys(movingColumns) as (keyof MoveRow)[]).filter((name) => {
+    const column: { readonly type: string; readonly of?: MoveFlag } = movingColumns[name];
+    return column.of === undefined || shape[column.of];
+  });
+}
+
+const movingTexts = ({ rare }: Shape) => ["state", "body", "light", ...(rare ? ["rare"] : [])];
+
+/** C5. */
+function movingFrom(p: number, shape: Shape): string {
+  const names = movingNames(shape);
+  const texts = movingTexts(shape);
+  const arrays = names.map((name, index) => `$${p + index}::${movingColumns[name].type}[]`);
+  const lists = texts.map((_, index) => listed(p + names.length + index));
+  return `rows from (unnest(${arrays.join(", ")}), ${lists.join(", ")})
+    with ordinality as x(${[...names, ...texts].join(", ")}, n)`;
+}
+
+export function movingValues(rows: CommitRows, shape: Shape): string[] {
+  const columns = movingNames(shape).map((name) => {
+    const cells = rows.moves.map((row) => {
+      const value = row[name];
+      if (value === undefined) return "NULL";
+      return name === "id" ? `"${String(value).replace(/["\\]/g, "\\$&")}"` : String(value);
+    });
+    return `{${cells.join(",")}}`;
+  });
+  const texts = [rows.states, rows.bodies, rows.lights, ...(shape.rare ? [rows.rares] : [])];
+  return [...columns, ...texts.map((text) => text.join(separator))];
+}
+
+export const movingParameters = (shape: Shape) => movingNames(shape).length + movingTexts(shape).length;
+
+/** The claim is compared with a scalar subquery: as `exists` under an `or` it is planned as a scan of the whole table. */
+const claimHolds = `
+    and (x.activity is null or x.claim = (
+      select a.claim from activities a where a.id = x.activity and a.state in ('ready', 'claimed', 'waiting')))`;
+
+/** What a run has spent only grows, and a word, a result and a reason come once, with the end. */
+const rareValue = (name: string) => `(nullif(x.rare, '')::json ->> '${name}')`;
+const spent = (name: string) => `${name} = coalesce(${rareValue(name)}::bigint, r.${name})`;
+const rarely = ({ turns }: Shape) => {
+  const deadline = `coalesce(to_timestamp(${rareValue("deadline")}::float8 / 1000), r.deadline)`;
+  return `, ${["calls", "prompt_tokens", "completion_tokens", "nanodollars"].map(spent).join(", ")},
+    word = ${rareValue("word")}, result = ${rareValue("result")}, reason = ${rareValue("reason")}::json,
+    deadline = ${turns ? `case when x.ended then null else ${deadline} end` : deadline}`;
+};
+
+const turning = `, epoch = coalesce(x.epoch, r.epoch), status = coalesce(x.status, r.status), phase = coalesce(x.phase, r.phase),
+    ended_at = case when x.ended then clock_timestamp() end`;
+
+export const moved = (name: string, p: number, shape: Shape) => `
+${name} as (
+  update runs r set
+    rev = r.rev + 1, kept = x.state, steps = x.steps, light = nullif(x.light, '')::json
+    ${shape.turns ? turning : ""} ${shape.rare ? rarely(shape) : ""}
+  from ${movingFrom(p, shape)}
+  where r.id = x.id and r.rev = x.rev and r.epoch = x.from_epoch ${shape.borne ? claimHolds : ""}
+  returning x.n, r.id, r.root_id, r.rev, r.epoch, x.type, x.at, x.body
+    ${shape.turns ? ", x.aborts, x.ended" : ""} ${shape.settles ? ", case when x.settles then x.activity end as settled" : ""}
+    ${shape.light ? ", x.light_id, x.light_kind, x.asked_at" : ""}
+)`;
