@@ -8,6 +8,7 @@ const layers: Record<string, number> = {
   "@markmill/config": 0,
   "@markmill/markdown": 0,
   "@markmill/definition": 1,
+  "@markmill/embedded-postgres": 2,
   "@markmill/store": 2,
   "@markmill/queue": 2,
   "@markmill/llm": 2,

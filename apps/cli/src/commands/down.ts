@@ -38,7 +38,7 @@ Data and unfinished runs stay; 'markmill up' continues them.`,
     }
     const directory = join(home, "postgres");
     if (config.database.kind === "embedded" && existsSync(join(directory, "data", "postmaster.pid"))) {
-      const { startEmbeddedPostgres } = await import("@markmill/store");
+      const { startEmbeddedPostgres } = await import("@markmill/embedded-postgres");
       // The last user out stops it: coming in and going again stops one that nobody uses.
       const server = await startEmbeddedPostgres({ directory });
       const left = await server.stop();
