@@ -16,7 +16,10 @@ const layers: Record<string, number> = {
   "@markmill/submission": 2,
   "@markmill/worker": 3,
   "@markmill/supervisor": 3,
-  markmill: 4,
+  "@markmill/stack": 4,
+  markmill: 5,
+  "markmill-worker": 5,
+  "markmill-supervisor": 5,
 };
 
 type Manifest = { name: string; dependencies?: Record<string, string> };

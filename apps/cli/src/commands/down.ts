@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { requireConfig } from "@markmill/stack";
 import { isSame } from "../background.ts";
 import { type Command, CommandError, exitCodes } from "../command.ts";
 import { parseFlags } from "../parse-words.ts";
-import { requireConfig } from "../stack/require-config.ts";
 import { readUpFile, removeUpFile } from "../up-file.ts";
 
 export const down: Command = {

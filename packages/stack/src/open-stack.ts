@@ -11,13 +11,13 @@ import type { Queues } from "@markmill/queue";
 import type { WarmPoolWish } from "@markmill/sandbox";
 import type { Store } from "@markmill/store";
 import type { OpenWorker } from "@markmill/worker";
-import { readRunOptions } from "../run-options.ts";
-import { describeError } from "../tell-error.ts";
 import { openModels } from "./open-models.ts";
 import { openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
 import { routeSandbox } from "./route-sandbox.ts";
+import { readRunOptions } from "./run-options.ts";
 import { serveOnly } from "./serve-only.ts";
 import { type StackLog, silent } from "./stack-log.ts";
+import { describeError } from "./tell-error.ts";
 
 export interface StackOptions {
   readonly config: Config;
