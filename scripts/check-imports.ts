@@ -8,6 +8,7 @@ const layers: Record<string, number> = {
   "@markmill/config": 0,
   "@markmill/markdown": 0,
   "@markmill/definition": 1,
+  "@markmill/embedded-postgres": 2,
   "@markmill/store": 2,
   "@markmill/queue": 2,
   "@markmill/llm": 2,
@@ -15,7 +16,10 @@ const layers: Record<string, number> = {
   "@markmill/submission": 2,
   "@markmill/worker": 3,
   "@markmill/supervisor": 3,
-  markmill: 4,
+  "@markmill/stack": 4,
+  markmill: 5,
+  "markmill-worker": 5,
+  "markmill-supervisor": 5,
 };
 
 type Manifest = { name: string; dependencies?: Record<string, string> };

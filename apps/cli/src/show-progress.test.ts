@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from "node:util";
+import type { Look } from "@markmill/stack";
 import type { RunDetail } from "@markmill/store";
 import { describe, expect, it } from "vitest";
 import type { Terminal } from "./command.ts";
 import { textWidth } from "./fit-width.ts";
-import type { Look } from "./follow-run.ts";
 import { showProgress } from "./show-progress.ts";
 
 const at = new Date("2026-01-02T03:04:05.678Z");

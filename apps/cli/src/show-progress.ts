@@ -1,9 +1,9 @@
 /** Progress of a run on stderr: what happened as lines that stay, and on a screen one line below them that is drawn anew. */
+import type { Doing, Happening, Look } from "@markmill/stack";
 import type { Ask } from "@markmill/store";
 import { formatCount, formatDollars, formatElapsed } from "./amounts.ts";
 import type { Terminal } from "./command.ts";
 import { fitWidth, oneLine } from "./fit-width.ts";
-import type { Doing, Happening, Look } from "./follow-run.ts";
 import { describeAftermath, describeHappening, layOut } from "./tell-event.ts";
 import { describeWait } from "./tell-wait.ts";
 

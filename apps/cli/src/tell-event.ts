@@ -1,8 +1,9 @@
 /** Events of a run as lines for people: when, which node, which visit, what came of it. */
+
 import type { Active, Checked, Event, Failure, Outcome, Phase, Usage } from "@markmill/engine";
+import type { Happening } from "@markmill/stack";
 import { countOf, formatCount, formatDollars, formatElapsed } from "./amounts.ts";
 import { fitWidth, oneLine, textWidth } from "./fit-width.ts";
-import type { Happening } from "./follow-run.ts";
 
 export interface EventLine {
   readonly at: Date;

@@ -1,8 +1,7 @@
 import type { Config } from "@markmill/config";
+import { openStack, requireConfig, type Stack } from "@markmill/stack";
 import type { Terminal } from "./command.ts";
-import { openStack, type Stack } from "./stack/open-stack.ts";
-import { requireConfig } from "./stack/require-config.ts";
-import { terminalLog } from "./stack/stack-log.ts";
+import { terminalLog } from "./terminal-log.ts";
 
 /** For commands that ask or tell the store and go. */
 export async function withStack<Result>(

@@ -50,14 +50,6 @@ export { type CreatedRun, callExcess, createRun, drawSeed, type NewRun, startCal
 export type { Database, DatabaseOptions } from "./database.ts";
 export type { DatabaseClock } from "./database-clock.ts";
 export type { Definition, Definitions } from "./definitions.ts";
-export {
-  type EmbeddedPostgres,
-  EmbeddedPostgresError,
-  type EmbeddedPostgresErrorCode,
-  type EmbeddedPostgresOptions,
-  startEmbeddedPostgres,
-  stopEmbeddedPostgres,
-} from "./embedded/start-embedded-postgres.ts";
 export { type ForkedRun, type ForkRequest, forkRun } from "./fork-run.ts";
 export { withLeadership } from "./leadership.ts";
 export { createLeaseKeeper, type LeaseKeeper } from "./lease-keeper.ts";

@@ -1,13 +1,13 @@
 import { userInfo } from "node:os";
 import { text as readAll } from "node:stream/consumers";
 import { parseArgs } from "node:util";
+import { livingWorkers } from "@markmill/stack";
 import type { Ask } from "@markmill/store";
 import { type Command, CommandError, exitCodes, UsageError } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
 import { shortId } from "../short-id.ts";
 import { withStack } from "../with-stack.ts";
-import { livingWorkers } from "../work-for-run.ts";
 
 export const answer: Command = {
   help: `Usage: markmill answer RUN [ASK] TEXT…

@@ -10,15 +10,12 @@ import {
   redactUrl,
 } from "@markmill/config";
 import type { DockerDescription, JailDescription, Sandbox } from "@markmill/sandbox";
+import { describeError, livingWorkers, openSandbox, openStack } from "@markmill/stack";
 import { formatBytes } from "../amounts.ts";
 import { type Command, exitCodes, type Terminal } from "../command.ts";
 import { jsonText } from "../json-text.ts";
 import { parseFlags } from "../parse-words.ts";
-import { openSandbox } from "../stack/open-sandbox.ts";
-import { openStack } from "../stack/open-stack.ts";
-import { describeError } from "../tell-error.ts";
 import { describePause } from "../tell-wait.ts";
-import { livingWorkers } from "../work-for-run.ts";
 
 export const doctor: Command = {
   help: `Usage: markmill doctor [--quick] [--json]

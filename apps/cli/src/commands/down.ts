@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { requireConfig } from "@markmill/stack";
 import { isSame } from "../background.ts";
 import { type Command, CommandError, exitCodes } from "../command.ts";
 import { parseFlags } from "../parse-words.ts";
-import { requireConfig } from "../stack/require-config.ts";
 import { readUpFile, removeUpFile } from "../up-file.ts";
 
 export const down: Command = {
@@ -38,7 +38,7 @@ Data and unfinished runs stay; 'markmill up' continues them.`,
     }
     const directory = join(home, "postgres");
     if (config.database.kind === "embedded" && existsSync(join(directory, "data", "postmaster.pid"))) {
-      const { startEmbeddedPostgres } = await import("@markmill/store");
+      const { startEmbeddedPostgres } = await import("@markmill/embedded-postgres");
       // The last user out stops it: coming in and going again stops one that nobody uses.
       const server = await startEmbeddedPostgres({ directory });
       const left = await server.stop();

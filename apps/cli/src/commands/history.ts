@@ -1,12 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { Stack } from "@markmill/stack";
 import type { RunDetail } from "@markmill/store";
 import { type Command, exitCodes } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { formatHistory, type RunRecord } from "../format-history.ts";
 import { jsonText } from "../json-text.ts";
 import { parseRunArgs } from "../parse-words.ts";
-import type { Stack } from "../stack/open-stack.ts";
 import { withStack } from "../with-stack.ts";
 
 export const history: Command = {

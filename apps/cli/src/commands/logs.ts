@@ -1,7 +1,6 @@
+import { catchInterrupts, followRun, type Happening } from "@markmill/stack";
 import { type Command, exitCodes } from "../command.ts";
 import { findRun } from "../find-run.ts";
-import { followRun, type Happening } from "../follow-run.ts";
-import { catchInterrupts } from "../interrupts.ts";
 import { jsonText } from "../json-text.ts";
 import { parseRunArgs } from "../parse-words.ts";
 import { describeAftermath, describeHappening, layOut } from "../tell-event.ts";

@@ -1,8 +1,7 @@
 import { parseArgs } from "node:util";
+import { aborted, catchInterrupts, readScript } from "@markmill/stack";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
-import { aborted, catchInterrupts } from "../interrupts.ts";
-import { readScript } from "../stack/serve-script.ts";
 
 export const mockModel: Command = {
   help: `Usage: markmill mock-model SCRIPT [--port 8089] [--log]

@@ -1,11 +1,10 @@
+import { catchInterrupts, mustWork, workFor } from "@markmill/stack";
 import { attendRun } from "../attend-run.ts";
 import { type Command, CommandError } from "../command.ts";
 import { findRun } from "../find-run.ts";
-import { catchInterrupts } from "../interrupts.ts";
 import { tellHowToContinue } from "../leave-run.ts";
 import { parseRunArgs } from "../parse-words.ts";
 import { withStack } from "../with-stack.ts";
-import { mustWork, workFor } from "../work-for-run.ts";
 import { retry } from "./retry.ts";
 
 export const resume: Command = {

@@ -1,15 +1,13 @@
 import type { Limits, RunStarted } from "@markmill/engine";
+import { catchInterrupts, mustWork, type Stack, workFor } from "@markmill/stack";
 import type { CreatedRun, RunDetail } from "@markmill/store";
 import { attendRun } from "../attend-run.ts";
 import { readCaps } from "../caps.ts";
 import { type Command, CommandError, exitCodes, type Terminal } from "../command.ts";
 import { findRun } from "../find-run.ts";
-import { catchInterrupts } from "../interrupts.ts";
 import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
 import { parseRunArgs } from "../parse-words.ts";
-import type { Stack } from "../stack/open-stack.ts";
 import { withStack } from "../with-stack.ts";
-import { mustWork, workFor } from "../work-for-run.ts";
 
 export const retry: Command = {
   help: `Usage: markmill retry RUN [--from NODE] [--budget $] [--max-time 10m]

@@ -3,23 +3,30 @@ import { parseArgs } from "node:util";
 import type { Config } from "@markmill/config";
 import { checkStart, settleFindings } from "@markmill/definition";
 import type { Limits } from "@markmill/engine";
+import {
+  catchInterrupts,
+  isSandboxChoice,
+  livingWorkers,
+  openSandbox,
+  openStack,
+  type RunOptions,
+  readScript,
+  requireConfig,
+  type ScriptFile,
+  type Stack,
+  serveScript,
+  writeRunOptions,
+} from "@markmill/stack";
 import type { CreatedRun, NewRun } from "@markmill/store";
 import { readSubmission, type Submission } from "@markmill/submission";
 import { attendRun } from "../attend-run.ts";
 import { readCaps, readPatience } from "../caps.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { type FoundWorkflow, findWorkflow, tellFindings } from "../find-workflow.ts";
-import { catchInterrupts } from "../interrupts.ts";
 import { jsonText } from "../json-text.ts";
 import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
 import { readFileValues, readParamFile, splitAssignments } from "../read-params.ts";
-import { isSandboxChoice, type RunOptions, writeRunOptions } from "../run-options.ts";
-import { openSandbox } from "../stack/open-sandbox.ts";
-import { openStack, type Stack } from "../stack/open-stack.ts";
-import { requireConfig } from "../stack/require-config.ts";
-import { readScript, type ScriptFile, serveScript } from "../stack/serve-script.ts";
-import { terminalLog } from "../stack/stack-log.ts";
-import { livingWorkers } from "../work-for-run.ts";
+import { terminalLog } from "../terminal-log.ts";
 
 export const run: Command = {
   help: `Usage: markmill run FILE [KEY=VALUE…] [OPTIONS]

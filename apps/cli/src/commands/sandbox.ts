@@ -1,11 +1,9 @@
 import { parseArgs } from "node:util";
+import { isSandboxChoice, openSandbox, requireConfig } from "@markmill/stack";
 import { formatElapsed } from "../amounts.ts";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
 import { jsonText } from "../json-text.ts";
-import { isSandboxChoice } from "../run-options.ts";
-import { openSandbox } from "../stack/open-sandbox.ts";
-import { requireConfig } from "../stack/require-config.ts";
 
 export const sandbox: Command = {
   help: `Usage: markmill sandbox self-test [--sandbox auto|docker|jail] [--json]

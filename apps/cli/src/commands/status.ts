@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { livingWorkers, type Stack } from "@markmill/stack";
 import type { RunSummary, Wait } from "@markmill/store";
 import { formatCount, formatDollars, formatElapsed, parseCount } from "../amounts.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
@@ -6,11 +7,9 @@ import { findRun } from "../find-run.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
 import { jsonText } from "../json-text.ts";
 import { shortId } from "../short-id.ts";
-import type { Stack } from "../stack/open-stack.ts";
 import { countCalls, runAsJson, summariseRun } from "../summarise-run.ts";
 import { describePause, describeWait, standingOf, waitAsJson } from "../tell-wait.ts";
 import { withStack } from "../with-stack.ts";
-import { livingWorkers } from "../work-for-run.ts";
 
 export const status: Command = {
   help: `Usage: markmill status [RUN] [--limit N] [--json]

@@ -1,13 +1,11 @@
 import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { aborted, catchInterrupts, openStack, requireConfig, serveHealth } from "@markmill/stack";
 import { identify, spawnBackground } from "../background.ts";
 import { type Command, CommandError, exitCodes, type Terminal } from "../command.ts";
-import { aborted, catchInterrupts } from "../interrupts.ts";
 import { parseFlags } from "../parse-words.ts";
-import { openStack } from "../stack/open-stack.ts";
-import { requireConfig } from "../stack/require-config.ts";
-import { terminalLog } from "../stack/stack-log.ts";
+import { terminalLog } from "../terminal-log.ts";
 import { readUpFile, removeUpFile, writeUpFile } from "../up-file.ts";
 
 export const up: Command = {
@@ -48,7 +46,6 @@ async function serve(home: string, terminal: Terminal): Promise<number> {
       // On a database of one's own everybody is the same person.
       obeys: config.database.kind === "embedded",
     });
-    const { serveHealth } = await import("@markmill/worker");
     const health = config.healthPort === null ? null : await serveHealth(config.healthPort, () => stack.health());
     writeUpFile(home);
     const database =

@@ -32,8 +32,6 @@ import { programEnvironment, spawnIdentity } from "./run-program.ts";
 import { countUsers, registerUser } from "./server-users.ts";
 import { watchUser } from "./watch-user.ts";
 
-export { EmbeddedPostgresError, type EmbeddedPostgresErrorCode } from "./embedded-postgres-error.ts";
-
 export type EmbeddedPostgresOptions = {
   /** Created when missing. Everything of the server lives in it. */
   readonly directory: string;

@@ -1,7 +1,7 @@
 /** Makes sure that somebody works for a run: this process, unless workers of the shared database are alive. */
 import type { Config } from "@markmill/config";
 import type { Store } from "@markmill/store";
-import type { Stack } from "./stack/open-stack.ts";
+import type { Stack } from "./open-stack.ts";
 
 /** Three heartbeats. */
 const silentMs = 10_000;

@@ -8,8 +8,8 @@ import { basename, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Script, ScriptedModel } from "@markmill/llm";
 import type { Store } from "@markmill/store";
-import { UsageError } from "../command.ts";
-import { type RunOptions, scriptKey, scriptUrl } from "../run-options.ts";
+import { type RunOptions, scriptKey, scriptUrl } from "./run-options.ts";
+import { WrongInput } from "./wrong-input.ts";
 
 type ScriptRef = NonNullable<RunOptions["script"]>;
 
@@ -25,8 +25,8 @@ const mostBytes = 8 * 1024 * 1024;
 export async function readScript(file: string, cwd: string): Promise<ScriptFile> {
   const path = resolve(cwd, file);
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat?.isFile() !== true) throw new UsageError(`There is no script ${file}.`);
-  if (stat.size > mostBytes) throw new UsageError(`The script ${file} is larger than 8 MiB.`);
+  if (stat?.isFile() !== true) throw new WrongInput(`There is no script ${file}.`);
+  if (stat.size > mostBytes) throw new WrongInput(`The script ${file} is larger than 8 MiB.`);
   return await parse(basename(file), readFileSync(path, "utf8"));
 }
 
@@ -97,6 +97,6 @@ async function answers(ref: ScriptRef): Promise<boolean> {
 async function parse(name: string, text: string): Promise<ScriptFile> {
   const { formatFinding, parseScript } = await import("@markmill/llm");
   const reading = parseScript(text, name);
-  if (!reading.ok) throw new UsageError(`the script is wrong.\n${reading.findings.map(formatFinding).join("\n")}`);
+  if (!reading.ok) throw new WrongInput(`the script is wrong.\n${reading.findings.map(formatFinding).join("\n")}`);
   return { name, text, script: reading.script };
 }

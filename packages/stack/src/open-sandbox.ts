@@ -1,8 +1,8 @@
 import { join, resolve } from "node:path";
 import type { Config } from "@markmill/config";
 import type { ProvenSandbox, Sandbox, SandboxChoice, WarmPoolWish } from "@markmill/sandbox";
-import { markmillVersion } from "../version.ts";
 import type { StackLog } from "./stack-log.ts";
+import { markmillVersion } from "./version.ts";
 
 const localEngine = "unix:///var/run/docker.sock";
 

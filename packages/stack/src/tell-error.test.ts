@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { CommandError } from "./command.ts";
 import { tellError } from "./tell-error.ts";
 
 describe("tellError", () => {
   it("says code, message and fix, once each, without a stack", () => {
-    const error = new CommandError("SOME_CODE", "SOME_CODE: it broke. Mend it.", "Mend it.");
+    const error = Object.assign(new Error("SOME_CODE: it broke. Mend it."), { code: "SOME_CODE", fix: "Mend it." });
     expect(tellError(error, false)).toBe("markmill: SOME_CODE: it broke.\nfix: Mend it.");
   });
 

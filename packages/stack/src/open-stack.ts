@@ -6,17 +6,18 @@ import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "@markmill/config";
+import type { EmbeddedPostgres } from "@markmill/embedded-postgres";
 import type { Queues } from "@markmill/queue";
 import type { WarmPoolWish } from "@markmill/sandbox";
-import type { EmbeddedPostgres, Store } from "@markmill/store";
+import type { Store } from "@markmill/store";
 import type { OpenWorker } from "@markmill/worker";
-import { readRunOptions } from "../run-options.ts";
-import { describeError } from "../tell-error.ts";
 import { openModels } from "./open-models.ts";
 import { openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
 import { routeSandbox } from "./route-sandbox.ts";
+import { readRunOptions } from "./run-options.ts";
 import { serveOnly } from "./serve-only.ts";
 import { type StackLog, silent } from "./stack-log.ts";
+import { describeError } from "./tell-error.ts";
 
 export interface StackOptions {
   readonly config: Config;
@@ -54,7 +55,7 @@ const mostPatienceMs = 6_000;
 
 export async function openStack(options: StackOptions): Promise<Stack> {
   const { config, cwd } = options;
-  const { nameProcess, openStore, startEmbeddedPostgres } = await import("@markmill/store");
+  const { nameProcess, openStore } = await import("@markmill/store");
   const { openQueues } = await import("@markmill/queue");
   const closing: (() => Promise<unknown>)[] = [];
   let closed = false;
@@ -66,7 +67,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
   try {
     const embedded =
       config.database.kind === "embedded"
-        ? await startEmbeddedPostgres({
+        ? await (await import("@markmill/embedded-postgres")).startEmbeddedPostgres({
             directory: join(resolve(cwd, config.home), "postgres"),
             log: (message) => log.info({}, message),
           })

@@ -1,6 +1,6 @@
 import { StoreError } from "@markmill/store";
 import { describe, expect, it } from "vitest";
-import { terminalLog } from "./stack-log.ts";
+import { terminalLog } from "./terminal-log.ts";
 
 function heard() {
   const lines: string[] = [];

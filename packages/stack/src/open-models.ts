@@ -3,9 +3,9 @@ import { isAbsolute, resolve } from "node:path";
 import type { Config } from "@markmill/config";
 import type { ModelCatalogue, ModelClient } from "@markmill/llm";
 import type { LoadedRun, Store } from "@markmill/store";
-import { UsageError } from "../command.ts";
-import { readRunOptions, scriptKey, scriptUrl } from "../run-options.ts";
+import { readRunOptions, scriptKey, scriptUrl } from "./run-options.ts";
 import { keepScripts } from "./serve-script.ts";
+import { WrongInput } from "./wrong-input.ts";
 
 export interface Models {
   readonly client: ModelClient;
@@ -27,7 +27,7 @@ export async function openModels(config: Config, cwd: string, store: Store): Pro
   const counts = config.envFile === "counts" || isAbsolute(config.models.file);
   if (counts && existsSync(file)) {
     const reading = parseModels(readFileSync(file, "utf8"), config.models.file);
-    if (!reading.ok) throw new UsageError(reading.findings.map(formatFinding).join("\n"));
+    if (!reading.ok) throw new WrongInput(reading.findings.map(formatFinding).join("\n"));
     catalogue = reading.catalogue;
   }
   const { apiKey, baseUrl, timeoutMs, maxReplyBytes } = config.models;

@@ -1,14 +1,5 @@
-import type { Terminal } from "../command.ts";
-import { describeError } from "../tell-error.ts";
-
-/** What the processes of a stack tell, for people who run them. */
-export interface StackLog {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
-export const silent: StackLog = { info: () => undefined, warn: () => undefined, error: () => undefined };
+import { describeError, type StackLog } from "@markmill/stack";
+import type { Terminal } from "./command.ts";
 
 /** For commands with a person in front of them: trouble only, once; what passes is told once whatever its words. */
 export function terminalLog(terminal: Pick<Terminal, "err">): StackLog {

@@ -1,4 +1,3 @@
-export { type HealthServer, serveHealth } from "./health-server.ts";
 export { appLabel, ceilingOf, type OpenWorker, type OpenWorkerParts, openWorker } from "./open-worker.ts";
 export { createPerformer, type Performer, type PerformerParts } from "./perform.ts";
 export { type Reaping, reapSessions } from "./reap-sessions.ts";

@@ -1,0 +1,7 @@
+export { EmbeddedPostgresError, type EmbeddedPostgresErrorCode } from "./embedded-postgres-error.ts";
+export {
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+  startEmbeddedPostgres,
+  stopEmbeddedPostgres,
+} from "./start-embedded-postgres.ts";

@@ -1,0 +1,15 @@
+export { type Doing, followRun, type Happening, type Look } from "./follow-run.ts";
+export { type HealthServer, serveHealth } from "./health-server.ts";
+export { aborted, catchInterrupts, type Interrupts } from "./interrupts.ts";
+export { openSandbox } from "./open-sandbox.ts";
+export { openStack, type Stack, type StackOptions, type WorkOptions } from "./open-stack.ts";
+export { supervisorRole, workerRole } from "./process-roles.ts";
+export { type Place, requireConfig } from "./require-config.ts";
+export { isSandboxChoice, type RunOptions, readRunOptions, writeRunOptions } from "./run-options.ts";
+export { type Begun, type ProcessRole, runProcess, type Surroundings, serveProcess } from "./serve-process.ts";
+export { readScript, type ScriptFile, serveScript } from "./serve-script.ts";
+export { type StackLog, silent } from "./stack-log.ts";
+export { describeError, type Told, tellError } from "./tell-error.ts";
+export { markmillVersion } from "./version.ts";
+export { livingWorkers, mustWork, workFor } from "./work-for-run.ts";
+export { WrongInput } from "./wrong-input.ts";

@@ -1,0 +1,42 @@
+/** What the processes of a deployment do on an open stack. */
+import type { ProcessRole } from "./serve-process.ts";
+
+export const workerRole: ProcessRole = {
+  name: "worker",
+  help: (command) => `Usage: ${command}
+
+A worker: takes activities from the queue, performs them, commits what came of
+them. Start any number, on any number of machines, with the same DATABASE_URL
+and REDIS_URL; .env.example lists all settings. Logs are JSON lines (LOG_LEVEL);
+HEALTH_PORT opens /healthz. SIGTERM lets it finish what it holds, a second one
+ends it at once: others take over.
+
+Example:
+  DATABASE_URL=postgresql://… REDIS_URL=redis://… ${command}`,
+
+  async begin(stack, { giveUp }) {
+    const onDeaf = () => giveUp("work is due and nothing is heard, also after reconnecting: leaving");
+    await stack.work({ worker: true, supervisor: false, only: null, obeys: false, onDeaf });
+    return endsWithTheStack;
+  },
+};
+
+export const supervisorRole: ProcessRole = {
+  name: "supervisor",
+  help: (command) => `Usage: ${command}
+
+The supervisor: enforces time limits, expires questions, rings again for work
+that the queue has lost, forgets dead workers, deletes what is older than
+RETENTION_DAYS. Start two: one acts, the other takes over. Logs are JSON lines
+(LOG_LEVEL); HEALTH_PORT opens /healthz. SIGTERM stops it.
+
+Example:
+  DATABASE_URL=postgresql://… REDIS_URL=redis://… ${command}`,
+
+  async begin(stack) {
+    await stack.work({ worker: false, supervisor: true, only: null, obeys: false });
+    return endsWithTheStack;
+  },
+};
+
+const endsWithTheStack = { facts: {}, close: async () => undefined };

@@ -1,0 +1,91 @@
+/**
+ * A process of a production deployment: JSON logs, `/healthz`, an orderly end on the first signal, at once on the second. What it does
+ * is its role; a role begins on an open stack, and what it leaves open ends with the stack.
+ */
+import { type Config, leaveOutEnvFile } from "@markmill/config";
+import { visibleJson, visibleText } from "@markmill/engine";
+import { serveHealth } from "./health-server.ts";
+import { aborted, catchInterrupts } from "./interrupts.ts";
+import { openStack, type Stack } from "./open-stack.ts";
+import { type Place, requireConfig } from "./require-config.ts";
+import type { StackLog } from "./stack-log.ts";
+import { tellError } from "./tell-error.ts";
+import { WrongInput } from "./wrong-input.ts";
+
+export interface ProcessRole {
+  readonly name: string;
+  /** Text of `COMMAND --help`. */
+  readonly help: (command: string) => string;
+  begin(stack: Stack, surroundings: Surroundings): Promise<Begun>;
+}
+
+export interface Surroundings {
+  readonly config: Config;
+  readonly log: StackLog;
+  /** Ends the process as failed: somebody starts it anew. */
+  readonly giveUp: (why: string) => void;
+}
+
+export interface Begun {
+  /** For the line that says that the process has started. */
+  readonly facts: object;
+  /** Before the stack is closed. */
+  close(): Promise<void>;
+}
+
+/** Resolves with the exit code when the process was asked to end. */
+export async function serveProcess(role: ProcessRole, place: Place): Promise<number> {
+  const config = requireConfig(place);
+  const { pino } = await import("pino");
+  const log = pino({
+    level: config.logLevel,
+    base: { role: role.name, pid: process.pid },
+    hooks: { streamWrite: (line) => visibleJson(line) },
+  });
+  const giveUp = (why: string) => {
+    log.fatal(why);
+    process.exit(1);
+  };
+  const interrupts = catchInterrupts();
+  const stack = await openStack({ config, cwd: place.cwd, log });
+  try {
+    const begun = await role.begin(stack, { config, log, giveUp });
+    const health = config.healthPort === null ? null : await serveHealth(config.healthPort, () => stack.health());
+    const facts = { queue: stack.queues.kind, ...(health === null ? {} : { healthPort: health.port }), ...begun.facts };
+    log.info(facts, `${role.name} started`);
+    await aborted(interrupts.signal);
+    log.info("stopping: finishing what is under way");
+    await health?.close();
+    await begun.close();
+    return 0;
+  } finally {
+    await stack.close();
+    log.info("stopped");
+    interrupts.release();
+  }
+}
+
+/** The whole `main` of a program that is one role. Returns its exit code. */
+export async function runProcess(role: ProcessRole, command: string, args: readonly string[]): Promise<number> {
+  const err = (text: string) => void process.stderr.write(`${visibleText(text)}\n`);
+  const wrong = args.find((word) => !["--help", "-h", "--no-env-file", "--debug"].includes(word));
+  if (wrong !== undefined) {
+    err(`${command}: it takes no '${wrong}'.\nRun '${command} --help' for its use.`);
+    return 2;
+  }
+  if (args.includes("--help") || args.includes("-h")) {
+    process.stdout.write(`${role.help(command)}\n`);
+    return 0;
+  }
+  if (args.includes("--no-env-file")) leaveOutEnvFile();
+  try {
+    return await serveProcess(role, { cwd: process.cwd(), err });
+  } catch (error) {
+    if (error instanceof WrongInput) {
+      err(`${command}: ${error.message}`);
+      return 2;
+    }
+    err(tellError(error, args.includes("--debug")));
+    return 1;
+  }
+}

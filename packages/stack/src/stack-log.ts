@@ -1,0 +1,8 @@
+/** What the processes of a stack tell, for people who run them. */
+export interface StackLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export const silent: StackLog = { info: () => undefined, warn: () => undefined, error: () => undefined };
