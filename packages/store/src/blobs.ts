@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { askDatabase } from "./ask-database.ts";
 import type { Database } from "./database.ts";
+import { StoreError } from "./store-error.ts";
 
 /** Returns the hash. */
 export async function saveBlob(database: Database, bytes: Buffer): Promise<string> {
@@ -23,4 +24,50 @@ export async function loadBlob(database: Database, hash: string): Promise<Buffer
     [hash],
   );
   return rows[0]?.bytes ?? null;
+}
+
+export type BlobContent = Uint8Array | AsyncIterable<Uint8Array>;
+
+export interface BlobInfo {
+  readonly hash: string;
+  readonly size: number;
+  readonly createdAt: Date;
+}
+
+export async function saveContent(
+  database: Database,
+  content: BlobContent,
+  mostBytes = Number.MAX_SAFE_INTEGER,
+): Promise<BlobInfo> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of content instanceof Uint8Array ? [content] : content) {
+    size += piece.length;
+    if (size > mostBytes) throw new StoreError("STORE_TOO_LARGE", `The content has more than ${mostBytes} bytes.`);
+    pieces.push(piece);
+  }
+  const hash = await saveBlob(database, Buffer.concat(pieces));
+  return (await findBlob(database, hash)) ?? { hash, size, createdAt: new Date() };
+}
+
+export async function findBlob(database: Database, hash: string): Promise<BlobInfo | null> {
+  const rows = await askDatabase<BlobInfo>(
+    database,
+    "Looking for a blob",
+    `select hash, size, created_at as "createdAt" from blobs where hash = $1`,
+    [hash],
+  );
+  return rows[0] ?? null;
+}
+
+export async function streamBlob(
+  database: Database,
+  hash: string,
+  { from = 0, to }: { readonly from?: number; readonly to?: number } = {},
+): Promise<AsyncIterable<Uint8Array> | null> {
+  const bytes = await loadBlob(database, hash);
+  if (bytes === null) return null;
+  return (async function* pieces() {
+    yield bytes.subarray(from, to);
+  })();
 }

@@ -31,14 +31,16 @@ export interface Spent extends CallUsage {
 
 export const noCalls: Spent = { calls: 0, promptTokens: 0, completionTokens: 0, characters: 0, nanodollars: 0 };
 
-/** What the lines `where` (of `c`) come to, as one JSON object: a `Spent`. */
-const sumOf = (where: string) => `(
-  select json_build_object('calls', count(*), 'promptTokens', coalesce(sum(c.prompt_tokens), 0),
+/** What lines `c` come to, as one JSON object: a `Spent`. */
+export const sumsOf = `json_build_object('calls', count(*), 'promptTokens', coalesce(sum(c.prompt_tokens), 0),
     'completionTokens', coalesce(sum(c.completion_tokens), 0), 'characters', coalesce(sum(c.characters), 0),
     'nanodollars', coalesce(sum(c.nanodollars), 0), 'unsure', json_build_object(
       'calls', count(*) filter (where c.state <> 'paid'),
       'tokens', coalesce(sum(c.prompt_tokens + c.completion_tokens) filter (where c.state <> 'paid'), 0),
-      'nanodollars', coalesce(sum(c.nanodollars) filter (where c.state <> 'paid'), 0)))
+      'nanodollars', coalesce(sum(c.nanodollars) filter (where c.state <> 'paid'), 0)))`;
+
+const sumOf = (where: string) => `(
+  select ${sumsOf}
   from markmill.charges c where ${where} and (c.state <> 'open'
     or exists (select 1 from markmill.runs ended where ended.id = c.run_id and ended.ended_at is not null)))`;
 
@@ -60,4 +62,27 @@ export async function spentOf(database: Database, rootId: string): Promise<Spent
     [rootId],
   );
   return rows[0]?.spent ?? noCalls;
+}
+
+/** A line of the account, for people. */
+export interface ChargeLine extends CallUsage {
+  readonly runId: string;
+  readonly activityId: number;
+  readonly callIndex: number;
+  readonly model: string;
+  /** open: on its way. paid: its reply is stored. unsure: no reply came, and it may have been billed. */
+  readonly state: "open" | "paid" | "unsure";
+  readonly createdAt: Date;
+}
+
+/** Of a whole tree of runs, in the order in which the requests left. */
+export async function chargesOf(database: Database, rootId: string, limit = 10_000): Promise<readonly ChargeLine[]> {
+  return askDatabase<ChargeLine>(
+    database,
+    "Reading the account",
+    `select run_id as "runId", activity_id as "activityId", call_index as "callIndex", model, state, prompt_tokens as "promptTokens",
+       completion_tokens as "completionTokens", characters, nanodollars, created_at as "createdAt"
+     from charges where root_id = $1 order by id limit $2`,
+    [rootId, limit],
+  );
 }

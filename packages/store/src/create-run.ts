@@ -41,7 +41,10 @@ export interface NewRun {
   readonly submission?: Json;
   /** Budgets besides the run's own, such as a batch's. */
   readonly budgets?: readonly string[];
+  /** Twice with the same key is once; the same key with another request is refused. */
   readonly idempotencyKey?: string;
+  /** Tells requests with the same key apart. Absent: it is taken from all that is asked for. */
+  readonly requestHash?: string;
   readonly forkedFrom?: string;
 }
 

@@ -18,6 +18,7 @@ export interface Definition {
 export interface Definitions {
   save(definition: Definition): Promise<void>;
   load(hash: string): Promise<Definition>;
+  find(hash: string): Promise<Definition | null>;
   /** Loads what is not held yet, in one statement. */
   ensure(hashes: Iterable<string>): Promise<void>;
   /** Throws unless `ensure` has loaded it. */
@@ -82,6 +83,10 @@ export function createDefinitions(pool: Pool): Definitions {
     async load(hash) {
       await ensure([hash]);
       return require(hash);
+    },
+    async find(hash) {
+      await ensure([hash]);
+      return cache.get(hash) ?? null;
     },
     ensure,
     program(hash, path) {

@@ -8,7 +8,7 @@ export {
   stopRun,
 } from "./apply-event.ts";
 export { type Ask, answerAsk, openAsks } from "./asks.ts";
-export { loadBlob, saveBlob } from "./blobs.ts";
+export { type BlobContent, type BlobInfo, loadBlob, saveBlob } from "./blobs.ts";
 export {
   type Amount,
   type Budget,
@@ -24,7 +24,7 @@ export {
 } from "./budgets.ts";
 export { type CallKey, callsOfRun, findCall, type StoredCall, saveCall } from "./calls.ts";
 export { type Ceilings, defaultCeilings } from "./ceilings.ts";
-export { type CallUsage, type Charge, type Spent, spentOf } from "./charges.ts";
+export { type CallUsage, type Charge, type ChargeLine, type Spent, spentOf } from "./charges.ts";
 export {
   type Begun,
   beginExecute,
@@ -50,6 +50,7 @@ export { type CreatedRun, callExcess, createRun, drawSeed, type NewRun, startCal
 export type { Database, DatabaseOptions } from "./database.ts";
 export type { DatabaseClock } from "./database-clock.ts";
 export type { Definition, Definitions } from "./definitions.ts";
+export { deleteOldRuns } from "./delete-runs.ts";
 export { type ForkedRun, type ForkRequest, forkRun } from "./fork-run.ts";
 export { withLeadership } from "./leadership.ts";
 export { createLeaseKeeper, type LeaseKeeper } from "./lease-keeper.ts";
@@ -67,6 +68,7 @@ export {
   type Slot,
   takeRate,
 } from "./rates.ts";
+export type { EventPage, EventsRequest } from "./read/events-after.ts";
 export { getHistory, type History, type HistoryActivity, type HistoryEntry, type Warning } from "./read/get-history.ts";
 export { getMessages, getThreads, type Thread, type ThreadMessage } from "./read/get-messages.ts";
 export {
@@ -78,8 +80,16 @@ export {
   submissionOf,
 } from "./read/get-run.ts";
 export { installationId } from "./read/installation-id.ts";
+export type {
+  DefinitionFilter,
+  DefinitionPage,
+  DefinitionSummary,
+  ListedDefinition,
+  PageRequest,
+} from "./read/list-definitions.ts";
 export type { RunFilter, RunPage } from "./read/list-runs.ts";
 export { type Difference, type Replay, replayRun } from "./read/replay-run.ts";
+export type { UsageBy, UsageFilter, UsageLine } from "./read/usage.ts";
 export { type Wait, waitsOf } from "./read/waits-of.ts";
 export { readyRings } from "./ready-rings.ts";
 export { type Resumed, resumeTree } from "./resume-run.ts";
@@ -95,7 +105,6 @@ export {
 } from "./sessions.ts";
 export { StoreError, type StoreErrorCode } from "./store-error.ts";
 export {
-  deleteOldRuns,
   deleteOrphans,
   enforceDeadlines,
   expireAsks,
@@ -106,6 +115,17 @@ export {
   quietActivities,
   ringAgain,
 } from "./supervise.ts";
+export type {
+  TenantAsks,
+  TenantBlobs,
+  TenantBudgets,
+  TenantDefinitions,
+  TenantModels,
+  TenantRuns,
+  TenantStore,
+  TenantUsage,
+} from "./tenant-store.ts";
+export { defaultTenant } from "./tenants.ts";
 export { uuidv7 } from "./uuidv7.ts";
 export { type Watch, watch } from "./watch.ts";
 export { beat, buryWorkers, leave, listWorkers, type WorkerRow } from "./workers.ts";

@@ -9,7 +9,9 @@ import { type Database, type DatabaseOptions, openDatabase } from "./database.ts
 import { createDatabaseClock, type DatabaseClock, databaseNow } from "./database-clock.ts";
 import { createDefinitions, type Definitions } from "./definitions.ts";
 import { migrate } from "./migrate.ts";
+import { createMovements } from "./movements.ts";
 import { translate } from "./store-error.ts";
+import { createTenantStore, type TenantStore } from "./tenant-store.ts";
 import { createAnnouncer } from "./watch.ts";
 
 export interface StoreOptions extends DatabaseOptions {
@@ -31,6 +33,8 @@ export interface Store {
   readonly worker: string;
   readonly leaseMs: number;
   readonly ceilings: Ceilings;
+  /** What this tenant may see and change. */
+  as(tenant: string): TenantStore;
   claim(delivery: Delivery): Promise<Claim>;
   /** The only way a run changes. */
   commit(item: Commit): Promise<Committed>;
@@ -66,6 +70,7 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     onMoved: announcer.moved,
   });
   const claimer: Claimer = createClaimer({ database, definitions, cache, clock, worker, leaseMs });
+  const movements = createMovements(database);
   return {
     database,
     definitions,
@@ -74,11 +79,12 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     worker,
     leaseMs,
     ceilings,
+    as: (tenant) => createTenantStore({ database, definitions, committer, clock, ceilings, movements }, tenant),
     claim: claimer.claim,
     commit: committer.commit,
     async close() {
       await Promise.all([claimer.idle(), committer.idle()]);
-      await announcer.close();
+      await Promise.all([announcer.close(), movements.close()]);
       await database.close();
     },
   };

@@ -14,6 +14,9 @@ export type StoreErrorCode =
   | "STORE_TOO_LARGE"
   | "STORE_NOT_FOUND"
   | "STORE_NO_FORK"
+  | "STORE_RUN_OPEN"
+  | "STORE_RUN_CALLED"
+  | "STORE_KEY_REUSED"
   | "STORE_BUG";
 
 const fixes: Record<StoreErrorCode, string> = {
@@ -31,6 +34,9 @@ const fixes: Record<StoreErrorCode, string> = {
   STORE_NOT_FOUND: "Check the id; `markmill status` lists what there is.",
   STORE_NO_FORK:
     "Name another node that the run came to (`markmill logs RUN` shows them), or START for all of it again.",
+  STORE_RUN_OPEN: "Cancel the run first, or wait for its end.",
+  STORE_RUN_CALLED: "Name the run that called it.",
+  STORE_KEY_REUSED: "Send another idempotency key with another request.",
   STORE_BUG: "This is a defect in Markmill: please report it with this message.",
 };
 

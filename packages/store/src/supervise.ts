@@ -207,39 +207,6 @@ export async function expireAsks(
 }
 
 /**
- * Deletes root runs that ended before, with everything that hangs on them. Returns how many; call it again until it is less than `limit`.
- * What they had reserved of a batch's budget is left to `settleAbandoned`.
- */
-export async function deleteOldRuns(database: Database, olderThanMs: number, limit = 100): Promise<number> {
-  const rows = await askDatabase<{ deleted: number }>(
-    database,
-    "Deleting old runs",
-    `with roots as materialized (
-       select id from runs where ended_at < clock_timestamp() - $1::float8 * interval '1 millisecond' and root_id = id
-       order by ended_at limit $2 for update skip locked
-     ), tree as materialized (
-       select id from roots union all select id from runs where root_id in (select id from roots) and root_id <> id
-     ), d1 as (delete from activities where run_id in (select id from tree)
-     ), d2 as (delete from variables where run_id in (select id from tree)
-     ), d3 as (delete from events where run_id in (select id from tree)
-     ), d4 as (delete from messages where run_id in (select id from tree)
-     ), d5 as (delete from threads where run_id in (select id from tree)
-     ), d6 as (delete from asks where run_id in (select id from tree)
-     ), d7 as (delete from calls where root_id in (select id from roots)
-     ), d8 as (delete from reservations where budget_id in (select id from roots)
-     ), d9 as (delete from budgets where id in (select id from roots)
-     ), d11 as (delete from charges where root_id in (select id from roots)
-     ), d12 as (delete from checkpoint_parts where session_id in (select id from roots)
-     ), d13 as (delete from checkpoints where session_id in (select id from roots)
-     ), d14 as (delete from session_marks where session_id in (select id from roots)
-     ), d10 as (delete from runs where id in (select id from tree))
-     select count(*)::integer as deleted from roots`,
-    [olderThanMs, limit],
-  );
-  return rows[0]?.deleted ?? 0;
-}
-
-/**
  * Deletes blobs that no run and no sandbox session names any more (`blob_references`, which the server writes with whatever names one),
  * and budgets of runs that were never born. Both are written before what names them, hence the age. Returns how many.
  */

@@ -59,11 +59,7 @@ export async function getHistory(database: Database, runId: string, after = 0): 
     ),
   }));
   return {
-    entries: entries.map(({ seq, part, at, body }) =>
-      part === 0
-        ? { kind: "event", seq, at, event: body as Event }
-        : { kind: "warning", seq, at, warning: body as Warning },
-    ),
+    entries: entries.map(toEntry),
     activities: [
       ...activities.map((row) => ({ ...row, item: columnToItem(row.item) })),
       ...entries.flatMap((row) => doneLight(row) ?? []),
@@ -77,11 +73,20 @@ function byEnd(one: HistoryActivity, other: HistoryActivity): number {
   return one.createdAt.getTime() - other.createdAt.getTime() || one.id - other.id;
 }
 
-interface EventRow {
+export interface EventColumns {
   readonly seq: number;
   readonly part: number;
   readonly at: Date;
   readonly body: Event | Warning;
+}
+
+export function toEntry({ seq, part, at, body }: EventColumns): HistoryEntry {
+  return part === 0
+    ? { kind: "event", seq, at, event: body as Event }
+    : { kind: "warning", seq, at, warning: body as Warning };
+}
+
+interface EventRow extends EventColumns {
   readonly activity_id: number | null;
   readonly kind: LightKind | null;
   readonly asked_at: Date | null;

@@ -18,6 +18,8 @@ export interface RunFilter {
   readonly createdFrom?: Date;
   readonly createdBefore?: Date;
   readonly variables?: Readonly<Record<string, string>>;
+  /** Part of the name, of the id or of a label's value, in any case. */
+  readonly search?: string;
   /** true: only runs that nobody called. */
   readonly roots?: boolean;
 }
@@ -79,6 +81,14 @@ function conditions(filter: RunFilter): SQL[] {
   if (filter.labels !== undefined && Object.keys(filter.labels).length > 0) {
     // The second condition is the index's own.
     found.push(sql`${runs.labels} @> ${JSON.stringify(filter.labels)}::jsonb and ${runs.labels} <> '{}'`);
+  }
+  if (filter.search !== undefined && filter.search !== "") {
+    const part = sql`lower(${filter.search})`;
+    found.push(
+      sql`(position(${part} in lower(${runs.name})) > 0 or position(${part} in ${runs.id}) > 0
+        or (${runs.labels} <> '{}' and exists (
+          select 1 from jsonb_each_text(${runs.labels}) l where position(${part} in lower(l.value)) > 0)))`,
+    );
   }
   if (filter.createdFrom !== undefined) found.push(gte(runs.createdAt, filter.createdFrom));
   if (filter.createdBefore !== undefined) found.push(lt(runs.createdAt, filter.createdBefore));

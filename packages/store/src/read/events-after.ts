@@ -1,0 +1,78 @@
+/**
+ * The events of one run after a sequence number, in their order and without gaps: events of a run are committed one by one, so what is
+ * read up to a number is all there will ever be up to it. Whoever follows passes `last` as the next `after`.
+ *
+ * `waitMs` is for long polling: with nothing new, the answer waits for the run to move, at most so long.
+ */
+import { askAtOnce } from "../ask-database.ts";
+import type { Database } from "../database.ts";
+import type { Movements } from "../movements.ts";
+import { type EventColumns, type HistoryEntry, toEntry } from "./get-history.ts";
+import type { RunStatus } from "./get-run.ts";
+
+export interface EventsRequest {
+  /** Events with a higher number; 0: from the start. */
+  readonly after?: number;
+  /** Events, with all their warnings; at most 1,000. */
+  readonly limit?: number;
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface EventPage {
+  readonly entries: readonly HistoryEntry[];
+  /** The number of the last event read so far. */
+  readonly last: number;
+  /** How many events the run has: more than `last` while there are further pages. */
+  readonly rev: number;
+  readonly status: RunStatus;
+  /** The run has ended and its last event has been read. */
+  readonly ended: boolean;
+}
+
+const pollMs = 500;
+const mostEvents = 1_000;
+
+/** null: there is no such run. */
+export async function eventsAfter(
+  database: Database,
+  movements: Movements,
+  runId: string,
+  { after = 0, limit = mostEvents, waitMs = 0, signal }: EventsRequest = {},
+): Promise<EventPage | null> {
+  const until = performance.now() + waitMs;
+  const most = Math.max(1, Math.min(limit, mostEvents));
+  for (;;) {
+    const left = until - performance.now();
+    // Listens before it looks: what moves in between wakes it.
+    const moved = left > 0 && signal?.aborted !== true ? movements.next(runId, Math.min(left, pollMs), signal) : null;
+    const page = await readPage(database, runId, Math.max(0, after), most).catch((error: unknown) => {
+      moved?.cancel();
+      throw error;
+    });
+    if (page === null || page.entries.length > 0 || page.ended || moved === null) {
+      moved?.cancel();
+      return page;
+    }
+    await moved.happened;
+    if (signal?.aborted === true) return page;
+  }
+}
+
+async function readPage(database: Database, runId: string, after: number, limit: number): Promise<EventPage | null> {
+  const { run, rows } = await askAtOnce(database, "Reading events", async (ask) => ({
+    run: await ask<{ rev: number; status: RunStatus; over: boolean }>(
+      "select rev, status, ended_at is not null as over from runs where id = $1",
+      [runId],
+    ),
+    rows: await ask<EventColumns>(
+      "select seq, part, at, body::json as body from events where run_id = $1 and seq > $2 and seq <= $3 order by seq, part",
+      [runId, after, after + limit],
+    ),
+  }));
+  const [found] = run;
+  if (found === undefined) return null;
+  const { rev, status, over } = found;
+  const last = rows.at(-1)?.seq ?? after;
+  return { entries: rows.map(toEntry), last, rev, status, ended: over && last >= rev };
+}

@@ -1,0 +1,204 @@
+/**
+ * The store as one tenant sees it: all that people's requests read and write, and nothing of anybody else.
+ *
+ * O1  An id of another tenant is an id that does not exist: the same answer, the same error, and nothing changes.
+ * O2  Nothing here takes a tenant as an argument: it is said once, by `store.as(tenant)`.
+ * O3  `rings` in an answer are doorbells the caller is to ring. Lost ones are rung by the supervisor.
+ */
+import { cancelRun, type Outside, stopRun } from "./apply-event.ts";
+import { type Ask, answerAsk, openAsks } from "./asks.ts";
+import { type BlobContent, type BlobInfo, findBlob, loadBlob, saveContent, streamBlob } from "./blobs.ts";
+import { type Budget, getBudget, openBudget, setBudgetCap } from "./budgets.ts";
+import { callsOfRun, type StoredCall } from "./calls.ts";
+import { type ChargeLine, chargesOf, type Spent, spentOf } from "./charges.ts";
+import type { Committed } from "./commit/committer.ts";
+import { type Births, type CreatedRun, createRun, type NewRun } from "./create-run.ts";
+import type { Definition } from "./definitions.ts";
+import { deleteRun } from "./delete-runs.ts";
+import { type ForkedRun, type ForkRequest, forkRun } from "./fork-run.ts";
+import type { Movements } from "./movements.ts";
+import { currentPauses, type Pause } from "./rates.ts";
+import { type EventPage, type EventsRequest, eventsAfter } from "./read/events-after.ts";
+import { getHistory, type History, type HistoryActivity } from "./read/get-history.ts";
+import { getMessages, getThreads, type Thread, type ThreadMessage } from "./read/get-messages.ts";
+import { childRuns, getRun, type RunDetail, type RunSummary, submissionOf } from "./read/get-run.ts";
+import {
+  type DefinitionFilter,
+  type DefinitionPage,
+  type DefinitionSummary,
+  listDefinitions,
+  type PageRequest,
+  versionsOf,
+} from "./read/list-definitions.ts";
+import type { RunFilter, RunPage } from "./read/list-runs.ts";
+import { type Replay, replayRun } from "./read/replay-run.ts";
+import { type UsageBy, type UsageFilter, type UsageLine, usageBy } from "./read/usage.ts";
+import { type Wait, waitsOf } from "./read/waits-of.ts";
+import { type Resumed, resumeTree } from "./resume-run.ts";
+
+export interface TenantStore {
+  readonly tenant: string;
+  readonly definitions: TenantDefinitions;
+  readonly runs: TenantRuns;
+  readonly asks: TenantAsks;
+  readonly blobs: TenantBlobs;
+  readonly budgets: TenantBudgets;
+  readonly usage: TenantUsage;
+  readonly models: TenantModels;
+}
+
+export interface TenantDefinitions {
+  /** Twice is once: a definition is immutable under its hash. */
+  save(definition: Definition): Promise<void>;
+  find(hash: string): Promise<Definition | null>;
+  /** The latest version of each name, by name. */
+  list(filter?: DefinitionFilter, page?: PageRequest): Promise<DefinitionPage>;
+  /** Of one name, the latest first. */
+  versions(name: string): Promise<readonly DefinitionSummary[]>;
+  /** Its files by path. */
+  source(hash: string): Promise<Readonly<Record<string, string>> | null>;
+}
+
+export interface TenantRuns {
+  create(request: NewRun): Promise<CreatedRun>;
+  get(id: string): Promise<RunDetail | null>;
+  /** Newest first. */
+  list(filter?: RunFilter, page?: PageRequest): Promise<RunPage>;
+  /** Those it called, in the order of the calls. */
+  children(id: string): Promise<readonly RunSummary[]>;
+  /** `after`: only what came after that event. */
+  history(id: string, after?: number): Promise<History>;
+  events(id: string, request?: EventsRequest): Promise<EventPage | null>;
+  activities(id: string): Promise<readonly HistoryActivity[]>;
+  calls(id: string): Promise<readonly StoredCall[]>;
+  threads(id: string): Promise<readonly Thread[]>;
+  /** Of a thread. One of more than `mostBytes` is refused before it is read. */
+  messages(thread: string, mostBytes?: number): Promise<readonly ThreadMessage[]>;
+  variables(id: string): Promise<Readonly<Record<string, string>> | null>;
+  hits(id: string): Promise<Readonly<Record<string, number>> | null>;
+  /** Endpoints in trouble, or a resume, that whole trees wait for, by their roots. */
+  waits(rootIds: readonly string[]): Promise<readonly Wait[]>;
+  replay(id: string): Promise<Replay>;
+  /** The hash of the blob that holds what was handed in. */
+  submission(rootId: string): Promise<string | null>;
+  /** By a whole tree of runs. */
+  spent(rootId: string): Promise<Spent>;
+  charges(rootId: string): Promise<readonly ChargeLine[]>;
+  cancel(id: string, message: string): Promise<Committed>;
+  stop(id: string): Promise<Committed>;
+  /** The whole tree goes on. */
+  resume(rootId: string): Promise<Resumed>;
+  /** A new run that takes over what another one did, up to a point. */
+  fork(request: ForkRequest): Promise<ForkedRun>;
+  /** An ended root run with all that hangs on it; false: there is none. */
+  delete(id: string): Promise<boolean>;
+}
+
+export interface TenantAsks {
+  /** Open ones of one tree, or of all; the oldest first. */
+  list(rootId?: string | null, limit?: number): Promise<readonly Ask[]>;
+  /** dropped: there is none, or it was answered, expired or withdrawn before. */
+  answer(activityId: number, text: string, by: string | null): Promise<Committed>;
+}
+
+export interface TenantBlobs {
+  /** Content of more than `mostBytes` is refused while it is read, and nothing of it is kept. */
+  save(content: BlobContent, mostBytes?: number): Promise<BlobInfo>;
+  find(hash: string): Promise<BlobInfo | null>;
+  /** Whole, in memory. */
+  load(hash: string): Promise<Buffer | null>;
+  /** Piece by piece. `from`, `to`: bytes, the first included, the last not. */
+  stream(
+    hash: string,
+    part?: { readonly from?: number; readonly to?: number },
+  ): Promise<AsyncIterable<Uint8Array> | null>;
+}
+
+export interface TenantBudgets {
+  /** One that exists stays as it is. */
+  open(id: string, cap: Budget["cap"]): Promise<void>;
+  get(id: string): Promise<Budget | null>;
+  /** A cap below what is spent refuses every further call and takes nothing back. */
+  setCap(id: string, cap: Budget["cap"]): Promise<void>;
+}
+
+export interface TenantUsage {
+  by(what: UsageBy, filter?: UsageFilter, limit?: number): Promise<readonly UsageLine[]>;
+}
+
+export interface TenantModels {
+  /** Endpoints that are left alone now, and why. */
+  pauses(): Promise<readonly Pause[]>;
+}
+
+export interface TenantParts extends Outside, Births {
+  readonly movements: Movements;
+}
+
+export function createTenantStore(parts: TenantParts, tenant: string): TenantStore {
+  return {
+    tenant,
+    definitions: tenantDefinitions(parts),
+    runs: tenantRuns(parts),
+    asks: {
+      list: (rootId = null, limit = 1_000) => openAsks(parts.database, rootId, limit),
+      answer: (activityId, text, by) => answerAsk(parts, activityId, text, by),
+    },
+    blobs: {
+      save: (content, mostBytes) => saveContent(parts.database, content, mostBytes),
+      find: (hash) => findBlob(parts.database, hash),
+      load: (hash) => loadBlob(parts.database, hash),
+      stream: (hash, part) => streamBlob(parts.database, hash, part),
+    },
+    budgets: {
+      open: (id, cap) => openBudget(parts.database, id, cap),
+      get: (id) => getBudget(parts.database, id),
+      setCap: (id, cap) => setBudgetCap(parts.database, id, cap),
+    },
+    usage: { by: (what, filter, limit) => usageBy(parts.database, what, filter, limit) },
+    models: { pauses: () => currentPauses(parts.database) },
+  };
+}
+
+function tenantDefinitions({ database, definitions }: TenantParts): TenantDefinitions {
+  const find = (hash: string) => definitions.find(hash);
+  return {
+    save: (definition) => definitions.save(definition),
+    find,
+    list: (filter, page) => listDefinitions(database, filter, page),
+    versions: (name) => versionsOf(database, name),
+    source: async (hash) => (await find(hash))?.files ?? null,
+  };
+}
+
+function tenantRuns(parts: TenantParts): TenantRuns {
+  const { database, definitions, movements } = parts;
+  return {
+    create: (request) => createRun(parts, request),
+    get: (id) => getRun(database, id),
+    list: async (filter, page) => {
+      // On first use: its query builder takes 0.5 s to import.
+      const { listRuns } = await import("./read/list-runs.ts");
+      return listRuns(database, filter, page);
+    },
+    children: (id) => childRuns(database, id),
+    history: (id, after) => getHistory(database, id, after),
+    events: (id, request) => eventsAfter(database, movements, id, request),
+    activities: async (id) => (await getHistory(database, id)).activities,
+    calls: (id) => callsOfRun(database, id),
+    threads: (id) => getThreads(database, id),
+    messages: (thread, mostBytes) => getMessages(database, thread, mostBytes),
+    variables: async (id) => (await getRun(database, id))?.variables ?? null,
+    hits: async (id) => (await getRun(database, id))?.hits ?? null,
+    waits: (rootIds) => waitsOf(database, rootIds),
+    replay: (id) => replayRun(database, definitions, id),
+    submission: (rootId) => submissionOf(database, rootId),
+    spent: (rootId) => spentOf(database, rootId),
+    charges: (rootId) => chargesOf(database, rootId),
+    cancel: (id, message) => cancelRun(parts, id, message),
+    stop: (id) => stopRun(parts, id),
+    resume: (rootId) => resumeTree(parts, rootId),
+    fork: (request) => forkRun(parts, request),
+    delete: (id) => deleteRun(database, id),
+  };
+}
