@@ -7,6 +7,8 @@ const layers: Record<string, number> = {
   "@markmill/engine": 0,
   "@markmill/config": 0,
   "@markmill/markdown": 0,
+  "@markmill/process-identity": 0,
+  "@markmill/patience": 0,
   "@markmill/definition": 1,
   "@markmill/embedded-postgres": 2,
   "@markmill/store": 2,

@@ -7,11 +7,11 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type EmbeddedPostgres, startEmbeddedPostgres, stopEmbeddedPostgres } from "@markmill/embedded-postgres";
+import { identifyProcess, type ProcessIdentity, writeIdentity } from "@markmill/process-identity";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { classifyFailure } from "../../packages/embedded-postgres/src/embedded-postgres-error.ts";
 import { findBinaries } from "../../packages/embedded-postgres/src/find-binaries.ts";
-import { identifyProcess } from "../../packages/embedded-postgres/src/process-identity.ts";
 import { reportSkip } from "../support/ask-services.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -199,7 +199,7 @@ describe("users come and go", () => {
     const directory = project();
     const holder = await hold(directory);
     const user = identifyProcess(Number(holder.child.pid));
-    if (locked) await writeFile(join(directory, "start.lock"), JSON.stringify(user));
+    if (locked) await writeFile(join(directory, "start.lock"), writeIdentity(user as ProcessIdentity));
     process.kill(-Number(holder.child.pid), "SIGKILL");
     await until("the server is gone", 30_000, () => !runs(Number(holder.first.pid)));
     expect(await readFile(join(directory, "server.log"), "utf8")).toContain("database system is shut down");

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { countOf, formatDollars, formatElapsed, parseCount } from "./amounts.ts";
+import { countOf, formatDollars, formatElapsed } from "./amounts.ts";
 
 describe("amounts", () => {
-  it("counts may be grouped", () => {
-    expect([parseCount("100_000"), parseCount("1,000"), parseCount("1.5")]).toEqual([100_000, 1_000, null]);
+  it("counts are grouped", () => {
     expect([countOf(1, "step"), countOf(1_204, "step")]).toEqual(["1 step", "1,204 steps"]);
   });
 

@@ -1,10 +1,4 @@
-/** Amounts as people read them. Those of a workflow file, money and times, are read by packages/definition. */
-
-/** `100_000`, `1,000`; null: it is no count. */
-export function parseCount(text: string): number | null {
-  const plain = text.trim().replaceAll(/[_,]/g, "");
-  return /^\d{1,15}$/.test(plain) ? Number(plain) : null;
-}
+/** Amounts as people read them. Those that people write are read by packages/definition and packages/stack. */
 
 /** Small sums keep their digits: a call often costs a fraction of a cent. */
 export function formatDollars(nanodollars: number): string {

@@ -1,10 +1,10 @@
 /** Stays with a run until it ends or the person goes, showing what happens. */
-import { followRun, type Stack } from "@markmill/stack";
+import { followRun, runAsJson, type Stack } from "@markmill/stack";
 import type { RunDetail, Wait, Warning } from "@markmill/store";
 import { exitCodes, type Terminal } from "./command.ts";
 import { jsonText } from "./json-text.ts";
 import { showProgress } from "./show-progress.ts";
-import { exitCodeOf, runAsJson, summariseRun, summariseWaiting } from "./summarise-run.ts";
+import { exitCodeOf, summariseRun, summariseWaiting } from "./summarise-run.ts";
 
 export interface Attending {
   readonly json: boolean;

@@ -1,12 +1,10 @@
 /** How a run ended, in a few lines for people or as one object for programs. */
 import { isTreeLimit } from "@markmill/engine";
-import type { RunDetail, Spent, Wait, Warning } from "@markmill/store";
+import type { RunDetail, Spent, Wait } from "@markmill/store";
 import { countOf, formatDollars, formatElapsed } from "./amounts.ts";
 import { exitCodes } from "./command.ts";
 import { shortId } from "./short-id.ts";
-import { describeWait, standingOf, waitAsJson } from "./tell-wait.ts";
-
-export type TreeSpent = Spent;
+import { describeWait } from "./tell-wait.ts";
 
 /** `3 model calls, 1 without a reply`: that one is counted at the most it can have cost, because it may have been billed. */
 export function countCalls({ calls, unsure }: Pick<Spent, "calls" | "unsure">): string {
@@ -19,7 +17,7 @@ export function exitCodeOf({ status, reason }: Pick<RunDetail, "status" | "reaso
   return reason !== null && isTreeLimit(reason) ? exitCodes.budget : exitCodes.failed;
 }
 
-export function summariseRun(run: RunDetail, spent: TreeSpent): string[] {
+export function summariseRun(run: RunDetail, spent: Spent): string[] {
   const took = run.endedAt === null ? null : run.endedAt.getTime() - run.createdAt.getTime();
   const facts = [
     countOf(run.spent.steps, "step"),
@@ -35,7 +33,7 @@ export function summariseRun(run: RunDetail, spent: TreeSpent): string[] {
 }
 
 /** Of a run that goes on only when somebody resumes it. */
-export function summariseWaiting(run: RunDetail, spent: TreeSpent, waits: readonly Wait[], now: number): string[] {
+export function summariseWaiting(run: RunDetail, spent: Spent, waits: readonly Wait[], now: number): string[] {
   const facts = [countCalls(spent), formatDollars(spent.nanodollars)];
   return [
     `interrupted: ${run.name} (${facts.join(", ")})`,
@@ -64,32 +62,4 @@ function nextSteps({ status, reason, id }: RunDetail): string[] {
   if (code.startsWith("SANDBOX_")) return ["markmill doctor   shows which sandbox this machine can have"];
   if (code.startsWith("MODEL_")) return ["markmill doctor   checks the model endpoint", again];
   return [history, again];
-}
-
-export function runAsJson(run: RunDetail, spent: TreeSpent, warnings: readonly Warning[], waits: readonly Wait[]) {
-  return {
-    runId: run.id,
-    name: run.name,
-    status: standingOf(run.status, waits),
-    result: run.result,
-    report: run.variables.REPORT ?? null,
-    reason: run.reason,
-    waits: waits.map(waitAsJson),
-    spent: {
-      steps: run.spent.steps,
-      calls: spent.calls,
-      promptTokens: spent.promptTokens,
-      completionTokens: spent.completionTokens,
-      dollars: spent.nanodollars / 1e9,
-      unsure: {
-        calls: spent.unsure?.calls ?? 0,
-        tokens: spent.unsure?.tokens ?? 0,
-        dollars: (spent.unsure?.nanodollars ?? 0) / 1e9,
-      },
-    },
-    labels: run.labels,
-    createdAt: run.createdAt.toISOString(),
-    endedAt: run.endedAt?.toISOString() ?? null,
-    warnings: warnings.map(({ code, message, node }) => ({ code, message, node })),
-  };
 }

@@ -1,6 +1,6 @@
 import type { Wait } from "@markmill/store";
 import { describe, expect, it } from "vitest";
-import { describePause, describeWait, standingOf } from "./tell-wait.ts";
+import { describePause, describeWait } from "./tell-wait.ts";
 
 const wait: Wait = {
   rootId: "r",
@@ -23,13 +23,6 @@ describe("what a run waits for", () => {
       "PROMPT_A waits for small at api.example.org: MODEL_RATE_LIMITED 429 slow down (3 tries, the next in 12 s)",
     );
     expect(describeWait(held, 0)).toContain("the next when it is resumed");
-  });
-
-  it("shows as waiting, and as interrupted once patience is over; an ended run waits for nothing", () => {
-    expect(standingOf("doing", [])).toBe("doing");
-    expect(standingOf("doing", [wait])).toBe("waiting");
-    expect(standingOf("doing", [wait, held])).toBe("interrupted");
-    expect(standingOf("failed", [held])).toBe("failed");
   });
 });
 

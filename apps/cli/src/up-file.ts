@@ -1,22 +1,22 @@
 /** `MARKMILL_HOME/up.json` names the process that `markmill up` is, for `markmill down`. */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { identify, isSame, type ProcessIdentity } from "./background.ts";
+import { isAlive, ownIdentity, type ProcessIdentity, readIdentity, writeIdentity } from "@markmill/process-identity";
 
 const name = "up.json";
 
 export function writeUpFile(home: string): void {
   mkdirSync(home, { recursive: true });
   const written = join(home, `${name}.${process.pid}`);
-  writeFileSync(written, JSON.stringify(identify(process.pid)), { mode: 0o600 });
+  writeFileSync(written, writeIdentity(ownIdentity()), { mode: 0o600 });
   renameSync(written, join(home, name));
 }
 
 /** null: nothing is up. */
 export function readUpFile(home: string): ProcessIdentity | null {
   try {
-    const found: ProcessIdentity = JSON.parse(readFileSync(join(home, name), "utf8"));
-    return Number.isInteger(found.pid) && isSame(found) ? found : null;
+    const found = readIdentity(readFileSync(join(home, name), "utf8"));
+    return found !== null && isAlive(found) ? found : null;
   } catch {
     return null;
   }

@@ -7,8 +7,8 @@
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isAlive, ownIdentity, readIdentity, writeIdentity } from "@markmill/process-identity";
 import { EmbeddedPostgresError } from "./embedded-postgres-error.ts";
-import { identifyProcess, isRunning, readIdentity, writeIdentity } from "./process-identity.ts";
 
 export const lockFileName = "start.lock";
 const unreadableCountsAsHeldMs = 5_000;
@@ -38,7 +38,7 @@ export async function withDirectoryLock<T>(directory: string, waitMs: number, wo
 }
 
 async function take(path: string): Promise<boolean> {
-  const own = identifyProcess(process.pid) ?? { pid: process.pid, startedAt: null };
+  const own = ownIdentity();
   try {
     await writeFile(path, writeIdentity(own), { flag: "wx", mode: 0o600 });
     return true;
@@ -51,7 +51,7 @@ async function take(path: string): Promise<boolean> {
 async function isAbandoned(path: string): Promise<boolean> {
   try {
     const holder = readIdentity(await readFile(path, "utf8"));
-    if (holder !== null) return !isRunning(holder);
+    if (holder !== null) return !isAlive(holder);
     return Date.now() - (await stat(path)).mtimeMs > unreadableCountsAsHeldMs;
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return false;

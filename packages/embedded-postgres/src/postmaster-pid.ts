@@ -2,7 +2,7 @@
 // address, 7 shared memory, 8 status.
 import { readFile, readlink, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { identifyProcess, type ProcessIdentity } from "./process-identity.ts";
+import { identifyProcess, type ProcessIdentity } from "@markmill/process-identity";
 
 export type Postmaster = {
   readonly process: ProcessIdentity;

@@ -5,7 +5,7 @@
 // S3 The last user out stops the server, whoever started it.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { identifyProcess, isRunning, readIdentity, writeIdentity } from "./process-identity.ts";
+import { isAlive, ownIdentity, readIdentity, writeIdentity } from "@markmill/process-identity";
 
 export const usersDirectoryName = "users";
 let registrations = 0;
@@ -16,7 +16,7 @@ export async function registerUser(directory: string): Promise<string> {
   await mkdir(users, { recursive: true, mode: 0o700 });
   registrations += 1;
   const path = join(users, `${process.pid}.${registrations}`);
-  await writeFile(path, writeIdentity(identifyProcess(process.pid) ?? { pid: process.pid, startedAt: null }));
+  await writeFile(path, writeIdentity(ownIdentity()));
   return path;
 }
 
@@ -27,7 +27,7 @@ export async function countUsers(directory: string): Promise<number> {
   for (const name of await readdir(users).catch(() => [])) {
     const path = join(users, name);
     const identity = readIdentity(await readFile(path, "utf8").catch(() => ""));
-    if (identity !== null && isRunning(identity)) living += 1;
+    if (identity !== null && isAlive(identity)) living += 1;
     else await rm(path, { force: true });
   }
   return living;

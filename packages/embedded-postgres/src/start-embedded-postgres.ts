@@ -18,6 +18,7 @@ import { chmod, chown, lstat, mkdir, open, readFile, realpath, rename, rm, rmdir
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isAlive } from "@markmill/process-identity";
 import pg from "pg";
 import { chooseServerUser, type ServerUser } from "./choose-server-user.ts";
 import { createCluster, findCluster, pathAsSeenBy, superuser } from "./create-cluster.ts";
@@ -27,7 +28,6 @@ import { guardLogins } from "./guard-logins.ts";
 import { withDirectoryLock } from "./lock-directory.ts";
 import { findPostmaster, type Postmaster } from "./postmaster-pid.ts";
 import { type Binaries, prepareBinaries } from "./prepare-binaries.ts";
-import { isRunning } from "./process-identity.ts";
 import { programEnvironment, spawnIdentity } from "./run-program.ts";
 import { countUsers, registerUser } from "./server-users.ts";
 import { watchUser } from "./watch-user.ts";
@@ -184,7 +184,7 @@ async function leave(
     );
     if (!gone) return await withDirectoryLock(directory, lockLimitMs, () => leaveLocked(directory, registration));
     // Somebody removed the directory: nobody can use the server any more.
-    if (isRunning(postmaster.process)) await stopServer(directory, postmaster);
+    if (isAlive(postmaster.process)) await stopServer(directory, postmaster);
     return "stopped";
   } catch (error) {
     throw translateError(`Postgres could not be stopped in ${directory}`, error);
@@ -377,8 +377,8 @@ async function stopServer(directory: string, postmaster: Postmaster): Promise<vo
   ] as const) {
     signalProcess(postmaster.process.pid, signal);
     const deadline = performance.now() + limitMs;
-    while (isRunning(postmaster.process) && performance.now() < deadline) await sleep(10);
-    if (!isRunning(postmaster.process)) {
+    while (isAlive(postmaster.process) && performance.now() < deadline) await sleep(10);
+    if (!isAlive(postmaster.process)) {
       if (postmaster.socketDirectory !== join(directory, "data")) {
         await rmdir(postmaster.socketDirectory).catch(() => undefined);
       }

@@ -1,7 +1,7 @@
 /** A reply that is paid for is held until it is recorded (I3): what may pass is waited for as long as its call may last. */
-import { setTimeout as sleep } from "node:timers/promises";
+import { mayPass, patiently } from "@markmill/patience";
 
-export interface Patience {
+export interface Recording {
   readonly signal?: AbortSignal | undefined;
   /** Told once. */
   readonly tell?: ((error: unknown) => void) | undefined;
@@ -12,18 +12,16 @@ export interface Patience {
 /** 30 s in all, after which only what may pass is tried again. */
 const shippedMs = [100, 400, 1_500, 3_000, 5_000, 5_000, 5_000, 5_000, 5_000];
 
-export async function recordPatiently(record: () => Promise<void>, patience: Patience): Promise<void> {
-  const { signal, tell, pausesMs = shippedMs } = patience;
-  for (let tries = 0; ; tries++) {
-    try {
-      return await record();
-    } catch (error) {
-      if (tries === 0) tell?.(error);
-      const passes = error instanceof Error && "transient" in error && error.transient === true;
-      if (signal?.aborted || (tries >= pausesMs.length && !passes)) throw error;
-    }
-    const pause = sleep(pausesMs[tries] ?? pausesMs.at(-1), undefined, signal === undefined ? {} : { signal });
-    // An abort ends the wait, not the reply: there is one more try.
-    await pause.catch(() => undefined);
-  }
+/** An abort ends the wait, not the reply: there is one more try. */
+export function recordPatiently(record: () => Promise<void>, recording: Recording): Promise<void> {
+  const { signal, tell, pausesMs = shippedMs } = recording;
+  return patiently(
+    record,
+    (error, { tries }) => {
+      if (tries === 1) tell?.(error);
+      if (tries > pausesMs.length && !mayPass(error)) return null;
+      return pausesMs[tries - 1] ?? pausesMs.at(-1) ?? 0;
+    },
+    signal,
+  );
 }

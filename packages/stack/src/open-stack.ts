@@ -4,9 +4,9 @@
  */
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "@markmill/config";
 import type { EmbeddedPostgres } from "@markmill/embedded-postgres";
+import { mayPass, type Patience, patiently } from "@markmill/patience";
 import type { Queues } from "@markmill/queue";
 import type { WarmPoolWish } from "@markmill/sandbox";
 import type { Store } from "@markmill/store";
@@ -17,7 +17,6 @@ import { routeSandbox } from "./route-sandbox.ts";
 import { readRunOptions } from "./run-options.ts";
 import { serveOnly } from "./serve-only.ts";
 import { type StackLog, silent } from "./stack-log.ts";
-import { describeError } from "./tell-error.ts";
 
 export interface StackOptions {
   readonly config: Config;
@@ -49,9 +48,11 @@ export interface Stack {
 }
 
 /** Between tries to reach a server that may just be starting. */
-const patienceMs = [250, 1_000, 2_000];
+const pausesMs = [250, 1_000, 2_000];
 /** A server that takes a connection and says nothing has used up the patience with its first try. */
 const mostPatienceMs = 6_000;
+const startingServer: Patience = (error, { tries, ms }) =>
+  mayPass(error) && ms <= mostPatienceMs ? (pausesMs[tries - 1] ?? null) : null;
 
 export async function openStack(options: StackOptions): Promise<Stack> {
   const { config, cwd } = options;
@@ -74,26 +75,30 @@ export async function openStack(options: StackOptions): Promise<Stack> {
         : null;
     if (embedded !== null) closing.push(() => embedded.stop());
     const databaseUrl = config.database.kind === "external" ? config.database.url : (embedded?.url ?? "");
-    const store = await patiently(() =>
-      openStore({
-        url: databaseUrl,
-        connections: config.pgPoolSize,
-        worker: nameProcess(hostname()),
-        leaseMs: config.worker.lockDurationMs,
-        ceilings: config.ceilings,
-        onError: (error) => log.warn({ err: error }, "the database"),
-        ...(options.migrate === undefined ? {} : { migrate: options.migrate }),
-      }),
+    const store = await patiently(
+      () =>
+        openStore({
+          url: databaseUrl,
+          connections: config.pgPoolSize,
+          worker: nameProcess(hostname()),
+          leaseMs: config.worker.lockDurationMs,
+          ceilings: config.ceilings,
+          onError: (error) => log.warn({ err: error }, "the database"),
+          ...(options.migrate === undefined ? {} : { migrate: options.migrate }),
+        }),
+      startingServer,
     );
     closing.push(() => store.close());
-    const queues = await patiently(() =>
-      openQueues({
-        backend:
-          config.queue.backend === "redis"
-            ? { kind: "redis", url: config.queue.url }
-            : { kind: "postgres", url: databaseUrl },
-        onError: (error) => log.warn({ err: error }, "the queue"),
-      }),
+    const queues = await patiently(
+      () =>
+        openQueues({
+          backend:
+            config.queue.backend === "redis"
+              ? { kind: "redis", url: config.queue.url }
+              : { kind: "postgres", url: databaseUrl },
+          onError: (error) => log.warn({ err: error }, "the queue"),
+        }),
+      startingServer,
     );
     closing.push(() => queues.close());
     let worker: OpenWorker | null = null;
@@ -174,19 +179,6 @@ async function warmPool({ config, store }: Ground): Promise<WarmPoolWish | undef
   const { appLabel, ceilingOf } = await import("@markmill/worker");
   const labels = { app: await appLabel(store.database), worker: store.worker };
   return { size: config.sandbox.poolSize, limits: ceilingOf(config), image: config.sandbox.image, labels };
-}
-
-async function patiently<Opened>(open: () => Promise<Opened>): Promise<Opened> {
-  const begun = performance.now();
-  for (const ms of patienceMs) {
-    try {
-      return await open();
-    } catch (error) {
-      if (!describeError(error).passes || performance.now() - begun > mostPatienceMs) throw error;
-    }
-    await sleep(ms);
-  }
-  return await open();
 }
 
 /** Connections that break because they are being closed are no news. */

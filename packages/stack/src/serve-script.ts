@@ -5,8 +5,8 @@
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { basename, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Script, ScriptedModel } from "@markmill/llm";
+import { type Patience, patiently } from "@markmill/patience";
 import type { Store } from "@markmill/store";
 import { type RunOptions, scriptKey, scriptUrl } from "./run-options.ts";
 import { WrongInput } from "./wrong-input.ts";
@@ -71,18 +71,12 @@ export function keepScripts(store: Store): ScriptKeeper {
   };
 }
 
+/** Another process of this run may be just about to serve it. */
+const rival: Patience = (_, { tries }) => (tries < 5 ? 200 : null);
+
 /** null: another process serves it. */
 async function serveUnlessServed(script: ScriptFile, ref: ScriptRef): Promise<ScriptedModel | null> {
-  for (let tries = 1; ; tries++) {
-    if (await answers(ref)) return null;
-    try {
-      return await serveScript(script, ref.port);
-    } catch (error) {
-      // Another process of this run may be just about to serve it.
-      if (tries < 5) await sleep(200);
-      else throw error;
-    }
-  }
+  return patiently(async () => ((await answers(ref)) ? null : await serveScript(script, ref.port)), rival);
 }
 
 async function answers(ref: ScriptRef): Promise<boolean> {

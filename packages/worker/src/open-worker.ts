@@ -17,9 +17,9 @@ import {
   startCall,
   submissionOf,
 } from "@markmill/store";
+import { awaitStore } from "./await-store.ts";
 import { createJudgeKeeper } from "./judge-session.ts";
 import { budgetOf, ledgerOf, rateGateOf } from "./model-ports.ts";
-import { patiently } from "./patiently.ts";
 import { createPerformer } from "./perform.ts";
 import { reapSessions } from "./reap-sessions.ts";
 import { createSessionKeeper, type SessionKeeperParts } from "./sessions.ts";
@@ -91,7 +91,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
       };
     },
     conversation: async (thread) => {
-      const messages = await patiently(() => getMessages(database, thread, mostConversationBytes));
+      const messages = await awaitStore(() => getMessages(database, thread, mostConversationBytes));
       return messages.map(({ role, text }) => ({ role, content: text }));
     },
     sessions,
@@ -178,7 +178,7 @@ export function ceilingOf({ sandbox }: Config): Limits {
 
 /** The submission of a run tree: a tar in the blobs, or nothing. */
 async function submissionFiles(store: Store, rootId: string): Promise<SessionFiles> {
-  const hash = await patiently(() => submissionOf(store.database, rootId));
-  const bytes = hash === null ? null : await patiently(() => loadBlob(store.database, hash));
+  const hash = await awaitStore(() => submissionOf(store.database, rootId));
+  const bytes = hash === null ? null : await awaitStore(() => loadBlob(store.database, hash));
   return bytes === null ? { kind: "list", files: [] } : { kind: "tar", bytes };
 }

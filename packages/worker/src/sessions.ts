@@ -52,7 +52,7 @@ import {
   settleMark,
   waitsForExecute,
 } from "@markmill/store";
-import { patiently } from "./patiently.ts";
+import { awaitStore } from "./await-store.ts";
 import { wishesOf } from "./sandbox-wishes.ts";
 import { createTurns } from "./take-turns.ts";
 import type { Log } from "./worker.ts";
@@ -153,7 +153,7 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
   }
 
   async function take({ rootId, activity }: SessionUse) {
-    const claim = await patiently(() =>
+    const claim = await awaitStore(() =>
       claimSession(database, { id: rootId, kind: sandbox.kind, host, worker, leaseMs, activity }),
     );
     if (claim.kind === "held") return claim;
@@ -200,7 +200,7 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
       if (!session.attached && isState(known)) throw workspaceLost("latest", "an older version had begun it");
       return null;
     }
-    if (!latest.settled && (await patiently(() => waitsForExecute(database, rootId, activity.id))))
+    if (!latest.settled && (await awaitStore(() => waitsForExecute(database, rootId, activity.id))))
       throw new SessionBusy(rootId, worker, 300);
     if (latest.instance !== session.instance) return await goBack(use, session, "latest", latest, lost);
     // Somebody's EXECUTE was given up in the act: nothing of it may go on beside the next one.
@@ -218,9 +218,9 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
     const { rootId } = use;
     if (mark.problem !== null || !mark.settled)
       throw workspaceLost(name, mark.problem ?? "an EXECUTE was interrupted and not repeated");
-    const manifest = await patiently(() => loadManifest(database, rootId, name, mark.seal));
+    const manifest = await awaitStore(() => loadManifest(database, rootId, name, mark.seal));
     if (manifest === null) throw leaseLost(rootId, lost);
-    const checkpoints = await patiently(() => loadCheckpoints(database, rootId, mark.position));
+    const checkpoints = await awaitStore(() => loadCheckpoints(database, rootId, mark.position));
     const pieces: CheckpointPart[] = checkpoints[0]?.whole === true ? [] : [await partOfFiles(await use.files())];
     pieces.push(...checkpoints);
     await failPoint("in-rewind");
@@ -230,9 +230,9 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
       ...(isState(mark.state) ? { state: mark.state } : {}),
     });
     const standing = standingOf(session, snapshot);
-    const seal = await patiently(() => saveRewound(database, rootId, worker, name, standing));
+    const seal = await awaitStore(() => saveRewound(database, rootId, worker, name, standing));
     if (seal === null) throw leaseLost(rootId, lost);
-    keep(rootId, { seal, snapshot, chain: await patiently(() => chainOf(database, rootId, mark.position)) });
+    keep(rootId, { seal, snapshot, chain: await awaitStore(() => chainOf(database, rootId, mark.position)) });
     await failPoint("after-rewind");
     log.info({ run: rootId, activity: use.activity.id, to: name }, "put the session back");
     const { instance, processes } = snapshot;
@@ -259,11 +259,11 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
     }
     const position = whole === null ? 0 : 1;
     const checkpoint = whole === null || whole.kind === "same" ? null : { ...whole, whole: true };
-    const seal = await patiently(() =>
+    const seal = await awaitStore(() =>
       saveMark(database, rootId, worker, standingOf(session, snapshot), position, checkpoint),
     );
     if (seal === null) throw leaseLost(rootId, lost);
-    if (problem !== null) await patiently(() => settleMark(database, rootId, worker, json(session.state), problem));
+    if (problem !== null) await awaitStore(() => settleMark(database, rootId, worker, json(session.state), problem));
     else {
       const size = checkpoint?.tar.length ?? 0;
       keep(rootId, { seal, snapshot, chain: { count: checkpoint === null ? 0 : 1, bytes: size } });
@@ -281,7 +281,7 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
   ): Promise<Standing> {
     const { rootId } = use;
     const settle = async (problem: string | null): Promise<Standing> => {
-      if (!(await patiently(() => settleMark(database, rootId, worker, json(session.state), problem))))
+      if (!(await awaitStore(() => settleMark(database, rootId, worker, json(session.state), problem))))
         throw leaseLost(rootId, lost);
       return { ...mark, problem, settled: true };
     };
@@ -305,7 +305,7 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
     await failPoint("in-checkpoint");
     const piece = changes.kind === "same" ? null : { ...changes, whole: changes.kind === "whole" };
     const position = piece === null ? mark.position : mark.position + 1;
-    const seal = await patiently(() =>
+    const seal = await awaitStore(() =>
       saveMark(database, rootId, worker, standingOf(session, snapshot), position, piece),
     );
     if (seal === null) throw leaseLost(rootId, lost);
@@ -324,10 +324,10 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
   async function recall(rootId: string, mark: Standing): Promise<Kept | null> {
     const known = kept.get(rootId);
     if (known?.seal === mark.seal) return known;
-    const manifest = await patiently(() => loadManifest(database, rootId, "latest", mark.seal));
+    const manifest = await awaitStore(() => loadManifest(database, rootId, "latest", mark.seal));
     // One that could not be taken is empty.
     if (manifest === null || manifest.length === 0) return null;
-    const chain = await patiently(() => chainOf(database, rootId, mark.position));
+    const chain = await awaitStore(() => chainOf(database, rootId, mark.position));
     const snapshot = { instance: mark.instance, processes: mark.processes, manifest };
     return { seal: mark.seal, snapshot, chain };
   }
@@ -351,14 +351,14 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
     let standing = mark ?? (await first(use, session, known, lost));
     if (repeated) return standing;
     if (does === "write") {
-      if (await patiently(() => waitsForExecute(database, rootId, activity.id)))
+      if (await awaitStore(() => waitsForExecute(database, rootId, activity.id)))
         throw new SessionBusy(rootId, worker, 300);
       return standing;
     }
     // Only what runs in the background can have changed anything since.
     if (!standing.settled || standing.processes.length > 0) standing = await checkpoint(use, session, standing, lost);
     await failPoint("before-begin");
-    const begun = await patiently(() => beginExecute(database, rootId, worker, activity.id));
+    const begun = await awaitStore(() => beginExecute(database, rootId, worker, activity.id));
     if (begun.kind === "lost") throw leaseLost(rootId, lost);
     if (begun.kind === "waits") throw new SessionBusy(rootId, worker, 300);
     await failPoint("after-begin");
@@ -419,7 +419,7 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
           });
           const save = async () => {
             try {
-              if (await patiently(() => saveSession(database, rootId, worker, json(session.state)))) return;
+              if (await awaitStore(() => saveSession(database, rootId, worker, json(session.state)))) return;
               lost.abort(new Error("Another worker has taken the session."));
             } catch (error) {
               log.warn({ err: error, run: rootId }, "the session's state could not be saved");

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isAlive } from "@markmill/process-identity";
 import { requireConfig } from "@markmill/stack";
-import { isSame } from "../background.ts";
 import { type Command, CommandError, exitCodes } from "../command.ts";
 import { parseFlags } from "../parse-words.ts";
 import { readUpFile, removeUpFile } from "../up-file.ts";
@@ -23,7 +23,7 @@ Data and unfinished runs stay; 'markmill up' continues them.`,
     else {
       process.kill(running.pid, "SIGTERM");
       const deadline = performance.now() + config.worker.drainTimeoutMs + 30_000;
-      while (isSame(running)) {
+      while (isAlive(running)) {
         if (performance.now() > deadline) {
           throw new CommandError(
             "DOWN_TIMEOUT",

@@ -2,10 +2,10 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Config } from "@markmill/config";
 import { checkStart, settleFindings } from "@markmill/definition";
-import type { Limits } from "@markmill/engine";
 import {
   catchInterrupts,
   isSandboxChoice,
+  keepScript,
   livingWorkers,
   openSandbox,
   openStack,
@@ -13,14 +13,14 @@ import {
   readScript,
   requireConfig,
   type ScriptFile,
-  type Stack,
+  type StartRequest,
   serveScript,
-  writeRunOptions,
+  startRun,
 } from "@markmill/stack";
-import type { CreatedRun, NewRun } from "@markmill/store";
+import type { NewRun } from "@markmill/store";
 import { readSubmission, type Submission } from "@markmill/submission";
 import { attendRun } from "../attend-run.ts";
-import { readCaps, readPatience } from "../caps.ts";
+import { readCapFlags } from "../cap-flags.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { type FoundWorkflow, findWorkflow, tellFindings } from "../find-workflow.ts";
 import { jsonText } from "../json-text.ts";
@@ -91,7 +91,7 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
     if (file === undefined) throw new UsageError("Name a workflow file.");
     const given = splitAssignments(words);
     const labels = splitAssignments(values.label ?? [], "--label KEY=VALUE");
-    const caps = readCaps(values);
+    const { caps, patienceMs } = await readCapFlags(values);
     const submissions = values.submission === undefined ? [] : [values.submission];
     const config = withSandbox(requireConfig(terminal, { submissions }), values.sandbox);
 
@@ -121,13 +121,15 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
       );
       return exitCodes.invalid;
     }
-    const patienceMs = readPatience(values.patience);
     const notes = [
       ...needs.map(({ code, message }) => ({ code, message })),
       ...(submission?.notes ?? []).map((message) => ({ code: "SUBMISSION_NOTE", message })),
     ];
-    const asked = { found, variables, labels, caps, patienceMs, script, submission, notes };
-    return await start(asked, config, terminal, {
+    const request = {
+      ...{ definition: definitionOf(found), variables, environment: config.workflowEnvironment },
+      ...{ labels, caps, patienceMs, submission, notes },
+    };
+    return await start({ request, script }, config, terminal, {
       json: values.json === true,
       detach: values.detach === true,
       ownWorker: values.script !== undefined || values.sandbox !== undefined,
@@ -145,15 +147,8 @@ async function takeSubmission(path: string, config: Config, terminal: Terminal):
 }
 
 interface Asked {
-  readonly found: FoundWorkflow;
-  readonly variables: Readonly<Record<string, string>>;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly caps: Partial<Limits>;
-  readonly patienceMs: number | undefined;
+  readonly request: Omit<StartRequest, "id" | "options">;
   readonly script: ScriptFile | null;
-  readonly submission: Submission | null;
-  /** What the person was told before the start, for the record. */
-  readonly notes: NonNullable<NewRun["notes"]>;
 }
 
 interface Manner {
@@ -189,9 +184,9 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
       // Another process works by what is kept here: the bare machine is kept only where a person asked for it.
       sandbox: config.sandbox.kind === "none" && !config.sandbox.byFlag ? "auto" : config.sandbox.kind,
       defaultModel: config.models.defaultModel,
-      script: await refOf(stack, asked, script),
+      script: asked.script === null || script === null ? null : await keepScript(stack, asked.script, script.port),
     };
-    const created = await createFrom(stack, id, asked, options, config);
+    const created = await startRun(stack, { ...asked.request, id, options });
     runId = created.runId;
     if (manner.detach) {
       // The background serves the script at the same port, and rings when it does.
@@ -216,48 +211,6 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
 async function requireSandbox(config: Config, cwd: string): Promise<void> {
   if (config.sandbox.kind === "auto" || !config.sandbox.byFlag) return;
   await (await openSandbox(config.sandbox.kind, config, cwd, () => undefined)).close();
-}
-
-async function refOf(
-  stack: Stack,
-  { script }: Asked,
-  served: { readonly port: number } | null,
-): Promise<RunOptions["script"]> {
-  if (script === null || served === null) return null;
-  const { saveBlob } = await import("@markmill/store");
-  return { blob: await saveBlob(stack.store.database, Buffer.from(script.text)), name: script.name, port: served.port };
-}
-
-async function createFrom(
-  stack: Stack,
-  id: string,
-  asked: Asked,
-  options: RunOptions,
-  config: Config,
-): Promise<CreatedRun> {
-  const { createRun, saveBlob } = await import("@markmill/store");
-  const { found, submission } = asked;
-  const request: NewRun = {
-    id,
-    definition: definitionOf(found),
-    variables: asked.variables,
-    environment: config.workflowEnvironment,
-    caps: asked.caps,
-    ...(asked.patienceMs === undefined ? {} : { patienceMs: asked.patienceMs }),
-    labels: asked.labels,
-    notes: asked.notes,
-    options: writeRunOptions(options),
-    ...(submission === null
-      ? {}
-      : {
-          submission: {
-            blob: await saveBlob(stack.store.database, submission.tar),
-            files: submission.files,
-            bytes: submission.bytes,
-          },
-        }),
-  };
-  return await createRun(stack.store, request);
 }
 
 function definitionOf({ definition, workspace }: FoundWorkflow): NewRun["definition"] {

@@ -1,14 +1,14 @@
 import { parseArgs } from "node:util";
-import { livingWorkers, type Stack } from "@markmill/stack";
+import { livingWorkers, parseCount, runAsJson, type Stack, standingOf, waitAsJson } from "@markmill/stack";
 import type { RunSummary, Wait } from "@markmill/store";
-import { formatCount, formatDollars, formatElapsed, parseCount } from "../amounts.ts";
+import { formatCount, formatDollars, formatElapsed } from "../amounts.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
 import { jsonText } from "../json-text.ts";
 import { shortId } from "../short-id.ts";
-import { countCalls, runAsJson, summariseRun } from "../summarise-run.ts";
-import { describePause, describeWait, standingOf, waitAsJson } from "../tell-wait.ts";
+import { countCalls, summariseRun } from "../summarise-run.ts";
+import { describePause, describeWait } from "../tell-wait.ts";
 import { withStack } from "../with-stack.ts";
 
 export const status: Command = {

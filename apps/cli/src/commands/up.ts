@@ -1,8 +1,9 @@
 import { readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { identifyProcess } from "@markmill/process-identity";
 import { aborted, catchInterrupts, openStack, requireConfig, serveHealth } from "@markmill/stack";
-import { identify, spawnBackground } from "../background.ts";
+import { spawnBackground } from "../background.ts";
 import { type Command, CommandError, exitCodes, type Terminal } from "../command.ts";
 import { parseFlags } from "../parse-words.ts";
 import { terminalLog } from "../terminal-log.ts";
@@ -69,7 +70,7 @@ async function startDetached(home: string, terminal: Terminal): Promise<number> 
   const begin = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
   const pid = spawnBackground(["up"], { cwd: terminal.cwd, log });
   const deadline = performance.now() + startLimitMs;
-  while (identify(pid) !== null && performance.now() < deadline) {
+  while (identifyProcess(pid) !== null && performance.now() < deadline) {
     if (readUpFile(home)?.pid === pid) {
       terminal.err(`up: process ${pid}, its words in ${log}. 'markmill down' stops it.`);
       return exitCodes.success;

@@ -5,8 +5,8 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ProcessStat } from "@markmill/process-identity";
 import type { SessionCgroup } from "./cgroup.ts";
-import type { ProcessStat } from "./process-identity.ts";
 import type { Holder } from "./session-directory.ts";
 import { listInside } from "./session-processes.ts";
 

@@ -1,23 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { countsProcessesPerNamespace, parseCores, parseHardLimits } from "./detect-host.ts";
 import { coresFor } from "./launch.ts";
-import { parseStat } from "./process-identity.ts";
 import { translateLaunchFailure } from "./translate-host-error.ts";
 
 describe("what the host tells", () => {
-  it("reads a stat line whose name holds spaces and parentheses", () => {
-    const fields = Array.from({ length: 50 }, (_, index) => String(index + 3));
-    const line = `42 (a) b (c) S ${fields.slice(1).join(" ")}`;
-    expect(parseStat(42, line)).toEqual({
-      pid: 42,
-      parent: 4,
-      state: "S",
-      startTime: "22",
-      exiting: false,
-      cpuTicks: 14 + 15 + 16 + 17,
-    });
-  });
-
   it("reads the cores it may use and spreads sessions over them", () => {
     expect(parseCores("Name:\tx\nCpus_allowed_list:\t0-2,5\n")).toEqual([0, 1, 2, 5]);
     expect(coresFor([0, 1, 2, 5], 1, 7)).toBe("5");

@@ -11,6 +11,7 @@ import { closeSync, constants as fsConstants, openSync, readFileSync, readlinkSy
 import { open as openFile } from "node:fs/promises";
 import { constants as osConstants } from "node:os";
 import { isAbsolute } from "node:path";
+import { isAlive, ownIdentity, readProcessStat } from "@markmill/process-identity";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
 import { PLACES } from "../checkpoint/manifest.ts";
@@ -73,7 +74,6 @@ import {
   trialLaunch,
 } from "./launch.ts";
 import { openPipes } from "./open-pipes.ts";
-import { isAlive, ownIdentity, readProcessStat } from "./process-identity.ts";
 import { type Holder, SessionDirectory, type SessionRecord } from "./session-directory.ts";
 import { endLaunchers, isHolding, killAllBut, listInside, signal } from "./session-processes.ts";
 import {

@@ -7,10 +7,10 @@
 import { randomBytes } from "node:crypto";
 import { link, mkdir, readdir, readFile, rename, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isAlive, ownIdentity, type ProcessIdentity } from "@markmill/process-identity";
 import type { Limits } from "../limits.ts";
 import type { SessionLabels } from "../port.ts";
 import type { SessionCgroup } from "./cgroup.ts";
-import { isAlive, ownIdentity, type ProcessIdentity } from "./process-identity.ts";
 
 export interface SessionRecord {
   readonly id: string;

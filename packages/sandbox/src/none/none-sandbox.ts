@@ -8,6 +8,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import { type ProcessIdentity, type ProcessStat, readProcessStat } from "@markmill/process-identity";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
 import { listPlaces, readPlaces } from "../checkpoint/read-places.ts";
@@ -28,7 +29,6 @@ import {
   readFileCommand,
   writeFileCommand,
 } from "../file-program.ts";
-import { type ProcessIdentity, type ProcessStat, readProcessStat } from "../jail/process-identity.ts";
 import { packFiles } from "../pack-files.ts";
 import type {
   CommandOutcome,

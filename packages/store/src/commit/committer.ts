@@ -17,6 +17,7 @@
  * supervisor, rings it. A reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
  */
 import { type ActivityRef, activityKey, type Event, weighState } from "@markmill/engine";
+import { doubling, type Patience, patiently } from "@markmill/patience";
 import type { Pool, PoolClient } from "pg";
 import type { Database } from "../database.ts";
 import type { DatabaseClock } from "../database-clock.ts";
@@ -92,6 +93,8 @@ const mostMisses = 3;
 const lanes = 2;
 /** Characters of one statement, about: a group of large runs is written in several. */
 const heaviestGroup = 16_000_000;
+
+const pause = doubling(50, 1_000);
 
 export function createCommitter(parts: CommitterParts): Committer {
   const { database, definitions, cache, clock, ids } = parts;
@@ -199,27 +202,29 @@ export function createCommitter(parts: CommitterParts): Committer {
     });
   }
 
+  /** Who lost a race tries again soon, and not in step with the winner; a database that is away is asked ever less often. */
+  const whileAway: Patience = (error, soFar) => {
+    if (!translate(error, "Committing").transient || soFar.ms > parts.patienceMs) return null;
+    return isContention(error) ? Math.random() * 20 : pause(soFar);
+  };
+
   /** Returns those whose run had moved on. */
   async function writeGroup(group: readonly Decided[]): Promise<Pending[]> {
     if (group.length === 0) return [];
-    const giveUpAt = performance.now() + parts.patienceMs;
-    for (let pause = 50; ; pause = Math.min(pause * 2, 1_000)) {
-      try {
-        const whole = await numbered(group);
-        return await settle(whole, await write(whole));
-      } catch (error) {
-        const known = translate(error, "Committing");
-        if (!known.transient && group.length === 1) return refuse(group, known);
-        if (!known.transient || isContention(error)) {
-          if (group.length > 1) {
-            const again: Pending[] = [];
-            for (const decided of group) again.push(...(await writeGroup([decided])));
-            return again;
-          }
-        }
-        if (performance.now() > giveUpAt) return refuse(group, known);
-        await new Promise((resolve) => setTimeout(resolve, isContention(error) ? Math.random() * 20 : pause));
-      }
+    try {
+      return await patiently(
+        async () => {
+          const whole = await numbered(group);
+          return await settle(whole, await write(whole));
+        },
+        (error, soFar) => (group.length > 1 && isContention(error) ? null : whileAway(error, soFar)),
+      );
+    } catch (error) {
+      const known = translate(error, "Committing");
+      if (group.length === 1 || (known.transient && !isContention(error))) return refuse(group, known);
+      const again: Pending[] = [];
+      for (const decided of group) again.push(...(await writeGroup([decided])));
+      return again;
     }
   }
 
@@ -354,19 +359,10 @@ export function createCommitter(parts: CommitterParts): Committer {
 
   async function performLocked([pending]: Pending[]): Promise<void> {
     if (pending === undefined) return;
-    const giveUpAt = performance.now() + parts.patienceMs;
-    for (let pause = 50; ; pause = Math.min(pause * 2, 1_000)) {
-      try {
-        await commitLocked(pending);
-        break;
-      } catch (error) {
-        const known = translate(error, "Committing");
-        if (!known.transient || performance.now() > giveUpAt) {
-          pending.reject(known);
-          break;
-        }
-        await new Promise((resolve) => setTimeout(resolve, isContention(error) ? Math.random() * 20 : pause));
-      }
+    try {
+      await patiently(() => commitLocked(pending), whileAway);
+    } catch (error) {
+      pending.reject(translate(error, "Committing"));
     }
     const left = (inLine.get(pending.run.id) ?? 1) - 1;
     if (left > 0) inLine.set(pending.run.id, left);

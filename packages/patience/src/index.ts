@@ -1,0 +1,1 @@
+export { doubling, mayPass, type Patience, patiently, type SoFar } from "./patiently.ts";

@@ -1,0 +1,87 @@
+// Which process a pid means: a pid is reused, a pid with its start time is not. Where /proc is missing the pid must do.
+
+import { readFileSync } from "node:fs";
+
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Clock ticks since boot, as /proc/<pid>/stat has it; the same seen from any pid namespace. Empty where the system does not tell. */
+  readonly startTime: string;
+}
+
+const PF_EXITING = 0x4;
+
+export interface ProcessStat extends ProcessIdentity {
+  /** As the reader's own namespace numbers it; 0 when it is outside. */
+  readonly parent: number;
+  readonly state: string;
+  /** On its way out: pid 1 of a namespace stays so until the last process in it is gone. */
+  readonly exiting: boolean;
+  /** Clock ticks of processor time, waited-for children included. */
+  readonly cpuTicks: number;
+}
+
+/** Undefined when there is no such process, or its /proc cannot be read. */
+export function readProcessStat(pid: number, proc = "/proc"): ProcessStat | undefined {
+  try {
+    return parseStat(pid, readFileSync(`${proc}/${pid}/stat`, "latin1"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The command name, in parentheses, may hold anything: fields are counted from the last parenthesis. */
+export function parseStat(pid: number, text: string): ProcessStat | undefined {
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const [state, startTime] = [fields[0], fields[19]];
+  if (state === undefined || startTime === undefined) return undefined;
+  const cpuTicks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
+  return {
+    pid,
+    startTime,
+    state,
+    parent: Number(fields[1]),
+    exiting: (Number(fields[6]) & PF_EXITING) !== 0,
+    cpuTicks,
+  };
+}
+
+/** null when no such process runs. A zombie does not run. */
+export function identifyProcess(pid: number): ProcessIdentity | null {
+  if (!Number.isInteger(pid) || pid <= 0) return null;
+  if (process.platform === "linux") {
+    const stat = readProcessStat(pid);
+    return stat === undefined || stat.state === "Z" || stat.state === "X" ? null : { pid, startTime: stat.startTime };
+  }
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EPERM")) return null;
+  }
+  return { pid, startTime: "" };
+}
+
+/** Whether that very process still runs. */
+export function isAlive({ pid, startTime }: ProcessIdentity): boolean {
+  const now = identifyProcess(pid);
+  return now !== null && (startTime === "" || now.startTime === "" || now.startTime === startTime);
+}
+
+export function ownIdentity(): ProcessIdentity {
+  return identifyProcess(process.pid) ?? { pid: process.pid, startTime: "" };
+}
+
+/** For a file that another process reads, a shell script among them. */
+export function writeIdentity({ pid, startTime }: ProcessIdentity): string {
+  return JSON.stringify({ pid, startedAt: startTime === "" ? null : startTime });
+}
+
+/** null for text that is not a whole identity, such as a file its writer has created and not yet filled. */
+export function readIdentity(text: string): ProcessIdentity | null {
+  try {
+    const { pid, startedAt } = JSON.parse(text);
+    if (!Number.isInteger(pid)) return null;
+    return { pid, startTime: typeof startedAt === "string" ? startedAt : "" };
+  } catch {
+    return null;
+  }
+}

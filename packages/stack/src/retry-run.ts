@@ -1,0 +1,76 @@
+/** A run goes on from a step, or from its start, as a new run with the same definition, parameters and submission. */
+import type { Limits, RunStarted } from "@markmill/engine";
+import type { CreatedRun, RunDetail } from "@markmill/store";
+import type { Stack } from "./open-stack.ts";
+import { StackError } from "./stack-error.ts";
+
+export interface RetryRequest {
+  /** A node, or a way to one through calls (`CALL_X/NODE`); `START`; null: where the old run failed. */
+  readonly from: string | null;
+  /** They replace those of the old run. */
+  readonly caps: Partial<Limits>;
+}
+
+export interface RetriedRun extends Pick<CreatedRun, "runId" | "rings"> {
+  /** Where it goes on; null: at the start, and everything is paid again. */
+  readonly from: string | null;
+}
+
+type Ground = Pick<Stack, "store">;
+
+export async function retryRun(stack: Ground, old: RunDetail, { from, caps }: RetryRequest): Promise<RetriedRun> {
+  if (old.rootId !== old.id) {
+    throw new StackError(
+      "RUN_NOT_ROOT",
+      `${old.id} was called by another run.`,
+      `Name that one: markmill retry ${old.rootId}`,
+    );
+  }
+  if (old.endedAt === null && from === null) {
+    throw new StackError("RUN_OPEN", `${old.id} has not ended.`, `Go on with it: markmill resume ${old.id}`);
+  }
+  if (from === "START" || (from === null && old.status === "success")) {
+    const { runId, rings } = await fromStart(stack, old, caps);
+    return { runId, rings, from: null };
+  }
+  const { forkRun } = await import("@markmill/store");
+  const { runId, rings, from: way } = await forkRun(stack.store, { of: old.id, from: from?.split("/") ?? null, caps });
+  return { runId, rings, from: way.map((node) => node ?? "what was under way").join("/") };
+}
+
+async function fromStart({ store }: Ground, old: RunDetail, caps: Partial<Limits>): Promise<CreatedRun> {
+  const { createRun, submissionOf } = await import("@markmill/store");
+  const { started, forkedCaps } = await startOf({ store }, old.id);
+  const blob = await submissionOf(store.database, old.id);
+  return createRun(store, {
+    definition: await store.definitions.load(old.definitionHash),
+    program: old.program,
+    variables: started.variables,
+    environment: started.environment,
+    caps: { ...started.caps, ...forkedCaps, ...caps },
+    labels: old.labels,
+    options: old.options,
+    forkedFrom: old.id,
+    ...(started.patienceMs === undefined ? {} : { patienceMs: started.patienceMs }),
+    ...(started.notes === undefined ? {} : { notes: started.notes }),
+    ...(blob === null ? {} : { submission: { blob } }),
+  });
+}
+
+/** How a run began, and the caps it got when it was forked. */
+async function startOf(
+  { store }: Ground,
+  runId: string,
+): Promise<{ readonly started: RunStarted; readonly forkedCaps: Partial<Limits> }> {
+  const { getHistory } = await import("@markmill/store");
+  const { entries } = await getHistory(store.database, runId);
+  const events = entries.flatMap((entry) => (entry.kind === "event" ? entry.event : []));
+  const [started] = events;
+  const forks = events.flatMap((event) => (event.type === "run.forked" ? event.caps : []));
+  if (started?.type === "run.started") return { started, forkedCaps: Object.assign({}, ...forks) };
+  throw new StackError(
+    "RUN_WITHOUT_START",
+    `Run ${runId} has no record of its start.`,
+    "Start it anew with 'markmill run'.",
+  );
+}

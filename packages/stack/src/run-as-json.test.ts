@@ -1,0 +1,25 @@
+import type { Wait } from "@markmill/store";
+import { expect, it } from "vitest";
+import { standingOf } from "./run-as-json.ts";
+
+const wait: Wait = {
+  rootId: "r",
+  runId: "r",
+  node: "PROMPT_A",
+  parked: {
+    since: 0,
+    tries: 3,
+    failure: { code: "MODEL_RATE_LIMITED", message: "Too many requests." },
+    trouble: { model: "small", endpoint: "api.example.org", reason: "429 slow down" },
+    held: false,
+  },
+  nextTry: new Date(12_000),
+};
+const held: Wait = { ...wait, parked: { ...wait.parked, held: true }, nextTry: null };
+
+it("a run that waits shows as waiting, and as interrupted once patience is over; an ended run waits for nothing", () => {
+  expect(standingOf("doing", [])).toBe("doing");
+  expect(standingOf("doing", [wait])).toBe("waiting");
+  expect(standingOf("doing", [wait, held])).toBe("interrupted");
+  expect(standingOf("failed", [held])).toBe("failed");
+});

@@ -1,0 +1,53 @@
+/**
+ * A run is made from what a person asked for: the command line and an API ask in the same way.
+ *
+ * kill -9 between any two lines: a script or a submission without a run is an orphan that the supervisor deletes; a run that was
+ * created and not rung is rung by the supervisor.
+ */
+import type { Limits } from "@markmill/engine";
+import type { CreatedRun, NewRun } from "@markmill/store";
+import type { Stack } from "./open-stack.ts";
+import { type RunOptions, writeRunOptions } from "./run-options.ts";
+import type { ScriptFile } from "./serve-script.ts";
+
+export interface StartRequest extends Pick<NewRun, "id" | "definition" | "idempotencyKey" | "budgets" | "notes"> {
+  readonly variables: Readonly<Record<string, string>>;
+  /** Environment variables that the workflow may read. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly caps: Partial<Limits>;
+  readonly patienceMs: number | undefined;
+  readonly submission: { readonly tar: Buffer; readonly files: number; readonly bytes: number } | null;
+  /** null: nothing is asked of the worker. */
+  readonly options: RunOptions | null;
+}
+
+/** Its rings are the caller's matter: who starts a worker of its own rings when that one listens. */
+export async function startRun({ store }: Pick<Stack, "store">, request: StartRequest): Promise<CreatedRun> {
+  const { createRun, saveBlob } = await import("@markmill/store");
+  const { patienceMs, submission, options, ...plain } = request;
+  return await createRun(store, {
+    ...plain,
+    ...(patienceMs === undefined ? {} : { patienceMs }),
+    ...(options === null ? {} : { options: writeRunOptions(options) }),
+    ...(submission === null
+      ? {}
+      : {
+          submission: {
+            blob: await saveBlob(store.database, submission.tar),
+            files: submission.files,
+            bytes: submission.bytes,
+          },
+        }),
+  });
+}
+
+/** A script that a run is to be answered by, kept where every process that works for it finds it. */
+export async function keepScript(
+  { store }: Pick<Stack, "store">,
+  { text, name }: ScriptFile,
+  port: number,
+): Promise<NonNullable<RunOptions["script"]>> {
+  const { saveBlob } = await import("@markmill/store");
+  return { blob: await saveBlob(store.database, Buffer.from(text)), name, port };
+}

@@ -1,0 +1,13 @@
+/** A database that is away for a moment is waited for: what was done outside must not be lost for it. */
+import { doubling, mayPass, patiently } from "@markmill/patience";
+import { StoreError } from "@markmill/store";
+
+/** As long as a commit waits. */
+const longestMs = 30_000;
+const pause = doubling(100, 2_000);
+
+export function awaitStore<Result>(act: () => Promise<Result>): Promise<Result> {
+  return patiently(act, (error, soFar) =>
+    error instanceof StoreError && mayPass(error) && soFar.ms <= longestMs ? pause(soFar) : null,
+  );
+}
