@@ -4,7 +4,7 @@
  * Invariant 1: searching forward costs O(text) over a whole parse, however often it is asked: the last answer per needle
  * is kept, so an opener that is never closed, repeated on every line, does not scan to the end on every line.
  */
-import type { Place } from "../finding.ts";
+import type { Place } from "../../../finding.ts";
 import { isBlank, newline } from "./character-codes.ts";
 
 export interface Origin {

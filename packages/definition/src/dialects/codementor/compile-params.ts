@@ -1,11 +1,11 @@
 import type { Param } from "@markmill/engine";
+import type { Place } from "../../finding.ts";
+import type { Report } from "../../report.ts";
+import type { SourceMap } from "../../source-map.ts";
 import { settingProblem } from "./check-setting.ts";
-import type { Place } from "./finding.ts";
 import type { FrontMatter } from "./front-matter.ts";
 import type { Vertex } from "./mermaid/flowchart.ts";
 import { isParamName, parseParams } from "./parse-params.ts";
-import type { Report } from "./report.ts";
-import type { SourceMap } from "./source-map.ts";
 
 export interface CompiledParams {
   readonly params: readonly Param[];

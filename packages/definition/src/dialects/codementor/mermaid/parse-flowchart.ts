@@ -12,7 +12,7 @@
  * More generous than mermaid, because workflows are: captions may hold brackets of other kinds, balanced brackets of their
  * own kind (`[Execute: git clone {{REPO_URL}}]`), quotes and pipes without being quoted.
  */
-import type { Finding } from "../finding.ts";
+import type { Finding } from "../../../finding.ts";
 import {
   ampersand,
   colon,

@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { loadDefinition } from "./load-definition.ts";
+import { loadDefinition } from "../../load-definition.ts";
 
-const reference = readFileSync(fileURLToPath(new URL("../../../docs/workflow-files.md", import.meta.url)), "utf8");
+const reference = readFileSync(
+  fileURLToPath(new URL("../../../../../docs/workflow-files.md", import.meta.url)),
+  "utf8",
+);
 const examples = Array.from(reference.matchAll(/^````markdown\n(.*?)^````$/gms), (match) => match[1] ?? "");
 
 describe("docs/workflow-files.md", () => {

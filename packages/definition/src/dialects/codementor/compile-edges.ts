@@ -1,8 +1,8 @@
 import type { Edge } from "@markmill/engine";
+import type { Place } from "../../finding.ts";
+import type { Report } from "../../report.ts";
 import { activityKind, handledEvent } from "./activity-kind.ts";
-import type { Place } from "./finding.ts";
 import type { Link } from "./mermaid/flowchart.ts";
-import type { Report } from "./report.ts";
 
 const success = ["YES", "TRUE", "OK", "SUCCESS"];
 const failure = ["NO", "FALSE", "ERROR", "FAILED", "ELSE", "FAIL", "OTHER"];

@@ -1,8 +1,8 @@
 /** Defaults of parameters that are settings (MAX_COST, AI_TEMPERATURE …), held against what the engine will accept. */
 import { limitSettingNames } from "@markmill/engine";
+import { modelSettings } from "../../names.ts";
+import { LONGEST_MS, MOST_NANODOLLARS } from "../../quantity.ts";
 import { settingNumber, settingsSchema } from "./front-matter.ts";
-import { modelSettings } from "./names.ts";
-import { LONGEST_MS, MOST_NANODOLLARS } from "./quantity.ts";
 
 export interface SettingProblem {
   readonly expected: string;

@@ -1,5 +1,5 @@
 /** The chart while it is read: mentions of one id grow into one vertex. */
-import type { Place } from "../finding.ts";
+import type { Place } from "../../../finding.ts";
 import type { CaptionText, ChartReader } from "./chart-reader.ts";
 import type { Flowchart, Link, Vertex } from "./flowchart.ts";
 

@@ -12,9 +12,9 @@ import {
   visit,
 } from "yaml";
 import { z } from "zod";
-import type { Place } from "./finding.ts";
-import { type Amount, duration, money, readAmount, size } from "./quantity.ts";
-import type { Report } from "./report.ts";
+import type { Place } from "../../finding.ts";
+import { type Amount, duration, money, readAmount, size } from "../../quantity.ts";
+import type { Report } from "../../report.ts";
 
 export interface FrontMatter {
   readonly name?: string;

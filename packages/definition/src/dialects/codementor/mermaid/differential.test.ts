@@ -43,7 +43,7 @@ describe("every fixture is read as mermaid draws it", () => {
 });
 
 describe("every chart of the workflow fixtures and examples is read as mermaid draws it", () => {
-  const root = join(import.meta.dirname, "../../../..");
+  const root = join(import.meta.dirname, "../../../../../..");
   const files = ["tests/fixtures/codementor", "examples/first", "examples/median"].flatMap((folder) =>
     readdirSync(join(root, folder))
       .filter((name) => name.endsWith(".wf.md"))

@@ -1,5 +1,5 @@
 /** A Mermaid flowchart as drawn: vertices and links with their places, before any meaning is given to them. */
-import type { Place } from "../finding.ts";
+import type { Place } from "../../../finding.ts";
 
 export interface Flowchart {
   readonly direction: string;

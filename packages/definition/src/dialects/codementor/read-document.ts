@@ -1,8 +1,9 @@
 import type { Role } from "@markmill/engine";
-import { filePlacesIn, type NameUse, placesIn } from "./collect-names.ts";
-import type { Place } from "./finding.ts";
+import type { Place } from "../../finding.ts";
+import type { Report } from "../../report.ts";
+import { filePlacesIn, placesIn } from "../../template-places.ts";
+import type { NameUse } from "./collect-names.ts";
 import type { SourceLine } from "./read-source.ts";
-import type { Report } from "./report.ts";
 
 export interface Document {
   readonly title: string | null;

@@ -2,12 +2,12 @@ import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatProgram } from "./format-program.ts";
-import { loadDefinition } from "./load-definition.ts";
+import { loadDefinition } from "../../load-definition.ts";
+import { renderFinding } from "../../render-finding.ts";
+import { formatWorkflow } from "./format-workflow.ts";
 import { parseWorkflow } from "./parse-workflow.ts";
-import { renderFinding } from "./render-finding.ts";
 
-const folder = fileURLToPath(new URL("../../../tests/fixtures/codementor", import.meta.url));
+const folder = fileURLToPath(new URL("../../../../../tests/fixtures/codementor", import.meta.url));
 const corpus = globSync("**/*.wf.md", { cwd: folder })
   .sort()
   .map((path) => readFileSync(`${folder}/${path}`, "utf8"));
@@ -52,7 +52,7 @@ function exercise(text: string): void {
     expect(finding.at.column).toBeGreaterThanOrEqual(1);
     expect(renderFinding(finding, text)).toContain(finding.code);
   }
-  for (const program of Object.values(definition?.programs ?? {})) formatProgram(program);
+  for (const program of Object.values(definition?.programs ?? {})) formatWorkflow(program);
 }
 
 describe("whatever the input, the answer is a definition or findings", () => {

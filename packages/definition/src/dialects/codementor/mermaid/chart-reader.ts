@@ -1,5 +1,5 @@
 /** What all parts of the grammar share: findings, the end of a statement, ids and captions. */
-import type { Finding } from "../finding.ts";
+import type { Finding } from "../../../finding.ts";
 import {
   backtick,
   closeBrace,

@@ -1,13 +1,13 @@
 /** One vertex of the flowchart as one node of the program: what its id, caption and attributes say. */
 import { type Condition, type ModelSettings, type Node, type Operand, runStatuses } from "@markmill/engine";
+import type { Place } from "../../finding.ts";
+import { duration, readAmount } from "../../quantity.ts";
+import type { Report } from "../../report.ts";
 import type { ActivityKind } from "./activity-kind.ts";
 import { parseCheck } from "./expression/parse-check.ts";
-import type { Place } from "./finding.ts";
 import { camelCase, present, settingNumber, settingsSchema } from "./front-matter.ts";
 import type { Vertex } from "./mermaid/flowchart.ts";
 import { isParamName } from "./parse-params.ts";
-import { duration, readAmount } from "./quantity.ts";
-import type { Report } from "./report.ts";
 
 export interface NodeContext {
   readonly report: Report;

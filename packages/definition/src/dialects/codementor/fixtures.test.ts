@@ -2,12 +2,12 @@ import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Condition, Program } from "@markmill/engine";
 import { describe, expect, it } from "vitest";
-import { formatProgram } from "./format-program.ts";
-import { loadDefinition } from "./load-definition.ts";
-import { openWorkspace } from "./open-workspace.ts";
+import { loadDefinition } from "../../load-definition.ts";
+import { openWorkspace } from "../../open-workspace.ts";
+import { formatWorkflow } from "./format-workflow.ts";
 import { parseWorkflow } from "./parse-workflow.ts";
 
-const folder = fileURLToPath(new URL("../../../tests/fixtures/codementor", import.meta.url));
+const folder = fileURLToPath(new URL("../../../../../tests/fixtures/codementor", import.meta.url));
 const workspace = openWorkspace(folder);
 const sound = globSync("**/*.wf.md", { cwd: folder })
   .filter((path) => !path.startsWith("broken/"))
@@ -42,7 +42,7 @@ describe("sound workflows", () => {
   it.each(sound)("%s is the same program after it was written and read again", (path) => {
     const { definition } = loadDefinition(workspace, path);
     for (const [file, program] of Object.entries(definition?.programs ?? {}))
-      expect(parseWorkflow(formatProgram(program, { file }), file, workspace).program).toEqual(program);
+      expect(parseWorkflow(formatWorkflow(program, { file }), file, workspace).program).toEqual(program);
     expect(definition).not.toBeNull();
   });
 });

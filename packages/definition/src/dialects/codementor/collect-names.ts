@@ -1,6 +1,7 @@
 /** Names a workflow uses and names it gives a value, so that a misspelt one is found before a run. */
 import type { Condition, Node, Operand, Param } from "@markmill/engine";
-import type { Place } from "./finding.ts";
+import type { Place } from "../../finding.ts";
+import { placesIn } from "../../template-places.ts";
 
 export interface NameUse {
   /** place: `{{NAME}}`. check: left side. assign, prompt: the whole caption. */
@@ -8,23 +9,6 @@ export interface NameUse {
   readonly name: string;
   readonly where: string;
   readonly at: Place;
-}
-
-/** Names as the engine fills them, as far as they look like names; other text in double braces belongs to the author. */
-const placeholder = /\{\{[ \t]*([\p{L}_][\p{L}\p{M}\p{N}_ -]{0,99}?)[ \t]*\}\}/gu;
-
-/** Names used in one line of text, with their columns, from 0. */
-export function placesIn(text: string): { readonly name: string; readonly column: number }[] {
-  if (!text.includes("{{")) return [];
-  return Array.from(text.matchAll(placeholder), (match) => ({ name: match[1] ?? "", column: match.index }));
-}
-
-const filePlace = /\{\{[ \t]*file:[ \t]*([^{}\r\n]{0,200}?)[ \t]*\}\}/gi;
-
-/** `{{file:path}}`, which is no place: a file is loaded by a node. Columns from 0. */
-export function filePlacesIn(text: string): { readonly path: string; readonly column: number }[] {
-  if (!text.includes("{{")) return [];
-  return Array.from(text.matchAll(filePlace), (match) => ({ path: match[1] ?? "", column: match.index }));
 }
 
 /** What of a node is filled when it runs. */

@@ -5,129 +5,61 @@
  * come at once: a part that cannot be read is left out and the rest is looked at all the same.
  */
 import { initialState, type JudgeNeeds, type Node, type Program, type Prompt } from "@markmill/engine";
+import { checkFlow } from "../../check-flow.ts";
+import { normaliseText } from "../../decode-source.ts";
+import type { Place } from "../../finding.ts";
+import { readJudgeFiles } from "../../judge-files.ts";
+import type { LoadedFile } from "../../loaded-file.ts";
+import { protectedFix, protectedReason } from "../../protected-path.ts";
+import { Report } from "../../report.ts";
+import type { SourceMap } from "../../source-map.ts";
+import { filePlacesIn } from "../../template-places.ts";
+import { emptyWorkspace, locate, normalise, type Workspace } from "../../workspace.ts";
+import { WorkspaceReader } from "../../workspace-reader.ts";
 import { activityKind, activityKinds, handledEvent } from "./activity-kind.ts";
-import { checkFlow } from "./check-flow.ts";
-import { definedNames, filePlacesIn, type NameUse, textsOfNode, usesOfNode, usesOfText } from "./collect-names.ts";
+import { checkNames } from "./check-names.ts";
+import { definedNames, type NameUse, textsOfNode, usesOfNode, usesOfText } from "./collect-names.ts";
 import { compileEdges } from "./compile-edges.ts";
 import { compileNode, type NodeContext } from "./compile-node.ts";
 import { compileParams } from "./compile-params.ts";
-import { decodeSource, normaliseText } from "./decode-source.ts";
-import type { Finding, Place } from "./finding.ts";
 import { type FrontMatter, frontMatterLines, noFrontMatter, readFrontMatter } from "./front-matter.ts";
-import { readJudgeFiles } from "./judge-files.ts";
 import { mergeCharts } from "./merge-charts.ts";
 import type { Flowchart, Vertex } from "./mermaid/flowchart.ts";
 import { parseFlowchart } from "./mermaid/parse-flowchart.ts";
-import { protectedFix, protectedReason } from "./protected-path.ts";
 import { type Document, DocumentReader, reportFilePlace, roleOf } from "./read-document.ts";
-import { readSource, type Sources } from "./read-source.ts";
-import { Report } from "./report.ts";
-import type { SourceMap } from "./source-map.ts";
-import { emptyWorkspace, locate, normalise, type Workspace } from "./workspace.ts";
-
-export interface ParsedWorkflow {
-  /** null: there is at least one error. */
-  readonly program: Program | null;
-  readonly sources: SourceMap;
-  readonly findings: readonly Finding[];
-  /** Paths of files that were included or read, the workflow itself apart. */
-  readonly read: readonly string[];
-  /** Names used and names given a value, for the check over all files of a definition. */
-  readonly uses: readonly NameUse[];
-  readonly defines: readonly string[];
-  /** CALL nodes by id, with the callee's path. */
-  readonly calls: readonly {
-    readonly node: string;
-    readonly program: string;
-    readonly found: boolean;
-    readonly at: Place;
-  }[];
-}
+import { readSource } from "./read-source.ts";
 
 const breaksFlow = /^(?:MERMAID_|KIND_|EDGE_|START_|HANDLER_)/;
 
 /** `file` is the path of the text below the workflow root; the workspace holds what it includes, calls and reads. */
-export function parseWorkflow(text: string, file: string, workspace: Workspace = emptyWorkspace): ParsedWorkflow {
+export function parseWorkflow(text: string, file: string, workspace: Workspace = emptyWorkspace): LoadedFile {
   const report = new Report();
-  const access = new Access(workspace, file, report);
+  const access = new WorkspaceReader(workspace, file, report);
   const normal = normaliseText(text, file, report);
   return normal === null ? nothing(report) : new WorkflowCompiler(file, normal, access, report).compile();
 }
 
-function nothing(report: Report): ParsedWorkflow {
+function nothing(report: Report): LoadedFile {
   const sources = { nodes: {}, edges: [], prompts: {}, params: {} };
-  return { program: null, sources, findings: report.findings, read: [], uses: [], defines: [], calls: [] };
-}
-
-/** Reads of the workspace, each file once, all of them noted. */
-class Access implements Sources {
-  readonly #workspace: Workspace;
-  readonly #self: string;
-  readonly #report: Report;
-  readonly #bytes = new Map<string, Uint8Array | undefined>();
-  readonly #texts = new Map<string, string | null | undefined>();
-  readonly #noted = new Set<string>();
-  #candidates: readonly string[] | null = null;
-
-  constructor(workspace: Workspace, self: string, report: Report) {
-    this.#workspace = workspace;
-    this.#self = self;
-    this.#report = report;
-  }
-
-  #read(path: string): Uint8Array | undefined {
-    if (!this.#bytes.has(path)) this.#bytes.set(path, this.#workspace.read(path));
-    return this.#bytes.get(path);
-  }
-
-  refuses = (path: string): boolean => this.#workspace.refuses?.(path) === true;
-
-  exists = (path: string): boolean => path === this.#self || this.#read(path) !== undefined;
-
-  text = (path: string): string | null | undefined => {
-    if (this.#texts.has(path)) return this.#texts.get(path);
-    const bytes = this.#read(path);
-    const text = bytes === undefined ? null : (decodeSource(bytes, path, this.#report) ?? undefined);
-    this.#texts.set(path, text);
-    return text;
-  };
-
-  candidates = (): Iterable<string> => {
-    this.#candidates ??= [...(this.#workspace.list?.() ?? [])];
-    return this.#candidates;
-  };
-
-  /** As bytes, without a say in what they mean. */
-  get workspace(): Workspace {
-    return this.#workspace;
-  }
-
-  note(paths: readonly string[]): void {
-    for (const path of paths) this.#noted.add(path);
-  }
-
-  get read(): string[] {
-    const texts = [...this.#texts].filter(([, text]) => typeof text === "string").map(([path]) => path);
-    return [...new Set([...texts, ...this.#noted])];
-  }
+  return { program: null, sources, findings: report.findings, read: [], calls: [], defines: [], checkNames() {} };
 }
 
 class WorkflowCompiler {
   readonly #file: string;
   readonly #lines: readonly string[];
-  readonly #access: Access;
+  readonly #access: WorkspaceReader;
   readonly #report: Report;
   readonly #files = new Map<string, string>();
   readonly #calls: { node: string; program: string; found: boolean; at: Place }[] = [];
 
-  constructor(file: string, text: string, access: Access, report: Report) {
+  constructor(file: string, text: string, access: WorkspaceReader, report: Report) {
     this.#file = file;
     this.#lines = text.split("\n");
     this.#access = access;
     this.#report = report;
   }
 
-  compile(): ParsedWorkflow {
+  compile(): LoadedFile {
     const report = this.#report;
     const top: Place = { file: this.#file, line: 1, column: 1 };
     if (this.#lines.every((line) => line.trim() === "")) {
@@ -194,14 +126,15 @@ class WorkflowCompiler {
       !report.findings.some(({ severity, code }) => severity === "error" && breaksFlow.test(code))
     )
       checkFlow(program, sources, report);
+    const uses = this.#uses(vertices, nodes, [...document.uses, ...matter.read.prompts.flatMap(usesOfText)]);
     return {
       program: report.hasErrors ? null : program,
       sources,
       findings: report.findings,
       read: this.#access.read,
-      uses: this.#uses(vertices, nodes, [...document.uses, ...matter.read.prompts.flatMap(usesOfText)]),
-      defines: definedNames(params, nodes.values()),
       calls: this.#calls,
+      defines: definedNames(params, nodes.values()),
+      checkNames: (known, later) => checkNames(uses, Object.keys(sources.prompts), known, later),
     };
   }
 

@@ -1,5 +1,5 @@
+/** Conditions as text. What CodeMentor has words for is spelt as there, for every dialect: people read one language of checks. */
 import type { Comparison, Condition, Operand } from "@markmill/engine";
-import { NotExpressible } from "../not-expressible.ts";
 
 const spelling: Partial<Record<Comparison, string>> = {
   equals: "==",
@@ -12,26 +12,14 @@ const spelling: Partial<Record<Comparison, string>> = {
   lessEqual: "<=",
 };
 
-/** How the parts of a condition are spelt for which CodeMentor has no words; these may throw. */
-interface Foreign {
+/** How the parts of a condition are spelt that have no usual spelling; these may throw. */
+export interface Unusual {
   readonly comparison: (op: Comparison) => string;
   readonly operand: (operand: Operand) => string;
   readonly hits: (condition: Extract<Condition, { op: "hits" }>) => string;
 }
 
-const refused: Foreign = {
-  comparison(op) {
-    throw new NotExpressible(`the comparison ${op}`);
-  },
-  operand({ from }) {
-    throw new NotExpressible(`an operand from ${from} in a check`);
-  },
-  hits() {
-    throw new NotExpressible("a condition on hits");
-  },
-};
-
-const inWords: Foreign = {
+const inWords: Unusual = {
   comparison: (op) => (op === "isNot" ? "IS NOT" : op.toUpperCase()),
   operand(operand) {
     if (operand.from === "template") return quote(operand.text);
@@ -40,34 +28,29 @@ const inWords: Foreign = {
   hits: ({ node, is, count }) => `hits of ${node} ${is === "less" ? "<" : ">="} ${count}`,
 };
 
-/** The text that parseCheck reads back as this condition; throws NotExpressible where there is none. */
-export function formatCheck(condition: Condition): string {
-  return write(condition, refused);
+/** A condition of any dialect as text for people. */
+export function describeCondition(condition: Condition): string {
+  return writeCondition(condition, inWords);
 }
 
-/** A condition of any dialect as text for people. Where formatCheck has a text, it is that text. */
-export function describeCheck(condition: Condition): string {
-  return write(condition, inWords);
-}
-
-function write(condition: Condition, foreign: Foreign): string {
-  const side = (operand: Operand) => formatOperand(operand, foreign);
+export function writeCondition(condition: Condition, unusual: Unusual): string {
+  const side = (operand: Operand) => formatOperand(operand, unusual);
   switch (condition.op) {
     case "and":
     case "or":
       return condition.of
-        .map((inner) => (isChain(inner) ? `(${write(inner, foreign)})` : write(inner, foreign)))
+        .map((inner) => (isChain(inner) ? `(${writeCondition(inner, unusual)})` : writeCondition(inner, unusual)))
         .join(` ${condition.op} `);
     case "not":
-      return `not (${write(condition.of, foreign)})`;
+      return `not (${writeCondition(condition.of, unusual)})`;
     case "empty":
       return `${side(condition.left)} IS EMPTY`;
     case "in":
       return `${side(condition.left)} IN (${condition.of.map(side).join(", ")})`;
     case "hits":
-      return foreign.hits(condition);
+      return unusual.hits(condition);
     default:
-      return `${side(condition.left)} ${spelling[condition.op] ?? foreign.comparison(condition.op)} ${side(condition.right)}`;
+      return `${side(condition.left)} ${spelling[condition.op] ?? unusual.comparison(condition.op)} ${side(condition.right)}`;
   }
 }
 
@@ -75,7 +58,7 @@ function isChain(condition: Condition): boolean {
   return condition.op === "and" || condition.op === "or";
 }
 
-function formatOperand(operand: Operand, foreign: Foreign): string {
+function formatOperand(operand: Operand, unusual: Unusual): string {
   switch (operand.from) {
     case "name":
       return operand.name;
@@ -84,7 +67,7 @@ function formatOperand(operand: Operand, foreign: Foreign): string {
     case "file":
       return `file:${operand.path}`;
     default:
-      return foreign.operand(operand);
+      return unusual.operand(operand);
   }
 }
 

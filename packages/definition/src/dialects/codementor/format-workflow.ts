@@ -1,5 +1,5 @@
 /**
- * A program as a definition again: `parseWorkflow(formatProgram(program))` gives the same program. What a flowchart or a Markdown
+ * A program as a definition again: `parseWorkflow(formatWorkflow(program))` gives the same program. What a flowchart or a Markdown
  * section cannot hold (a title with line breaks, a prompt with a heading of its own) goes into the front matter.
  */
 import {
@@ -13,26 +13,22 @@ import {
 } from "@markmill/engine";
 import { BlockScanner } from "@markmill/markdown";
 import { stringify } from "yaml";
+import { formatDuration, formatMoney } from "../../quantity.ts";
+import type { Drawing, FormatOptions } from "../dialect.ts";
 import { activityKind } from "./activity-kind.ts";
 import { captionPrefix, quotedPrefix } from "./compile-node.ts";
 import { formatCheck } from "./expression/format-check.ts";
 import { present } from "./front-matter.ts";
-import { NotExpressible } from "./not-expressible.ts";
+import { noWords } from "./no-words.ts";
 import { formatParams } from "./parse-params.ts";
-import { formatDuration, formatMoney } from "./quantity.ts";
 import { isSectionName, roleOf } from "./read-document.ts";
 import { includeDirective } from "./read-source.ts";
-
-export interface FormatOptions {
-  /** Path of the file to be written; paths are written so that they lead from there to the same files. */
-  readonly file?: string;
-}
 
 /** Double-quoted text stays on one line: folded over several it loses lines of white space alone (yaml 2.9.1). */
 // Block scalars lose spaces at their ends.
 const yamlStyle = { lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER, blockQuote: false } as const;
 
-export function formatProgram(program: Program, options: FormatOptions = {}): string {
+export function formatWorkflow(program: Program, options: FormatOptions = {}): string {
   const lenient = isLenient(program);
   // From a folder, a path is written from the root: `/grading/essay.wf.md`.
   const path = (to: string) => (options.file?.includes("/") ? `/${to}` : to);
@@ -74,21 +70,35 @@ export function formatProgram(program: Program, options: FormatOptions = {}): st
   if (title !== null) parts.push(`# ${title}\n`);
   if (description !== null && description !== "") parts.push(`${description}\n`);
   parts.push("# Workflow\n");
-  const chart = ["```mermaid", "flowchart TD"];
-  if (params !== null && params !== "") chart.push(`    PARAMS["${encode(params)}"]`);
-  for (const [id, node] of Object.entries(program.nodes)) chart.push(...formatNode(id, node, lenient, path));
-  for (const { from, to, on } of program.edges) {
-    if (on !== "ok" && on !== "fail") throw new NotExpressible(`an edge on ${on}`);
-    const isCheck = program.nodes[from]?.kind === "check";
-    chart.push(`    ${from} -->${on === "fail" ? " |FALSE|" : isCheck ? " |TRUE|" : ""} ${to}`);
-  }
-  chart.push("```\n");
-  parts.push(chart.join("\n"));
+  parts.push(["```mermaid", ...chartOf(program, params, path).lines, "```\n"].join("\n"));
   if (head < prompts.length) {
     parts.push("# Prompts\n");
     for (const [id, { text }] of prompts.slice(head)) parts.push(`## ${id}\n\n${text}\n`);
   }
   return parts.join("\n");
+}
+
+/** The flowchart of `formatWorkflow` alone. */
+export function drawWorkflow(program: Program): Drawing {
+  return chartOf(program, formatParams(program.params), (to) => to);
+}
+
+function chartOf(program: Program, params: string | null, path: (to: string) => string): Drawing {
+  const lenient = isLenient(program);
+  const lines = ["flowchart TD"];
+  const captions = new Map<string, string>();
+  if (params !== null && params !== "") lines.push(`    PARAMS["${encode(params)}"]`);
+  for (const [id, node] of Object.entries(program.nodes)) {
+    const { caption, written } = formatNode(id, node, lenient, path);
+    if (caption !== undefined) captions.set(id, caption);
+    lines.push(...written);
+  }
+  for (const { from, to, on } of program.edges) {
+    if (on !== "ok" && on !== "fail") throw noWords(`an edge on ${on}`);
+    const isCheck = program.nodes[from]?.kind === "check";
+    lines.push(`    ${from} -->${on === "fail" ? " |FALSE|" : isCheck ? " |TRUE|" : ""} ${to}`);
+  }
+  return { lines, captions };
 }
 
 /** Text that a caption or an attribute value decodes to the original: entities for whatever has a meaning there. */
@@ -103,66 +113,68 @@ function encode(text: string): string {
   return outer(start) + inner(text.slice(start.length, text.length - end.length)) + outer(end);
 }
 
-function formatNode(id: string, node: Node, lenient: Lenience, path: (to: string) => string): string[] {
-  if (activityKind(id) === null) throw new NotExpressible(`a node with the id ${id}`);
-  const attributes = (entries: Readonly<Record<string, string | number | undefined>>) => {
-    const written = Object.entries(present(entries)).map(([key, value]) => `${key}: "${encode(String(value))}"`);
-    return written.length === 0 ? [] : [`    ${id}@{ ${written.join(", ")} }`];
+interface WrittenNode {
+  /** undefined: it is drawn without one. */
+  readonly caption: string | undefined;
+  readonly written: readonly string[];
+}
+
+function formatNode(id: string, node: Node, lenient: Lenience, path: (to: string) => string): WrittenNode {
+  if (activityKind(id) === null) throw noWords(`a node with the id ${id}`);
+  const box = (
+    caption: string | undefined,
+    [open, close]: readonly [string, string] = ["[", "]"],
+    attributes: Readonly<Record<string, string | number | undefined>> = {},
+  ): WrittenNode => {
+    const drawn = caption === undefined ? [] : [`    ${id}${open}"${encode(caption)}"${close}`];
+    const own = Object.entries(present(attributes)).map(([key, value]) => `${key}: "${encode(String(value))}"`);
+    return { caption, written: own.length === 0 ? drawn : [...drawn, `    ${id}@{ ${own.join(", ")} }`] };
   };
-  const box = (caption: string, [open, close]: readonly [string, string] = ["[", "]"]) =>
-    `    ${id}${open}"${encode(caption)}"${close}`;
+  const bare = (shape: string): WrittenNode => ({ caption: undefined, written: [`    ${id}@{ shape: ${shape} }`] });
   const operand = (value: Operand) => formatOperand(value, path);
   switch (node.kind) {
     case "start":
-      return [node.label === undefined ? `    ${id}@{ shape: circle }` : box(node.label, ["((", "))"])];
+      return node.label === undefined ? bare("circle") : box(node.label, ["((", "))"]);
     case "end":
-      if (node.status !== undefined) throw new NotExpressible("an end with a status");
-      return [node.label === undefined ? `    ${id}@{ shape: stadium }` : box(node.label, ["([", "])"])];
+      if (node.status !== undefined) throw noWords("an end with a status");
+      return node.label === undefined ? bare("stadium") : box(node.label, ["([", "])"]);
     case "prompt": {
       if (node.role ?? node.fresh ?? node.schema ?? node.tools ?? node.rounds)
-        throw new NotExpressible(`what ${id} asks of its model`);
+        throw noWords(`what ${id} asks of its model`);
       const settings = settingsMatter(node.settings ?? {}) ?? {};
       const stop = node.settings?.stop?.join("|");
-      return [box(`Prompt: ${operand(node.text)}`), ...attributes({ agent: node.agent, ...settings, stop })];
+      return box(`Prompt: ${operand(node.text)}`, ["[", "]"], { agent: node.agent, ...settings, stop });
     }
     case "execute":
-      return [
-        box(node.command === null ? "Execute:" : `Execute: ${node.command}`),
-        ...attributes({
-          "on-failure": node.nonZero === "fail" ? "fail" : undefined,
-          repeat: node.repeat === "never" ? "never" : undefined,
-          session: node.session,
-          start: node.clean === true ? "clean" : undefined,
-        }),
-      ];
+      return box(node.command === null ? "Execute:" : `Execute: ${node.command}`, ["[", "]"], {
+        "on-failure": node.nonZero === "fail" ? "fail" : undefined,
+        repeat: node.repeat === "never" ? "never" : undefined,
+        session: node.session,
+        start: node.clean === true ? "clean" : undefined,
+      });
     case "check": {
       const mixed = lenient === "some" && lenientChecks([node]).some((is) => is);
-      return [
-        box(`Check: ${formatCheck(withPaths(node.condition, path))}`, ["{", "}"]),
-        ...attributes({ verdicts: mixed ? "lenient" : undefined }),
-      ];
+      const check = formatCheck(withPaths(node.condition, path));
+      return box(`Check: ${check}`, ["{", "}"], { verdicts: mixed ? "lenient" : undefined });
     }
     case "set": {
       const target = node.target.to === "variable" ? node.target.name : `file:${node.target.path}`;
-      return [box(`Set: ${target}=${operand(node.value)}`)];
+      return box(`Set: ${target}=${operand(node.value)}`);
     }
     case "assign":
-      return [box(`Assign: ${operand(node.value)}`)];
+      return box(`Assign: ${operand(node.value)}`);
     case "ask":
-      return [
-        box(`Ask: ${node.question}`, ["[/", "/]"]),
-        ...attributes({
-          timeout: node.timeoutMs === undefined ? undefined : formatDuration(node.timeoutMs),
-          default: node.otherwise,
-        }),
-      ];
+      return box(`Ask: ${node.question}`, ["[/", "/]"], {
+        timeout: node.timeoutMs === undefined ? undefined : formatDuration(node.timeoutMs),
+        default: node.otherwise,
+      });
     case "call": {
       const callee = path(node.program);
       const isTaken = captionPrefix.test(callee) || quotedPrefix.test(callee);
-      return [box(isTaken ? `Call: ${callee}` : callee, ["[[", "]]"])];
+      return { ...box(isTaken ? `Call: ${callee}` : callee, ["[[", "]]"]), caption: `Call: ${node.program}` };
     }
     default:
-      throw new NotExpressible(`a node of kind ${node.kind}`);
+      throw noWords(`a node of kind ${node.kind}`);
   }
 }
 
@@ -175,7 +187,7 @@ function formatOperand(operand: Operand, path: (to: string) => string): string {
     case "file":
       return `file:${path(operand.path)}`;
     default:
-      throw new NotExpressible(`an operand from ${operand.from}`);
+      throw noWords(`an operand from ${operand.from}`);
   }
 }
 
@@ -212,7 +224,7 @@ function settingsMatter(settings: ModelSettings): Record<string, string | number
 
 function limitsMatter({ limits }: Program): Record<string, string | number> | undefined {
   for (const key of ["nanodollars", "tokens", "characters", "timeMs"] as const)
-    if (limits[key] !== null && !Number.isSafeInteger(limits[key])) throw new NotExpressible(`the limit ${key}`);
+    if (limits[key] !== null && !Number.isSafeInteger(limits[key])) throw noWords(`the limit ${key}`);
   const usual = initialState.limits;
   const matter = present({
     hits: limits.hits === usual.hits ? undefined : limits.hits,

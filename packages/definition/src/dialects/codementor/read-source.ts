@@ -7,13 +7,12 @@
  */
 
 import { BlockScanner, type Line } from "@markmill/markdown";
-import { MAX_FILE_BYTES } from "./decode-source.ts";
-import type { Place } from "./finding.ts";
-
-import { protectedFix, protectedReason } from "./protected-path.ts";
-
-import type { Report } from "./report.ts";
-import { locate } from "./workspace.ts";
+import { MAX_FILE_BYTES } from "../../decode-source.ts";
+import type { Place } from "../../finding.ts";
+import { protectedFix, protectedReason } from "../../protected-path.ts";
+import type { Report } from "../../report.ts";
+import { locate } from "../../workspace.ts";
+import type { WorkspaceReader } from "../../workspace-reader.ts";
 
 export interface SourceLine {
   readonly text: string;
@@ -21,14 +20,6 @@ export interface SourceLine {
   /** Starts at 1. */
   readonly line: number;
   readonly block: Line;
-}
-
-/** Texts by path, decoded; null when there is no such file, undefined when it is no valid text (reported already). */
-export interface Sources {
-  readonly exists: (path: string) => boolean;
-  readonly refuses: (path: string) => boolean;
-  readonly text: (path: string) => string | null | undefined;
-  readonly candidates: () => Iterable<string>;
 }
 
 const MAX_INCLUDE_DEPTH = 20;
@@ -41,7 +32,7 @@ export function readSource(
   lines: readonly string[],
   start: number,
   file: string,
-  sources: Sources,
+  sources: WorkspaceReader,
   report: Report,
   each: (line: SourceLine) => void,
 ): void {

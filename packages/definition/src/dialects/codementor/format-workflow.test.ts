@@ -12,11 +12,11 @@ import {
 } from "@markmill/engine";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatProgram } from "./format-program.ts";
-import { NotExpressible } from "./not-expressible.ts";
+import { NotExpressible } from "../../not-expressible.ts";
+import type { Workspace } from "../../workspace.ts";
+import { formatWorkflow } from "./format-workflow.ts";
 import { parseWorkflow } from "./parse-workflow.ts";
 import { roleOf } from "./read-document.ts";
-import type { Workspace } from "./workspace.ts";
 
 /** Text with everything that has a meaning somewhere: Markdown, mermaid, YAML, entities, our own syntax. */
 const nasty = fc.string({
@@ -315,11 +315,11 @@ const workspace: Workspace = {
   tree: (folder) => ({ files: onShelf.filter((at) => at.startsWith(`${folder}/`)), leftOut: [] }),
 };
 
-describe("formatProgram", () => {
+describe("formatWorkflow", () => {
   it("writes a definition that is read back as the same program", () => {
     fc.assert(
       fc.property(whole, (program) => {
-        const text = formatProgram(program);
+        const text = formatWorkflow(program);
         const { program: again, findings } = parseWorkflow(text, "w.wf.md", workspace);
         if (again === null)
           throw new Error(`${JSON.stringify(findings.filter(({ severity }) => severity === "error"))}\n${text}`);
@@ -332,9 +332,9 @@ describe("formatProgram", () => {
   it("writes the same text again: a formatted definition is stable", () => {
     fc.assert(
       fc.property(whole, (program) => {
-        const text = formatProgram(program);
+        const text = formatWorkflow(program);
         const again = parseWorkflow(text, "w.wf.md", workspace).program;
-        expect(again === null ? null : formatProgram(again)).toBe(text);
+        expect(again === null ? null : formatWorkflow(again)).toBe(text);
       }),
       { numRuns: 300 },
     );
@@ -352,7 +352,7 @@ describe("formatProgram", () => {
       PROMPT_B: { text: { from: "file", path: "c.txt" } },
     });
     if (program === null) return;
-    expect(parseWorkflow(formatProgram(program, { file: "units/a.wf.md" }), "units/a.wf.md", shelf).program).toEqual(
+    expect(parseWorkflow(formatWorkflow(program, { file: "units/a.wf.md" }), "units/a.wf.md", shelf).program).toEqual(
       program,
     );
   });
@@ -368,6 +368,6 @@ describe("formatProgram", () => {
       { kind: "prompt", text: { from: "name", name: "A" }, fresh: true },
     ];
     for (const made of foreign)
-      expect(() => formatProgram({ ...program, nodes: { ...program.nodes, CHECK_X: made } })).toThrow(NotExpressible);
+      expect(() => formatWorkflow({ ...program, nodes: { ...program.nodes, CHECK_X: made } })).toThrow(NotExpressible);
   });
 });

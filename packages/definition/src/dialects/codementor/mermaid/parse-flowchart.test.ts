@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Place } from "../finding.ts";
+import type { Place } from "../../../finding.ts";
 import type { Flowchart } from "./flowchart.ts";
 import { parseFlowchart } from "./parse-flowchart.ts";
 

@@ -1,7 +1,7 @@
 import type { Condition } from "@markmill/engine";
 import { describe, expect, it } from "vitest";
-import { describeCheck } from "./format-check.ts";
-import { parseCheck } from "./parse-check.ts";
+import { parseCheck } from "./dialects/codementor/expression/parse-check.ts";
+import { describeCondition } from "./write-condition.ts";
 
 describe("a condition for people", () => {
   it.each(["RESULT == 'x'", "not (A IS EMPTY) or (B > '5' and C IN ('x', y))", "RESULT CONTAINS file:a.txt"])(
@@ -9,7 +9,7 @@ describe("a condition for people", () => {
     (text) => {
       const parsed = parseCheck(text, false);
       if (!parsed.ok) throw new Error(parsed.message);
-      expect(describeCheck(parsed.condition)).toBe(text);
+      expect(describeCondition(parsed.condition)).toBe(text);
     },
   );
 
@@ -24,6 +24,6 @@ describe("a condition for people", () => {
       "size inbox IS NOT '0'",
     ],
   ])("what only other dialects have is told, too: %#", (condition, text) => {
-    expect(describeCheck(condition)).toBe(text);
+    expect(describeCondition(condition)).toBe(text);
   });
 });
