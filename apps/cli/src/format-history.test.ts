@@ -1,4 +1,4 @@
-import { parseWorkflow } from "@markmill/definition";
+import { loadDefinition } from "@markmill/definition";
 import { type Event, initialState, step } from "@markmill/engine";
 import type { HistoryActivity, RunDetail } from "@markmill/store";
 import { describe, expect, it } from "vitest";
@@ -24,8 +24,9 @@ function recordOf(
   status: RunDetail["status"] = "success",
   reason: RunDetail["reason"] = null,
 ) {
-  const { program } = parseWorkflow(chart, "look.wf.md", { read: () => undefined });
-  if (program === null) throw new Error("the workflow of this test is invalid");
+  const { definition } = loadDefinition({ read: () => new TextEncoder().encode(chart) }, "look.wf.md");
+  const program = definition?.programs["look.wf.md"];
+  if (program === undefined) throw new Error("the workflow of this test is invalid");
   const happened = { at: at.getTime(), seed: 1 };
   const events: Event[] = [
     { type: "run.started", ...happened, run: "r", variables: {}, environment: {}, caps: {}, caller: null },

@@ -2,7 +2,7 @@
  * A run written down for people, as one Markdown file (`.wfh.md`): its flowchart with the node where it stands, its variables, and
  * every activity with what went in and what came out. A called run has a file of its own, which its CALL links to.
  */
-import { formatProgram, NotExpressible } from "@markmill/definition";
+import { type Drawing, drawProgram } from "@markmill/definition";
 import {
   type Active,
   type Event,
@@ -44,7 +44,7 @@ export function formatHistory(record: RunRecord): string {
       "",
       "# Workflow",
       "",
-      ...chartOf(program, openNodes(record)),
+      ...chartOf(drawProgram(program), openNodes(record)),
       "",
       "## Variables:",
       "",
@@ -73,8 +73,8 @@ interface Written {
 }
 
 function entriesOf({ run, program, history, calls, callees }: RunRecord): Written[] {
-  const captions = captionsOf(program);
-  const captionOf = (node: string) => captions.get(node) ?? node;
+  const captions = drawProgram(program)?.captions;
+  const captionOf = (node: string) => captions?.get(node) ?? node;
   const activities = new Map(history.activities.map((activity) => [visit(activity), activity]));
   const written: Written[] = [];
   let state: RunState = initialState;
@@ -297,41 +297,10 @@ function fenced(text: string, tag: string): string[] {
   return [`${fence}${tag}`, text.replace(/\n$/, ""), fence];
 }
 
-/** The chart written anew, with the nodes that are at work marked. */
-function chartOf(program: Program, current: readonly string[]): string[] {
-  const text = formatted(program);
-  if (text === null) return ["(This program has no flowchart.)"];
-  const from = text.indexOf("```mermaid\n");
-  const chart = text.slice(from, text.indexOf("\n```", from));
-  return [chart, ...current.map((node) => `    style ${node} stroke-width:4px`), "```"];
-}
-
-function formatted(program: Program): string | null {
-  try {
-    return formatProgram(program);
-  } catch (error) {
-    if (error instanceof NotExpressible) return null;
-    throw error;
-  }
-}
-
-/** `PROMPT_X["Prompt: User Look"]` gives `Prompt: User Look`. */
-function captionsOf(program: Program): Map<string, string> {
-  const captions = new Map<string, string>();
-  for (const line of (formatted(program) ?? "").split("\n")) {
-    const found = /^ {4}(\w+)[[({]+"(.*)"[\])}]+$/.exec(line);
-    if (found?.[1] !== undefined && found[2] !== undefined) captions.set(found[1], decode(found[2]));
-  }
-  for (const [id, node] of Object.entries(program.nodes))
-    if (node.kind === "call") captions.set(id, `Call: ${node.program}`);
-  return captions;
-}
-
-function decode(caption: string): string {
-  return caption
-    .replaceAll("<br>", " ")
-    .replaceAll("#quot;", '"')
-    .replaceAll(/#(\d+);/g, (_, point: string) => String.fromCodePoint(Number(point)));
+/** With the nodes that are at work marked. */
+function chartOf(drawing: Drawing | null, current: readonly string[]): string[] {
+  if (drawing === null) return ["(This program has no flowchart.)"];
+  return ["```mermaid", ...drawing.lines, ...current.map((node) => `    style ${node} stroke-width:4px`), "```"];
 }
 
 function openNodes({ history }: RunRecord): string[] {

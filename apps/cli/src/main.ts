@@ -1,7 +1,6 @@
 /** The `markmill` command: finds the subcommand, prints its answer, sets the exit code. */
 import { leaveOutEnvFile } from "@markmill/config";
 import { visibleText } from "@markmill/engine";
-import { closest } from "./closest.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "./command.ts";
 
 interface Entry {
@@ -88,7 +87,9 @@ async function main(given: readonly string[]): Promise<number> {
   }
   const entry = commands[name];
   if (entry === undefined) {
-    const near = closest(name, Object.keys(commands));
+    // Only here: the import costs the parsers of all dialects.
+    const { suggest } = await import("@markmill/definition");
+    const near = suggest(name, Object.keys(commands));
     terminal.err(`markmill: there is no command '${name}'.${near === null ? "" : ` Did you mean '${near}'?`}`);
     terminal.err("Run 'markmill --help' for the list.");
     return exitCodes.usage;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseWorkflow } from "./parse-workflow.ts";
+import { parseWorkflow } from "./dialects/codementor/parse-workflow.ts";
 
 function warnings(chart: string): string[] {
   const text = `# T\n# Workflow\n\`\`\`mermaid\nflowchart TD\n${chart}\n\`\`\`\n`;

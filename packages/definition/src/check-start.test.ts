@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { checkStart, type Start } from "./check-start.ts";
-import { formatProgram } from "./format-program.ts";
+import { parseWorkflow } from "./dialects/codementor/parse-workflow.ts";
 import { loadDefinition } from "./load-definition.ts";
-import { parseWorkflow } from "./parse-workflow.ts";
 import { settleFindings } from "./settle-findings.ts";
+import { formatProgram } from "./write-program.ts";
 
 const chart = (body: string, front = "") =>
   `${front === "" ? "" : `---\n${front}\n---\n`}# T\n\n# Workflow\n\n\`\`\`mermaid\nflowchart TD\n${body}\n\`\`\`\n`;

@@ -69,7 +69,7 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
       message: `The workflow takes no parameter ${name}.`,
       fix:
         near === null
-          ? `It takes ${declared.size === 0 ? "none" : [...declared].slice(0, 12).join(", ")}; PARAMS declares what a workflow takes.`
+          ? `It takes ${declared.size === 0 ? "none" : [...declared].slice(0, 12).join(", ")}; a workflow declares what it takes.`
           : `Did you mean ${near}?`,
     });
   }
@@ -115,7 +115,7 @@ function checkSubmission(definition: Definition, { submission }: Start): StartFi
       severity: "warning",
       code: "SUBMISSION_UNUSED",
       message: "The workflow says that it takes no submission; one is given.",
-      fix: "Leave it out, or correct 'submission' in the front matter.",
+      fix: "Leave it out, or correct 'submission' in the workflow.",
     });
   }
   const has = new Set(submission ?? []);
@@ -128,7 +128,7 @@ function checkSubmission(definition: Definition, { submission }: Start): StartFi
       message: `The workflow reads ${paths}, which came neither with it nor with ${submission === null ? "a submission" : "the submission"}, and nothing in it writes before.`,
       fix:
         submission === null
-          ? `Add ${name}, or say 'submission: optional' in the front matter if the workflow copes without.`
+          ? `Add ${name}, or say 'submission: optional' in the workflow if it copes without.`
           : "Check the submission; the step that reads it will fail.",
     });
   }
@@ -137,7 +137,7 @@ function checkSubmission(definition: Definition, { submission }: Start): StartFi
       severity: "warning",
       code: "NO_SUBMISSION",
       message: "The workflow runs commands, and no submission is given: they see an empty folder.",
-      fix: `Add ${name}; 'submission: required' (or optional, none) in the front matter settles it.`,
+      fix: `Add ${name}; 'submission: required' (or optional, none) in the workflow settles it.`,
     });
   }
   return findings;

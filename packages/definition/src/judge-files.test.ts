@@ -2,11 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { formatProgram } from "./format-program.ts";
+import { parseWorkflow } from "./dialects/codementor/parse-workflow.ts";
 import { loadDefinition } from "./load-definition.ts";
 import { openWorkspace } from "./open-workspace.ts";
-import { parseWorkflow } from "./parse-workflow.ts";
 import type { Workspace } from "./workspace.ts";
+import { formatProgram } from "./write-program.ts";
 
 const chart =
   '# T\n\n# Workflow\n\n```mermaid\nflowchart TD\nSTART --> EXECUTE_TESTS["Execute: bash /judge/check.sh"]\nEXECUTE_TESTS@{ session: judge }\n```\n';

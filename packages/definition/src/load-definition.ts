@@ -6,22 +6,23 @@
  * D2  Pure: the workspace is asked for bytes, nothing else is touched.
  */
 import type { Program } from "@markmill/engine";
+import { checkCalls } from "./check-calls.ts";
 import { checkCommands } from "./check-commands.ts";
 import { checkEvidence } from "./check-evidence.ts";
-import { canEnd } from "./check-flow.ts";
 import { decodeSource } from "./decode-source.ts";
+import { type Dialect, dialects, knownFiles, recogniseDialect } from "./dialects/dialects.ts";
 import type { Finding } from "./finding.ts";
 import { hashDefinition, sha256 } from "./hash-definition.ts";
+import type { LoadedFile } from "./loaded-file.ts";
 import { builtInNames } from "./names.ts";
-import { type ParsedWorkflow, parseWorkflow } from "./parse-workflow.ts";
 import { isProtectedPath, protectedFix, protectedReason } from "./protected-path.ts";
-import { roleOf } from "./read-document.ts";
 import { Report } from "./report.ts";
 import type { SourceMap } from "./source-map.ts";
 import { normalise, type Workspace } from "./workspace.ts";
 
 export interface Definition {
-  readonly dialect: "codementor";
+  /** Of the root; what it calls may be of another. */
+  readonly dialect: Dialect;
   /** sha256, in hex. */
   readonly hash: string;
   /** Path of the workflow that was asked for. */
@@ -67,13 +68,13 @@ export function loadDefinition(disk: Workspace, path: string, options: LoadOptio
     return { definition: null, findings: report.findings };
   }
 
-  const parsed = parseAll(workspace, root, bytes, report);
+  const { dialect, files: parsed } = loadAll(workspace, root, bytes, report);
   checkNames(parsed, options.environment ?? [], report);
   checkCalls(parsed, root, report);
   checkCommands(parsed, report);
   checkEvidence(parsed, report);
   const findings = inOrder(report.findings);
-  if (report.hasErrors) return { definition: null, findings };
+  if (dialect === null || report.hasErrors) return { definition: null, findings };
 
   const paths = new Set(parsed.keys());
   for (const { read } of parsed.values()) for (const file of read) paths.add(file);
@@ -95,7 +96,7 @@ export function loadDefinition(disk: Workspace, path: string, options: LoadOptio
   }
   return {
     definition: {
-      dialect: "codementor",
+      dialect,
       hash: hashDefinition(root, files, Object.fromEntries(programs)),
       root,
       programs: Object.fromEntries(programs),
@@ -133,18 +134,36 @@ function charactersOf(value: unknown): number {
   return sum;
 }
 
-function parseAll(workspace: Workspace, root: string, bytes: Uint8Array, report: Report): Map<string, ParsedWorkflow> {
-  const parsed = new Map<string, ParsedWorkflow>();
+/** The root and all it calls, each read by the dialect that knows it. */
+function loadAll(
+  workspace: Workspace,
+  root: string,
+  bytes: Uint8Array,
+  report: Report,
+): { dialect: Dialect | null; files: Map<string, LoadedFile> } {
+  const files = new Map<string, LoadedFile>();
   const queue = [root];
   const queued = new Set(queue);
+  let dialect: Dialect | null = null;
   for (const path of queue) {
     const content = path === root ? bytes : workspace.read(path);
     const text = content === undefined ? null : decodeSource(content, path, report);
     if (text === null) continue;
-    const workflow = parseWorkflow(text, path, workspace);
-    report.add(workflow.findings);
-    parsed.set(path, workflow);
-    for (const { program, found, at } of workflow.calls) {
+    const known = recogniseDialect({ path, text });
+    if (known === null) {
+      report.error(
+        "DIALECT_UNKNOWN",
+        { file: path, line: 1, column: 1 },
+        `${path} is no workflow file, neither by its content nor by its name.`,
+        `A workflow file is ${knownFiles()}.`,
+      );
+      continue;
+    }
+    if (path === root) dialect = known;
+    const file = dialects[known].load({ path, text }, workspace);
+    report.add(file.findings);
+    files.set(path, file);
+    for (const { program, found, at } of file.calls) {
       if (!found) {
         const near = report.didYouMean(program, () => workspace.list?.() ?? []);
         report.error(
@@ -161,109 +180,21 @@ function parseAll(workspace: Workspace, root: string, bytes: Uint8Array, report:
             `More than ${MAX_WORKFLOWS} workflows belong to ${root}.`,
             "Pass what differs as parameters instead of writing a file for each case.",
           );
-          return parsed;
+          return { dialect, files };
         }
         queued.add(program);
         queue.push(program);
       }
     }
   }
-  return parsed;
+  return { dialect, files };
 }
 
 /** Variables are visible to callees and come back from them, so a name set in any of the files is known in all. */
-function checkNames(parsed: ReadonlyMap<string, ParsedWorkflow>, environment: readonly string[], report: Report): void {
+function checkNames(files: ReadonlyMap<string, LoadedFile>, environment: readonly string[], report: Report): void {
   const known = new Set([...builtInNames, ...environment]);
-  for (const { defines } of parsed.values()) for (const name of defines) known.add(name);
-  for (const { uses, sources } of parsed.values()) {
-    const prompts = Object.keys(sources.prompts);
-    const promptIds = new Set(prompts);
-    for (const { as, name, where, at } of uses) {
-      if (known.has(name) || promptIds.has(name)) continue;
-      const near = report.didYouMean(name, () => (as === "prompt" ? [...prompts, ...known] : [...known, ...prompts]));
-      if (as === "prompt") {
-        const message = `${where} sends "${name.slice(0, 60)}", which is neither a prompt nor a variable of this workflow.`;
-        const fix = `${near}Write the section ## ${roleOf(name) === null ? `User ${name.slice(0, 40)}` : name.slice(0, 60)}, or quote a text that is meant literally.`;
-        if (roleOf(name) === null) report.warn("PROMPT_UNKNOWN", at, message, fix);
-        else report.error("PROMPT_UNKNOWN", at, message, fix);
-      } else if (as === "assign") {
-        report.warn(
-          "ASSIGN_LITERAL",
-          at,
-          `"${name.slice(0, 60)}" in ${where} is neither a prompt nor a variable, so RESULT becomes this very text.`,
-          `${near}Quote the text if that is meant.`,
-        );
-      } else {
-        report.warn(
-          "VARIABLE_UNKNOWN",
-          at,
-          `${where} uses ${name}, which nothing sets.`,
-          `${near}Declare it in PARAMS, or set it with a SET node.`,
-        );
-      }
-    }
-  }
-}
-
-/**
- * Workflows that call each other in a circle are legal, the limit on depth ends them; one that cannot end without calling
- * itself again is not.
- */
-function checkCalls(parsed: ReadonlyMap<string, ParsedWorkflow>, root: string, report: Report): void {
-  const done = new Set<string>();
-  const path: { file: string; next: number }[] = [{ file: root, next: 0 }];
-  const onPath = new Set([root]);
-  const circles: { chain: string[]; at: ParsedWorkflow["calls"][number]["at"] }[] = [];
-  while (path.length > 0) {
-    const top = path[path.length - 1];
-    if (top === undefined) break;
-    const call = parsed.get(top.file)?.calls[top.next++];
-    if (call === undefined) {
-      done.add(top.file);
-      onPath.delete(top.file);
-      path.pop();
-    } else if (onPath.has(call.program)) {
-      const files = path.map(({ file }) => file);
-      circles.push({ chain: [...files.slice(files.indexOf(call.program)), call.program], at: call.at });
-    } else if (!done.has(call.program) && parsed.has(call.program)) {
-      path.push({ file: call.program, next: 0 });
-      onPath.add(call.program);
-    }
-  }
-  if (circles.length === 0) return;
-  const ending = workflowsThatEnd(parsed);
-  for (const { chain, at } of circles) {
-    const shown = chain.join(" -> ");
-    if (chain.some((file) => parsed.get(file)?.program === null)) continue;
-    if (chain.every((file) => !ending.has(file))) {
-      report.error(
-        "CALL_ENDLESS",
-        at,
-        `Every way through this workflow calls it again: ${shown}.`,
-        "Add a CHECK with an edge that ends the workflow without the call.",
-      );
-    } else {
-      report.warn(
-        "CALL_CYCLE",
-        at,
-        `These workflows call each other in a circle: ${shown}. The limit on depth ends it at the latest.`,
-        "Make sure a CHECK ends the recursion.",
-      );
-    }
-  }
-}
-
-/** Grows from the workflows that end without any call, until nothing is added. */
-function workflowsThatEnd(parsed: ReadonlyMap<string, ParsedWorkflow>): Set<string> {
-  const ending = new Set<string>();
-  for (let before = -1; before !== ending.size; ) {
-    before = ending.size;
-    for (const [file, { program }] of parsed) {
-      if (program === null || ending.has(file)) continue;
-      if (canEnd(program, (node) => node.kind === "call" && !ending.has(node.program))) ending.add(file);
-    }
-  }
-  return ending;
+  for (const { defines } of files.values()) for (const name of defines) known.add(name);
+  for (const file of files.values()) file.checkNames(known, report);
 }
 
 /** By file as loaded, then by place. */

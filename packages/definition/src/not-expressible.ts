@@ -1,7 +1,7 @@
-/** A program holds something the CodeMentor dialect has no words for; it came from another dialect. */
+/** A program holds something that a dialect has no words for; it came from another one, or was changed while it ran. */
 export class NotExpressible extends Error {
-  constructor(what: string) {
-    super(`The CodeMentor dialect has no words for ${what}.`);
+  constructor(dialect: string, what: string) {
+    super(`The ${dialect} dialect has no words for ${what}.`);
     this.name = "NotExpressible";
   }
 }

@@ -34,7 +34,7 @@ export async function performPrompt(
   const { maxPromptCharacters, model: named, stop, cutReplies, ...settings } = work.settings;
   const name = named ?? ports.defaultModel;
   if (name === null) {
-    const fix = "Set DEFAULT_MODEL, pass --model, or name a model in the workflow's front matter.";
+    const fix = "Set DEFAULT_MODEL, pass --model, or name a model in the workflow.";
     return failed("MODEL_NOT_CHOSEN", `The workflow names no model and there is no default. ${fix}`, "hold");
   }
   const lookup = findModel(ports.catalogue, name);

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { describeCheck, formatProgram } from "@markmill/definition";
+import { describeCondition, drawProgram } from "@markmill/definition";
 import type { JudgeNeeds, Node, Operand, Program } from "@markmill/engine";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 import { findWorkflow, tellFindings } from "../find-workflow.ts";
@@ -45,7 +45,7 @@ Examples:
       return exitCodes.invalid;
     }
     if (values.json) terminal.out(jsonText(definition));
-    else if (values.mermaid) terminal.out(chartOf(program));
+    else if (values.mermaid) terminal.out(drawProgram(program)?.lines.join("\n") ?? "");
     else if (values.steps) terminal.out(stepsOf(program).join("\n"));
     else terminal.out(overviewOf(program, definition.hash, Object.keys(definition.programs)).join("\n"));
     return exitCodes.success;
@@ -110,7 +110,7 @@ function describe(node: Node): string {
       return node.command === null ? "execute the commands in RESULT" : `execute${where} ${short(node.command)}`;
     }
     case "check":
-      return `check ${short(describeCheck(node.condition))}`;
+      return `check ${short(describeCondition(node.condition))}`;
     case "set":
       return `set ${node.target.to === "variable" ? node.target.name : `file:${node.target.path}`} = ${words(node.value)}`;
     case "assign":
@@ -142,11 +142,4 @@ function words(operand: Operand): string {
 function short(text: string): string {
   const line = text.replace(/\s+/g, " ").trim();
   return line.length > 48 ? `${line.slice(0, 47)}…` : line;
-}
-
-/** The chart alone, out of the whole definition written anew. */
-function chartOf(program: Program): string {
-  const text = formatProgram(program);
-  const from = text.indexOf("```mermaid\n") + "```mermaid\n".length;
-  return text.slice(from, text.indexOf("\n```", from));
 }

@@ -1,0 +1,37 @@
+import type { Report } from "../../report.ts";
+import type { NameUse } from "./collect-names.ts";
+import { roleOf } from "./read-document.ts";
+
+/** Names that are neither a prompt of the file nor given a value anywhere: most are misspelt. */
+export function checkNames(
+  uses: readonly NameUse[],
+  prompts: readonly string[],
+  known: ReadonlySet<string>,
+  report: Report,
+): void {
+  const promptIds = new Set(prompts);
+  for (const { as, name, where, at } of uses) {
+    if (known.has(name) || promptIds.has(name)) continue;
+    const near = report.didYouMean(name, () => (as === "prompt" ? [...prompts, ...known] : [...known, ...prompts]));
+    if (as === "prompt") {
+      const message = `${where} sends "${name.slice(0, 60)}", which is neither a prompt nor a variable of this workflow.`;
+      const fix = `${near}Write the section ## ${roleOf(name) === null ? `User ${name.slice(0, 40)}` : name.slice(0, 60)}, or quote a text that is meant literally.`;
+      if (roleOf(name) === null) report.warn("PROMPT_UNKNOWN", at, message, fix);
+      else report.error("PROMPT_UNKNOWN", at, message, fix);
+    } else if (as === "assign") {
+      report.warn(
+        "ASSIGN_LITERAL",
+        at,
+        `"${name.slice(0, 60)}" in ${where} is neither a prompt nor a variable, so RESULT becomes this very text.`,
+        `${near}Quote the text if that is meant.`,
+      );
+    } else {
+      report.warn(
+        "VARIABLE_UNKNOWN",
+        at,
+        `${where} uses ${name}, which nothing sets.`,
+        `${near}Declare it in PARAMS, or set it with a SET node.`,
+      );
+    }
+  }
+}

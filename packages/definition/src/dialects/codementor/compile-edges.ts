@@ -1,0 +1,108 @@
+import type { Edge } from "@markmill/engine";
+import type { Place } from "../../finding.ts";
+import type { Report } from "../../report.ts";
+import { activityKind, handledEvent } from "./activity-kind.ts";
+import type { Link } from "./mermaid/flowchart.ts";
+
+const success = ["YES", "TRUE", "OK", "SUCCESS"];
+const failure = ["NO", "FALSE", "ERROR", "FAILED", "ELSE", "FAIL", "OTHER"];
+
+/** The outcome a label names, or null. */
+export function outcomeOf(label: string | null): "ok" | "fail" | null {
+  const word = label?.trim().toUpperCase() ?? null;
+  if (word === null || success.includes(word)) return "ok";
+  return failure.includes(word) ? "fail" : null;
+}
+
+/** Links as edges, in the order drawn, at most one per node and outcome. `places` goes with `edges`, by position. */
+export function compileEdges(links: readonly Link[], report: Report): { edges: Edge[]; places: Place[] } {
+  const drawn: ({ edge: Edge; at: Place } | null)[] = [];
+  const taken = new Map<string, number>();
+  for (const link of links) {
+    if (!link.flow) continue;
+    const { from, to, at, label } = link;
+    const on = outcomeOf(label);
+    if (on === null) {
+      report.error(
+        "EDGE_LABEL",
+        link.labelAt ?? at,
+        `"${(label ?? "").slice(0, 40)}" does not say which outcome takes this edge.`,
+        `${report.didYouMean(label ?? "", [...success, ...failure])}For success write nothing or ${success.join(", ")}; for failure ${failure.join(", ")}.`,
+      );
+      continue;
+    }
+    const source = activityKind(from);
+    const target = activityKind(to);
+    if (source === "PARAMS" || target === "PARAMS") {
+      report.warn(
+        "PARAMS_EDGE",
+        at,
+        "PARAMS is no step of the flow, so this edge means nothing.",
+        "Remove the edge, or draw it as a note with -.-.",
+      );
+      continue;
+    }
+    if (target === "START") {
+      report.error(
+        "EDGE_INTO_START",
+        at,
+        `An edge leads back to ${to}, which runs once, at the beginning.`,
+        `Lead it to the node after ${to}.`,
+      );
+      continue;
+    }
+    if (source === "SUCCESS" || source === "FAILED") {
+      report.warn(
+        "EDGE_FROM_END",
+        at,
+        `The workflow ends at ${from}, so this edge is never taken.`,
+        source === "SUCCESS" ? "Remove it, or begin it at ON_SUCCESS." : "Remove it, or begin it at ON_FAILED.",
+      );
+      continue;
+    }
+    if (target === "ON") {
+      const end = handledEvent(to) === "failed" ? "FAILED" : "SUCCESS";
+      report.error(
+        "EDGE_INTO_HANDLER",
+        at,
+        `An edge leads to ${to}, which is no step: it runs when the workflow ends.`,
+        `Lead it to ${end}; the handler then runs by itself.`,
+      );
+      continue;
+    }
+    if (on === "fail" && (source === "START" || source === "ON")) {
+      report.warn(
+        "EDGE_NEVER_TAKEN",
+        at,
+        `${from} cannot fail, so this edge is never taken.`,
+        "Remove the label, or begin the edge at a node that can fail.",
+      );
+    }
+    const key = `${from} ${on}`;
+    const earlier = taken.get(key);
+    const before = earlier === undefined ? null : drawn[earlier];
+    if (earlier !== undefined && before) {
+      const what = on === "ok" ? "success" : "failure";
+      if (before.edge.to === to) {
+        report.warn(
+          "EDGE_DUPLICATE",
+          at,
+          `The edge from ${from} to ${to} is drawn twice (before in line ${before.at.line}).`,
+          "Remove one of the two.",
+        );
+      } else {
+        report.warn(
+          "EDGE_CONFLICT",
+          at,
+          `${from} has two edges for ${what}: to ${before.edge.to} (line ${before.at.line}) and to ${to}. Only the later is taken.`,
+          `Remove one of the two, or label one of them ${on === "ok" ? "FALSE" : "TRUE"}.`,
+        );
+      }
+      drawn[earlier] = null;
+    }
+    taken.set(key, drawn.length);
+    drawn.push({ edge: { from, to, on }, at });
+  }
+  const kept = drawn.filter((entry) => entry !== null);
+  return { edges: kept.map(({ edge }) => edge), places: kept.map(({ at }) => at) };
+}

@@ -1,0 +1,403 @@
+/** One vertex of the flowchart as one node of the program: what its id, caption and attributes say. */
+import { type Condition, type ModelSettings, type Node, type Operand, runStatuses } from "@markmill/engine";
+import type { Place } from "../../finding.ts";
+import { duration, readAmount } from "../../quantity.ts";
+import type { Report } from "../../report.ts";
+import type { ActivityKind } from "./activity-kind.ts";
+import { parseCheck } from "./expression/parse-check.ts";
+import { camelCase, present, settingNumber, settingsSchema } from "./front-matter.ts";
+import type { Vertex } from "./mermaid/flowchart.ts";
+import { isParamName } from "./parse-params.ts";
+
+export interface NodeContext {
+  readonly report: Report;
+  readonly lenient: boolean;
+  /** Ids that have a caption, for "did you mean" where one lacks it. */
+  readonly defined: () => Iterable<string>;
+  /** The key of the program a CALL names. */
+  readonly callee: (node: string, written: string, at: Place) => string;
+  /** A file operand's path below the root; null: it leaves the root (reported). */
+  readonly file: (written: string, at: Place) => string | null;
+  /** A path that is written to. */
+  readonly target: (written: string, at: Place) => string | null;
+}
+
+type Activity = Exclude<ActivityKind, "PARAMS">;
+
+/** Attributes that belong to the drawing. */
+const drawing = new Set([
+  "shape",
+  "label",
+  "labeltype",
+  "icon",
+  "form",
+  "pos",
+  "w",
+  "h",
+  "img",
+  "constraint",
+  "animate",
+  "animation",
+  "curve",
+]);
+const settingNames = Object.keys(settingsSchema.shape);
+const attributesOf: Partial<Record<Activity, readonly string[]>> = {
+  PROMPT: ["agent", ...settingNames],
+  EXECUTE: ["onFailure", "repeat", "session", "start"],
+  ASK: ["timeout", "default"],
+  CHECK: ["verdicts"],
+};
+
+/** Captions the seed wants to begin with a word of their own. */
+const wantsPrefix = new Set<Activity>(["PROMPT", "EXECUTE"]);
+export const captionPrefix = /^\s*(prompt|execute|assign|set|check|ask|call)\s*:/i;
+/** What is left of `["Execute: echo "hi""]`: the inner quotes end the caption, so its outer ones became part of it. */
+export const quotedPrefix = /^\s*"\s*(prompt|execute|assign|set|check|ask|call)\s*:/i;
+
+interface Caption {
+  /** Without prefix and outer white space. */
+  readonly text: string;
+  readonly at: Place;
+}
+
+export function compileNode(vertex: Vertex, kind: Activity, context: NodeContext): Node | null {
+  checkAttributes(vertex, kind, context.report);
+  switch (kind) {
+    case "START":
+    case "ON":
+      return present({ kind: "start", label: labelOf(vertex) }) as Node;
+    case "SUCCESS":
+    case "FAILED":
+      return present({
+        kind: "end",
+        outcome: kind === "SUCCESS" ? "success" : "failed",
+        label: labelOf(vertex),
+      }) as Node;
+    default:
+      return compileActivity(vertex, kind, readCaption(vertex, kind, context.report), context);
+  }
+}
+
+function labelOf(vertex: Vertex): string | undefined {
+  const text = vertex.caption?.trim() ?? "";
+  return text === "" ? undefined : text;
+}
+
+function compileActivity(
+  vertex: Vertex,
+  kind: Exclude<Activity, "START" | "ON" | "SUCCESS" | "FAILED">,
+  caption: Caption,
+  context: NodeContext,
+): Node | null {
+  switch (kind) {
+    case "EXECUTE":
+      if (vertex.captionBreakAt !== null) {
+        context.report.warn(
+          "EXECUTE_LINE_BREAK",
+          vertex.captionBreakAt,
+          `\\n in the command of ${vertex.id} became a line break.`,
+          "Write #92;n where the command shall get a backslash and an n, and <br> where a line break is meant.",
+        );
+      }
+      return {
+        kind: "execute",
+        command: caption.text === "" ? null : caption.text,
+        nonZero: choice(vertex, "onFailure", { fail: "fail", continue: "ok" }, "ok", context.report),
+        repeat: choice(vertex, "repeat", { safe: "safe", never: "never" }, "safe", context.report),
+        ...sessionOf(vertex, caption, context.report),
+        ...(startsClean(vertex, context.report) ? { clean: true as const } : {}),
+      };
+    case "ASK":
+      return compileAsk(vertex, caption, context.report);
+    case "PROMPT": {
+      if (!hasCaption(vertex, caption, "Prompt: User Task", context)) return null;
+      const text = operand(caption.text, caption.at, context);
+      if (text === null) return null;
+      const agent = attribute(vertex, "agent")?.text.trim();
+      const settings = nodeSettings(vertex, context.report);
+      return present({ kind: "prompt", text, agent, settings }) as Node;
+    }
+    case "ASSIGN": {
+      if (!hasCaption(vertex, caption, "Assign: 'text'", context)) return null;
+      const value = operand(caption.text, caption.at, context);
+      return value === null ? null : { kind: "assign", value };
+    }
+    case "CALL": {
+      if (!hasCaption(vertex, caption, "other.wf.md", context)) return null;
+      return { kind: "call", program: context.callee(vertex.id, caption.text, caption.at) };
+    }
+    case "SET":
+      return hasCaption(vertex, caption, "NAME=value", context) ? compileSet(caption, context) : null;
+    case "CHECK":
+      return hasCaption(vertex, caption, "RESULT == 'SUCCESS'", context)
+        ? compileCheck(vertex, caption, context)
+        : null;
+  }
+}
+
+/** Commands of a reply may be a student's words in a model's mouth: they never run where the verdict is made. */
+function sessionOf(vertex: Vertex, caption: Caption, report: Report): { session?: "judge" } {
+  const session = choice(vertex, "session", { judge: "judge", student: "student" }, "student", report);
+  if (session === "student") return {};
+  if (caption.text === "") {
+    report.error(
+      "JUDGE_FROM_REPLY",
+      caption.at,
+      `${vertex.id} would run commands of a reply in the judge session.`,
+      "Write the command into the caption, or remove the attribute session.",
+    );
+  }
+  return { session };
+}
+
+function hasCaption(vertex: Vertex, caption: Caption, example: string, context: NodeContext): boolean {
+  if (caption.text !== "") return true;
+  const near = vertex.caption === null ? context.report.didYouMean(vertex.id, context.defined) : "";
+  context.report.error(
+    "CAPTION_MISSING",
+    caption.at,
+    `${vertex.id} does not say what to do: its caption is ${vertex.caption === null ? "missing" : "empty"}.`,
+    `${near}Give it a caption, such as ${vertex.id}["${example}"].`,
+  );
+  return false;
+}
+
+function readCaption(vertex: Vertex, kind: Activity, report: Report): Caption {
+  const at = vertex.captionAt ?? vertex.at;
+  const written = withoutOuterQuotes(vertex, kind, at, report);
+  const found = captionPrefix.exec(written);
+  const word = found?.[1]?.toUpperCase() ?? null;
+  const strips = found !== null && (kind === "ASK" ? word === "ASK" : true);
+  if (strips && word !== kind) {
+    report.warn(
+      "CAPTION_PREFIX",
+      at,
+      `${vertex.id} is of kind ${kind}, but its caption begins with "${found[0].trim()}".`,
+      `Begin the caption with "${titleCase(kind)}:", or rename the node.`,
+    );
+  } else if (found === null && wantsPrefix.has(kind) && (written.trim() !== "" || kind === "EXECUTE")) {
+    const shown = written.trim().slice(0, 40).replaceAll('"', "#quot;").replaceAll("\n", "<br>");
+    report.warn(
+      "CAPTION_PREFIX",
+      at,
+      `The caption of ${vertex.id} does not begin with "${titleCase(kind)}:".`,
+      `Write ${vertex.id}["${titleCase(kind)}: ${shown}"].`,
+    );
+  }
+  const rest = strips ? written.slice(found[0].length) : written;
+  const text = rest.trim();
+  const skipped = written.length - rest.length + (rest.length - rest.trimStart().length);
+  return { text, at: vertex.captionAt === null ? at : shift(at, skipped) };
+}
+
+/** The caption; where inner quotes broke it, what the author most likely means, so that the rest is looked at all the same. */
+function withoutOuterQuotes(vertex: Vertex, kind: Activity, at: Place, report: Report): string {
+  const written = vertex.caption ?? "";
+  const word = quotedPrefix.exec(written)?.[1]?.toUpperCase();
+  // A question may well begin with such a word in quotes.
+  if (word === undefined || (kind === "ASK" && word !== "ASK")) return written;
+  report.error(
+    "CAPTION_QUOTES",
+    at,
+    `The caption of ${vertex.id} is in double quotes and holds double quotes.`,
+    "Inside a quoted caption write #quot; for a double quote, or use '…'.",
+  );
+  return written.trim().replace(/^"|"$/g, "");
+}
+
+function titleCase(kind: Activity): string {
+  return kind.charAt(0) + kind.slice(1).toLowerCase();
+}
+
+function shift(at: Place, columns: number): Place {
+  return { ...at, column: at.column + columns };
+}
+
+/** `'constant'`, `"constant"`, `file:path`, or a name. null: a path that leaves the root. */
+function operand(text: string, at: Place, context: NodeContext): Operand | null {
+  const constant = unquote(text);
+  if (constant !== null) return { from: "template", text: constant };
+  if (!text.startsWith("file:")) return { from: "name", name: text };
+  const path = context.file(text.slice(5).trim(), shift(at, 5));
+  return path === null ? null : { from: "file", path };
+}
+
+export function unquote(text: string): string | null {
+  const mark = text.charAt(0);
+  const quoted = text.length > 1 && (mark === "'" || mark === '"') && text.endsWith(mark);
+  return quoted ? text.slice(1, -1) : null;
+}
+
+function compileSet(caption: Caption, context: NodeContext): Node | null {
+  const { text, at } = caption;
+  const sign = text.indexOf("=");
+  const left = (sign < 0 ? text : text.slice(0, sign)).trim();
+  const right = sign < 0 ? "" : text.slice(sign + 1);
+  if (sign < 0 || left === "") {
+    context.report.error(
+      "SET_SYNTAX",
+      at,
+      sign < 0 ? `"${text.slice(0, 40)}" sets nothing: there is no =.` : "The name before = is missing.",
+      "Write NAME=value, such as SCORE=RESULT or COUNT='0'.",
+    );
+    return null;
+  }
+  const valueAt = shift(at, sign + 1 + right.length - right.trimStart().length);
+  if (right.trimStart().startsWith("=")) {
+    context.report.warn(
+      "SET_EQUALS",
+      valueAt,
+      `The value of ${left.slice(0, 40)} begins with =.`,
+      "Write one = to set a value, and a CHECK to compare; quote the value if the sign belongs to it.",
+    );
+  }
+  const value =
+    right.trim() === "" ? ({ from: "template", text: "" } as const) : operand(right.trim(), valueAt, context);
+  if (left.startsWith("file:")) {
+    const path = context.target(left.slice(5).trim(), shift(at, 5));
+    return path === null || value === null ? null : { kind: "set", target: { to: "file", path }, value };
+  }
+  if (!isParamName(left)) {
+    context.report.error(
+      "SET_NAME",
+      at,
+      `"${left.slice(0, 40)}" is not a name for a variable.`,
+      "Use letters, digits and underscores, beginning with a letter.",
+    );
+    return null;
+  }
+  if (left === "STATUS" && value !== null) checkStatus(value, valueAt, context.report);
+  return value === null ? null : { kind: "set", target: { to: "variable", name: left }, value };
+}
+
+/** A name may be a variable that holds a status, a constant must be one. */
+function checkStatus(value: Operand, at: Place, report: Report): void {
+  const constant =
+    value.from === "template" ? value.text : value.from === "name" && !isParamName(value.name) ? value.name : null;
+  if (constant === null || constant.includes("{{") || runStatuses.includes(constant.trim())) return;
+  report.error(
+    "SET_STATUS",
+    at,
+    `STATUS cannot be "${constant.slice(0, 40)}".`,
+    `${report.didYouMean(constant, runStatuses)}It is one of ${runStatuses.join(", ")}.`,
+  );
+}
+
+function compileCheck(vertex: Vertex, caption: Caption, context: NodeContext): Node | null {
+  const exactness = { lenient: "lenient", exact: "exact" } as const;
+  const verdicts = choice(vertex, "verdicts", exactness, context.lenient ? "lenient" : "exact", context.report);
+  const parsed = parseCheck(caption.text, verdicts === "lenient");
+  if (!parsed.ok) {
+    context.report.error(parsed.code, shift(caption.at, parsed.offset), `${vertex.id}: ${parsed.message}`, parsed.fix);
+    return null;
+  }
+  return { kind: "check", condition: locateFiles(parsed.condition, (path) => context.file(path, caption.at) ?? path) };
+}
+
+function locateFiles(condition: Condition, locate: (path: string) => string): Condition {
+  const one = (operand: Operand): Operand =>
+    operand.from === "file" ? { from: "file", path: locate(operand.path) } : operand;
+  switch (condition.op) {
+    case "and":
+    case "or":
+      return { ...condition, of: condition.of.map((inner) => locateFiles(inner, locate)) };
+    case "not":
+      return { ...condition, of: locateFiles(condition.of, locate) };
+    case "empty":
+      return { ...condition, left: one(condition.left) };
+    case "in":
+      return { ...condition, left: one(condition.left), of: condition.of.map(one) };
+    case "hits":
+      return condition;
+    default:
+      return { ...condition, left: one(condition.left), right: one(condition.right) };
+  }
+}
+
+function compileAsk(vertex: Vertex, caption: Caption, report: Report): Node {
+  const timeout = attribute(vertex, "timeout");
+  const wait = timeout === undefined ? undefined : readAmount(duration, timeout.text);
+  if (timeout !== undefined && wait?.ok === false) {
+    report.error(
+      "ATTRIBUTE_VALUE",
+      timeout.at,
+      `"${timeout.text.slice(0, 40)}" is not a time to wait: ${wait.problem}.`,
+      `Write something like ${duration.like}.`,
+    );
+  }
+  const otherwise = attribute(vertex, "default")?.text;
+  return present({
+    kind: "ask",
+    question: caption.text,
+    timeoutMs: wait?.ok ? wait.value : undefined,
+    otherwise,
+  }) as Node;
+}
+
+function attribute(vertex: Vertex, name: string): { readonly text: string; readonly at: Place } | undefined {
+  for (const [key, value] of Object.entries(vertex.attributes)) if (camelCase(key) === name) return value;
+  return undefined;
+}
+
+function startsClean(vertex: Vertex, report: Report): boolean {
+  return choice(vertex, "start", { clean: "clean", continue: "continue" }, "continue", report) === "clean";
+}
+
+function choice<Value extends string>(
+  vertex: Vertex,
+  name: string,
+  values: Readonly<Record<string, Value>>,
+  otherwise: Value,
+  report: Report,
+): Value {
+  const given = attribute(vertex, name);
+  if (given === undefined) return otherwise;
+  const word = given.text.trim().toLowerCase();
+  const value = Object.hasOwn(values, word) ? values[word] : undefined;
+  if (value !== undefined) return value;
+  const known = Object.keys(values);
+  report.error(
+    "ATTRIBUTE_VALUE",
+    given.at,
+    `"${given.text.slice(0, 40)}" is not a value of ${name} on ${vertex.id}.`,
+    `${report.didYouMean(word, known)}Use ${known.join(" or ")}.`,
+  );
+  return otherwise;
+}
+
+function nodeSettings(vertex: Vertex, report: Report): ModelSettings | undefined {
+  const raw: Record<string, unknown> = {};
+  const places = new Map<string, Place>();
+  for (const [key, { text, at }] of Object.entries(vertex.attributes)) {
+    const name = camelCase(key);
+    if (!settingNames.includes(name)) continue;
+    places.set(name, at);
+    raw[name] = name === "stop" ? text.split("|") : name === "model" ? text : (settingNumber(text) ?? text);
+  }
+  if (places.size === 0) return undefined;
+  const parsed = settingsSchema.safeParse(raw);
+  if (parsed.success) return present(parsed.data);
+  for (const issue of parsed.error.issues) {
+    const name = String(issue.path[0] ?? "");
+    report.error(
+      "ATTRIBUTE_VALUE",
+      places.get(name) ?? vertex.at,
+      `${name} of ${vertex.id}: ${issue.message}.`,
+      "Give the setting a value of the expected kind, or remove it.",
+    );
+  }
+  return undefined;
+}
+
+function checkAttributes(vertex: Vertex, kind: Activity, report: Report): void {
+  const known = attributesOf[kind] ?? [];
+  for (const [key, { at }] of Object.entries(vertex.attributes)) {
+    if (drawing.has(key.toLowerCase()) || known.includes(camelCase(key))) continue;
+    report.warn(
+      "ATTRIBUTE_UNKNOWN",
+      at,
+      `${key} means nothing on ${vertex.id}.`,
+      `${report.didYouMean(key, known)}${known.length === 0 ? "Remove it." : `Known on ${kind} nodes: ${known.join(", ")}.`}`,
+    );
+  }
+}

@@ -1,0 +1,302 @@
+/**
+ * A program as a definition again: `parseWorkflow(formatWorkflow(program))` gives the same program. What a flowchart or a Markdown
+ * section cannot hold (a title with line breaks, a prompt with a heading of its own) goes into the front matter.
+ */
+import {
+  type Condition,
+  initialState,
+  type ModelSettings,
+  type Node,
+  type Operand,
+  type Program,
+  type SandboxNeeds,
+} from "@markmill/engine";
+import { BlockScanner } from "@markmill/markdown";
+import { stringify } from "yaml";
+import { formatDuration, formatMoney } from "../../quantity.ts";
+import type { Drawing, FormatOptions } from "../dialect.ts";
+import { activityKind } from "./activity-kind.ts";
+import { captionPrefix, quotedPrefix } from "./compile-node.ts";
+import { formatCheck } from "./expression/format-check.ts";
+import { present } from "./front-matter.ts";
+import { noWords } from "./no-words.ts";
+import { formatParams } from "./parse-params.ts";
+import { isSectionName, roleOf } from "./read-document.ts";
+import { includeDirective } from "./read-source.ts";
+
+/** Double-quoted text stays on one line: folded over several it loses lines of white space alone (yaml 2.9.1). */
+// Block scalars lose spaces at their ends.
+const yamlStyle = { lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER, blockQuote: false } as const;
+
+export function formatWorkflow(program: Program, options: FormatOptions = {}): string {
+  const lenient = isLenient(program);
+  // From a folder, a path is written from the root: `/grading/essay.wf.md`.
+  const path = (to: string) => (options.file?.includes("/") ? `/${to}` : to);
+  const title = survivesAsTitle(program.name) ? program.name : null;
+  const description = title !== null && survives(program.description, false) ? program.description : null;
+  const params = formatParams(program.params);
+  const prompts = Object.entries(program.prompts);
+  const inSection = new Set(
+    prompts
+      .filter(([id, { text }], index) => survivesAsPrompt(id, text, index === prompts.length - 1))
+      .map(([id]) => id),
+  );
+  // Front matter is read first, so the order of prompts survives only if those that need it are a head of the list.
+  let head = prompts.length;
+  while (head > 0 && inSection.has(prompts[head - 1]?.[0] ?? "")) head--;
+
+  const matter = present({
+    name: title === null ? program.name : undefined,
+    description: description === null ? program.description : undefined,
+    settings: settingsMatter(program.settings),
+    agents:
+      Object.keys(program.agents).length === 0
+        ? undefined
+        : Object.fromEntries(Object.entries(program.agents).map(([name, own]) => [name, settingsMatter(own) ?? {}])),
+    limits: limitsMatter(program),
+    sandbox: sandboxMatter(program),
+    submission: program.submission,
+    judge: judgeMatter(program, path),
+    verdicts: lenient === "all" ? "lenient" : undefined,
+    trouble: program.trouble,
+    patience: program.patienceMs === undefined ? undefined : `${program.patienceMs}ms`,
+    params:
+      params !== null ? undefined : Object.fromEntries(program.params.map((param) => [param.name, param.default])),
+    prompts: head === 0 ? undefined : Object.fromEntries(prompts.slice(0, head).map(([id, { text }]) => [id, text])),
+  });
+
+  const parts: string[] = [];
+  if (Object.keys(matter).length > 0) parts.push(`---\n${stringify(matter, yamlStyle)}---\n`);
+  if (title !== null) parts.push(`# ${title}\n`);
+  if (description !== null && description !== "") parts.push(`${description}\n`);
+  parts.push("# Workflow\n");
+  parts.push(["```mermaid", ...chartOf(program, params, path).lines, "```\n"].join("\n"));
+  if (head < prompts.length) {
+    parts.push("# Prompts\n");
+    for (const [id, { text }] of prompts.slice(head)) parts.push(`## ${id}\n\n${text}\n`);
+  }
+  return parts.join("\n");
+}
+
+/** The flowchart of `formatWorkflow` alone. */
+export function drawWorkflow(program: Program): Drawing {
+  return chartOf(program, formatParams(program.params), (to) => to);
+}
+
+function chartOf(program: Program, params: string | null, path: (to: string) => string): Drawing {
+  const lenient = isLenient(program);
+  const lines = ["flowchart TD"];
+  const captions = new Map<string, string>();
+  if (params !== null && params !== "") lines.push(`    PARAMS["${encode(params)}"]`);
+  for (const [id, node] of Object.entries(program.nodes)) {
+    const { caption, written } = formatNode(id, node, lenient, path);
+    if (caption !== undefined) captions.set(id, caption);
+    lines.push(...written);
+  }
+  for (const { from, to, on } of program.edges) {
+    if (on !== "ok" && on !== "fail") throw noWords(`an edge on ${on}`);
+    const isCheck = program.nodes[from]?.kind === "check";
+    lines.push(`    ${from} -->${on === "fail" ? " |FALSE|" : isCheck ? " |TRUE|" : ""} ${to}`);
+  }
+  return { lines, captions };
+}
+
+/** Text that a caption or an attribute value decodes to the original: entities for whatever has a meaning there. */
+function encode(text: string): string {
+  const inner = (part: string) =>
+    part.replace(/["#&<>`\\\u007f-\u00a0\u2028\u2029\ufeff\p{Cc}]/gu, (character) =>
+      character === '"' ? "#quot;" : character === "\n" ? "<br>" : `#${character.codePointAt(0)};`,
+    );
+  const start = /^\s*/.exec(text)?.[0] ?? "";
+  const end = start.length === text.length ? "" : (/\s*$/.exec(text)?.[0] ?? "");
+  const outer = (part: string) => Array.from(part, (character) => `#${character.codePointAt(0)};`).join("");
+  return outer(start) + inner(text.slice(start.length, text.length - end.length)) + outer(end);
+}
+
+interface WrittenNode {
+  /** undefined: it is drawn without one. */
+  readonly caption: string | undefined;
+  readonly written: readonly string[];
+}
+
+function formatNode(id: string, node: Node, lenient: Lenience, path: (to: string) => string): WrittenNode {
+  if (activityKind(id) === null) throw noWords(`a node with the id ${id}`);
+  const box = (
+    caption: string | undefined,
+    [open, close]: readonly [string, string] = ["[", "]"],
+    attributes: Readonly<Record<string, string | number | undefined>> = {},
+  ): WrittenNode => {
+    const drawn = caption === undefined ? [] : [`    ${id}${open}"${encode(caption)}"${close}`];
+    const own = Object.entries(present(attributes)).map(([key, value]) => `${key}: "${encode(String(value))}"`);
+    return { caption, written: own.length === 0 ? drawn : [...drawn, `    ${id}@{ ${own.join(", ")} }`] };
+  };
+  const bare = (shape: string): WrittenNode => ({ caption: undefined, written: [`    ${id}@{ shape: ${shape} }`] });
+  const operand = (value: Operand) => formatOperand(value, path);
+  switch (node.kind) {
+    case "start":
+      return node.label === undefined ? bare("circle") : box(node.label, ["((", "))"]);
+    case "end":
+      if (node.status !== undefined) throw noWords("an end with a status");
+      return node.label === undefined ? bare("stadium") : box(node.label, ["([", "])"]);
+    case "prompt": {
+      if (node.role ?? node.fresh ?? node.schema ?? node.tools ?? node.rounds)
+        throw noWords(`what ${id} asks of its model`);
+      const settings = settingsMatter(node.settings ?? {}) ?? {};
+      const stop = node.settings?.stop?.join("|");
+      return box(`Prompt: ${operand(node.text)}`, ["[", "]"], { agent: node.agent, ...settings, stop });
+    }
+    case "execute":
+      return box(node.command === null ? "Execute:" : `Execute: ${node.command}`, ["[", "]"], {
+        "on-failure": node.nonZero === "fail" ? "fail" : undefined,
+        repeat: node.repeat === "never" ? "never" : undefined,
+        session: node.session,
+        start: node.clean === true ? "clean" : undefined,
+      });
+    case "check": {
+      const mixed = lenient === "some" && lenientChecks([node]).some((is) => is);
+      const check = formatCheck(withPaths(node.condition, path));
+      return box(`Check: ${check}`, ["{", "}"], { verdicts: mixed ? "lenient" : undefined });
+    }
+    case "set": {
+      const target = node.target.to === "variable" ? node.target.name : `file:${node.target.path}`;
+      return box(`Set: ${target}=${operand(node.value)}`);
+    }
+    case "assign":
+      return box(`Assign: ${operand(node.value)}`);
+    case "ask":
+      return box(`Ask: ${node.question}`, ["[/", "/]"], {
+        timeout: node.timeoutMs === undefined ? undefined : formatDuration(node.timeoutMs),
+        default: node.otherwise,
+      });
+    case "call": {
+      const callee = path(node.program);
+      const isTaken = captionPrefix.test(callee) || quotedPrefix.test(callee);
+      return { ...box(isTaken ? `Call: ${callee}` : callee, ["[[", "]]"]), caption: `Call: ${node.program}` };
+    }
+    default:
+      throw noWords(`a node of kind ${node.kind}`);
+  }
+}
+
+function formatOperand(operand: Operand, path: (to: string) => string): string {
+  switch (operand.from) {
+    case "name":
+      return operand.name;
+    case "template":
+      return `'${operand.text}'`;
+    case "file":
+      return `file:${path(operand.path)}`;
+    default:
+      throw noWords(`an operand from ${operand.from}`);
+  }
+}
+
+function withPaths(condition: Condition, path: (to: string) => string): Condition {
+  return JSON.parse(JSON.stringify(condition), (_, value: unknown) => {
+    const file = value as { from?: unknown; path?: unknown } | null;
+    return file?.from === "file" && typeof file.path === "string" ? { from: "file", path: path(file.path) } : value;
+  }) as Condition;
+}
+
+type Lenience = "none" | "some" | "all";
+
+function isLenient(program: Program): Lenience {
+  const checks = lenientChecks(Object.values(program.nodes));
+  if (!checks.includes(true)) return "none";
+  return checks.includes(false) ? "some" : "all";
+}
+
+/** For each comparison of verdicts, whether it is lenient. */
+function lenientChecks(nodes: readonly Node[]): boolean[] {
+  const of = (condition: Condition): boolean[] => {
+    if (condition.op === "and" || condition.op === "or") return condition.of.flatMap(of);
+    if (condition.op === "not") return of(condition.of);
+    return condition.op === "equals" || condition.op === "differs" ? [condition.lenient === true] : [];
+  };
+  return nodes.flatMap((node) => (node.kind === "check" ? of(node.condition) : []));
+}
+
+function settingsMatter(settings: ModelSettings): Record<string, string | number> | undefined {
+  const { stop, ...rest } = settings;
+  const all = present({ ...rest, ...(stop === undefined ? {} : { stop }) });
+  return Object.keys(all).length === 0 ? undefined : (all as Record<string, string | number>);
+}
+
+function limitsMatter({ limits }: Program): Record<string, string | number> | undefined {
+  for (const key of ["nanodollars", "tokens", "characters", "timeMs"] as const)
+    if (limits[key] !== null && !Number.isSafeInteger(limits[key])) throw noWords(`the limit ${key}`);
+  const usual = initialState.limits;
+  const matter = present({
+    hits: limits.hits === usual.hits ? undefined : limits.hits,
+    steps: limits.steps === usual.steps ? undefined : limits.steps,
+    depth: limits.depth === usual.depth ? undefined : limits.depth,
+    cost: limits.nanodollars === null ? undefined : formatMoney(limits.nanodollars),
+    tokens: limits.tokens ?? undefined,
+    characters: limits.characters ?? undefined,
+    time: limits.timeMs === null ? undefined : formatDuration(limits.timeMs),
+  });
+  return Object.keys(matter).length === 0 ? undefined : matter;
+}
+
+function sandboxMatter({ sandbox }: Program): object | undefined {
+  const matter = sessionMatter(sandbox);
+  return Object.keys(matter).length === 0 ? undefined : matter;
+}
+
+/** Its files are named, not written: they stand beside the workflow. */
+function judgeMatter({ judge }: Program, path: (to: string) => string): object | undefined {
+  if (judge === undefined) return undefined;
+  const { from, files: _, of, ...needs } = judge;
+  return present({
+    files: from.length === 0 ? undefined : from.map(path),
+    of: of === "submission" ? undefined : of,
+    ...sessionMatter(needs),
+  });
+}
+
+function sessionMatter(needs: SandboxNeeds): object {
+  const { memoryBytes, diskBytes, outputBytes, fileBytes, wallMs, cpuMs, silenceMs, ...rest } = needs;
+  const time = (value: number | undefined) => (value === undefined ? undefined : formatDuration(value));
+  return present({
+    ...rest,
+    memory: memoryBytes,
+    disk: diskBytes,
+    output: outputBytes,
+    file: fileBytes,
+    wall: time(wallMs),
+    cpu: time(cpuMs),
+    silence: time(silenceMs),
+  });
+}
+
+function survivesAsTitle(name: string): boolean {
+  const read = new BlockScanner().next(`# ${name}`);
+  return read.is === "heading" && read.text === name && name !== "" && !isSectionName(name) && !name.includes("\n");
+}
+
+function survivesAsPrompt(id: string, text: string, isLast: boolean): boolean {
+  const read = new BlockScanner().next(`## ${id}`);
+  return (
+    read.is === "heading" &&
+    read.text === id &&
+    roleOf(id) !== null &&
+    !id.includes("\n") &&
+    survives(text, isLast, true)
+  );
+}
+
+/** Is this text, below its heading, read back as it is? */
+function survives(text: string, mayStayOpen: boolean, inPrompt = false): boolean {
+  if (text !== text.trim() || /[\r\0]/.test(text)) return false;
+  const scanner = new BlockScanner();
+  scanner.next("");
+  for (const line of text.split("\n")) {
+    if (!scanner.inFence && includeDirective(line) !== null) return false;
+    const block = scanner.next(line);
+    if (block.is !== "heading") continue;
+    if (block.level === 1 || (inPrompt && block.level === 2 && roleOf(block.text) !== null)) return false;
+  }
+  if (mayStayOpen) return true;
+  // Whatever is still open (a fence, a comment) would swallow the next heading.
+  return scanner.next("") !== null && scanner.next("# next").is === "heading";
+}

@@ -1,0 +1,379 @@
+/**
+ * One workflow file as one program.
+ *
+ * Total: whatever the text, the answer is a program or findings that tell why there is none, never an exception. All findings
+ * come at once: a part that cannot be read is left out and the rest is looked at all the same.
+ */
+import { initialState, type JudgeNeeds, type Node, type Program, type Prompt } from "@markmill/engine";
+import { checkFlow } from "../../check-flow.ts";
+import { normaliseText } from "../../decode-source.ts";
+import type { Place } from "../../finding.ts";
+import { readJudgeFiles } from "../../judge-files.ts";
+import type { LoadedFile } from "../../loaded-file.ts";
+import { protectedFix, protectedReason } from "../../protected-path.ts";
+import { Report } from "../../report.ts";
+import type { SourceMap } from "../../source-map.ts";
+import { filePlacesIn } from "../../template-places.ts";
+import { emptyWorkspace, locate, normalise, type Workspace } from "../../workspace.ts";
+import { WorkspaceReader } from "../../workspace-reader.ts";
+import { activityKind, activityKinds, handledEvent } from "./activity-kind.ts";
+import { checkNames } from "./check-names.ts";
+import { definedNames, type NameUse, textsOfNode, usesOfNode, usesOfText } from "./collect-names.ts";
+import { compileEdges } from "./compile-edges.ts";
+import { compileNode, type NodeContext } from "./compile-node.ts";
+import { compileParams } from "./compile-params.ts";
+import { type FrontMatter, frontMatterLines, noFrontMatter, readFrontMatter } from "./front-matter.ts";
+import { mergeCharts } from "./merge-charts.ts";
+import type { Flowchart, Vertex } from "./mermaid/flowchart.ts";
+import { parseFlowchart } from "./mermaid/parse-flowchart.ts";
+import { type Document, DocumentReader, reportFilePlace, roleOf } from "./read-document.ts";
+import { readSource } from "./read-source.ts";
+
+const breaksFlow = /^(?:MERMAID_|KIND_|EDGE_|START_|HANDLER_)/;
+
+/** `file` is the path of the text below the workflow root; the workspace holds what it includes, calls and reads. */
+export function parseWorkflow(text: string, file: string, workspace: Workspace = emptyWorkspace): LoadedFile {
+  const report = new Report();
+  const access = new WorkspaceReader(workspace, file, report);
+  const normal = normaliseText(text, file, report);
+  return normal === null ? nothing(report) : new WorkflowCompiler(file, normal, access, report).compile();
+}
+
+function nothing(report: Report): LoadedFile {
+  const sources = { nodes: {}, edges: [], prompts: {}, params: {} };
+  return { program: null, sources, findings: report.findings, read: [], calls: [], defines: [], checkNames() {} };
+}
+
+class WorkflowCompiler {
+  readonly #file: string;
+  readonly #lines: readonly string[];
+  readonly #access: WorkspaceReader;
+  readonly #report: Report;
+  readonly #files = new Map<string, string>();
+  readonly #calls: { node: string; program: string; found: boolean; at: Place }[] = [];
+
+  constructor(file: string, text: string, access: WorkspaceReader, report: Report) {
+    this.#file = file;
+    this.#lines = text.split("\n");
+    this.#access = access;
+    this.#report = report;
+  }
+
+  compile(): LoadedFile {
+    const report = this.#report;
+    const top: Place = { file: this.#file, line: 1, column: 1 };
+    if (this.#lines.every((line) => line.trim() === "")) {
+      report.error(
+        "FILE_EMPTY",
+        top,
+        "The file is empty.",
+        "Write a title, a section # Workflow with a flowchart, and # Prompts.",
+      );
+      return nothing(report);
+    }
+    const matter = this.#frontMatter(top);
+    const reader = new DocumentReader(report);
+    readSource(this.#lines, matter.length, this.#file, this.#access, report, (line) => reader.add(line));
+    const document = reader.finish();
+    const { vertices, links } = this.#flowchart(document, top);
+    const prompts = this.#prompts(document, matter.read);
+    for (const { text, at } of matter.read.prompts)
+      for (const { path } of filePlacesIn(text)) reportFilePlace(report, path, at);
+
+    const activities = this.#activities(vertices, links);
+    const { params, places: paramPlaces } = compileParams(
+      vertices.filter((vertex) => activityKind(vertex.id) === "PARAMS"),
+      matter.read.params,
+      report,
+    );
+    const nodes = this.#nodes(activities, matter.read);
+    const judge = this.#judge(matter.read, nodes);
+    const { edges, places } = compileEdges(links, report);
+    const { entry, handlers } = this.#entries(activities, top);
+    const sources: SourceMap = {
+      nodes: Object.fromEntries(activities.map((vertex) => [vertex.id, vertex.at])),
+      edges: places,
+      prompts: Object.fromEntries(Array.from(prompts, ([id, prompt]) => [id, prompt.at])),
+      params: paramPlaces,
+    };
+    const program: Program = {
+      form: 1,
+      dialect: "codementor",
+      name: matter.read.name ?? document.title ?? nameOf(this.#file),
+      description: matter.read.description ?? document.description,
+      params,
+      prompts: Object.fromEntries(Array.from(prompts, ([id, { role, text }]) => [id, { role, text }])),
+      nodes: Object.fromEntries(nodes),
+      edges,
+      entry,
+      handlers,
+      agents: matter.read.agents,
+      settings: matter.read.settings,
+      sandbox: matter.read.sandbox,
+      ...judge,
+      limits: { ...initialState.limits, ...matter.read.limits },
+      ...(matter.read.trouble === undefined ? {} : { trouble: matter.read.trouble }),
+      ...(matter.read.patienceMs === undefined ? {} : { patienceMs: matter.read.patienceMs }),
+      ...(matter.read.submission === undefined ? {} : { submission: matter.read.submission }),
+      scheduling: "eager",
+      lists: {},
+      result: { take: "RESULT" },
+      files: Object.fromEntries(this.#files),
+    };
+    // Where edges are missing because of another mistake, everything behind them would be called unreachable.
+    if (
+      entry.length > 0 &&
+      !report.findings.some(({ severity, code }) => severity === "error" && breaksFlow.test(code))
+    )
+      checkFlow(program, sources, report);
+    const uses = this.#uses(vertices, nodes, [...document.uses, ...matter.read.prompts.flatMap(usesOfText)]);
+    return {
+      program: report.hasErrors ? null : program,
+      sources,
+      findings: report.findings,
+      read: this.#access.read,
+      calls: this.#calls,
+      defines: definedNames(params, nodes.values()),
+      checkNames: (known, later) => checkNames(uses, Object.keys(sources.prompts), known, later),
+    };
+  }
+
+  #frontMatter(top: Place): { read: FrontMatter; length: number } {
+    const length = frontMatterLines(this.#lines);
+    if (length === 0) return { read: noFrontMatter, length };
+    if (length > 0) return { read: readFrontMatter(this.#lines, length, this.#file, this.#report), length };
+    this.#report.error(
+      "FRONT_MATTER_OPEN",
+      top,
+      "The front matter that begins here is never closed.",
+      "Close it with a line ---, or remove the first line.",
+    );
+    return { read: noFrontMatter, length: 1 };
+  }
+
+  #flowchart(document: Document, top: Place): ReturnType<typeof mergeCharts> {
+    const charts: Flowchart[] = [];
+    for (const { text, at } of document.charts) {
+      const { chart, findings } = parseFlowchart(text, at);
+      this.#report.add(findings);
+      if (chart !== null) charts.push(chart);
+    }
+    if (charts.length === 0 && !this.#report.hasErrors) {
+      this.#report.error(
+        "NO_FLOWCHART",
+        top,
+        document.hasWorkflowSection
+          ? "The section # Workflow holds no mermaid flowchart."
+          : "There is no section # Workflow.",
+        "Add a line # Workflow and below it a block that starts with ```mermaid and a line flowchart TD.",
+      );
+    }
+    return mergeCharts(charts);
+  }
+
+  #prompts(document: Document, matter: FrontMatter): Map<string, Prompt & { readonly at: Place }> {
+    const prompts = new Map<string, Prompt & { readonly at: Place }>();
+    for (const { id, text, at } of [...matter.prompts, ...document.prompts]) {
+      const earlier = prompts.get(id);
+      if (earlier !== undefined) {
+        this.#report.warn(
+          "PROMPT_DUPLICATE",
+          at,
+          `The prompt "${id}" is written twice (before in line ${earlier.at.line}); the later one counts.`,
+          "Give one of them another name.",
+        );
+      }
+      prompts.set(id, { role: roleOf(id) ?? "user", text, at });
+    }
+    return prompts;
+  }
+
+  /** Vertices that are steps of the flow. A vertex that hangs on note links alone is a note. */
+  #activities(vertices: readonly Vertex[], links: readonly { from: string; to: string; flow: boolean }[]): Vertex[] {
+    const inFlow = new Set<string>();
+    const noted = new Set<string>();
+    for (const { from, to, flow } of links) for (const id of [from, to]) (flow ? inFlow : noted).add(id);
+    return vertices.filter((vertex) => {
+      const kind = activityKind(vertex.id);
+      if (kind === "PARAMS") return false;
+      if (kind !== null) return true;
+      if (noted.has(vertex.id) && !inFlow.has(vertex.id)) return false;
+      const word = vertex.id.split("_", 1)[0] ?? "";
+      this.#report.error(
+        "KIND_UNKNOWN",
+        vertex.at,
+        `The id ${vertex.id} does not begin with a kind of activity.`,
+        `${this.#report.didYouMean(word, activityKinds)}Begin it with ${activityKinds.filter((known) => known !== "ON").join("_, ")}_ or ON_.`,
+      );
+      return false;
+    });
+  }
+
+  #nodes(vertices: readonly Vertex[], matter: FrontMatter): Map<string, Node> {
+    let defined: string[] | null = null;
+    const context: NodeContext = {
+      report: this.#report,
+      lenient: matter.lenient,
+      defined: () => {
+        defined ??= vertices.filter((vertex) => vertex.caption !== null).map((vertex) => vertex.id);
+        return defined;
+      },
+      callee: (node, written, at) => this.#callee(node, written, at),
+      file: (written, at) => this.#fileOperand(written, at),
+      target: (written, at) => this.#confined(normalise(written), written, at),
+    };
+    const nodes = new Map<string, Node>();
+    const declared = Object.keys(matter.agents);
+    for (const vertex of vertices) {
+      const kind = activityKind(vertex.id);
+      if (kind === null || kind === "PARAMS") continue;
+      const node = compileNode(vertex, kind, context);
+      if (node === null) continue;
+      if (node.kind === "prompt" && node.agent !== undefined && declared.length > 0 && !declared.includes(node.agent)) {
+        this.#report.warn(
+          "AGENT_UNKNOWN",
+          vertex.at,
+          `The agent ${node.agent} of ${vertex.id} is not declared in the front matter.`,
+          `${this.#report.didYouMean(node.agent, declared)}Declare it under agents, or name one of ${declared.join(", ")}.`,
+        );
+      }
+      nodes.set(vertex.id, node);
+    }
+    return nodes;
+  }
+
+  #judge({ judge }: FrontMatter, nodes: ReadonlyMap<string, Node>): { judge?: JudgeNeeds } {
+    if (judge === undefined) return {};
+    const { written, at, ...needs } = judge;
+    if (![...nodes.values()].some((node) => node.kind === "execute" && node.session === "judge")) {
+      this.#report.warn(
+        "JUDGE_UNUSED",
+        at,
+        "Nothing of this workflow runs in the judge session.",
+        "Write session: judge on the EXECUTE that decides, such as EXECUTE_TESTS@{ session: judge }.",
+      );
+    }
+    const { from, files, read } = readJudgeFiles(this.#access.workspace, this.#file, written, at, this.#report);
+    this.#access.note(read);
+    return { judge: { ...needs, from, files } };
+  }
+
+  #uses(vertices: readonly Vertex[], nodes: ReadonlyMap<string, Node>, inPrompts: readonly NameUse[]): NameUse[] {
+    const uses = [...inPrompts];
+    for (const vertex of vertices) {
+      const node = nodes.get(vertex.id);
+      if (node === undefined) continue;
+      for (const use of usesOfNode(vertex.id, node, vertex.captionAt ?? vertex.at)) uses.push(use);
+      for (const text of textsOfNode(node))
+        for (const { path } of filePlacesIn(text)) reportFilePlace(this.#report, path, vertex.captionAt ?? vertex.at);
+    }
+    return uses;
+  }
+
+  #entries(vertices: readonly Vertex[], top: Place): Pick<Program, "entry" | "handlers"> {
+    const entry: string[] = [];
+    const handlers: { success: string | null; failed: string | null } = { success: null, failed: null };
+    for (const { id, at } of vertices) {
+      const kind = activityKind(id);
+      if (kind === "START") {
+        if (entry.length > 0)
+          this.#report.error("START_TWICE", at, `There are two starts: ${entry[0]} and ${id}.`, "Keep one of them.");
+        entry.push(id);
+      } else if (kind === "ON") {
+        const event = handledEvent(id);
+        if (event === null) {
+          this.#report.error(
+            "HANDLER_UNKNOWN",
+            at,
+            `${id} names no event.`,
+            `${this.#report.didYouMean(id, ["ON_SUCCESS", "ON_FAILED"])}Handlers are ON_SUCCESS and ON_FAILED.`,
+          );
+          continue;
+        }
+        if (event === "misspelt success")
+          this.#report.warn("HANDLER_SPELLING", at, `${id} is read as ON_SUCCESS.`, "Write ON_SUCCESS.");
+        const slot = event === "failed" ? "failed" : "success";
+        const earlier = handlers[slot];
+        if (earlier !== null)
+          this.#report.error(
+            "HANDLER_TWICE",
+            at,
+            `There are two handlers of one event: ${earlier} and ${id}.`,
+            "Keep one of them.",
+          );
+        handlers[slot] = id;
+      }
+    }
+    if (entry.length === 0 && (vertices.length > 0 || !this.#report.hasErrors)) {
+      this.#report.error(
+        "NO_START",
+        vertices[0]?.at ?? top,
+        "The flowchart has no START.",
+        "Add START --> and the first activity.",
+      );
+    }
+    return { entry: entry.slice(0, 1), handlers };
+  }
+
+  #callee(node: string, written: string, at: Place): string {
+    const target = locate(this.#access.exists, this.#file, written, this.#access.refuses);
+    if ("outside" in target) {
+      this.#report.error(
+        "CALL_OUTSIDE",
+        at,
+        `${written} lies outside the workflow folder.`,
+        "Copy the file into the folder of the workflow and call it from there.",
+      );
+      return written;
+    }
+    if ("refused" in target) {
+      this.#report.error("CALL_PROTECTED", at, `${written} is not read: ${protectedReason}.`, protectedFix);
+      return written;
+    }
+    const program = "found" in target ? target.found : target.missing;
+    this.#calls.push({ node, program, found: "found" in target, at });
+    return program;
+  }
+
+  #confined(path: string | null, written: string, at: Place): string | null {
+    if (path === null) {
+      this.#report.error(
+        "FILE_OUTSIDE",
+        at,
+        written === "" ? "file: names no file." : `${written} lies outside the workflow folder.`,
+        "Name a file below the folder of the workflow or of the submission.",
+      );
+    }
+    return path;
+  }
+
+  /** A file of the workspace is taken into the program; another may come with the submission, under the name as written. */
+  #fileOperand(written: string, at: Place): string | null {
+    const target = locate(this.#access.exists, this.#file, written, this.#access.refuses);
+    if ("found" in target) {
+      const text = target.found === this.#file ? this.#lines.join("\n") : this.#access.text(target.found);
+      if (typeof text === "string") this.#files.set(target.found, text);
+      return target.found;
+    }
+    if ("refused" in target) {
+      this.#report.error("FILE_PROTECTED", at, `${written} is not read: ${protectedReason}.`, protectedFix);
+      return null;
+    }
+    const path = this.#confined(normalise(written), written, at);
+    if (path !== null) {
+      this.#report.warn(
+        "FILE_NOT_IN_WORKSPACE",
+        at,
+        `There is no file ${path} beside the workflow; it must come with the submission.`,
+        `${this.#report.didYouMean(path, this.#access.candidates)}Add the file, or make sure each submission has it.`,
+        path,
+      );
+    }
+    return path;
+  }
+}
+
+/** `grading/essay.wf.md` is named `grading/essay`. */
+function nameOf(file: string): string {
+  return file.replace(/\.md$/i, "").replace(/\.wf$/i, "") || file;
+}

@@ -1,0 +1,171 @@
+import type { Role } from "@markmill/engine";
+import type { Place } from "../../finding.ts";
+import type { Report } from "../../report.ts";
+import { filePlacesIn, placesIn } from "../../template-places.ts";
+import type { NameUse } from "./collect-names.ts";
+import type { SourceLine } from "./read-source.ts";
+
+export interface Document {
+  readonly title: string | null;
+  readonly description: string;
+  /** Mermaid blocks of the Workflow section. */
+  readonly charts: readonly { readonly text: string; readonly at: Place }[];
+  /** In order; a later one with the same id stands in place of an earlier. */
+  readonly prompts: readonly { readonly id: string; readonly text: string; readonly at: Place }[];
+  /** Names the prompts ask for, each once per prompt. */
+  readonly uses: readonly NameUse[];
+  readonly hasWorkflowSection: boolean;
+}
+
+const LARGE_PROMPT = 1_000_000;
+
+/** The role a prompt's id declares by its first word, in any case. */
+export function roleOf(id: string): Role | null {
+  const word = /^(?:user|system|assistant)(?![\p{L}\p{N}_])/iu.exec(id)?.[0].toLowerCase();
+  return word === "user" || word === "system" || word === "assistant" ? word : null;
+}
+
+export function isSectionName(heading: string): boolean {
+  return /^(?:workflow|prompts)$/i.test(heading);
+}
+
+/** Takes lines one by one and keeps of each only what the document needs. */
+export class DocumentReader {
+  readonly #report: Report;
+  #section: "none" | "description" | "workflow" | "prompts" = "none";
+  #title: string | null = null;
+  #hasWorkflowSection = false;
+  readonly #description: string[] = [];
+  readonly #charts: { text: string; at: Place }[] = [];
+  readonly #prompts: { id: string; text: string; at: Place }[] = [];
+  readonly #uses: NameUse[] = [];
+  #chart: { lines: string[]; at: Place | null } | null = null;
+  #prompt: { id: string; lines: string[]; names: Set<string>; at: Place } | null = null;
+  #openFence: Place | null = null;
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  add({ text, file, line, block }: SourceLine): void {
+    if (block.is === "fence") this.#openFence = { file, line, column: block.indent + 1 };
+    else if (block.is !== "fenced" || block.closes) this.#openFence = null;
+
+    if (block.is === "heading" && block.level === 1) {
+      if (this.#prompt !== null && !isSectionName(block.text)) {
+        this.#report.warn(
+          "PROMPT_CUT",
+          { file, line, column: block.column },
+          `The prompt "${this.#prompt.id}" ends here: "# ${block.text.slice(0, 40)}" begins a section of the document.`,
+          "If the line belongs to the prompt, use ### or put it in a code fence; else move the section before # Prompts.",
+        );
+      }
+      this.#endPrompt();
+      this.#endChart();
+      this.#openSection(block.text);
+      return;
+    }
+    switch (this.#section) {
+      case "description":
+        this.#description.push(text);
+        break;
+      case "workflow":
+        if (this.#chart !== null && (block.is !== "fenced" || block.closes)) this.#endChart();
+        if (block.is === "fence" && /^mermaid(?![\w-])/i.test(block.info)) this.#chart = { lines: [], at: null };
+        else if (this.#chart !== null) {
+          this.#chart.at ??= { file, line, column: 1 };
+          this.#chart.lines.push(text);
+        }
+        break;
+      case "prompts":
+        if (block.is === "heading" && block.level === 2 && roleOf(block.text) !== null) {
+          this.#endPrompt();
+          this.#prompt = { id: block.text, lines: [], names: new Set(), at: { file, line, column: block.column } };
+        } else this.#addToPrompt(text, file, line);
+        break;
+    }
+  }
+
+  finish(): Document {
+    if (this.#openFence !== null) {
+      this.#report.warn(
+        "FENCE_OPEN",
+        this.#openFence,
+        "The code block that starts here is never closed, so everything after it belongs to it.",
+        "Close the block with a line of the same marks.",
+      );
+    }
+    this.#endChart();
+    this.#endPrompt();
+    return {
+      title: this.#title,
+      description: this.#description.join("\n").trim(),
+      charts: this.#charts,
+      prompts: this.#prompts,
+      uses: this.#uses,
+      hasWorkflowSection: this.#hasWorkflowSection,
+    };
+  }
+
+  #openSection(heading: string): void {
+    const name = heading.toLowerCase();
+    if (name === "workflow" || name === "prompts") this.#section = name;
+    else if (this.#title === null && heading !== "") {
+      this.#title = heading;
+      this.#section = "description";
+    } else this.#section = "none";
+    if (name === "workflow") this.#hasWorkflowSection = true;
+  }
+
+  #addToPrompt(text: string, file: string, line: number): void {
+    if (this.#prompt === null) return;
+    const { id, lines, names } = this.#prompt;
+    lines.push(text);
+    if (!text.includes("{{")) return;
+    for (const { path, column } of filePlacesIn(text))
+      reportFilePlace(this.#report, path, { file, line, column: column + 1 });
+    for (const { name, column } of placesIn(text)) {
+      if (names.has(name)) continue;
+      names.add(name);
+      this.#uses.push({ as: "place", name, where: `the prompt "${id}"`, at: { file, line, column: column + 1 } });
+    }
+  }
+
+  #endChart(): void {
+    if (this.#chart?.at) this.#charts.push({ text: this.#chart.lines.join("\n"), at: this.#chart.at });
+    this.#chart = null;
+  }
+
+  #endPrompt(): void {
+    if (this.#prompt === null) return;
+    const { id, lines, at } = this.#prompt;
+    const text = lines.join("\n").trim();
+    if (text === "")
+      this.#report.warn("PROMPT_EMPTY", at, `The prompt "${id}" has no text.`, "Write the text below its heading.");
+    if (text.length > LARGE_PROMPT) {
+      this.#report.warn(
+        "PROMPT_LARGE",
+        at,
+        `The prompt "${id}" has ${text.length} characters; few models accept so many.`,
+        "Hand long material to the run as a file and name it with file:.",
+      );
+    }
+    this.#prompts.push({ id, text, at });
+    this.#prompt = null;
+  }
+}
+
+/** The model would get the braces, not the file. */
+export function reportFilePlace(report: Report, path: string, at: Place): void {
+  const name =
+    (path.split("/").at(-1) ?? "")
+      .replace(/\..*$/, "")
+      .replaceAll(/[^A-Za-z0-9]+/g, "_")
+      .toUpperCase() || "TEXT";
+  report.error(
+    "PLACE_FILE",
+    at,
+    `{{file:${path.slice(0, 60)}}} is not filled: a place takes a name, not a file.`,
+    `Load the file first, SET_${name}["Set: ${name}=file:${path.slice(0, 60)}"], and write {{${name}}} here.`,
+  );
+}

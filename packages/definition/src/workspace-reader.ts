@@ -1,0 +1,59 @@
+import { decodeSource } from "./decode-source.ts";
+import type { Report } from "./report.ts";
+import type { Workspace } from "./workspace.ts";
+
+/** Reads of the workspace, each file once, all of them noted. */
+export class WorkspaceReader {
+  readonly #workspace: Workspace;
+  readonly #self: string;
+  readonly #report: Report;
+  readonly #bytes = new Map<string, Uint8Array | undefined>();
+  readonly #texts = new Map<string, string | null | undefined>();
+  readonly #noted = new Set<string>();
+  #candidates: readonly string[] | null = null;
+
+  constructor(workspace: Workspace, self: string, report: Report) {
+    this.#workspace = workspace;
+    this.#self = self;
+    this.#report = report;
+  }
+
+  #read(path: string): Uint8Array | undefined {
+    if (!this.#bytes.has(path)) this.#bytes.set(path, this.#workspace.read(path));
+    return this.#bytes.get(path);
+  }
+
+  refuses = (path: string): boolean => this.#workspace.refuses?.(path) === true;
+
+  exists = (path: string): boolean => path === this.#self || this.#read(path) !== undefined;
+
+  /** Decoded; null when there is no such file, undefined when it is no valid text (reported already). */
+  text = (path: string): string | null | undefined => {
+    if (this.#texts.has(path)) return this.#texts.get(path);
+    const bytes = this.#read(path);
+    const text = bytes === undefined ? null : (decodeSource(bytes, path, this.#report) ?? undefined);
+    this.#texts.set(path, text);
+    return text;
+  };
+
+  candidates = (): Iterable<string> => {
+    this.#candidates ??= [...(this.#workspace.list?.() ?? [])];
+    return this.#candidates;
+  };
+
+  /** As bytes, without a say in what they mean. */
+  get workspace(): Workspace {
+    return this.#workspace;
+  }
+
+  /** Counts files as read that were taken from the workspace itself. */
+  note(paths: readonly string[]): void {
+    for (const path of paths) this.#noted.add(path);
+  }
+
+  /** Paths of all that had a part in the definition. */
+  get read(): string[] {
+    const texts = [...this.#texts].filter(([, text]) => typeof text === "string").map(([path]) => path);
+    return [...new Set([...texts, ...this.#noted])];
+  }
+}

@@ -1,0 +1,77 @@
+/** Conditions as text. What CodeMentor has words for is spelt as there, for every dialect: people read one language of checks. */
+import type { Comparison, Condition, Operand } from "@markmill/engine";
+
+const spelling: Partial<Record<Comparison, string>> = {
+  equals: "==",
+  differs: "!=",
+  contains: "CONTAINS",
+  matches: "MATCHES",
+  greater: ">",
+  greaterEqual: ">=",
+  less: "<",
+  lessEqual: "<=",
+};
+
+/** How the parts of a condition are spelt that have no usual spelling; these may throw. */
+export interface Unusual {
+  readonly comparison: (op: Comparison) => string;
+  readonly operand: (operand: Operand) => string;
+  readonly hits: (condition: Extract<Condition, { op: "hits" }>) => string;
+}
+
+const inWords: Unusual = {
+  comparison: (op) => (op === "isNot" ? "IS NOT" : op.toUpperCase()),
+  operand(operand) {
+    if (operand.from === "template") return quote(operand.text);
+    return "list" in operand ? `${operand.from} ${operand.list}` : "name" in operand ? operand.name : operand.from;
+  },
+  hits: ({ node, is, count }) => `hits of ${node} ${is === "less" ? "<" : ">="} ${count}`,
+};
+
+/** A condition of any dialect as text for people. */
+export function describeCondition(condition: Condition): string {
+  return writeCondition(condition, inWords);
+}
+
+export function writeCondition(condition: Condition, unusual: Unusual): string {
+  const side = (operand: Operand) => formatOperand(operand, unusual);
+  switch (condition.op) {
+    case "and":
+    case "or":
+      return condition.of
+        .map((inner) => (isChain(inner) ? `(${writeCondition(inner, unusual)})` : writeCondition(inner, unusual)))
+        .join(` ${condition.op} `);
+    case "not":
+      return `not (${writeCondition(condition.of, unusual)})`;
+    case "empty":
+      return `${side(condition.left)} IS EMPTY`;
+    case "in":
+      return `${side(condition.left)} IN (${condition.of.map(side).join(", ")})`;
+    case "hits":
+      return unusual.hits(condition);
+    default:
+      return `${side(condition.left)} ${spelling[condition.op] ?? unusual.comparison(condition.op)} ${side(condition.right)}`;
+  }
+}
+
+function isChain(condition: Condition): boolean {
+  return condition.op === "and" || condition.op === "or";
+}
+
+function formatOperand(operand: Operand, unusual: Unusual): string {
+  switch (operand.from) {
+    case "name":
+      return operand.name;
+    case "literal":
+      return quote(operand.text);
+    case "file":
+      return `file:${operand.path}`;
+    default:
+      return unusual.operand(operand);
+  }
+}
+
+function quote(text: string): string {
+  const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
+  return mark + text.replaceAll(mark, mark + mark) + mark;
+}
