@@ -7,6 +7,7 @@ const layers: Record<string, number> = {
   "@markmill/engine": 0,
   "@markmill/config": 0,
   "@markmill/markdown": 0,
+  "@markmill/contract": 0,
   "@markmill/definition": 1,
   "@markmill/embedded-postgres": 2,
   "@markmill/store": 2,
@@ -17,7 +18,8 @@ const layers: Record<string, number> = {
   "@markmill/worker": 3,
   "@markmill/supervisor": 3,
   "@markmill/stack": 4,
-  markmill: 5,
+  "@markmill/api": 5,
+  markmill: 6,
   "markmill-worker": 5,
   "markmill-supervisor": 5,
 };
