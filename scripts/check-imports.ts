@@ -9,6 +9,7 @@ const layers: Record<string, number> = {
   "@markmill/markdown": 0,
   "@markmill/process-identity": 0,
   "@markmill/patience": 0,
+  "@markmill/contract": 0,
   "@markmill/definition": 1,
   "@markmill/embedded-postgres": 2,
   "@markmill/store": 2,
@@ -19,7 +20,8 @@ const layers: Record<string, number> = {
   "@markmill/worker": 3,
   "@markmill/supervisor": 3,
   "@markmill/stack": 4,
-  markmill: 5,
+  "@markmill/api": 5,
+  markmill: 6,
   "markmill-worker": 5,
   "markmill-supervisor": 5,
 };

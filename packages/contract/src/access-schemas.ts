@@ -1,0 +1,107 @@
+import { z } from "zod";
+import { roleSchema, scopeSchema } from "./access.ts";
+import { named } from "./named.ts";
+import { count, cursor, limit, page, text, time } from "./values.ts";
+
+export const tenantId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/);
+export const personName = text(200, 1).regex(/^[^\p{Cc}]+$/u, "must not contain control characters");
+const password = z.string().min(12).max(200);
+export const roleList = z.array(roleSchema).min(1).max(4);
+export const accessId = z.string().regex(/^[0-9a-z]{10,40}$/);
+export const accessParams = z.object({ id: accessId });
+
+export const loginBody = named(
+  "Login",
+  z.union([
+    z.strictObject({ tenant: tenantId.default("default"), name: personName, password: z.string().max(200) }),
+    z.strictObject({ key: z.string().max(200) }),
+  ]),
+);
+export const principal = named(
+  "Principal",
+  z.object({
+    tenant: z.string(),
+    kind: z.enum(["key", "session"]),
+    id: z.string(),
+    name: z.string(),
+    roles: z.array(roleSchema),
+    scopes: z.array(scopeSchema),
+    expiresAt: time.nullable(),
+    csrfToken: z
+      .string()
+      .optional()
+      .describe("of a session: sent back as X-CSRF-Token with everything that changes something"),
+  }),
+);
+
+export const user = named(
+  "User",
+  z.object({ id: accessId, name: z.string(), roles: z.array(roleSchema), disabled: z.boolean(), createdAt: time }),
+);
+export const userList = named("UserList", z.object({ items: z.array(user) }));
+export const newUser = named("NewUser", z.strictObject({ name: personName, password, roles: roleList }));
+export const userChange = named(
+  "UserChange",
+  z.strictObject({ password: password.optional(), roles: roleList.optional(), disabled: z.boolean().optional() }),
+);
+
+export const key = named(
+  "Key",
+  z.object({
+    id: accessId,
+    name: z.string(),
+    start: z.string().describe("how the key begins, to tell it from others"),
+    roles: z.array(roleSchema),
+    scopes: z.array(scopeSchema).nullable().describe("null: all that the roles allow"),
+    createdAt: time,
+    createdBy: z.string(),
+    expiresAt: time.nullable(),
+    revokedAt: time.nullable(),
+    lastUsedAt: time.nullable(),
+  }),
+);
+export const keyList = named("KeyList", z.object({ items: z.array(key) }));
+export const newKey = named(
+  "NewKey",
+  z.strictObject({
+    name: personName,
+    roles: roleList,
+    scopes: z.array(scopeSchema).max(20).optional(),
+    expiresAt: time.optional(),
+  }),
+);
+export const madeKey = named(
+  "MadeKey",
+  key.extend({ secret: z.string().describe("shown this once and kept nowhere") }),
+);
+
+export const tenant = named("Tenant", z.object({ id: tenantId, name: z.string(), createdAt: time }));
+export const tenantList = named("TenantList", z.object({ items: z.array(tenant) }));
+export const newTenant = named("NewTenant", z.strictObject({ id: tenantId, name: personName }));
+export const madeTenant = named("MadeTenant", tenant.extend({ key: madeKey.describe("of its first owner") }));
+
+export const auditEntry = named(
+  "AuditEntry",
+  z.object({
+    id: count,
+    at: time,
+    actor: z.string(),
+    actorName: z.string(),
+    action: z.string().describe("the operation, as the OpenAPI document names it"),
+    target: z.string().nullable(),
+    requestId: z.string(),
+    address: z.string(),
+    outcome: z.int().nullable().describe("HTTP status; null: not known, the server ended in between"),
+    details: z.record(z.string(), z.unknown()),
+  }),
+);
+export const auditQuery = z.object({
+  action: text(100).optional(),
+  actor: text(100).optional(),
+  target: text(200).optional(),
+  from: time.optional(),
+  before: time.optional(),
+  limit,
+  cursor: cursor.optional(),
+});
+export const auditPage = named("AuditPage", page(auditEntry));

@@ -1,0 +1,46 @@
+/** Who may do what. A role is a set of scopes; a key may be given fewer than its roles have, never more. */
+import { z } from "zod";
+import { named } from "./named.ts";
+
+export const scopes = [
+  "definitions:read",
+  "definitions:write",
+  "runs:read",
+  "runs:write",
+  "runs:delete",
+  "asks:answer",
+  "files:read",
+  "files:write",
+  "models:read",
+  "usage:read",
+  "audit:read",
+  "access:manage",
+  "ops:read",
+  "ops:write",
+] as const;
+export type Scope = (typeof scopes)[number];
+export const scopeSchema = named("Scope", z.enum(scopes));
+
+export const roles = ["owner", "grader", "reader", "ops"] as const;
+export type Role = (typeof roles)[number];
+export const roleSchema = named("Role", z.enum(roles));
+
+const reading = ["definitions:read", "runs:read", "files:read", "models:read", "usage:read"] as const;
+
+/** ops belongs to the installation: queues, workers, metrics, tenants. It sees ids and counts, no names, texts or files of anybody. */
+export const scopesOf: Readonly<Record<Role, readonly Scope[]>> = {
+  owner: [
+    ...reading,
+    ...(["definitions:write", "runs:write", "runs:delete", "asks:answer", "files:write"] as const),
+    ...(["audit:read", "access:manage"] as const),
+  ],
+  grader: [...reading, "runs:write", "asks:answer", "files:write"],
+  reader: reading,
+  ops: ["models:read", "ops:read", "ops:write"],
+};
+
+/** What roles allow, narrowed where a key names its scopes. */
+export function effectiveScopes(held: readonly Role[], narrowed: readonly Scope[] | null): ReadonlySet<Scope> {
+  const all = new Set(held.flatMap((role) => scopesOf[role]));
+  return narrowed === null ? all : new Set(narrowed.filter((scope) => all.has(scope)));
+}

@@ -1,0 +1,89 @@
+import { z } from "zod";
+import { named } from "./named.ts";
+import { count, hash, limit, page, text, time } from "./values.ts";
+
+export const filePath = text(1_024, 1);
+/** A file's text, or its bytes where it is no text. */
+const fileContent = z.union([z.string(), z.strictObject({ base64: z.base64() })]);
+
+export const definitionUpload = named(
+  "DefinitionUpload",
+  z.strictObject({
+    root: filePath.describe("path of the workflow file a run starts with"),
+    files: z
+      .record(filePath, fileContent)
+      .describe("every file the workflow includes, calls or reads, by its path below the workflow folder"),
+  }),
+);
+
+export const finding = named(
+  "Finding",
+  z.object({
+    severity: z.enum(["error", "warning"]),
+    code: z.string(),
+    message: z.string(),
+    hint: z.string(),
+    file: z.string(),
+    line: count,
+    column: count,
+  }),
+);
+
+export const parameter = named(
+  "Parameter",
+  z.object({ name: z.string(), default: z.string().nullable().describe("null: a run must be given it") }),
+);
+
+export const definitionCheck = named(
+  "DefinitionCheck",
+  z.object({
+    valid: z.boolean(),
+    hash: z.string().nullable(),
+    findings: z.array(finding),
+    programs: z.array(z.string()),
+    parameters: z.array(parameter),
+  }),
+);
+
+export const definitionSummary = named(
+  "DefinitionSummary",
+  z.object({ hash, name: z.string(), dialect: z.string(), root: z.string(), createdAt: time }),
+);
+
+export const definitionDetail = named(
+  "Definition",
+  definitionSummary.extend({
+    description: z.string(),
+    parameters: z.array(parameter),
+    programs: z.array(z.string()).describe("paths of the workflow and of all it calls"),
+    files: z.array(z.object({ path: z.string(), characters: count })),
+  }),
+);
+
+export const savedDefinition = named(
+  "SavedDefinition",
+  definitionDetail.extend({ findings: z.array(finding).describe("warnings") }),
+);
+
+export const listedDefinition = named(
+  "ListedDefinition",
+  definitionSummary.extend({ versions: count.describe("definitions of this name; this is the latest") }),
+);
+export const definitionQuery = z.object({
+  search: text(200).optional().describe("part of the name, in any case"),
+  limit,
+  cursor: text(2_000).optional().describe("`next` of the page before"),
+});
+export const programQuery = z.object({ path: filePath.optional().describe("one of `programs`; absent: the root") });
+export const sourceQuery = z.object({ path: filePath.optional().describe("only this file") });
+export const definitionParams = z.object({ hash });
+export const definitionPage = named("DefinitionPage", page(listedDefinition));
+export const versionList = named("VersionList", z.object({ items: z.array(definitionSummary) }));
+export const definitionSource = named(
+  "DefinitionSource",
+  z.object({ root: z.string(), files: z.record(z.string(), z.string()) }),
+);
+export const compiledProgram = named(
+  "CompiledProgram",
+  z.object({ path: z.string(), program: z.record(z.string(), z.unknown()).describe("as the engine runs it") }),
+);

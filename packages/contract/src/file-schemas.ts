@@ -1,0 +1,22 @@
+import { z } from "zod";
+import { named } from "./named.ts";
+import { count, hash, text } from "./values.ts";
+
+export const fileParams = z.object({ hash });
+export const storedFile = named("StoredFile", z.object({ hash, size: count }));
+export const submissionQuery = z.object({
+  name: text(255, 1)
+    .regex(/^[^/\\]+$/, "must be a file name")
+    .default("submission")
+    .describe("its name; .zip, .tar, .tar.gz and .tgz are unpacked, anything else is one file"),
+});
+export const storedSubmission = named(
+  "StoredSubmission",
+  z.object({
+    hash,
+    files: count,
+    bytes: count,
+    paths: z.array(z.string()).describe("at most 1000 of them"),
+    notes: z.array(z.string()).describe("what was left out, and why"),
+  }),
+);

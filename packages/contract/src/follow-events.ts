@@ -1,0 +1,80 @@
+/**
+ * Follows a run over server-sent events.
+ *
+ * F1  Every event is given once and in order: after a break the stream is asked for from the last `seq` that was given, and one that
+ *     was given before is passed over.
+ * F2  It ends with the stream's `end`, with a problem that waiting does not cure, or when the caller stops.
+ */
+import type { z } from "zod";
+import { ApiProblem } from "./problem-error.ts";
+import { reach } from "./reach.ts";
+import { readEventStream } from "./read-event-stream.ts";
+import { runEvent, streamEnd } from "./run-schemas.ts";
+
+export interface FollowOptions {
+  readonly signal?: AbortSignal;
+  /** Begin after this event. */
+  readonly after?: number;
+  /** Told of each break, with what broke. */
+  readonly onBreak?: (error: unknown) => void;
+  /** After so long without a sign of life the connection is taken for broken; the server sends one every 15 s. */
+  readonly silentMs?: number;
+}
+
+export type RunEvent = z.output<typeof runEvent>;
+export type StreamEnd = z.output<typeof streamEnd>;
+/** Returns how the run stood at the end; null: the caller stopped. */
+export type Follow = AsyncGenerator<RunEvent, StreamEnd | null>;
+
+interface Source {
+  readonly fetch: typeof fetch;
+  readonly url: string;
+  readonly headers: Record<string, string>;
+}
+
+const mostWaitMs = 5_000;
+
+export async function* followEvents(source: Source, options: FollowOptions = {}): Follow {
+  const { signal, onBreak, silentMs = 45_000 } = options;
+  let last = options.after ?? 0;
+  let failures = 0;
+  const stopped = () => signal?.aborted === true;
+  while (!stopped()) {
+    const connection = new AbortController();
+    const stop = () => connection.abort();
+    signal?.addEventListener("abort", stop, { once: true });
+    let timer = setTimeout(stop, silentMs);
+    const alive = () => {
+      clearTimeout(timer);
+      timer = setTimeout(stop, silentMs);
+    };
+    try {
+      const response = await reach(source.fetch, source.url, {
+        headers: { ...source.headers, accept: "text/event-stream", "last-event-id": String(last) },
+        signal: connection.signal,
+      });
+      // All was seen before.
+      if (response.status === 204 || response.body === null) return null;
+      for await (const { event, data } of readEventStream(response.body, alive)) {
+        failures = 0;
+        if (event === "end") return streamEnd.parse(JSON.parse(data));
+        const happened = runEvent.parse(JSON.parse(data));
+        if (happened.seq <= last) continue;
+        last = happened.seq;
+        yield happened;
+      }
+    } catch (error) {
+      if (stopped()) return null;
+      if (error instanceof ApiProblem && !error.passes) throw error;
+      onBreak?.(error);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", stop);
+      connection.abort();
+    }
+    const wait = Math.min(mostWaitMs, 50 * 2 ** failures);
+    failures += 1;
+    await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+  return null;
+}

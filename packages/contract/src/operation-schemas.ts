@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { named } from "./named.ts";
+import { count, hash, many, nanodollars, pair, runId, text, time, whole } from "./values.ts";
+
+export const model = named(
+  "Model",
+  z.object({
+    name: z.string(),
+    aliases: z.array(z.string()),
+    priced: z.boolean(),
+    promptPrice: nanodollars.describe("per million tokens, in 1e-9 US dollars"),
+    completionPrice: nanodollars.describe("per million tokens, in 1e-9 US dollars"),
+    contextTokens: count,
+    maxOutputTokens: count,
+    requestsPerMinute: count.nullable(),
+    tokensPerMinute: count.nullable(),
+  }),
+);
+export const modelList = named(
+  "ModelList",
+  z.object({
+    default: z.string().nullable(),
+    items: z.array(model),
+    pauses: z.array(z.object({ model: z.string(), reason: z.string(), since: time, until: time })),
+  }),
+);
+
+export const usageBy = ["run", "definition", "model", "label", "day"] as const;
+export const usageQuery = z.object({
+  by: z.enum(usageBy).default("day"),
+  key: text(100, 1).optional().describe("which label; for by=label"),
+  label: many(pair, 20).optional(),
+  definition: hash.optional(),
+  model: text(200).optional(),
+  run: runId.optional(),
+  from: time.optional(),
+  before: time.optional(),
+  limit: whole(1, 1_000).default(200),
+});
+export const usageRow = named(
+  "UsageRow",
+  z.object({
+    key: z.string().describe("a run, a definition, a model, a label's value, or a day (UTC)"),
+    runs: count.describe("root runs that made the calls"),
+    calls: count,
+    promptTokens: count,
+    completionTokens: count,
+    nanodollars,
+    unsure: z.object({ calls: count, tokens: count, nanodollars }).optional(),
+  }),
+);
+export const usage = named("Usage", z.object({ by: z.enum(usageBy), items: z.array(usageRow) }));
+
+export const worker = named(
+  "Worker",
+  z.object({
+    id: z.string(),
+    host: z.string(),
+    info: z.unknown(),
+    startedAt: time,
+    heartbeatAt: time,
+    alive: z.boolean(),
+  }),
+);
+export const workerList = named("WorkerList", z.object({ items: z.array(worker) }));
+export const queueList = named(
+  "QueueList",
+  z.object({
+    reachable: z.boolean().describe("false: the queue's server is away; runs are accepted and wait"),
+    items: z.array(z.object({ name: z.string(), counts: z.record(z.string(), count) })),
+  }),
+);
+export const health = named(
+  "Health",
+  z.object({
+    ok: z.boolean(),
+    checks: z.record(z.string(), z.enum(["ok", "away"])),
+    version: z.string().optional(),
+  }),
+);

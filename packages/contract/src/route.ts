@@ -1,0 +1,69 @@
+/** What a route is: all that the server, the client and the OpenAPI document need to know of it. */
+import type { z } from "zod";
+import type { Scope } from "./access.ts";
+import type { ProblemCode } from "./problem.ts";
+
+export type Answer =
+  /** `also`: another status that the same body may come with. */
+  | { readonly kind: "json"; readonly status: number; readonly schema: z.ZodType; readonly also?: number }
+  | { readonly kind: "none"; readonly status: 204 }
+  | { readonly kind: "text"; readonly status: 200; readonly type: string }
+  | { readonly kind: "bytes"; readonly status: 200; readonly type: string }
+  /** Server-sent events, each with an id and `schema` as its data; the last one is named `end`. */
+  | { readonly kind: "events"; readonly status: 200; readonly schema: z.ZodType };
+
+export interface Route {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** `{name}` stands for a parameter. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** public: nobody need say who they are. anybody: every key and every session. */
+  readonly access: "public" | "anybody" | Scope;
+  readonly params?: z.ZodObject;
+  readonly query?: z.ZodObject;
+  readonly headers?: z.ZodObject;
+  /** JSON. */
+  readonly body?: z.ZodType;
+  /** The body is the bytes themselves. */
+  readonly upload?: true;
+  readonly answer: Answer;
+  /** Besides those that any route has. */
+  readonly problems?: readonly ProblemCode[];
+}
+
+type Output<S> = S extends z.ZodType ? z.output<S> : undefined;
+
+/** What a handler is given, parsed. */
+export interface Asked<R extends Route> {
+  readonly params: Output<R["params"]>;
+  readonly query: Output<R["query"]>;
+  readonly headers: Output<R["headers"]>;
+  readonly body: Output<R["body"]>;
+}
+
+type Given<Name extends string, S> = S extends z.ZodType ? { readonly [key in Name]: z.input<S> } : object;
+/** Every field of a query and every header may be left out. */
+type Loose<Name extends string, S> = S extends z.ZodType ? { readonly [key in Name]?: Partial<z.output<S>> } : object;
+
+/** What a client gives. */
+export type Asking<R extends Route> = (R["params"] extends z.ZodType
+  ? { readonly params: { readonly [key in keyof z.output<R["params"]>]: string | number } }
+  : object) &
+  Loose<"query", R["query"]> &
+  Loose<"headers", R["headers"]> &
+  Given<"body", R["body"]> &
+  (R["upload"] extends true ? { readonly body: Uint8Array | ReadableStream<Uint8Array> } : object);
+
+/** What a client gets. */
+export type Got<R extends Route> = R["answer"] extends {
+  readonly kind: "json";
+  readonly schema: infer S extends z.ZodType;
+}
+  ? z.output<S>
+  : R["answer"] extends { readonly kind: "text" }
+    ? string
+    : R["answer"] extends { readonly kind: "bytes" }
+      ? Uint8Array
+      : undefined;

@@ -1,0 +1,370 @@
+/**
+ * Every route there is. The server registers from this table, the client is typed by it, the OpenAPI document is written from it; the
+ * names are the document's operation ids and the audit log's actions, and never change.
+ */
+import type { z } from "zod";
+import * as access from "./access-schemas.ts";
+import * as definitions from "./definition-schemas.ts";
+import * as files from "./file-schemas.ts";
+import * as operations from "./operation-schemas.ts";
+import type { Route } from "./route.ts";
+import * as runs from "./run-schemas.ts";
+
+const json = <S extends z.ZodType>(schema: S) => ({ kind: "json", status: 200, schema }) as const;
+const made = <S extends z.ZodType>(schema: S) => ({ kind: "json", status: 201, schema }) as const;
+const none = { kind: "none", status: 204 } as const;
+const aRun = { tag: "Runs", params: runs.runParams } as const;
+
+export const routes = {
+  // Definitions
+  validateDefinition: {
+    ...{ method: "POST", path: "/v1/definitions/validate", tag: "Definitions", access: "definitions:read" },
+    summary: "Check a workflow with all its files, and keep nothing",
+    body: definitions.definitionUpload,
+    answer: json(definitions.definitionCheck),
+  },
+  saveDefinition: {
+    ...{ method: "POST", path: "/v1/definitions", tag: "Definitions", access: "definitions:write" },
+    summary: "Upload a workflow with all its files",
+    description: "A definition is immutable under its hash: the same files give the same one (200 instead of 201).",
+    body: definitions.definitionUpload,
+    answer: { kind: "json", status: 201, also: 200, schema: definitions.savedDefinition },
+    problems: ["DEFINITION_INVALID"],
+  },
+  listDefinitions: {
+    ...{ method: "GET", path: "/v1/definitions", tag: "Definitions", access: "definitions:read" },
+    summary: "The latest definition of each name",
+    query: definitions.definitionQuery,
+    answer: json(definitions.definitionPage),
+  },
+  getDefinition: {
+    ...{ method: "GET", path: "/v1/definitions/{hash}", tag: "Definitions", access: "definitions:read" },
+    summary: "One definition",
+    params: definitions.definitionParams,
+    answer: json(definitions.definitionDetail),
+  },
+  listDefinitionVersions: {
+    ...{ method: "GET", path: "/v1/definitions/{hash}/versions", tag: "Definitions", access: "definitions:read" },
+    summary: "Definitions of the same name, the latest first",
+    params: definitions.definitionParams,
+    answer: json(definitions.versionList),
+  },
+  getDefinitionSource: {
+    ...{ method: "GET", path: "/v1/definitions/{hash}/source", tag: "Definitions", access: "definitions:read" },
+    summary: "Its files as they were uploaded",
+    params: definitions.definitionParams,
+    query: definitions.sourceQuery,
+    answer: json(definitions.definitionSource),
+  },
+  getDefinitionProgram: {
+    ...{ method: "GET", path: "/v1/definitions/{hash}/program", tag: "Definitions", access: "definitions:read" },
+    summary: "What a workflow file compiled to",
+    params: definitions.definitionParams,
+    query: definitions.programQuery,
+    answer: json(definitions.compiledProgram),
+  },
+  getDefinitionMermaid: {
+    ...{ method: "GET", path: "/v1/definitions/{hash}/mermaid", tag: "Definitions", access: "definitions:read" },
+    summary: "Its flowchart, as Mermaid text",
+    params: definitions.definitionParams,
+    query: definitions.programQuery,
+    answer: { kind: "text", status: 200, type: "text/plain; charset=utf-8" },
+  },
+
+  // Runs
+  startRun: {
+    ...{ method: "POST", path: "/v1/runs", tag: "Runs", access: "runs:write" },
+    summary: "Start a run",
+    description:
+      "Answers once the run is kept; workers go on from there. With an Idempotency-Key a repeated request finds the same run (200).",
+    headers: runs.idempotencyHeaders,
+    body: runs.runStart,
+    answer: { kind: "json", status: 201, also: 200, schema: runs.startedRun },
+    problems: ["START_REFUSED", "IDEMPOTENCY_KEY_REUSED"],
+  },
+  listRuns: {
+    ...{ method: "GET", path: "/v1/runs", tag: "Runs", access: "runs:read" },
+    summary: "List runs, newest first",
+    query: runs.runQuery,
+    answer: json(runs.runPage),
+  },
+  getRun: {
+    ...aRun,
+    ...{ method: "GET", path: "/v1/runs/{id}", access: "runs:read" },
+    summary: "One run: how it stands, what it does, what it has cost",
+    answer: json(runs.run),
+  },
+  listActivities: {
+    ...aRun,
+    ...{ method: "GET", path: "/v1/runs/{id}/activities", access: "runs:read" },
+    summary: "Its activities, in the order in which they ended, the open ones last",
+    query: runs.pageQuery,
+    answer: json(runs.activityPage),
+  },
+  listCalls: {
+    ...aRun,
+    ...{ method: "GET", path: "/v1/runs/{id}/calls", access: "runs:read" },
+    summary: "What models were asked and what they replied",
+    query: runs.pageQuery,
+    answer: json(runs.callPage),
+  },
+  listMessages: {
+    ...aRun,
+    ...{ method: "GET", path: "/v1/runs/{id}/messages", access: "runs:read" },
+    summary: "What it said in its conversations",
+    query: runs.pageQuery,
+    answer: json(runs.messagePage),
+  },
+  getVariables: {
+    ...aRun,
+    ...{ method: "GET", path: "/v1/runs/{id}/variables", access: "runs:read" },
+    summary: "Its variables as they are now",
+    answer: json(runs.variablesOfRun),
+  },
+  getHits: {
+    ...aRun,
+    ...{ method: "GET", path: "/v1/runs/{id}/hits", access: "runs:read" },
+    summary: "How often it came to each node",
+    answer: json(runs.hitsOfRun),
+  },
+  listChildRuns: {
+    ...aRun,
+    ...{ method: "GET", path: "/v1/runs/{id}/children", access: "runs:read" },
+    summary: "Runs that it called",
+    answer: json(runs.childPage),
+  },
+  listEvents: {
+    ...aRun,
+    ...{ method: "GET", path: "/v1/runs/{id}/events", tag: "Events", access: "runs:read" },
+    summary: "What happened to it; waits for news when asked to",
+    query: runs.eventQuery,
+    answer: json(runs.eventPage),
+  },
+  streamEvents: {
+    ...aRun,
+    ...{ method: "GET", path: "/v1/runs/{id}/stream", tag: "Events", access: "runs:read" },
+    summary: "What happens to it, as server-sent events",
+    description:
+      "Every event once and in order; after a break the client sends Last-Event-ID and misses nothing. The last event is named `end`. Asked again after it, the answer is 204, which tells a browser to stop.",
+    query: runs.streamQuery,
+    headers: runs.streamHeaders,
+    answer: { kind: "events", status: 200, schema: runs.runEvent },
+  },
+  getSubmission: {
+    ...aRun,
+    ...{ method: "GET", path: "/v1/runs/{id}/submission", tag: "Files", access: "files:read" },
+    summary: "What was handed in, as a tar",
+    answer: { kind: "bytes", status: 200, type: "application/x-tar" },
+  },
+  cancelRun: {
+    ...aRun,
+    ...{ method: "POST", path: "/v1/runs/{id}/cancel", access: "runs:write" },
+    summary: "End it, with all it called",
+    body: runs.cancelBody.optional(),
+    answer: json(runs.changedRun),
+    problems: ["RUN_ENDED"],
+  },
+  stopRun: {
+    ...aRun,
+    ...{ method: "POST", path: "/v1/runs/{id}/stop", access: "runs:write" },
+    summary: "Halt it; it can be resumed",
+    answer: json(runs.changedRun),
+    problems: ["RUN_ENDED", "RUN_UNCHANGED", "RUN_NOT_ROOT"],
+  },
+  resumeRun: {
+    ...aRun,
+    ...{ method: "POST", path: "/v1/runs/{id}/resume", access: "runs:write" },
+    summary: "Go on with a run that was stopped, or that waits for an endpoint",
+    answer: json(runs.resumedRun),
+    problems: ["RUN_ENDED", "RUN_UNCHANGED"],
+  },
+  retryRun: {
+    ...aRun,
+    ...{ method: "POST", path: "/v1/runs/{id}/retry", access: "runs:write" },
+    summary: "A new run that takes over what this one did up to a point",
+    headers: runs.idempotencyHeaders,
+    body: runs.retryBody.optional(),
+    answer: { kind: "json", status: 201, also: 200, schema: runs.retriedRun },
+    problems: ["RUN_OPEN", "RUN_NOT_ROOT", "NO_FORK", "START_REFUSED", "IDEMPOTENCY_KEY_REUSED"],
+  },
+  deleteRun: {
+    ...aRun,
+    ...{ method: "DELETE", path: "/v1/runs/{id}", access: "runs:delete" },
+    summary: "Delete an ended run with all it called and kept",
+    answer: none,
+    problems: ["RUN_OPEN", "RUN_NOT_ROOT"],
+  },
+
+  // Asks
+  listAsks: {
+    ...{ method: "GET", path: "/v1/asks", tag: "Asks", access: "runs:read" },
+    summary: "Questions that wait for a person, oldest first",
+    query: runs.askQuery,
+    answer: json(runs.askList),
+  },
+  answerAsk: {
+    ...{ method: "POST", path: "/v1/asks/{id}/answer", tag: "Asks", access: "asks:answer" },
+    summary: "Answer one",
+    params: runs.askParams,
+    body: runs.answerBody,
+    answer: json(runs.answered),
+    problems: ["ASK_CLOSED"],
+  },
+
+  // Files
+  uploadFile: {
+    ...{ method: "POST", path: "/v1/files", tag: "Files", access: "files:write" },
+    summary: "Store bytes under their SHA-256",
+    description: "Streamed. What no run names goes after a while.",
+    upload: true,
+    answer: made(files.storedFile),
+  },
+  downloadFile: {
+    ...{ method: "GET", path: "/v1/files/{hash}", tag: "Files", access: "files:read" },
+    summary: "The bytes again",
+    params: files.fileParams,
+    answer: { kind: "bytes", status: 200, type: "application/octet-stream" },
+  },
+  uploadSubmission: {
+    ...{ method: "POST", path: "/v1/submissions", tag: "Files", access: "files:write" },
+    summary: "Hand in files for a run: an archive or a single file",
+    query: files.submissionQuery,
+    upload: true,
+    answer: made(files.storedSubmission),
+    problems: ["SUBMISSION_REFUSED"],
+  },
+
+  // Models, usage
+  listModels: {
+    ...{ method: "GET", path: "/v1/models", tag: "Models and cost", access: "models:read" },
+    summary: "Models, their prices, and those that are paused",
+    answer: json(operations.modelList),
+  },
+  getUsage: {
+    ...{ method: "GET", path: "/v1/usage", tag: "Models and cost", access: "usage:read" },
+    summary: "What was spent, by run, definition, model, label or day",
+    query: operations.usageQuery,
+    answer: json(operations.usage),
+  },
+
+  // Operation
+  listWorkers: {
+    ...{ method: "GET", path: "/v1/workers", tag: "Operation", access: "ops:read" },
+    summary: "Workers by their heartbeat",
+    answer: json(operations.workerList),
+  },
+  listQueues: {
+    ...{ method: "GET", path: "/v1/queues", tag: "Operation", access: "ops:read" },
+    summary: "How many jobs each queue has, by state",
+    answer: json(operations.queueList),
+  },
+  getMetrics: {
+    ...{ method: "GET", path: "/metrics", tag: "Operation", access: "ops:read" },
+    summary: "Metrics for Prometheus",
+    answer: { kind: "text", status: 200, type: "text/plain; version=0.0.4; charset=utf-8" },
+  },
+  getLive: {
+    ...{ method: "GET", path: "/health/live", tag: "Operation", access: "public" },
+    summary: "The process answers",
+    answer: json(operations.health),
+  },
+  getReady: {
+    ...{ method: "GET", path: "/health/ready", tag: "Operation", access: "public" },
+    summary: "It can serve: the database answers. A queue that is away is told and does no harm",
+    answer: { kind: "json", status: 200, also: 503, schema: operations.health },
+  },
+  getOpenapi: {
+    ...{ method: "GET", path: "/openapi.json", tag: "Operation", access: "public" },
+    summary: "This document",
+    answer: { kind: "text", status: 200, type: "application/json; charset=utf-8" },
+  },
+  getDocs: {
+    ...{ method: "GET", path: "/docs", tag: "Operation", access: "public" },
+    summary: "This document for people",
+    answer: { kind: "text", status: 200, type: "text/html; charset=utf-8" },
+  },
+
+  // Access
+  logIn: {
+    ...{ method: "POST", path: "/v1/session", tag: "Access", access: "public" },
+    summary: "Log in from a browser; sets a session cookie",
+    body: access.loginBody,
+    answer: json(access.principal),
+    problems: ["LOGIN_REFUSED"],
+  },
+  getSession: {
+    ...{ method: "GET", path: "/v1/session", tag: "Access", access: "anybody" },
+    summary: "Who I am and what I may do",
+    answer: json(access.principal),
+  },
+  logOut: {
+    ...{ method: "DELETE", path: "/v1/session", tag: "Access", access: "anybody" },
+    summary: "End the session",
+    answer: none,
+  },
+  listUsers: {
+    ...{ method: "GET", path: "/v1/users", tag: "Access", access: "access:manage" },
+    summary: "Users of the tenant",
+    answer: json(access.userList),
+  },
+  createUser: {
+    ...{ method: "POST", path: "/v1/users", tag: "Access", access: "access:manage" },
+    summary: "Add a user who logs in with a password",
+    body: access.newUser,
+    answer: made(access.user),
+    problems: ["NAME_TAKEN"],
+  },
+  updateUser: {
+    ...{ method: "PATCH", path: "/v1/users/{id}", tag: "Access", access: "access:manage" },
+    summary: "Change roles or password, or shut a user out; ends their sessions",
+    params: access.accessParams,
+    body: access.userChange,
+    answer: json(access.user),
+    problems: ["LAST_OWNER"],
+  },
+  deleteUser: {
+    ...{ method: "DELETE", path: "/v1/users/{id}", tag: "Access", access: "access:manage" },
+    summary: "Remove a user",
+    params: access.accessParams,
+    answer: none,
+    problems: ["LAST_OWNER"],
+  },
+  listKeys: {
+    ...{ method: "GET", path: "/v1/keys", tag: "Access", access: "access:manage" },
+    summary: "Keys of the tenant, without their secrets",
+    answer: json(access.keyList),
+  },
+  createKey: {
+    ...{ method: "POST", path: "/v1/keys", tag: "Access", access: "access:manage" },
+    summary: "Make a key; its secret is shown in this answer and never again",
+    body: access.newKey,
+    answer: made(access.madeKey),
+  },
+  revokeKey: {
+    ...{ method: "DELETE", path: "/v1/keys/{id}", tag: "Access", access: "access:manage" },
+    summary: "Revoke a key, at once",
+    params: access.accessParams,
+    answer: none,
+  },
+  listAudit: {
+    ...{ method: "GET", path: "/v1/audit", tag: "Access", access: "audit:read" },
+    summary: "Who changed what, newest first",
+    query: access.auditQuery,
+    answer: json(access.auditPage),
+  },
+  listTenants: {
+    ...{ method: "GET", path: "/v1/tenants", tag: "Access", access: "ops:read" },
+    summary: "Tenants of the installation",
+    answer: json(access.tenantList),
+  },
+  createTenant: {
+    ...{ method: "POST", path: "/v1/tenants", tag: "Access", access: "ops:write" },
+    summary: "Add a tenant, with a key for its first owner",
+    body: access.newTenant,
+    answer: made(access.madeTenant),
+    problems: ["NAME_TAKEN"],
+  },
+} as const satisfies Record<string, Route>;
+
+export type Routes = typeof routes;
+export type RouteName = keyof Routes;

@@ -1,0 +1,300 @@
+import { z } from "zod";
+import { named } from "./named.ts";
+import { count, cursor, flag, hash, limit, many, nanodollars, page, pair, runId, text, time, whole } from "./values.ts";
+
+export const runStatus = named("RunStatus", z.enum(["created", "doing", "stopped", "success", "failed", "cancelled"]));
+
+export const failure = named(
+  "Failure",
+  z.looseObject({ code: z.string(), message: z.string() }).describe("why a run ended, or an activity failed"),
+);
+
+export const spent = named(
+  "Spent",
+  z.object({
+    steps: count.optional(),
+    calls: count,
+    promptTokens: count,
+    completionTokens: count,
+    nanodollars,
+    unsure: z
+      .object({ calls: count, tokens: count, nanodollars })
+      .optional()
+      .describe("the part of it that got no reply and is counted at the most it can have cost"),
+  }),
+);
+
+const labels = z
+  .record(text(100, 1), text(1_000))
+  .refine((given) => Object.keys(given).length <= 50, "at most 50 labels");
+
+export const runSummary = named(
+  "RunSummary",
+  z.object({
+    id: runId,
+    rootId: runId,
+    parentActivityId: count.nullable(),
+    definition: z.string(),
+    program: z.string(),
+    name: z.string(),
+    status: runStatus,
+    phase: z.string(),
+    word: z.string().nullable().describe("what its end node says"),
+    rev: count.describe("grows with every event"),
+    depth: count,
+    labels: z.record(z.string(), z.string()),
+    spent,
+    reason: failure.nullable(),
+    createdAt: time,
+    endedAt: time.nullable(),
+    deadline: time.nullable(),
+  }),
+);
+
+export const wait = named(
+  "Wait",
+  z.object({
+    runId,
+    node: z.string(),
+    failure,
+    since: time,
+    held: z.boolean().describe("true: it waits until the run is resumed"),
+    nextTry: time.nullable(),
+  }),
+);
+
+export const doing = named(
+  "Doing",
+  z.object({
+    activityId: count,
+    node: z.string(),
+    generation: count,
+    attempt: count,
+    kind: z.string(),
+    state: z.string(),
+    since: time,
+  }),
+);
+
+export const run = named(
+  "Run",
+  runSummary.extend({
+    result: z.string().nullable().describe("RESULT"),
+    report: z.string().nullable().describe("the variable REPORT"),
+    doing: z.array(doing).describe("what is asked and not answered, at most 100"),
+    waits: z.array(wait).describe("trouble of others that its tree waits for"),
+  }),
+);
+
+/** Amounts a run may not go beyond; absent: what the workflow says. */
+export const caps = named(
+  "Caps",
+  z.strictObject({
+    dollars: z.number().min(0).max(1_000_000).optional(),
+    tokens: z.int().min(0).max(1e12).optional(),
+    timeMs: z
+      .int()
+      .min(1)
+      .max(366 * 86_400_000)
+      .optional(),
+    steps: z.int().min(1).max(1e9).optional(),
+    depth: z.int().min(1).max(10_000).optional(),
+    hits: z.int().min(1).max(1e9).optional(),
+  }),
+);
+
+/** A variable's text is bounded by the operator (CEILING_VALUE_CHARS); this is what a request may bring at all. */
+const variables = z
+  .record(text(200, 1), z.string().max(8 * 1024 * 1024))
+  .refine((given) => Object.keys(given).length <= 500, "at most 500 variables");
+
+export const runStart = named(
+  "RunStart",
+  z.strictObject({
+    definition: hash,
+    variables: variables.optional(),
+    caps: caps.optional(),
+    patienceMs: z
+      .int()
+      .min(0)
+      .max(366 * 86_400_000)
+      .optional()
+      .describe("how long trouble of a model's endpoint is waited for"),
+    labels: labels.optional(),
+    submission: hash.optional().describe("`hash` of an uploaded submission"),
+  }),
+);
+
+export const idempotencyHeaders = z.object({
+  "idempotency-key": z
+    .string()
+    .regex(/^[\x21-\x7e]{1,200}$/, "must be 1 to 200 visible ASCII characters")
+    .optional()
+    .describe("the same key starts one run, however often the request is repeated"),
+});
+
+export const startedRun = named(
+  "StartedRun",
+  z.object({ id: runId, created: z.boolean().describe("false: an earlier request with this key has made it") }),
+);
+
+export const runQuery = z.object({
+  status: many(runStatus, 6).optional(),
+  definition: hash.optional(),
+  name: text(500).optional(),
+  label: many(pair, 20).optional().describe("KEY=VALUE; all must hold"),
+  variable: many(pair, 5).optional().describe("NAME=VALUE; all must hold"),
+  from: time.optional().describe("made at this time or later"),
+  before: time.optional(),
+  search: text(200).optional().describe("in the id, the name, the labels or the reason"),
+  roots: flag.default(true).describe("only runs that nobody called"),
+  limit,
+  cursor: runId.optional().describe("`next` of the page before"),
+});
+export const runParams = z.object({ id: runId });
+export const runPage = named("RunPage", page(runSummary));
+
+export const activity = named(
+  "Activity",
+  z.object({
+    id: count,
+    node: z.string(),
+    generation: count,
+    item: count.nullable(),
+    attempt: count,
+    kind: z.string(),
+    state: z.enum(["ready", "claimed", "waiting", "done", "void"]),
+    work: z.unknown().describe("what was asked: a prompt, a command, a question"),
+    seq: count.nullable().describe("the event that ended it"),
+    claimedBy: z.string().nullable(),
+    takeovers: count,
+    createdAt: time,
+    endedAt: time.nullable(),
+  }),
+);
+export const activityPage = named("ActivityPage", page(activity));
+
+export const call = named(
+  "Call",
+  z.object({
+    activityId: count,
+    callIndex: count,
+    attempt: count,
+    model: z.string(),
+    request: z.unknown(),
+    reply: z.unknown(),
+    promptTokens: count,
+    completionTokens: count,
+    nanodollars,
+    at: time,
+  }),
+);
+export const callPage = named("CallPage", page(call));
+
+export const message = named(
+  "Message",
+  z.object({
+    id: count,
+    thread: z.string(),
+    agent: z.string().nullable(),
+    role: z.string(),
+    text: z.string(),
+    activityId: count.nullable(),
+  }),
+);
+export const messagePage = named("MessagePage", page(message));
+export const pageQuery = z.object({ limit, cursor: cursor.optional() });
+
+export const variablesOfRun = named("Variables", z.object({ variables: z.record(z.string(), z.string()) }));
+export const hitsOfRun = named("Hits", z.object({ hits: z.record(z.string(), count) }));
+export const childPage = named("ChildRuns", z.object({ items: z.array(runSummary) }));
+
+export const cancelBody = named("Cancel", z.strictObject({ message: text(1_000).optional() }));
+export const changedRun = named("ChangedRun", z.object({ id: runId, status: runStatus, rev: count }));
+export const resumedRun = named(
+  "ResumedRun",
+  changedRun.extend({ resumed: count.describe("runs of the tree that went on") }),
+);
+
+export const retryBody = named(
+  "Retry",
+  z.strictObject({
+    from: z
+      .array(text(200, 1))
+      .min(1)
+      .max(100)
+      .optional()
+      .describe(
+        "the node to begin with; one in a called workflow by the calls that lead to it; ['START']: all of it. Absent: where it failed",
+      ),
+    definition: z
+      .union([z.enum(["same", "current"]), hash])
+      .optional()
+      .describe("current: the newest definition of the same name and root"),
+    caps: caps.optional(),
+  }),
+);
+export const retriedRun = named(
+  "RetriedRun",
+  z.object({
+    id: runId,
+    created: z.boolean(),
+    from: z.array(z.string().nullable()).describe("what is done next; null where several were in flight"),
+  }),
+);
+
+export const warning = named(
+  "Warning",
+  z.object({ code: z.string(), message: z.string(), node: z.string().nullable() }),
+);
+/** One thing that happened to a run, with what was warned of then. */
+export const runEvent = named(
+  "RunEvent",
+  z.object({
+    seq: count.describe("its place in the run; from 1, without gaps. `Last-Event-ID` and `after` take it"),
+    runId,
+    type: z.string(),
+    at: time,
+    body: z.record(z.string(), z.unknown()),
+    warnings: z.array(warning),
+  }),
+);
+export const streamEnd = named("StreamEnd", z.object({ runId, status: runStatus, rev: count }));
+const after = whole(0, Number.MAX_SAFE_INTEGER).describe("`seq` of the last event seen");
+export const eventQuery = z.object({
+  after: after.default(0),
+  limit,
+  waitMs: whole(0, 30_000).default(0).describe("how long to wait for the first one"),
+});
+export const eventPage = named(
+  "EventPage",
+  z.object({
+    items: z.array(runEvent),
+    last: count.describe("`after` of the next request"),
+    status: runStatus,
+    ended: z.boolean().describe("true: nothing comes after these"),
+  }),
+);
+export const streamQuery = z.object({
+  after: after.optional().describe("as Last-Event-ID, which counts before it"),
+});
+export const streamHeaders = z.object({ "last-event-id": after.optional() });
+
+export const ask = named(
+  "Ask",
+  z.object({
+    id: count,
+    runId,
+    rootId: runId,
+    node: z.string(),
+    question: z.string(),
+    text: z.string(),
+    createdAt: time,
+    expiresAt: time.nullable(),
+  }),
+);
+export const askQuery = z.object({ run: runId.optional().describe("of this run and those it called"), limit });
+export const askList = named("AskList", z.object({ items: z.array(ask) }));
+export const askParams = z.object({ id: whole(1, Number.MAX_SAFE_INTEGER) });
+export const answerBody = named("Answer", z.strictObject({ text: z.string().max(2 * 1024 * 1024) }));
+export const answered = named("Answered", z.object({ id: count, runId }));

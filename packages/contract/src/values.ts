@@ -1,0 +1,56 @@
+/**
+ * Values as they come over the wire. Postgres keeps neither NUL nor half a surrogate pair, so a text that is looked for or is a name has
+ * neither; what a run is given (variables, answers) may have them, and the store neutralises it.
+ */
+import { z } from "zod";
+
+/** NUL is the one character that a text of Postgres cannot have. */
+const noNul = "^[^\\u0000]*$";
+
+export function text(most: number, least = 0) {
+  return z
+    .string()
+    .min(least)
+    .max(most)
+    .regex(new RegExp(noNul), "must not contain NUL")
+    .refine((value) => value.isWellFormed(), "must be well-formed Unicode");
+}
+
+export const runId = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+/** A SHA-256 in hex. */
+export const hash = z.string().regex(/^[0-9a-f]{64}$/);
+export const time = z.iso.datetime({ offset: true });
+/** Ids and counters stay below 2^53. */
+export const count = z.int().min(0);
+export const nanodollars = z.int().describe("1e-9 US dollars");
+
+/** A whole number in a query string or a path. */
+export function whole(least: number, most: number) {
+  return z.preprocess(
+    (value) => (typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value),
+    z.int().min(least).max(most),
+  );
+}
+
+/** `a=1&a=2`, and also `a=1`. */
+export function many<S extends z.ZodType>(item: S, most: number) {
+  return z.preprocess(
+    (value) => (value === undefined || Array.isArray(value) ? value : [value]),
+    z.array(item).max(most),
+  );
+}
+
+export const flag = z.preprocess((value) => (value === "true" ? true : value === "false" ? false : value), z.boolean());
+
+/** `KEY=VALUE`. */
+export const pair = text(4_300).regex(/^[^=]+=/, "must be KEY=VALUE");
+
+export const limit = whole(1, 200).default(50);
+export const cursor = text(200).describe("`next` of the page before");
+
+export function page<S extends z.ZodType>(items: S) {
+  return z.object({
+    items: z.array(items),
+    next: z.string().nullable().describe("cursor of the next page; null: this was the last"),
+  });
+}
