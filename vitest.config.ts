@@ -17,8 +17,10 @@ export default defineConfig({
           name: "integration",
           include: ["tests/{integration,conformance,e2e,chaos}/**/*.test.ts"],
           globalSetup: ["tests/support/global-setup.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 180_000,
+          // Limits for what never happens: a test that waits for something sees it as soon as it is there, on a slow machine too.
+          testTimeout: 240_000,
+          hookTimeout: 240_000,
+          expect: { poll: { timeout: 60_000 } },
           fileParallelism: false,
         },
       },

@@ -4,6 +4,7 @@ import { getHistory, getMessages, replayRun } from "@markmill/store";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Backend, type Mill, type SpawnedWorker, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
+import { until } from "../support/until.ts";
 
 const script = `
 rules:
@@ -75,14 +76,10 @@ describe.each(backends)("kill -9 on the %s backend", (backend) => {
   }
 
   for (const point of points) {
-    it(`${point}, with a prompt in hand`, () => survive({ point, kind: "prompt" }), 60_000);
+    it(`${point}, with a prompt in hand`, () => survive({ point, kind: "prompt" }));
   }
-  it(
-    "after-ring, with the start of a called workflow in hand",
-    () => survive({ point: "after-ring", kind: "call" }),
-    60_000,
-  );
-  it("after-commit, with a variable in hand", () => survive({ point: "after-commit", kind: "set" }), 60_000);
+  it("after-ring, with the start of a called workflow in hand", () => survive({ point: "after-ring", kind: "call" }));
+  it("after-commit, with a variable in hand", () => survive({ point: "after-commit", kind: "set" }));
 
   it("in the middle of a call: the call is made once more, and its reply is the only one", async () => {
     const victim = await mill.spawnWorker();
@@ -98,7 +95,7 @@ describe.each(backends)("kill -9 on the %s backend", (backend) => {
     expect(run.spent.calls - (run.spent.unsure?.calls ?? 0)).toBe(3);
     expect(run.spent.unsure?.calls ?? 0).toBeLessThanOrEqual(1);
     expect(mill.requests().length - before).toBeLessThanOrEqual(4);
-  }, 60_000);
+  });
 
   it("after commands, before their outcome is told: they are repeated, or, where that is forbidden, their outcome is unknown", async () => {
     const chart = (more: string) =>
@@ -116,7 +113,7 @@ describe.each(backends)("kill -9 on the %s backend", (backend) => {
       expect(await mill.ended(runId)).toMatchObject(wants);
       survivor.process.kill("SIGSTOP");
     }
-  }, 90_000);
+  });
 
   it("wherever it is, while it goes on from job to job with many runs at once", async () => {
     const [laps, count] = [12, 40];
@@ -151,7 +148,7 @@ CHECK_N --> |TRUE| SUCCESS`;
     }
     expect(await events()).toBe(all);
     await victim.kill();
-  }, 90_000);
+  });
 
   it("a worker that was only asleep finds itself fenced: its late result is dropped", async () => {
     const sleeper = await mill.spawnWorker();
@@ -170,12 +167,5 @@ CHECK_N --> |TRUE| SUCCESS`;
     expect(run).toMatchObject({ status: "success", variables: { B: "late" } });
     const { entries } = await getHistory(mill.store.database, runId);
     expect(entries.filter((entry) => entry.kind === "event")).toHaveLength(3);
-  }, 60_000);
+  });
 });
-
-async function until(look: () => Promise<boolean>, timeoutMs = 30_000): Promise<void> {
-  for (const end = performance.now() + timeoutMs; !(await look()); ) {
-    if (performance.now() > end) throw new Error("it did not happen");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

@@ -40,14 +40,14 @@ describe.skipIf(!redis)("Redis", () => {
     }
     client.disconnect();
     for (const [n, id] of ids.entries()) {
-      expect(await mill.ended(id, 90_000)).toMatchObject({ status: "success", result: `run${n} good` });
+      expect(await mill.ended(id)).toMatchObject({ status: "success", result: `run${n} good` });
       const { entries } = await getHistory(mill.store.database, id);
       expect(entries.filter((entry) => entry.kind === "event")).toHaveLength(6);
     }
     await mill.close();
     mill = null;
     await server.stop();
-  }, 150_000);
+  });
 
   it("FLUSHALL during a long call and a long command: neither is repeated, the lease counts and not the lock", async () => {
     const server = await freshRedis();
@@ -70,7 +70,7 @@ describe.skipIf(!redis)("Redis", () => {
     await mill.close();
     mill = null;
     await server.stop();
-  }, 90_000);
+  });
 
   it("down while runs are created: they are accepted at once, and run when it is back", async () => {
     const server = await freshRedis();
@@ -78,15 +78,15 @@ describe.skipIf(!redis)("Redis", () => {
     await server.kill();
     const from = performance.now();
     const id = await mill.start(files, { variables: { N: "x" } });
-    expect(performance.now() - from).toBeLessThan(10_000);
+    expect(performance.now() - from).toBeLessThan(30_000);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect((await getRun(mill.store.database, id))?.status).toBe("doing");
     await server.restart();
-    expect(await mill.ended(id, 60_000)).toMatchObject({ status: "success", result: "x good" });
+    expect(await mill.ended(id)).toMatchObject({ status: "success", result: "x good" });
     await mill.close();
     mill = null;
     await server.stop();
-  }, 120_000);
+  });
 });
 
 const backends: Backend[] = redis ? ["redis", "postgres"] : ["postgres"];
@@ -104,7 +104,7 @@ describe.each(backends)("on the %s backend", (backend) => {
     const { entries } = await getHistory(mill.store.database, id);
     expect(entries.filter((entry) => entry.kind === "event")).toHaveLength(6);
     expect(mill.requests()).toHaveLength(2);
-  }, 60_000);
+  });
 
   it("a ring that was lost between commit and queue is rung again by the supervisor", async () => {
     mill = await startMill({ backend, script });
@@ -112,5 +112,5 @@ describe.each(backends)("on the %s backend", (backend) => {
     const { definitionOf } = await import("../support/mill.ts");
     const created = await createRun(mill.store, { definition: definitionOf(files), variables: { N: "quiet" } });
     expect(await mill.ended(created.runId)).toMatchObject({ status: "success", result: "quiet good" });
-  }, 60_000);
+  });
 });

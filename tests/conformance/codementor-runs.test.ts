@@ -14,6 +14,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
+import { until } from "../support/until.ts";
 
 const script = `
 sticky: true
@@ -181,7 +182,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     });
     expect(run).toMatchObject({ status: "success", result: "at last", spent: { steps: 1, calls: 1 } });
     expect(mill.requests().length - before).toBeGreaterThanOrEqual(1);
-  }, 30_000);
+  });
 
   it("calls: shares conversation and session, gives variables both ways, keeps settings apart", async () => {
     const caller = workflow(
@@ -292,7 +293,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
       reason: { code: "LIMIT_TIME" },
       variables: { REPORTED: expect.stringContaining("LIMIT_TIME") },
     });
-  }, 30_000);
+  });
 
   it("cancels: what was in flight is discarded, the called run too", async () => {
     const files = {
@@ -327,7 +328,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
       variables: { B: "finally" },
       hits: { PROMPT_A: 1 },
     });
-  }, 30_000);
+  });
 
   it("starts once for one idempotency key", async () => {
     const files = { "a.md": workflow("START --> SET_A[Set: A=1]") };
@@ -362,12 +363,3 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect(env.result).toBe("{{HOME}} CS1");
   });
 });
-
-async function until<Value>(look: () => Promise<Value | null>, timeoutMs = 20_000): Promise<Value> {
-  for (const end = performance.now() + timeoutMs; ; ) {
-    const value = await look();
-    if (value !== null) return value;
-    if (performance.now() > end) throw new Error("it did not happen");
-    await new Promise((resolve) => setTimeout(resolve, 30));
-  }
-}

@@ -1,9 +1,9 @@
 /** Runs that are hurt go on: trouble of an endpoint is waited for, an interrupted run is resumed, a failed one is forked. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { childRuns, forkRun, getHistory, getMessages, getRun, replayRun, resumeTree, waitsOf } from "@markmill/store";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
+import { until } from "../support/until.ts";
 
 const script = `
 sticky: true
@@ -35,12 +35,10 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
   const asked = (text: string) => mill.requests().filter(({ messages }) => messages.at(-1)?.content === text).length;
 
   async function held(runId: string) {
-    for (let looks = 0; looks < 500; looks++) {
+    return until(async () => {
       const waits = await waitsOf(mill.store.database, [runId]);
-      if (waits.some(({ parked }) => parked.held)) return waits;
-      await sleep(50);
-    }
-    throw new Error("the run was not interrupted");
+      return waits.some(({ parked }) => parked.held) && waits;
+    });
   }
 
   it("waits for an endpoint in trouble, takes no edge and counts no step", async () => {

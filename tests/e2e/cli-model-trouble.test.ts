@@ -50,7 +50,7 @@ it("run, logs, history and status tell reasoning, cuts and calls without a reply
   const listed = JSON.parse((await markmill(place, ["status", "--json"])).stdout);
   expect(listed.runs[0].spent).toMatchObject({ calls: 3, unsure: { calls: 1 } });
   expect(listed.runs[0].spent.nanodollars / 1e9).toBeCloseTo(status.spent.dollars, 9);
-}, 90_000);
+});
 
 it("a model that is left alone is seen in run, status, logs and doctor, with its reason", async () => {
   writeFileSync(
@@ -72,4 +72,4 @@ it("a model that is left alone is seen in run, status, logs and doctor, with its
     await markmill(place, ["cancel", "last"]);
     await run.ended;
   }
-}, 90_000);
+});

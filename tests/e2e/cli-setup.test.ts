@@ -85,7 +85,7 @@ describe("a wrong setup", () => {
       markmill(withEnv({ DATABASE_URL: "postgresql://me:hunter2@127.0.0.1:9/x" }), ["worker"]),
       markmill(withEnv({ DATABASE_URL: database.url, REDIS_URL: "redis://:hunter2@127.0.0.1:9" }), ["supervisor"]),
     ]);
-    expect(performance.now() - begun).toBeLessThan(20_000);
+    expect(performance.now() - begun).toBeLessThan(60_000);
     expect(worker).toMatchObject({ code: 1, stderr: expect.stringMatching(/^markmill: STORE_UNREACHABLE: .*\nfix: /) });
     expect(supervisor).toMatchObject({
       code: 1,
@@ -105,7 +105,7 @@ describe("a wrong setup", () => {
         markmill(withEnv({ DATABASE_URL: `postgresql://me@${at}/x` }), ["run", "greet.wf.md", "NAME=x"]),
         markmill(withEnv({ DATABASE_URL: database.url, REDIS_URL: `redis://${at}` }), ["run", "greet.wf.md", "NAME=x"]),
       ]);
-      expect(performance.now() - begun).toBeLessThan(25_000);
+      expect(performance.now() - begun).toBeLessThan(60_000);
       expect(store).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(/^markmill: STORE_UNREACHABLE: .*\nfix: /m),

@@ -118,7 +118,7 @@ describe.skipIf(jail !== null)("the median example", () => {
       submission: { blob },
     });
     await mill.queues.ring(created.rings);
-    const { status, result, variables } = await mill.ended(created.runId, 90_000);
+    const { status, result, variables } = await mill.ended(created.runId);
     const { activities } = await getHistory(mill.store.database, created.runId);
     const attempts = activities.filter(({ node }) => node === "EXECUTE_CHECKS").map(({ attempt }) => attempt);
     return { status, result: result ?? "", exitCode: variables.EXIT_CODE, attempts };

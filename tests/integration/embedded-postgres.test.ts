@@ -13,6 +13,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { classifyFailure } from "../../packages/embedded-postgres/src/embedded-postgres-error.ts";
 import { findBinaries } from "../../packages/embedded-postgres/src/find-binaries.ts";
 import { reportSkip } from "../support/ask-services.ts";
+import { until } from "../support/until.ts";
 
 const isRoot = process.getuid?.() === 0;
 const nobody = 65_534;
@@ -65,15 +66,6 @@ async function hold(directory: string, identity: { uid?: number; gid?: number } 
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const next = async () => JSON.parse((await lines.next()).value ?? '{"ended":true}');
   return { child, first: await next(), next };
-}
-
-async function until(what: string, limitMs: number, condition: () => boolean): Promise<number> {
-  const begin = performance.now();
-  while (!condition()) {
-    if (performance.now() - begin > limitMs) throw new Error(`not within ${limitMs} ms: ${what}`);
-    await sleep(20);
-  }
-  return performance.now() - begin;
 }
 
 const runs = (pid: number) => identifyProcess(pid) !== null;
@@ -184,7 +176,7 @@ describe("users come and go", () => {
     const directory = project();
     const holder = await hold(directory);
     process.kill(-Number(holder.child.pid), "SIGKILL");
-    await until("the user is gone", 5_000, () => !runs(Number(holder.child.pid)));
+    await until(() => !runs(Number(holder.child.pid)));
     const next = await startEmbeddedPostgres({ directory });
     expect(next).toMatchObject({ started: false, pid: holder.first.pid });
     await sleep(6_500);
@@ -201,9 +193,9 @@ describe("users come and go", () => {
     const user = identifyProcess(Number(holder.child.pid));
     if (locked) await writeFile(join(directory, "start.lock"), writeIdentity(user as ProcessIdentity));
     process.kill(-Number(holder.child.pid), "SIGKILL");
-    await until("the server is gone", 30_000, () => !runs(Number(holder.first.pid)));
+    await until(() => !runs(Number(holder.first.pid)));
     expect(await readFile(join(directory, "server.log"), "utf8")).toContain("database system is shut down");
-    await until("the lock is gone", 5_000, () => !existsSync(join(directory, "start.lock")));
+    await until(() => !existsSync(join(directory, "start.lock")));
   });
 
   it("three first starts at once make one database", async () => {

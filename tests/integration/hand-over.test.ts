@@ -20,7 +20,7 @@ import { freshRedis, redisAvailable } from "../support/redis.ts";
 
 const withRedis = await redisAvailable("handing jobs over on Redis");
 const prefix = "ho";
-const quick = { lockDuration: 600, stalledInterval: 200 };
+const quick = { lockDuration: 2_000, stalledInterval: 500 };
 let activity = 0;
 
 function bell(more: Partial<Doorbell> = {}): Doorbell {
@@ -179,7 +179,7 @@ function behaves(make: () => Promise<Place>): void {
     };
     const serving = queues.serve("control", handler, { concurrency: 4 });
     await queues.ring(chains.map(([first]) => first as Doorbell));
-    await expect.poll(() => heard.length, { timeout: 10_000 }).toBe(96);
+    await expect.poll(() => heard.length).toBe(96);
     await serving.close();
     expect(new Set(heard).size).toBe(96);
     for (const chain of chains) {
@@ -244,7 +244,7 @@ function behaves(make: () => Promise<Place>): void {
       },
       quick,
     );
-    await expect.poll(() => again, { timeout: 5_000 }).toEqual([{ jobId: jobId(second), stalled: 1 }]);
+    await expect.poll(() => again).toEqual([{ jobId: jobId(second), stalled: 1 }]);
     await serving.close();
   });
 
@@ -252,13 +252,13 @@ function behaves(make: () => Promise<Place>): void {
     const [first, second] = bells(2) as [Doorbell, Doorbell];
     const heard: string[] = [];
     const handler = walking([first, second], heard, async ({ jobId: id }) => {
-      if (id === jobId(second)) await new Promise((resolve) => setTimeout(resolve, 2_000));
+      if (id === jobId(second)) await new Promise((resolve) => setTimeout(resolve, 5_000));
       return { do: "done" };
     });
     const servings = [queues.serve("control", handler, quick), queues.serve("control", handler, quick)];
     await queues.ring([first]);
     await expect.poll(() => heard.length).toBe(2);
-    await expect.poll(() => board.getJobCounts("active"), { timeout: 5_000 }).toEqual({ active: 0 });
+    await expect.poll(() => board.getJobCounts("active")).toEqual({ active: 0 });
     await Promise.all(servings.map((serving) => serving.close()));
     expect(heard).toEqual([jobId(first), jobId(second)]);
   });
@@ -283,7 +283,7 @@ function behaves(make: () => Promise<Place>): void {
       0,
     ]);
     await board.resume();
-    await expect.poll(() => heard, { timeout: 10_000 }).toEqual([jobId(first), jobId(second)]);
+    await expect.poll(() => heard).toEqual([jobId(first), jobId(second)]);
     await serving.close();
   });
 
@@ -298,7 +298,7 @@ function behaves(make: () => Promise<Place>): void {
       }),
     );
     await queues.ring([first]);
-    await expect.poll(() => heard, { timeout: 5_000 }).toEqual([jobId(first), jobId(second)]);
+    await expect.poll(() => heard).toEqual([jobId(first), jobId(second)]);
     await expect.poll(() => board.getJobCounts("active", "waiting")).toEqual({ active: 0, waiting: 0 });
     await serving.close();
     expect(heard).toHaveLength(2);
@@ -319,7 +319,7 @@ function behaves(make: () => Promise<Place>): void {
     await queues.ring([first]);
     // Its second delivery rings once more.
     const order = [first, second, first, second].map(jobId);
-    await expect.poll(() => heard, { timeout: 5_000 }).toEqual(order);
+    await expect.poll(() => heard).toEqual(order);
     await serving.close();
   });
 
@@ -332,7 +332,7 @@ function behaves(make: () => Promise<Place>): void {
     });
     const serving = queues.serve("control", handler);
     await queues.ring([first]);
-    await expect.poll(() => heard, { timeout: 5_000 }).toEqual([jobId(first), jobId(second)]);
+    await expect.poll(() => heard).toEqual([jobId(first), jobId(second)]);
     await serving.close();
   });
 
@@ -347,7 +347,7 @@ function behaves(make: () => Promise<Place>): void {
       }),
     );
     await queues.ring([first]);
-    await expect.poll(() => heard, { timeout: 10_000 }).toEqual([jobId(first), jobId(second)]);
+    await expect.poll(() => heard).toEqual([jobId(first), jobId(second)]);
     await serving.close();
   });
 
@@ -368,7 +368,7 @@ function behaves(make: () => Promise<Place>): void {
     const servings = (["control", "prompt"] as const).map((name) => queues.serve(name, handler));
     await queues.ring([first]);
     const all = [first, beside, model, later, child].map(jobId).sort();
-    await expect.poll(() => heard.toSorted(), { timeout: 10_000 }).toEqual(all);
+    await expect.poll(() => heard.toSorted()).toEqual(all);
     expect(heard.filter((id) => id !== jobId(model))[1]).toBe(jobId(beside));
     await Promise.all(servings.map((serving) => serving.close()));
   });
@@ -385,7 +385,7 @@ function behaves(make: () => Promise<Place>): void {
       }),
     );
     await queues.ring(chain.slice(0, 1));
-    await expect.poll(() => heard.length, { timeout: 10_000 }).toBe(201);
+    await expect.poll(() => heard.length).toBe(201);
     await serving.close();
     expect(heard.indexOf(jobId(other))).toBeLessThan(60);
   });
@@ -403,7 +403,7 @@ function behaves(make: () => Promise<Place>): void {
       }),
     );
     await queues.ring(chain.slice(0, 1));
-    await expect.poll(() => heard, { timeout: 10_000 }).toContain(jobId(other));
+    await expect.poll(() => heard).toContain(jobId(other));
     expect(heard.length).toBeLessThan(8);
     await serving.close();
   });
@@ -444,7 +444,7 @@ function behaves(make: () => Promise<Place>): void {
     const heard: string[] = [];
     const serving = worker.serve("control", walking(chain, heard), quick);
     await queues.ring(chain.slice(0, 1));
-    await expect.poll(() => heard, { timeout: 10_000 }).toEqual(chain.map(jobId));
+    await expect.poll(() => heard).toEqual(chain.map(jobId));
     expect(cut.times()).toBe(1);
     await expect.poll(() => board.getJobCounts("active", "waiting")).toEqual({ active: 0, waiting: 0 });
     await serving.close();

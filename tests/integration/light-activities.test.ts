@@ -266,7 +266,7 @@ describe("several light activities of one run", () => {
   });
 
   it("one whose doorbell was lost is found though another branch goes on, and is rung alone", async () => {
-    const quietMs = 300;
+    const quietMs = 2_000;
     const { runId, rings } = await createRun(store, { definition: definition({ main: branches(2) }) });
     const [left, right] = two(rings);
     const mine = async () => (await quietActivities(store.database, quietMs)).filter((one) => one.runId === runId);

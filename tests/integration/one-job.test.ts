@@ -40,5 +40,5 @@ describe.each(backends)("on the %s backend", (backend) => {
       [created.runId],
     );
     expect(rows).toEqual([{ rings: 1 }]);
-  }, 60_000);
+  });
 });

@@ -53,7 +53,7 @@ it("nothing asks a client of pg that is busy, also not after connections broke",
   }
   await stop();
   expect(busy()).toEqual([]);
-}, 120_000);
+});
 
 it("the queue's connections answer one question after the other, where a plain client warns", async () => {
   const ask = async (client: Client) => {

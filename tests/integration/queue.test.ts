@@ -60,7 +60,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     );
     const bells = Array.from({ length: 20 }, () => bell());
     expect(await Promise.all(bells.map((one) => queues.ring([one])))).toEqual(bells.map(() => []));
-    await expect.poll(() => heard.length, { timeout: 10_000 }).toBe(20);
+    await expect.poll(() => heard.length).toBe(20);
     expect(heard.sort()).toEqual(bells.map(jobId).sort());
     expect(serving.lastHeard()).toBeGreaterThan(0);
     await serving.close();
@@ -75,11 +75,11 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
       heard.push(delivered.jobId);
       return { do: "done" };
     });
-    await expect.poll(() => heard, { timeout: 10_000 }).toEqual([jobId(one)]);
+    await expect.poll(() => heard).toEqual([jobId(one)]);
     await expect.poll(() => queues.live([one])).toEqual(new Map());
     await queues.ring([one]);
     await queues.ring([{ ...one, rings: 2 }]);
-    await expect.poll(() => heard, { timeout: 10_000 }).toEqual([jobId(one), jobId({ ...one, rings: 2 })]);
+    await expect.poll(() => heard).toEqual([jobId(one), jobId({ ...one, rings: 2 })]);
     await serving.close();
   });
 
@@ -106,7 +106,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
       return times.length === 1 ? { do: "later", ms: 300 } : { do: "done" };
     });
     await queues.ring([bell({ queue: "prompt" })]);
-    await expect.poll(() => times.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => times.length).toBe(2);
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(250);
     await serving.close();
   });
@@ -123,14 +123,14 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
       return { do: "children" };
     });
     await queues.ring([call]);
-    await expect.poll(async () => (await queues.counts()).control["waiting-children"], { timeout: 10_000 }).toBe(1);
+    await expect.poll(async () => (await queues.counts()).control["waiting-children"]).toBe(1);
     expect(await queues.ring([orphan])).toEqual([]);
     const children = queues.serve("execute", async (delivered) => {
       heard.push(`child ${delivered.jobId}`);
       return { do: "done" };
     });
     await expect
-      .poll(() => [...heard].sort(), { timeout: 10_000 })
+      .poll(() => [...heard].sort())
       .toEqual(
         [`call ${jobId(call)}`, `call ${jobId(call)}`, `child ${jobId(child)}`, `child ${jobId(orphan)}`].sort(),
       );
@@ -154,8 +154,8 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
       return { do: "done" };
     });
     await queues.ring(chain.slice(0, 1));
-    await expect.poll(() => heard, { timeout: 10_000 }).toEqual(chain.map(jobId));
-    await expect.poll(() => [...heardAside].sort(), { timeout: 10_000 }).toEqual(aside.map(jobId));
+    await expect.poll(() => heard).toEqual(chain.map(jobId));
+    await expect.poll(() => [...heardAside].sort()).toEqual(aside.map(jobId));
     await Promise.all([steps.close(), prompts.close()]);
   });
 
@@ -178,7 +178,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     const many = (queue: Doorbell["queue"], length: number) => Array.from({ length }, () => bell({ queue }));
     const bells = [...many("control", 50), ...many("prompt", 130), ...many("execute", 530)];
     expect(await queues.ring(bells)).toEqual([]);
-    await expect.poll(() => handled, { timeout: 60_000 }).toEqual({ control: 50, prompt: 130, execute: 530 });
+    await expect.poll(() => handled).toEqual({ control: 50, prompt: 130, execute: 530 });
     await Promise.all(servings.map((serving) => serving.close()));
     const { control, prompt, execute } = await queues.counts();
     expect({ control, prompt, execute }).toMatchObject({
@@ -200,7 +200,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     });
     await queues.ring([call]);
     await expect
-      .poll(() => [heard[0], heard.slice(1, 3).sort(), heard[3]], { timeout: 10_000 })
+      .poll(() => [heard[0], heard.slice(1, 3).sort(), heard[3]])
       .toEqual([jobId(call), callee.map(jobId), jobId(call)]);
     await serving.close();
     expect((await queues.counts()).control).toMatchObject({
@@ -227,7 +227,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     const soon = new Promise((resolve) => setTimeout(resolve, 200, "held"));
     expect(await Promise.race([patient, soon])).toBe("held");
     const forced = serving.close(true).then(() => own.close());
-    const late = new Promise((resolve) => setTimeout(resolve, 5_000, "late"));
+    const late = new Promise((resolve) => setTimeout(resolve, 60_000, "late"));
     expect(await Promise.race([forced, late])).toBeUndefined();
     released.resolve();
     await patient;
@@ -251,7 +251,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     victim.kill("SIGKILL");
     const killed = performance.now();
     expect(await taken).toEqual({ jobId: jobId(one), stalled: 1 });
-    expect(performance.now() - killed).toBeLessThan(15_000);
+    expect(performance.now() - killed).toBeLessThan(30_000);
   });
 
   it("goes on with new connections when it is told that it is deaf", async () => {
@@ -263,7 +263,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     serving.reconnect();
     const one = bell({ queue: "prompt" });
     await queues.ring([one]);
-    await expect.poll(() => heard, { timeout: 10_000 }).toEqual([jobId(one)]);
+    await expect.poll(() => heard).toEqual([jobId(one)]);
     await serving.close();
   });
 }
@@ -304,7 +304,7 @@ describe.skipIf(!withRedis)("on Redis", () => {
     let waited = 0;
     const handle: Handler = async ({ jobId }, ring) => {
       heard.push(jobId);
-      if (jobId === slow) await redis.call("CLIENT", "PAUSE", "1000", "ALL");
+      if (jobId === slow) await redis.call("CLIENT", "PAUSE", "6000", "ALL");
       const began = performance.now();
       await ring([...next.slice(heard.length - 1, heard.length), ...(heard.length === 1 ? aside : [])]);
       waited = Math.max(waited, performance.now() - began);
@@ -312,9 +312,9 @@ describe.skipIf(!withRedis)("on Redis", () => {
     };
     const servings = (["control", "prompt", "execute"] as const).map((name) => queues.serve(name, handle));
     await queues.ring(chain.slice(0, 1));
-    await expect.poll(() => heard, { timeout: 10_000 }).toEqual(chain.map(jobId));
+    await expect.poll(() => heard).toEqual(chain.map(jobId));
     await Promise.all(servings.map((serving) => serving.close()));
-    expect(waited).toBeLessThan(500);
+    expect(waited).toBeLessThan(3_000);
     // A job is rung when it is first spoken of, and let go when it is last.
     const rung = (one: Doorbell) => said.findIndex((text) => text.includes(jobId(one)));
     const done = (one: Doorbell) => said.findLastIndex((text) => text.includes(jobId(one)));
@@ -386,10 +386,8 @@ describe.skipIf(!withRedis)("on Redis", () => {
       return { do: "done" };
     });
     await queues.ring(chain.slice(0, 1));
-    await expect.poll(() => [...heard], { timeout: 10_000 }).toEqual(chain.map(jobId));
-    await expect
-      .poll(async () => (await queues.counts()).control, { timeout: 10_000 })
-      .toMatchObject({ waiting: 0, active: 0, delayed: 0 });
+    await expect.poll(() => [...heard]).toEqual(chain.map(jobId));
+    await expect.poll(async () => (await queues.counts()).control).toMatchObject({ waiting: 0, active: 0, delayed: 0 });
     await serving.close(true);
     expect(new Set(errors.map(({ code }) => code))).not.toContain("QUEUE_BUG");
     redis.disconnect();
@@ -412,7 +410,7 @@ describe.skipIf(!withRedis)("on Redis", () => {
     void serving.close();
     await new Promise((resolve) => setTimeout(resolve, 300));
     const closed = serving.close(true).then(() => queues.close());
-    const late = new Promise((resolve) => setTimeout(resolve, 5_000, "late"));
+    const late = new Promise((resolve) => setTimeout(resolve, 60_000, "late"));
     expect(await Promise.race([closed, late])).toBeUndefined();
     await server.stop();
   });
@@ -434,10 +432,10 @@ describe.skipIf(!withRedis)("on Redis", () => {
     const started = performance.now();
     const [one, two] = [bell(), bell({ queue: "prompt" })];
     expect(await queues.ring([one, two])).toEqual([one, two]);
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(performance.now() - started).toBeLessThan(5_000);
     expect(errors.map(({ code }) => code)).toContain("QUEUE_UNREACHABLE");
     await server.restart();
-    await expect.poll(() => queues.ring([one]), { timeout: 10_000, interval: 200 }).toEqual([]);
+    await expect.poll(() => queues.ring([one]), { interval: 200 }).toEqual([]);
     await queues.close();
     await server.stop();
   });

@@ -304,9 +304,10 @@ describe("a call", () => {
   });
 
   it("of a cancelled caller is cancelled with it, down the tree, and workers are told", async () => {
-    const told: string[] = [];
-    const end = watch(database.url, { onControl: ({ runId }) => told.push(runId) });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    const told = new Set<string>();
+    const connected = Promise.withResolvers<void>();
+    const end = watch(database.url, { onControl: ({ runId }) => told.add(runId), onConnected: connected.resolve });
+    await connected.promise;
     const { runId, rings } = await createRun(store, {
       definition: definition({
         main: oneCall,
@@ -323,7 +324,7 @@ describe("a call", () => {
     const leaf = await startCall(store, inner.run, inner.activity, null);
     const held = await claimed(store, only(leaf.rings));
     await cancelRun(other, runId, "enough");
-    const { rows } = await store.database.calm.query("select status from runs where root_id = $1", [runId]);
+    const { rows } = await store.database.calm.query("select id, status from runs where root_id = $1", [runId]);
     expect(rows.map(({ status }) => status)).toEqual(["cancelled", "cancelled", "cancelled"]);
     const late = await store.commit({
       run: held.run,
@@ -333,7 +334,7 @@ describe("a call", () => {
     expect(late.kind).toBe("dropped");
     // A call delivered after the cancellation makes nothing.
     expect((await startCall(store, top.run, top.activity, null)).kind).toBe("dropped");
-    await expect.poll(() => new Set(told).size).toBe(3);
+    await expect.poll(() => rows.every(({ id }) => told.has(id))).toBe(true);
     await end();
   });
 });

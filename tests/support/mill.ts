@@ -153,7 +153,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
       await queues.ring(created.rings);
       return created.runId;
     },
-    async ended(runId, timeoutMs = 60_000) {
+    async ended(runId, timeoutMs = 180_000) {
       const until = performance.now() + timeoutMs;
       for (;;) {
         // A connection that a test has cut is no news here.
