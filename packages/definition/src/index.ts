@@ -8,6 +8,7 @@ export { openWorkspace, type WorkspaceOptions } from "./open-workspace.ts";
 export { isProtectedPath } from "./protected-path.ts";
 export { duration, money, readAmount } from "./quantity.ts";
 export { renderFinding } from "./render-finding.ts";
+export { Report } from "./report.ts";
 export { settleFindings } from "./settle-findings.ts";
 export type { SourceMap } from "./source-map.ts";
 export { suggest } from "./suggest.ts";

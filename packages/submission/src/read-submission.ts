@@ -24,35 +24,60 @@ export interface SubmissionOptions {
 }
 
 export async function readSubmission(path: string, options: SubmissionOptions = {}): Promise<Submission> {
+  return await packEntries(await readEntries(path, options));
+}
+
+/** The same before it is packed, for whoever looks into the files. */
+export async function readEntries(path: string, options: SubmissionOptions = {}): Promise<ReadEntries> {
   const { limits = defaultLimits, without = [] } = options;
   const found = await stat(path).catch(() => null);
   if (found === null) {
     throw refused(`There is no folder or file ${showName(path)}.`, "Check the path of the submission.");
   }
-  const read = found.isDirectory() ? await readFolder(path, { limits, without }) : await readOne(path, limits);
-  const { entries, files, bytes, notes } = read;
+  return found.isDirectory() ? await readFolder(path, { limits, without }) : await readOne(path, limits);
+}
+
+export async function packEntries({ entries, files, bytes, notes }: ReadEntries): Promise<Submission> {
   const paths = entries.filter(({ kind }) => kind !== "folder").map((entry) => entry.path);
   return { tar: await writeTar(entries), files, paths, bytes, notes };
 }
 
 async function readOne(path: string, limits: SubmissionLimits): Promise<ReadEntries> {
   const name = basename(path);
-  if (/\.(?:rar|7z|tar\.(?:bz2|xz|zst|lz|Z)|tbz2?|txz|tzst|lzh|cab|ace|arj)$/i.test(name)) {
-    throw new SubmissionError(
-      "SUBMISSION_ARCHIVE_UNSUPPORTED",
-      `${showName(name)} is an archive of a kind that is not read here.`,
-      "Unpack it and submit the folder, or pack it as zip, tar or tar.gz.",
-    );
-  }
-  const archive = /\.(zip|tar|tar\.gz|tgz)$/i.exec(name)?.[1]?.toLowerCase();
-  const bytes = await readFileOf(path, archive === undefined ? limits : { ...limits, bytes: mostArchiveBytes(limits) });
-  if (archive === "zip") return await readZip(name, bytes, limits);
-  if (archive !== undefined) return await readTar(name, bytes, archive !== "tar", limits);
+  const archive = archiveKind(name);
+  const most = archive === "none" ? limits : { ...limits, bytes: mostArchiveBytes(limits) };
+  if (archive === "unsupported") throw unsupported(name);
+  const bytes = await readFileOf(path, most);
+  if (archive !== "none") return await readArchive(name, bytes, limits);
   if (!name.isWellFormed() || name.includes("\ufffd")) {
     throw new SubmissionError("SUBMISSION_NAME_INVALID", `The name ${showName(name)} is not UTF-8.`, "Rename it.");
   }
   const executable = false;
   return { entries: [{ kind: "file", path: name, executable, bytes }], files: 1, bytes: bytes.length, notes: [] };
+}
+
+/** By the name alone. */
+export function archiveKind(name: string): "zip" | "tar" | "tar.gz" | "unsupported" | "none" {
+  if (/\.(?:rar|7z|tar\.(?:bz2|xz|zst|lz|Z)|tbz2?|txz|tzst|lzh|cab|ace|arj)$/i.test(name)) return "unsupported";
+  if (/\.zip$/i.test(name)) return "zip";
+  if (/\.tar$/i.test(name)) return "tar";
+  return /\.(?:tar\.gz|tgz)$/i.test(name) ? "tar.gz" : "none";
+}
+
+/** An archive whose bytes are here already, such as one inside another. */
+export async function readArchive(name: string, bytes: Buffer, limits: SubmissionLimits): Promise<ReadEntries> {
+  const kind = archiveKind(name);
+  if (kind === "zip") return await readZip(name, bytes, limits);
+  if (kind === "tar" || kind === "tar.gz") return await readTar(name, bytes, kind === "tar.gz", limits);
+  throw unsupported(name);
+}
+
+function unsupported(name: string): SubmissionError {
+  return new SubmissionError(
+    "SUBMISSION_ARCHIVE_UNSUPPORTED",
+    `${showName(name)} is an archive of a kind that is not read here.`,
+    "Unpack it and submit the folder, or pack it as zip, tar or tar.gz.",
+  );
 }
 
 async function readFileOf(path: string, limits: SubmissionLimits): Promise<Buffer> {

@@ -25,31 +25,12 @@ export async function readZip(archive: string, bytes: Buffer, limits: Submission
   });
   try {
     for await (const entry of entriesOf(zip, archive)) {
-      const { name, old } = nameOf(entries, entry);
+      const { name, old } = zipEntryName(entries, entry);
       if (old) oldNames.push(name);
-      const kind = kindOf(entry, name);
-      if (kind === "folder") {
-        entries.addFolder(name);
-        continue;
-      }
-      if (kind !== "file") throw entries.link(name, kind);
-      if (entry.isEncrypted() || !entry.canDecodeFileData()) {
-        const why = entry.isEncrypted() ? "is encrypted" : "is packed in a way that is not read here";
-        throw new SubmissionError(
-          "SUBMISSION_ARCHIVE_UNSUPPORTED",
-          `${showName(name)} in ${showName(archive)} ${why}.`,
-          "Pack the archive anew, without a password.",
-        );
-      }
       // Entries that share their bytes: together they claim more than there is.
       packed += entry.compressedSize;
       if (packed > bytes.length) throw entries.bomb();
-      const path = entries.beginFile(name);
-      entries.endFile(
-        path,
-        isExecutable(entry),
-        await unpack(zip, entry, archive, (size) => entries.countBytes(path, size)),
-      );
+      await takeEntry(zip, entry, name, archive, entries);
     }
   } finally {
     zip.close();
@@ -64,7 +45,34 @@ export async function readZip(archive: string, bytes: Buffer, limits: Submission
   return { entries: entries.entries, files, bytes: size, notes };
 }
 
-async function* entriesOf(zip: ZipFile, archive: string): AsyncGenerator<ZipEntry> {
+/** One entry, judged by its kind and name before its bytes are unpacked. */
+export async function takeEntry(
+  zip: ZipFile,
+  entry: ZipEntry,
+  name: string,
+  archive: string,
+  entries: ArchiveEntries,
+): Promise<void> {
+  const kind = kindOf(entry, name);
+  if (kind === "folder") {
+    entries.addFolder(name);
+    return;
+  }
+  if (kind !== "file") throw entries.link(name, kind);
+  if (entry.isEncrypted() || !entry.canDecodeFileData()) {
+    const why = entry.isEncrypted() ? "is encrypted" : "is packed in a way that is not read here";
+    throw new SubmissionError(
+      "SUBMISSION_ARCHIVE_UNSUPPORTED",
+      `${showName(name)} in ${showName(archive)} ${why}.`,
+      "Pack the archive anew, without a password.",
+    );
+  }
+  const path = entries.beginFile(name);
+  const bytes = await unpack(zip, entry, archive, (size) => entries.countBytes(path, size));
+  entries.endFile(path, isExecutable(entry), bytes);
+}
+
+export async function* entriesOf(zip: ZipFile, archive: string): AsyncGenerator<ZipEntry> {
   const each = zip.eachEntry();
   for (;;) {
     const next: IteratorResult<ZipEntry> = await each.next().catch((error: unknown) => {
@@ -76,7 +84,7 @@ async function* entriesOf(zip: ZipFile, archive: string): AsyncGenerator<ZipEntr
 }
 
 /** UTF-8 where it says so or simply is; old programs wrote the DOS code page. */
-function nameOf(entries: ArchiveEntries, entry: ZipEntry): { name: string; old: boolean } {
+export function zipEntryName(entries: ArchiveEntries, entry: ZipEntry): { name: string; old: boolean } {
   const raw = entry.fileNameRaw;
   try {
     return { name: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw), old: false };
@@ -119,7 +127,7 @@ async function unpack(zip: ZipFile, entry: ZipEntry, archive: string, count: (si
   return Buffer.concat(chunks);
 }
 
-function broken(archive: string, cause: unknown): SubmissionError {
+export function broken(archive: string, cause: unknown): SubmissionError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new SubmissionError(
     "SUBMISSION_ARCHIVE_BROKEN",

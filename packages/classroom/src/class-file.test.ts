@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import { readClassFile, readInstant } from "./class-file.ts";
+
+const read = (text: string) => readClassFile(text, "class.yaml");
+const complaint = (text: string) => {
+  const { class: found, findings } = read(text);
+  expect(found).toBeNull();
+  for (const { fix } of findings) expect(fix).toMatch(/\S/);
+  return findings.map(({ code, at, message, fix }) => ({ code, line: at.line, column: at.column, message, fix }));
+};
+
+describe("class.yaml", () => {
+  it("needs nothing but submissions", () => {
+    expect(read("submissions: export.zip").class).toEqual({
+      submissions: "export.zip",
+      columns: {},
+      layout: "auto",
+      late: { graceMs: 0, percentPerDay: 0, mostPercent: 100 },
+      attempts: "last",
+      budget: {},
+      aiConsent: "any",
+      params: {},
+    });
+  });
+
+  it("says everything about a class", () => {
+    const text = `
+name: Programming 1
+workflow: grade.wf.md
+roster: roster.csv
+columns: { id: Matrikel, email: 3 }
+submissions: handed-in
+match: "^(?<student>[a-z]+)-(?<attempt>[0-9]+)"
+deadline: 2026-11-20T23:59:00+01:00
+late: { grace: 15m, percentPerDay: 10, mostPercent: 50 }
+attempts: last-before-deadline
+rubric: rubric.md
+model: tutor
+budget: { class: $20, student: 0.50 }
+concurrency: 8
+sandbox: jail
+language: de
+aiConsent: local
+params: { SHEET: 3, STRICT: true }
+`;
+    expect(read(text)).toMatchObject({
+      findings: [],
+      class: {
+        deadline: Date.UTC(2026, 10, 20, 22, 59),
+        late: { graceMs: 900_000, percentPerDay: 10, mostPercent: 50 },
+        budget: { class: 20e9, student: 0.5e9 },
+        columns: { id: "Matrikel", email: 3 },
+        params: { SHEET: "3", STRICT: "true" },
+      },
+    });
+    expect(read("submissions: x\nbudget: $3").class?.budget).toEqual({ class: 3e9 });
+  });
+
+  it("says where a key is misspelt and what was meant", () => {
+    expect(complaint("name: A\nsubmission: x\n")).toEqual([
+      expect.objectContaining({
+        code: "CLASS_KEY",
+        line: 2,
+        column: 1,
+        fix: expect.stringMatching("mean submissions?"),
+      }),
+    ]);
+    expect(complaint("submissions: x\nlate:\n  graze: 1h\n")).toEqual([
+      expect.objectContaining({ code: "CLASS_KEY", line: 3, column: 3, fix: expect.stringMatching("mean grace?") }),
+    ]);
+  });
+
+  it.each([
+    ["submissions: x\ndeadline: 2026-11-20 23:59", "CLASS_VALUE", 2, 11],
+    ["submissions: x\ndeadline: tomorrow", "CLASS_VALUE", 2, 11],
+    ["submissions: x\nbudget: lots", "CLASS_VALUE", 2, 9],
+    ["submissions: x\nconcurrency: 0", "CLASS_VALUE", 2, 14],
+    ["submissions: x\nmatch: '('", "CLASS_VALUE", 2, 8],
+    ["submissions: x\nmatch: '^x$'", "CLASS_VALUE", 2, 8],
+    ["submissions: x\nattempts: last-before-deadline", "CLASS_DEADLINE", 2, 11],
+    ["submissions: x\nsubmissions: y", "CLASS_YAML", 2, 1],
+    ["submissions: [x", "CLASS_YAML", 1, 16],
+    ["name: x", "CLASS_SUBMISSIONS", 1, 1],
+    ["- a list", "CLASS_VALUE", 1, 1],
+  ])("%j is refused at its place", (text, code, line, column) => {
+    expect(complaint(text)).toContainEqual(expect.objectContaining({ code, line, column }));
+  });
+});
+
+describe("an instant", () => {
+  it.each([
+    ["2026-11-20T23:59:00+01:00", Date.UTC(2026, 10, 20, 22, 59)],
+    ["2026-11-20 22:59:00.123456789 Z", Date.UTC(2026, 10, 20, 22, 59, 0, 123)],
+    ["2026-11-20 22:59 UTC", Date.UTC(2026, 10, 20, 22, 59)],
+    ["2026-11-20T22:59:00 -0500", Date.UTC(2026, 10, 21, 3, 59)],
+    ["2026-11-20", null],
+    ["2026-02-31T00:00:00Z", Date.UTC(2026, 2, 3)],
+    ["20.11.2026 22:59", null],
+  ])("%s", (text, at) => {
+    if (text === "2026-02-31T00:00:00Z") expect([null, at]).toContain(readInstant(text));
+    else expect(readInstant(text)).toBe(at);
+  });
+});

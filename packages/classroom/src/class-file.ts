@@ -1,0 +1,191 @@
+/** `class.yaml`: what makes a folder a class. Everything but the submissions may be left out; paths count from the file's folder. */
+import { duration, type Finding, money, Report, readAmount } from "@markmill/definition";
+import { z } from "zod";
+import { readPositioned } from "./positioned-yaml.ts";
+
+export interface ClassFile {
+  readonly name?: string;
+  readonly workflow?: string;
+  readonly roster?: string;
+  /** Columns of the roster by header or number, where sniffing does not find them. */
+  readonly columns: Readonly<Record<string, string | number>>;
+  readonly submissions: string;
+  readonly layout: LayoutChoice;
+  /** With named groups: student or group, and optionally attempt, time, file. */
+  readonly match?: RegExp;
+  /** Milliseconds since 1970. */
+  readonly deadline?: number;
+  readonly late: LatePolicy;
+  readonly attempts: AttemptPolicy;
+  readonly rubric?: string;
+  readonly model?: string;
+  /** Nanodollars. */
+  readonly budget: { readonly class?: number; readonly student?: number };
+  readonly concurrency?: number;
+  readonly sandbox?: "docker" | "jail" | "none";
+  readonly language?: string;
+  readonly aiConsent: "none" | "local" | "any";
+  /** Values for the workflow's parameters, the same for each run. */
+  readonly params: Readonly<Record<string, string>>;
+}
+
+export type LayoutChoice = "auto" | "canvas" | "moodle" | "gradescope" | "plain";
+export type AttemptPolicy = "last" | "last-before-deadline" | "first" | "best";
+
+export interface LatePolicy {
+  readonly graceMs: number;
+  /** Of the points, for each day begun after the grace; shown as a line of its own. */
+  readonly percentPerDay: number;
+  readonly mostPercent: number;
+}
+
+const amount = (of: typeof duration) =>
+  z.union([z.number(), z.string()]).transform((value, context) => {
+    const read = readAmount(of, String(value));
+    if (read.ok) return read.value;
+    context.addIssue({ code: "custom", message: read.problem });
+    return z.NEVER;
+  });
+
+const instant = z.string().transform((text, context) => {
+  const at = readInstant(text);
+  if (at !== null) return at;
+  context.addIssue({
+    code: "custom",
+    message: "expected a day and time with its distance from UTC, such as 2026-11-20T23:59:00+01:00",
+  });
+  return z.NEVER;
+});
+
+const pattern = z.string().transform((text, context) => {
+  const problem = patternProblem(text);
+  if (problem === null) return new RegExp(text, "u");
+  context.addIssue({ code: "custom", message: problem });
+  return z.NEVER;
+});
+
+const path = z.string().min(1);
+const late = z.strictObject({
+  grace: amount(duration).optional(),
+  percentPerDay: z.number().min(0).max(100).optional(),
+  mostPercent: z.number().min(0).max(100).optional(),
+});
+const budget = z.strictObject({ class: amount(money).optional(), student: amount(money).optional() });
+const columns = z.record(z.string(), z.union([z.string().min(1), z.int().min(1)]));
+
+const schema = z.strictObject({
+  name: z.string().min(1).optional(),
+  workflow: path.optional(),
+  roster: path.optional(),
+  columns: columns.optional(),
+  submissions: path.optional(),
+  layout: z.enum(["auto", "canvas", "moodle", "gradescope", "plain"]).optional(),
+  match: pattern.optional(),
+  deadline: instant.optional(),
+  late: late.optional(),
+  attempts: z.enum(["last", "last-before-deadline", "first", "best"]).optional(),
+  rubric: path.optional(),
+  model: z.string().min(1).optional(),
+  budget: z.union([budget, amount(money)]).optional(),
+  concurrency: z.int().min(1).max(10_000).optional(),
+  sandbox: z.enum(["docker", "jail", "none"]).optional(),
+  language: z.string().min(1).optional(),
+  aiConsent: z.enum(["none", "local", "any"]).optional(),
+  params: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+});
+
+/** null: there are errors among the findings. */
+export function readClassFile(
+  text: string,
+  file: string,
+): { readonly class: ClassFile | null; readonly findings: readonly Finding[] } {
+  const report = new Report();
+  const codes = { syntax: "CLASS_YAML", key: "CLASS_KEY", value: "CLASS_VALUE" };
+  const read = readPositioned(text.replace(/^\ufeff/, ""), file, schema, knownKeys, codes, report);
+  if (read === null) return { class: null, findings: report.findings };
+  const { data, placeOf } = read;
+  if (data.submissions === undefined) {
+    report.error(
+      "CLASS_SUBMISSIONS",
+      { file, line: 1, column: 1 },
+      "The class does not say where its submissions are.",
+      "Add a line such as `submissions: submissions`, a folder or an export, from the folder of this file.",
+    );
+  }
+  const { deadline } = data;
+  if (data.attempts === "last-before-deadline" && deadline === undefined) {
+    report.error(
+      "CLASS_DEADLINE",
+      placeOf(["attempts"]),
+      "attempts counts the last one before a deadline, and there is none.",
+      "Add a deadline, or write `attempts: last`.",
+    );
+  }
+  if (report.hasErrors) return { class: null, findings: report.findings };
+  const money = typeof data.budget === "number" ? { class: data.budget } : (data.budget ?? {});
+  const found = {
+    ...given({
+      name: data.name,
+      workflow: data.workflow,
+      roster: data.roster,
+      match: data.match,
+      deadline,
+      rubric: data.rubric,
+      model: data.model,
+      concurrency: data.concurrency,
+      sandbox: data.sandbox,
+      language: data.language,
+    }),
+    columns: data.columns ?? {},
+    submissions: data.submissions ?? "",
+    layout: data.layout ?? ("auto" as const),
+    late: {
+      graceMs: data.late?.grace ?? 0,
+      percentPerDay: data.late?.percentPerDay ?? 0,
+      mostPercent: data.late?.mostPercent ?? 100,
+    },
+    attempts: data.attempts ?? ("last" as const),
+    budget: given(money),
+    aiConsent: data.aiConsent ?? ("any" as const),
+    params: Object.fromEntries(Object.entries(data.params ?? {}).map(([name, value]) => [name, String(value)])),
+  };
+  return { class: found, findings: report.findings };
+}
+
+function knownKeys(at: readonly PropertyKey[]): readonly string[] {
+  if (at[0] === "late") return Object.keys(late.shape);
+  if (at[0] === "budget") return Object.keys(budget.shape);
+  return Object.keys(schema.shape);
+}
+
+/** An instant that means the same everywhere: ISO 8601 with an offset; platforms also write a blank before it. null: none. */
+export function readInstant(text: string): number | null {
+  const trimmed = text.trim();
+  const parts = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)(\.\d{1,9})?\s?(Z|UTC|[+-]\d{2}:?\d{2})$/i.exec(
+    trimmed,
+  );
+  if (parts === null) return null;
+  const [, day = "", time = "", fraction = "", zone = ""] = parts;
+  const offset = /^(?:z|utc)$/i.test(zone) ? "Z" : zone.includes(":") ? zone : `${zone.slice(0, 3)}:${zone.slice(3)}`;
+  const at = Date.parse(`${day}T${time.length === 5 ? `${time}:00` : time}${fraction.slice(0, 4)}${offset}`);
+  return Number.isNaN(at) ? null : at;
+}
+
+function patternProblem(text: string): string | null {
+  if (text.length > 300) return "the pattern is longer than 300 characters";
+  try {
+    new RegExp(text, "u");
+  } catch (error) {
+    return `no pattern (${error instanceof Error ? error.message : String(error)})`;
+  }
+  return /\(\?<(?:student|group)>/.test(text)
+    ? null
+    : "the pattern has no group called student or group, such as (?<student>[a-z]+)";
+}
+
+export type Given<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+/** Without the keys whose value is undefined. */
+export function given<T extends object>(record: T): Given<T> {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Given<T>;
+}

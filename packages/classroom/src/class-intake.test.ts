@@ -1,0 +1,396 @@
+import { rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, it } from "vitest";
+import { type IntakeOptions, readClass } from "./class-intake.ts";
+import { readClassFolder } from "./read-class-folder.ts";
+import { readRoster } from "./roster.ts";
+import { type Files, folderOf, zipOf } from "./testing-class.ts";
+
+const made: string[] = [];
+afterEach(() => {
+  for (const folder of made.splice(0)) rmSync(folder, { recursive: true });
+});
+const folder = (files: Files) => {
+  const at = folderOf(files);
+  made.push(at);
+  return at;
+};
+const roster = (text: string) => readRoster(Buffer.from(text), "roster.csv");
+/** Both as a folder and as the zip the platform gives; they must be one class. */
+const both = async (files: Files, options: IntakeOptions = {}) => {
+  const unpacked = await readClass(folder(files), options);
+  const at = folder({ "export.zip": zipOf(files) });
+  const packed = await readClass(join(at, "export.zip"), options);
+  expect({ ...packed, problems: packed.problems.map(({ code }) => code) }).toEqual({
+    ...unpacked,
+    problems: unpacked.problems.map(({ code }) => code),
+  });
+  return unpacked;
+};
+const summary = ({ submissions }: Awaited<ReturnType<typeof readClass>>) =>
+  submissions.map(({ key, content }) => [key, content.is === "taken" ? content.paths.join(" ") : content.is]);
+
+const canvasRoster = `Student,ID,SIS User ID,SIS Login ID,Section
+"Lovelace, Ada",101,s1,ada,A
+"Müller, Jörg",102,s2,jorg,A
+"O'Neil, Zoë",103,s3,zoe,A
+"Adams, Sam",104,s4,sam,A
+`;
+
+describe("a Canvas export", () => {
+  const files = {
+    "lovelaceada_101_5001_main.js": "1",
+    "lovelaceada_101_5002_notes.txt": "2",
+    "müllerjörg_LATE_102_5003_hw.zip": zipOf({ "hw/main.js": "3" }),
+    "oneilzoë_103_text.html": "<p>four</p>",
+    "stranger_999_5009_main.js": "x",
+    "readme.txt": "not by Canvas",
+  };
+
+  it("gives one work per user, with files by their own names, archives unpacked and the late mark kept", async () => {
+    const found = await both(files, { roster: roster(canvasRoster) });
+    expect(found.layout).toBe("canvas");
+    expect(summary(found)).toEqual([
+      ["101#1", "main.js notes.txt"],
+      ["102#1", "main.js"],
+      ["103#1", "text.html"],
+    ]);
+    expect(found.submissions.map(({ lateness }) => lateness.is)).toEqual(["on time", "late", "on time"]);
+    expect(found.withoutWork).toEqual(["104"]);
+    expect(found.unmatched).toEqual([
+      { name: "readme.txt", why: "no rule", near: [] },
+      { name: "stranger_999_5009_main.js", why: "unknown", near: [] },
+    ]);
+  });
+
+  it("is matched by name where the roster's numbers are not those of Canvas", async () => {
+    const plain = roster("id,name\n101,Sam Adams\n7,Ada Lovelace\n");
+    const found = await both({ "lovelaceada_101_5001_main.js": "1" }, { roster: plain });
+    expect(found.submissions).toMatchObject([{ by: ["7"] }]);
+  });
+
+  it("names its own students where there is no roster, anonymous ones too", async () => {
+    const found = await both({
+      "anon_aB3xZ_5001_main.js": "1",
+      "LATE_anon_Qq9_5002_main.js": "2",
+      "anon_Zz1_link.html": "3",
+    });
+    expect(found.members.map(({ key }) => key)).toEqual(["anon_Qq9", "anon_Zz1", "anon_aB3xZ"]);
+    expect(found.submissions.map(({ lateness }) => lateness.is)).toEqual(["late", "on time", "on time"]);
+    expect(found.problems).toMatchObject([{ code: "INTAKE_LINK" }]);
+  });
+
+  it("keeps two files of one name apart", async () => {
+    const found = await both({ "a_1_10_x.js": "1", "a_1_11_x.js": "2", "b_2_12_x.js": "1" });
+    expect(summary(found)).toEqual([
+      ["1#1", "11_x.js x.js"],
+      ["2#1", "x.js"],
+    ]);
+  });
+});
+
+describe("a Moodle export", () => {
+  const worksheet = `Identifier,"Full name","Email address"
+Participant 11,"Ada Lovelace",ada@x.org
+Participant 12,"Jörg Müller",j@x.org
+Participant 13,"Zoë O'Neil",z@x.org
+`;
+
+  it("is read as folders, of old and new versions, with what other plugins hold beside the files", async () => {
+    const found = await both(
+      {
+        "Ada Lovelace_11_assignsubmission_file/main.js": "1",
+        "Ada Lovelace_11_assignsubmission_onlinetext/onlinetext.html": "<p>",
+        "Jörg Müller_12_assignsubmission_file_/hw/main.js": "2",
+        "zoe99_Zoë O'Neil_13_assignsubmission_file_/main.js": "3",
+      },
+      { roster: roster(worksheet) },
+    );
+    expect(found.layout).toBe("moodle");
+    expect(summary(found)).toEqual([
+      ["11#1", "main.js onlinetext/onlinetext.html"],
+      ["12#1", "main.js"],
+      ["13#1", "main.js"],
+    ]);
+    expect(found.submissions.every(({ lateness }) => lateness.is === "unknown")).toBe(true);
+  });
+
+  it("is read flat, and when marking is blind", async () => {
+    const found = await both(
+      {
+        "Participant_11_assignsubmission_file_main.js": "1",
+        "Participant_12_assignsubmission_file_my_file_2.js": "2",
+        "odd.txt": "?",
+      },
+      { roster: roster(worksheet) },
+    );
+    expect(summary(found)).toEqual([
+      ["11#1", "main.js"],
+      ["12#1", "my_file_2.js"],
+    ]);
+    expect(found.unmatched).toMatchObject([{ name: "odd.txt" }]);
+  });
+
+  it("of teams gives one work to all members of the group", async () => {
+    const groups = roster("id,name,group\n1,Ada,Team Blue\n2,Bob,Team Blue\n3,Eve,Team Red\n");
+    const found = await both({ "Team Blue_501_assignsubmission_file/main.js": "1" }, { roster: groups });
+    expect(found.submissions).toMatchObject([{ key: "Team Blue#1", by: ["1", "2"], group: "Team Blue" }]);
+    expect(found.withoutWork).toEqual(["3"]);
+  });
+});
+
+describe("a Gradescope export", () => {
+  const metadata = `---
+submission_1:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: '007'
+    :email: ada@x.org
+  :created_at: 2026-11-20 22:58:00.000000000 Z
+  :score: 3.0
+submission_2:
+  :submitters:
+  - :name: Jörg Müller
+    :sid: 008
+    :email: j@x.org
+  - :name: Zoë O'Neil
+    :sid:
+    :email: z@x.org
+  :created_at: 2026-11-21 00:30:00.000000000 Z
+`;
+  const files = {
+    "assignment_1_export/submission_metadata.yml": metadata,
+    "assignment_1_export/submission_1/main.js": "1",
+    "assignment_1_export/submission_2/main.js": "2",
+    "assignment_1_export/submission_3/main.js": "nobody knows",
+  };
+
+  it("is a roster and submissions in one, with group work and times", async () => {
+    const found = await both(files, { deadline: Date.UTC(2026, 10, 20, 23, 0), late: { graceMs: 60_000 } });
+    expect(found.layout).toBe("gradescope");
+    expect(found.members.map(({ key, name }) => [key, name])).toEqual([
+      ["007", "Ada Lovelace"],
+      ["008", "Jörg Müller"],
+      ["z@x.org", "Zoë O'Neil"],
+    ]);
+    expect(found.submissions).toMatchObject([
+      { key: "007#1", by: ["007"], lateness: { is: "on time" } },
+      { by: ["008", "z@x.org"], lateness: { is: "late", byMs: 89 * 60_000 } },
+    ]);
+    expect(found.unmatched).toMatchObject([{ name: "submission_3" }]);
+  });
+
+  it("is matched to a roster by sid, then e-mail, then name", async () => {
+    const known = roster("id,name,email\n007,Ada,x@x.org\n8,J. Müller,J@X.org\n9,Zoë O'Neil,other@x.org\n");
+    expect((await both(files, { roster: known })).submissions).toMatchObject([{ by: ["007"] }, { by: ["8", "9"] }]);
+  });
+
+  it("whose metadata cannot be read belongs to nobody", async () => {
+    const found = await both({ "submission_metadata.yml": "- a list", "submission_1/a": "1" });
+    expect(found.submissions).toEqual([]);
+    expect(found.problems).toContainEqual(expect.objectContaining({ code: "INTAKE_METADATA" }));
+  });
+});
+
+describe("folders and files of any name", () => {
+  const known = roster(
+    "id,login,name,email,group\n1001,ada,Ada Lovelace,ada.l@x.org,\n1002,jm,Jörg Müller,jm@x.org,\n1003,zoe,Zoë O'Neil,z@x.org,\n1004,wei,张伟,w@x.org,\n1005,sam1,Sam Adams,s1@x.org,\n1006,sam2,Sam Adams,s2@x.org,\n",
+  );
+
+  it.each([
+    ["1001", "1001"],
+    ["ada", "1001"],
+    ["Ada Lovelace", "1001"],
+    ["lovelace_ada", "1001"],
+    ["Lovelace, Ada - sheet 3", "1001"],
+    ["ada.l@x.org", "1001"],
+    ["hw1_ADA_final", "1001"],
+    ["Joerg", null],
+    ["jorg muller", "1002"],
+    ["Zoë O'Neil", "1003"],
+    ["zoe\u0308 oneil", "1003"],
+    ["张伟", "1004"],
+    ["sam adams", null],
+    ["sam2_sam adams", "1006"],
+    ["group 1", null],
+  ])("%s", async (name, key) => {
+    const found = await both({ [`${name}/main.js`]: "1", "ada/other.js": "2", "zoe/z.js": "3" }, { roster: known });
+    const owner = found.submissions.find(({ sources }) => sources.includes(name))?.by ?? null;
+    expect(owner).toEqual(key === null ? null : [key]);
+  });
+
+  it("keep every attempt in order, and the class's policy says which counts", async () => {
+    const files = { "ada.zip": zipOf({ a: "1" }), "ada (2).zip": zipOf({ a: "2" }), "ada (10).zip": zipOf({ a: "3" }) };
+    const counted = async (attempts: "first" | "last" | "best") =>
+      (await both(files, { roster: known, attempts })).submissions.map(({ sources, counts }) => [sources[0], counts]);
+    expect(await counted("last")).toEqual([
+      ["ada.zip", false],
+      ["ada (2).zip", false],
+      ["ada (10).zip", true],
+    ]);
+    expect((await counted("best")).every(([, counts]) => counts)).toBe(true);
+    expect((await counted("first")).map(([, counts]) => counts)).toEqual([true, false, false]);
+  });
+
+  it("follow a pattern of the teacher's, with attempts and times", async () => {
+    const match = /^(?<student>[a-z0-9]+)-(?<attempt>\d+)-(?<time>.+Z)\.zip$/u;
+    const found = await both(
+      {
+        "ada-1-2026-11-20 10.zip": zipOf({ a: "0" }),
+        "ada-1-2026-11-20 10:00Z.zip": zipOf({ a: "1" }),
+        "ada-2-2026-11-20 12:00Z.zip": zipOf({ a: "2" }),
+      },
+      { roster: known, match, deadline: Date.UTC(2026, 10, 20, 11), attempts: "last-before-deadline" },
+    );
+    expect(found.submissions).toMatchObject([
+      { attempt: 1, counts: true, lateness: { is: "on time" } },
+      { attempt: 2, counts: false, lateness: { is: "late", byMs: 3_600_000 } },
+    ]);
+    expect(found.unmatched).toHaveLength(1);
+  });
+
+  it("take loose files of one student for one work", async () => {
+    const found = await both({ "ada_main.js": "1", "ada_notes.txt": "2", "zoe.js": "3" }, { roster: known });
+    expect(summary(found)).toEqual([
+      ["1001#1", "ada_main.js ada_notes.txt"],
+      ["1003#1", "zoe.js"],
+    ]);
+  });
+
+  it("are told of when nobody fits, with whom it could be", async () => {
+    const found = await both({ "Jorg Muler/x": "1", "Sam Adams/x": "2", "wei/x": "3" }, { roster: known });
+    expect(found.unmatched).toEqual([
+      { name: "Jorg Muler", why: "unknown", near: ["Jörg Müller"] },
+      { name: "Sam Adams", why: "ambiguous", near: ["Sam Adams", "Sam Adams"] },
+    ]);
+  });
+
+  it("do not lead out by a link, and leave out what systems drop", async () => {
+    const at = folder({ "ada/x": "1", "__MACOSX/x": "2", ".DS_Store": "3", "ada/.DS_Store": "4", "ada/._x": "5" });
+    symlinkSync("/etc", join(at, "zoe"));
+    const found = await readClass(at, { roster: known });
+    expect(summary(found)).toEqual([["1001#1", "x"]]);
+    expect(found.unmatched).toEqual([{ name: "zoe", why: "link", near: [] }]);
+  });
+});
+
+describe("archives in a work", () => {
+  const alone = async (bytes: Buffer, name = "work.zip") =>
+    (await readClass(folder({ [`ada/${name}`]: bytes }))).submissions[0]?.content;
+
+  it("are the work when they are all there is, without the folder around it", async () => {
+    expect(await alone(zipOf({ "hw/src/a.js": "1", "hw/b.js": "2", "__MACOSX/hw/._b.js": "x" }))).toMatchObject({
+      paths: ["b.js", "src/a.js"],
+      notes: [expect.stringMatching("folder hw")],
+    });
+  });
+
+  it("are unpacked beside the rest, two deep and no deeper", async () => {
+    const third = zipOf({ "deep.js": "3" });
+    const second = zipOf({ "two.js": "2", "three.zip": third });
+    const first = zipOf({ "one.js": "1", "two.zip": second });
+    const { submissions } = await readClass(folder({ "ada/main.js": "0", "ada/one.zip": first }));
+    expect(submissions[0]?.content).toMatchObject({
+      paths: ["main.js", "one/one.js", "one/two/three.zip", "one/two/two.js"],
+    });
+  });
+
+  it("that attack refuse the work, also inside others, and nobody else's", async () => {
+    const zeros = Buffer.alloc(8 * 1024 * 1024);
+    const evil: [string, Buffer][] = [
+      ["SUBMISSION_ARCHIVE_ESCAPES", zipOf({ "../x": "1" })],
+      ["SUBMISSION_ARCHIVE_ESCAPES", zipOf({ "/etc/x": "1" })],
+      ["SUBMISSION_ARCHIVE_CLASH", zipOf({ README: "1", readme: "2" })],
+      ["SUBMISSION_ARCHIVE_BOMB", zipOf({ zeros })],
+      ["SUBMISSION_ARCHIVE_BROKEN", Buffer.from("no zip")],
+    ];
+    for (const [code, bytes] of evil) {
+      expect(await alone(bytes)).toMatchObject({ is: "refused", code, fix: expect.stringMatching(/\S/) });
+      expect(await alone(zipOf({ "in.zip": bytes }))).toMatchObject({ is: "refused", code });
+      const { submissions } = await both({ "ada.zip": bytes, "bob.zip": zipOf({ a: "1" }) });
+      expect(submissions.map(({ content }) => content.is)).toEqual(["refused", "taken"]);
+    }
+    expect(await alone(gzipSync("no tar at all"), "x.tgz")).toMatchObject({ is: "refused" });
+  });
+
+  it("that are only broken stay files beside others", async () => {
+    const { submissions } = await readClass(
+      folder({ "ada/main.js": "1", "ada/fixture.zip": "no zip", "ada/x.rar": "?" }),
+    );
+    expect(submissions[0]?.content).toMatchObject({
+      is: "taken",
+      paths: ["fixture.zip", "main.js", "x.rar"],
+      notes: [expect.stringMatching("left as a file"), expect.stringMatching("left as a file")],
+    });
+  });
+
+  it("count together with the rest against the caps", async () => {
+    const files = Object.fromEntries([1, 2, 3, 4].map((n) => [`f${n}`, "x"]));
+    const at = folder({ "ada/main.js": "1", "ada/one.zip": zipOf(files), "ada/two.zip": zipOf(files) });
+    const limited = async (count: number) =>
+      (await readClass(at, { limits: { files: count, bytes: 1e6 } })).submissions[0]?.content;
+    expect(await limited(8)).toMatchObject({ is: "refused", code: "SUBMISSION_TOO_LARGE" });
+    expect(await limited(11)).toMatchObject({ is: "taken", files: 9 });
+  });
+
+  it("that hold nothing are an empty work, said as such", async () => {
+    const found = await readClass(folder({ "ada/work.zip": zipOf({}), "bob/x": "1" }));
+    expect(found.submissions[0]?.content).toEqual({ is: "empty" });
+    expect(found.problems).toMatchObject([{ code: "INTAKE_EMPTY" }]);
+  });
+});
+
+describe("a class", () => {
+  it("read again is the same, and content is handed over once per work", async () => {
+    const at = folder({ "ada/main.js": "1", "bob.zip": zipOf({ "main.js": "1" }), "eve/main.js": "2" });
+    const taken: string[] = [];
+    const take: IntakeOptions["take"] = async ({ key, hash, submission }) => {
+      expect(submission.tar.length).toBeGreaterThan(0);
+      taken.push(`${key} ${hash}`);
+    };
+    const first = await readClass(at, { take });
+    const second = await readClass(at, { take });
+    expect(second).toEqual(first);
+    expect(taken.slice(3)).toEqual(taken.slice(0, 3));
+    expect(JSON.parse(JSON.stringify(first))).toEqual(first);
+    expect(first.problems).toMatchObject([
+      { code: "INTAKE_SAME_CONTENT", message: expect.stringMatching("ada#1, bob#1") },
+    ]);
+  });
+
+  it("is found by its class.yaml, whose own files are nobody's work", async () => {
+    const at = folder({
+      "class.yaml": "name: P1\nroster: roster.csv\nsubmissions: .\nrubric: rubric.md\n",
+      "roster.csv": "id,name\n1,Ada\n2,Bob\n",
+      "rubric.md": "# Rubric\n",
+      "ada/main.js": "1",
+    });
+    const read = await readClassFolder(at);
+    expect(read).toMatchObject({ ok: true, class: { folder: at, intake: { unmatched: [], withoutWork: ["2"] } } });
+  });
+
+  it("is an export alone, with or without a roster", async () => {
+    const at = folder({ "export.zip": zipOf({ "a_1_2_x.js": "1", "b_2_3_x.js": "2" }), "roster.csv": canvasRoster });
+    expect(await readClassFolder(join(at, "export.zip"))).toMatchObject({
+      ok: true,
+      class: { intake: { layout: "canvas", members: [{ key: "1" }, { key: "2" }] } },
+    });
+    expect(await readClassFolder(join(at, "export.zip"), { roster: join(at, "roster.csv") })).toMatchObject({
+      ok: false,
+      findings: expect.arrayContaining([expect.objectContaining({ code: "INTAKE_NOTHING" })]),
+    });
+  });
+
+  it("says all that is missing before anything is read", async () => {
+    const at = folder({ "class.yaml": "roster: r.csv\nworkflow: w.wf.md\nsubmissions: nowhere\n" });
+    const missing = await readClassFolder(at);
+    expect(missing.findings.map(({ code }) => code)).toEqual(["CLASS_FILE_MISSING", "CLASS_FILE_MISSING"]);
+    writeFileSync(join(at, "class.yaml"), "submissions: nowhere\n");
+    expect(await readClassFolder(at)).toMatchObject({ ok: false, findings: [{ code: "SUBMISSION_REFUSED" }] });
+    expect(await readClassFolder(join(at, "no such"))).toMatchObject({
+      ok: false,
+      findings: [{ code: "SUBMISSION_REFUSED" }],
+    });
+  });
+});

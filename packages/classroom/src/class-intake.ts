@@ -1,0 +1,417 @@
+/**
+ * A class as it came in: one plain value that can be shown, stored and compared. Reading the same files again gives the same value,
+ * so that whoever stores it by key and hash stores nothing twice.
+ *
+ * Content is handed to `take`, one work after the other, and kept nowhere else: memory does not grow with the class. A work that
+ * is refused, empty or nobody's stops nobody else's.
+ */
+import { createHash } from "node:crypto";
+import type { Finding, Place } from "@markmill/definition";
+import {
+  defaultLimits,
+  type Entry,
+  packSubmission,
+  type ReadWork,
+  type Submission,
+  SubmissionError,
+  type SubmissionErrorCode,
+  type SubmissionLimits,
+  showName,
+} from "@markmill/submission";
+import { type AttemptPolicy, type LatePolicy, type LayoutChoice, readInstant } from "./class-file.ts";
+import { type ExportSource, openExport } from "./export-source.ts";
+import {
+  detectLayout,
+  type Layout,
+  METADATA,
+  type Piece,
+  type Sorted,
+  sortCanvas,
+  sortGradescope,
+  sortMoodle,
+  sortPlain,
+  type Work,
+} from "./layout.ts";
+import { type Match, memberOf, StudentIndex } from "./match-students.ts";
+import type { Member } from "./member.ts";
+import type { Roster } from "./roster.ts";
+import { unpackNested } from "./unpack-nested.ts";
+
+export interface ClassIntake {
+  readonly layout: Layout;
+  readonly members: readonly Member[];
+  readonly submissions: readonly ClassSubmission[];
+  /** What belongs to nobody, by the name it has in the export. */
+  readonly unmatched: readonly Unmatched[];
+  /** Keys of members who handed in nothing. */
+  readonly withoutWork: readonly string[];
+  readonly problems: readonly Finding[];
+}
+
+export interface ClassSubmission {
+  /** Stable in the class: the member's or the group's key, and the attempt. */
+  readonly key: string;
+  /** Keys of the members whose work it is; more than one for group work, each of whom gets the grade. */
+  readonly by: readonly string[];
+  readonly group: string | null;
+  readonly attempt: number;
+  /** The one that counts by the class's policy; `best` leaves that to the grades, and all count. */
+  readonly counts: boolean;
+  /** What the platform calls it: a user, participant or submission. */
+  readonly label: string;
+  readonly sources: readonly string[];
+  readonly submittedAt: string | null;
+  readonly lateness: Lateness;
+  readonly content: Content;
+}
+
+export type Lateness =
+  | { readonly is: "unknown" }
+  | { readonly is: "on time" }
+  /** byMs after deadline and grace; null: the platform says late, nobody says by how much. */
+  | { readonly is: "late"; readonly byMs: number | null };
+
+export type Content =
+  | {
+      readonly is: "taken";
+      /** SHA-256 of the tar: the same content, the same hash. */
+      readonly hash: string;
+      readonly files: number;
+      readonly bytes: number;
+      readonly paths: readonly string[];
+      readonly notes: readonly string[];
+    }
+  /** The student's cause: ungradable, with a reason to tell them. */
+  | { readonly is: "refused"; readonly code: SubmissionErrorCode; readonly message: string; readonly fix: string }
+  | { readonly is: "empty" };
+
+export interface Unmatched {
+  readonly name: string;
+  readonly why: "no rule" | "unknown" | "ambiguous" | "link";
+  /** Whom it could mean. */
+  readonly near: readonly string[];
+}
+
+export interface IntakeOptions {
+  readonly roster?: Roster;
+  readonly layout?: LayoutChoice;
+  readonly match?: RegExp;
+  readonly deadline?: number;
+  readonly late?: Pick<LatePolicy, "graceMs">;
+  readonly attempts?: AttemptPolicy;
+  readonly limits?: SubmissionLimits;
+  /** Names at the top that are the teacher's: class.yaml, the roster. */
+  readonly without?: readonly string[];
+  /** Gets each work once; what it throws ends the intake. */
+  readonly take?: (work: {
+    readonly key: string;
+    readonly hash: string;
+    readonly submission: Submission;
+  }) => Promise<void>;
+}
+
+export async function readClass(path: string, options: IntakeOptions = {}): Promise<ClassIntake> {
+  const index = options.roster === undefined ? null : new StudentIndex(options.roster.members, options.roster.kind);
+  const source = await openExport(path, (name) =>
+    index === null ? null : index.match({ by: "name", name }).is !== "unknown",
+  );
+  try {
+    return await intake(source, path, options);
+  } finally {
+    source.close();
+  }
+}
+
+interface Placed {
+  readonly work: Work;
+  readonly by: readonly Member[];
+  readonly group: string | null;
+}
+
+async function intake(source: ExportSource, path: string, options: IntakeOptions): Promise<ClassIntake> {
+  const { roster, limits = defaultLimits } = options;
+  const problems: Finding[] = [];
+  const at: Place = { file: path, line: 1, column: 1 };
+  const without = new Set(options.without ?? []);
+  const tops = source.tops.filter(({ name }) => !without.has(name));
+  const wanted = options.layout ?? "auto";
+  const layout = wanted !== "auto" ? wanted : options.match === undefined ? detectLayout(tops) : "plain";
+  const { works, strays } = await sort(source, layout, tops, options, problems, at);
+
+  const unmatched: Unmatched[] = [
+    ...source.links.map((name) => ({ name: showName(name), why: "link" as const, near: [] })),
+    ...strays.map((name) => ({ name: showName(name), why: "no rule" as const, near: [] })),
+  ];
+  const members = new Map((roster?.members ?? []).map((member) => [member.key, member]));
+  const index = roster === undefined ? null : new StudentIndex(roster.members, roster.kind);
+  const placed: Placed[] = [];
+  for (const work of works) {
+    const match: Match = index?.match(work.says) ?? { is: "matched", by: memberOf(work.says, work.label), group: null };
+    if (match.is === "matched" && match.by.length > 0) {
+      if (index === null) for (const member of match.by) if (!members.has(member.key)) members.set(member.key, member);
+      placed.push({ work, by: match.by, group: match.group });
+      continue;
+    }
+    const near =
+      match.is === "ambiguous"
+        ? match.among.map(({ name }) => name)
+        : match.is === "unknown" && match.near !== null
+          ? [match.near]
+          : [];
+    for (const { top } of work.pieces)
+      unmatched.push({ name: showName(top), why: match.is === "ambiguous" ? "ambiguous" : "unknown", near });
+  }
+  for (const { name, why, near } of unmatched) problems.push(unmatchedFinding(name, why, near, at));
+
+  const submissions: ClassSubmission[] = [];
+  for (const attempts of gather(placed)) {
+    const timed = attempts.map((one) => ({ ...one, lateness: latenessOf(one, options) }));
+    const counting = countingAttempt(timed, options.attempts ?? "last");
+    for (const [index, one] of timed.entries()) {
+      const owner = one.group ?? one.by.map(({ key }) => key).join("+");
+      const attempt = index + 1;
+      const key = `${owner}#${attempt}`;
+      const content = await takeWork(source, one.work, key, limits, options.take);
+      submissions.push({
+        key,
+        by: one.by.map((member) => member.key),
+        group: one.group,
+        attempt,
+        counts: counting === "all" || counting === index,
+        label: one.work.label,
+        sources: one.work.pieces.map(({ top }) => top),
+        submittedAt: submittedAtOf(one),
+        lateness: one.lateness,
+        content,
+      });
+      problems.push(...contentFindings(content, one.work, at));
+    }
+  }
+  const handedIn = new Set(submissions.flatMap(({ by }) => by));
+  const withoutWork = [...members.keys()].filter((key) => !handedIn.has(key));
+  problems.push(...twins(submissions, at));
+  return { layout, members: [...members.values()], submissions, unmatched, withoutWork, problems };
+}
+
+async function sort(
+  source: ExportSource,
+  layout: Layout,
+  tops: ExportSource["tops"],
+  options: IntakeOptions,
+  problems: Finding[],
+  at: Place,
+): Promise<Sorted> {
+  switch (layout) {
+    case "canvas":
+      return sortCanvas(tops);
+    case "moodle":
+      return sortMoodle(tops);
+    case "plain":
+      return sortPlain(tops, options.match);
+    case "gradescope": {
+      const read = await source.read(METADATA, { files: 1, bytes: 64 * 1024 * 1024 }).catch(() => null);
+      const [file] = read?.entries ?? [];
+      const sorted = file?.kind === "file" ? sortGradescope(tops, file.bytes.toString("utf8")) : null;
+      if (sorted !== null) return sorted;
+      problems.push({
+        severity: "error",
+        code: "INTAKE_METADATA",
+        message: `${METADATA} is missing or not what Gradescope writes, so nobody knows whose work is whose.`,
+        fix: "Export the submissions again, or write `layout: plain` and match folders by name.",
+        at,
+      });
+      return { works: [], strays: tops.map(({ name }) => name) };
+    }
+  }
+}
+
+/** Works of one owner together, oldest first. Loose files of one owner are one work; folders and archives are attempts. */
+function gather(placed: readonly Placed[]): readonly (readonly Placed[])[] {
+  const owners = new Map<string, Placed[]>();
+  for (const one of placed) {
+    const owner =
+      one.group === null
+        ? one.by
+            .map(({ key }) => key)
+            .sort()
+            .join("\n")
+        : `group\n${one.group}`;
+    owners.set(owner, [...(owners.get(owner) ?? []), one]);
+  }
+  return [...owners.values()].map((all) => {
+    const loose = all.filter(({ work }) => isLoose(work));
+    const [first] = loose;
+    const whole = all.filter(({ work }) => !isLoose(work));
+    const merged =
+      first === undefined
+        ? whole
+        : [...whole, { ...first, work: { ...first.work, pieces: loose.flatMap(({ work }) => work.pieces) } }];
+    return merged.sort(
+      (one, other) =>
+        (one.work.attempt ?? 0) - (other.work.attempt ?? 0) ||
+        (instantOf(one) ?? 0) - (instantOf(other) ?? 0) ||
+        compareNaturally(stemOf(one.work.label), stemOf(other.work.label)),
+    );
+  });
+}
+
+function isLoose({ says, pieces, attempt, submittedAt }: Work): boolean {
+  if ((says.by !== "name" && says.by !== "pattern") || attempt !== null || submittedAt !== null) return false;
+  return pieces.every(({ as }) => as !== null && !/\.(?:zip|tar|tar\.gz|tgz)$/i.test(as));
+}
+
+/** `ada` comes before `ada (2)`, whatever comes after the dot. */
+function stemOf(label: string): string {
+  return label.replace(/\.(?:tar\.gz|[A-Za-z0-9]{1,5})$/, "");
+}
+
+/** Digits by their value: attempt 10 comes after attempt 9. */
+function compareNaturally(one: string, other: string): number {
+  const parts = (text: string) => text.toLowerCase().match(/\d+|\D+/g) ?? [];
+  const [left, right] = [parts(one), parts(other)];
+  for (let at = 0; at < Math.max(left.length, right.length); at += 1) {
+    const [a = "", b = ""] = [left[at], right[at]];
+    if (a === b) continue;
+    if (/^\d/.test(a) && /^\d/.test(b) && Number(a) !== Number(b)) return Number(a) - Number(b);
+    return a < b ? -1 : 1;
+  }
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+function submittedAtOf({ work, by }: Placed): string | null {
+  return work.submittedAt ?? by.find(({ submittedAt }) => submittedAt !== undefined)?.submittedAt ?? null;
+}
+
+function instantOf(one: Placed): number | null {
+  const text = submittedAtOf(one);
+  return text === null ? null : readInstant(text);
+}
+
+function latenessOf(one: Placed, { deadline, late }: IntakeOptions): Lateness {
+  const at = instantOf(one);
+  if (deadline !== undefined && at !== null) {
+    const byMs = at - deadline - (late?.graceMs ?? 0);
+    return byMs > 0 ? { is: "late", byMs } : { is: "on time" };
+  }
+  if (one.work.markedLate) return { is: "late", byMs: null };
+  // Canvas marks what is late, so what has no mark is not.
+  return one.work.says.by === "canvas" || one.work.says.by === "canvas-anonymous"
+    ? { is: "on time" }
+    : { is: "unknown" };
+}
+
+function countingAttempt(attempts: readonly { readonly lateness: Lateness }[], policy: AttemptPolicy): number | "all" {
+  switch (policy) {
+    case "best":
+      return "all";
+    case "first":
+      return 0;
+    case "last":
+      return attempts.length - 1;
+    case "last-before-deadline": {
+      const inTime = attempts.map(({ lateness }) => lateness.is !== "late").lastIndexOf(true);
+      return inTime >= 0 ? inTime : attempts.length - 1;
+    }
+  }
+}
+
+async function takeWork(
+  source: ExportSource,
+  work: Work,
+  key: string,
+  limits: SubmissionLimits,
+  take: IntakeOptions["take"],
+): Promise<Content> {
+  let submission: Submission;
+  try {
+    const { entries, notes } = await unpackNested(await readPieces(source, work.pieces, limits), limits);
+    if (!entries.some(({ kind }) => kind === "file")) return { is: "empty" };
+    submission = await packSubmission(entries, notes);
+  } catch (error) {
+    if (!(error instanceof SubmissionError)) throw error;
+    return { is: "refused", code: error.code, message: error.message, fix: error.fix };
+  }
+  const hash = createHash("sha256").update(submission.tar).digest("hex");
+  await take?.({ key, hash, submission });
+  const { files, bytes, paths, notes } = submission;
+  return { is: "taken", hash, files, bytes, paths: [...paths].sort(), notes };
+}
+
+async function readPieces(source: ExportSource, pieces: readonly Piece[], limits: SubmissionLimits): Promise<ReadWork> {
+  const entries: Entry[] = [];
+  const notes: string[] = [];
+  let left = limits;
+  const taken = new Set<string>();
+  for (const { top, as } of pieces) {
+    const read = await source.read(top, left);
+    notes.push(...read.notes);
+    for (const entry of read.entries) {
+      const path = as === null ? entry.path : entry.path === top ? as : `${as}/${entry.path}`;
+      const known = path.normalize("NFKC").toLowerCase();
+      if (taken.has(known) && entry.kind === "folder") continue;
+      if (taken.has(known)) {
+        throw new SubmissionError(
+          "SUBMISSION_ARCHIVE_CLASH",
+          `${showName(path)} was handed in twice.`,
+          "Hand in one file of each name.",
+        );
+      }
+      taken.add(known);
+      entries.push({ ...entry, path });
+      if (entry.kind === "file") left = { files: left.files - 1, bytes: left.bytes - entry.bytes.length };
+    }
+  }
+  return { entries, notes };
+}
+
+function unmatchedFinding(name: string, why: Unmatched["why"], near: readonly string[], at: Place): Finding {
+  const says = {
+    "no rule": "follows no rule of this export",
+    link: "is a link or no plain file, and was not followed",
+    unknown: "belongs to nobody on the roster",
+    ambiguous: `could be the work of ${near.slice(0, 5).join(" or ")}`,
+  };
+  const guess = why === "unknown" && near[0] !== undefined ? `Did you mean ${near[0]}? ` : "";
+  return {
+    severity: "warning",
+    code: why === "ambiguous" ? "INTAKE_AMBIGUOUS" : "INTAKE_UNMATCHED",
+    message: `${name} ${says[why]}.`,
+    fix: `${guess}Rename it to the student's id or login, add the student to the roster, or set match.`,
+    at,
+    about: name,
+  };
+}
+
+function contentFindings(content: Content, { label, says, pieces }: Work, at: Place): Finding[] {
+  const about = pieces[0]?.top ?? label;
+  const finding = (code: string, message: string, fix: string): Finding[] => [
+    { severity: "warning", code, message, fix, at, about },
+  ];
+  if (content.is === "refused") return finding(content.code, `${showName(about)}: ${content.message}`, content.fix);
+  if (content.is === "empty") {
+    return finding("INTAKE_EMPTY", `${showName(about)} holds no file.`, "Ask the student for their work.");
+  }
+  const isLink =
+    (says.by === "canvas" || says.by === "canvas-anonymous") && pieces.every(({ as }) => as === "link.html");
+  return isLink
+    ? finding("INTAKE_LINK", `${showName(about)} is a link; what it leads to was not fetched.`, "Fetch it yourself.")
+    : [];
+}
+
+/** The same content from different people: said, and judged by nobody here. */
+function twins(submissions: readonly ClassSubmission[], at: Place): Finding[] {
+  const byHash = new Map<string, ClassSubmission[]>();
+  for (const one of submissions) {
+    if (one.content.is !== "taken") continue;
+    byHash.set(one.content.hash, [...(byHash.get(one.content.hash) ?? []), one]);
+  }
+  return [...byHash.values()]
+    .filter((same) => new Set(same.map(({ by }) => by.join("\n"))).size > 1)
+    .map((same) => ({
+      severity: "warning",
+      code: "INTAKE_SAME_CONTENT",
+      message: `${same.map(({ key }) => showName(key)).join(", ")} are the same, byte by byte.`,
+      fix: "Look at them; nothing was decided.",
+      at,
+    }));
+}

@@ -1,0 +1,122 @@
+// An export, packed or unpacked: what stands at its top, and the work below one name, read when it is asked for.
+import { lstat, readdir, readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import {
+  archiveKind,
+  openClassArchive,
+  type ReadWork,
+  readEntries,
+  SubmissionError,
+  type SubmissionLimits,
+} from "@markmill/submission";
+import { detectLayout, isJunk, type Top } from "./layout.ts";
+
+export interface ExportSource {
+  readonly tops: readonly Top[];
+  /** Left out: links, which may lead anywhere. */
+  readonly links: readonly string[];
+  /** A file as it is, also an archive; of a folder, what is in it. */
+  readonly read: (top: string, limits: SubmissionLimits) => Promise<ReadWork>;
+  readonly close: () => void;
+}
+
+/** Whether a name is a student's; null: there is no roster to say so. */
+export type IsStudent = (name: string) => boolean | null;
+
+export async function openExport(path: string, isStudent: IsStudent): Promise<ExportSource> {
+  const found = await lstat(path).catch(() => null);
+  if (found === null) {
+    throw new SubmissionError("SUBMISSION_REFUSED", `There is nothing at ${path}.`, "Check where the submissions are.");
+  }
+  if (found.isDirectory() || found.isSymbolicLink()) return await openFolder(path, isStudent);
+  if (archiveKind(path) === "zip") return await openZip(path, isStudent);
+  throw new SubmissionError(
+    "SUBMISSION_ARCHIVE_UNSUPPORTED",
+    `${path} is neither a folder nor a zip.`,
+    "Name the folder with the submissions, or the zip the platform gave you.",
+  );
+}
+
+async function openFolder(folder: string, isStudent: IsStudent): Promise<ExportSource> {
+  const { tops, links } = await listFolder(folder);
+  const only = wrapping(tops);
+  if (only !== null) {
+    const inner = await listFolder(join(folder, only));
+    if (isWrapping(only, inner.tops, folder, isStudent)) return await openFolder(join(folder, only), isStudent);
+  }
+  return {
+    tops,
+    links,
+    read: async (top, limits) => {
+      const at = join(folder, top);
+      if (tops.find(({ name }) => name === top)?.is === "folder") return await readEntries(at, { limits });
+      return await readFileAsIs(at, top, limits);
+    },
+    close: () => {},
+  };
+}
+
+async function listFolder(folder: string): Promise<{ tops: Top[]; links: string[] }> {
+  const tops: Top[] = [];
+  const links: string[] = [];
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (isJunk(entry.name)) continue;
+    if (entry.isDirectory()) tops.push({ name: entry.name, is: "folder" });
+    else if (entry.isFile()) tops.push({ name: entry.name, is: "file" });
+    else links.push(entry.name);
+  }
+  tops.sort((one, other) => (one.name < other.name ? -1 : 1));
+  return { tops, links };
+}
+
+/** An archive stays packed here: whether and where it is unpacked is decided with the rest of the work. */
+async function readFileAsIs(at: string, name: string, limits: SubmissionLimits): Promise<ReadWork> {
+  const { size } = await lstat(at);
+  if (size > limits.bytes) {
+    throw new SubmissionError(
+      "SUBMISSION_TOO_LARGE",
+      `${name} holds more than ${limits.bytes} bytes.`,
+      "Leave out what is not part of the submission.",
+    );
+  }
+  return { entries: [{ kind: "file", path: name, executable: false, bytes: await readFile(at) }], notes: [] };
+}
+
+async function openZip(path: string, isStudent: IsStudent): Promise<ExportSource> {
+  const archive = await openClassArchive(path);
+  const list = (prefix: string): Top[] => {
+    const found = new Map<string, "file" | "folder">();
+    for (const name of archive.names) {
+      if (!name.startsWith(prefix)) continue;
+      const [top = "", ...rest] = name.slice(prefix.length).split("/");
+      if (top === "" || isJunk(top)) continue;
+      if (rest.length > 0 || found.get(top) === undefined) found.set(top, rest.length > 0 ? "folder" : "file");
+    }
+    return [...found].map(([name, is]) => ({ name, is })).sort((one, other) => (one.name < other.name ? -1 : 1));
+  };
+  let prefix = "";
+  for (let only = wrapping(list(prefix)); only !== null; only = wrapping(list(prefix))) {
+    if (!isWrapping(only, list(`${prefix}${only}/`), path, isStudent)) break;
+    prefix = `${prefix}${only}/`;
+  }
+  return {
+    tops: list(prefix),
+    links: [],
+    read: async (top, limits) => await archive.read(`${prefix}${top}`, limits),
+    close: archive.close,
+  };
+}
+
+function wrapping(tops: readonly Top[]): string | null {
+  const [only] = tops;
+  return tops.length === 1 && only?.is === "folder" ? only.name : null;
+}
+
+/** One folder around an export is a wrapping; one folder with a student's files is that student's work. */
+function isWrapping(name: string, inside: readonly Top[], source: string, isStudent: IsStudent): boolean {
+  if (inside.length === 0) return false;
+  if (detectLayout(inside) !== "plain") return true;
+  const known = isStudent(name);
+  if (known !== null) return !known && inside.some((top) => isStudent(top.name) === true);
+  return /submission|assignment|export|abgabe/i.test(name) || basename(source).replace(/\.zip$/i, "") === name;
+}

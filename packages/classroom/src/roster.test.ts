@@ -1,0 +1,130 @@
+import { describe, expect, it } from "vitest";
+import { compareRosters, readRoster } from "./roster.ts";
+
+const read = (text: string | Buffer, columns = {}) => readRoster(Buffer.from(text as string), "roster.csv", columns);
+const people = (text: string | Buffer, columns = {}) => {
+  const { members, findings } = read(text, columns);
+  expect(findings).toEqual([]);
+  return members.map(({ at: _, ...member }) => member);
+};
+const codes = (text: string, columns = {}) =>
+  read(text, columns).findings.map(({ code, at: { line } }) => `${code}:${line}`);
+
+describe("a roster", () => {
+  it("of Canvas has points, a test student and sections, and ids that keep their zeros", () => {
+    const text = `Student,ID,SIS User ID,SIS Login ID,Section,Sheet 1 (12)\r
+    Points Possible,,,,,10.0\r
+"Lovelace, Ada",101,0042,ada,Group A,\r
+"Student, Test",999,,,Group A,\r
+`;
+    expect(read(text).kind).toBe("canvas");
+    expect(people(text)).toEqual([
+      {
+        key: "101",
+        id: "101",
+        sisId: "0042",
+        login: "ada",
+        section: "Group A",
+        name: "Ada Lovelace",
+        sortableName: "Lovelace, Ada",
+      },
+    ]);
+  });
+
+  it("of Moodle has participants, and says when work came in", () => {
+    const text =
+      '\ufeffIdentifier,"Full name","Email address",Status,Grade,"Last modified (submission)"\nParticipant 77,"Ada Lovelace",ada@x.org,x,-,2026-11-01 10:00:00Z\n';
+    expect(read(text).kind).toBe("moodle");
+    expect(people(text)).toMatchObject([
+      { key: "77", id: "77", email: "ada@x.org", submittedAt: "2026-11-01 10:00:00Z" },
+    ]);
+  });
+
+  it("of Gradescope has first and last names", () => {
+    const text = "First Name,Last Name,SID,Email,Sections\nAda,Lovelace,007,ada@x.org,A\n";
+    expect(read(text).kind).toBe("gradescope");
+    expect(people(text)).toMatchObject([{ key: "007", name: "Ada Lovelace", sortableName: "Lovelace, Ada" }]);
+  });
+
+  it("of a person is read with semicolons, tabs, umlauts and whatever order", () => {
+    expect(people("Nachname;Vorname;E-Mail-Adresse;Gruppe\nMüller;Jörg;j@x.org;Team 1\n")).toMatchObject([
+      { key: "j@x.org", name: "Jörg Müller", group: "Team 1" },
+    ]);
+    expect(people("login\tname\tai consent\tLanguage\nzhang\t张伟\tno\tzh\n")).toMatchObject([
+      { key: "zhang", name: "张伟", aiConsent: "none", language: "zh" },
+    ]);
+    expect(people(Buffer.from("\ufeffname,login\nJosé,jose\n", "utf16le"))).toMatchObject([{ name: "José" }]);
+  });
+
+  it("says when it guessed the encoding", () => {
+    const { members, findings } = read(Buffer.from("name,login\nJos\xe9,jose\n", "latin1"));
+    expect(members).toMatchObject([{ name: "José" }]);
+    expect(findings).toMatchObject([{ severity: "warning", code: "ROSTER_ENCODING" }]);
+  });
+
+  it("keeps a name with a line break in quotes in one row", () => {
+    expect(people('id,name\n1,"Ada\nLovelace"\n2,Bob\n')).toMatchObject([{ name: "Ada\nLovelace" }, { name: "Bob" }]);
+  });
+
+  it("shows what each column was taken for", () => {
+    expect(read("id,shoe size,e-mail\n1,42,a@x.org\n").mapping).toEqual([
+      { header: "id", as: "id" },
+      { header: "shoe size", as: null },
+      { header: "e-mail", as: "email" },
+    ]);
+  });
+
+  it("is mapped by the teacher, by header or number, with a header or without", () => {
+    expect(people("Matrikel,Wer\n7,Ada\n", { id: "matrikel", name: "Wer" })).toMatchObject([{ key: "7", name: "Ada" }]);
+    expect(people("ada,Ada Lovelace,a@x.org\nbob,Bob,b@x.org\n", { login: 1, name: 2, email: 3 })).toMatchObject([
+      { key: "ada" },
+      { key: "bob" },
+    ]);
+    expect(codes("a,b\n1,2\n", { id: 3 })).toEqual(["ROSTER_COLUMN:1"]);
+    expect(codes("a,b\n1,2\n", { idd: 1 })).toEqual(["ROSTER_COLUMN:1"]);
+    expect(read("Matrikl,b\n1,2\n", { id: "Matrikel" }).findings[0]?.fix).toMatch("Did you mean Matrikl?");
+  });
+
+  it("refuses two people with one key, with both lines, and drops a row that stands twice", () => {
+    const { members, findings } = read("id,name,email\n1,Ada,a@x.org\n2,Bob,b@x.org\n3,Eve,A@x.org\n2,Bob,b@x.org\n");
+    expect(findings).toMatchObject([
+      {
+        severity: "error",
+        code: "ROSTER_DUPLICATE",
+        at: { line: 4 },
+        message: expect.stringMatching("line 2 and in line 4"),
+      },
+      { severity: "warning", code: "ROSTER_TWICE", at: { line: 5 } },
+    ]);
+    expect(members).toHaveLength(2);
+  });
+
+  it("keeps people of one name apart by their keys, and refuses them without", () => {
+    expect(people("id,name\n1,Ada\n2,Ada\n")).toHaveLength(2);
+    expect(codes("name,section\nAda,1\nAda,2\n")).toEqual(["ROSTER_DUPLICATE:3"]);
+  });
+
+  it.each([
+    ["", "ROSTER_EMPTY:1"],
+    ["id,name\n", "ROSTER_EMPTY:1"],
+    ['id,name\n1,"Ada\n', "ROSTER_QUOTE:2"],
+    ["foo,bar\n1,2\n", "ROSTER_HEADER:1"],
+    ["id,ai consent\n1,perhaps\n", "ROSTER_CONSENT:2"],
+    ["id,email\n1,nobody\n", "ROSTER_EMAIL:2"],
+    ["id,name\n1,Ada,Extra\n", "ROSTER_CELLS:2"],
+    ["id,name\n,\n1,Ada\n", "ROSTER_ROW:2"],
+  ])("%j is told of", (text, code) => {
+    expect(codes(text)).toContain(code);
+  });
+
+  it("is compared with an older one: added, changed, missing, and nobody is deleted", () => {
+    const before = people("id,name\n1,Ada\n2,Bob\n");
+    const after = people("id,name\n1,Ada L\n3,Eve\n");
+    expect(compareRosters(before, after)).toMatchObject({
+      added: [{ key: "3" }],
+      changed: [{ before: { key: "1" }, fields: ["name"] }],
+      missing: [{ key: "2" }],
+    });
+    expect(compareRosters(after, after)).toEqual({ added: [], changed: [], missing: [] });
+  });
+});

@@ -1,0 +1,348 @@
+/**
+ * A roster from CSV. Its columns are found by their headers, in the spellings of Canvas, Moodle, Gradescope and of people; a mapping
+ * of the teacher's goes before. Two people with one key are refused with both lines: a grade must not land with the wrong one.
+ */
+import { type Cell, decodeText, type Row, readTable } from "@markmill/csv";
+import { type Finding, type Place, Report } from "@markmill/definition";
+import { type Given, given } from "./class-file.ts";
+import type { AiConsent, Member } from "./member.ts";
+
+export interface Roster {
+  readonly kind: RosterKind;
+  readonly members: readonly Member[];
+  /** What each column was taken for, to be shown before anything is done. */
+  readonly mapping: readonly { readonly header: string; readonly as: Field | null }[];
+  readonly findings: readonly Finding[];
+}
+
+export type RosterKind = "canvas" | "moodle" | "gradescope" | "plain";
+
+const headers = {
+  id: ["id", "student id", "user id", "sid", "id number", "student number", "matriculation number", "matrikelnummer"],
+  name: ["name", "full name", "student", "student name", "vollstandiger name", "nombre completo", "nom complet"],
+  firstName: ["first name", "firstname", "first", "given name", "vorname", "prenom", "nombre"],
+  lastName: ["last name", "lastname", "last", "surname", "family name", "nachname", "nom", "apellidos"],
+  email: [
+    "email",
+    "email address",
+    "e mail",
+    "mail",
+    "e mail address",
+    "e mail adresse",
+    "correo",
+    "adresse de courriel",
+  ],
+  login: ["login", "login id", "username", "user name", "sis login id", "benutzername", "anmeldename"],
+  sisId: ["sis id", "sis user id"],
+  handle: ["git", "git handle", "github", "github username", "gitlab", "gitlab username"],
+  section: ["section", "sections", "section name"],
+  group: ["group", "group name", "team", "gruppe"],
+  language: ["language", "lang", "preferred language", "sprache"],
+  aiConsent: ["ai consent", "ai", "consent"],
+  participant: ["identifier", "teilnehmer in", "identifikator", "identificador", "identifiant"],
+  submittedAt: ["last modified submission", "submission time", "submitted at"],
+} as const;
+
+export type Field = keyof typeof headers;
+const fields = Object.keys(headers) as Field[];
+const byHeader = new Map<string, Field>(
+  fields.flatMap((field) => headers[field].map((name) => [name, field] as const)),
+);
+const MOST_MEMBERS = 100_000;
+
+export function readRoster(
+  bytes: Uint8Array,
+  file: string,
+  columns: Readonly<Record<string, string | number>> = {},
+): Roster {
+  const report = new Report();
+  const none = (): Roster => ({ kind: "plain", members: [], mapping: [], findings: report.findings });
+  const decoded = decodeText(bytes);
+  const start = { file, line: 1, column: 1 };
+  if (decoded.guessed) {
+    report.warn(
+      "ROSTER_ENCODING",
+      start,
+      "The roster is not UTF-8 and was read as Windows-1252; look whether accents are right.",
+      "Save it as CSV UTF-8.",
+    );
+  }
+  const table = readTable(decoded.text);
+  if (table.openQuote !== null) {
+    report.error(
+      "ROSTER_QUOTE",
+      { file, line: table.openQuote.line, column: table.openQuote.column },
+      "A quote begins here and is never closed.",
+      "Close it, or write it twice if it is part of the text.",
+    );
+    return none();
+  }
+  const [first] = table.rows;
+  if (first === undefined) {
+    report.error("ROSTER_EMPTY", start, "The roster has no rows.", "Export it again, with its header.");
+    return none();
+  }
+  if (table.rows.length > MOST_MEMBERS) {
+    report.error("ROSTER_LONG", start, `The roster has more than ${MOST_MEMBERS} rows.`, "Split it.");
+    return none();
+  }
+  const found = mapColumns(first, columns, file, report);
+  if (found === null) return none();
+  const { mapping, headed } = found;
+  const kind = headed ? kindOf(first.cells, mapping) : "plain";
+  const members = collect(table.rows.slice(headed ? 1 : 0), mapping, kind, file, report);
+  const shown = mapping.map((as, index) => ({
+    header: headed ? (first.cells[index]?.text ?? "") : `column ${index + 1}`,
+    as,
+  }));
+  return { kind, members, mapping: shown, findings: report.findings };
+}
+
+/** What each column is for, and whether the first row is a header; null: nobody can tell. */
+function mapColumns(
+  first: Row,
+  columns: Readonly<Record<string, string | number>>,
+  file: string,
+  report: Report,
+): { readonly mapping: readonly (Field | null)[]; readonly headed: boolean } | null {
+  const mapping: (Field | null)[] = first.cells.map(() => null);
+  const names = first.cells.map(({ text }) => headerWords(text));
+  let headed = false;
+  let failed = false;
+  for (const [field, wanted] of Object.entries(columns)) {
+    if (!isField(field)) {
+      report.error(
+        "ROSTER_COLUMN",
+        { file, line: 1, column: 1 },
+        `${field.slice(0, 40)} is nothing a roster can say of a student.`,
+        `${report.didYouMean(field, fields)}Known: ${fields.join(", ")}.`,
+      );
+      failed = true;
+      continue;
+    }
+    const index = typeof wanted === "number" ? wanted - 1 : names.indexOf(headerWords(wanted));
+    if (index < 0 || index >= mapping.length) {
+      const texts = first.cells.map(({ text }) => text.trim());
+      report.error(
+        "ROSTER_COLUMN",
+        { file, line: first.line, column: 1 },
+        `The roster has no column ${typeof wanted === "number" ? wanted : `"${wanted.slice(0, 40)}"`} for ${field}.`,
+        `${typeof wanted === "number" ? "" : report.didYouMean(wanted, texts)}It has: ${texts.join(", ").slice(0, 300)}.`,
+      );
+      failed = true;
+      continue;
+    }
+    if (typeof wanted === "string") headed = true;
+    mapping[index] = field;
+  }
+  if (failed) return null;
+  const taken = new Set(mapping.filter((field) => field !== null));
+  const sniffed = names.map((name) => byHeader.get(name) ?? null);
+  if (headed || Object.keys(columns).length === 0 || sniffed.filter((field) => field !== null).length >= 2) {
+    for (const [index, field] of sniffed.entries()) {
+      if (field === null || mapping[index] !== null || taken.has(field)) continue;
+      mapping[index] = field;
+      taken.add(field);
+      headed = true;
+    }
+  }
+  const keys: Field[] = ["id", "participant", "email", "login", "name", "sisId"];
+  if (keys.some((field) => taken.has(field)) || (taken.has("firstName") && taken.has("lastName"))) {
+    return { mapping, headed };
+  }
+  const texts = first.cells.map(({ text }) => text.trim()).join(", ");
+  const near = first.cells
+    .map(({ text }) =>
+      report.didYouMean(headerWords(text), byHeader.keys()).replace("Did you mean ", `"${text.trim()}": did you mean `),
+    )
+    .find((hint) => hint !== "");
+  report.error(
+    "ROSTER_HEADER",
+    { file, line: first.line, column: 1 },
+    `No column says who a student is: ${texts.slice(0, 200)}.`,
+    `${near ?? ""}Name the columns id, name, email or login, or say which they are, such as \`columns: { email: 3 }\`.`,
+  );
+  return null;
+}
+
+function kindOf(cells: readonly Cell[], mapping: readonly (Field | null)[]): RosterKind {
+  const names = cells.map(({ text }) => headerWords(text));
+  if (mapping.includes("participant")) return "moodle";
+  if (names[0]?.includes("student") && names[1] === "id" && names.some((name) => name.includes("section"))) {
+    return "canvas";
+  }
+  return names.includes("sid") && names.includes("email") ? "gradescope" : "plain";
+}
+
+interface Draft {
+  readonly member: Given<Omit<Member, "key" | "name" | "at">> & { readonly name: string };
+  readonly at: Place;
+}
+
+function collect(
+  rows: readonly Row[],
+  mapping: readonly (Field | null)[],
+  kind: RosterKind,
+  file: string,
+  report: Report,
+): Member[] {
+  const members: Member[] = [];
+  const seen = new Map<string, { readonly line: number; readonly same: string }>();
+  for (const row of rows) {
+    const at = { file, line: row.line, column: 1 };
+    if (kind === "canvas" && isNoStudent(row)) continue;
+    const draft = draftOf(row, mapping, at, report);
+    const { id, login, email, sisId } = draft.member;
+    const key = id ?? login ?? email ?? sisId ?? draft.member.name;
+    if (key === "") {
+      report.warn("ROSTER_ROW", at, "The row names nobody and was left out.", "Fill it in, or remove it.");
+      continue;
+    }
+    const same = JSON.stringify(draft.member);
+    const keys = { id, login, email, sisId, ...((id ?? login ?? email ?? sisId) ? {} : { name: key }) };
+    let duplicate = false;
+    for (const [field, value] of Object.entries(keys)) {
+      if (value === undefined) continue;
+      const name = `${field}:${value.toLowerCase()}`;
+      const before = seen.get(name);
+      if (before === undefined) {
+        seen.set(name, { line: row.line, same });
+        continue;
+      }
+      duplicate = true;
+      if (before.same === same) {
+        report.warn(
+          "ROSTER_TWICE",
+          at,
+          `The row is the same as line ${before.line} and was left out.`,
+          "Remove one of the two.",
+        );
+      } else {
+        report.error(
+          "ROSTER_DUPLICATE",
+          at,
+          `The ${field} ${value.slice(0, 60)} stands in line ${before.line} and in line ${row.line}.`,
+          "Give each student a key of their own.",
+        );
+      }
+      break;
+    }
+    if (!duplicate) members.push({ key, ...draft.member, at });
+  }
+  if (members.length === 0 && !report.hasErrors) {
+    report.error("ROSTER_EMPTY", { file, line: 1, column: 1 }, "The roster has no students.", "Export it again.");
+  }
+  return members;
+}
+
+/** Canvas puts points and notices between the students, and a made-up one at the end. */
+function isNoStudent({ cells: [first, second] }: Row): boolean {
+  const name = first?.text.trim() ?? "";
+  return (
+    /points possible/i.test(name) ||
+    /^student, test$/i.test(name) ||
+    (name === "" && (second?.text.trim() ?? "") === "")
+  );
+}
+
+function draftOf(row: Row, mapping: readonly (Field | null)[], at: Place, report: Report): Draft {
+  const value = (field: Field): string | undefined => {
+    const text = row.cells[mapping.indexOf(field)]?.text.trim();
+    return mapping.includes(field) && text !== undefined && text !== "" ? text.normalize("NFC") : undefined;
+  };
+  if (row.cells.length > mapping.length && row.cells.slice(mapping.length).some(({ text }) => text.trim() !== "")) {
+    report.warn(
+      "ROSTER_CELLS",
+      at,
+      `The row has ${row.cells.length} cells, the header ${mapping.length}.`,
+      "Put cells that hold a separator into quotes.",
+    );
+  }
+  const participant = /(\d+)\s*$/.exec(value("participant") ?? "")?.[1];
+  const [first, last, whole] = [value("firstName"), value("lastName"), value("name")];
+  const split = /^([^,]+),\s*(\S.*)$/.exec(whole ?? "");
+  const sortableName =
+    first !== undefined && last !== undefined ? `${last}, ${first}` : split === null ? undefined : whole;
+  const name =
+    first !== undefined || last !== undefined
+      ? [first, last].filter((part) => part !== undefined).join(" ")
+      : split === null
+        ? (whole ?? "")
+        : `${split[2]} ${split[1]}`;
+  const email = value("email");
+  if (email !== undefined && !/^\S+@\S+$/.test(email)) {
+    report.warn("ROSTER_EMAIL", at, `${email.slice(0, 60)} is no e-mail address.`, "Correct it, or check the columns.");
+  }
+  const consent = value("aiConsent");
+  const aiConsent = consent === undefined ? undefined : readConsent(consent);
+  if (aiConsent === null) {
+    report.error(
+      "ROSTER_CONSENT",
+      at,
+      `"${(consent ?? "").slice(0, 40)}" is no answer to whether a model may see the work.`,
+      "Write none, local or any.",
+    );
+  }
+  const member = given({
+    id: value("id") ?? participant,
+    sisId: value("sisId"),
+    login: value("login"),
+    email,
+    handle: value("handle"),
+    sortableName,
+    section: value("section"),
+    group: value("group"),
+    language: value("language"),
+    aiConsent: aiConsent ?? undefined,
+    submittedAt: value("submittedAt"),
+  });
+  return { member: { ...member, name: name || (member.login ?? member.email ?? member.id ?? "") }, at };
+}
+
+/** Whoever refuses is not asked how they spell it; what is neither yes nor no is asked again. */
+function readConsent(text: string): AiConsent | null {
+  const word = text.trim().toLowerCase();
+  if (["any", "yes", "y", "true", "1", "ja", "oui", "si", "sí"].includes(word)) return "any";
+  if (["none", "no", "n", "false", "0", "nein", "non"].includes(word)) return "none";
+  return word === "local" ? "local" : null;
+}
+
+function headerWords(text: string): string {
+  return text
+    .normalize("NFKD")
+    .replaceAll(/\p{M}/gu, "")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, " ")
+    .trim();
+}
+
+function isField(name: string): name is Field {
+  return Object.hasOwn(headers, name);
+}
+
+export interface RosterChange {
+  readonly added: readonly Member[];
+  readonly changed: readonly { readonly before: Member; readonly after: Member; readonly fields: readonly string[] }[];
+  /** In the class and not in the new roster. They are never deleted by an import. */
+  readonly missing: readonly Member[];
+}
+
+/** What an import would change; nothing is decided here. */
+export function compareRosters(before: readonly Member[], after: readonly Member[]): RosterChange {
+  const known = new Map(before.map((member) => [member.key.toLowerCase(), member]));
+  const added: Member[] = [];
+  const changed: { before: Member; after: Member; fields: string[] }[] = [];
+  for (const member of after) {
+    const name = member.key.toLowerCase();
+    const old = known.get(name);
+    known.delete(name);
+    if (old === undefined) added.push(member);
+    else {
+      const names = (Object.keys({ ...old, ...member }) as (keyof Member)[]).filter(
+        (field) => field !== "at" && old[field] !== member[field],
+      );
+      if (names.length > 0) changed.push({ before: old, after: member, fields: names });
+    }
+  }
+  return { added, changed, missing: [...known.values()] };
+}

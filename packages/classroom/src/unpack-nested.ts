@@ -1,0 +1,121 @@
+/**
+ * Archives in a work, unpacked where they stand, under one set of caps for all of it. An archive that is the whole work is the work.
+ * Two levels are unpacked; what lies deeper stays a file.
+ *
+ * N1  A hostile archive (paths that escape, links, clashes, bombs) refuses the work, however deep it lies.
+ * N2  One that is merely broken or of another kind refuses the work only if it is all there is; else it stays a file, with a note.
+ */
+import {
+  archiveKind,
+  type Entry,
+  type ReadWork,
+  readArchive,
+  SubmissionError,
+  type SubmissionLimits,
+  showName,
+} from "@markmill/submission";
+
+const DEEPEST = 2;
+
+export async function unpackNested(work: ReadWork, limits: SubmissionLimits): Promise<ReadWork> {
+  const budget = { files: limits.files, bytes: limits.bytes };
+  const notes = [...work.notes];
+  const spend = (entries: readonly Entry[]) => {
+    for (const entry of entries) {
+      if (entry.kind === "folder") continue;
+      budget.files -= 1;
+      budget.bytes -= entry.kind === "file" ? entry.bytes.length : 0;
+    }
+  };
+  spend(work.entries);
+
+  async function unpack(entries: readonly Entry[], depth: number): Promise<readonly Entry[]> {
+    const files = entries.filter(({ kind }) => kind !== "folder");
+    const taken = new Set(entries.map(({ path }) => path.toLowerCase()));
+    const out: Entry[] = [];
+    for (const entry of entries) {
+      const kind = entry.kind === "file" ? archiveKind(entry.path) : "none";
+      if (entry.kind !== "file" || kind === "none") {
+        out.push(entry);
+        continue;
+      }
+      const alone = files.length === 1;
+      if (depth === DEEPEST) {
+        notes.push(`${showName(entry.path)} lies ${DEEPEST} archives deep and was not unpacked`);
+        out.push(entry);
+        continue;
+      }
+      const inner = await readInner(entry.path, entry.bytes, alone);
+      if (inner === null) {
+        out.push(entry);
+        continue;
+      }
+      spend(inner.entries);
+      if (budget.files < 0 || budget.bytes < 0) throw tooLarge(entry.path);
+      const unpacked = await unpack(inner.entries, depth + 1);
+      notes.push(...inner.notes);
+      if (alone) {
+        // The archive is all there is: folders around it say nothing.
+        return unpacked;
+      }
+      const folder = freeName(entry.path.replace(/\.(?:zip|tar|tar\.gz|tgz)$/i, ""), taken);
+      notes.push(`${showName(entry.path)} was unpacked into ${showName(folder)}`);
+      out.push({ kind: "folder", path: folder });
+      out.push(...unpacked.map((one) => ({ ...one, path: `${folder}/${one.path}` })));
+    }
+    return out;
+  }
+
+  async function readInner(path: string, bytes: Buffer, alone: boolean): Promise<ReadWork | null> {
+    try {
+      return await readArchive(path.split("/").at(-1) ?? path, bytes, {
+        files: Math.max(0, budget.files),
+        bytes: Math.max(0, budget.bytes),
+      });
+    } catch (error) {
+      const mild =
+        error instanceof SubmissionError &&
+        (error.code === "SUBMISSION_ARCHIVE_BROKEN" || error.code === "SUBMISSION_ARCHIVE_UNSUPPORTED");
+      if (alone || !mild) throw error;
+      notes.push(`${showName(path)} was left as a file: ${error.message}`);
+      return null;
+    }
+  }
+
+  return { entries: withoutWrapping(await unpack(work.entries, 0), notes), notes };
+}
+
+/** One folder around everything is how people pack; what counts is inside. */
+function withoutWrapping(entries: readonly Entry[], notes: string[]): readonly Entry[] {
+  const real = entries.filter(({ path }) => !isJunkPath(path));
+  const tops = new Set(real.map(({ path }) => path.split("/", 1)[0] ?? ""));
+  const [top] = tops;
+  if (tops.size !== 1 || top === undefined) return real;
+  if (real.some(({ path, kind }) => path === top && kind !== "folder")) return real;
+  const inside = real.filter(({ path }) => path !== top);
+  // A link counts from where it stands; one that leads through the folder would lead out.
+  if (inside.length === 0 || inside.some(({ kind }) => kind === "link")) return real;
+  notes.push(`everything was in the folder ${showName(top)}, which was left out`);
+  return inside.map((entry) => ({ ...entry, path: entry.path.slice(top.length + 1) }));
+}
+
+function isJunkPath(path: string): boolean {
+  return path
+    .split("/")
+    .some((part) => /^(?:__MACOSX|\.DS_Store|Thumbs\.db|desktop\.ini)$/i.test(part) || part.startsWith("._"));
+}
+
+function freeName(wanted: string, taken: Set<string>): string {
+  let name = wanted;
+  for (let count = 2; taken.has(name.toLowerCase()); count += 1) name = `${wanted}-${count}`;
+  taken.add(name.toLowerCase());
+  return name;
+}
+
+function tooLarge(path: string): SubmissionError {
+  return new SubmissionError(
+    "SUBMISSION_TOO_LARGE",
+    `With ${showName(path)} unpacked, the work holds more files or bytes than allowed.`,
+    "Leave out what is not part of the work.",
+  );
+}
