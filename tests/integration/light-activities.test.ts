@@ -865,10 +865,11 @@ describe("a database that was left in the middle of work before light activities
 
     const by = await openStore({ url: own.url });
     const quiet = await quietActivities(by.database, 0);
-    expect(quiet.map(({ runId, light }) => [runId, light])).toEqual([
-      ["open", false],
-      ["open", false],
+    const { rows } = await by.database.calm.query("select run_id from activities where id = any($1)", [
+      quiet.map(({ activityId }) => activityId),
     ]);
+    expect(rows).toEqual([{ run_id: "open" }, { run_id: "open" }]);
+    expect(quiet).toHaveLength(2);
     const rings = await ringAgain(by.database, quiet);
     expect(rings).toHaveLength(2);
     const again = await resumeRun(by, "stopped");

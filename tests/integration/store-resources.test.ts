@@ -40,6 +40,7 @@ import { getTableColumns, is } from "drizzle-orm";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readMigrations } from "../../packages/store/src/migrate.ts";
 import * as activities from "../../packages/store/src/schema/activities.ts";
 import * as conversations from "../../packages/store/src/schema/conversations.ts";
 import * as resources from "../../packages/store/src/schema/resources.ts";
@@ -64,17 +65,8 @@ describe("migrations", () => {
     const pools = Array.from({ length: 4 }, () => new pg.Pool({ connectionString: fresh.url, max: 1 }));
     const applied = await Promise.all(pools.map((pool) => migrate(pool)));
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
-    expect(applied.flat()).toEqual([
-      "0001-runs",
-      "0002-resources",
-      "0003-fencing",
-      "0004-light-activities",
-      "0005-lean-runs",
-      "0006-trouble",
-      "0007-references",
-      "0008-checkpoints",
-      "0009-charges-and-pauses",
-    ]);
+    expect(applied.flat()).toEqual(readMigrations().map(({ name }) => name));
+    expect(applied.flat()[0]).toBe("0001-runs");
     await Promise.all(pools.map((pool) => pool.end()));
     await fresh.drop();
   });

@@ -15,7 +15,7 @@ import { askDatabase } from "./ask-database.ts";
 import { closeBudget, openBudget } from "./budgets.ts";
 import { boundsOf, type Ceilings, capsWithin } from "./ceilings.ts";
 import type { Committed, Committer } from "./commit/committer.ts";
-import type { Activity, LoadedRun, Ring } from "./commit/run-row.ts";
+import { type Activity, type LoadedRun, type Ring, unstarted } from "./commit/run-row.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Definition, Definitions } from "./definitions.ts";
@@ -95,20 +95,16 @@ export async function createRun(births: Births, request: NewRun): Promise<Create
     await openBudget(database, id, { nanodollars: limits.nanodollars, tokens: limits.tokens }, "run");
     budgets.unshift(id);
   }
-  const run: LoadedRun = {
+  const run = unstarted({
     id,
     rootId: id,
-    rev: 0,
-    state: initialState,
     program,
     path,
     definitionHash: definition.hash,
     parent: null,
     budgets,
     options: request.options ?? {},
-    light: [],
-    rings: 1,
-  };
+  });
   const committed = await committer.commit({
     run,
     event,
@@ -185,20 +181,16 @@ export async function startCall(
   const { database, definitions, committer, clock } = births;
   await definitions.ensure([caller.definitionHash]);
   const { start } = work;
-  const run: LoadedRun = {
+  const run = unstarted({
     id: uuidv7(clock.now()),
     rootId: caller.rootId,
-    rev: 0,
-    state: initialState,
     program: definitions.program(caller.definitionHash, work.program),
     path: work.program,
     definitionHash: caller.definitionHash,
     parent: { activityId: activity.id, attempt: activity.ref.attempt, epoch: activity.epoch, job },
     budgets: caller.budgets,
     options: caller.options,
-    light: [],
-    rings: 1,
-  };
+  });
   const { depth, agent, threads, aside, inherited, patienceMs } = start;
   const from: Caller = {
     ...{ depth, agent, threads },

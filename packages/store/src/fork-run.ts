@@ -9,34 +9,24 @@
  * K3  The other run stays as it is.
  */
 import {
-  type ActivityRef,
   activityKey,
   asideOf,
-  type Command,
   type Event,
-  type ForkPoint,
   forkAtFailure,
   forkAtNode,
-  type Json,
   type Limits,
   type RunForked,
-  type RunState,
   remainingCaps,
   step,
-  type Work,
 } from "@markmill/engine";
-import type { PoolClient } from "pg";
 import { openBudget } from "./budgets.ts";
 import { createActivityIds } from "./commit/activity-ids.ts";
-import { variableWrites } from "./commit/kept-variables.ts";
-import { type LightColumn, lightKindOf } from "./commit/light-activity.ts";
 import { loadRuns } from "./commit/load-runs.ts";
-import { itemToColumn, type LoadedRun, queueOf, type Ring } from "./commit/run-row.ts";
-import { sparseState } from "./commit/run-state.ts";
+import type { Ring } from "./commit/run-row.ts";
+import { type AdvancedLevel, type CallingActivity, type ForkedLevel, writeLevel } from "./commit/write-fork.ts";
 import { type Births, drawSeed } from "./create-run.ts";
 import { copyMessages } from "./fork-messages.ts";
 import { copyWorkspace } from "./fork-workspace.ts";
-import { toJson } from "./neutral.ts";
 import { getHistory } from "./read/get-history.ts";
 import { readyRings } from "./ready-rings.ts";
 import { StoreError, translate } from "./store-error.ts";
@@ -60,17 +50,6 @@ export interface ForkedRun {
   readonly rings: readonly Ring[];
 }
 
-/** One run of the way down: as it was, and where it is taken up, under its new id. */
-interface ForkedLevel {
-  readonly run: LoadedRun;
-  readonly id: string;
-  /** The first event as the fork has it: threads are named after runs. */
-  readonly first: Event;
-  readonly point: ForkPoint;
-  /** The call of this level that the next one answers. */
-  readonly left: string | null;
-}
-
 export async function forkRun(births: Births, request: ForkRequest): Promise<ForkedRun> {
   const { database, clock } = births;
   const at = clock.now();
@@ -89,7 +68,7 @@ export async function forkRun(births: Births, request: ForkRequest): Promise<For
     await inTransaction(database.calm, async (client) => {
       const taken = levels.map(({ run, id, point }) => ({ old: run.id, id, seq: point.seq }));
       const files = await copyWorkspace(client, taken);
-      let calling: Calling | null = null;
+      let calling: CallingActivity | null = null;
       for (const { forked, ...one } of advanced) {
         const told: RunForked = files ? { ...forked, files } : forked;
         calling = await writeLevel(client, { ...one, forked: told }, { rootId: root.id, calling, budgets, draw });
@@ -170,13 +149,6 @@ async function calleeOf({ database }: Births, runId: string, key: string): Promi
   return callee?.id ?? null;
 }
 
-interface AdvancedLevel {
-  readonly level: ForkedLevel;
-  readonly forked: RunForked;
-  readonly state: RunState;
-  readonly commands: readonly Command[];
-}
-
 /** Below the root, what is left of the caller's limits counts. */
 function forkLevels(levels: readonly ForkedLevel[], at: number, caps: Partial<Limits>): readonly AdvancedLevel[] {
   const advanced: AdvancedLevel[] = [];
@@ -193,159 +165,4 @@ function forkLevels(levels: readonly ForkedLevel[], at: number, caps: Partial<Li
     advanced.push({ level, forked, ...step(run.program, point.state, forked) });
   }
   return advanced;
-}
-
-/** The activity that waits for the run that is written next. */
-interface Calling {
-  readonly id: number;
-  readonly attempt: number;
-  readonly epoch: number;
-}
-
-interface Writing {
-  readonly rootId: string;
-  readonly calling: Calling | null;
-  readonly budgets: readonly string[];
-  readonly draw: (count: number) => Promise<readonly number[]>;
-}
-
-/** Returns the call of this level that the next one answers. */
-async function writeLevel(client: PoolClient, one: AdvancedLevel, writing: Writing): Promise<Calling | null> {
-  const { level, forked, state, commands } = one;
-  const { run, id, point, first } = level;
-  const light = await lightColumn(one, writing);
-  const deadline = commands.findLast((command) => command.do === "deadline");
-  const phase = state.phase.is === "handling" ? `handling.${state.phase.of}` : state.phase.is;
-  await client.query(
-    `insert into runs (id, root_id, parent_activity_id, parent_attempt, parent_epoch, definition_hash, program, name, depth, labels,
-       budgets, options, submission, forked_from, rev, epoch, kept, status, phase, steps, started_at, light, deadline)
-     select $1, $2, $3, $4, $5, definition_hash, program, name, depth, labels, $6::text[], options, submission, id, $7, $8, $9,
-       'doing', $10, $11, clock_timestamp(), $12::json, to_timestamp($13::float8 / 1000)
-     from runs where id = $14`,
-    [
-      ...[id, writing.rootId, writing.calling?.id ?? null, writing.calling?.attempt ?? null],
-      ...[writing.calling?.epoch ?? null, writing.budgets, point.seq + 1, state.epoch, toJson(sparseState(state))],
-      ...[phase, state.spent.steps, light.length === 0 ? null : toJson(light), deadline?.at ?? null, run.id],
-    ],
-  );
-  await client.query(
-    `insert into events (run_id, seq, part, type, at, body, activity_id, kind, asked_at)
-     select $1, seq, part, type, at, case when seq = 1 and part = 0 then $4 else body end, activity_id, kind, asked_at
-     from events where run_id = $2 and seq <= $3`,
-    [id, run.id, point.seq, toJson(first)],
-  );
-  await client.query(
-    "insert into events (run_id, seq, part, type, at, body) values ($1, $2, 0, $3, to_timestamp($4::float8 / 1000), $5)",
-    [id, point.seq + 1, forked.type, forked.at, toJson(forked)],
-  );
-  await client.query(
-    `insert into variables (run_id, name, value)
-     select $1, x.name, x.value from json_to_recordset($2::json) as x(name text, value text)`,
-    [id, toJson(variableWrites(null, state.variables, false))],
-  );
-  // Of those that were done: history shows them. A visit that is taken up again stands for itself below.
-  await client.query(
-    `insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, claim, takeovers, claimed_by,
-       claimed_at, work, outcome, usage, seq, created_at, ended_at)
-     select $1, $2, node, generation, item, attempt, kind, queue, epoch, state, claim, takeovers, claimed_by,
-       claimed_at, work, outcome, usage, seq, created_at, ended_at
-     from activities where run_id = $3 and state = 'done' and seq <= $4 order by id`,
-    [id, writing.rootId, run.id, point.seq],
-  );
-  return writeInFlight(client, one, writing.rootId);
-}
-
-async function lightColumn({ level, state, forked }: AdvancedLevel, { draw }: Writing): Promise<LightColumn[]> {
-  const column: LightColumn[] = [];
-  for (const { ref } of Object.values(state.active)) {
-    const work = level.point.works[activityKey(ref)];
-    const kind = work === undefined ? null : lightKindOf(work);
-    const [id] = kind === null ? [] : await draw(1);
-    if (kind !== null && id !== undefined) column.push({ ...ref, id, kind, at: forked.at });
-  }
-  return column;
-}
-
-async function writeInFlight(client: PoolClient, one: AdvancedLevel, rootId: string): Promise<Calling | null> {
-  const { level, state } = one;
-  let calling: Calling | null = null;
-  for (const { ref } of Object.values(state.active)) {
-    const key = activityKey(ref);
-    const old = level.point.works[key];
-    if (old === undefined || lightKindOf(old) !== null) continue;
-    const work = renewed(one, ref.node, old);
-    const outcome = key === level.left ? null : await returnedBefore(client, level, ref);
-    const waits = work.kind === "ask" || key === level.left;
-    const { rows } = await client.query<{ id: number }>(
-      `insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, work, outcome)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id`,
-      [
-        ...[level.id, rootId, ref.node, ref.generation, itemToColumn(ref.item), ref.attempt],
-        ...[work.kind, queueOf(work.kind), state.epoch, waits ? "waiting" : "ready", toJson(work)],
-        outcome === null ? null : toJson(outcome),
-      ],
-    );
-    const id = rows[0]?.id ?? 0;
-    if (work.kind === "ask") {
-      await client.query(
-        `insert into asks (activity_id, run_id, question, text, expires_at, state)
-         values ($1, $2, $3, $4, to_timestamp($5::float8 / 1000), 'open')`,
-        [id, level.id, work.question, work.text, work.expiresAt],
-      );
-    }
-    if (key === level.left) calling = { id, attempt: ref.attempt, epoch: state.epoch };
-    if (work.kind === "prompt" && level.point.keepsReplies) await copyReplies(client, level, rootId, ref, id);
-  }
-  return calling;
-}
-
-/** Time and money count from the fork: what was reckoned when the work was first asked for is reckoned anew. */
-function renewed({ level, state, forked }: AdvancedLevel, node: string, work: Work): Work {
-  const { program } = level.run;
-  switch (work.kind) {
-    case "call": {
-      const start = { ...work.start, caps: remainingCaps(program, state, forked.at), aside: asideOf(program, state) };
-      return { ...work, start };
-    }
-    case "prompt":
-      return { ...work, aside: asideOf(program, state) };
-    case "ask": {
-      const asked = program.nodes[node];
-      const waitMs = asked?.kind === "ask" ? asked.timeoutMs : undefined;
-      return { ...work, expiresAt: work.expiresAt === null || waitMs === undefined ? null : forked.at + waitMs };
-    }
-    default:
-      return work;
-  }
-}
-
-/** What a called run had come to, where what stopped its caller was not that. */
-async function returnedBefore(client: PoolClient, { run, point }: ForkedLevel, ref: ActivityRef): Promise<Json | null> {
-  if (!point.keepsReplies) return null;
-  const { rows } = await client.query<{ outcome: Json }>(
-    `select outcome from activities where run_id = $1 and node = $2 and generation = $3 and item = $4
-       and kind = 'call' and state = 'done' and outcome is not null and outcome ->> 'status' = 'success'`,
-    [run.id, ref.node, ref.generation, itemToColumn(ref.item)],
-  );
-  return rows[0]?.outcome ?? null;
-}
-
-/** K2. They are older than every attempt of the fork: an empty one among them is asked for again. */
-async function copyReplies(
-  client: PoolClient,
-  { run, id }: ForkedLevel,
-  rootId: string,
-  ref: { readonly node: string; readonly generation: number; readonly item: number | null },
-  activityId: number,
-): Promise<void> {
-  await client.query(
-    `insert into calls (activity_id, call_index, request_hash, run_id, root_id, model, request, reply, prompt_tokens, completion_tokens,
-       characters, nanodollars, attempt)
-     select $1, c.call_index, c.request_hash, $2, $3, c.model, c.request,
-       jsonb_set(c.reply::jsonb, '{usage}', (c.reply::jsonb -> 'usage')
-         || '{"promptTokens": 0, "completionTokens": 0, "characters": 0, "nanodollars": 0}'), 0, 0, 0, 0, 0
-     from calls c join activities a on a.id = c.activity_id
-     where a.run_id = $4 and a.node = $5 and a.generation = $6 and a.item = $7`,
-    [activityId, id, rootId, run.id, ref.node, ref.generation, itemToColumn(ref.item)],
-  );
 }

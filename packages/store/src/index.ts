@@ -45,6 +45,7 @@ export {
 export type { Bearer } from "./commit/advance.ts";
 export { type Claim, type Delivery, releaseClaims, renewLeases } from "./commit/claim.ts";
 export type { Commit, Committed } from "./commit/committer.ts";
+export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/quiet-activities.ts";
 export type { Activity, LoadedRun, ParentCall, QueueName, Ring } from "./commit/run-row.ts";
 export { type CreatedRun, callExcess, createRun, drawSeed, type NewRun, startCall } from "./create-run.ts";
 export type { Database, DatabaseOptions } from "./database.ts";
@@ -108,12 +109,8 @@ export {
   deleteOrphans,
   enforceDeadlines,
   expireAsks,
-  leaveQuiet,
   type OnPoison,
   oldestDue,
-  type QuietActivity,
-  quietActivities,
-  ringAgain,
 } from "./supervise.ts";
 export type {
   TenantAsks,

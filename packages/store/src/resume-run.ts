@@ -16,7 +16,7 @@ export async function resumeTree(outside: Outside, rootId: string): Promise<Resu
     "Looking for runs that wait",
     `select id from runs where id = $1 and status = 'stopped'
      union
-     select run_id from activities
+     select run_id from open_activities
      where root_id = $1 and trouble is not null and state in ('ready', 'waiting')`,
     [rootId],
   );

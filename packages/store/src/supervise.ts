@@ -1,124 +1,16 @@
 /**
- * What the supervisor looks for, all by the database's clock, all in bounded sets, all harmless when done twice: what is ready and
- * quiet, leases that ended, deadlines, questions nobody answered, and runs whose time of keeping is over.
+ * What the supervisor looks for, all by the database's clock, all in bounded sets, all harmless when done twice: deadlines, questions nobody
+ * answered, and runs whose time of keeping is over. What is ready and quiet, and leases that ended: commit/quiet-activities.ts.
  */
 import { applyEvent, type Outside } from "./apply-event.ts";
 import { askDatabase } from "./ask-database.ts";
 import { expireAsk } from "./asks.ts";
 import type { Ring } from "./commit/run-row.ts";
 import type { Database } from "./database.ts";
-import { type LightRow, lightColumns, type RingRow, ringColumns, toLightRows, toRing } from "./ready-rings.ts";
 import { type StoreError, translate } from "./store-error.ts";
-
-export interface QuietActivity extends Ring {
-  /** It stands on its run's row. */
-  readonly light: boolean;
-  /** For how long its lease has been over; null: nobody holds it. */
-  readonly leaseOverMs: number | null;
-}
-
-/** When the oldest light activity of run `r` was asked for. */
-const lightSince = "to_timestamp((r.light -> 0 ->> 'at')::float8 / 1000)";
 
 /** Called for a run that cannot be dealt with; the others are. */
 export type OnPoison = (error: StoreError, about: { readonly run?: string; readonly activity?: number }) => void;
-
-/** Activities that are ready, or whose lease is over, and were not rung for `quietMs`. Ask the queue which of them it still has. */
-export async function quietActivities(
-  database: Database,
-  quietMs: number,
-  limit = 500,
-): Promise<readonly QuietActivity[]> {
-  const heavy = askDatabase<RingRow & { lease_over_ms: number | null }>(
-    database,
-    "Looking for quiet activities",
-    `(select ${ringColumns}, null::float8 as lease_over_ms from activities a join runs r on r.id = a.run_id
-      where a.state = 'ready' and a.rung_at < clock_timestamp() - $1::integer * interval '1 millisecond'
-        and r.status = 'doing' and a.epoch = r.epoch
-      order by a.rung_at limit $2)
-     union all
-     (select ${ringColumns}, extract(epoch from clock_timestamp() - a.lease_until)::float8 * 1000 as lease_over_ms
-      from activities a join runs r on r.id = a.run_id
-      where a.state = 'claimed' and a.lease_until < clock_timestamp()
-        and a.rung_at < clock_timestamp() - $1::integer * interval '1 millisecond'
-        and r.status = 'doing' and a.epoch = r.epoch
-      order by a.lease_until limit $2)`,
-    [quietMs, limit],
-  );
-  // All open runs are looked through: an index by the time of the last ring would have to be written with every step. The oldest counts:
-  // a run that goes on in one branch may have lost the doorbell of another.
-  const light = askDatabase<LightRow>(
-    database,
-    "Looking for quiet runs",
-    `select ${lightColumns} from runs r
-     where r.status = 'doing' and r.light is not null
-       and greatest(r.rung_at, ${lightSince}) < clock_timestamp() - $1::integer * interval '1 millisecond'
-     order by r.rung_at limit $2`,
-    [quietMs, limit],
-  );
-  const [rows, runs] = await Promise.all([heavy, light]);
-  return [
-    ...rows.map((row) => ({ ...toRing(row), light: false, leaseOverMs: row.lease_over_ms })),
-    ...runs.flatMap(toLightRows).map((row) => ({ ...toRing(row), light: true, leaseOverMs: null })),
-  ];
-}
-
-/** Those the queue still has: looked at again after another `quietMs`. */
-export async function leaveQuiet(database: Database, quiet: readonly QuietActivity[]): Promise<void> {
-  if (quiet.length === 0) return;
-  await askDatabase(
-    database,
-    "Leaving activities quiet",
-    `with heavy as (
-       update activities set rung_at = clock_timestamp() where id = any($1) and state in ('ready', 'claimed')
-     ) update runs set rung_at = clock_timestamp() where id = any($2) and light is not null`,
-    [
-      quiet.filter(({ light }) => !light).map(({ activityId }) => activityId),
-      quiet.filter(({ light }) => light).map(({ runId }) => runId),
-    ],
-  );
-}
-
-/** Those the queue has lost get a new ring, under a new job id. Only what is still as it was seen. */
-export async function ringAgain(database: Database, lost: readonly QuietActivity[]): Promise<readonly Ring[]> {
-  const { light = [], heavy = [] } = Object.groupBy(lost, (one) => (one.light ? "light" : "heavy"));
-  return [...(await ringLightAgain(database, light)), ...(await ringHeavyAgain(database, heavy))];
-}
-
-/** A run has one count for all its light activities: those that were not lost are rung twice, which is harmless. */
-async function ringLightAgain(database: Database, lost: readonly QuietActivity[]): Promise<readonly Ring[]> {
-  if (lost.length === 0) return [];
-  const runs = new Map(lost.map(({ runId, rings }) => [runId, { id: runId, rings }]));
-  const rows = await askDatabase<LightRow>(
-    database,
-    "Ringing again",
-    `update runs r set rings = r.rings + 1, rung_at = clock_timestamp()
-     from json_to_recordset($1::json) as x(id text, rings integer)
-     where r.id = x.id and r.rings = x.rings and r.status = 'doing' and r.light is not null
-     returning ${lightColumns}`,
-    [JSON.stringify([...runs.values()])],
-  );
-  const wanted = new Set(lost.map(({ activityId }) => activityId));
-  return rows
-    .flatMap(toLightRows)
-    .filter(({ id }) => wanted.has(id))
-    .map(toRing);
-}
-
-async function ringHeavyAgain(database: Database, lost: readonly QuietActivity[]): Promise<readonly Ring[]> {
-  if (lost.length === 0) return [];
-  const rows = await askDatabase<RingRow>(
-    database,
-    "Ringing again",
-    `update activities a set rings = a.rings + 1, rung_at = clock_timestamp()
-     from json_to_recordset($1::json) as x(id bigint, rings integer), runs r
-     where a.id = x.id and a.rings = x.rings and r.id = a.run_id
-       and (a.state = 'ready' or (a.state = 'claimed' and a.lease_until < clock_timestamp()))
-     returning ${ringColumns}`,
-    [JSON.stringify(lost.map(({ activityId: id, rings }) => ({ id, rings })))],
-  );
-  return rows.map(toRing);
-}
 
 /** Limits the runs whose deadline has passed. Returns what is to be rung. */
 export async function enforceDeadlines(
@@ -239,15 +131,16 @@ export async function oldestDue(database: Database, queues: readonly string[]): 
   const rows = await askDatabase<{ ms: number }>(
     database,
     "Looking for due activities",
-    `with heavy as (
+    // The oldest of those that have rows, and some of all: looking through every open run would cost more than it tells.
+    `with rows as (
        select greatest(coalesce(ready_at, created_at), not_before) as since from activities where state = 'ready' and queue = any($1)
          and (not_before is null or not_before < clock_timestamp()) order by rung_at limit 100
-     ), light as (
-       select ${lightSince} as since from runs r
-       where 'control' = any($1) and r.status = 'doing' and r.light is not null limit 1000
+     ), sample as (
+       select greatest(ready_at, not_before) as since from open_activities where state = 'ready' and queue = any($1)
+         and (not_before is null or not_before < clock_timestamp()) limit 1000
      )
      select coalesce(max(extract(epoch from clock_timestamp() - since)), 0)::float8 * 1000 as ms
-     from (select since from heavy union all select since from light) due`,
+     from (select since from rows union all select since from sample) due`,
     [queues],
   );
   return Math.max(0, Math.round(rows[0]?.ms ?? 0));

@@ -1,5 +1,15 @@
 /** Runs and activities as the hot path holds them. */
-import type { ActivityRef, Json, Outcome, Program, RunState, Usage, Work, WorkKind } from "@markmill/engine";
+import {
+  type ActivityRef,
+  initialState,
+  type Json,
+  type Outcome,
+  type Program,
+  type RunState,
+  type Usage,
+  type Work,
+  type WorkKind,
+} from "@markmill/engine";
 import type { LightActivity } from "./light-activity.ts";
 
 export type QueueName = "control" | "prompt" | "execute";
@@ -24,6 +34,11 @@ export interface LoadedRun {
   readonly light: readonly LightActivity[];
   /** Of its light activities; see Doorbell. */
   readonly rings: number;
+}
+
+/** A run whose first event is not folded yet. */
+export function unstarted(run: Omit<LoadedRun, "rev" | "state" | "light" | "rings">): LoadedRun {
+  return { ...run, rev: 0, state: initialState, light: [], rings: 1 };
 }
 
 /** The CALL activity that waits for this run, as it was when it called; `job` is its queue job's id, opaque here. */

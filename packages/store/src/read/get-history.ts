@@ -1,7 +1,7 @@
 /** What happened in a run, and the activities it happened to. */
 import type { Event, Work, WorkKind } from "@markmill/engine";
 import { askAtOnce } from "../ask-database.ts";
-import { type LightColumn, type LightKind, workOf } from "../commit/light-activity.ts";
+import { type LightKind, workOf } from "../commit/light-activity.ts";
 import { columnToItem } from "../commit/run-row.ts";
 import type { Database } from "../database.ts";
 
@@ -38,34 +38,36 @@ export interface History {
   readonly activities: readonly HistoryActivity[];
 }
 
-/**
- * `after`: only what came later, for whoever follows a run. Read as of one moment: a light activity goes from the run's row to an event.
- */
+const activityColumns = `id, node, generation, item, attempt, kind, state, work, seq, claimed_by as "claimedBy", takeovers,
+  created_at as "createdAt", ended_at as "endedAt"`;
+
+/** `after`: only what came later, for whoever follows a run. Read as of one moment: an activity's end is an event. */
 export async function getHistory(database: Database, runId: string, after = 0): Promise<History> {
-  const { entries, open, activities } = await askAtOnce(database, "Reading a history", async (ask) => ({
-    entries: await ask<EventRow>(
-      `select seq, part, at, body::json as body, activity_id, kind, asked_at from events where run_id = $1 and seq > $2 order by seq, part`,
+  const { entries, activities } = await askAtOnce(database, "Reading a history", async (ask) => ({
+    entries: await ask<EventColumns>(
+      "select seq, part, at, body::json as body from events where run_id = $1 and seq > $2 order by seq, part",
       [runId, after],
     ),
-    open: await ask<{ light: readonly LightColumn[]; state: "ready" | "void" }>(
-      "select light, case status when 'stopped' then 'void' else 'ready' end as state from runs where id = $1 and light is not null",
-      [runId],
-    ),
-    activities: await ask<HistoryActivity & { item: number }>(
-      `select id, node, generation, item, attempt, kind, state, work, seq, claimed_by as "claimedBy", takeovers,
-         created_at as "createdAt", ended_at as "endedAt"
-       from activities where run_id = $1 and (seq is null or seq > $2) order by id`,
+    activities: await ask<ActivityRow>(
+      `select ${activityColumns} from run_activities where run_id = $1 and seq > $2
+       union all select ${activityColumns} from run_activities where run_id = $1 and seq is null`,
       [runId, after],
     ),
   }));
   return {
     entries: entries.map(toEntry),
-    activities: [
-      ...activities.map((row) => ({ ...row, item: columnToItem(row.item) })),
-      ...entries.flatMap((row) => doneLight(row) ?? []),
-      ...open.flatMap(({ light, state }) => light.map((one) => openLight(one, state))),
-    ].sort(byEnd),
+    activities: activities.map(toActivity).sort(byEnd),
   };
+}
+
+interface ActivityRow extends Omit<HistoryActivity, "item" | "work"> {
+  readonly item: number;
+  /** null: it has nothing but its kind. */
+  readonly work: Work | null;
+}
+
+function toActivity(row: ActivityRow): HistoryActivity {
+  return { ...row, item: columnToItem(row.item), work: row.work ?? workOf(row.kind as LightKind) };
 }
 
 function byEnd(one: HistoryActivity, other: HistoryActivity): number {
@@ -84,29 +86,4 @@ export function toEntry({ seq, part, at, body }: EventColumns): HistoryEntry {
   return part === 0
     ? { kind: "event", seq, at, event: body as Event }
     : { kind: "warning", seq, at, warning: body as Warning };
-}
-
-interface EventRow extends EventColumns {
-  readonly activity_id: number | null;
-  readonly kind: LightKind | null;
-  readonly asked_at: Date | null;
-}
-
-/** Of a light activity that is done, its event is the row. */
-function doneLight({ seq, at, body, activity_id, kind, asked_at }: EventRow): HistoryActivity | null {
-  if (activity_id === null || kind === null || !("activity" in body)) return null;
-  return {
-    ...{ id: activity_id, kind, seq, work: workOf(kind), ...body.activity },
-    ...{ state: "done", claimedBy: null, takeovers: 0, createdAt: asked_at ?? at, endedAt: at },
-  };
-}
-
-function openLight(
-  { id, node, generation, item, attempt, kind, at }: LightColumn,
-  state: "ready" | "void",
-): HistoryActivity {
-  return {
-    ...{ id, node, generation, item, attempt, kind, work: workOf(kind), seq: null },
-    ...{ state, claimedBy: null, takeovers: 0, createdAt: new Date(at), endedAt: null },
-  };
 }

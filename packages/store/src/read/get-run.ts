@@ -92,22 +92,17 @@ function withoutCharacters({ characters: _, ...spent }: Spent): Omit<Spent, "cha
 }
 
 export async function getRun(database: Database, id: string): Promise<RunDetail | null> {
-  type Row = SummaryRow & {
-    rows: Record<string, string> | null;
-    standing: Record<string, string> | null;
-    hits: Record<string, number> | null;
-  };
-  const rows = await askDatabase<Row>(
+  const rows = await askDatabase<SummaryRow & Pick<RunDetail, "variables" | "hits">>(
     database,
     "Reading a run",
-    `select ${summaryColumns}, r.kept::json -> 'hits' as hits, r.kept::json -> 'variables' as standing,
-       (select json_object_agg(v.name, v.value) from variables v where v.run_id = r.id and v.value is not null) as rows
+    `select ${summaryColumns},
+       (select coalesce(json_object_agg(h.node, h.hits), '{}') from hits h where h.run_id = r.id) as hits,
+       (select coalesce(json_object_agg(v.name, v.value), '{}') from run_variables v where v.run_id = r.id) as variables
      from runs r where r.id = $1`,
     [id],
   );
   const row = rows[0];
-  if (row === undefined) return null;
-  return { ...toSummary(row), variables: { ...row.rows, ...row.standing }, hits: row.hits ?? {} };
+  return row === undefined ? null : { ...toSummary(row), variables: row.variables, hits: row.hits };
 }
 
 /** Runs called by a run, in the order of their calls. */

@@ -6,7 +6,7 @@ import { and, desc, eq, gte, inArray, lt, or, type SQL, sql } from "drizzle-orm"
 import { drizzle } from "drizzle-orm/node-postgres";
 import { type Spent, spentColumn } from "../charges.ts";
 import type { Database } from "../database.ts";
-import { runs } from "../schema/runs.ts";
+import { runs, runVariables } from "../schema/runs.ts";
 import { translate } from "../store-error.ts";
 import { type RunStatus, type RunSummary, type SummaryRow, toSummary } from "./get-run.ts";
 
@@ -94,15 +94,14 @@ function conditions(filter: RunFilter): SQL[] {
   if (filter.createdBefore !== undefined) found.push(lt(runs.createdAt, filter.createdBefore));
   if (filter.roots === true) found.push(eq(runs.id, runs.rootId));
   for (const [name, value] of Object.entries(filter.variables ?? {})) {
-    // Those of ended runs are indexed by value, those of open ones are looked through, in the state before the rows (kept-variables.ts).
+    // Those of ended runs are indexed by value, those of open ones are looked through.
     found.push(
       sql`${runs.id} in (
         select v.run_id from markmill.variables v
         where v.name = ${name} and left(v.value, 64) = left(${value}, 64) and v.value = ${value} and v.final
         union all
-        select o.id from markmill.runs o left join markmill.variables v on v.run_id = o.id and v.name = ${name}
-        where o.status in ('created', 'doing', 'stopped')
-          and coalesce(o.kept::json -> 'variables' ->> ${name}, v.value) = ${value})`,
+        select o.run_id from ${runVariables} o
+        where o.status in ('created', 'doing', 'stopped') and o.name = ${name} and o.value = ${value})`,
     );
   }
   return found;

@@ -19,9 +19,7 @@ export async function waitsOf(database: Database, rootIds: readonly string[]): P
     database,
     "Looking for what runs wait for",
     `select a.root_id as "rootId", a.run_id as "runId", a.node, a.trouble as parked, a.not_before as "nextTry"
-     from activities a join runs r on r.id = a.run_id
-     where a.root_id = any($1) and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')
-       and r.status = 'doing' and a.epoch = r.epoch
+     from open_activities a where a.root_id = any($1) and a.trouble is not null
      order by (a.trouble ->> 'since')::float8, a.id`,
     [rootIds],
   );

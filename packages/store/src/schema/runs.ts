@@ -97,3 +97,13 @@ export const variables = markmill.table(
 export const hits = markmill
   .view("hits", { runId: text("run_id").notNull(), node: text("node").notNull(), hits: integer("hits").notNull() })
   .existing();
+
+/** What readers read, wherever it stands (commit/). */
+export const runVariables = markmill
+  .view("run_variables", {
+    runId: text("run_id").notNull(),
+    status: text("status").notNull(),
+    name: text("name").notNull(),
+    value: text("value").notNull(),
+  })
+  .existing();

@@ -1,0 +1,111 @@
+/**
+ * Activities whose doorbell may be lost: found, left for another while, or rung again, wherever they stand. Those on their run's row have
+ * one count of rings and one time of ringing in common. kill -9 after a count was raised and before the ring: it is found quiet again.
+ */
+import { askDatabase } from "../ask-database.ts";
+import type { Database } from "../database.ts";
+import { type RingRow, ringColumns, toRing } from "../ready-rings.ts";
+import type { Ring } from "./run-row.ts";
+
+export interface QuietActivity extends Ring {
+  /** For how long its lease has been over; null: nobody holds it. */
+  readonly leaseOverMs: number | null;
+}
+
+/** Of activities `a` and their runs `r`. */
+const rowColumns = ringColumns.replaceAll("a.parent_", "r.parent_");
+/** Of light activities `l` and their runs `r`. */
+const lightColumns = `'control' as queue, r.id as run_id, l.id, r.epoch, l.attempt, r.rings, r.parent_job, r.parent_activity_id,
+  0::float8 as delay_ms`;
+const light = "json_to_recordset(r.light) as l(id bigint, attempt integer)";
+const rungBefore = "clock_timestamp() - $1::integer * interval '1 millisecond'";
+
+/** Activities that are ready, or whose lease is over, and were not rung for `quietMs`. Ask the queue which of them it still has. */
+export async function quietActivities(
+  database: Database,
+  quietMs: number,
+  limit = 500,
+): Promise<readonly QuietActivity[]> {
+  const ask = (text: string) =>
+    askDatabase<RingRow & { readonly lease_over_ms: number | null }>(database, "Looking for quiet activities", text, [
+      quietMs,
+      limit,
+    ]);
+  const [rows, standing] = await Promise.all([
+    ask(`
+      (select ${rowColumns}, null::float8 as lease_over_ms from activities a join runs r on r.id = a.run_id
+       where a.state = 'ready' and a.rung_at < ${rungBefore} and r.status = 'doing' and a.epoch = r.epoch
+       order by a.rung_at limit $2)
+      union all
+      (select ${rowColumns}, extract(epoch from clock_timestamp() - a.lease_until)::float8 * 1000 as lease_over_ms
+       from activities a join runs r on r.id = a.run_id
+       where a.state = 'claimed' and a.lease_until < clock_timestamp() and a.rung_at < ${rungBefore}
+         and r.status = 'doing' and a.epoch = r.epoch
+       order by a.lease_until limit $2)`),
+    // All open runs are looked through: an index by the time of the last ring would have to be written with every step. The oldest activity
+    // counts: a run that goes on in one branch may have lost the doorbell of another. Runs are chosen before what stands on them is read.
+    ask(`
+      select ${lightColumns}, null::float8 as lease_over_ms
+      from (
+        select r.* from runs r
+        where r.status = 'doing' and r.light is not null
+          and greatest(r.rung_at, to_timestamp((r.light -> 0 ->> 'at')::float8 / 1000)) < ${rungBefore}
+        order by r.rung_at limit $2
+      ) r cross join lateral ${light}`),
+  ]);
+  return [...rows, ...standing].map((row) => ({ ...toRing(row), leaseOverMs: row.lease_over_ms }));
+}
+
+type Rung = Pick<Ring, "activityId" | "runId" | "rings">;
+
+const listed = `listed as materialized (
+  select x.*, exists (select 1 from activities a where a.id = x.id) as has_row
+  from json_to_recordset($1::json) as x(id bigint, run text, rings integer)
+)`;
+
+const toList = (activities: readonly Rung[]) =>
+  JSON.stringify(activities.map(({ activityId: id, runId: run, rings }) => ({ id, run, rings })));
+
+/** Those the queue still has: they are quiet only after another while. */
+export async function leaveQuiet(database: Database, quiet: readonly Rung[]): Promise<void> {
+  if (quiet.length === 0) return;
+  await askDatabase(
+    database,
+    "Leaving activities quiet",
+    `with ${listed}, left_rows as (
+       update activities set rung_at = clock_timestamp()
+       where id in (select id from listed where has_row) and state in ('ready', 'claimed')
+     ) update runs set rung_at = clock_timestamp()
+     where id in (select run from listed where not has_row) and light is not null`,
+    [toList(quiet)],
+  );
+}
+
+/**
+ * Those the queue has lost get a new ring, under a new job id. Only what is still as it was seen. Others on the same run's row, which were not
+ * lost, have the new count as well and may be rung twice, which is harmless.
+ */
+export async function ringAgain(database: Database, lost: readonly Rung[]): Promise<readonly Ring[]> {
+  if (lost.length === 0) return [];
+  const rows = await askDatabase<RingRow>(
+    database,
+    "Ringing again",
+    `with ${listed}, rung_rows as (
+       update activities a set rings = a.rings + 1, rung_at = clock_timestamp()
+       from listed x, runs r
+       where x.has_row and a.id = x.id and a.rings = x.rings and r.id = a.run_id
+         and (a.state = 'ready' or (a.state = 'claimed' and a.lease_until < clock_timestamp()))
+       returning ${rowColumns}
+     ), rung_runs as (
+       update runs r set rings = r.rings + 1, rung_at = clock_timestamp()
+       from (select distinct run, rings from listed where not has_row) x
+       where r.id = x.run and r.rings = x.rings and r.status = 'doing' and r.light is not null
+       returning r.*
+     )
+     select * from rung_rows
+     union all
+     select ${lightColumns} from rung_runs r cross join lateral ${light} where l.id in (select id from listed)`,
+    [toList(lost)],
+  );
+  return rows.map(toRing);
+}
