@@ -18,12 +18,13 @@ import {
   submissionOf,
 } from "@markmill/store";
 import { awaitStore } from "./await-store.ts";
+import type { Health } from "./decide/hearing.ts";
 import { createJudgeKeeper } from "./judge-session.ts";
 import { budgetOf, ledgerOf, rateGateOf } from "./model-ports.ts";
 import { createPerformer } from "./perform.ts";
 import { reapSessions } from "./reap-sessions.ts";
 import { createSessionKeeper, type SessionKeeperParts } from "./sessions.ts";
-import { type Health, type Log, startWorker, type WorkerParts } from "./worker.ts";
+import { type Log, startWorker, type WorkerParts } from "./worker.ts";
 
 export interface OpenWorkerParts {
   readonly config: Config;

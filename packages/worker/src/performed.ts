@@ -17,7 +17,7 @@ export type Performed =
   /** Nothing was done, and it may be done later: no attempt is used up. */
   | { readonly did: "postpone"; readonly ms: number };
 
-export function done(outcome: Outcome, usage: Usage | null = null): Performed {
+export function done(outcome: Outcome, usage: Usage | null = null): Extract<Performed, { did: "succeed" }> {
   return { did: "succeed", outcome, usage };
 }
 
@@ -26,7 +26,7 @@ export function failed(
   message: string,
   next: NextStep,
   more: { retryAfterMs?: number | undefined; usage?: Usage | null; trouble?: Trouble } = {},
-): Performed {
+): Extract<Performed, { did: "fail" }> {
   return {
     did: "fail",
     failure: { code, message },

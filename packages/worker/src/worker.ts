@@ -6,8 +6,10 @@
  * the work, before the commit: a paid reply is found by its memo, commands are repeated from a checkpoint (sessions.ts). After the commit, before the ring: the
  * rows are ready; the redelivered job finds its activity done and rings them, and so does the supervisor. After the ring, before the
  * job is let go: the second delivery finds nothing to do, and rings again what the first may not have got onto the wire (queue, Q4).
+ *
+ * What is done in each case is decided in decide/, by pure functions; here they are asked and obeyed.
  */
-import { type Event, type Outcome, outcomeExcess, type WorkKind } from "@markmill/engine";
+import type { WorkKind } from "@markmill/engine";
 import type { Answer, Delivered, Queues, Ring, Serving } from "@markmill/queue";
 import {
   breakRun,
@@ -19,11 +21,24 @@ import {
   releaseClaims,
   renewLeases,
   type Store,
-  StoreError,
+  type StoreError,
   watch,
 } from "@markmill/store";
+import { afterClaim, afterFailedClaim, mustRenewFirst } from "./decide/after-claim.ts";
+import {
+  afterFailedPerformance,
+  afterPerforming,
+  type Done,
+  mayAct,
+  refuseToPerform,
+} from "./decide/after-performing.ts";
+import { afterRefusedCommit } from "./decide/after-refused-commit.ts";
+import { eventOf } from "./decide/event-of.ts";
+import { giveBack as decideGivingBack } from "./decide/give-back.ts";
+import { afterListening, deafMs, type Health, type Hearing, healthOf } from "./decide/hearing.ts";
+import { isOvertaken } from "./decide/is-overtaken.ts";
 import type { Claimed, Performer } from "./perform.ts";
-import { failed, type Performed } from "./performed.ts";
+import type { Performed } from "./performed.ts";
 
 export interface WorkerParts {
   readonly store: Store;
@@ -58,26 +73,6 @@ export interface RunningWorker {
   drain(timeoutMs: number): Promise<void>;
 }
 
-export interface Health {
-  readonly ok: boolean;
-  readonly active: number;
-  readonly heardMsAgo: number;
-  readonly dueMs: number;
-  /** Queues that have work due and hear nothing. */
-  readonly deaf: readonly string[];
-  /** Leases could be renewed, or there were none. */
-  readonly renewedMsAgo: number;
-}
-
-/** An activity that killed so many workers is not given to another one. */
-const mostTakeovers = 5;
-/** Work due for so long while nothing is heard means that the worker is deaf. */
-const deafMs = 10_000;
-
-/** Leases that could not be renewed for so long mean that the database is out of this worker's reach. */
-const stuckMs = 30_000;
-/** A run that a newer program works on is looked at again after so long: by then one of its workers may have the job. */
-const newerMs = 2_000;
 /** For what was aborted to end and be given back. */
 const graceMs = 2_000;
 
@@ -88,8 +83,6 @@ interface Held {
   /** Something that must not be repeated may have begun. */
   acted: boolean;
 }
-
-type Done = Extract<Performed, { did: "succeed" | "fail" }>;
 
 export function startWorker(parts: WorkerParts): RunningWorker {
   const { store, queues, performer, log } = parts;
@@ -109,31 +102,27 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     try {
       claim = await store.claim(delivered);
     } catch (error) {
-      if (error instanceof StoreError && error.code === "STORE_STATE_NEWER") {
-        log.warn({ err: error, run: delivered.runId }, "a run is left to newer workers");
-        return { do: "later", ms: newerMs };
-      }
-      log.error(
-        { err: error, run: delivered.runId, activity: delivered.activityId },
-        "an activity could not be claimed",
-      );
-      return { do: "later", ms: 1_000 };
+      const { newer, answer } = afterFailedClaim(error);
+      const about = { err: error, run: delivered.runId, activity: delivered.activityId };
+      if (newer) log.warn(about, "a run is left to newer workers");
+      else log.error(about, "an activity could not be claimed");
+      return answer;
     }
-    if (claim.kind === "stale") {
-      await ring(claim.rings);
-      return { do: "done" };
+    const decided = afterClaim(claim);
+    if (decided.do === "answer") {
+      if (decided.rings !== null) await ring(decided.rings);
+      return decided.answer;
     }
-    if (claim.kind === "held" || claim.kind === "early") return { do: "later", ms: claim.forMs };
+    const { claimed } = decided;
     // Only the lease counts, not the queue's lock (I1): work is given up when the lease is lost, the run went on, or this worker goes.
-    const { activity } = claim;
-    const mine: Held = { claimed: claim, delivered, controller: new AbortController(), acted: false };
+    const { activity } = claimed;
+    const mine: Held = { claimed, delivered, controller: new AbortController(), acted: false };
     if (activity.leased) {
       held.set(activity.id, mine);
       leases.hold(activity.id, activity.claim, () => mine.controller.abort(new Error("The lease was lost.")));
     }
     try {
-      // The answer came late, or this loop was busy: somebody else may have it, and nothing has begun yet.
-      if (activity.leased && performance.now() - asked > store.leaseMs / 2) {
+      if (activity.leased && mustRenewFirst(performance.now() - asked, store.leaseMs)) {
         const kept = await renewLeases(store.database, [activity], store.leaseMs);
         if (!kept.has(activity.id)) return { do: "later", ms: store.leaseMs };
       }
@@ -158,15 +147,15 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     await failPoint("after-claim", activity.kind);
     const performed = await attempt(mine, job, controller.signal);
     await failPoint("after-work", activity.kind);
-    if (performed.did === "postpone") {
-      mine.acted = false;
-      return giveBack(mine, performed.ms);
+    const decided = afterPerforming(performed, {
+      ...{ kind: activity.kind, bounds: run.state.bounds, draining, acted: mine.acted },
+    });
+    if (decided.do === "answer") return decided.answer;
+    if (decided.do === "give back") {
+      if (decided.untouched) mine.acted = false;
+      return giveBack(mine, decided.ms);
     }
-    if (performed.did === "leave") {
-      if (activity.kind === "call") return { do: "children" };
-      return draining && !mine.acted ? giveBack(mine, 0) : { do: "done" };
-    }
-    const committed = await commit(claimed, bounded(claimed, performed));
+    const committed = await commit(claimed, decided.done);
     await failPoint("after-commit", activity.kind);
     await ring(committed.rings);
     await failPoint("after-ring", activity.kind);
@@ -178,89 +167,41 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     return { do: "done" };
   }
 
-  /** What is too long for the run is not even stored with its event. */
-  function bounded({ run }: Claimed, performed: Done): Done {
-    if (performed.did === "fail") return performed;
-    const excess = outcomeExcess(performed.outcome, run.state.bounds);
-    if (excess === null) return performed;
-    return failed(excess.code, excess.message, "fail", { usage: performed.usage }) as Done;
-  }
-
-  /** What cannot be written, ever, fails its activity, and what cannot be failed ends its run: it would otherwise come back for ever. */
-  async function commit(claimed: Claimed, performed: Done): Promise<Committed> {
+  async function commit(claimed: Claimed, done: Done): Promise<Committed> {
     const { run, activity } = claimed;
-    const bearer = { id: activity.id, claim: activity.claim };
     try {
-      return await store.commit({ run, event: eventOf(claimed, performed), bearer });
+      const event = eventOf(activity, done, { at: store.clock.now(), seed: drawSeed() });
+      return await store.commit({ run, event, bearer: { id: activity.id, claim: activity.claim } });
     } catch (error) {
-      if (!(error instanceof StoreError) || error.transient || error.code === "STORE_STATE_NEWER") throw error;
-      if (performed.did === "fail") return breakRun(store, run.id, error.message);
-      const unwritable = failed(error.code, error.message, "fail", { usage: performed.usage });
-      return store.commit({ run, event: eventOf(claimed, unwritable as Done), bearer }).catch((worse: unknown) => {
-        if (!(worse instanceof StoreError) || worse.transient) throw worse;
-        return breakRun(store, run.id, worse.message);
-      });
+      const decided = afterRefusedCommit(error, done);
+      if (decided.do === "give back") throw error;
+      return decided.do === "commit" ? commit(claimed, decided.done) : breakRun(store, run.id, decided.why);
     }
   }
 
   /** What is thrown here is a store that is away. */
   async function attempt(mine: Held, job: string, signal: AbortSignal): Promise<Performed> {
     const { claimed } = mine;
-    if (claimed.takeovers >= mostTakeovers) {
-      return failed("WORKER_CRASHED", `${claimed.takeovers} workers were lost while they did this.`, "fail");
-    }
-    mine.acted = claimed.activity.kind === "execute" || claimed.activity.kind === "tool";
+    const refusal = refuseToPerform(claimed);
+    if (refusal !== null) return refusal;
+    mine.acted = mayAct(claimed.activity.kind);
     try {
       return await performer.perform(claimed, job, signal);
     } catch (error) {
-      if (signal.aborted || (error instanceof StoreError && error.transient)) throw error;
-      if (error instanceof StoreError) return failed(error.code, error.message, "fail");
-      const defect = [TypeError, RangeError, ReferenceError, SyntaxError].some((kind) => error instanceof kind);
-      if (!defect) throw error;
-      // Ours. Tried again some times, it does not come back for ever.
-      log.error(
-        { err: error, run: claimed.run.id, activity: claimed.activity.id },
-        "an activity could not be performed",
-      );
-      return failed("WORKER_BUG", String(error), mine.acted ? "unknown" : "retry");
+      const decided = afterFailedPerformance(error, { aborted: signal.aborted, acted: mine.acted });
+      if (decided === null) throw error;
+      const about = { err: error, run: claimed.run.id, activity: claimed.activity.id };
+      if (decided.defect) log.error(about, "an activity could not be performed");
+      return decided.performed;
     }
   }
 
-  /**
-   * Ready again after so long, for anybody; commands that may have run stay claimed, so that the next holder knows. The job at hand is put
-   * off; unless there is a newer one, which is then the activity's one job.
-   */
   async function giveBack({ claimed, delivered, acted }: Held, ms: number): Promise<Answer> {
-    const { run, activity } = claimed;
-    if (activity.leased && !acted) {
-      await releaseClaims(store.database, [{ id: activity.id, claim: activity.claim }], ms).catch(() => undefined);
-    }
-    if (delivered.rings >= activity.rings) return { do: "later", ms };
-    const { epoch, rings } = activity;
-    const parentJob = run.parent?.job ?? null;
-    const { attempt } = activity.ref;
-    await queues.ring([
-      { queue: delivered.queue, runId: run.id, activityId: activity.id, epoch, attempt, rings, delayMs: ms, parentJob },
-    ]);
-    return { do: "done" };
-  }
-
-  function eventOf({ activity }: Claimed, performed: Done): Event {
-    const base = {
-      at: store.clock.now(),
-      seed: drawSeed(),
-      epoch: activity.epoch,
-      activity: activity.ref,
-      usage: performed.usage,
-    };
-    if (performed.did === "succeed") {
-      return { type: "activity.succeeded", ...base, outcome: performed.outcome satisfies Outcome };
-    }
-    const { failure, next, retryAfterMs, trouble } = performed;
-    return {
-      ...{ type: "activity.failed", ...base, failure, next, retryAfterMs },
-      ...(trouble === undefined ? {} : { trouble }),
-    };
+    const { id, claim } = claimed.activity;
+    const { release, ring, answer } = decideGivingBack(claimed.run, claimed.activity, delivered, { ms, acted });
+    if (release) await releaseClaims(store.database, [{ id, claim }], ms).catch(() => undefined);
+    if (ring !== null) await queues.ring([ring]);
+    return answer;
   }
 
   const settings = { lockDuration: parts.lockDurationMs, stalledInterval: parts.stalledIntervalMs };
@@ -279,9 +220,9 @@ export function startWorker(parts: WorkerParts): RunningWorker {
   });
 
   const stopWatching = watch(parts.databaseUrl, {
-    onControl({ runId, epoch }) {
+    onControl(control) {
       for (const { claimed, controller } of held.values()) {
-        if (claimed.run.id === runId && claimed.activity.epoch < epoch)
+        if (isOvertaken({ runId: claimed.run.id, epoch: claimed.activity.epoch }, control))
           controller.abort(new Error("The run went on without this."));
       }
     },
@@ -292,6 +233,11 @@ export function startWorker(parts: WorkerParts): RunningWorker {
   /** Per queue: for how long work has been due, and whether that made us reconnect. */
   const due = new Map<string, number>();
   const reconnected = new Set<string>();
+  const hearingOf = (queue: string, serving: Serving): Hearing => ({
+    dueMs: due.get(queue) ?? 0,
+    heardMsAgo: performance.now() - serving.lastHeard(),
+    active: serving.active(),
+  });
   async function listen(): Promise<void> {
     for (const [queue, serving] of servings) {
       try {
@@ -299,8 +245,9 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       } catch {
         return;
       }
-      if (!isDeaf(queue, serving)) reconnected.delete(queue);
-      else if (reconnected.has(queue)) return parts.onDeaf();
+      const decided = afterListening(hearingOf(queue, serving), reconnected.has(queue));
+      if (decided === "give up") return parts.onDeaf();
+      if (decided === "hears") reconnected.delete(queue);
       else {
         reconnected.add(queue);
         log.warn({ queue, dueMs: due.get(queue) }, "work is due and nothing is heard: reconnecting");
@@ -310,23 +257,11 @@ export function startWorker(parts: WorkerParts): RunningWorker {
   }
   const listening = setInterval(() => void listen(), deafMs / 2);
 
-  const isDeaf = (queue: string, serving: Serving) =>
-    (due.get(queue) ?? 0) > deafMs && performance.now() - serving.lastHeard() > deafMs && serving.active() === 0;
-
-  function health(): Health {
-    const all = [...servings];
-    const deaf = all.filter(([queue, serving]) => isDeaf(queue, serving)).map(([queue]) => queue);
-    const renewedMsAgo = leases.renewedMsAgo();
-    const heard = Math.max(...all.map(([, serving]) => serving.lastHeard()));
-    return {
-      ok: deaf.length === 0 && renewedMsAgo < stuckMs,
-      active: all.reduce((sum, [, serving]) => sum + serving.active(), 0),
-      heardMsAgo: Math.round(performance.now() - heard),
-      dueMs: Math.max(0, ...due.values()),
-      deaf,
-      renewedMsAgo,
-    };
-  }
+  const health = () =>
+    healthOf(
+      new Map([...servings].map(([queue, serving]) => [queue, hearingOf(queue, serving)])),
+      leases.renewedMsAgo(),
+    );
 
   return {
     health,

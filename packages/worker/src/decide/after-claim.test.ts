@@ -1,0 +1,35 @@
+import { StoreError } from "@markmill/store";
+import { describe, expect, it } from "vitest";
+import { afterClaim, afterFailedClaim, mustRenewFirst } from "./after-claim.ts";
+
+describe("after a claim", () => {
+  it("what somebody else holds, and what is not due yet, is asked for again when it may be free", () => {
+    expect(afterClaim({ kind: "held", forMs: 700 })).toEqual({
+      ...{ do: "answer", rings: null, answer: { do: "later", ms: 700 } },
+    });
+    expect(afterClaim({ kind: "early", forMs: 40 })).toMatchObject({ answer: { do: "later", ms: 40 } });
+  });
+
+  it("what is over is let go, and what an earlier delivery may not have rung is rung", () => {
+    const ring = {
+      queue: "control",
+      ...{ runId: "r", activityId: 2, epoch: 0, attempt: 1, rings: 1, delayMs: 0, parentJob: null },
+    } as const;
+    expect(afterClaim({ kind: "stale", rings: [ring] })).toEqual({
+      ...{ do: "answer", rings: [ring], answer: { do: "done" } },
+    });
+  });
+
+  it("a claim that failed keeps its job: for a newer worker, or for a store that answers again", () => {
+    const newer = afterFailedClaim(new StoreError("STORE_STATE_NEWER", "form 9"));
+    expect(newer).toEqual({ newer: true, answer: { do: "later", ms: 2_000 } });
+    for (const error of [new StoreError("STORE_UNREACHABLE", "away"), new Error("odd"), "text"]) {
+      expect(afterFailedClaim(error)).toEqual({ newer: false, answer: { do: "later", ms: 1_000 } });
+    }
+  });
+
+  it("a lease of which half is over when the answer comes is renewed before anything begins", () => {
+    expect(mustRenewFirst(1_499, 3_000)).toBe(false);
+    expect(mustRenewFirst(1_501, 3_000)).toBe(true);
+  });
+});

@@ -1,0 +1,38 @@
+/** What a worker does once it has asked for an activity: perform it, or answer the queue without doing anything. */
+import type { Answer } from "@markmill/queue";
+import { type Claim, StoreError } from "@markmill/store";
+import type { Claimed } from "../perform.ts";
+
+type StaleRings = Extract<Claim, { kind: "stale" }>["rings"];
+
+export type AfterClaim =
+  | { readonly do: "perform"; readonly claimed: Claimed }
+  /** `rings`: what an earlier delivery may not have rung; null: nothing is to be rung. */
+  | { readonly do: "answer"; readonly rings: StaleRings | null; readonly answer: Answer };
+
+export function afterClaim(claim: Claim): AfterClaim {
+  switch (claim.kind) {
+    case "claimed":
+      return { do: "perform", claimed: claim };
+    case "held":
+    case "early":
+      return { do: "answer", rings: null, answer: { do: "later", ms: claim.forMs } };
+    case "stale":
+      return { do: "answer", rings: claim.rings, answer: { do: "done" } };
+  }
+}
+
+/** A run that a newer program works on is looked at again after so long: by then one of its workers may have the job. */
+const newerMs = 2_000;
+const failedMs = 1_000;
+
+/** The job is never let go for an error: it comes back until the store answers. */
+export function afterFailedClaim(error: unknown): { readonly newer: boolean; readonly answer: Answer } {
+  const newer = error instanceof StoreError && error.code === "STORE_STATE_NEWER";
+  return { newer, answer: { do: "later", ms: newer ? newerMs : failedMs } };
+}
+
+/** Of a leased activity: the answer to its claim came late, or this loop was busy: somebody else may have it, and nothing has begun yet. */
+export function mustRenewFirst(tookMs: number, leaseMs: number): boolean {
+  return tookMs > leaseMs / 2;
+}

@@ -1,0 +1,20 @@
+/** What came of performing an activity, as the event that the run is told. */
+import type { Event, Outcome } from "@markmill/engine";
+import type { Activity } from "@markmill/store";
+import type { Done } from "./after-performing.ts";
+
+export function eventOf(
+  { epoch, ref: activity }: Pick<Activity, "epoch" | "ref">,
+  done: Done,
+  moment: { readonly at: number; readonly seed: number },
+): Event {
+  const base = { ...moment, epoch, activity, usage: done.usage };
+  if (done.did === "succeed") {
+    return { type: "activity.succeeded", ...base, outcome: done.outcome satisfies Outcome };
+  }
+  const { failure, next, retryAfterMs, trouble } = done;
+  return {
+    ...{ type: "activity.failed", ...base, failure, next, retryAfterMs },
+    ...(trouble === undefined ? {} : { trouble }),
+  };
+}

@@ -1,0 +1,29 @@
+/**
+ * An activity is given back: ready again after so long, for anybody. Commands that may have run stay claimed, so that the next holder
+ * knows. The job at hand is put off; unless there is a newer one, which is then the activity's one job.
+ */
+import type { Answer, Delivered, Doorbell } from "@markmill/queue";
+import type { Activity, LoadedRun } from "@markmill/store";
+
+export interface GivingBack {
+  /** The lease is given up now instead of running out. */
+  readonly release: boolean;
+  /** null: the job at hand stays the activity's job. */
+  readonly ring: Doorbell | null;
+  readonly answer: Answer;
+}
+
+export function giveBack(
+  run: Pick<LoadedRun, "id" | "parent">,
+  activity: Pick<Activity, "id" | "ref" | "epoch" | "rings" | "leased">,
+  delivered: Pick<Delivered, "queue" | "rings">,
+  { ms, acted }: { readonly ms: number; readonly acted: boolean },
+): GivingBack {
+  const release = activity.leased && !acted;
+  if (delivered.rings >= activity.rings) return { release, ring: null, answer: { do: "later", ms } };
+  const { id: activityId, epoch, rings } = activity;
+  const { attempt } = activity.ref;
+  const parentJob = run.parent?.job ?? null;
+  const ring = { queue: delivered.queue, runId: run.id, activityId, epoch, attempt, rings, delayMs: ms, parentJob };
+  return { release, ring, answer: { do: "done" } };
+}
