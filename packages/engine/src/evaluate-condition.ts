@@ -3,13 +3,12 @@
  * can see why an edge was taken. A text that is too long, or a search that is too costly, throws an Excess: nothing is decided on a part
  * of a text.
  */
+import { parsePattern, searchWithin } from "@markmill/pattern";
 import { briefText, Excess } from "./bounds.ts";
 import type { Comparison, Condition } from "./condition.ts";
 import { type Effort, newEffort } from "./effort.ts";
 import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
-import { searchWithin } from "./pattern/match-pattern.ts";
-import { parsePattern } from "./pattern/parse-pattern.ts";
 import { type Resolved, resolve, type Scope } from "./resolve.ts";
 
 export interface Verdict {

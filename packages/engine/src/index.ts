@@ -36,8 +36,6 @@ export { type CommandPlace, commandPlaces, type FilledCommand, fillCommand, type
 export { type ForkPoint, forkAtFailure, forkAtNode } from "./fork.ts";
 export { asideOf, isSetting, limitSettingNames, remainingCaps } from "./limits.ts";
 export type { Operand } from "./operand.ts";
-export { findPattern, searchPattern } from "./pattern/match-pattern.ts";
-export { parsePattern } from "./pattern/parse-pattern.ts";
 export type * from "./program.ts";
 export { placesOf, render } from "./render.ts";
 export { defaultRetry, retryAt } from "./retry.ts";

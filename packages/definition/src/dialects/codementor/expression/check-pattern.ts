@@ -1,4 +1,4 @@
-import { parsePattern } from "@markmill/engine";
+import { parsePattern } from "@markmill/pattern";
 
 /** What the engine's regular expressions refuse in a source, or null. */
 export function checkPattern(source: string): { readonly message: string; readonly offset: number } | null {
