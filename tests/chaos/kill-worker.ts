@@ -1,9 +1,8 @@
 /** kill -9 of the worker at every named point, on both backends: the run finishes, nothing is paid twice, nothing commits twice. */
 
 import { getHistory, getMessages, replayRun } from "@markmill/store";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Backend, type Mill, type SpawnedWorker, startMill, workflow } from "../support/mill.ts";
-import { redisAvailable } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
 const script = `
@@ -20,18 +19,14 @@ const files = {
   }),
 };
 const points = ["before-claim", "after-claim", "after-work", "after-commit", "after-ring"] as const;
-const backends: Backend[] = (await redisAvailable("kill -9 on the Redis backend"))
-  ? ["redis", "postgres"]
-  : ["postgres"];
-const takeovers: number[] = [];
 
-describe.each(backends)("kill -9 on the %s backend", (backend) => {
+/** The shipped times, or shorter ones. */
+export function killWorkers(backend: Backend, environment: Readonly<Record<string, string>> = {}): void {
+  const takeovers: number[] = [];
   let mill: Mill;
   /** Stands by, stopped, until the victim is dead. */
   let survivor: SpawnedWorker;
   beforeAll(async () => {
-    // The shipped defaults on one backend, whose takeover is told below; a third of them on the other, to save time.
-    const environment = backend === backends[0] ? {} : { LOCK_DURATION_MS: "1000", STALLED_INTERVAL_MS: "300" };
     mill = await startMill({ backend, script, worker: false, environment });
     survivor = await mill.spawnWorker();
     survivor.process.kill("SIGSTOP");
@@ -42,7 +37,6 @@ describe.each(backends)("kill -9 on the %s backend", (backend) => {
     console.log(
       `takeover after kill -9: median ${sorted[Math.floor(sorted.length / 2)]} ms of ${sorted.length} (${sorted.join(", ")})`,
     );
-    takeovers.length = 0;
   });
 
   async function survive(killAt: { point: string; kind: string }): Promise<void> {
@@ -168,4 +162,4 @@ CHECK_N --> |TRUE| SUCCESS`;
     const { entries } = await getHistory(mill.store.database, runId);
     expect(entries.filter((entry) => entry.kind === "event")).toHaveLength(3);
   });
-});
+}
