@@ -127,7 +127,7 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
   // The points are the worker's own, whatever the sandbox: once is enough.
   for (const point of sandbox === "none" ? points : []) {
     const name = "killInSession" in point ? point.killInSession : point.killAt.point;
-    it(`${name}, of the first EXECUTE and then of the second`, async () => {
+    it(`at ${name} of the first EXECUTE and then of the second: each effect once`, async () => {
       const first = await worker(point);
       const runId = await start();
       await first.exited;
@@ -153,7 +153,7 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     expect(failed).toEqual(["WORKER_LOST"]);
   });
 
-  it("in the middle of a command, and the session with it", async () => {
+  it("in the middle of a command, the session lost with it: each effect once", async () => {
     const victim = await worker();
     const runId = await start(asking("slowly, what now?"));
     await reached(runId, "b2");
@@ -163,7 +163,7 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     await ends(runId);
   });
 
-  it("in the middle of a command, and the next worker is on a host that never had the session", async () => {
+  it("in the middle of a command, the next worker on a host that never had the session: each effect once", async () => {
     const victim = await worker();
     const runId = await start(asking("slowly, what now?"));
     await reached(runId, "b2");
@@ -172,7 +172,7 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     await ends(runId);
   });
 
-  it("in the middle of going back, and again", async () => {
+  it("in the middle of taking the workspace back, twice: each effect once", async () => {
     const victim = await worker();
     const runId = await start(asking("slowly, what now?"));
     await reached(runId, "b2");

@@ -70,10 +70,13 @@ export function killWorkers(backend: Backend, environment: Readonly<Record<strin
   }
 
   for (const point of points) {
-    it(`${point}, with a prompt in hand`, () => survive({ point, kind: "prompt" }));
+    it(`at ${point}, with a prompt in hand: nothing is paid or committed twice`, () =>
+      survive({ point, kind: "prompt" }));
   }
-  it("after-ring, with the start of a called workflow in hand", () => survive({ point: "after-ring", kind: "call" }));
-  it("after-commit, with a variable in hand", () => survive({ point: "after-commit", kind: "set" }));
+  it("at after-ring, with the start of a called workflow in hand: nothing is paid or committed twice", () =>
+    survive({ point: "after-ring", kind: "call" }));
+  it("at after-commit, with a variable in hand: nothing is paid or committed twice", () =>
+    survive({ point: "after-commit", kind: "set" }));
 
   it("in the middle of a call: the call is made once more, and its reply is the only one", async () => {
     const victim = await mill.spawnWorker();
@@ -109,7 +112,7 @@ export function killWorkers(backend: Backend, environment: Readonly<Record<strin
     }
   });
 
-  it("wherever it is, while it goes on from job to job with many runs at once", async () => {
+  it("anywhere between the jobs of many runs at once: each step counts once", async () => {
     const [laps, count] = [12, 40];
     const chart = `START --> SET_N["Set: N='0'"]
 SET_N --> ASSIGN_N["Assign: '{{N}}+'"]
