@@ -1,9 +1,14 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./tests/support/longest-first.ts";
+import { SlowFiles } from "./tests/support/slow-files.ts";
 
-// unit: beside the code, no service. The others run on real services that tests/support provisions, one file at a time
-// because they share the two cores of the machine with Postgres, Redis and Docker.
+// unit: beside the code, no service. integration: on real services that tests/support provisions once for all files. Files run side by
+// side, more of them than there are cores, because most of their time they wait: for leases, servers and timers. Each has its own
+// database, its own Redis prefix or server, its own directories; what a file counts on the machine, it counts by names of its own.
 export default defineConfig({
   test: {
+    reporters: ["default", new SlowFiles()],
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
@@ -21,7 +26,8 @@ export default defineConfig({
           testTimeout: 240_000,
           hookTimeout: 240_000,
           expect: { poll: { timeout: 60_000 } },
-          fileParallelism: false,
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

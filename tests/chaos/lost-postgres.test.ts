@@ -14,7 +14,7 @@ afterEach(async () => {
   mill = null;
 });
 
-describe.each(backends)("on the %s backend", (backend) => {
+describe.each(backends)("connections to Postgres lost, on the %s backend", (backend) => {
   it("every connection is cut again and again while prompts and commands run: all finish, each activity once", async () => {
     const running = await startMill({ backend, script });
     mill = running;

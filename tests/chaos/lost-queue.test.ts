@@ -26,7 +26,7 @@ afterEach(async () => {
   mill = null;
 });
 
-describe.skipIf(!redis)("Redis", () => {
+describe.skipIf(!redis)("Redis lost", () => {
   it("FLUSHALL in the middle of 50 runs: all finish, each activity committed once", async () => {
     const server = await freshRedis();
     mill = await startMill({ backend: "redis", script, redisUrl: server.url });
@@ -90,7 +90,7 @@ describe.skipIf(!redis)("Redis", () => {
 });
 
 const backends: Backend[] = redis ? ["redis", "postgres"] : ["postgres"];
-describe.each(backends)("on the %s backend", (backend) => {
+describe.each(backends)("rings doubled and lost, on the %s backend", (backend) => {
   it("the same job delivered ten times is one commit", async () => {
     mill = await startMill({ backend, script, worker: false, supervisor: false });
     const id = await mill.start(files, { variables: { N: "once" } });

@@ -71,7 +71,7 @@ describe("a wrong setup", () => {
     expect(stderr).not.toMatch(/hunter2|\n\s+at /);
   });
 
-  it("so is an unreachable Redis", async () => {
+  it("an unreachable Redis is told with what to do and without the password", async () => {
     const env = withEnv({ DATABASE_URL: database.url, REDIS_URL: "redis://:hunter2@127.0.0.1:9" });
     const { code, stderr } = await markmill(env, ["status"]);
     expect(code).toBe(1);
@@ -79,7 +79,7 @@ describe("a wrong setup", () => {
     expect(stderr).not.toContain("hunter2");
   });
 
-  it("production processes end as well, with the same words and no password in their logs", async () => {
+  it("production processes without their servers end, with code, message and fix and no password in their logs", async () => {
     const begun = performance.now();
     const [worker, supervisor] = await Promise.all([
       markmill(withEnv({ DATABASE_URL: "postgresql://me:hunter2@127.0.0.1:9/x" }), ["worker"]),
@@ -256,7 +256,7 @@ describe("markmill doctor", () => {
     expect(stdout).not.toContain("hunter2");
   });
 
-  it("shows no password of an address either, not even where a library repeats it", async () => {
+  it("shows no password of an address, not even where a library repeats it", async () => {
     const env = withEnv({
       DATABASE_URL: "postgresql://me:hunter2@127.0.0.1:9/x",
       OPENAI_BASE_URL: "http://me:hunter2@127.0.0.1:9/v1?api_key=hunter2",

@@ -49,7 +49,7 @@ describe("a student's .env", () => {
     expect(heard).toEqual([]);
   });
 
-  it("of a project does not get a key of the environment either", async () => {
+  it("of a project does not get a key of the environment", async () => {
     const project = join(place.cwd, "project");
     mkdirSync(join(project, ".markmill"), { recursive: true });
     writeFileSync(join(project, ".env"), "OPENAI_BASE_URL=http://127.0.0.1:9/v1\n");

@@ -8,7 +8,7 @@ const backends: Backend[] = (await redisAvailable("given-back work on Redis")) ?
 const script = 'rules: [{ when: { pattern: "." }, reply: "x" }]';
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-describe.each(backends)("on the %s backend", (backend) => {
+describe.each(backends)("one job per activity, on the %s backend", (backend) => {
   let mill: Mill;
   beforeAll(async () => {
     mill = await startMill({ backend, script });

@@ -268,7 +268,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
   });
 }
 
-describe.skipIf(!withRedis)("on Redis", () => {
+describe.skipIf(!withRedis)("a queue on Redis", () => {
   behaves(async () => {
     const { url, prefix } = await sharedRedis();
     return { backend: { kind: "redis", url }, prefix, close: async () => undefined };
@@ -287,7 +287,7 @@ describe.skipIf(!withRedis)("on Redis", () => {
     await server.stop();
   });
 
-  it("is told a handler's rings before its job is let go, and nobody waits for the answer", async () => {
+  it("tells Redis a handler's rings before its job is let go, and nobody waits for the answer", async () => {
     const server = await freshRedis();
     const queues = await openQueues({ backend: { kind: "redis", url: server.url } });
     const redis = new Redis(server.url);
@@ -334,7 +334,7 @@ describe.skipIf(!withRedis)("on Redis", () => {
     await server.stop();
   });
 
-  it("is told all that one turn has to say in one write, in order, also when the connection is cut in the middle", async () => {
+  it("tells Redis all that one turn has to say in one write, in order, also when the connection is cut in the middle", async () => {
     const server = await freshRedis();
     const admin = new Redis(server.url);
     const gathering = new GatheringRedis(server.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
@@ -366,7 +366,7 @@ describe.skipIf(!withRedis)("on Redis", () => {
     await server.stop();
   });
 
-  it("delivers what handlers ring although it cuts their connections", async () => {
+  it("delivers what handlers ring although Redis cuts their connections", async () => {
     const server = await freshRedis();
     const errors: QueueError[] = [];
     const queues = await openQueues({
@@ -441,7 +441,7 @@ describe.skipIf(!withRedis)("on Redis", () => {
   });
 });
 
-describe("on Postgres", () => {
+describe("a queue on Postgres", () => {
   behaves(async () => {
     const database: TestDatabase = await freshDatabase();
     return { backend: { kind: "postgres", url: database.url }, prefix: "", close: () => database.drop() };

@@ -507,7 +507,7 @@ describe("lists", () => {
   });
 });
 
-it("an event made for a run as it is now may be none", async () => {
+it("where no event fits the run as it is now, nothing is committed", async () => {
   const { runId } = await createRun(store, { definition: definition({ main: chain(1) }) });
   expect(await applyEvent(store, runId, () => null)).toEqual({ kind: "dropped", rings: [] });
 });

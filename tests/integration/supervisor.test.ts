@@ -127,7 +127,7 @@ describe("a job in the hands of a worker whose lease is over", () => {
 });
 
 describe("a job that the queue puts off", () => {
-  it("though its activity is due, for long: by a clock that is ahead; it is rung again", async () => {
+  it("for long though its activity is due, by a clock that is ahead, is rung again", async () => {
     const ring = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
     await queues.ring([{ ...ring, delayMs: 3_600_000 }]);
     supervise();
@@ -135,7 +135,7 @@ describe("a job that the queue puts off", () => {
     expect(await queues.live([{ ...ring, rings: 2 }])).toEqual(new Map([[expect.any(String), { is: "waiting" }]]));
   });
 
-  it("for a moment was wanted later by its handler; it is left alone", async () => {
+  it("for a moment, because its handler wants it later, is left alone", async () => {
     const ring = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
     queues.serve("prompt", async () => ({ do: "later", ms: 1_000 }));
     await queues.ring([ring]);

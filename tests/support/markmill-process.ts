@@ -5,6 +5,7 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterDeath } from "./after-death.ts";
+import { compileCache } from "./compile-cache.ts";
 
 const program = join(import.meta.dirname, "../../apps/cli/bin/markmill.mjs");
 
@@ -51,7 +52,7 @@ export function startMarkmill(place: MarkmillPlace, args: readonly string[], inp
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(process.execPath, [program, ...args], {
     cwd: place.cwd,
-    env: { PATH, HOME, ...place.env },
+    env: { PATH, HOME, ...compileCache, ...place.env },
     stdio: ["pipe", "pipe", "pipe"],
   });
   // A test that failed half-way leaves nothing running.

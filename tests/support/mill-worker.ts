@@ -1,4 +1,5 @@
 // A worker in a process of its own, for tests that kill it. Its settings are the one argument, as JSON.
+import { flushCompileCache } from "node:module";
 import { readConfig } from "@markmill/config";
 import { builtInCatalogue, createModelClient } from "@markmill/llm";
 import { type BackendOptions, openQueues } from "@markmill/queue";
@@ -75,4 +76,6 @@ await openWorker({
     if (point === killInSession) process.kill(process.pid, "SIGKILL");
   },
 });
+// It may be killed at any time from here on.
+flushCompileCache();
 process.send?.("ready");

@@ -21,6 +21,7 @@ import { createNoneSandbox, type Sandbox } from "@markmill/sandbox";
 import { createRun, type Definition, getRun, openStore, type RunDetail, type Store, StoreError } from "@markmill/store";
 import { startSupervisor } from "@markmill/supervisor";
 import { openWorker } from "@markmill/worker";
+import { compileCache } from "./compile-cache.ts";
 import { freshDatabase } from "./postgres.ts";
 import { sharedRedis } from "./redis.ts";
 
@@ -187,6 +188,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
         [fileURLToPath(new URL("mill-worker.ts", import.meta.url)), JSON.stringify(settings)],
         {
           stdio: ["ignore", "pipe", "inherit", "ipc"],
+          env: { ...process.env, ...compileCache },
         },
       );
       const exited = once(child, "exit").then(() => undefined);

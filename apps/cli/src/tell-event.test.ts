@@ -88,7 +88,7 @@ describe("a failed step", () => {
   });
   const falseCheck = { code: "CHECK_FALSE", message: "'CHECK_PASS' was false, and no edge is drawn for that." };
 
-  it("never shows ✓, and tells its reason: a check without an edge", () => {
+  it("never shows ✓ for a check without an edge, and tells its reason", () => {
     const [line, ...more] = linesOf(checkDone("CHECK_PASS"), {
       checked: [{ activity: visit("CHECK_PASS"), holds: false }],
       failed: [{ node: "CHECK_PASS", failure: falseCheck }],
@@ -98,7 +98,7 @@ describe("a failed step", () => {
     expect(more).toEqual(["✗ ended: failed: CHECK_FALSE: 'CHECK_PASS' was false, and no edge is drawn for that."]);
   });
 
-  it("nor a command that ended badly, whether the workflow goes on or not", () => {
+  it("never shows ✓ for a command that ended badly, whether the workflow goes on or not", () => {
     expect(linesOf(executed(0))).toEqual(["✓ EXECUTE_TESTS  1 command, exit 0"]);
     expect(linesOf(executed(3))).toEqual(["! EXECUTE_TESTS  1 command, exit 3"]);
     const failure = { code: "NON_ZERO_EXIT", message: "A command ended with exit code 3." };
@@ -107,7 +107,7 @@ describe("a failed step", () => {
     ]);
   });
 
-  it("nor a called workflow that failed, whose reason is told", () => {
+  it("never shows ✓ for a called workflow that failed, and tells its reason", () => {
     const event: Event = {
       ...happened,
       type: "activity.succeeded",

@@ -27,7 +27,7 @@ it("text that is no URL is hidden whole", () => {
   expect(redactUrl("not a url")).toBe("***");
 });
 
-it("a token in place of a name is none either", () => {
+it("a token in place of a user's name does not survive", () => {
   expect(redactUrl("https://sk-hunter2@models.example/v1")).toBe("https://***@models.example/v1");
   expect(redactUrl("postgresql://app@db/x")).toBe("postgresql://app@db/x");
 });

@@ -25,11 +25,11 @@ describe("loops", () => {
     expect(warnings(chart)).toEqual([]);
   });
 
-  it("a command whose failure goes on is none", () => {
+  it("a loop is not left by a command, whose failure goes on", () => {
     expect(warnings('START --> EXECUTE_A["Execute: x"] --> EXECUTE_A')).toHaveLength(1);
   });
 
-  it("a loop inside a handler counts, too", () => {
+  it("a loop inside a handler is reported", () => {
     expect(warnings("START --> SUCCESS\nON_FAILED --> SET_A[A=1] --> SET_A")).toHaveLength(1);
   });
 });

@@ -129,7 +129,7 @@ describe("input that is no workflow", () => {
     expect(codes(files)).toEqual(expected);
   });
 
-  it("a path outside the root", () => {
+  it("a path outside the root is refused", () => {
     expect(codes({}, "../a.wf.md")).toEqual(["FILE_MISSING"]);
   });
 
@@ -150,7 +150,7 @@ describe("unusual but sound", () => {
     expect(odd?.sources).toEqual(plain?.sources);
   });
 
-  it("ten thousand nodes", () => {
+  it("ten thousand nodes load", () => {
     const body = Array.from({ length: 10_000 }, (_, index) => `SET_${index}["V_${index}='x'"] --> SET_${index + 1}`);
     const files = { "a.wf.md": chart(`START --> SET_0\n${body.join("\n")}\nSET_10000["V='x'"]`) };
     const { definition, findings } = loadDefinition(shelf(files), "a.wf.md");
@@ -262,7 +262,7 @@ describe("protected files", () => {
     expect(findings).toMatchObject([{ code: "FILE_PROTECTED", severity: "error" }]);
   });
 
-  it("is no workflow either", () => {
+  it("are not read as workflows", () => {
     expect(found("START --> SUCCESS", "", ".env").findings).toMatchObject([{ code: "FILE_PROTECTED" }]);
   });
 

@@ -202,5 +202,5 @@ it("any template is read in linear time and without a throw", () => {
   );
   const begun = performance.now();
   fillCommand(`${"(\"$(' ".repeat(30_000)}{{X}}`, () => "v".repeat(1000));
-  expect(performance.now() - begun).toBeLessThan(3_000);
+  expect(performance.now() - begun).toBeLessThan(10_000);
 });

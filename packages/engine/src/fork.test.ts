@@ -54,7 +54,7 @@ describe("a fork", () => {
     expect(Object.keys(forkAtFailure(program, cancelled)?.works ?? {})).toEqual(["PROMPT_B.1"]);
   });
 
-  it("of a run that did not fail is none", () => {
+  it("at a failure is not had of a run that did not fail", () => {
     expect(forkAtFailure(program, replying("good").events)).toBeNull();
   });
 });

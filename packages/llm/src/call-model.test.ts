@@ -340,7 +340,7 @@ describe("a paused endpoint", () => {
   });
 });
 
-it("books an attempt that may have been billed at its worst case", async () => {
+it("an attempt that may have been billed is booked at its worst case", async () => {
   const { ports, budget } = await start("default: { reply: 'Points: 7', fault: { cut: 3 } }");
   const outcome = await callModel(ports, call);
   expect(outcome.booked).toMatchObject({ calls: 1, nanodollars: worst });

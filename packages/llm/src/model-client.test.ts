@@ -227,7 +227,7 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     });
     const begun = performance.now();
     expect((await failureOf(client(url, { timeoutMs: 200 }).complete(ask("x"), how))).code).toBe("MODEL_TIMEOUT");
-    expect(performance.now() - begun).toBeLessThan(5_000);
+    expect(performance.now() - begun).toBeLessThan(30_000);
   });
 
   it("an error in the middle of a stream", async () => {

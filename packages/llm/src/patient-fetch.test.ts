@@ -23,7 +23,7 @@ afterEach(() => {
   server.close();
 });
 
-it("waits for a reply longer than Node's fetch would, for its headers and inside its body, until its signal ends it", async () => {
+it("a patient fetch waits for a reply longer than Node's would, for its headers and inside its body, until its signal ends it", async () => {
   if (nodes === undefined)
     throw new Error("Node keeps its dispatcher elsewhere: this test does not shorten its limits");
   place[key] = { dispatch: (options, handler) => nodes.dispatch({ ...short, ...options }, handler) };

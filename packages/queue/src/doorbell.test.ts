@@ -7,7 +7,7 @@ it("a job id names activity, attempt and ring, and can be read back", () => {
   expect(parseJobId(jobId(bell))).toEqual(bell);
 });
 
-it("is never one that BullMQ refuses: no colon, not only digits", () => {
+it("a job id is never one that BullMQ refuses: no colon, not only digits", () => {
   expect(jobId({ activityId: 1, attempt: 1, rings: 1 })).toMatch(/^[^:]*[^:\d][^:]*$/);
 });
 

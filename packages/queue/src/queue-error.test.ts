@@ -15,12 +15,12 @@ it.each([
   expect(translate(new Error(message), "Ringing")).toMatchObject({ code, message: `Ringing: ${message}` });
 });
 
-it("tells where to make room, wherever the queue is kept", () => {
+it("a full server's error tells where to make room, wherever the queue is kept", () => {
   const { fix } = new QueueError("QUEUE_FULL", "no");
   expect([fix.includes("Redis"), fix.includes("Postgres")]).toEqual([true, true]);
 });
 
-it("tells every cause of a connection that was tried on several addresses", () => {
+it("a connection that was tried on several addresses fails with every cause", () => {
   const both = new AggregateError([new Error("connect ECONNREFUSED ::1"), new Error("connect ECONNREFUSED 127.0.0.1")]);
   expect(translate(both, "Redis")).toMatchObject({
     code: "QUEUE_UNREACHABLE",

@@ -28,7 +28,7 @@ describe("neutralised output", () => {
     expect(neutraliseText("😀\ufe0f\ufe0f\u200dx")).toBe("😀\ufe0f<U+FE0F><U+200D>x");
   });
 
-  it("leaves them where they belong", () => {
+  it("leaves fillers, selectors and joiners where they belong", () => {
     const text =
       "👩\u200d👩\u200d👧 ❤\ufe0f 1\ufe0f\u20e3 👍🏽 🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f} می\u200cخواهم क्\u200dष";
     expect(neutraliseText(text)).toBe(text);

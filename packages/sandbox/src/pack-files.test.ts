@@ -24,7 +24,7 @@ describe("files for a session", () => {
     },
   );
 
-  it("refuses duplicates, a file that is also a directory, and too many bytes", async () => {
+  it("are refused as duplicates, as file and directory at once, and beyond the bytes allowed", async () => {
     await expect(pack(file("a"), file("a"))).rejects.toThrow(/twice/);
     await expect(pack(file("a/b"), file("a"))).rejects.toThrow(/file and a directory/);
     await expect(pack(file("a", "y".repeat(1001)))).rejects.toThrow(/1001 bytes/);

@@ -79,7 +79,7 @@ describe("a folder", () => {
     },
   );
 
-  it("tells of many such links in few notes, and shows no control characters", async () => {
+  it("tells of many links that lead out in few notes, and shows no control characters", async () => {
     for (let index = 0; index < 30; index += 1) symlinkSync("/etc", join(folder, `link${index}`));
     symlinkSync("/\u001b[2J", join(folder, "a\u202eb"));
     const { notes } = await readSubmission(folder);

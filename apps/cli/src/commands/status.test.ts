@@ -15,6 +15,6 @@ it("a run in the list fits on a person's screen, by the end of its id", () => {
   expect(textWidth(line)).toBeLessThanOrEqual(80);
 });
 
-it("and is told to a program with its whole id", () => {
+it("a run in the list is told to a program with its whole id", () => {
   expect(lineOf(run, { shown: false, columns: 80 })).toMatch(/^01a1e5e1-4d27-7b7b-9637-6d07cce773bb {2}cancelled /);
 });

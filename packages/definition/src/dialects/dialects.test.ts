@@ -35,7 +35,7 @@ describe("a file of no dialect", () => {
     expect(findings[0]?.fix).toContain("# Workflow");
   });
 
-  it("is told of a called file, too", () => {
+  it("is told at its own place when another file calls it", () => {
     const caller = chart.replace("START -->", 'START --> CALL_B[["b.txt"]] -->');
     const { definition, findings } = load({ "a.md": caller, "b.txt": "Not a workflow." }, "a.md");
     expect(definition).toBeNull();

@@ -48,7 +48,7 @@ it("no group is larger than allowed, and a second chance goes first", async () =
   expect(groups).toEqual([[1, 2], [9, 3], [4]]);
 });
 
-it("is idle when nothing waits and nothing is in flight", async () => {
+it("a gatherer is idle when nothing waits and nothing is in flight", async () => {
   const { gather, turn, release } = recorder();
   await gather.idle();
   gather.add(1);

@@ -23,7 +23,7 @@ describe("double quotes inside a quoted caption", () => {
     expect(findings[0]?.fix).toContain("#quot;");
   });
 
-  it("as #quot; they are text", () => {
+  it("written as #quot; are text", () => {
     const { node, findings } = read('EXECUTE["Execute: echo #quot;hi#quot;"]');
     expect(findings).toEqual([]);
     expect(node).toMatchObject({ command: 'echo "hi"' });
@@ -103,7 +103,7 @@ describe("a literal \\n in a command", () => {
     expect(codes('EXECUTE["Execute: cd x<br>ls\n  pwd"]')).toEqual([]);
   });
 
-  it("is no matter elsewhere", () => {
+  it("is kept without a word outside of commands", () => {
     expect(codes(String.raw`ASSIGN["Assign: 'a\nb'"]`)).toEqual([]);
   });
 });

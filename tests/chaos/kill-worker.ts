@@ -1,9 +1,8 @@
 /** kill -9 of the worker at every named point, on both backends: the run finishes, nothing is paid twice, nothing commits twice. */
 
 import { getHistory, getMessages, replayRun } from "@markmill/store";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Backend, type Mill, type SpawnedWorker, startMill, workflow } from "../support/mill.ts";
-import { redisAvailable } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
 const script = `
@@ -20,18 +19,14 @@ const files = {
   }),
 };
 const points = ["before-claim", "after-claim", "after-work", "after-commit", "after-ring"] as const;
-const backends: Backend[] = (await redisAvailable("kill -9 on the Redis backend"))
-  ? ["redis", "postgres"]
-  : ["postgres"];
-const takeovers: number[] = [];
 
-describe.each(backends)("kill -9 on the %s backend", (backend) => {
+/** The shipped times, or shorter ones. */
+export function killWorkers(backend: Backend, environment: Readonly<Record<string, string>> = {}): void {
+  const takeovers: number[] = [];
   let mill: Mill;
   /** Stands by, stopped, until the victim is dead. */
   let survivor: SpawnedWorker;
   beforeAll(async () => {
-    // The shipped defaults on one backend, whose takeover is told below; a third of them on the other, to save time.
-    const environment = backend === backends[0] ? {} : { LOCK_DURATION_MS: "1000", STALLED_INTERVAL_MS: "300" };
     mill = await startMill({ backend, script, worker: false, environment });
     survivor = await mill.spawnWorker();
     survivor.process.kill("SIGSTOP");
@@ -42,7 +37,6 @@ describe.each(backends)("kill -9 on the %s backend", (backend) => {
     console.log(
       `takeover after kill -9: median ${sorted[Math.floor(sorted.length / 2)]} ms of ${sorted.length} (${sorted.join(", ")})`,
     );
-    takeovers.length = 0;
   });
 
   async function survive(killAt: { point: string; kind: string }): Promise<void> {
@@ -76,10 +70,13 @@ describe.each(backends)("kill -9 on the %s backend", (backend) => {
   }
 
   for (const point of points) {
-    it(`${point}, with a prompt in hand`, () => survive({ point, kind: "prompt" }));
+    it(`at ${point}, with a prompt in hand: nothing is paid or committed twice`, () =>
+      survive({ point, kind: "prompt" }));
   }
-  it("after-ring, with the start of a called workflow in hand", () => survive({ point: "after-ring", kind: "call" }));
-  it("after-commit, with a variable in hand", () => survive({ point: "after-commit", kind: "set" }));
+  it("at after-ring, with the start of a called workflow in hand: nothing is paid or committed twice", () =>
+    survive({ point: "after-ring", kind: "call" }));
+  it("at after-commit, with a variable in hand: nothing is paid or committed twice", () =>
+    survive({ point: "after-commit", kind: "set" }));
 
   it("in the middle of a call: the call is made once more, and its reply is the only one", async () => {
     const victim = await mill.spawnWorker();
@@ -115,7 +112,7 @@ describe.each(backends)("kill -9 on the %s backend", (backend) => {
     }
   });
 
-  it("wherever it is, while it goes on from job to job with many runs at once", async () => {
+  it("anywhere between the jobs of many runs at once: each step counts once", async () => {
     const [laps, count] = [12, 40];
     const chart = `START --> SET_N["Set: N='0'"]
 SET_N --> ASSIGN_N["Assign: '{{N}}+'"]
@@ -168,4 +165,4 @@ CHECK_N --> |TRUE| SUCCESS`;
     const { entries } = await getHistory(mill.store.database, runId);
     expect(entries.filter((entry) => entry.kind === "event")).toHaveLength(3);
   });
-});
+}

@@ -1,0 +1,6 @@
+import { describe } from "vitest";
+import { killWorkers } from "./kill-worker.ts";
+
+// The shipped times are tried on Redis; here shorter ones, to save time.
+describe("kill -9 on the postgres backend", () =>
+  killWorkers("postgres", { LOCK_DURATION_MS: "2000", STALLED_INTERVAL_MS: "500" }));
