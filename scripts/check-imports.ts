@@ -10,6 +10,7 @@ const layers: Record<string, number> = {
   "@markmill/process-identity": 0,
   "@markmill/patience": 0,
   "@markmill/csv": 0,
+  "@markmill/grading": 0,
   "@markmill/definition": 1,
   "@markmill/embedded-postgres": 2,
   "@markmill/store": 2,
