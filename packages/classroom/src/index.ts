@@ -18,4 +18,5 @@ export {
 export type { Layout } from "./layout.ts";
 export type { AiConsent, Member } from "./member.ts";
 export { CLASS_FILE, type ClassFolder, type ReadClassFolder, readClassFolder } from "./read-class-folder.ts";
+export { readRubricFile } from "./read-rubric-file.ts";
 export { compareRosters, type Field, type Roster, type RosterChange, type RosterKind, readRoster } from "./roster.ts";

@@ -1,0 +1,215 @@
+/**
+ * The grade of one work. Four outcomes that are never mixed up: graded, ungradable (the student's cause), grader error (ours),
+ * needs human. Only a graded work has a total; a work whose criteria are not all graded has no points, and says which are open.
+ */
+import type { Evidence } from "./evidence.ts";
+import { roundPoints, sumPoints } from "./points.ts";
+import { type Criterion, clampPoints, mostPoints, type Rubric } from "./rubric.ts";
+import { type ReadResults, scoreTests, type TestResult } from "./test-results.ts";
+import type { ReadVerdicts } from "./verdict.ts";
+
+export type Outcome =
+  | { readonly is: "graded" }
+  | { readonly is: "ungradable"; readonly why: string }
+  | { readonly is: "grader error"; readonly why: string }
+  | { readonly is: "needs human"; readonly why: readonly string[] };
+
+export interface Grade {
+  readonly outcome: Outcome;
+  readonly criteria: readonly CriterionGrade[];
+  /** Of the criteria, deductions included, never below 0; null while a criterion is open. A proposal until it is graded. */
+  readonly points: number | null;
+  readonly most: number;
+  /** A line of its own, never folded into the points; null: none. */
+  readonly penalty: Penalty | null;
+  /** points less the penalty; null unless graded. */
+  readonly total: number | null;
+  readonly flags: readonly Flag[];
+  readonly nextSteps: readonly string[];
+}
+
+export type CriterionGrade =
+  | {
+      readonly is: "scored";
+      readonly id: string;
+      readonly by: "tests" | "llm" | "human";
+      readonly points: number;
+      readonly level: string | null;
+      readonly comment: string;
+      readonly evidence: readonly Evidence[];
+      /** Of a model; null where nobody guesses. */
+      readonly confidence: number | null;
+      readonly tests: readonly TestResult[];
+      readonly notes: readonly string[];
+    }
+  | { readonly is: "not graded"; readonly id: string; readonly why: string };
+
+export interface Penalty {
+  readonly points: number;
+  readonly why: string;
+}
+
+/** Something a teacher should see. It never changes points by itself. */
+export interface Flag {
+  readonly kind:
+    | "injection"
+    | "forged results"
+    | "low confidence"
+    | "borderline"
+    | "disagreement"
+    | "similar"
+    | "tampering";
+  readonly message: string;
+  readonly file?: string;
+  readonly line?: number;
+}
+
+export interface HumanVerdict {
+  readonly criterion: string;
+  readonly points: number;
+  readonly comment: string;
+}
+
+export interface GradeInput {
+  /** null: no criterion is graded by tests. */
+  readonly tests: ReadResults | null;
+  /** null: no criterion is graded by a model, or none could be asked. */
+  readonly verdicts: ReadVerdicts | null;
+  readonly human?: readonly HumanVerdict[];
+  readonly flags?: readonly Flag[];
+  readonly penalty?: Penalty | null;
+  readonly review?: ReviewPolicy;
+}
+
+/** What sends a graded work to a person before it is released. */
+export interface ReviewPolicy {
+  /** A model less sure than this. */
+  readonly confidenceBelow?: number;
+  /** A share of the points, such as the pass mark, and how near to it is borderline. */
+  readonly passMark?: number;
+  readonly borderline?: number;
+  /** Kinds of flags that want a person. */
+  readonly flags?: readonly Flag["kind"][];
+}
+
+export function gradeWork(rubric: Rubric, input: GradeInput): Grade {
+  const most = mostPoints(rubric);
+  const flags = [...(input.flags ?? [])];
+  const { tests, verdicts } = input;
+  if (tests?.is === "forged") flags.push({ kind: "forged results", message: tests.why });
+  const criteria = rubric.criteria.map((criterion) => gradeCriterion(criterion, input));
+  const open = criteria.filter((one) => one.is === "not graded");
+  const common = { criteria, most, nextSteps: verdicts?.nextSteps ?? [] };
+  const without = { ...common, points: null, total: null, penalty: null };
+  const needsTests = rubric.criteria.some(({ source }) => source.is === "tests");
+  if (needsTests && (tests === null || tests.is !== "read")) {
+    const why = tests === null ? "the tests did not run" : tests.why;
+    return { ...without, outcome: { is: "grader error", why }, flags };
+  }
+  for (const one of criteria) {
+    const limit = input.review?.confidenceBelow;
+    if (one.is === "scored" && one.confidence !== null && limit !== undefined && one.confidence < limit) {
+      flags.push({
+        kind: "low confidence",
+        message: `${one.id}: the model is only ${Math.round(one.confidence * 100)} % sure`,
+      });
+    }
+  }
+  if (open.length > 0) {
+    return { ...without, outcome: { is: "needs human", why: open.map(({ id, why }) => `${id}: ${why}`) }, flags };
+  }
+  const points = Math.max(0, sumPoints(criteria.map((one) => (one.is === "scored" ? one.points : 0))));
+  const penalty = input.penalty ?? null;
+  const total = Math.max(0, roundPoints(points - (penalty?.points ?? 0)));
+  const { passMark, borderline = 0, flags: wanting = [] } = input.review ?? {};
+  if (passMark !== undefined && Math.abs(total / most - passMark) <= borderline + 1e-9) {
+    flags.push({ kind: "borderline", message: `${total} of ${most} is near the pass mark` });
+  }
+  const reasons = flags.filter(({ kind }) => wanting.includes(kind)).map(({ message }) => message);
+  const outcome: Outcome = reasons.length > 0 ? { is: "needs human", why: reasons } : { is: "graded" };
+  return { ...common, outcome, points, penalty, total: outcome.is === "graded" ? total : null, flags };
+}
+
+function gradeCriterion(criterion: Criterion, { tests, verdicts, human = [] }: GradeInput): CriterionGrade {
+  const { id, source } = criterion;
+  // A person's word stands above everything.
+  const person = human.find((one) => one.criterion === id);
+  if (person !== undefined) {
+    const { points, comment } = person;
+    return { ...blank, is: "scored", id, by: "human", points: clampPoints(criterion, points), level: null, comment };
+  }
+  switch (source.is) {
+    case "human":
+      return { is: "not graded", id, why: "a person grades this" };
+    case "tests": {
+      if (tests === null || tests.is !== "read")
+        return { is: "not graded", id, why: tests?.why ?? "the tests did not run" };
+      const score = scoreTests(criterion, tests.tests);
+      if (score.is === "not graded") return { is: "not graded", id, why: score.why };
+      const passed = score.tests.filter((test) => test.passed).length;
+      const comment = `${passed} of ${score.tests.length} tests passed.`;
+      return {
+        ...blank,
+        is: "scored",
+        id,
+        by: "tests",
+        points: score.points,
+        level: score.level,
+        comment,
+        tests: score.tests,
+      };
+    }
+    case "llm": {
+      const verdict = verdicts?.verdicts.find((one) => one.criterion === id);
+      if (verdict !== undefined) return { ...blank, is: "scored", by: "llm", id, ...verdict };
+      const problem = verdicts?.problems.find((one) => one.criterion === id || one.criterion === null)?.problem;
+      return { is: "not graded", id, why: problem ?? "no model has judged this" };
+    }
+  }
+}
+
+const blank = { evidence: [], confidence: null, tests: [], notes: [] } as const;
+
+/** The student's cause: nothing that could be graded was handed in. */
+export function ungradable(rubric: Rubric, why: string, flags: readonly Flag[] = []): Grade {
+  return withoutPoints(rubric, { is: "ungradable", why }, flags);
+}
+
+/** Our cause: the student is owed another try. */
+export function graderError(rubric: Rubric, why: string, flags: readonly Flag[] = []): Grade {
+  return withoutPoints(rubric, { is: "grader error", why }, flags);
+}
+
+function withoutPoints(
+  rubric: Rubric,
+  outcome: Outcome & { readonly why: string | readonly string[] },
+  flags: readonly Flag[],
+): Grade {
+  const why = String(outcome.why);
+  const criteria = rubric.criteria.map(({ id }): CriterionGrade => ({ is: "not graded", id, why }));
+  return {
+    outcome,
+    criteria,
+    points: null,
+    most: mostPoints(rubric),
+    penalty: null,
+    total: null,
+    flags,
+    nextSteps: [],
+  };
+}
+
+/** For each day begun, a share of what there was to get; null: on time, or nothing is taken. */
+export function latePenalty(
+  most: number,
+  policy: { readonly percentPerDay: number; readonly mostPercent: number },
+  byMs: number | null,
+): Penalty | null {
+  if (byMs === null || byMs <= 0 || policy.percentPerDay === 0) return null;
+  const days = Math.ceil(byMs / 86_400_000);
+  const percent = Math.min(policy.mostPercent, days * policy.percentPerDay);
+  return {
+    points: roundPoints((most * percent) / 100),
+    why: `${days} ${days === 1 ? "day" : "days"} late, ${percent} %`,
+  };
+}

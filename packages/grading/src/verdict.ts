@@ -1,0 +1,217 @@
+/**
+ * What a model is asked for, and what is made of its answer. The model says a mark per criterion with quotations, a confidence and
+ * a comment; points are looked up, clamped and summed here. What it does not say is not graded, which is not the same as 0.
+ */
+import { z } from "zod";
+import { checkEvidence, type Evidence } from "./evidence.ts";
+import { floorToStep } from "./points.ts";
+import { type Criterion, clampPoints, type Rubric } from "./rubric.ts";
+import type { WorkFiles } from "./work-files.ts";
+
+export interface Verdict {
+  readonly criterion: string;
+  readonly points: number;
+  /** The level's name, where the scale has them. */
+  readonly level: string | null;
+  readonly evidence: readonly Evidence[];
+  /** 0 to 1, the model's own. */
+  readonly confidence: number;
+  readonly comment: string;
+  /** What was set right: a mark beyond the scale, a line that was miscounted. */
+  readonly notes: readonly string[];
+}
+
+export interface VerdictProblem {
+  /** null: the answer as a whole. */
+  readonly criterion: string | null;
+  readonly problem: string;
+}
+
+export interface ReadVerdicts {
+  readonly verdicts: readonly Verdict[];
+  /** Empty: each criterion that was asked for has its verdict. */
+  readonly problems: readonly VerdictProblem[];
+  readonly nextSteps: readonly string[];
+}
+
+const MOST_EVIDENCE = 10;
+const LONGEST_COMMENT = 4_000;
+const LONGEST_REPLY = 1_000_000;
+
+export function criteriaForModel({ criteria }: Rubric): readonly Criterion[] {
+  return criteria.filter(({ source }) => source.is === "llm");
+}
+
+/** JSON Schema of the answer, closed, every field required, as providers with constrained output want it. */
+export function verdictSchema(rubric: Rubric): Readonly<Record<string, unknown>> {
+  const asked = criteriaForModel(rubric);
+  const closed = (properties: Record<string, unknown>) => ({
+    type: "object",
+    properties,
+    required: Object.keys(properties),
+    additionalProperties: false,
+  });
+  const evidence = {
+    type: "array",
+    description: "Quotations from the submission, copied letter by letter.",
+    items: closed({ file: { type: "string" }, line: { type: "integer" }, quote: { type: "string" } }),
+  };
+  const criterion = (one: Criterion) =>
+    closed({
+      comment: { type: "string", description: "For the student: what was found, why it gets this mark." },
+      evidence,
+      ...markSchema(one),
+      confidence: { type: "number", description: "From 0, a guess, to 1, certain." },
+    });
+  return closed({
+    criteria: closed(Object.fromEntries(asked.map((one) => [one.id, criterion(one)]))),
+    nextSteps: { type: "array", items: { type: "string" }, description: "At most three things to learn or do next." },
+  });
+}
+
+function markSchema({ scale, points }: Criterion): Record<string, unknown> {
+  switch (scale.is) {
+    case "binary":
+      return { met: { type: "boolean" } };
+    case "levels":
+      return { level: { type: "string", enum: scale.levels.map(({ name }) => name) } };
+    case "points":
+      return { points: { type: "number", description: `From ${Math.min(0, points)} to ${Math.max(0, points)}.` } };
+  }
+}
+
+const answer = z.looseObject({
+  criteria: z.record(z.string(), z.unknown()),
+  nextSteps: z.array(z.string()).optional().catch([]),
+});
+const said = z.looseObject({
+  comment: z.string(),
+  evidence: z.array(z.looseObject({ file: z.string(), line: z.number(), quote: z.string() })),
+  confidence: z.number(),
+});
+
+export function readVerdicts(rubric: Rubric, reply: string, files: WorkFiles): ReadVerdicts {
+  const asked = criteriaForModel(rubric);
+  const whole = (problem: string): ReadVerdicts => ({
+    verdicts: [],
+    problems: [{ criterion: null, problem }],
+    nextSteps: [],
+  });
+  const raw = findJson(reply);
+  if (raw === null) return whole("the answer is not one JSON object");
+  const read = answer.safeParse(raw);
+  if (!read.success) return whole('the answer has no object "criteria"');
+  const verdicts: Verdict[] = [];
+  const problems: VerdictProblem[] = [];
+  for (const criterion of asked) {
+    const found = Object.hasOwn(read.data.criteria, criterion.id) ? read.data.criteria[criterion.id] : undefined;
+    const verdict = readVerdict(criterion, found, files);
+    if ("problem" in verdict) problems.push({ criterion: criterion.id, problem: verdict.problem });
+    else verdicts.push(verdict);
+  }
+  for (const id of Object.keys(read.data.criteria)) {
+    // Not a reason to doubt the rest: a model may not grade what tests or people grade, and is not listened to.
+    if (!asked.some((one) => one.id === id) && !rubric.criteria.some((one) => one.id === id)) {
+      problems.push({ criterion: null, problem: `there is no criterion ${id.slice(0, 40)}` });
+    }
+  }
+  const nextSteps = (read.data.nextSteps ?? []).map((step) => step.trim().slice(0, 500)).filter((step) => step !== "");
+  return { verdicts, problems, nextSteps: nextSteps.slice(0, 5) };
+}
+
+function readVerdict(criterion: Criterion, found: unknown, files: WorkFiles): Verdict | { readonly problem: string } {
+  if (found === undefined || found === null) return { problem: "is missing" };
+  const read = said.safeParse(found);
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    return { problem: `${issue?.path.join(".") || "the verdict"}: ${issue?.message ?? "is not as asked"}` };
+  }
+  const mark = readMark(criterion, read.data as Record<string, unknown>);
+  if ("problem" in mark) return mark;
+  const notes = [...mark.notes];
+  const comment = read.data.comment.trim().slice(0, LONGEST_COMMENT);
+  if (comment === "") return { problem: "the comment is empty" };
+  if (!Number.isFinite(read.data.confidence)) return { problem: "confidence is no number" };
+  const confidence = Math.min(1, Math.max(0, read.data.confidence));
+  if (confidence !== read.data.confidence) notes.push(`confidence was ${read.data.confidence}`);
+  const evidence: Evidence[] = [];
+  const wrong: string[] = [];
+  for (const one of read.data.evidence.slice(0, MOST_EVIDENCE)) {
+    const checked = checkEvidence(one, files);
+    if (!checked.ok) wrong.push(checked.problem);
+    else {
+      evidence.push(checked.evidence);
+      if (checked.moved) notes.push(`${checked.evidence.file}:${one.line} stands in line ${checked.evidence.line}`);
+    }
+  }
+  // A quotation that is nowhere is an invention, whatever else is right.
+  if (wrong[0] !== undefined) return { problem: wrong[0] };
+  if (criterion.evidence && mark.points !== 0 && evidence.length === 0) {
+    return { problem: "points without a quotation from the submission" };
+  }
+  return { criterion: criterion.id, points: mark.points, level: mark.level, evidence, confidence, comment, notes };
+}
+
+function readMark(
+  criterion: Criterion,
+  data: Readonly<Record<string, unknown>>,
+):
+  | { readonly points: number; readonly level: string | null; readonly notes: readonly string[] }
+  | { readonly problem: string } {
+  const { scale } = criterion;
+  switch (scale.is) {
+    case "binary":
+      if (typeof data.met !== "boolean") return { problem: "met is neither true nor false" };
+      return { points: data.met ? criterion.points : 0, level: data.met ? "met" : "not met", notes: [] };
+    case "levels": {
+      const name = typeof data.level === "string" ? data.level.trim().toLowerCase() : null;
+      const level = scale.levels.find((one) => one.name.toLowerCase() === name);
+      if (level === undefined) return { problem: `level is none of ${scale.levels.map((one) => one.name).join(", ")}` };
+      return { points: clampPoints(criterion, level.points), level: level.name, notes: [] };
+    }
+    case "points": {
+      if (typeof data.points !== "number" || !Number.isFinite(data.points)) return { problem: "points is no number" };
+      const clamped = clampPoints(criterion, data.points);
+      const points = floorToStep(clamped, scale.step);
+      return { points, level: null, notes: points === data.points ? [] : [`${data.points} points became ${points}`] };
+    }
+  }
+}
+
+/** The whole reply, or its only code block, or what stands between the outermost braces. More than one block: nobody can tell. */
+function findJson(reply: string): unknown {
+  if (reply.length > LONGEST_REPLY) return null;
+  const text = reply.trim();
+  const whole = parsed(text);
+  if (whole !== null) return whole;
+  const blocks = [...text.matchAll(/^```(?:json)?[ \t]*\n([\s\S]*?)^```[ \t]*$/gm)].map(([, body = ""]) =>
+    parsed(body),
+  );
+  const objects = blocks.filter((one) => one !== null);
+  if (blocks.length > 0) return objects.length === 1 ? objects[0] : null;
+  const [from, to] = [text.indexOf("{"), text.lastIndexOf("}")];
+  return from < 0 || to < from ? null : parsed(text.slice(from, to + 1));
+}
+
+function parsed(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Sent once. What is still wrong after it goes to a person. */
+export function repairMessage(problems: readonly VerdictProblem[]): string {
+  const lines = problems
+    .slice(0, 30)
+    .map(({ criterion, problem }) => `- ${criterion === null ? "" : `${criterion}: `}${problem}`);
+  return [
+    "Your answer cannot be used as it is:",
+    ...lines,
+    "",
+    "Send the whole answer again as one JSON object of the form you were given, with nothing around it. Quote only what stands in",
+    "the submission, letter by letter, with file and line. Where nothing can be quoted, give no points and say so in the comment.",
+  ].join("\n");
+}
