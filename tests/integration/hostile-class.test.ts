@@ -50,6 +50,7 @@ interface Judged {
   readonly late: string;
   /** All transcripts, in order. */
   readonly record: string;
+  readonly warnings: string;
   readonly attempts: number;
 }
 
@@ -123,6 +124,9 @@ describe.skipIf(jail !== null).each([
       judged: variables.JUDGED,
       late: variables.LATE ?? "",
       record: texts.join("\n"),
+      warnings: history.entries
+        .flatMap((entry) => (entry.kind === "warning" ? [entry.warning.message] : []))
+        .join("\n"),
       attempts: history.activities.filter(({ kind }) => kind === "execute").length,
     };
   }
@@ -134,7 +138,7 @@ describe.skipIf(jail !== null).each([
     expect(wrong).toMatchObject({ status: "failed", same: "1", run: "1", judged: String(FOUND_WRONG), attempts: 4 });
   });
 
-  it.each(members)("$name: the verdict stands, and the attack is told", async ({ name, trace, never }) => {
+  it.each(members)("$name: the verdict stands, and the attack is told", async ({ name, trace, never, noted }) => {
     const found = await result(name);
     // Judged, and found wrong: neither a crash nor trouble of the sandbox, and no attempt had to be made again.
     expect(found, found.record).toMatchObject({ status: "failed", judged: String(FOUND_WRONG), attempts: 4 });
@@ -143,6 +147,7 @@ describe.skipIf(jail !== null).each([
     expect(found.record).toMatch(trace);
     expect(found.record).toContain("judged wrong");
     if (never !== undefined) expect(found.record).not.toMatch(never);
+    if (noted !== undefined) expect(found.warnings).toMatch(noted);
     expect(found.record).not.toContain(TEACHERS_SECRET);
     expect(found.late).not.toMatch(/root:|PATH=/);
     expect(unseen.exec(found.record)).toBeNull();

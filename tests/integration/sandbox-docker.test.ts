@@ -13,6 +13,7 @@ import { judgeSelfTest, runSelfTest } from "../../packages/sandbox/src/self-test
 import { reportSkip } from "../support/ask-services.ts";
 import { describeCheckpoints } from "../support/checkpoint-cases.ts";
 import { dockerAvailable, sharedDocker, startDockerEngine } from "../support/docker-engine.ts";
+import { describeLooks } from "../support/look-cases.ts";
 import { sessionSpec } from "../support/session-spec.ts";
 
 const available = await dockerAvailable("sessions in Docker containers: isolation, limits, attach, warm pool");
@@ -62,6 +63,14 @@ describe.skipIf(!available)("the docker sandbox", () => {
 
   describe("checkpoints", () => {
     describeCheckpoints({
+      open: (files) => open(files === undefined ? {} : { files }),
+      ownTmp: true,
+      spec: () => sessionSpec("any"),
+    });
+  });
+
+  describe("looks", () => {
+    describeLooks({
       open: (files) => open(files === undefined ? {} : { files }),
       ownTmp: true,
       spec: () => sessionSpec("any"),

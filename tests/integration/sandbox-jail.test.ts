@@ -19,6 +19,7 @@ import type { Lab } from "../../packages/sandbox/src/probes/probe.ts";
 import { judgeSelfTest, runSelfTest } from "../../packages/sandbox/src/self-test.ts";
 import { probeAreas } from "../../packages/sandbox/src/write-probe-list.ts";
 import { describeCheckpoints } from "../support/checkpoint-cases.ts";
+import { describeLooks } from "../support/look-cases.ts";
 import { sessionSpec } from "../support/session-spec.ts";
 
 const worker = fileURLToPath(new URL("../support/jail-worker.ts", import.meta.url));
@@ -157,6 +158,14 @@ describe.skipIf(process.platform !== "linux")("the jail sandbox", () => {
 
   describe("checkpoints", () => {
     describeCheckpoints({
+      open: (files) => open(files === undefined ? {} : { files }),
+      ownTmp: true,
+      spec: () => sessionSpec("any"),
+    });
+  });
+
+  describe("looks", () => {
+    describeLooks({
       open: (files) => open(files === undefined ? {} : { files }),
       ownTmp: true,
       spec: () => sessionSpec("any"),

@@ -21,6 +21,8 @@ export interface Hostile {
   readonly trace: RegExp;
   /** What must not be seen there. */
   readonly never?: RegExp;
+  /** What the run's record must say beside them, as a warning. */
+  readonly noted?: RegExp;
 }
 
 /** Part of the command line of all that is left behind on purpose: nothing of it may outlive its run. */
@@ -472,15 +474,39 @@ echo "descriptors: $(ls /proc/$$/fd | tr '\\n' ' ')" >&2`),
   {
     name: "full of files",
     attack:
-      "Makes files until no inode is left: all of the guest's, and of the session's shared memory, beside thousands in its folder.",
+      "Makes files until no inode is left: of the guest, of the session's shared memory, and a hundred thousand in its folder.",
     files: {
       "fill.pl":
         'for (1 .. $ARGV[1]) { open(my $f, ">", "$ARGV[0]/f$_") or do { print "$_ files, $!\\n"; exit 1 } } print "all files made\\n";\n',
       // Only the session has the author's mark.
       ...solution("[ -e checking ] || perl fill.pl . 200000 >&2"),
-      ...tried("mkdir many; perl fill.pl many 5000; perl fill.pl /dev/shm 5000"),
+      ...tried("mkdir many; perl fill.pl /dev/shm 5000; perl fill.pl many 100000"),
     },
-    trace: /all files made\n\d+ files, No space left[\s\S]*(\d+ files, No space left|the guest ended with 124)/,
+    trace: /\d+ files, No space left[\s\S]*(\d+ files, No space left|the guest ended with 124)/,
+    noted: /SANDBOX_CHECKPOINT_TOO_LARGE/,
+  },
+  {
+    name: "deep folders",
+    attack:
+      "Nests folders ten thousand levels deep, with names as long as the kernel takes, and folders that nobody may read.",
+    files: {
+      "dig.pl": `sub dig { my ($name, $levels) = @_; for (1 .. $levels) { mkdir $name or last; chdir $name or last } chdir "/workspace" }
+dig("d", 10000); dig("n" x 255, 200); mkdir "shut"; dig("shut/in", 1); chmod 0, "/workspace/shut"; print STDERR "dug\n";
+`,
+      ...solution("[ -e checking ] || perl dig.pl"),
+      ...tried("perl dig.pl"),
+    },
+    trace: /^dug$/m,
+    noted: /SANDBOX_CHECKPOINT_TOO_LARGE/,
+  },
+  {
+    name: "files that change under the look",
+    attack: "Leaves a daemon that grows, cuts, swaps and removes files while the session is looked at.",
+    files: tried(
+      `mkdir race; (setsid perl -e 'chdir "race"; my ($n, $end) = (${LEFT_BEHIND}, time + 20); while (time < $end) { $n++; my $f = "f" . $n % 40; open(my $o, $n % 3 ? ">>" : ">", $f) and print $o "x" x ($n % 3000); $n % 7 or unlink $f; $n % 11 or (unlink($f), symlink("/etc/passwd", $f)); $n % 13 or rename($f, "g" . $n % 40) }' >/dev/null 2>&1 &); sleep 0.1; echo changing`,
+    ),
+    trace: /changing/,
+    never: /root:.*:0:0/,
   },
   {
     name: "time-out with leftovers",

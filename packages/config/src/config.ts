@@ -55,6 +55,8 @@ export type Config = {
       readonly wallMs: number;
       /** 0: no checkpoints. */
       readonly checkpointMb: number;
+      readonly checkpointFiles: number;
+      readonly checkpointSeconds: number;
     };
     readonly poolSize: number;
   };
@@ -119,6 +121,8 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
         fileKb: env.SANDBOX_FILE_KB,
         wallMs: env.SANDBOX_WALL_MS,
         checkpointMb: env.SANDBOX_CHECKPOINT_MB,
+        checkpointFiles: env.SANDBOX_CHECKPOINT_FILES,
+        checkpointSeconds: env.SANDBOX_CHECKPOINT_SECONDS,
       },
       poolSize: env.SANDBOX_POOL_SIZE,
     },

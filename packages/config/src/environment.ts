@@ -234,6 +234,14 @@ const sandbox = {
       "Ceiling of a checkpoint of a session's files, from which an interrupted command is repeated; a run holds two at most. 0 makes none.",
     unit: "MiB",
   }),
+  SANDBOX_CHECKPOINT_FILES: defaulted("20000", whole(100, 200_000), {
+    description: "Ceiling of what a checkpoint may hold: files, folders and links together.",
+    unit: "entries",
+  }),
+  SANDBOX_CHECKPOINT_SECONDS: defaulted("10", whole(1, 600), {
+    description: "Ceiling of the time to look through a session's files for a checkpoint.",
+    unit: "s",
+  }),
   SANDBOX_POOL_SIZE: defaulted("2", whole(0, 256), {
     description: "Sessions that a worker keeps ready; 0 starts each when it is needed.",
     unit: "sessions",

@@ -1,3 +1,4 @@
+export { isUnfit, type LookBounds } from "./checkpoint/look.ts";
 export { type Changes, type CheckpointPart, partOfFiles, type Snapshot } from "./checkpoint/workspace.ts";
 export { chooseSandbox, type SandboxChoice, type SandboxFactories } from "./choose-sandbox.ts";
 export { type CommandPolicy, judgeCommand, type PolicyVerdict } from "./commands/command-policy.ts";

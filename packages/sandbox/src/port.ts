@@ -6,7 +6,8 @@
 // 4. Whatever a command does, the outcome says what happened; only a failure of the sandbox itself throws (SandboxError).
 
 import type { Readable, Writable } from "node:stream";
-import type { Changes, CheckpointPart, Snapshot } from "./checkpoint/workspace.ts";
+import type { LookBounds } from "./checkpoint/look.ts";
+import type { Changes, ChangesOptions, CheckpointPart, Snapshot } from "./checkpoint/workspace.ts";
 import type { Limits } from "./limits.ts";
 import type { ThinWall } from "./thin-walls.ts";
 
@@ -49,13 +50,14 @@ export interface Session {
   readFile(path: string, options: { readonly maxBytes: number }): Promise<FileRead>;
   /** Writes one file, whole or not at all, and the folders it needs. */
   writeFile(path: string, bytes: Uint8Array): Promise<FileWritten>;
-  /** How all it can write to stands now. */
-  snapshot(): Promise<Snapshot>;
+  /** How all it can write to stands now. Rejects as `changes` does. */
+  snapshot(bounds?: LookBounds): Promise<Snapshot>;
   /**
    * What differs from a snapshot; everything, when that is null or of another instance of the session. Rejects with
-   * SANDBOX_CHECKPOINT_TOO_LARGE above `maxBytes`, and with SANDBOX_FILES_FAILED when something cannot be read.
+   * SANDBOX_CHECKPOINT_TOO_LARGE above `maxBytes` or a bound (look.ts), with SANDBOX_CHECKPOINT_TOO_SLOW when the time is over, and
+   * with SANDBOX_FILES_FAILED when something cannot be read.
    */
-  changes(since: Snapshot | null, options: { readonly maxBytes: number }): Promise<Changes>;
+  changes(since: Snapshot | null, options: ChangesOptions): Promise<Changes>;
   /**
    * Puts the session back: ends what runs in it, whoever asked for it, but for the processes the snapshot knew; then the files, then
    * the state. For the holder of the session's lease only. Rejects with SANDBOX_PROCESSES_LOST when such a process is gone.

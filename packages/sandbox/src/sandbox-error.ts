@@ -18,7 +18,9 @@ export const sandboxErrorCodes = {
   SANDBOX_SESSION_INVALID: "A session id, label, path or environment name is malformed.",
   SANDBOX_FILES_REFUSED: "A file to put into the session has an unsafe path, or the files exceed a cap.",
   SANDBOX_FILES_FAILED: "Files could not be unpacked into, or packed from, the workspace.",
-  SANDBOX_CHECKPOINT_TOO_LARGE: "What a session holds is more than a checkpoint may have.",
+  SANDBOX_CHECKPOINT_TOO_LARGE:
+    "What a session holds is more than a checkpoint may have: bytes, entries, depth or names.",
+  SANDBOX_CHECKPOINT_TOO_SLOW: "Looking through what a session holds took longer than it may.",
   SANDBOX_PROCESSES_LOST: "Background processes that a command needs were lost with their session.",
   SANDBOX_WORKSPACE_LOST: "The workspace cannot be put back as it was, and nothing is run in another one.",
   SANDBOX_COMMAND_INVALID: "A command is empty, too long, or holds a NUL byte.",

@@ -74,6 +74,10 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
           log,
           ceiling: ceilingOf(config),
           checkpointBytes: config.sandbox.ceilings.checkpointMb * 1024 * 1024,
+          look: {
+            maxEntries: config.sandbox.ceilings.checkpointFiles,
+            maxMs: config.sandbox.ceilings.checkpointSeconds * 1000,
+          },
           images,
           ...(parts.sessionFailPoint === undefined ? {} : { failPoint: parts.sessionFailPoint }),
         });

@@ -2,6 +2,7 @@
 import type { Failure, Outcome, Work } from "@markmill/engine";
 import type { ModelMessage } from "@markmill/llm";
 import {
+  isUnfit,
   SandboxError,
   type SandboxErrorCode,
   type Session,
@@ -126,8 +127,14 @@ export function createPerformer(parts: PerformerParts): Performer {
     let submission: SessionFiles | null = null;
     if (run.program.judge?.of === "workspace") {
       const packed = await inSession(claimed, "read", signal, async (session) => {
-        submission = { kind: "tar", bytes: await workspaceFiles(session, MAX_WORKSPACE_BYTES) };
-        return done(nothing);
+        try {
+          submission = { kind: "tar", bytes: await workspaceFiles(session, MAX_WORKSPACE_BYTES) };
+          return done(nothing);
+        } catch (error) {
+          // The commands that ran have left more than can be judged: theirs is the failure.
+          if (isUnfit(error)) return sandboxFailed(error, "fail");
+          throw error;
+        }
       });
       if (packed.did !== "succeed") return packed;
     }

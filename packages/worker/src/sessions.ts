@@ -10,8 +10,9 @@
  *     back: the EXECUTE is repeated as a whole, and what it does to the workspace is done once.
  * Y3  After the commands, before their outcome is committed, what they changed is checkpointed (mark `latest`). So a session that is
  *     lost, or that is wanted on another host, is rebuilt as the last committed activity left it, or not at all.
- * Y4  Where there is no checkpoint (turned off, too large, unreadable) that is told once, and an interrupted EXECUTE, or a lost session,
- *     ends with SANDBOX_WORKSPACE_LOST: nothing is run on files that may be wrong.
+ * Y4  Where there is no checkpoint (turned off, too large, too slow to look through, unreadable) that is told once, with its code, and an
+ *     interrupted EXECUTE, or a lost session, ends with SANDBOX_WORKSPACE_LOST: nothing is run on files that may be wrong. A look has
+ *     bounds of its own, so that no workspace holds a worker for longer.
  *
  * kill -9 of the holder. Before `begun` is written: nothing ran; the next one starts anew. After it, before or in a command, or before
  * `latest` is written: repeated from `begun`. After `latest`, before the commit: repeated from `begun`, which needs nothing of `latest`.
@@ -24,7 +25,9 @@ import {
   type Changes,
   type CheckpointPart,
   clampLimits,
+  isUnfit,
   type Limits,
+  type LookBounds,
   partOfFiles,
   type Sandbox,
   SandboxError,
@@ -89,6 +92,8 @@ export interface SessionKeeperParts {
   readonly ceiling: Limits;
   /** The most a checkpoint of one run may have; 0: none are made. */
   readonly checkpointBytes: number;
+  /** Where a look at a session for a checkpoint ends; beyond it there is none (Y4). */
+  readonly look: LookBounds;
   readonly images: readonly string[];
   /** Names this installation among others that share the host's engine. */
   readonly app: string;
@@ -139,6 +144,7 @@ type Standing = Pick<Mark, "position" | "problem" | "settled" | "instance" | "pr
 
 export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
   const { database, sandbox, host, worker, log } = parts;
+  const bounds = { maxBytes: parts.checkpointBytes, ...parts.look };
   const inTurn = createTurns();
   const failPoint = parts.failPoint ?? (() => undefined);
   const kept = new Map<string, Kept>();
@@ -250,9 +256,8 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
     if (off === null) {
       try {
         // Commands of a version that kept no marks have run in it.
-        if (session.attached && isState(known))
-          whole = await session.changes(null, { maxBytes: parts.checkpointBytes });
-        snapshot = whole?.snapshot ?? (await session.snapshot());
+        if (session.attached && isState(known)) whole = await session.changes(null, bounds);
+        snapshot = whole?.snapshot ?? (await session.snapshot(bounds));
       } catch (error) {
         problem = problemOf(error);
       }
@@ -290,9 +295,9 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
     const before = await recall(rootId, mark);
     let changes: Changes;
     try {
-      changes = await session.changes(before?.snapshot ?? null, { maxBytes: parts.checkpointBytes });
+      changes = await session.changes(before?.snapshot ?? null, bounds);
       if (before !== null && changes.kind === "delta" && isOverlong(before.chain, changes))
-        changes = await session.changes(null, { maxBytes: parts.checkpointBytes });
+        changes = await session.changes(null, bounds);
     } catch (error) {
       return await settle(problemOf(error));
     }
@@ -469,11 +474,9 @@ const json = (state: SessionState) => state as unknown as Json;
 
 /** What only says that the workspace cannot be read as it is; trouble of the sandbox is thrown on. */
 function problemOf(error: unknown): string {
-  if (error instanceof SandboxError && unfit.includes(error.code)) return error.message.replace(/^[A-Z_]+: /, "");
+  if (isUnfit(error)) return error.message;
   throw error;
 }
-
-const unfit: readonly string[] = ["SANDBOX_CHECKPOINT_TOO_LARGE", "SANDBOX_FILES_FAILED"];
 
 function leaseLost(rootId: string, lost: AbortController): SessionBusy {
   const busy = new SessionBusy(rootId, "Another", 500);

@@ -3,7 +3,8 @@
 // 1. Nothing outside the places is ever opened: each directory is opened below the descriptor of its parent and never through a
 //    link, so that a folder that is swapped for a link between two calls leads nowhere.
 // 2. Nothing but directories and regular files is opened, and without waiting: a named pipe cannot hold us up.
-// 3. Depth, entries and bytes are bounded. What goes beyond a bound, or cannot be read, throws: half a checkpoint is none.
+// 3. Depth, entries, names, bytes and time are bounded (look.ts). What goes beyond a bound, or cannot be read, throws.
+// 4. A file that changes meanwhile is read as it is at one moment or another, and never for longer than it was when it was opened.
 
 import {
   closeSync,
@@ -11,21 +12,19 @@ import {
   existsSync,
   fstatSync,
   lstatSync,
+  opendirSync,
   openSync,
-  readdirSync,
   readlinkSync,
   readSync,
 } from "node:fs";
-import { setImmediate as turn } from "node:timers/promises";
 import { SandboxError } from "../sandbox-error.ts";
+import { type Look, tooMany, tooManyBytes } from "./look.ts";
 import type { Entry, EntryType, Manifest } from "./manifest.ts";
 import { type TarEntry, tarSize } from "./tar-archive.ts";
-import { tooLarge } from "./workspace.ts";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const hasDescriptors = existsSync("/proc/self/fd");
-const MAX_DEPTH = 128;
-export const MAX_ENTRIES = 200_000;
+const CHUNK_BYTES = 4 * 1024 * 1024;
 
 /** Where a place is for the host, by its path in the session. */
 export type PlacesOnHost = Readonly<Record<string, string>>;
@@ -38,12 +37,11 @@ interface Seen {
   readonly mtime: bigint;
 }
 
-export async function listPlaces(places: PlacesOnHost): Promise<Manifest> {
+export async function listPlaces(places: PlacesOnHost, look: Look): Promise<Manifest> {
   const at = BigInt(Date.now()) * 1_000_000n;
   const entries = new Map<string, Entry>();
-  await walk(places, ({ path, entry }) => {
+  await walk(places, look, async ({ path, entry }) => {
     entries.set(path, entry);
-    if (entries.size > MAX_ENTRIES) throw unreadable(`it has more than ${MAX_ENTRIES} entries`);
   });
   return { at, entries };
 }
@@ -53,23 +51,24 @@ export async function readPlaces(
   places: PlacesOnHost,
   wanted: ReadonlySet<string>,
   maxBytes: number,
+  look: Look,
 ): Promise<TarEntry[]> {
   const found: TarEntry[] = [];
   const byInode = new Map<string, string>();
   let size = 0;
-  await walk(places, ({ path, at, entry, mtime }) => {
+  await walk(places, look, async ({ path, at, entry, mtime }) => {
     if (!wanted.has(path) || entry.type === "socket") return;
     const common = { path, mode: entry.mode, mtime: formatTime(mtime), target: "", bytes: new Uint8Array() };
     const first = byInode.get(entry.inode);
     const content = entry.type === "file" && first === undefined ? entry.size : 0;
     size += tarSize(path.length, content);
-    if (size > maxBytes) throw tooLarge(maxBytes);
+    if (size > maxBytes) throw tooManyBytes(maxBytes);
     if (entry.type === "symlink") {
       found.push({ ...common, type: "symlink", target: readlinkSync(at, "buffer").toString("latin1") });
     } else if (entry.type === "file") {
       if (first !== undefined) found.push({ ...common, type: "hardlink", target: first });
       else {
-        const bytes = readRegular(at, maxBytes - size + content);
+        const bytes = await readRegular(at, maxBytes - size + content, maxBytes, look);
         byInode.set(entry.inode, path);
         found.push({ ...common, type: "file", bytes });
       }
@@ -78,19 +77,21 @@ export async function readPlaces(
   return found;
 }
 
-function readRegular(at: Buffer, maxBytes: number): Uint8Array {
+async function readRegular(at: Buffer, leftBytes: number, maxBytes: number, look: Look): Promise<Uint8Array> {
   const file = openSync(at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
     const stat = fstatSync(file);
-    if (!stat.isFile()) throw unreadable("a file became something else");
-    if (stat.size > maxBytes) throw tooLarge(maxBytes);
+    // Gone, and something else in its place.
+    if (!stat.isFile()) throw Object.assign(new Error("no file any more"), { code: "ENOENT" });
+    if (stat.size > leftBytes) throw tooManyBytes(maxBytes);
     // As long as it was a moment ago, and no longer: a file that grows faster than it is read never ends.
     const bytes = Buffer.alloc(stat.size);
     let length = 0;
     while (length < bytes.length) {
-      const read = readSync(file, bytes, length, bytes.length - length, length);
+      const read = readSync(file, bytes, length, Math.min(CHUNK_BYTES, bytes.length - length), length);
       if (read === 0) break;
       length += read;
+      await look.pace();
     }
     return bytes.subarray(0, length);
   } finally {
@@ -98,13 +99,15 @@ function readRegular(at: Buffer, maxBytes: number): Uint8Array {
   }
 }
 
+type Visit = (seen: Seen) => Promise<void>;
+
 /** The calls are synchronous, because they go to memory and there are many; between them others get their turn. */
-async function walk(places: PlacesOnHost, visit: (seen: Seen) => void): Promise<void> {
-  const budget = { calls: 0 };
+async function walk(places: PlacesOnHost, look: Look, visit: Visit): Promise<void> {
+  look.begin();
   for (const [name, path] of Object.entries(places)) {
     try {
       const directory = openDirectory(Buffer.from(path), false);
-      if (directory !== undefined) await walkDirectory(directory, path, name, 0, budget, visit);
+      if (directory !== undefined) await walkDirectory(directory, path, name, 1, look, visit);
     } catch (error) {
       if (error instanceof SandboxError) throw error;
       throw unreadable(error instanceof Error && "code" in error ? String(error.code) : String(error));
@@ -118,31 +121,46 @@ async function walkDirectory(
   path: string | Buffer,
   name: string,
   depth: number,
-  budget: { calls: number },
-  visit: (seen: Seen) => void,
+  look: Look,
+  visit: Visit,
 ): Promise<void> {
   try {
-    if (depth > MAX_DEPTH) throw unreadable(`its folders are nested deeper than ${MAX_DEPTH}`);
     // Without /proc there is no jail either, and nobody is kept from anything.
     const here = Buffer.from(hasDescriptors ? `/proc/self/fd/${directory}` : path);
-    for (const child of readdirSync(here, { encoding: "buffer" }).sort(Buffer.compare)) {
-      budget.calls += 1;
-      if (budget.calls % 500 === 0) await turn();
+    for (const child of await namesIn(here, look)) {
+      await look.pace();
       const at = Buffer.concat([here, Buffer.from("/"), child]);
       const below = `${name}/${child.toString("latin1")}`;
-      const seen = look(at, below);
+      look.count(below, depth);
+      const seen = see(at, below);
       if (seen === undefined) continue;
-      ifThere(() => visit(seen));
+      await ifStillThere(() => visit(seen));
       if (seen.entry.type !== "directory") continue;
       const opened = openDirectory(at, true);
-      if (opened !== undefined) await walkDirectory(opened, at, below, depth + 1, budget, visit);
+      if (opened !== undefined) await walkDirectory(opened, at, below, depth + 1, look, visit);
     }
   } finally {
     closeSync(directory);
   }
 }
 
-function look(at: Buffer, path: string): Seen | undefined {
+/** In the order of their bytes. A folder with more names than may come is not read to its end. */
+async function namesIn(here: Buffer, look: Look): Promise<Buffer[]> {
+  const names: Buffer[] = [];
+  const directory = opendirSync(here as unknown as string, { encoding: "buffer" as BufferEncoding, bufferSize: 512 });
+  try {
+    for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
+      names.push(entry.name as unknown as Buffer);
+      if (names.length > look.entriesLeft) throw tooMany(look.maxEntries);
+      if (names.length % 512 === 0) await look.pace();
+    }
+  } finally {
+    directory.closeSync();
+  }
+  return names.sort(Buffer.compare);
+}
+
+function see(at: Buffer, path: string): Seen | undefined {
   const stat = ifThere(() => lstatSync(at, { bigint: true }));
   if (stat === undefined) return undefined;
   const type = byFormat.get(Number(stat.mode) & constants.S_IFMT);
@@ -179,10 +197,23 @@ function ifThere<Result>(act: () => Result): Result | undefined {
   try {
     return act();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP") return undefined;
-    throw error;
+    return unlessGone(error);
   }
+}
+
+async function ifStillThere(act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    unlessGone(error);
+  }
+}
+
+function unlessGone(error: unknown): undefined {
+  const { code } = error as NodeJS.ErrnoException;
+  // ENXIO: a socket or pipe in the place of a file.
+  if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP" || code === "ENXIO") return undefined;
+  throw error;
 }
 
 function formatTime(nanoseconds: bigint): string {

@@ -43,34 +43,47 @@ export function tarSize(nameBytes: number, contentBytes: number): number {
 
 export function writeTar(entries: Iterable<TarEntry>): Buffer {
   const chunks: Uint8Array[] = [];
+  for (const entry of entries) putEntry(chunks, entry);
+  chunks.push(new Uint8Array(2 * BLOCK));
+  return Buffer.concat(chunks);
+}
+
+/** The same, with `pace` between two entries. */
+export async function writeTarPaced(entries: Iterable<TarEntry>, pace: () => Promise<void>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for (const entry of entries) {
+    putEntry(chunks, entry);
+    await pace();
+  }
+  chunks.push(new Uint8Array(2 * BLOCK));
+  return Buffer.concat(chunks);
+}
+
+function putEntry(chunks: Uint8Array[], entry: TarEntry): void {
   const put = (bytes: Uint8Array) => {
     chunks.push(bytes);
     const rest = padded(bytes.length) - bytes.length;
     if (rest > 0) chunks.push(new Uint8Array(rest));
   };
   const text = (value: string) => Buffer.from(value, "latin1");
-  for (const entry of entries) {
-    const name = entry.type === "directory" ? `${entry.path}/` : entry.path;
-    if (name.length > 100) {
-      put(header("././@LongLink", "L", 0, name.length + 1, 0, ""));
-      put(text(`${name}\0`));
-    }
-    if (entry.target.length > 100) {
-      put(header("././@LongLink", "K", 0, entry.target.length + 1, 0, ""));
-      put(text(`${entry.target}\0`));
-    }
-    if (entry.mtime.includes(".")) {
-      const record = text(paxRecord("mtime", entry.mtime));
-      put(header("pax", "x", 0o644, record.length, 0, ""));
-      put(record);
-    }
-    const seconds = Math.max(0, Math.floor(Number(entry.mtime)));
-    const content = entry.type === "file" ? entry.bytes : none;
-    put(header(name.slice(0, 100), flags[entry.type], entry.mode, content.length, seconds, entry.target.slice(0, 100)));
-    put(content);
+  const name = entry.type === "directory" ? `${entry.path}/` : entry.path;
+  if (name.length > 100) {
+    put(header("././@LongLink", "L", 0, name.length + 1, 0, ""));
+    put(text(`${name}\0`));
   }
-  chunks.push(new Uint8Array(2 * BLOCK));
-  return Buffer.concat(chunks);
+  if (entry.target.length > 100) {
+    put(header("././@LongLink", "K", 0, entry.target.length + 1, 0, ""));
+    put(text(`${entry.target}\0`));
+  }
+  if (entry.mtime.includes(".")) {
+    const record = text(paxRecord("mtime", entry.mtime));
+    put(header("pax", "x", 0o644, record.length, 0, ""));
+    put(record);
+  }
+  const seconds = Math.max(0, Math.floor(Number(entry.mtime)));
+  const content = entry.type === "file" ? entry.bytes : none;
+  put(header(name.slice(0, 100), flags[entry.type], entry.mode, content.length, seconds, entry.target.slice(0, 100)));
+  put(content);
 }
 
 export function* readTar(archive: Uint8Array): Generator<TarEntry> {

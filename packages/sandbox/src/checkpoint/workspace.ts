@@ -3,6 +3,9 @@
 // 2. A rewind ends every process that the snapshot did not know before it touches a file, and touches only what differs: a server
 //    that an earlier command left running keeps its files and its folder.
 // 3. A rewind says that it succeeded only when the places hold what the snapshot held, and the processes it knew still run.
+// 4. A look is bounded in entries, bytes and time (look.ts). A file that changed between the list and the reading is kept as it was
+//    read, and counts as changed at the next look: a checkpoint always holds what its manifest says.
+// 5. A session that holds too much to be looked at can still go back: then all of it is removed, and all that was is put there.
 //
 // kill -9 in the middle of a rewind leaves a mixture; the snapshot it went to is still stored, and the next rewind starts over.
 
@@ -11,6 +14,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { packFiles } from "../pack-files.ts";
 import { type SessionFiles, WORKSPACE } from "../port.ts";
 import { SandboxError } from "../sandbox-error.ts";
+import { isUnfit, Look, type LookBounds } from "./look.ts";
 import {
   compareManifests,
   type Entry,
@@ -21,11 +25,13 @@ import {
   TICK_NS,
   unpackManifest,
 } from "./manifest.ts";
-import { readTar, type TarEntry, writeTar } from "./tar-archive.ts";
+import { readTar, type TarEntry, writeTarPaced } from "./tar-archive.ts";
 
 const CHEAP_BYTES = 4 * 1024 * 1024;
 /** To look at, not to keep. */
 const MOST_BYTES = 512 * 1024 * 1024;
+/** Who goes back waits for it, and what was kept once is within the bounds. */
+const REWIND_MS = 60_000;
 
 /** How a session stood at a moment. Plain data, to be stored. */
 export interface Snapshot {
@@ -68,27 +74,38 @@ export async function partOfFiles(files: SessionFiles): Promise<CheckpointPart> 
 /** What an adapter must be able to do. Paths are strings of bytes, from the root, without the leading slash. */
 export interface WorkspaceAccess {
   readonly instance: string;
-  list(): Promise<Manifest>;
+  list(look: Look): Promise<Manifest>;
   /** Reading starts no process. */
   readonly readsCheaply: boolean;
-  read(paths: ReadonlySet<string>, maxBytes: number): Promise<readonly TarEntry[]>;
-  /** Removes, with all below, then unpacks, inside the session and as its user. */
-  write(remove: readonly string[], tar: Uint8Array): Promise<void>;
+  read(paths: ReadonlySet<string>, maxBytes: number, look: Look): Promise<readonly TarEntry[]>;
+  /** Removes, with all below, then unpacks, inside the session and as its user. "all": whatever is there. */
+  write(remove: readonly string[] | "all", tar: Uint8Array): Promise<void>;
   /** Those that no other process of the session has started, or whose starter is gone. */
-  processes(): Promise<readonly string[]>;
+  processes(look: Look): Promise<readonly string[]>;
   /** Spares these and what they have started. Returns when the others are gone. */
   killAllBut(processes: ReadonlySet<string>): Promise<void>;
 }
 
-export async function takeChanges(access: WorkspaceAccess, since: Snapshot | null, maxBytes: number): Promise<Changes> {
+export interface ChangesOptions extends LookBounds {
+  readonly maxBytes: number;
+}
+
+export async function takeChanges(
+  access: WorkspaceAccess,
+  since: Snapshot | null,
+  { maxBytes, ...bounds }: ChangesOptions,
+): Promise<Changes> {
+  const look = new Look(bounds);
   const before = since?.instance === access.instance ? unpackManifest(since.manifest) : null;
-  const now = await access.list();
-  const processes = await access.processes();
-  const { changed, doubtful, removed } = compareManifests(before ?? { at: 0n, entries: new Map() }, now);
-  const copied = changed.filter((path) => now.entries.get(path)?.type !== "socket");
-  const read = copied.length === 0 ? [] : await access.read(new Set(copied), maxBytes);
+  const listed = await access.list(look);
+  const processes = await access.processes(look);
+  const { changed, doubtful, removed } = compareManifests(before ?? nothing, listed);
+  const copied = changed.filter((path) => listed.entries.get(path)?.type !== "socket");
+  const read = copied.length === 0 ? [] : await access.read(new Set(copied), maxBytes, look);
+  const now = asRead(listed, copied, read);
   const hashes = new Map<string, string>();
   for (const one of read) {
+    await look.pace();
     const entry = now.entries.get(one.path);
     const unsure = doubtful.has(one.path) || (entry !== undefined && isYoung(now, entry));
     if (unsure) setHash(hashes, one);
@@ -100,17 +117,45 @@ export async function takeChanges(access: WorkspaceAccess, since: Snapshot | nul
     }),
   );
   const kept = read.filter(({ path }) => !unchanged.has(path));
+  const gone = copied.filter((path) => !now.entries.has(path) && before?.entries.has(path) === true);
   const snapshot = snapshotOf(access, now, processes, hashes);
-  if (before !== null && kept.length === 0 && removed.length === 0) return { kind: "same", snapshot };
+  if (before !== null && kept.length === 0 && removed.length === 0 && gone.length === 0)
+    return { kind: "same", snapshot };
   const total = [...now.entries.values()].reduce((sum, { size }) => sum + size, 0);
-  return { kind: before === null ? "whole" : "delta", snapshot, tar: writeTar(kept), removed, total };
+  const tar = await writeTarPaced(kept, () => look.pace());
+  const taken = gone.length === 0 ? removed : [...new Set([...removed, ...gone])];
+  return { kind: before === null ? "whole" : "delta", snapshot, tar, removed: taken, total };
+}
+
+const nothing: Manifest = { at: 0n, entries: new Map() };
+
+/** The list, with what was read in place of what was listed where the two differ: so much was changed in between. */
+function asRead(listed: Manifest, copied: readonly string[], read: readonly TarEntry[]): Manifest {
+  const byPath = new Map(read.map((one) => [one.path, one]));
+  const entries = new Map(listed.entries);
+  for (const path of copied) {
+    const entry = entries.get(path) as Entry;
+    const one = byPath.get(path);
+    if (one === undefined) {
+      entries.delete(path);
+      continue;
+    }
+    const source = one.type === "hardlink" ? byPath.get(one.target) : one;
+    const type = one.type === "hardlink" ? "file" : one.type;
+    const size = type === "file" ? (source?.bytes.length ?? entry.size) : 0;
+    // Nothing is as old as this: the next look finds it changed.
+    if (type !== entry.type || size !== entry.size)
+      entries.set(path, { ...entry, type, size, mode: one.mode, changed: 0n });
+  }
+  return { at: listed.at, entries };
 }
 
 /** Only what stands now, to compare with later: the content is known from elsewhere. */
-export async function takeSnapshot(access: WorkspaceAccess): Promise<Snapshot> {
+export async function takeSnapshot(access: WorkspaceAccess, bounds: LookBounds = {}): Promise<Snapshot> {
+  const look = new Look(bounds);
   for (;;) {
-    const now = await access.list();
-    const processes = await access.processes();
+    const now = await access.list(look);
+    const processes = await access.processes(look);
     const young = [...now.entries].filter(([, entry]) => isYoung(now, entry));
     const bytes = young.reduce((sum, [, { size }]) => sum + size, 0);
     const readable = access.readsCheaply && bytes <= CHEAP_BYTES;
@@ -118,8 +163,11 @@ export async function takeSnapshot(access: WorkspaceAccess): Promise<Snapshot> {
     if (young.length > 0 && processes.length === 0 && !readable) await pause(Number(TICK_NS / 1_000_000n));
     else {
       const hashes = new Map<string, string>();
-      const read = young.length === 0 ? [] : await access.read(new Set(young.map(([path]) => path)), MOST_BYTES);
-      for (const one of read) setHash(hashes, one);
+      const read = young.length === 0 ? [] : await access.read(new Set(young.map(([path]) => path)), MOST_BYTES, look);
+      for (const one of read) {
+        await look.pace();
+        setHash(hashes, one);
+      }
       return snapshotOf(access, now, processes, hashes);
     }
   }
@@ -132,17 +180,14 @@ export async function rewind(
   parts: readonly CheckpointPart[],
 ): Promise<Snapshot> {
   const here = to.instance === access.instance;
-  await access.killAllBut(new Set(here ? to.processes : []));
-  // A folder that forbids reading is opened by a write, be it of nothing.
-  const now = await access.list().catch(async () => {
-    await access.write([], writeTar([]));
-    return await access.list();
-  });
-  const alive = new Set(await access.processes());
-  const lost = here ? to.processes.filter((process) => !alive.has(process)).length : to.processes.length;
-  if (lost > 0) throw processesLost(lost);
   const wanted = unpackManifest(to.manifest);
-  const { changed, removed } = compareManifests(here ? wanted : { at: 0n, entries: new Map() }, now);
+  const look = new Look({ maxEntries: Math.max(new Look().maxEntries, 2 * wanted.entries.size), maxMs: REWIND_MS });
+  await access.killAllBut(new Set(here ? to.processes : []));
+  const now = await listToRewind(access, look);
+  const alive = new Set(here && now !== null ? await access.processes(look) : []);
+  const lost = to.processes.filter((process) => !alive.has(process)).length;
+  if (lost > 0) throw processesLost(lost);
+  const { changed, removed } = compareManifests(here ? wanted : nothing, now ?? nothing);
   const missing = new Set(here ? [...changed, ...removed] : wanted.entries.keys());
   const put = new Set(
     [...wanted.entries]
@@ -151,27 +196,47 @@ export async function rewind(
       .map(([path]) => path),
   );
   const remove = changed.filter(
-    (path) => !(now.entries.get(path)?.type === "directory" && wanted.entries.get(path)?.type === "directory"),
+    (path) => !(now?.entries.get(path)?.type === "directory" && wanted.entries.get(path)?.type === "directory"),
   );
   const entries = composeEntries(parts, wanted, put);
-  const found = await write(access, remove, entries);
+  const found = await write(access, now === null ? "all" : remove, entries, look);
   const unlike = findUnlike(wanted, found);
   if (unlike !== null) throw notRestored(`'${Buffer.from(unlike, "latin1").toString("utf8")}' is not as it was`);
   const hashes = new Map<string, string>();
-  for (const one of entries) setHash(hashes, one);
+  for (const one of entries) {
+    await look.pace();
+    setHash(hashes, one);
+  }
   return snapshotOf(access, found, to.processes, hashes);
+}
+
+/** Null: there is more than can be looked at. */
+async function listToRewind(access: WorkspaceAccess, look: Look): Promise<Manifest | null> {
+  try {
+    return await access.list(look);
+  } catch (error) {
+    if (!isUnfit(error)) throw error;
+    if (error.code !== "SANDBOX_FILES_FAILED") return null;
+  }
+  // A folder that forbids reading is opened by a write, be it of nothing.
+  await access.write([], Buffer.alloc(1024));
+  return await access.list(look).catch((error) => {
+    if (isUnfit(error)) return null;
+    throw error;
+  });
 }
 
 async function write(
   access: WorkspaceAccess,
-  remove: readonly string[],
+  remove: readonly string[] | "all",
   entries: readonly TarEntry[],
+  look: Look,
 ): Promise<Manifest> {
   try {
-    await access.write(remove, writeTar(entries));
-    return await access.list();
+    await access.write(remove, await writeTarPaced(entries, () => look.pace()));
+    return await access.list(look);
   } catch (error) {
-    if (error instanceof SandboxError && error.code === "SANDBOX_FILES_FAILED") throw notRestored(error.message);
+    if (isUnfit(error)) throw notRestored(error.message);
     throw error;
   }
 }
@@ -239,14 +304,6 @@ function hashOf({ type, target, bytes }: TarEntry): string {
   return createHash("sha256")
     .update(type === "symlink" ? Buffer.from(target, "latin1") : bytes)
     .digest("hex");
-}
-
-export function tooLarge(maxBytes: number): SandboxError {
-  return new SandboxError(
-    "SANDBOX_CHECKPOINT_TOO_LARGE",
-    `What changed in the workspace is larger than ${maxBytes} bytes, the most a checkpoint may have.`,
-    "Leave less behind, or raise SANDBOX_CHECKPOINT_MB.",
-  );
 }
 
 function processesLost(count: number): SandboxError {

@@ -4,11 +4,11 @@
 
 import { randomBytes } from "node:crypto";
 import type Docker from "dockerode";
+import { type Look, tooMany, tooManyBytes, tooSlow } from "../checkpoint/look.ts";
 import { byLetter, type Entry, type Manifest, PLACES } from "../checkpoint/manifest.ts";
-import { MAX_ENTRIES } from "../checkpoint/read-places.ts";
-import { readTar } from "../checkpoint/tar-archive.ts";
-import { tooLarge, type WorkspaceAccess } from "../checkpoint/workspace.ts";
-import { removalList, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
+import { readTar, type TarEntry } from "../checkpoint/tar-archive.ts";
+import type { WorkspaceAccess } from "../checkpoint/workspace.ts";
+import { pathList, removals, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
 import { Demultiplexer } from "./demultiplex.ts";
 import type { EngineHost } from "./engine-host.ts";
 import type { Launcher } from "./launcher.ts";
@@ -18,8 +18,10 @@ import { filesFailed, killFailed, sessionLost, translateEngineError } from "./tr
 
 const POLL_MS = 5;
 const TOOL_MS = 120_000;
-/** The list of the most entries with names of the usual length. */
-const MAX_LIST_BYTES = MAX_ENTRIES * 200;
+/** What a program in the container has after its own clock, before it is taken for stopped. */
+const ANSWER_MS = 3_000;
+/** Of an entry in the list, beside its path. */
+const LINE_BYTES = 100;
 
 export interface ContainerPlace {
   readonly id: string;
@@ -32,38 +34,43 @@ export interface ContainerPlace {
 export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launcher>): WorkspaceAccess {
   // The list names the processes too.
   let processes: Promise<readonly string[]> | undefined;
-  const look = async () => {
-    const { code, stdout, stderr } = await ask(place, await launcher(), "look", undefined, MAX_LIST_BYTES);
+  const list = async (look: Look) => {
+    const most = look.maxListBytes + look.maxEntries * LINE_BYTES;
+    const { code, stdout, stderr } = await ask(place, await launcher(), "look", undefined, most, look);
     // Something that went away meanwhile is no failure; something that may not be read is.
     if (code !== 0 && /Permission denied|Input\/output/.test(stderr)) throw filesFailed(place.id, stderr);
     if (code !== 0 && code !== 1) throw filesFailed(place.id, stderr);
-    const looked = parseLook(stdout);
+    const looked = await parseLook(stdout, look);
     if (looked === undefined) throw filesFailed(place.id, "its list makes no sense");
     return looked;
   };
   return {
     instance: place.container.id,
-    list: async () => {
-      const looked = await look();
+    list: async (look) => {
+      const looked = await list(look);
       processes = Promise.resolve(looked.processes);
       return looked.manifest;
     },
-    processes: async () => {
+    processes: async (look) => {
       const known = processes;
       processes = undefined;
-      return (await known) ?? (await look()).processes;
+      return (await known) ?? (await list(look)).processes;
     },
     readsCheaply: false,
-    read: async (paths, maxBytes) => {
-      const list = removalList([...paths]);
-      const { code, stdout, stderr } = await ask(place, await launcher(), "pack", list, maxBytes);
+    read: async (paths, maxBytes, look) => {
+      const { code, stdout, stderr } = await ask(place, await launcher(), "pack", pathList(paths), maxBytes, look);
       // 1: a file changed while it was read, which a background process may always do.
-      if (code !== 0 && code !== 1) throw filesFailed(place.id, stderr);
-      return [...readTar(stdout)];
+      if (code !== 0 && code !== 1 && !onlyWentAway(stderr)) throw filesFailed(place.id, stderr);
+      const found: TarEntry[] = [];
+      for (const entry of readTar(stdout)) {
+        await look.pace();
+        found.push(entry);
+      }
+      return found;
     },
     write: async (remove, tar) => {
-      const list = removalList(remove);
-      const words = ["/", String(list.length), String(tar.length), ...PLACES];
+      const { word, list } = removals(remove);
+      const words = ["/", word, String(tar.length), ...PLACES];
       const input = Buffer.concat([list, tar]);
       const { code, stderr } = await runTool(place, WRITE_PLACES, words, input, 64 * 1024, "put the workspace back");
       if (code !== 0) throw filesFailed(place.id, stderr);
@@ -79,17 +86,23 @@ export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launc
 }
 
 /** Undefined when it is none of ours: what runs in the session may disturb a program of its own user. */
-function parseLook(stdout: Buffer): { manifest: Manifest; processes: readonly string[] } | undefined {
+async function parseLook(
+  stdout: Buffer,
+  look: Look,
+): Promise<{ manifest: Manifest; processes: readonly string[] } | undefined> {
   const [at = "0", ...rest] = stdout.toString("latin1").split("\0");
   const border = rest.indexOf("");
   if (!/^\d+$/.test(at) || border < 0 || rest.at(-1) !== "") return undefined;
   const entries = new Map<string, Entry>();
+  look.begin();
   for (const line of rest.slice(border + 1)) {
+    await look.pace();
     const [letter = "", mode = "", size = "", inode = "", changed = ""] = line.split(" ", 5);
     const type = byLetter.get(letter);
     if (type === undefined) continue;
     if (![mode, size].every((number) => /^\d+$/.test(number)) || !/^\d+(\.\d+)?$/.test(changed)) return undefined;
     const path = line.slice([letter, mode, size, inode, changed].reduce((sum, word) => sum + word.length + 1, 0));
+    look.count(path, depthOf(path));
     const [seconds = "0", fraction = ""] = changed.split(".");
     entries.set(path, {
       type,
@@ -102,6 +115,21 @@ function parseLook(stdout: Buffer): { manifest: Manifest; processes: readonly st
   return { manifest: { at: BigInt(at), entries }, processes: rest.slice(0, border) };
 }
 
+/** What tar complains of is that something in its list is there no more. */
+function onlyWentAway(stderr: string): boolean {
+  const lines = stderr.split("\n").filter((line) => line.startsWith("tar: "));
+  return lines.length > 0 && lines.every((line) => wentAway.test(line));
+}
+
+const wentAway =
+  /: (File removed before we read it|Cannot \w+: No such file or directory|file changed as we read it|File shrank by .*)$|^tar: Exiting with failure status due to previous errors$/;
+
+/** Below its place. */
+function depthOf(path: string): number {
+  const place = PLACES.find((one) => path.startsWith(`${one}/`)) ?? "";
+  return path.slice(place.length).split("/").length - 1;
+}
+
 interface ToolResult {
   readonly code: number | null;
   readonly stdout: Buffer;
@@ -109,16 +137,18 @@ interface ToolResult {
 }
 
 async function ask(
-  { id }: ContainerPlace,
+  place: ContainerPlace,
   launcher: Launcher,
   verb: "look" | "pack",
   input: Uint8Array | undefined,
   maxBytes: number,
+  look: Look,
 ): Promise<ToolResult> {
   const nonce = randomBytes(16).toString("hex");
   const chunks: Buffer[] = [];
   let size = 0;
   let tail = "";
+  let late = false;
   const before = launcher.report.length;
   launcher.onOutput = (chunk) => {
     size += chunk.length;
@@ -126,8 +156,11 @@ async function ask(
     if (size > maxBytes + nonce.length) launcher.close();
     else chunks.push(Buffer.from(chunk));
   };
-  const timer = setTimeout(() => launcher.close(), TOOL_MS);
-  launcher.write(lookLine(verb, input?.length ?? 0, nonce));
+  const timer = setTimeout(() => {
+    late = true;
+    launcher.close();
+  }, look.leftMs + ANSWER_MS);
+  launcher.write(lookLine(verb, input?.length ?? 0, nonce, look));
   if (input !== undefined) launcher.write(input);
   const codeOf = (report: string) => parseLauncherReport(nonce, report).unpacked;
   // Output and report come on two ways: the nonce ends either.
@@ -135,13 +168,22 @@ async function ask(
   await launcher.until((report) => codeOf(report) !== undefined && isAll());
   clearTimeout(timer);
   launcher.onOutput = () => {};
-  if (size > maxBytes + nonce.length) throw tooLarge(maxBytes);
+  if (size > maxBytes + nonce.length) throw verb === "look" ? tooMany(look.maxEntries) : tooManyBytes(maxBytes);
   const code = codeOf(launcher.report);
-  if (code === undefined || !isAll()) throw sessionLost(id);
+  if (late) {
+    await endWhatLooks(place);
+    throw tooSlow(look.maxMs);
+  }
+  if (code === undefined || !isAll()) throw sessionLost(place.id);
+  if (code === 124) throw tooSlow(look.maxMs);
   const stdout = Buffer.concat(chunks).subarray(0, -nonce.length);
   return { code, stdout, stderr: launcher.report.slice(before).replaceAll(nonce, "") };
 }
 
+/** A program that does not heed its clock was stopped by what runs beside it: that ends, and the next exec finds its turn. */
+async function endWhatLooks(place: ContainerPlace): Promise<void> {
+  await runTool(place, KILL_OTHERS, [], undefined, 64 * 1024, "end a look");
+}
 async function runTool(
   { id, host, container, uid }: ContainerPlace,
   script: string,
@@ -179,7 +221,7 @@ async function runTool(
       stream.on("end", resolve).on("close", resolve).on("error", resolve);
     });
     clearTimeout(timer);
-    if (size > maxBytes) throw tooLarge(maxBytes);
+    if (size > maxBytes) throw tooManyBytes(maxBytes);
     for (;;) {
       const { Running, ExitCode } = await exec.inspect();
       if (!Running && ExitCode !== null) {

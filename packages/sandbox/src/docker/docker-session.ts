@@ -8,8 +8,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, limitsOfCommand } from "../check-spec.ts";
+import type { LookBounds } from "../checkpoint/look.ts";
 import {
   type Changes,
+  type ChangesOptions,
   rewind,
   type Snapshot,
   takeChanges,
@@ -240,12 +242,12 @@ export class DockerSession implements Session {
     });
   }
 
-  snapshot(): Promise<Snapshot> {
-    return this.#looking("a command follows", takeSnapshot);
+  snapshot(bounds?: LookBounds): Promise<Snapshot> {
+    return this.#looking("a command follows", (access) => takeSnapshot(access, bounds));
   }
 
-  changes(since: Snapshot | null, { maxBytes }: { readonly maxBytes: number }): Promise<Changes> {
-    return this.#looking("nothing follows", (access) => takeChanges(access, since, maxBytes));
+  changes(since: Snapshot | null, options: ChangesOptions): Promise<Changes> {
+    return this.#looking("nothing follows", (access) => takeChanges(access, since, options));
   }
 
   rewind({ snapshot, parts, state }: Rewind): Promise<Snapshot> {

@@ -7,7 +7,7 @@
 // 4. Shell and guard run from copies that the session's uid may run and not read (keeper-script.ts): their memory and
 //    descriptors are closed to all other processes of that uid from their first instruction on.
 //
-// stdin   lines `unpack|look|pack <bytes> <nonce>` + bytes, any number; then the guard's `run` line + script
+// stdin   lines `unpack|look|pack <bytes> <nonce>`, bounds of a look, + bytes, any number; then the guard's `run` line + script
 // stdout  what `look` and `pack` found, ended by their nonce; the command's output
 // stderr  `<nonce> unpacked <code>`; then `<nonce> cpu <microseconds>` and `<nonce> oom <kills>`, both of the session so far, once
 //         before and once after the command, the guard's other reports between them; last `<nonce> exit <code>`
@@ -16,6 +16,7 @@
 // the end of the next exec until then (measured on Engine 20.10: 3.6 s).
 // The image needs what every Debian has: bash 4.4, coreutils, findutils, tar, perl-base.
 
+import type { Look } from "../checkpoint/look.ts";
 import { guardLine, RUN_GUARD, renderGuard } from "../guard-script.ts";
 import { WORKSPACE } from "../port.ts";
 import { SESSION_PROGRAMS } from "./keeper-script.ts";
@@ -53,7 +54,7 @@ while IFS=' ' read -r verb size nonce rest; do
       printf '%s unpacked %s\\n' "$nonce" "\${PIPESTATUS[1]}" >&2
       ;;
     look | pack)
-      "$verb" "$size"
+      "$verb" "$size" $rest
       code=$?
       printf '%s' "$nonce"
       printf '%s unpacked %s\\n' "$nonce" "$code" >&2
@@ -94,8 +95,8 @@ export function unpackLine(bytes: number, nonce: string): string {
 }
 
 /** What changed in the session is looked for (look-script.ts). */
-export function lookLine(verb: "look" | "pack", bytes: number, nonce: string): string {
-  return `${verb} ${bytes} ${nonce}\n`;
+export function lookLine(verb: "look" | "pack", bytes: number, nonce: string, { maxEntries, leftMs }: Look): string {
+  return `${verb} ${bytes} ${nonce} ${maxEntries} ${Math.max(0.1, leftMs / 1000).toFixed(3)}\n`;
 }
 
 export function sweepLine(nonce: string): string {

@@ -1,5 +1,6 @@
 // The part of the launcher's shell that looks at what a session can write to, for checkpoints. Needs findutils, coreutils and tar.
 
+import { MAX_DEPTH } from "../checkpoint/look.ts";
 import { PLACES } from "../checkpoint/manifest.ts";
 
 /** `others`: the session's processes but this one, as pid@start in `found`, their parents in `parents`. */
@@ -23,23 +24,34 @@ others() {
 `;
 
 /**
- * `look`: the time, the processes at the head, an empty line, then the entries; all ended by NUL. What another uid put there is the
- * keeper's (keeper-script.ts), and no concern of the session's. `pack <bytes>`: an archive of the paths that come on stdin.
+ * `look 0 <entries> <seconds>`: the time, the processes at the head, an empty line, then the entries, all ended by NUL; one entry, or
+ * one level, more than is allowed says that there are more. What another uid put there is the keeper's (keeper-script.ts), and no
+ * concern of the session's. `pack <bytes> <entries> <seconds>`: an archive of the paths that come on stdin. Both return 124 when the
+ * time was over.
  */
 export const LOOK_FUNCTIONS = `${OTHERS}
 look() {
-  local pid
+  local pid code
   others
   set -f
   printf '%s\\0' "$(date +%s%N)"
   for pid in "\${!found[@]}"; do ((parents[pid] > 1)) || printf '%s\\0' "\${found[pid]}"; done
   printf '\\0'
-  LC_ALL=C find ${PLACES.join(" ")} -mindepth 1 ! -uid $UID -prune -o -mindepth 1 -printf '%y %m %s %D.%i %C@ %p\\0'
+  LC_ALL=C timeout --foreground -s KILL "$3" find ${PLACES.join(" ")} -mindepth 1 -maxdepth ${MAX_DEPTH + 1} ! -uid $UID -prune -o -mindepth 1 -printf '%y %m %s %D.%i %C@ %p\\0' |
+    head -z -n "$(($2 + 1))"
+  code=\${PIPESTATUS[0]}
+  # 137: killed by its clock. 141: nobody read on, because there was enough.
+  ((code != 137)) || return 124
+  ((code != 141)) || return 0
+  return "$code"
 }
 pack() {
+  local code
   head -c "$1" |
-    LC_ALL=C tar -c --format=posix --pax-option=delete=atime,delete=ctime --no-recursion --null -T - -f -
-  return "\${PIPESTATUS[1]}"
+    LC_ALL=C timeout --foreground -s KILL "$3" tar -c --format=posix --pax-option=delete=atime,delete=ctime --no-recursion --null -T - -f -
+  code=\${PIPESTATUS[1]}
+  ((code != 137)) || return 124
+  return "$code"
 }
 `;
 

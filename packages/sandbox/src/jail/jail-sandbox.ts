@@ -14,17 +14,19 @@ import { isAbsolute } from "node:path";
 import { isAlive, ownIdentity, readProcessStat } from "@markmill/process-identity";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
+import type { LookBounds } from "../checkpoint/look.ts";
 import { PLACES } from "../checkpoint/manifest.ts";
 import { listPlaces, readPlaces } from "../checkpoint/read-places.ts";
 import {
   type Changes,
+  type ChangesOptions,
   rewind,
   type Snapshot,
   takeChanges,
   takeSnapshot,
   type WorkspaceAccess,
 } from "../checkpoint/workspace.ts";
-import { removalList, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
+import { removals, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
 import {
   ANSWER_BYTES,
   FILE_MS,
@@ -476,12 +478,12 @@ class JailSession implements Session {
     });
   }
 
-  async snapshot(): Promise<Snapshot> {
-    return await this.#exclusively(undefined, () => takeSnapshot(this.#access()));
+  async snapshot(bounds?: LookBounds): Promise<Snapshot> {
+    return await this.#exclusively(undefined, () => takeSnapshot(this.#access(), bounds));
   }
 
-  async changes(since: Snapshot | null, { maxBytes }: { readonly maxBytes: number }): Promise<Changes> {
-    return await this.#exclusively(undefined, () => takeChanges(this.#access(), since, maxBytes));
+  async changes(since: Snapshot | null, options: ChangesOptions): Promise<Changes> {
+    return await this.#exclusively(undefined, () => takeChanges(this.#access(), since, options));
   }
 
   async rewind({ snapshot, parts, state }: Rewind): Promise<Snapshot> {
@@ -515,13 +517,13 @@ class JailSession implements Session {
     };
     return {
       instance: this.instance,
-      list: () => living(listPlaces(places)),
+      list: (look) => living(listPlaces(places, look)),
       readsCheaply: true,
-      read: (paths, maxBytes) => living(readPlaces(places, paths, maxBytes)),
+      read: (paths, maxBytes, look) => living(readPlaces(places, paths, maxBytes, look)),
       write: async (remove, tar) => {
-        const list = removalList(remove);
+        const { word, list } = removals(remove);
         const { bash } = this.#jail.host.tools;
-        const sizes = [String(list.length), String(tar.length)];
+        const sizes = [word, String(tar.length)];
         const command = [bash, "--noprofile", "--norc", "-c", WRITE_PLACES, "bash", "/", ...sizes, ...PLACES];
         const result = await runTool(this.#jail, this.#record, command, Buffer.concat([list, tar]), 64 * 1024);
         if (result.code !== 0) throw toolFailure(this.#record, "The workspace could not be put back", result);

@@ -10,6 +10,7 @@ import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
+import { unfitForCheckpoint } from "../checkpoint/look.ts";
 import type { Limits } from "../limits.ts";
 import { packFiles } from "../pack-files.ts";
 import { type Session, type SessionFiles, type StartedProgram, WORKSPACE } from "../port.ts";
@@ -27,11 +28,7 @@ const DRAINED_MS = 3_000;
 /** Of all a guest can write to, when its files are saved; what is kept is bounded by its disk. */
 const MAX_SAVED_BYTES = 512 * 1024 * 1024;
 /** A guest can bring these about: too much, or what nobody may read. They are its end, not trouble of ours. */
-const unsaved: readonly SandboxErrorCode[] = [
-  "SANDBOX_CHECKPOINT_TOO_LARGE",
-  "SANDBOX_FILES_FAILED",
-  "SANDBOX_FILES_REFUSED",
-];
+const unsaved: readonly SandboxErrorCode[] = [...unfitForCheckpoint, "SANDBOX_FILES_REFUSED"];
 const EMPTY_TAR = Buffer.alloc(1024);
 
 export interface GuestHostParts {

@@ -5,22 +5,24 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { type ProcessIdentity, type ProcessStat, readProcessStat } from "@markmill/process-identity";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
+import type { LookBounds } from "../checkpoint/look.ts";
 import { listPlaces, readPlaces } from "../checkpoint/read-places.ts";
 import {
   type Changes,
+  type ChangesOptions,
   rewind,
   type Snapshot,
   takeChanges,
   takeSnapshot,
   type WorkspaceAccess,
 } from "../checkpoint/workspace.ts";
-import { removalList, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
+import { removals, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
 import {
   FILE_MS,
   fileProgramFailed,
@@ -74,7 +76,7 @@ export function createNoneSandbox(options: NoneOptions): Sandbox & { readonly ki
   const remove = async (id: string) => {
     const directory = directoryOf(id);
     await killMarked(directory);
-    await rm(directory, { recursive: true, force: true });
+    await removeTree(directory);
   };
   return {
     kind: "none",
@@ -94,12 +96,19 @@ export function createNoneSandbox(options: NoneOptions): Sandbox & { readonly ki
 
 async function makeDirectory(directory: string, spec: SessionSpec): Promise<void> {
   const files = await packFiles(spec.files, spec.limits.diskBytes);
-  await rm(directory, { recursive: true, force: true });
+  await removeTree(directory);
   await mkdir(join(directory, "workspace"), { recursive: true, mode: 0o700 });
   if (files.length > 0) await feed("tar", ["-xf", "-"], join(directory, "workspace"), files);
   // Whole or not at all: from here on the session can be attached to.
   await writeFile(join(directory, "making.json"), JSON.stringify({ labels: spec.labels }));
   await rename(join(directory, "making.json"), join(directory, "session.json"));
+}
+
+/** Not by paths, which a tree of thousands of levels makes longer than the kernel takes. */
+async function removeTree(directory: string): Promise<void> {
+  if (!existsSync(directory)) return;
+  const child = spawn("rm", ["-rf", "--", directory], { cwd: "/", env: { PATH: "/usr/bin:/bin" }, stdio: "ignore" });
+  await new Promise((resolve, reject) => child.once("close", resolve).once("error", reject));
 }
 
 async function listDirectories(root: string): Promise<ListedSession[]> {
@@ -224,12 +233,12 @@ class NoneSession implements Session {
     return await turn;
   }
 
-  snapshot(): Promise<Snapshot> {
-    return this.#inTurn(() => takeSnapshot(this.#access()));
+  snapshot(bounds?: LookBounds): Promise<Snapshot> {
+    return this.#inTurn(() => takeSnapshot(this.#access(), bounds));
   }
 
-  changes(since: Snapshot | null, { maxBytes }: { readonly maxBytes: number }): Promise<Changes> {
-    return this.#inTurn(() => takeChanges(this.#access(), since, maxBytes));
+  changes(since: Snapshot | null, options: ChangesOptions): Promise<Changes> {
+    return this.#inTurn(() => takeChanges(this.#access(), since, options));
   }
 
   rewind({ snapshot, parts, state }: Rewind): Promise<Snapshot> {
@@ -254,12 +263,12 @@ class NoneSession implements Session {
     const mark = `${MARK}=${directory}\0`;
     return {
       instance: this.instance,
-      list: () => listPlaces(places),
+      list: (look) => listPlaces(places, look),
       readsCheaply: true,
-      read: (paths, maxBytes) => readPlaces(places, paths, maxBytes),
+      read: (paths, maxBytes, look) => readPlaces(places, paths, maxBytes, look),
       write: async (remove, bytes) => {
-        const list = removalList(remove);
-        const args = ["bash", directory, String(list.length), String(bytes.length), ...NONE_PLACES];
+        const { word, list } = removals(remove);
+        const args = ["bash", directory, word, String(bytes.length), ...NONE_PLACES];
         await feed("bash", ["--noprofile", "--norc", "-c", WRITE_PLACES, ...args], "/", Buffer.concat([list, bytes]));
       },
       processes: async () => markedRoots(mark),
