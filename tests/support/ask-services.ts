@@ -5,8 +5,8 @@ import type { Answers, Skip } from "./global-setup.ts";
 // A test file whose run was killed would otherwise go on, and hold its services, until its last test ends.
 process.once("disconnect", () => process.exit(1));
 
-export async function askService<Name extends keyof Answers>(name: Name): Promise<Answers[Name]> {
-  return (await post(name)) as Answers[Name];
+export async function askService<Name extends keyof Answers>(name: Name, lane?: string): Promise<Answers[Name]> {
+  return (await post(lane === undefined ? name : `${name}/${lane}`)) as Answers[Name];
 }
 
 /** The banner at the end of the run will say so. */

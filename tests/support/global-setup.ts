@@ -24,6 +24,7 @@ declare module "vitest" {
 }
 
 export type Answers = {
+  /** One server for each lane, that is for files that run one after the other: all files at once would need too many connections. */
   readonly postgres: { readonly url: string };
   readonly "redis-source": RedisSource;
   readonly redis: { readonly url: string };
@@ -43,13 +44,13 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const skips: Skip[] = [];
 
   const { TEST_DATABASE_URL, TEST_REDIS_URL } = process.env;
-  const start: { [Name in keyof Answers]: () => Promise<Answers[Name]> } = {
-    async postgres() {
+  const start: { [Name in keyof Answers]: (lane: string) => Promise<Answers[Name]> } = {
+    async postgres(lane) {
       if (TEST_DATABASE_URL) {
         stops.push(() => dropDatabases(TEST_DATABASE_URL, run));
         return { url: TEST_DATABASE_URL };
       }
-      const server = await startEmbeddedPostgres({ directory: join(directory, "postgres") });
+      const server = await startEmbeddedPostgres({ directory: join(directory, `postgres${lane}`) });
       stops.push(() => server.stop());
       return { url: server.url };
     },
@@ -74,17 +75,17 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     },
   };
   const answered = new Map<string, Promise<unknown>>();
-  function answer<Name extends keyof Answers>(name: Name): Promise<Answers[Name]> {
-    const known = answered.get(name) ?? start[name]();
-    answered.set(name, known);
+  function answer<Name extends keyof Answers>(name: Name, lane = ""): Promise<Answers[Name]> {
+    const known = answered.get(name + lane) ?? start[name](lane);
+    answered.set(name + lane, known);
     return known as Promise<Answers[Name]>;
   }
 
   const broker = createServer(async (request, response) => {
-    const name = request.url?.slice(1) ?? "";
+    const [name = "", lane] = request.url?.slice(1).split("/") ?? [];
     try {
       if (name === "skipped") skips.push((await json(request)) as Skip);
-      const body = name in start ? await answer(name as keyof Answers) : {};
+      const body = name in start ? await answer(name as keyof Answers, lane) : {};
       response.end(JSON.stringify(body));
     } catch (error) {
       response.statusCode = 500;

@@ -5,9 +5,9 @@ import { askService } from "./ask-services.ts";
 
 export type TestDatabase = { readonly url: string; readonly name: string; drop(): Promise<void> };
 
-/** An empty database on the run's server (TEST_DATABASE_URL, else the embedded one). Dropped with the run at the latest. */
+/** An empty database on a server of the run (TEST_DATABASE_URL, else an embedded one). Dropped with the run at the latest. */
 export async function freshDatabase(): Promise<TestDatabase> {
-  const server = await askService("postgres");
+  const server = await askService("postgres", process.env.VITEST_POOL_ID ?? "1");
   const name = `markmill_test_${inject("testServices").run}_${randomBytes(4).toString("hex")}`;
   await administer(server.url, `create database "${name}"`);
   const url = new URL(server.url);
