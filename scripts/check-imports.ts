@@ -13,6 +13,7 @@ const layers: Record<string, number> = {
   "@markmill/contract": 0,
   "@markmill/csv": 0,
   "@markmill/grading": 0,
+  "@markmill/gradebook": 1,
   "@markmill/definition": 1,
   "@markmill/embedded-postgres": 2,
   "@markmill/store": 2,

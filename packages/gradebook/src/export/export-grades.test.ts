@@ -1,0 +1,303 @@
+import { readTable, writeTable } from "@markmill/csv";
+import { readGradescopeResults } from "@markmill/grading";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { canvasBook, importCanvas } from "../import-rules/canvas.ts";
+import { checkExport } from "../import-rules/check-export.ts";
+import { classroomTotals } from "../import-rules/classroom.ts";
+import { gradescopeProblems } from "../import-rules/gradescope.ts";
+import { importMoodle, moodleBook } from "../import-rules/moodle.ts";
+import { gradeOf, row, sheetOf } from "../testing-sheet.ts";
+import { exportGrades } from "./export-grades.ts";
+import { fileNameOf } from "./file-name.ts";
+
+const graded = (...points: number[]) => gradeOf({ is: "graded" }, points);
+const four = sheetOf([
+  row("101", "Ada Lovelace", graded(6, 3.5), '=HYPERLINK("http://x")\nsecond <line>'),
+  row("102", "Jörg Müller", gradeOf({ is: "ungradable", why: "empty" }, [null, null])),
+  row("103", "Zoë O'Neil", gradeOf({ is: "needs human", why: ["x"] }, [6, null])),
+  row("104", "Wei Zhang", null),
+]);
+const codes = (exported: ReturnType<typeof exportGrades>) => exported.findings.map(({ code }) => code);
+const text = (exported: ReturnType<typeof exportGrades>, index = 0) => {
+  if (!exported.ok) throw new Error(JSON.stringify(exported.findings));
+  return exported.files[index]?.text ?? "";
+};
+
+describe("Canvas", () => {
+  const template = `Student,ID,SIS User ID,SIS Login ID,Section,Sheet 2 (11),Sheet 3 (12),Sheet 3 Current Score\r
+    Points Possible,,,,,5.00,10.00,(read only)\r
+"Lovelace, Ada",101,007,ada,A,4.00,,\r
+"Müller, Jörg",102,008,jm,A,,2.00,\r
+"O'Neil, Zoë",103,009,zoe,A,,EX,\r
+"Zhang, Wei",104,010,wei,A,,,\r
+"Student, Test",199,,,A,,,\r
+`;
+
+  it("gets grades in one column, with ids and zeros as they were, and nothing else is touched", () => {
+    const exported = exportGrades("canvas", four, { template });
+    expect(text(exported)).toBe(
+      "Student,ID,SIS User ID,SIS Login ID,Section,Sheet 3 (12)\r\n" +
+        '"    Points Possible",,,,,10.00\r\n' +
+        '"Lovelace, Ada",101,007,ada,A,9.5\r\n"Müller, Jörg",102,008,jm,A,2.00\r\n"O\'Neil, Zoë",103,009,zoe,A,EX\r\n"Zhang, Wei",104,010,wei,A,\r\n',
+    );
+    expect(exported).toMatchObject({ ok: true, written: 1 });
+    expect(checkExport("canvas", exported.ok ? exported.files : [], template)).toEqual({ problems: [], changes: 1 });
+  });
+
+  it("is told of an assignment that is not there, of other points, and of no template", () => {
+    expect(codes(exportGrades("canvas", four))).toEqual(["EXPORT_TEMPLATE"]);
+    expect(codes(exportGrades("canvas", four, { template: "a,b\n1,2\n" }))).toEqual(["CANVAS_TEMPLATE"]);
+    expect(exportGrades("canvas", four, { template, assignment: "Sheet 4" }).findings[0]).toMatchObject({
+      code: "CANVAS_ASSIGNMENT",
+      fix: expect.stringMatching("Sheet 3 \\(12\\)"),
+    });
+    expect(codes(exportGrades("canvas", four, { template, assignment: "11" }))).toEqual(["CANVAS_POINTS"]);
+    expect(text(exportGrades("canvas", four, { template, assignment: "11", rescale: true }))).toMatch("ada,A,4.75\r\n");
+  });
+
+  it("tells of excused students and of those without a row", () => {
+    const more = sheetOf([row("103", "Zoë O'Neil", graded(1, 1)), row("999", "Nobody", graded(1, 1))]);
+    expect(codes(exportGrades("canvas", more, { template }))).toEqual(["CANVAS_EXCUSED", "EXPORT_NO_ROW"]);
+  });
+
+  it("refuses a key that begins like a formula, with its line", () => {
+    const evil = template.replace('"Zhang, Wei",104', '"=cmd()",104');
+    expect(exportGrades("canvas", four, { template: evil })).toMatchObject({
+      ok: false,
+      findings: [{ code: "EXPORT_KEY_FORMULA", line: 6 }],
+    });
+  });
+
+  it("finds no change at the second import, whatever the grades and the separator", () => {
+    const points = fc.option(fc.integer({ min: 0, max: 4000 }), { nil: null });
+    fc.assert(
+      fc.property(
+        fc.array(points, { minLength: 1, maxLength: 20 }),
+        fc.constantFrom(",", ";"),
+        fc.boolean(),
+        (all, separator, bom) => {
+          const header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Sheet 3 (12)"];
+          const people = all.map((_, index) => [
+            `Nme, F;"${index}`,
+            String(index + 1),
+            `00${index}`,
+            `l${index}`,
+            "A",
+            index % 3 === 0 ? "1.5" : "",
+          ]);
+          const file = writeTable([header, ["    Points Possible", "", "", "", "", "10"], ...people], {
+            separator,
+            bom,
+          });
+          const sheet = sheetOf(
+            all.map((value, index) => row(String(index + 1), "x", value === null ? null : graded(6, value / 1000))),
+          );
+          const out = text(exportGrades("canvas", sheet, { template: file }));
+          const first = importCanvas(canvasBook(file), out);
+          expect(first).toMatchObject({ error: null, newAssignments: [], newStudents: [], pointsChanged: [] });
+          for (const [index, value] of all.entries()) {
+            const wanted =
+              value === null
+                ? index % 3 === 0
+                  ? "1.50"
+                  : undefined
+                : (Math.round((6000 + value) / 10) / 100).toFixed(2);
+            expect(first.after.scores[`${index + 1}/12`] || undefined).toBe(wanted);
+          }
+          expect(importCanvas(first.after, out).changes).toEqual([]);
+        },
+      ),
+    );
+  });
+});
+
+describe("the rules of Canvas", () => {
+  const book = canvasBook(
+    'Student,ID,SIS User ID,SIS Login ID,Section,A (1)\nPoints Possible,,,,,5\n"L, A",7,07,a,S,3\n',
+  );
+  const after = (file: string) => importCanvas(book, file);
+
+  it.each([
+    ["Student,ID,Section\nx,7,S\n", "Invalid header row"],
+    ["Name,ID,SIS User ID,Section,A (1)\n", "Invalid header row"],
+    ["Student,ID,SIS Login ID,SIS User ID,Section,A (1)\n", "Invalid header row"],
+    ["Student,ID,SIS User ID,Section,A (1)\n", null],
+    ["LastName,FirstName,ID,Section,A (1)\n", null],
+  ])("%j", (file, error) => {
+    expect(after(file).error).toBe(error);
+  });
+
+  it("see new assignments, points that differ, strangers, and changes at two decimals", () => {
+    const file =
+      'Student,ID,Section,A (1),B,Final Score,C (read only)\nPoints Possible,,,6,,,\n"L, A",7,S,3.001,4,1,1\nStranger,8,S,1,,,\n';
+    expect(after(file)).toMatchObject({
+      newAssignments: ["B"],
+      pointsChanged: ["A"],
+      newStudents: ["Stranger"],
+      changes: [{ student: "7", assignment: "new-B", to: "4.00" }],
+    });
+    expect(after("Student;ID;Section;A (1)\nx;7;S;3,5\n").changes).toMatchObject([{ from: "3.00", to: "3.50" }]);
+  });
+});
+
+describe("Moodle", () => {
+  const template = `\ufeffIdentifier,"Full name","Email address",Status,Grade,"Maximum Grade","Grade can be changed","Last modified (submission)","Last modified (grade)","Feedback comments"
+"Participant 101","Ada Lovelace",ada@x.org,s,,10.00,Yes,-,-,
+"Participant 102","Jörg Müller",j@x.org,s,5.00,10.00,Yes,-,"2026-11-01T10:00:00Z",old
+"Participant 103","Zoë O'Neil",z@x.org,s,,10.00,No,-,-,
+`;
+
+  it("gets grade and feedback in the teacher's own worksheet, feedback defused and escaped", () => {
+    const exported = exportGrades("moodle", four, { template });
+    const rows = readTable(text(exported)).rows.map(({ cells }) => cells.map((cell) => cell.text));
+    expect(rows[1]?.[4]).toBe("9.5");
+    expect(rows[1]?.[9]).toBe(`'=HYPERLINK("http://x")<br>second &lt;line&gt;`);
+    expect(rows[2]).toEqual(readTable(template).rows[2]?.cells.map((cell) => cell.text));
+    expect(checkExport("moodle", exported.ok ? exported.files : [], template)).toEqual({ problems: [], changes: 1 });
+  });
+
+  it("is told of locked grades, other points, and a worksheet that is none", () => {
+    const locked = sheetOf([row("103", "Zoë", graded(1, 1))]);
+    const exported = exportGrades("moodle", locked, { template });
+    expect(codes(exported)).toEqual(["MOODLE_LOCKED"]);
+    expect(checkExport("moodle", exported.ok ? exported.files : [], template).problems).toEqual([
+      "would skip participant 103 without a word: locked",
+    ]);
+    expect(codes(exportGrades("moodle", four, { template: template.replaceAll("10.00", "20.00") }))).toContain(
+      "MOODLE_POINTS",
+    );
+    expect(codes(exportGrades("moodle", four, { template: "a,b\n1,2\n" }))).toEqual(["MOODLE_TEMPLATE"]);
+    expect(codes(exportGrades("moodle", four))).toEqual(["EXPORT_TEMPLATE"]);
+  });
+
+  it("is written with the comma of the site where it has one", () => {
+    const german = `ID,"Vollständiger Name",Bewertung,Bestwertung,"Zuletzt geändert (Bewertung)","Feedback als Kommentar"\n"Teilnehmer/in 101","Ada Lovelace",,"10,00",-,\n`;
+    const exported = exportGrades("moodle", four, { template: german });
+    expect(text(exported)).toMatch('"9,5"');
+    expect(checkExport("moodle", exported.ok ? exported.files : [], german)).toEqual({ problems: [], changes: 1 });
+  });
+
+  it("says why rows would be skipped", () => {
+    const book = moodleBook(template);
+    if (book === null) throw new Error("no book");
+    const file = (id: string, grade: string, modified = "-") =>
+      `Identifier,Grade,"Last modified (grade)","Feedback comments"\n"Participant ${id}","${grade}",${modified},\n`;
+    const why = (...args: [string, string, string?]) => importMoodle(book, file(...args), 1).skipped[0]?.why ?? null;
+    expect(why("101", "")).toBe("empty");
+    expect(why("101", "-1")).toBe("negative");
+    expect(why("101", "10.5")).toBe("above maximum");
+    expect(why("101", "good")).toBe("no number");
+    expect(why("102", "5")).toBe("equal");
+    expect(why("102", "6")).toBe("newer");
+    expect(why("102", "6", "2026-11-01T10:00:00Z")).toBeNull();
+    expect(why("103", "6")).toBe("locked");
+    expect(why("999", "6")).toBe("unknown");
+    expect(moodleBook("Ident,Arvosana\n")).toBeNull();
+  });
+
+  it("finds no change at the second import, whatever the grades", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 20 }),
+        fc.string(),
+        (all, feedback) => {
+          const lines = all.map((_, index) => `"Participant ${index + 1}",x${index},,10.00,-,`);
+          const file = `Identifier,"Full name",Grade,"Maximum Grade","Last modified (grade)","Feedback comments"\n${lines.join("\n")}\n`;
+          const sheet = sheetOf(
+            all.map((value, index) => row(String(index + 1), `x${index}`, graded(6, value / 100), feedback)),
+          );
+          const out = text(exportGrades("moodle", sheet, { template: file }));
+          const book = moodleBook(file);
+          if (book === null) throw new Error("no book");
+          const first = importMoodle(book, out, 100);
+          expect(first.updates.map(({ grade }) => grade)).toEqual(all.map((value) => Math.round(600 + value) / 100));
+          expect(importMoodle(first.after, out, 200, true).updates).toEqual([]);
+        },
+      ),
+    );
+  });
+});
+
+describe("Gradescope and GitHub Classroom", () => {
+  it("get a results.json that Gradescope's rules and our own reader take", () => {
+    const exported = exportGrades("gradescope", four);
+    expect(exported).toMatchObject({ ok: true, written: 1, files: [{ name: "gradescope/101/results.json" }] });
+    expect(codes(exported)).toEqual(["EXPORT_NO_GRADE", "EXPORT_NO_GRADE", "EXPORT_NO_GRADE"]);
+    expect(gradescopeProblems(text(exported))).toEqual([]);
+    expect(readGradescopeResults(text(exported))).toMatchObject({
+      is: "read",
+      results: { score: 9.5, tests: [{ score: 6 }, { score: 3.5 }] },
+    });
+  });
+
+  it.each([
+    ["{}", /neither a score/],
+    ['{"score":"1"}', /score/],
+    ['{"score":1,"output":"a\\r\\n"}', /output/],
+    ['{"tests":[{"score":1,"status":"pass"}]}', /tests\.0\.status/],
+    ['{"score":1,"visibility":"never"}', /visibility/],
+    ['{"score":1,"tests":{}}', /tests/],
+    ["[]", /no object/],
+  ])("%s breaks a rule of Gradescope", (json, problem) => {
+    expect(gradescopeProblems(json).join()).toMatch(problem);
+  });
+
+  it("get results in which Classroom's two ways of counting agree, whatever the points", () => {
+    const points = fc.integer({ min: 0, max: 60 }).map((tenths) => tenths / 10);
+    fc.assert(
+      fc.property(points, fc.integer({ min: 0, max: 16 }), (one, quarters) => {
+        const exported = exportGrades("classroom", sheetOf([row("1", "A", graded(one, quarters / 4))]));
+        const { table, notice, most } = classroomTotals(text(exported));
+        expect(table).toBeCloseTo(one + quarters / 4, 6);
+        expect(notice).toBeCloseTo(one + quarters / 4, 6);
+        expect(most).toBe(10);
+        expect(checkExport("classroom", exported.ok ? exported.files : []).problems).toEqual([]);
+      }),
+    );
+  });
+});
+
+describe("our own table", () => {
+  it("has a row for everybody, a number only for who is graded, and no formula", () => {
+    const rows = readTable(text(exportGrades("csv", four))).rows.map(({ cells }) => cells.map((cell) => cell.text));
+    expect(rows.map((cells) => [cells[5], cells[6]])).toEqual([
+      ["status", "total"],
+      ["graded", "9.5"],
+      ["ungradable", ""],
+      ["needs human", ""],
+      ["nothing handed in", ""],
+    ]);
+    expect(rows[1]?.at(-1)).toMatch(/^'=HYPERLINK/);
+    expect(codes(exportGrades("csv", sheetOf([row("=1+1", "x", null)])))).toEqual(["EXPORT_KEY_FORMULA"]);
+  });
+
+  it("never holds a cell that a spreadsheet would run, whatever students write", () => {
+    const evil = fc.string({ unit: fc.constantFrom(..."=+-@\t\r\n ,;\"'ab1") });
+    fc.assert(
+      fc.property(evil, evil, (name, feedback) => {
+        const exported = exportGrades("csv", sheetOf([row("1", name, graded(1, 1), feedback)]));
+        for (const { cells } of readTable(text(exported)).rows)
+          for (const cell of cells) expect(cell.text).not.toMatch(/^[=+\-@\t\r]/);
+      }),
+    );
+  });
+
+  it("is JSON with a version for programs", () => {
+    expect(JSON.parse(text(exportGrades("json", four)))).toMatchObject({
+      version: 1,
+      rows: [{ status: "graded" }, {}, {}, {}],
+    });
+  });
+});
+
+describe("a file's name", () => {
+  it.each(["ada", "Ada", "../../etc", "a/b", "con", "", "张伟", "Ada ", "-rf"])("for %j is safe", (key) => {
+    expect(fileNameOf(key)).toMatch(/^[A-Za-z0-9@+][A-Za-z0-9._@+-]*$/);
+  });
+
+  it("is never shared", () => {
+    const keys = ["ada", "Ada", "ADA", "a da", "a_da", "á", "a", "张伟", "张三"];
+    expect(new Set(keys.map((key) => fileNameOf(key).toLowerCase())).size).toBe(keys.length);
+  });
+});

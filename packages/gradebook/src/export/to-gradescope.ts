@@ -1,0 +1,58 @@
+// One results.json per student, as an autograder for Gradescope hands it back.
+import type { CriterionGrade } from "@markmill/grading";
+import { type GradeRow, type GradeSheet, statusOf } from "../grade-sheet.ts";
+import type { Exported, ExportedFile, ExportFinding } from "./export-finding.ts";
+import { fileNameOf } from "./file-name.ts";
+
+export function toGradescope(sheet: GradeSheet): Exported {
+  const findings: ExportFinding[] = [];
+  const files: ExportedFile[] = [];
+  for (const row of sheet.rows) {
+    if (row.grade?.total === null || row.grade === null) {
+      findings.push({
+        severity: "warning",
+        code: "EXPORT_NO_GRADE",
+        line: null,
+        message: `${row.student.name}: ${statusOf(row)}, so there is no result.`,
+        fix: "Grade it, or enter a grade by hand.",
+      });
+      continue;
+    }
+    files.push({
+      name: `gradescope/${fileNameOf(row.student.key)}/results.json`,
+      text: resultsOf(sheet, row, row.grade.total),
+    });
+  }
+  return { ok: true, files, written: files.length, findings };
+}
+
+function resultsOf(sheet: GradeSheet, row: GradeRow, total: number): string {
+  const tests = (row.grade?.criteria ?? []).map((one, index) => testOf(sheet, one, index));
+  const results = {
+    // Penalties are in here and in no test: the score overrides the sum.
+    score: total,
+    output: row.feedback.replaceAll("\r\n", "\n"),
+    output_format: "text",
+    visibility: "after_published",
+    stdout_visibility: "hidden",
+    tests,
+    extra_data: { total_points: String(sheet.most), penalty: row.grade?.penalty?.points ?? 0 },
+  };
+  return `${JSON.stringify(results, null, 2)}\n`;
+}
+
+function testOf(sheet: GradeSheet, one: CriterionGrade, index: number): Record<string, unknown> {
+  const criterion = sheet.criteria.find(({ id }) => id === one.id);
+  const most = Math.max(0, criterion?.points ?? 0);
+  const points = one.is === "scored" ? one.points : 0;
+  return {
+    name: criterion?.title ?? one.id,
+    number: String(index + 1),
+    score: points,
+    max_score: most,
+    status: points >= most ? "passed" : "failed",
+    output: one.is === "scored" ? one.comment.replaceAll("\r\n", "\n") : "",
+    output_format: "text",
+    visibility: "after_published",
+  };
+}
