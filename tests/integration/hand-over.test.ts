@@ -1,15 +1,8 @@
 /** A worker that goes on with the next activity of its run: packages/queue/src/hand-over.ts, on real servers. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import {
-  type BackendOptions,
-  type Doorbell,
-  type Handler,
-  jobId,
-  openQueues,
-  type QueueError,
-  type Queues,
-} from "@markmill/queue";
+import type { Doorbell } from "@markmill/engine";
+import { type BackendOptions, type Handler, jobId, openQueues, type QueueError, type Queues } from "@markmill/queue";
 import { createPostgresBackend, Queue } from "bullmq";
 import { Redis } from "ioredis";
 import pg from "pg";

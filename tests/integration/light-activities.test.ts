@@ -1,4 +1,6 @@
 // Activities that stand on their run's row: what becomes of them when doorbells, processes and runs are lost, stopped or repeated.
+
+import type { Doorbell } from "@markmill/engine";
 import { type Event, initialState, type Node, type RunStarted, step } from "@markmill/engine";
 import {
   type Claim,
@@ -14,7 +16,6 @@ import {
   oldestDue,
   openStore,
   quietActivities,
-  type Ring,
   readyRings,
   replayRun,
   resumeRun,
@@ -89,13 +90,13 @@ async function replaysExactly(runId: string): Promise<void> {
   expect(differences).toEqual([]);
 }
 /** Performs whatever there is until nothing is rung any more. */
-async function finish(by: Store, rings: readonly Ring[]): Promise<void> {
+async function finish(by: Store, rings: readonly Doorbell[]): Promise<void> {
   for (let next = [...rings]; next.length > 0; ) {
     const [ring, ...rest] = next;
     next = ring === undefined ? rest : [...rest, ...(await perform(by, ring)).rings];
   }
 }
-function two(rings: readonly Ring[]): readonly [Ring, Ring] {
+function two(rings: readonly Doorbell[]): readonly [Doorbell, Doorbell] {
   const [one, another, ...more] = rings;
   if (one === undefined || another === undefined || more.length > 0) throw new Error(`two, not ${rings.length} rings`);
   return [one, another];
@@ -161,7 +162,7 @@ describe("a run that is stopped with light activities open", () => {
       { entry: ["say", "note"] },
     );
     const { runId } = await createRun(store, { definition: definition({ main }) });
-    let rings: readonly Ring[] = [];
+    let rings: readonly Doorbell[] = [];
     for (const by of [store, other]) {
       await stopRun(by, runId);
       rings = (await resumeRun(by, runId)).rings;

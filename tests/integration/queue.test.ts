@@ -1,15 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import {
-  type BackendOptions,
-  type Doorbell,
-  type Handler,
-  jobId,
-  openQueues,
-  type QueueError,
-  type Queues,
-} from "@markmill/queue";
+import type { Doorbell } from "@markmill/engine";
+import { type BackendOptions, type Handler, jobId, openQueues, type QueueError, type Queues } from "@markmill/queue";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { GatheringRedis } from "../../packages/queue/src/gathering-redis.ts";

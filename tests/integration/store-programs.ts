@@ -1,6 +1,6 @@
 // Hand-written programs, one per thing the store has to get right, and the smallest worker there is.
-import type { Edge, Event, Node, Outcome, Program } from "@markmill/engine";
-import { type Claim, type Committed, type Definition, drawSeed, type Ring, type Store } from "@markmill/store";
+import type { Doorbell, Edge, Event, Node, Outcome, Program } from "@markmill/engine";
+import { type Claim, type Committed, type Definition, drawSeed, type Store } from "@markmill/store";
 
 export function program(nodes: Record<string, Node>, edges: readonly Edge[], more: Partial<Program> = {}): Program {
   return {
@@ -78,7 +78,7 @@ export const oneCall = program({ call: { kind: "call", program: "callee" }, end:
   { from: "call", to: "end", on: "ok" },
 ]);
 
-export async function claimed(store: Store, ring: Ring): Promise<Extract<Claim, { kind: "claimed" }>> {
+export async function claimed(store: Store, ring: Doorbell): Promise<Extract<Claim, { kind: "claimed" }>> {
   const claim = await store.claim(ring);
   if (claim.kind !== "claimed") throw new Error(`expected a claim, got ${JSON.stringify(claim)}`);
   return claim;
@@ -96,13 +96,13 @@ export function succeeded(store: Store, { activity }: Extract<Claim, { kind: "cl
   };
 }
 
-export async function perform(store: Store, ring: Ring, outcome: Outcome = { kind: "done" }): Promise<Committed> {
+export async function perform(store: Store, ring: Doorbell, outcome: Outcome = { kind: "done" }): Promise<Committed> {
   const claim = await claimed(store, ring);
   return store.commit({ run: claim.run, bearer: claim.activity, event: succeeded(store, claim, outcome) });
 }
 
 /** The only ring there is. */
-export function only(rings: readonly Ring[]): Ring {
+export function only(rings: readonly Doorbell[]): Doorbell {
   const [ring, ...more] = rings;
   if (ring === undefined || more.length > 0) throw new Error(`expected one ring, got ${JSON.stringify(rings)}`);
   return ring;

@@ -1,6 +1,8 @@
 // The supervisor on a real store and a real queue, without workers: every state it has to find is made by hand.
+
+import type { Doorbell } from "@markmill/engine";
 import { openQueues, type Queues, type Serving } from "@markmill/queue";
-import { beat, createRun, getRun, listWorkers, openStore, type Ring, type Store } from "@markmill/store";
+import { beat, createRun, getRun, listWorkers, openStore, type Store } from "@markmill/store";
 import { type RunningSupervisor, type SupervisorParts, startSupervisor } from "@markmill/supervisor";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -42,7 +44,7 @@ function supervise(more: Partial<SupervisorParts> = {}): void {
   supervisor = startSupervisor({ store, queues, log, retentionDays: 0, lookMs: 50, quietMs: 300, ...more });
 }
 
-async function ringsOf(ring: Ring): Promise<number> {
+async function ringsOf(ring: Doorbell): Promise<number> {
   const { rows } = await store.database.calm.query<{ rings: number }>("select rings from activities where id = $1", [
     ring.activityId,
   ]);
@@ -89,7 +91,7 @@ describe.skipIf(!withRedis)("while Redis is down", () => {
 });
 
 describe("a job in the hands of a worker whose lease is over", () => {
-  async function halfDead(leaseOver: string): Promise<Ring> {
+  async function halfDead(leaseOver: string): Promise<Doorbell> {
     const ring = only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings);
     const { promise: taken, resolve } = Promise.withResolvers<void>();
     serving = queues.serve("prompt", async () => {

@@ -8,6 +8,7 @@ import { isLimit } from "./failure.ts";
 import type { NodeId, Program } from "./program.ts";
 import { initialState, type Phase, type RunState } from "./state.ts";
 import { step } from "./step.ts";
+import { workKinds } from "./work-kinds.ts";
 
 export interface ForkPoint {
   /** The last event that is taken over. */
@@ -46,7 +47,7 @@ export function forkAtFailure(program: Program, events: readonly Event[]): ForkP
     if (event.type === "run.limited" || event.type === "run.cancelled") {
       return forkAfter(program, events, index, null, true);
     }
-    const visit = visitsOf(program, events, index).findLast(({ work }) => !isPure(work));
+    const visit = visitsOf(program, events, index).findLast(({ work }) => !workKinds[work.kind].pure);
     if (visit === undefined) return null;
     const reason = "reason" in state.phase ? state.phase.reason : null;
     const limited = reason !== null && isLimit(reason);
@@ -99,8 +100,4 @@ function forkAfter(
 function hasFailed(phase: Phase): boolean {
   if (phase.is === "handling") return phase.of === "failed";
   return phase.is === "ended" && phase.status !== "success";
-}
-
-function isPure({ kind }: Work): boolean {
-  return kind === "check" || kind === "set" || kind === "assign" || kind === "note";
 }

@@ -3,6 +3,7 @@ export { type Bounds, defaultBounds, outcomeExcess, weighState } from "./bounds.
 export type { Command, Message } from "./command.ts";
 export type { Comparison, Condition } from "./condition.ts";
 export { conditionOperands } from "./condition-operands.ts";
+export { type Delivery, type Doorbell, type QueueName, queueNames, type WorkQueue } from "./doorbell.ts";
 export { evaluateCondition } from "./evaluate-condition.ts";
 export {
   type ActivityFailed,
@@ -44,3 +45,4 @@ export { type Active, initialState, type Parked, type Phase, type RunState, runS
 export { type FollowedStep, followStep, outstanding, type Step, step } from "./step.ts";
 export type { Checked, FailedStep } from "./turn.ts";
 export { visibleJson, visibleText } from "./visible-text.ts";
+export { isLeased, kindsWhere, type LightKind, lightKindOf, lightWork, workKinds } from "./work-kinds.ts";

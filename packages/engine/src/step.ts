@@ -33,11 +33,12 @@ import { type Graph, graphOf } from "./graph.ts";
 import { givenBack, reckonIdle } from "./idle.ts";
 import { deadlineOf, isSetting, limitSettingNames, settleLimits } from "./limits.ts";
 import { own } from "./own-value.ts";
-import type { Node, Program } from "./program.ts";
+import type { Program } from "./program.ts";
 import { defaultRetry, retryAt, unparkAt } from "./retry.ts";
 import { type Active, initialState, type Parked, type RunState } from "./state.ts";
 import { type Checked, change, type FailedStep, spend, type Turn, warn } from "./turn.ts";
 import { drop, takeFailure, takeOutcome, walk } from "./walk.ts";
+import { isSafeToRepeat } from "./work-kinds.ts";
 
 export interface Step {
   readonly state: RunState;
@@ -247,7 +248,8 @@ function failActivity(turn: Turn, event: ActivityFailed): void {
   if (passing && tried < policy.attempts) {
     return repeat(turn, again, retryAt(policy, tried, event.at, event.retryAfterMs, event.seed));
   }
-  if (event.next === "unknown" && isSafeToRepeat(node) && tried < policy.attempts) return repeat(turn, again, null);
+  if (event.next === "unknown" && (node === undefined || isSafeToRepeat(node)) && tried < policy.attempts)
+    return repeat(turn, again, null);
   const why: Failure =
     event.next === "unknown"
       ? failure("OUTCOME_UNKNOWN", `'${active.ref.node}' was interrupted: ${event.failure.message}`)
@@ -275,22 +277,6 @@ function hold(turn: Turn, active: Active, parked: Parked): void {
     active: { ...turn.state.active, [activityKey(ref)]: { ...active, ref, notBefore: null, parked: held } },
   });
   turn.commands.push({ do: "hold", activity: ref, parked: held });
-}
-
-/** Asking a model twice costs, and changes nothing; acting twice may. */
-function isSafeToRepeat(node: Node | undefined): boolean {
-  switch (node?.kind) {
-    case "execute":
-      return node.repeat === "safe";
-    case "tool":
-      return false;
-    case "memory":
-      return node.op !== "insert";
-    case "map":
-      return node.each.kind !== "tool";
-    default:
-      return true;
-  }
 }
 
 function expireAsk(turn: Turn, event: AskExpired): void {

@@ -5,6 +5,8 @@
  * Postgres: one small pool for all. Its commits are asynchronous: a job lost in a server crash is rung again by the supervisor, and
  * the disk is then not in the queue's way. A listening worker keeps one connection of the pool for itself.
  */
+
+import type { QueueName } from "@markmill/engine";
 import {
   createPostgresBackend,
   createRedisBackend,
@@ -18,12 +20,12 @@ import {
 } from "bullmq";
 import type { Redis } from "ioredis";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
-import type { BellData, QueueName } from "./doorbell.ts";
 import { FollowingWorker } from "./following-worker.ts";
 import { GatheringRedis } from "./gathering-redis.ts";
 import type { Hand } from "./hand-over.ts";
 import { handOnPostgres } from "./hand-over-postgres.ts";
 import { handOnRedis } from "./hand-over-redis.ts";
+import type { BellData } from "./job-id.ts";
 import { PatientClient } from "./patient-client.ts";
 import { QueueError, translate } from "./queue-error.ts";
 

@@ -1,6 +1,6 @@
 /** A worker whose slots can go on from a job to the next one (hand-over.ts) without BullMQ's loop in between. */
 import { type IQueueBackend, type Job, type JobProgress, Worker } from "bullmq";
-import type { BellData } from "./doorbell.ts";
+import type { BellData } from "./job-id.ts";
 
 export class FollowingWorker<Backend extends IQueueBackend, Connection> extends Worker<
   BellData,

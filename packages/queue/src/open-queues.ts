@@ -10,9 +10,11 @@
  *     waited for. Either way a crash in between leaves the job, and losing both is what Q1 is for.
  * Q5  The first of a handler's rings that is due now in the same queue is not rung but handed over, where that is possible (hand-over.ts).
  */
+
+import { type Doorbell, type QueueName, queueNames } from "@markmill/engine";
 import type { Job } from "bullmq";
 import { type Backend, type BackendOptions, type BellQueue, openBackend } from "./backend.ts";
-import { type BellData, type Doorbell, jobId, type QueueName, queueNames } from "./doorbell.ts";
+import { type BellData, jobId } from "./job-id.ts";
 import { type QueueError, translate } from "./queue-error.ts";
 import { createRinger, type Ringer } from "./ringer.ts";
 import { type Handler, type Ring, type ServeOptions, type Serving, serveQueue } from "./serve-queue.ts";

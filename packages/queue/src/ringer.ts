@@ -4,9 +4,11 @@
  * `rung` resolves with the bells that could not be rung, having reported why: it never rejects for a server that is away. `sent` resolves as
  * soon as the commands are on their connection: what the same connection is told later is done later.
  */
+
+import type { Doorbell, QueueName } from "@markmill/engine";
 import type { JobsOptions } from "bullmq";
 import type { BellQueue } from "./backend.ts";
-import { type BellData, type Doorbell, jobId, type QueueName } from "./doorbell.ts";
+import { type BellData, jobId } from "./job-id.ts";
 
 export interface Ringer {
   ring(bells: readonly Doorbell[]): Ringing;

@@ -2,10 +2,12 @@
  * A worker on one queue: delivers its jobs to a handler, and lets a job go when the handler is done and what it rang is rung (Q4, Q5 of
  * open-queues.ts). A slot goes on with the next activity of its run where it can (hand-over.ts).
  */
+
+import type { Delivery, Doorbell, QueueName } from "@markmill/engine";
 import { DelayedError, type Job, WaitingChildrenError } from "bullmq";
 import type { Backend, BellWorker } from "./backend.ts";
-import { type BellData, type Doorbell, jobId, parseJobId, type QueueName } from "./doorbell.ts";
 import { createHandOver, longestMs, mostInARow } from "./hand-over.ts";
+import { type BellData, jobId, parseJobId } from "./job-id.ts";
 
 /** What a handler makes of a delivery. children: the job waits for the jobs that name it as their parent. later: delivered again. */
 export type Answer =
@@ -13,18 +15,9 @@ export type Answer =
   | { readonly do: "children" }
   | { readonly do: "later"; readonly ms: number };
 
-export interface Delivered extends BellData {
-  readonly queue: QueueName;
-  readonly jobId: string;
-  readonly attempt: number;
-  readonly rings: number;
-  /** How often a worker was lost with this job. */
-  readonly stalled: number;
-}
-
 /** Rings what the handled activity leads to. Resolves when the job at hand can be let go (Q4). */
 export type Ring = (bells: readonly Doorbell[]) => Promise<void>;
-export type Handler = (delivered: Delivered, ring: Ring) => Promise<Answer>;
+export type Handler = (delivery: Delivery, ring: Ring) => Promise<Answer>;
 
 export interface ServeOptions {
   readonly concurrency?: number;
@@ -88,12 +81,21 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     if (bell === null) return null;
     const { runId, activityId, epoch } = job.data;
     const { attempt, rings } = bell;
-    const delivered = { queue: name, runId, activityId, epoch, jobId: id, attempt, rings, stalled: job.stalledCounter };
+    const delivery: Delivery = {
+      queue: name,
+      runId,
+      activityId,
+      epoch,
+      jobId: id,
+      attempt,
+      rings,
+      stalled: job.stalledCounter,
+    };
     const follows = handOver !== null && job.parentKey === undefined;
     const kept: Doorbell[] = [];
     let answer: Answer | null = null;
     try {
-      answer = await handler(delivered, (bells) => {
+      answer = await handler(delivery, (bells) => {
         const at = follows && kept.length === 0 ? bells.findIndex((one) => isNext(one) && jobId(one) !== id) : -1;
         if (at < 0) return ring(bells);
         kept.push(...bells.slice(at, at + 1));

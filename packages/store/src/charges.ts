@@ -7,8 +7,10 @@
  *     when it surely was not.
  * C3  An open line is not counted while its run goes on. One that is open when its run has ended was lost with its worker: it counts.
  */
+
 import { askDatabase } from "./ask-database.ts";
 import type { Database } from "./database.ts";
+import { waitsForCallee } from "./kinds-sql.ts";
 
 export interface CallUsage {
   readonly promptTokens: number;
@@ -49,7 +51,7 @@ export const spentColumn = (id: string, root: string) => `case when ${id} = ${ro
   else ${sumOf(`c.run_id in (
     with recursive tree(id) as (
       select ${id} union all
-      select k.id from tree t join markmill.activities a on a.run_id = t.id and a.kind = 'call'
+      select k.id from tree t join markmill.activities a on a.run_id = t.id and ${waitsForCallee("a")}
         join markmill.runs k on k.parent_activity_id = a.id)
     select id from tree)`)} end`;
 

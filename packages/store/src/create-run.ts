@@ -1,6 +1,7 @@
 /** A run is born with its first event folded and its first activities ready, in one statement; twice with one key is once. */
 import {
   type Caller,
+  type Doorbell,
   type Failure,
   failure,
   initialState,
@@ -15,7 +16,7 @@ import { askDatabase } from "./ask-database.ts";
 import { closeBudget, openBudget } from "./budgets.ts";
 import { boundsOf, type Ceilings, capsWithin } from "./ceilings.ts";
 import type { Committed, Committer } from "./commit/committer.ts";
-import { type Activity, type LoadedRun, type Ring, unstarted } from "./commit/run-row.ts";
+import { type Activity, type LoadedRun, unstarted } from "./commit/run-row.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Definition, Definitions } from "./definitions.ts";
@@ -52,7 +53,7 @@ export interface CreatedRun {
   readonly runId: string;
   /** false: the key was used before, and this is the run it made. */
   readonly created: boolean;
-  readonly rings: readonly Ring[];
+  readonly rings: readonly Doorbell[];
 }
 
 export interface Births {

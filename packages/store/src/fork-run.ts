@@ -11,6 +11,7 @@
 import {
   activityKey,
   asideOf,
+  type Doorbell,
   type Event,
   forkAtFailure,
   forkAtNode,
@@ -22,7 +23,6 @@ import {
 import { openBudget } from "./budgets.ts";
 import { createActivityIds } from "./commit/activity-ids.ts";
 import { loadRuns } from "./commit/load-runs.ts";
-import type { Ring } from "./commit/run-row.ts";
 import { type AdvancedLevel, type CallingActivity, type ForkedLevel, writeLevel } from "./commit/write-fork.ts";
 import { type Births, drawSeed } from "./create-run.ts";
 import { copyMessages } from "./fork-messages.ts";
@@ -47,7 +47,7 @@ export interface ForkedRun {
   readonly runId: string;
   /** The way down to what is done next, for people: a node for each level, null where several are in flight. */
   readonly from: readonly (string | null)[];
-  readonly rings: readonly Ring[];
+  readonly rings: readonly Doorbell[];
 }
 
 export async function forkRun(births: Births, request: ForkRequest): Promise<ForkedRun> {

@@ -2,8 +2,10 @@
  * The workspace of a fork: the files as commands had left them at the point. Two states of a workspace are kept at most (checkpoints.ts), so
  * a point further back has none: the fork is refused then, because commands must not run on files that may be wrong.
  */
+
 import { randomUUID } from "node:crypto";
 import type { PoolClient } from "pg";
+import { changesFiles, waitsForCallee } from "./kinds-sql.ts";
 import { StoreError } from "./store-error.ts";
 
 export interface TakenRun {
@@ -21,7 +23,7 @@ forked as (
   select old as run_id, seq as until from forked
   union
   select c.id, 9223372036854775807 from heard h
-    join activities a on a.run_id = h.run_id and a.kind = 'call' and a.seq <= h.until
+    join activities a on a.run_id = h.run_id and ${waitsForCallee("a")} and a.seq <= h.until
     join runs c on c.parent_activity_id = a.id and c.id not in (select old from forked)
 )`;
 
@@ -31,8 +33,7 @@ with recursive ${heardRuns}
 select a.id, a.node, coalesce(a.seq <= h.until, false) as kept
 from runs r join activities a on a.run_id = r.id left join heard h on h.run_id = r.id
 where (r.id = $2 or (r.root_id = $2 and r.root_id <> r.id)) and (a.seq is not null or a.claim > 0)
-  and ((a.kind = 'execute' and coalesce(a.work ->> 'session', '') <> 'judge')
-    or (a.kind = 'set' and a.work ->> 'write' is not null))
+  and ${changesFiles("a")}
 order by a.id`;
 
 interface Change {

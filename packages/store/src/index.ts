@@ -43,10 +43,10 @@ export {
   waitsForExecute,
 } from "./checkpoints.ts";
 export type { Bearer } from "./commit/advance.ts";
-export { type Claim, type Delivery, releaseClaims, renewLeases } from "./commit/claim.ts";
+export { type Claim, releaseClaims, renewLeases } from "./commit/claim.ts";
 export type { Commit, Committed } from "./commit/committer.ts";
 export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/quiet-activities.ts";
-export type { Activity, LoadedRun, ParentCall, QueueName, Ring } from "./commit/run-row.ts";
+export type { Activity, LoadedRun, ParentCall } from "./commit/run-row.ts";
 export { type CreatedRun, callExcess, createRun, drawSeed, type NewRun, startCall } from "./create-run.ts";
 export type { Database, DatabaseOptions } from "./database.ts";
 export type { DatabaseClock } from "./database-clock.ts";

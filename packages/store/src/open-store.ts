@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { type Ceilings, defaultCeilings } from "./ceilings.ts";
 import { createActivityIds } from "./commit/activity-ids.ts";
-import { type Claim, type Claimer, createClaimer, type Delivery } from "./commit/claim.ts";
+import { type Claim, type Claimable, type Claimer, createClaimer } from "./commit/claim.ts";
 import { type Commit, type Committed, type Committer, createCommitter } from "./commit/committer.ts";
 import { createRunCache } from "./commit/run-cache.ts";
 import { type Database, type DatabaseOptions, openDatabase } from "./database.ts";
@@ -35,7 +35,7 @@ export interface Store {
   readonly ceilings: Ceilings;
   /** What this tenant may see and change. */
   as(tenant: string): TenantStore;
-  claim(delivery: Delivery): Promise<Claim>;
+  claim(delivery: Claimable): Promise<Claim>;
   /** The only way a run changes. */
   commit(item: Commit): Promise<Committed>;
   /** Waits for what is in flight. */

@@ -1,6 +1,6 @@
 /** What runs have ready, as doorbells under the ids they already have: ringing them again is harmless. */
+import type { Doorbell, QueueName } from "@markmill/engine";
 import type { Pool } from "pg";
-import type { QueueName, Ring } from "./commit/run-row.ts";
 
 export interface RingRow {
   readonly queue: QueueName;
@@ -35,7 +35,7 @@ export async function readyRings(
   pool: Pool,
   runIds: readonly string[],
   callIds: readonly number[] = [],
-): Promise<readonly Ring[]> {
+): Promise<readonly Doorbell[]> {
   return (await readyRows(pool, runIds, callIds)).map(toRing);
 }
 
@@ -43,7 +43,7 @@ export async function readyRows(pool: Pool, runIds: readonly string[], callIds: 
   return (await pool.query<RingRow>({ name: "ready-rings", text, values: [runIds, callIds] })).rows;
 }
 
-export function toRing(row: RingRow): Ring {
+export function toRing(row: RingRow): Doorbell {
   return {
     queue: row.queue,
     runId: row.run_id,

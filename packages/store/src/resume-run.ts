@@ -1,12 +1,12 @@
 /** A run that waits goes on, with all the runs it called: what is parked anywhere in its tree is tried at once, with new patience. */
+import type { Doorbell } from "@markmill/engine";
 import { type Outside, resumeRun } from "./apply-event.ts";
 import { askDatabase } from "./ask-database.ts";
-import type { Ring } from "./commit/run-row.ts";
 
 export interface Resumed {
   /** Runs of the tree that went on. */
   readonly runs: number;
-  readonly rings: readonly Ring[];
+  readonly rings: readonly Doorbell[];
 }
 
 /** Each run by an event of its own: killed in between, the next resume finds the rest. */
@@ -21,7 +21,7 @@ export async function resumeTree(outside: Outside, rootId: string): Promise<Resu
     [rootId],
   );
   let runs = 0;
-  const rings: Ring[] = [];
+  const rings: Doorbell[] = [];
   for (const { id } of waiting) {
     const committed = await resumeRun(outside, id);
     if (committed.kind === "committed") runs += 1;

@@ -2,11 +2,13 @@
  * What the supervisor looks for, all by the database's clock, all in bounded sets, all harmless when done twice: deadlines, questions nobody
  * answered, and runs whose time of keeping is over. What is ready and quiet, and leases that ended: commit/quiet-activities.ts.
  */
+
+import type { Doorbell } from "@markmill/engine";
 import { applyEvent, type Outside } from "./apply-event.ts";
 import { askDatabase } from "./ask-database.ts";
 import { expireAsk } from "./asks.ts";
-import type { Ring } from "./commit/run-row.ts";
 import type { Database } from "./database.ts";
+import { waitsForCallee } from "./kinds-sql.ts";
 import { type StoreError, translate } from "./store-error.ts";
 
 /** Called for a run that cannot be dealt with; the others are. */
@@ -17,7 +19,7 @@ export async function enforceDeadlines(
   outside: Outside,
   onPoison: OnPoison = rethrow,
   limit = 100,
-): Promise<readonly Ring[]> {
+): Promise<readonly Doorbell[]> {
   const { database } = outside;
   const due = await askDatabase<{ id: string; deadline: string }>(
     database,
@@ -26,11 +28,11 @@ export async function enforceDeadlines(
     `select id, deadline::text from runs r where deadline < clock_timestamp() and status = 'doing'
        and not exists (
          select 1 from activities a join runs c on c.parent_activity_id = a.id
-         where a.run_id = r.id and a.kind = 'call' and a.state = 'waiting' and c.ended_at is null)
+         where a.run_id = r.id and ${waitsForCallee("a")} and a.state = 'waiting' and c.ended_at is null)
      order by deadline limit $1`,
     [limit],
   );
-  const rings: Ring[] = [];
+  const rings: Doorbell[] = [];
   for (const { id, deadline } of due) {
     try {
       let timeless = false;
@@ -80,14 +82,14 @@ export async function expireAsks(
   outside: Outside,
   onPoison: OnPoison = rethrow,
   limit = 100,
-): Promise<readonly Ring[]> {
+): Promise<readonly Doorbell[]> {
   const due = await askDatabase<{ activity_id: number }>(
     outside.database,
     "Looking for unanswered questions",
     "select activity_id from asks where state = 'open' and expires_at < clock_timestamp() order by expires_at limit $1",
     [limit],
   );
-  const rings: Ring[] = [];
+  const rings: Doorbell[] = [];
   for (const { activity_id } of due) {
     try {
       rings.push(...(await expireAsk(outside, activity_id)).rings);

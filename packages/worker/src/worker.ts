@@ -9,8 +9,8 @@
  *
  * What is done in each case is decided in decide/, by pure functions; here they are asked and obeyed.
  */
-import type { WorkKind } from "@markmill/engine";
-import type { Answer, Delivered, Queues, Ring, Serving } from "@markmill/queue";
+import type { Delivery, WorkKind, WorkQueue } from "@markmill/engine";
+import type { Answer, Queues, Ring, Serving } from "@markmill/queue";
 import {
   breakRun,
   type Claim,
@@ -78,7 +78,7 @@ const graceMs = 2_000;
 
 interface Held {
   readonly claimed: Claimed;
-  readonly delivered: Delivered;
+  readonly delivered: Delivery;
   readonly controller: AbortController;
   /** Something that must not be repeated may have begun. */
   acted: boolean;
@@ -95,7 +95,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
   });
   const failPoint = parts.failPoint ?? (() => undefined);
 
-  async function handle(delivered: Delivered, ring: Ring): Promise<Answer> {
+  async function handle(delivered: Delivery, ring: Ring): Promise<Answer> {
     await failPoint("before-claim", null);
     let claim: Claim;
     const asked = performance.now();
@@ -205,7 +205,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
   }
 
   const settings = { lockDuration: parts.lockDurationMs, stalledInterval: parts.stalledIntervalMs };
-  const serve = (queue: "control" | "prompt" | "execute"): Serving =>
+  const serve = (queue: WorkQueue): Serving =>
     queues.serve(queue, handle, {
       ...settings,
       concurrency: parts.concurrency[queue],

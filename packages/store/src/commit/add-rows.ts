@@ -1,10 +1,18 @@
 /** What an advance writes, as rows: state, variables, the event, the next activities, messages, the end. Nothing is written here. */
-import { activityKey, type Command, type Event, type RunState, type Usage } from "@markmill/engine";
+import {
+  activityKey,
+  type Command,
+  type Event,
+  lightKindOf,
+  type RunState,
+  type Usage,
+  workKinds,
+} from "@markmill/engine";
 import type { Advance, Birth } from "./advance.ts";
 import { variableWrites } from "./kept-variables.ts";
-import { lightKindOf, toLightColumn } from "./light-activity.ts";
+import { toLightColumn } from "./light-activity.ts";
 import type { AskRow, CommitRows, RareWrite } from "./rows.ts";
-import { itemToColumn, queueOf } from "./run-row.ts";
+import { itemToColumn } from "./run-row.ts";
 import { sparseState } from "./run-state.ts";
 
 /** Adds what an advance writes to the rows of a group. Its run's id comes after those of the advances added before (C4). */
@@ -33,9 +41,9 @@ function addCommands(rows: CommitRows, one: Advance, n: number): ReadonlySet<str
         ...keyOf(activity),
         attempt: activity.attempt,
         kind: work.kind,
-        queue: queueOf(work.kind),
+        queue: workKinds[work.kind].queue,
         epoch: state.epoch,
-        state: work.kind === "ask" ? "waiting" : "ready",
+        state: workKinds[work.kind].waitsFor === "answer" ? "waiting" : "ready",
         not_before: command.notBefore,
         work,
       });

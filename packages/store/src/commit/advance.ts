@@ -2,8 +2,8 @@
  * One event, decided. `advance` takes a run as it was read and folds the event with `step` (the only call of it that is written, I4).
  * add-rows.ts says, as rows, what has to be written with it; committer.ts writes all of it or nothing.
  */
-import { activityKey, type Command, type Event, type RunState, step } from "@markmill/engine";
-import { type LightActivity, lightKindOf } from "./light-activity.ts";
+import { activityKey, type Command, type Event, lightKindOf, type RunState, step } from "@markmill/engine";
+import type { LightActivity } from "./light-activity.ts";
 import type { BirthRow } from "./rows.ts";
 import type { LoadedRun } from "./run-row.ts";
 

@@ -10,10 +10,21 @@
  * L4  One activity, one job. What is given back, or has to wait, keeps its job, which is put off; a job of an earlier ring is not put off
  *     but let go, and what is ready is rung under the number it has.
  */
-import type { Outcome, Usage, Work, WorkKind } from "@markmill/engine";
+
+import {
+  type Delivery,
+  type Doorbell,
+  isLeased,
+  type Outcome,
+  type Usage,
+  type Work,
+  type WorkKind,
+  type WorkQueue,
+} from "@markmill/engine";
 import type { Database } from "../database.ts";
 import type { DatabaseClock } from "../database-clock.ts";
 import type { Definitions } from "../definitions.ts";
+import { isLeasedSql } from "../kinds-sql.ts";
 import { renewText } from "../lease-statement.ts";
 import { readyRows, toRing } from "../ready-rings.ts";
 import { translate } from "../store-error.ts";
@@ -21,28 +32,11 @@ import { createGather } from "./gather.ts";
 import { toActivity } from "./light-activity.ts";
 import { loadRuns, type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
 import type { RunCache } from "./run-cache.ts";
-import {
-  type Activity,
-  columnToItem,
-  isLeased,
-  type LoadedRun,
-  leasedSql,
-  type QueueName,
-  type Ring,
-} from "./run-row.ts";
+import { type Activity, columnToItem, type LoadedRun } from "./run-row.ts";
 import { formOf, refuseNewer, stateForm } from "./run-state.ts";
 
-export interface Delivery {
-  readonly queue: string;
-  readonly runId: string;
-  readonly activityId: number;
-  readonly epoch: number;
-  readonly attempt: number;
-  /** Of the job that brings it; absent: the newest. */
-  readonly rings?: number;
-  /** How often a worker was lost with this delivery, as the queue knows it. */
-  readonly stalled?: number;
-}
+/** What a doorbell says of the activity; who brings it need not be a job. */
+export type Claimable = Omit<Delivery, "jobId">;
 
 export type Claim =
   | {
@@ -58,10 +52,10 @@ export type Claim =
   /** Its time has not come. */
   | { readonly kind: "early"; readonly forMs: number }
   /** Nothing to do. `rings` are what the run, or the run it called, has ready: an earlier delivery may have died before it rang. */
-  | { readonly kind: "stale"; readonly rings: readonly Ring[] };
+  | { readonly kind: "stale"; readonly rings: readonly Doorbell[] };
 
 export interface Claimer {
-  claim(delivery: Delivery): Promise<Claim>;
+  claim(delivery: Claimable): Promise<Claim>;
   idle(): Promise<void>;
 }
 
@@ -101,7 +95,7 @@ with wanted as materialized (
 ), free as (
   select a.id, a.state = 'claimed' as interrupted
   from wanted w join activities a on a.id = w.id join runs r on r.id = a.run_id
-  where ${leasedSql} and a.epoch = w.epoch and r.epoch = w.epoch and a.attempt = w.attempt
+  where ${isLeasedSql("a")} and a.epoch = w.epoch and r.epoch = w.epoch and a.attempt = w.attempt
     and r.status = 'doing' and ${formOf} <= ${stateForm} and (a.not_before is null or a.not_before <= clock_timestamp())
     and (a.state = 'ready' or (a.state = 'claimed' and a.lease_until <= clock_timestamp()))
   order by a.id
@@ -122,7 +116,7 @@ select a.id, a.node, a.generation, a.item, a.attempt, a.kind, a.epoch, a.state a
 from wanted w join activities a on a.id = w.id join runs r on r.id = a.run_id left join taken t on t.id = a.id`;
 
 interface Asked {
-  readonly delivery: Delivery;
+  readonly delivery: Claimable;
   readonly resolve: (claim: Claim) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -177,14 +171,14 @@ export function createClaimer(parts: ClaimerParts): Claimer {
   }
 
   /** null: stale (L3). */
-  function judge(row: ClaimRow, delivery: Delivery): Claim | null {
+  function judge(row: ClaimRow, delivery: Claimable): Claim | null {
     if (row.epoch !== delivery.epoch || row.run_epoch !== delivery.epoch || row.attempt !== delivery.attempt)
       return null;
     if (row.status !== "doing") return null;
     if (row.taken) return toClaim(row, row.takeovers);
     refuseNewer(row.kept);
     const open = row.activity_state === "ready" || row.activity_state === "claimed";
-    const outdated = delivery.rings !== undefined && delivery.rings < row.rings;
+    const outdated = delivery.rings < row.rings;
     if (open && row.early_ms !== null && row.early_ms > 0) {
       return outdated ? null : { kind: "early", forMs: Math.ceil(row.early_ms) };
     }
@@ -248,9 +242,10 @@ export function createClaimer(parts: ClaimerParts): Claimer {
   };
 }
 
-const lightQueue: QueueName = "control";
+/** What is light waits here (work-kinds.ts). */
+const lightQueue: WorkQueue = "control";
 
-function lightClaim(run: LoadedRun, delivery: Delivery): Claim | null {
+function lightClaim(run: LoadedRun, delivery: Claimable): Claim | null {
   const light = run.light.find(({ id }) => id === delivery.activityId);
   if (light === undefined || run.state.phase.is === "stopped") return null;
   if (run.state.epoch !== delivery.epoch || light.ref.attempt !== delivery.attempt) return null;

@@ -16,7 +16,7 @@
  * After it, before the doorbells are rung: what is asked stands in its row or on its run's, and the same or another delivery, or the
  * supervisor, rings it. A reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
  */
-import { type ActivityRef, activityKey, type Event, weighState } from "@markmill/engine";
+import { type ActivityRef, activityKey, type Doorbell, type Event, weighState, workKinds } from "@markmill/engine";
 import { doubling, type Patience, patiently } from "@markmill/patience";
 import type { Pool, PoolClient } from "pg";
 import type { Database } from "../database.ts";
@@ -37,7 +37,7 @@ import { toLightRing } from "./light-activity.ts";
 import { loadRuns, lockOrphans, lockRun, lockTree } from "./load-runs.ts";
 import { noRows } from "./rows.ts";
 import type { RunCache } from "./run-cache.ts";
-import { columnToItem, type LoadedRun, queueOf, type Ring } from "./run-row.ts";
+import { columnToItem, type LoadedRun } from "./run-row.ts";
 
 export interface Commit {
   readonly run: LoadedRun;
@@ -51,9 +51,9 @@ export interface Commit {
 
 export type Committed =
   /** `run` is the run after the event. `rings` are to be rung before the job is acknowledged. */
-  | { readonly kind: "committed"; readonly run: LoadedRun; readonly rings: readonly Ring[] }
+  | { readonly kind: "committed"; readonly run: LoadedRun; readonly rings: readonly Doorbell[] }
   /** Nothing changed; `rings` are what the run has ready, should an earlier delivery have died before it rang. */
-  | { readonly kind: "dropped"; readonly rings: readonly Ring[] };
+  | { readonly kind: "dropped"; readonly rings: readonly Doorbell[] };
 
 export interface Committer {
   commit(item: Commit): Promise<Committed>;
@@ -298,7 +298,7 @@ export function createCommitter(parts: CommitterParts): Committer {
     return missed;
   }
 
-  function ringsOf(run: LoadedRun, { commands, asked }: Advance, answers: readonly CommitAnswer[]): Ring[] {
+  function ringsOf(run: LoadedRun, { commands, asked }: Advance, answers: readonly CommitAnswer[]): Doorbell[] {
     const times = new Map<string, number>();
     for (const command of commands) {
       if ((command.do === "perform" || command.do === "retry") && command.notBefore !== null) {
@@ -309,7 +309,7 @@ export function createCommitter(parts: CommitterParts): Committer {
       times.size === 0 ? 0 : Math.max(0, (times.get(activityKey(activity)) ?? 0) - clock.now());
     const rings = asked.map((light) => toLightRing(run, light, delayOf(light.ref)));
     for (const row of answers) {
-      if ((row.what === "next" || row.what === "again") && row.kind !== "ask") {
+      if ((row.what === "next" || row.what === "again") && workKinds[row.kind].waitsFor !== "answer") {
         rings.push(toAskedRing(row, delayOf({ ...row, item: columnToItem(row.item) }), run.parent?.job ?? null));
       }
     }
@@ -430,14 +430,14 @@ function refuse(group: readonly Decided[], error: StoreError): Pending[] {
   return [];
 }
 
-function toReturnedRing(row: ReturnedAnswer): Ring {
+function toReturnedRing(row: ReturnedAnswer): Doorbell {
   const { run_id: runId, id: activityId, epoch, attempt, rings, parent_job: parentJob } = row;
-  return { queue: "control", runId, activityId, epoch, attempt, rings, delayMs: 0, parentJob };
+  return { queue: workKinds.call.queue, runId, activityId, epoch, attempt, rings, delayMs: 0, parentJob };
 }
 
-function toAskedRing(row: AskedAnswer, delayMs: number, parentJob: string | null): Ring {
+function toAskedRing(row: AskedAnswer, delayMs: number, parentJob: string | null): Doorbell {
   const { run_id: runId, id: activityId, epoch, attempt, rings } = row;
-  return { queue: queueOf(row.kind), runId, activityId, epoch, attempt, rings, delayMs, parentJob };
+  return { queue: workKinds[row.kind].queue, runId, activityId, epoch, attempt, rings, delayMs, parentJob };
 }
 
 /** pg's types want mutable values. */

@@ -1,6 +1,6 @@
 /** Light activities: the ones that need nothing but their run. */
-import type { ActivityRef, Work } from "@markmill/engine";
-import type { Activity, LoadedRun, Ring } from "./run-row.ts";
+import { type ActivityRef, type Doorbell, type LightKind, lightWork, workKinds } from "@markmill/engine";
+import type { Activity, LoadedRun } from "./run-row.ts";
 
 /**
  * An activity that needs nothing but its run. It stands on the run's row until it is done; then the event that ended it is its row. The
@@ -14,35 +14,17 @@ export interface LightActivity {
   /** When it was asked for. */
   readonly at: number;
 }
-export type LightKind = "check" | "set" | "assign";
-
-/** null: it needs more than its run. */
-export function lightKindOf(work: Work): LightKind | null {
-  if (work.kind === "check") return work.read.length === 0 ? "check" : null;
-  if (work.kind === "set") return work.read === null && work.write === null ? "set" : null;
-  return work.kind === "assign" && work.read === null ? "assign" : null;
-}
-
-const lightWork: Readonly<Record<LightKind, Work>> = {
-  check: { kind: "check", read: [] },
-  set: { kind: "set", read: null, write: null },
-  assign: { kind: "assign", read: null },
-};
-
-export function workOf(kind: LightKind): Work {
-  return lightWork[kind];
-}
 
 export function toActivity(run: LoadedRun, { id, ref, kind }: LightActivity): Activity {
-  const work = lightWork[kind];
+  const work = lightWork(kind);
   const { epoch } = run.state;
   const none = { outcome: null, usage: null, leased: false };
   return { id, runId: run.id, ref, kind, epoch, claim: 0, rings: run.rings, work, ...none };
 }
 
-export function toLightRing(run: LoadedRun, { id, ref }: LightActivity, delayMs = 0): Ring {
+export function toLightRing(run: LoadedRun, { id, ref, kind }: LightActivity, delayMs = 0): Doorbell {
   return {
-    queue: "control",
+    queue: workKinds[kind].queue,
     runId: run.id,
     activityId: id,
     epoch: run.state.epoch,

@@ -1,8 +1,10 @@
 /** Reads runs as they are now, for a decision. */
+
 import type { Json } from "@markmill/engine";
 import type { Pool, PoolClient } from "pg";
 import { databaseNow } from "../database-clock.ts";
 import type { Definitions } from "../definitions.ts";
+import { waitsForCallee } from "../kinds-sql.ts";
 import { type LightColumn, toLight } from "./light-activity.ts";
 import type { LoadedRun } from "./run-row.ts";
 import { fullState, type KeptState } from "./run-state.ts";
@@ -69,13 +71,13 @@ const lockTreeText = `
     union
     select r.id from tree t
       cross join lateral (
-        select a.id from activities a where a.run_id = t.id and a.kind = 'call' and a.state = 'waiting' offset 0) a
+        select a.id from activities a where a.run_id = t.id and ${waitsForCallee("a")} and a.state = 'waiting' offset 0) a
       join runs r on r.parent_activity_id = a.id and r.ended_at is null
   )
   select r.id from runs r where r.id in (select id from tree) order by r.id for update of r`;
 const orphansText = `
   select r.id from activities a join runs r on r.parent_activity_id = a.id
-  where a.run_id = any($1) and a.kind = 'call' and r.ended_at is null
+  where a.run_id = any($1) and ${waitsForCallee("a")} and r.ended_at is null
     and not (a.state = 'waiting' and a.attempt = r.parent_attempt and a.epoch = r.parent_epoch)
   order by r.id for update of r`;
 

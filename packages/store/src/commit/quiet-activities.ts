@@ -2,12 +2,12 @@
  * Activities whose doorbell may be lost: found, left for another while, or rung again, wherever they stand. Those on their run's row have
  * one count of rings and one time of ringing in common. kill -9 after a count was raised and before the ring: it is found quiet again.
  */
+import type { Doorbell } from "@markmill/engine";
 import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
 import { type RingRow, ringColumns, toRing } from "../ready-rings.ts";
-import type { Ring } from "./run-row.ts";
 
-export interface QuietActivity extends Ring {
+export interface QuietActivity extends Doorbell {
   /** For how long its lease has been over; null: nobody holds it. */
   readonly leaseOverMs: number | null;
 }
@@ -56,7 +56,7 @@ export async function quietActivities(
   return [...rows, ...standing].map((row) => ({ ...toRing(row), leaseOverMs: row.lease_over_ms }));
 }
 
-type Rung = Pick<Ring, "activityId" | "runId" | "rings">;
+type Rung = Pick<Doorbell, "activityId" | "runId" | "rings">;
 
 const listed = `listed as materialized (
   select x.*, exists (select 1 from activities a where a.id = x.id) as has_row
@@ -85,7 +85,7 @@ export async function leaveQuiet(database: Database, quiet: readonly Rung[]): Pr
  * Those the queue has lost get a new ring, under a new job id. Only what is still as it was seen. Others on the same run's row, which were not
  * lost, have the new count as well and may be rung twice, which is harmless.
  */
-export async function ringAgain(database: Database, lost: readonly Rung[]): Promise<readonly Ring[]> {
+export async function ringAgain(database: Database, lost: readonly Rung[]): Promise<readonly Doorbell[]> {
   if (lost.length === 0) return [];
   const rows = await askDatabase<RingRow>(
     database,

@@ -1,6 +1,6 @@
 /** What a commit writes, as rows: each group of events is one `CommitRows`, and commit-statement.ts makes one statement of it. */
-import type { Parked } from "@markmill/engine";
-import type { LightColumn, LightKind } from "./light-activity.ts";
+import type { LightKind, Parked, WorkKind, WorkQueue } from "@markmill/engine";
+import type { LightColumn } from "./light-activity.ts";
 
 /** What every event writes of a run, and of itself. What is absent, here and below, is null, false or 0. */
 export interface RunWrite {
@@ -73,8 +73,8 @@ export interface NextRow {
   readonly generation: number;
   readonly item: number;
   readonly attempt: number;
-  readonly kind: string;
-  readonly queue: string;
+  readonly kind: WorkKind;
+  readonly queue: WorkQueue;
   readonly epoch: number;
   readonly state: "ready" | "waiting";
   readonly not_before: number | null;

@@ -12,8 +12,6 @@ import {
 } from "@markmill/engine";
 import type { LightActivity } from "./light-activity.ts";
 
-export type QueueName = "control" | "prompt" | "execute";
-
 /** A run as it was at `rev`. Immutable: whatever is decided on it is committed only if the run is still at that `rev`. */
 export interface LoadedRun {
   readonly id: string;
@@ -65,43 +63,6 @@ export interface Activity {
   /** It was claimed, under a lease that has to be renewed. */
   readonly leased: boolean;
 }
-
-/** A doorbell to be rung: exactly what the queue needs to make a job of an activity. */
-export interface Ring {
-  readonly queue: QueueName;
-  readonly runId: string;
-  readonly activityId: number;
-  readonly epoch: number;
-  readonly attempt: number;
-  readonly rings: number;
-  /** 0: now. */
-  readonly delayMs: number;
-  readonly parentJob: string | null;
-}
-
-export function queueOf(kind: WorkKind): QueueName {
-  return kind === "prompt" || kind === "execute" ? kind : "control";
-}
-
-/**
- * Work that reaches outside, or into the files of a session: claimed with a lease, so that nobody does it twice at a time or late. The
- * rest is pure or only waits; it is read, not claimed. A check, set or assign that has a row has one for its files.
- */
-export function isLeased(work: Work): boolean {
-  switch (work.kind) {
-    case "note":
-      return work.read !== null;
-    case "call":
-    case "ask":
-      return false;
-    default:
-      return true;
-  }
-}
-
-/** The same, of activities `a`. */
-export const leasedSql = `(a.kind in ('prompt', 'execute', 'tool', 'memory', 'check', 'set', 'assign')
-      or (a.kind = 'note' and a.work ->> 'read' is not null))`;
 
 export const itemToColumn = (item: number | null): number => item ?? -1;
 export const columnToItem = (item: number): number | null => (item < 0 ? null : item);

@@ -2,6 +2,7 @@
  * Which parts a statement has. Half of what a statement costs is its parts, however few rows they write: what a group does not need is left
  * out. But every combination is a plan of 0.3 MB on every connection, so those that are seldom share one set of columns.
  */
+import { workKinds } from "@markmill/engine";
 import type { CommitRows } from "./rows.ts";
 
 export interface Shape {
@@ -32,7 +33,7 @@ interface UsedList {
 
 /** In the order of their parameters. */
 export function usedLists(rows: CommitRows): readonly UsedList[] {
-  const asking = rows.next.some((row) => row.kind === "ask");
+  const asking = rows.next.some((row) => workKinds[row.kind].waitsFor === "answer");
   const aborts = rows.moves.some((row) => row.aborts);
   const lists: readonly (UsedList & { readonly needed?: boolean })[] = [
     // What an abort voids depends on what is asked for in its place, and what is asked of people on what is next.

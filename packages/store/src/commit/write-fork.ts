@@ -10,16 +10,18 @@ import {
   type Event,
   type ForkPoint,
   type Json,
+  lightKindOf,
   type RunForked,
   type RunState,
   remainingCaps,
   type Work,
+  workKinds,
 } from "@markmill/engine";
 import type { PoolClient } from "pg";
 import { toJson } from "../neutral.ts";
 import { variableWrites } from "./kept-variables.ts";
-import { type LightColumn, lightKindOf } from "./light-activity.ts";
-import { itemToColumn, type LoadedRun, queueOf } from "./run-row.ts";
+import type { LightColumn } from "./light-activity.ts";
+import { itemToColumn, type LoadedRun } from "./run-row.ts";
 import { sparseState } from "./run-state.ts";
 
 /** One run of the way down: as it was, and where it is taken up, under its new id. */
@@ -124,13 +126,13 @@ async function writeInFlight(client: PoolClient, one: AdvancedLevel, rootId: str
     if (old === undefined || lightKindOf(old) !== null) continue;
     const work = renewed(one, ref.node, old);
     const outcome = key === level.left ? null : await returnedBefore(client, level, ref);
-    const waits = work.kind === "ask" || key === level.left;
+    const waits = workKinds[work.kind].waitsFor === "answer" || key === level.left;
     const { rows } = await client.query<{ id: number }>(
       `insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, work, outcome)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id`,
       [
         ...[level.id, rootId, ref.node, ref.generation, itemToColumn(ref.item), ref.attempt],
-        ...[work.kind, queueOf(work.kind), state.epoch, waits ? "waiting" : "ready", toJson(work)],
+        ...[work.kind, workKinds[work.kind].queue, state.epoch, waits ? "waiting" : "ready", toJson(work)],
         outcome === null ? null : toJson(outcome),
       ],
     );
@@ -173,7 +175,7 @@ async function returnedBefore(client: PoolClient, { run, point }: ForkedLevel, r
   if (!point.keepsReplies) return null;
   const { rows } = await client.query<{ outcome: Json }>(
     `select outcome from activities where run_id = $1 and node = $2 and generation = $3 and item = $4
-       and kind = 'call' and state = 'done' and outcome is not null and outcome ->> 'status' = 'success'`,
+       and state = 'done' and outcome is not null and outcome ->> 'status' = 'success'`,
     [run.id, ref.node, ref.generation, itemToColumn(ref.item)],
   );
   return rows[0]?.outcome ?? null;

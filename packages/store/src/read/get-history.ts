@@ -1,7 +1,6 @@
 /** What happened in a run, and the activities it happened to. */
-import type { Event, Work, WorkKind } from "@markmill/engine";
+import { type Event, type LightKind, lightWork, type Work, type WorkKind } from "@markmill/engine";
 import { askAtOnce } from "../ask-database.ts";
-import { type LightKind, workOf } from "../commit/light-activity.ts";
 import { columnToItem } from "../commit/run-row.ts";
 import type { Database } from "../database.ts";
 
@@ -67,7 +66,7 @@ interface ActivityRow extends Omit<HistoryActivity, "item" | "work"> {
 }
 
 function toActivity(row: ActivityRow): HistoryActivity {
-  return { ...row, item: columnToItem(row.item), work: row.work ?? workOf(row.kind as LightKind) };
+  return { ...row, item: columnToItem(row.item), work: row.work ?? lightWork(row.kind as LightKind) };
 }
 
 function byEnd(one: HistoryActivity, other: HistoryActivity): number {

@@ -1,5 +1,5 @@
 /** What becomes of a claimed activity before, and after, it was performed. */
-import { type Bounds, outcomeExcess, type WorkKind } from "@markmill/engine";
+import { type Bounds, outcomeExcess, type WorkKind, workKinds } from "@markmill/engine";
 import type { Answer } from "@markmill/queue";
 import { StoreError } from "@markmill/store";
 import type { Claimed } from "../perform.ts";
@@ -25,7 +25,7 @@ export function refuseToPerform({ takeovers }: Pick<Claimed, "takeovers">): Perf
 
 /** From its begin on, something that must not be repeated may have happened. */
 export function mayAct(kind: WorkKind): boolean {
-  return kind === "execute" || kind === "tool";
+  return workKinds[kind].actsOutside;
 }
 
 /**
@@ -43,7 +43,7 @@ export function afterPerforming(
     case "postpone":
       return { do: "give back", ms: performed.ms, untouched: true };
     case "leave":
-      if (at.kind === "call") return { do: "answer", answer: { do: "children" } };
+      if (workKinds[at.kind].waitsFor === "callee") return { do: "answer", answer: { do: "children" } };
       if (at.draining && !at.acted) return { do: "give back", ms: 0, untouched: true };
       return { do: "answer", answer: { do: "done" } };
   }

@@ -1,4 +1,5 @@
 /** Activities that have a row: asked for, tried again, over, taken back. */
+import { waitsForAnswer } from "../../kinds-sql.ts";
 import type { Shape } from "../statement-shape.ts";
 
 export const settled = `
@@ -28,7 +29,7 @@ export const retries = (p: string) => `
 again as (
   update activities a set
     attempt = x.attempt, epoch = g.epoch, trouble = x.trouble,
-    state = case when a.kind = 'ask' or (x.trouble ->> 'held')::boolean then 'waiting' else 'ready' end, not_before = to_timestamp(x.not_before / 1000), rung_at = coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()),
+    state = case when ${waitsForAnswer("a")} or (x.trouble ->> 'held')::boolean then 'waiting' else 'ready' end, not_before = to_timestamp(x.not_before / 1000), rung_at = coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()),
     rings = a.rings + 1, takeovers = 0, outcome = null, usage = null, claimed_by = null, lease_until = null, ended_at = null,
     ready_at = clock_timestamp()
   from json_to_recordset(${p}::json)
@@ -37,7 +38,7 @@ again as (
   where a.run_id = g.id and a.node = x.node and a.generation = x.generation and a.item = x.item
   returning a.id, a.run_id, a.node, a.generation, a.item, a.kind, a.attempt, a.epoch, a.rings, a.claim, a.state
 ), reasked as (
-  update asks k set state = 'open', closed_at = null from again n where n.kind = 'ask' and k.activity_id = n.id
+  update asks k set state = 'open', closed_at = null from again n where ${waitsForAnswer("n")} and k.activity_id = n.id
 )`;
 
 export const voids = (p: string) => `
@@ -48,7 +49,7 @@ unwanted as (
     and a.state in ('ready', 'claimed', 'waiting')
   returning a.id, a.kind
 ), withdrawn as (
-  update asks k set state = 'void', closed_at = clock_timestamp() from unwanted u where u.kind = 'ask' and k.activity_id = u.id
+  update asks k set state = 'void', closed_at = clock_timestamp() from unwanted u where ${waitsForAnswer("u")} and k.activity_id = u.id
 )`;
 
 export const returns = (p: string) => `
@@ -74,5 +75,5 @@ voided as (
   returning a.id, a.kind
 ), unasked as (
   update asks k set state = 'void', closed_at = clock_timestamp()
-  from voided v where v.kind = 'ask' and k.activity_id = v.id
+  from voided v where ${waitsForAnswer("v")} and k.activity_id = v.id
 )`;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { jobId, parseJobId } from "./doorbell.ts";
+import { jobId, parseJobId } from "./job-id.ts";
 
 it("a job id names activity, attempt and ring, and can be read back", () => {
   const bell = { activityId: 42, attempt: 2, rings: 7 };

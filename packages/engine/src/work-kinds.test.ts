@@ -1,0 +1,33 @@
+import { expect, it } from "vitest";
+import type { Work } from "./activity.ts";
+import { isLeased, isSafeToRepeat, kindsWhere, lightKindOf, lightWork, workKinds } from "./work-kinds.ts";
+
+const note = (read: string | null): Work => ({ kind: "note", thread: "t", role: "system", text: "", read });
+
+it("work that reads or writes files of a session is never light", () => {
+  expect(lightKindOf({ kind: "check", read: [] })).toBe("check");
+  expect(lightKindOf({ kind: "check", read: ["a.txt"] })).toBeNull();
+  expect(lightKindOf({ kind: "set", read: null, write: null })).toBe("set");
+  expect(lightKindOf({ kind: "set", read: null, write: { path: "a", text: "" } })).toBeNull();
+  expect(lightKindOf({ kind: "assign", read: "a.txt" })).toBeNull();
+  expect(lightKindOf(note(null))).toBeNull();
+});
+
+it("the work of a light activity is light, and of its kind", () => {
+  for (const kind of kindsWhere(({ light }) => light !== null)) {
+    expect(lightKindOf(lightWork(kind as "check"))).toBe(kind);
+  }
+});
+
+it("a note is claimed under a lease only where it reads a file", () => {
+  expect(isLeased(note(null))).toBe(false);
+  expect(isLeased(note("a.txt"))).toBe(true);
+  expect(isLeased({ kind: "ask", question: "", text: "", expiresAt: null })).toBe(false);
+});
+
+it("what acts outside is not repeated by itself, unless its node says that it may", () => {
+  for (const kind of kindsWhere(({ actsOutside }) => actsOutside)) expect(workKinds[kind].safeToRepeat).not.toBe(true);
+  const command = { kind: "execute", command: null, nonZero: "ok" } as const;
+  expect(isSafeToRepeat({ ...command, repeat: "never" })).toBe(false);
+  expect(isSafeToRepeat({ ...command, repeat: "safe" })).toBe(true);
+});

@@ -1,0 +1,195 @@
+/**
+ * What is asked of every kind of work, answered once. Whoever treats kinds differently, in SQL too, takes the answer from here: a new kind
+ * does not compile until it has all of them.
+ */
+import type { Work, WorkKind } from "./activity.ts";
+import type { WorkQueue } from "./doorbell.ts";
+import type { Node, NodeKind } from "./program.ts";
+
+interface WorkAnswers {
+  /**
+   * Is it claimed, under a lease, so that nobody does it twice at a time or late? What reaches outside or into the files of a session is.
+   * The rest is pure or only waits; it is read. reading: where it reads a file.
+   */
+  readonly leased: "always" | "reading" | "never";
+  /** Once begun, it may have changed something outside: it is not simply given back by a worker that goes. */
+  readonly actsOutside: boolean;
+  /** May it be done again by itself when nobody knows whether it was done? Asking a model twice costs, and changes nothing; acting twice may. */
+  readonly safeToRepeat: boolean | ((node: Node) => boolean);
+  /** It comes to the same each time, whatever models, people and commands do: a fork that repeats what failed goes back before it. */
+  readonly pure: boolean;
+  /** Does it change the files of the run's session? writing: where it writes one. in session: unless it runs in a session of its own. */
+  readonly changesFiles: "never" | "writing" | "in session";
+  /** What its row waits for instead of a worker: from the start (an answer of a person), or once it has begun (a called run). */
+  readonly waitsFor: "answer" | "callee" | null;
+}
+
+/** The work of this kind that needs nothing but its run; such an activity has no row of its own. */
+interface Light<Kind extends Work> {
+  readonly work: Kind;
+  readonly is: (work: Kind) => boolean;
+}
+
+/** What is light waits in the queue `control`: the view `open_activities` says so too. */
+type Placed<Kind extends Work> =
+  | { readonly queue: WorkQueue; readonly light: null }
+  | { readonly queue: "control"; readonly light: Light<Kind> };
+
+type WorkKinds = { readonly [Kind in WorkKind]: WorkAnswers & Placed<WorkOf<Kind>> };
+type WorkOf<Kind extends WorkKind> = Extract<Work, { readonly kind: Kind }>;
+
+export const workKinds = {
+  check: {
+    queue: "control",
+    leased: "always",
+    light: { work: { kind: "check", read: [] }, is: ({ read }) => read.length === 0 },
+    actsOutside: false,
+    safeToRepeat: true,
+    pure: true,
+    changesFiles: "never",
+    waitsFor: null,
+  },
+  set: {
+    queue: "control",
+    leased: "always",
+    light: { work: { kind: "set", read: null, write: null }, is: ({ read, write }) => read === null && write === null },
+    actsOutside: false,
+    safeToRepeat: true,
+    pure: true,
+    changesFiles: "writing",
+    waitsFor: null,
+  },
+  assign: {
+    queue: "control",
+    leased: "always",
+    light: { work: { kind: "assign", read: null }, is: ({ read }) => read === null },
+    actsOutside: false,
+    safeToRepeat: true,
+    pure: true,
+    changesFiles: "never",
+    waitsFor: null,
+  },
+  note: {
+    queue: "control",
+    leased: "reading",
+    light: null,
+    actsOutside: false,
+    safeToRepeat: true,
+    pure: true,
+    changesFiles: "never",
+    waitsFor: null,
+  },
+  prompt: {
+    queue: "prompt",
+    leased: "always",
+    light: null,
+    actsOutside: false,
+    safeToRepeat: true,
+    pure: false,
+    changesFiles: "never",
+    waitsFor: null,
+  },
+  execute: {
+    queue: "execute",
+    leased: "always",
+    light: null,
+    actsOutside: true,
+    safeToRepeat: (node) => node.kind === "execute" && node.repeat === "safe",
+    pure: false,
+    changesFiles: "in session",
+    waitsFor: null,
+  },
+  ask: {
+    queue: "control",
+    leased: "never",
+    light: null,
+    actsOutside: false,
+    safeToRepeat: true,
+    pure: false,
+    changesFiles: "never",
+    waitsFor: "answer",
+  },
+  call: {
+    queue: "control",
+    leased: "never",
+    light: null,
+    actsOutside: false,
+    safeToRepeat: true,
+    pure: false,
+    changesFiles: "never",
+    waitsFor: "callee",
+  },
+  tool: {
+    queue: "control",
+    leased: "always",
+    light: null,
+    actsOutside: true,
+    safeToRepeat: false,
+    pure: false,
+    changesFiles: "never",
+    waitsFor: null,
+  },
+  memory: {
+    queue: "control",
+    leased: "always",
+    light: null,
+    actsOutside: false,
+    safeToRepeat: (node) => node.kind === "memory" && node.op !== "insert",
+    pure: false,
+    changesFiles: "never",
+    waitsFor: null,
+  },
+} as const satisfies WorkKinds;
+
+export type LightKind = {
+  [Kind in WorkKind]: (typeof workKinds)[Kind]["light"] extends null ? never : Kind;
+}[WorkKind];
+
+const table: WorkKinds = workKinds;
+
+/** Kinds with this answer. */
+export function kindsWhere(fits: (answers: WorkKinds[WorkKind]) => boolean): readonly WorkKind[] {
+  return (Object.keys(table) as WorkKind[]).filter((kind) => fits(table[kind]));
+}
+
+export function isLeased(work: Work): boolean {
+  const { leased } = table[work.kind];
+  return leased === "always" || (leased === "reading" && "read" in work && work.read !== null);
+}
+
+/** null: it needs more than its run. */
+export function lightKindOf(work: Work): LightKind | null {
+  const { light } = table[work.kind] as Placed<Work>;
+  return light?.is(work) ? (work.kind as LightKind) : null;
+}
+
+/** The work of a light activity. */
+export function lightWork(kind: LightKind): Work {
+  return workKinds[kind].light.work;
+}
+
+/** What a visit of a node asks for; null: nothing, it is passed inside a step. each: what its items ask for. */
+const nodeWork = {
+  start: null,
+  prompt: "prompt",
+  execute: "execute",
+  check: "check",
+  set: "set",
+  assign: "assign",
+  ask: "ask",
+  call: "call",
+  tool: "tool",
+  memory: "memory",
+  evaluate: "prompt",
+  map: "each",
+  join: null,
+  select: "prompt",
+  splice: "prompt",
+  end: null,
+} as const satisfies Record<NodeKind, WorkKind | "each" | null>;
+
+export function isSafeToRepeat(node: Node): boolean {
+  const kind = node.kind === "map" ? node.each.kind : nodeWork[node.kind];
+  const answer = kind === null ? true : table[kind].safeToRepeat;
+  return typeof answer === "function" ? answer(node) : answer;
+}

@@ -1,0 +1,10 @@
+import { expect, it } from "vitest";
+import { changesFiles, isLeasedSql, waitsForAnswer, waitsForCallee } from "./kinds-sql.ts";
+
+it("conditions on activities name the kinds that the table of kinds says", () => {
+  expect(waitsForAnswer("a")).toBe("a.kind in ('ask')");
+  expect(waitsForCallee("k")).toBe("k.kind in ('call')");
+  expect(isLeasedSql("a")).toContain("a.kind in ('note') and a.work ->> 'read' is not null");
+  expect(isLeasedSql("a")).not.toMatch(/'(ask|call)'/);
+  expect(changesFiles("a")).toContain("a.kind in ('execute') and a.work ->> 'session' is null");
+});
