@@ -9,5 +9,5 @@ export {
   queueNames,
 } from "./doorbell.ts";
 export { type LiveJob, openQueues, type Queues, type QueuesOptions } from "./open-queues.ts";
-export { QueueError, type QueueErrorCode } from "./queue-error.ts";
+export { QueueError, type QueueErrorCode, queueErrorCodes } from "./queue-error.ts";
 export type { Answer, Delivered, Handler, Ring, ServeOptions, Serving } from "./serve-queue.ts";
