@@ -1,3 +1,5 @@
+import type { commandCodes } from "./command-codes.ts";
+
 /** What a subcommand is. Its module is loaded only when it is called: `markmill --help` and `validate` stay fast. */
 export interface Command {
   /** Text of `markmill NAME --help`, with examples. */
@@ -40,10 +42,10 @@ export class UsageError extends Error {
 /** A failure with its code and what to do about it, told as such (tell-error.ts). */
 export class CommandError extends Error {
   override readonly name = "CommandError";
-  readonly code: string;
+  readonly code: keyof typeof commandCodes;
   readonly fix: string;
 
-  constructor(code: string, message: string, fix: string, options: ErrorOptions = {}) {
+  constructor(code: keyof typeof commandCodes, message: string, fix: string, options: ErrorOptions = {}) {
     super(message, options);
     this.code = code;
     this.fix = fix;

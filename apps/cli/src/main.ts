@@ -24,6 +24,7 @@ const commands: Readonly<Record<string, Entry>> = {
   },
   validate: { summary: "Check workflow files", load: async () => (await import("./commands/validate.ts")).validate },
   show: { summary: "Show what a workflow does", load: async () => (await import("./commands/show.ts")).show },
+  explain: { summary: "Say what a code means", load: async () => (await import("./commands/explain.ts")).explain },
   "mock-model": {
     summary: "Serve a scripted model",
     load: async () => (await import("./commands/mock-model.ts")).mockModel,

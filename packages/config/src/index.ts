@@ -4,6 +4,7 @@ export { type Variable, type VariableName, variables } from "./environment.ts";
 export {
   type ConfigFinding,
   type ConfigReading,
+  configFindingCodes,
   describeFindings,
   type EnvironmentText,
   keyElsewhere,

@@ -4,14 +4,26 @@ import { type EnvFile, type EnvFilePlace, readEnvFile, rememberLeftOut } from ".
 import { type Environment, environmentSchema, secretNames, type VariableName } from "./environment.ts";
 import { redactText } from "./redact-config.ts";
 
+export const configFindingCodes = {
+  CONFIG_INVALID: { means: "A variable has a value of the wrong kind.", fix: "Correct it as the message says." },
+  CONFIG_MISSING: { means: "A variable is needed by what another one asks for.", fix: "Set it, or correct the other." },
+  CONFIG_CONFLICT: { means: "Two variables contradict each other.", fix: "Correct one of them." },
+  CONFIG_SECRET_EXPOSED: {
+    means: "WORKFLOW_ENV names a secret of Markmill, which workflows could then read.",
+    fix: "Take it out of WORKFLOW_ENV.",
+  },
+  CONFIG_UNREADABLE: {
+    means: "The .env file cannot be read.",
+    fix: "Make it a file that you may read, or remove it.",
+  },
+  CONFIG_KEY_ELSEWHERE: {
+    means: "The API key and the address it would be sent to come from different places.",
+    fix: "Set both in the environment, or both in the .env file.",
+  },
+} as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
+
 export type ConfigFinding = {
-  readonly code:
-    | "CONFIG_INVALID"
-    | "CONFIG_MISSING"
-    | "CONFIG_CONFLICT"
-    | "CONFIG_SECRET_EXPOSED"
-    | "CONFIG_UNREADABLE"
-    | "CONFIG_KEY_ELSEWHERE";
+  readonly code: keyof typeof configFindingCodes;
   readonly variable: string;
   readonly message: string;
   readonly fix: string;

@@ -10,6 +10,6 @@ export {
   type ProblemFacts,
   problemCodes,
 } from "./problem.ts";
-export { ApiProblem } from "./problem-error.ts";
+export { ApiProblem, clientProblemCodes } from "./problem-error.ts";
 export type { Answer, Asked, Asking, Got, Route } from "./route.ts";
 export { type RouteName, type Routes, routes } from "./routes.ts";

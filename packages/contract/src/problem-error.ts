@@ -1,11 +1,19 @@
 import type { ProblemError as Part, Problem, ProblemCode } from "./problem.ts";
 
+/** What a client finds by itself. */
+export const clientProblemCodes = {
+  SERVER_UNREACHABLE: { means: "No answer came.", fix: "Check the address of the server, and that it runs." },
+  SERVER_UNCLEAR: {
+    means: "An answer came that is not the server's own.",
+    fix: "Check the address, and what stands between here and the server.",
+  },
+} as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
+
 /** What a client throws: the server's problem, or what kept it from answering. */
 export class ApiProblem extends Error {
   override readonly name = "ApiProblem";
   readonly problem: Problem;
-  /** SERVER_UNREACHABLE: no answer came. SERVER_UNCLEAR: an answer that is not ours. */
-  readonly code: ProblemCode | "SERVER_UNREACHABLE" | "SERVER_UNCLEAR";
+  readonly code: ProblemCode | keyof typeof clientProblemCodes;
   readonly status: number;
   readonly hint: string | undefined;
   readonly errors: readonly Part[];

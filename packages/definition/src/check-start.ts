@@ -10,6 +10,7 @@ import {
   type Program,
   placesOf,
 } from "@markmill/engine";
+import type { StartFindingCode } from "./finding-codes.ts";
 import type { Definition } from "./load-definition.ts";
 import { builtInNames, modelSettings } from "./names.ts";
 import { suggest } from "./suggest.ts";
@@ -25,13 +26,7 @@ export interface Start {
 /** error: the run does not start. warning: it starts, and the record says it. */
 export interface StartFinding {
   readonly severity: "error" | "warning";
-  readonly code:
-    | "PARAM_MISSING"
-    | "PARAM_UNKNOWN"
-    | "SUBMISSION_REQUIRED"
-    | "SUBMISSION_UNUSED"
-    | "FILE_NOT_GIVEN"
-    | "NO_SUBMISSION";
+  readonly code: StartFindingCode;
   readonly message: string;
   readonly fix: string;
 }

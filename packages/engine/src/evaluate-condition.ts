@@ -10,6 +10,7 @@ import { type Effort, newEffort } from "./effort.ts";
 import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
 import { type Resolved, resolve, type Scope } from "./resolve.ts";
+import type { WarningCode } from "./warning-codes.ts";
 
 export interface Verdict {
   readonly holds: boolean;
@@ -17,7 +18,7 @@ export interface Verdict {
 }
 
 export interface Doubt {
-  readonly code: "VARIABLE_UNSET" | "FILE_MISSING" | "PATTERN_INVALID" | "NUMBER_EXTRACTED";
+  readonly code: WarningCode;
   readonly message: string;
 }
 

@@ -45,4 +45,5 @@ export { type Active, initialState, type Parked, type Phase, type RunState, runS
 export { type FollowedStep, followStep, outstanding, type Step, step } from "./step.ts";
 export type { Checked, FailedStep } from "./turn.ts";
 export { visibleJson, visibleText } from "./visible-text.ts";
+export { warningCodes } from "./warning-codes.ts";
 export { isLeased, kindsWhere, type LightKind, lightKindOf, lightWork, workKinds } from "./work-kinds.ts";

@@ -36,8 +36,9 @@ import { own } from "./own-value.ts";
 import type { Program } from "./program.ts";
 import { defaultRetry, retryAt, unparkAt } from "./retry.ts";
 import { type Active, initialState, type Parked, type RunState } from "./state.ts";
-import { type Checked, change, type FailedStep, spend, type Turn, warn } from "./turn.ts";
+import { type Checked, change, type FailedStep, spend, type Turn, tell, warn } from "./turn.ts";
 import { drop, takeFailure, takeOutcome, walk } from "./walk.ts";
+import type { WarningCode } from "./warning-codes.ts";
 import { isSafeToRepeat } from "./work-kinds.ts";
 
 export interface Step {
@@ -150,7 +151,7 @@ function startRun(turn: Turn, event: RunStarted): void {
     patienceMs: event.patienceMs ?? program.patienceMs ?? turn.state.patienceMs,
     bounds: boundsOf(event),
   });
-  for (const { code, message } of event.notes ?? []) warn(turn, code, message, null);
+  for (const note of event.notes ?? []) tell(turn, note, null);
   const excess = startExcess(turn.state);
   if (excess !== null) {
     change(turn, { variables: { RESULT: "", STATUS: "DOING" }, environment: {} });
@@ -226,7 +227,7 @@ function succeedActivity(turn: Turn, event: ActivitySucceeded): void {
   settle(turn, active, excess === null ? { outcome } : { failure: excess });
 }
 
-const noteCodes: Partial<Record<Outcome["kind"], string>> = {
+const noteCodes: Partial<Record<Outcome["kind"], WarningCode>> = {
   replied: "REPLY_NOTE",
   executed: "EXECUTE_NOTE",
   done: "FILE_NOTE",

@@ -13,6 +13,7 @@ import { own } from "./own-value.ts";
 import type { Effect, Node, NodeId, Program } from "./program.ts";
 import { resolve, type Scope, variableName } from "./resolve.ts";
 import type { Active, RunState, Said } from "./state.ts";
+import type { WarningCode } from "./warning-codes.ts";
 
 export interface Turn {
   readonly program: Program;
@@ -97,7 +98,12 @@ export function change(turn: Turn, part: Partial<RunState>): void {
 /** One step tells no more: a text of a hundred thousand unknown places is one mistake. */
 const mostWarnings = 50;
 
-export function warn(turn: Turn, code: string, message: string, node: NodeId | null): void {
+export function warn(turn: Turn, code: WarningCode, message: string, node: NodeId | null): void {
+  tell(turn, { code, message }, node);
+}
+
+/** A note that came with the run, under the code of whoever wrote it. */
+export function tell(turn: Turn, { code, message }: Failure, node: NodeId | null): void {
   turn.warnings += 1;
   if (turn.warnings > mostWarnings) return;
   turn.commands.push({ do: "warn", code, message: briefText(message), node });

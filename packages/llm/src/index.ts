@@ -14,6 +14,7 @@ export {
 } from "./call-model.ts";
 export { formatDollars, NANODOLLARS_PER_DOLLAR, nanodollars } from "./dollars.ts";
 export { likelyPromptTokens, likelyTokens, promptTokensAtMost } from "./estimate-tokens.ts";
+export { modelFileCodes, scriptedServerCodes, scriptFileCodes } from "./file-codes.ts";
 export { type Finding, formatFinding } from "./finding.ts";
 export { type ContextCut, type ContextRoom, type FittedContext, fitContext, shortenPrompt } from "./fit-context.ts";
 export {

@@ -2,6 +2,7 @@
 // price is refused unless the user says otherwise: a cap that counts zero protects nobody.
 import { z } from "zod";
 import { nanodollars } from "./dollars.ts";
+import type { FileCode } from "./file-codes.ts";
 import type { Finding } from "./finding.ts";
 import type { ModelSettings } from "./model-request.ts";
 import { inFileOrder, readYaml } from "./read-yaml.ts";
@@ -151,7 +152,7 @@ function readCatalogue(yamlText: string, file: string, base: ModelCatalogue | un
     }
   }
   for (const [alias, target] of Object.entries(aliases)) {
-    const place = (code: string, message: string, fix: string) => {
+    const place = (code: FileCode, message: string, fix: string) => {
       findings.push(reading.place(["aliases", alias], code, message, fix));
     };
     if (Object.hasOwn(models, alias)) {

@@ -21,56 +21,148 @@ interface FailureRule {
   readonly next: AfterFailure;
   readonly billed: Billed;
   readonly sentence: string;
+  readonly fix: string;
 }
 
 export const modelFailureCodes = {
-  MODEL_RATE_LIMITED: rule("park", "no", "The endpoint asked for fewer requests or tokens per minute."),
-  MODEL_PAUSED: rule("park", "no", "The endpoint is left alone for a while, because it refused others."),
-  MODEL_QUOTA_EXHAUSTED: rule("park", "no", "The account behind the API key has no credit left; add credit there."),
-  MODEL_SERVER_ERROR: rule("park", "no", "The endpoint failed on its own side."),
-  MODEL_UNREACHABLE: rule("park", "no", "No connection to the endpoint; check OPENAI_BASE_URL and the network."),
-  MODEL_TIMEOUT: rule("park", "unknown", "The endpoint did not finish its reply in the time allowed."),
-  MODEL_CONNECTION_CUT: rule("park", "unknown", "The connection ended before the reply did."),
-  MODEL_REPLY_MALFORMED: rule("park", "unknown", "The reply is not the JSON of a chat completion."),
+  MODEL_RATE_LIMITED: rule(
+    "park",
+    "no",
+    "The endpoint asked for fewer requests or tokens per minute.",
+    "Nothing, or fewer runs at once; a higher tier at the provider.",
+  ),
+  MODEL_PAUSED: rule(
+    "park",
+    "no",
+    "The endpoint is left alone for a while, because it refused others.",
+    "Nothing: it is asked again by itself.",
+  ),
+  MODEL_QUOTA_EXHAUSTED: rule(
+    "park",
+    "no",
+    "The account behind the API key has no credit left; add credit there.",
+    "Add credit at the provider.",
+  ),
+  MODEL_SERVER_ERROR: rule(
+    "park",
+    "no",
+    "The endpoint failed on its own side.",
+    "Nothing, or look at the provider's status page.",
+  ),
+  MODEL_UNREACHABLE: rule(
+    "park",
+    "no",
+    "No connection to the endpoint; check OPENAI_BASE_URL and the network.",
+    "Check OPENAI_BASE_URL and the network.",
+  ),
+  MODEL_TIMEOUT: rule(
+    "park",
+    "unknown",
+    "The endpoint did not finish its reply in the time allowed.",
+    "Nothing, or raise MODEL_TIMEOUT_MS.",
+  ),
+  MODEL_CONNECTION_CUT: rule(
+    "park",
+    "unknown",
+    "The connection ended before the reply did.",
+    "Nothing, or check what stands between here and the endpoint.",
+  ),
+  MODEL_REPLY_MALFORMED: rule(
+    "park",
+    "unknown",
+    "The reply is not the JSON of a chat completion.",
+    "Check that OPENAI_BASE_URL names an endpoint for chat completions.",
+  ),
   MODEL_REPLY_HTML: rule(
     "park",
     "no",
     "A web page came instead of a reply; check that OPENAI_BASE_URL ends in the API path.",
+    "Check that OPENAI_BASE_URL ends in the API path, such as /v1.",
   ),
   MODEL_KEY_MISSING: rule(
     "hold",
     "no",
     "The endpoint needs an API key; set OPENAI_API_KEY, or OPENAI_BASE_URL to one that needs none.",
+    "Set OPENAI_API_KEY, then `markmill resume RUN`.",
   ),
-  MODEL_KEY_REFUSED: rule("park", "no", "The endpoint refused the API key; set OPENAI_API_KEY to a valid one for it."),
+  MODEL_KEY_REFUSED: rule(
+    "park",
+    "no",
+    "The endpoint refused the API key; set OPENAI_API_KEY to a valid one for it.",
+    "Set OPENAI_API_KEY to a valid key for this endpoint.",
+  ),
   MODEL_NOT_FOUND: rule(
     "park",
     "no",
     "The endpoint does not know this model or path; check the name and OPENAI_BASE_URL.",
+    "Check the model's name and OPENAI_BASE_URL.",
   ),
-  MODEL_EMPTY_REPLY: rule("retry", "unknown", "The model replied with nothing."),
+  MODEL_EMPTY_REPLY: rule(
+    "retry",
+    "unknown",
+    "The model replied with nothing.",
+    "Reword the prompt, or use another model.",
+  ),
   MODEL_REPLY_CUT: rule(
     "fail",
     "unknown",
     "The reply ended at the limit of output tokens, and the workflow takes no cut replies; raise maxOutputTokens.",
+    "Raise maxOutputTokens, or take cut replies with cutReplies: keep.",
   ),
   MODEL_REPLY_TOO_LARGE: rule(
     "fail",
     "unknown",
     "The reply is larger than MAX_REPLY_BYTES; lower the output tokens or raise it.",
+    "Lower maxOutputTokens, or raise MAX_REPLY_BYTES.",
   ),
-  MODEL_REPLY_OFF_SCHEMA: rule("fail", "unknown", "The reply does not fit the schema, also after it was asked again."),
-  MODEL_NOT_IN_CATALOGUE: rule("hold", "no", "The model is not in the catalogue."),
-  MODEL_CONTEXT_EXCEEDED: rule("fail", "no", "The conversation is longer than the model can read; shorten the prompt."),
-  MODEL_REFUSED: rule("fail", "no", "The model or its content filter declined to answer; reword the prompt."),
-  MODEL_REQUEST_REFUSED: rule("fail", "no", "The endpoint found the request invalid; its message says why."),
+  MODEL_REPLY_OFF_SCHEMA: rule(
+    "fail",
+    "unknown",
+    "The reply does not fit the schema, also after it was asked again.",
+    "Say in the prompt what the reply must hold, or use another model.",
+  ),
+  MODEL_NOT_IN_CATALOGUE: rule(
+    "hold",
+    "no",
+    "The model is not in the catalogue.",
+    "Correct the name, or describe the model in MODELS_FILE; then `markmill resume RUN`.",
+  ),
+  MODEL_CONTEXT_EXCEEDED: rule(
+    "fail",
+    "no",
+    "The conversation is longer than the model can read; shorten the prompt.",
+    "Shorten the prompt, or use a model that can read more.",
+  ),
+  MODEL_REFUSED: rule(
+    "fail",
+    "no",
+    "The model or its content filter declined to answer; reword the prompt.",
+    "Reword the prompt.",
+  ),
+  MODEL_REQUEST_REFUSED: rule(
+    "fail",
+    "no",
+    "The endpoint found the request invalid; its message says why.",
+    "Correct what the endpoint's message names.",
+  ),
   MODEL_SCHEMA_UNUSABLE: rule(
     "fail",
     "no",
     "The reply schema cannot be checked; use only the keywords listed for schemas.",
+    "Use only the keywords that the message lists.",
   ),
-  MODEL_URL_INVALID: rule("fail", "no", "OPENAI_BASE_URL is not an http or https address; correct it."),
-  MODEL_ABORTED: rule("retry", "unknown", "The call was given up on our side before it was answered."),
+  MODEL_URL_INVALID: rule(
+    "fail",
+    "no",
+    "OPENAI_BASE_URL is not an http or https address; correct it.",
+    "Set OPENAI_BASE_URL to an http or https address.",
+  ),
+  MODEL_ABORTED: rule(
+    "retry",
+    "unknown",
+    "The call was given up on our side before it was answered.",
+    "Nothing: it is asked again.",
+  ),
 } as const satisfies Record<string, FailureRule>;
 
 export type ModelFailureCode = keyof typeof modelFailureCodes;
@@ -276,6 +368,11 @@ function brief(text: string): string {
   return line.length > 160 ? `${line.slice(0, 159)}…` : line;
 }
 
-function rule(next: AfterFailure, billed: Billed, sentence: string): FailureRule {
-  return { next, billed, sentence };
+function rule<Next extends AfterFailure>(
+  next: Next,
+  billed: Billed,
+  sentence: string,
+  fix: string,
+): FailureRule & { readonly next: Next } {
+  return { next, billed, sentence, fix };
 }

@@ -1,6 +1,7 @@
 // YAML text to a checked value, with every mistake placed at the line and column where the user can repair it.
 import { type Document, isMap, isPair, isScalar, LineCounter, type Node, parseDocument } from "yaml";
 import type { z } from "zod";
+import type { FileCode } from "./file-codes.ts";
 import type { Finding } from "./finding.ts";
 
 export type YamlPath = readonly (string | number)[];
@@ -17,13 +18,13 @@ export interface YamlReading<T> {
   readonly value: T | undefined;
   readonly findings: Finding[];
   /** A finding at the key (or list entry) the path names. */
-  place(path: YamlPath, code: string, message: string, fix: string): Finding;
+  place(path: YamlPath, code: FileCode, message: string, fix: string): Finding;
 }
 
 export function readYaml<T>(text: string, file: string, format: YamlFormat, schema: z.ZodType<T>): YamlReading<T> {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const at = (offset: number, code: string, message: string, fix: string): Finding => {
+  const at = (offset: number, code: FileCode, message: string, fix: string): Finding => {
     const { line, col } = lines.linePos(offset);
     return { code: `${format.prefix}_${code}`, file, line: Math.max(line, 1), column: Math.max(col, 1), message, fix };
   };

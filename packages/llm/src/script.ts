@@ -1,6 +1,7 @@
 // The YAML script of the scripted model server, checked whole before the server starts: a script that cannot mean what its author
 // thinks must not be found out in the middle of a class.
 import { z } from "zod";
+import type { FileCode } from "./file-codes.ts";
 import type { Finding } from "./finding.ts";
 import { inFileOrder, readYaml, type YamlPath } from "./read-yaml.ts";
 
@@ -245,7 +246,7 @@ export function parseScript(yamlText: string, file: string): ScriptReading {
   const { rules, sticky, trouble, default: otherwise } = reading.value;
 
   const findings: Finding[] = [];
-  const report = (path: YamlPath, code: string, message: string, fix: string) => {
+  const report = (path: YamlPath, code: FileCode, message: string, fix: string) => {
     findings.push(reading.place(path, code, message, fix));
   };
   if (rules.length === 0 && otherwise === undefined) {

@@ -10,6 +10,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
+import type { scriptedServerCodes } from "./file-codes.ts";
 import { hashEmbedding } from "./hash-embedding.ts";
 import { matchScript, type RuleCounts, type ScriptedMessage, type ScriptMatch } from "./match-script.ts";
 import { canonicalJson } from "./request-hash.ts";
@@ -60,7 +61,7 @@ export interface ScriptedModel {
 
 export class ScriptedModelError extends Error {
   override readonly name = "ScriptedModelError";
-  readonly code: "SCRIPTED_PORT_IN_USE" | "SCRIPTED_PORT_REFUSED";
+  readonly code: keyof typeof scriptedServerCodes;
   constructor(code: ScriptedModelError["code"], message: string) {
     super(message);
     this.code = code;

@@ -1,27 +1,38 @@
 // The one place where failures of BullMQ, ioredis and pg become errors of ours.
 
-export type QueueErrorCode =
-  | "QUEUE_UNREACHABLE"
-  | "QUEUE_REFUSED"
-  | "QUEUE_EVICTION_POLICY"
-  | "QUEUE_FULL"
-  | "QUEUE_VERSION"
-  | "QUEUE_CONTENDED"
-  | "QUEUE_CLOSED"
-  | "QUEUE_BUG";
+export const queueErrorCodes = {
+  QUEUE_UNREACHABLE: {
+    means: "The server that keeps the queue does not answer, or the connection was lost.",
+    fix: "Check that the server runs and that REDIS_URL (or DATABASE_URL) names its host and port.",
+  },
+  QUEUE_REFUSED: {
+    means: "The server that keeps the queue refuses the login.",
+    fix: "Check the user and the password in REDIS_URL (or DATABASE_URL).",
+  },
+  QUEUE_EVICTION_POLICY: {
+    means: "Redis may throw away keys when its memory is full, and jobs with them.",
+    fix: "Set `maxmemory-policy noeviction` in redis.conf, or `redis-cli config set maxmemory-policy noeviction`.",
+  },
+  QUEUE_FULL: {
+    means: "The server that keeps the queue has no memory or disk left.",
+    fix: "Give the server that keeps the queue more room: Redis memory (maxmemory) or disk, Postgres disk. No run is lost, it goes on by itself.",
+  },
+  QUEUE_VERSION: {
+    means: "The server that keeps the queue is too old.",
+    fix: "Use Redis 6.2 or newer, or Postgres 14 or newer.",
+  },
+  QUEUE_CONTENDED: {
+    means: "Two processes were in each other's way.",
+    fix: "Nothing: two processes were in each other's way, and what was given up is tried again.",
+  },
+  QUEUE_CLOSED: { means: "The connection was closed by us.", fix: "The program is shutting down." },
+  QUEUE_BUG: {
+    means: "The queue gave an error that we do not know.",
+    fix: "This is a defect in Markmill: please report it with this message.",
+  },
+} as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 
-const fixes: Record<QueueErrorCode, string> = {
-  QUEUE_UNREACHABLE: "Check that the server runs and that REDIS_URL (or DATABASE_URL) names its host and port.",
-  QUEUE_REFUSED: "Check the user and the password in REDIS_URL (or DATABASE_URL).",
-  QUEUE_EVICTION_POLICY:
-    "Set `maxmemory-policy noeviction` in redis.conf, or `redis-cli config set maxmemory-policy noeviction`.",
-  QUEUE_FULL:
-    "Give the server that keeps the queue more room: Redis memory (maxmemory) or disk, Postgres disk. No run is lost, it goes on by itself.",
-  QUEUE_VERSION: "Use Redis 6.2 or newer, or Postgres 14 or newer.",
-  QUEUE_CONTENDED: "Nothing: two processes were in each other's way, and what was given up is tried again.",
-  QUEUE_CLOSED: "The program is shutting down.",
-  QUEUE_BUG: "This is a defect in Markmill: please report it with this message.",
-};
+export type QueueErrorCode = keyof typeof queueErrorCodes;
 
 /** `message` says what and why, `fix` what to do. `transient`: the same call may succeed later. */
 export class QueueError extends Error {
@@ -33,7 +44,7 @@ export class QueueError extends Error {
   constructor(code: QueueErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options);
     this.code = code;
-    this.fix = fixes[code];
+    this.fix = queueErrorCodes[code].fix;
     this.transient = code === "QUEUE_UNREACHABLE" || code === "QUEUE_FULL" || code === "QUEUE_CONTENDED";
   }
 }

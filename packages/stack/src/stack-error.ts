@@ -1,5 +1,10 @@
-/** RUN_NOT_ROOT: another run called it. RUN_OPEN: it has not ended. RUN_WITHOUT_START: its first event is missing. */
-export type StackErrorCode = "RUN_NOT_ROOT" | "RUN_OPEN" | "RUN_WITHOUT_START";
+export const stackErrorCodes = {
+  RUN_NOT_ROOT: { means: "Another run called it.", fix: "Name the run that called it." },
+  RUN_OPEN: { means: "It has not ended.", fix: "Cancel the run first, or wait for its end." },
+  RUN_WITHOUT_START: { means: "Its first event is missing.", fix: "Start a new run of the workflow." },
+} as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
+
+export type StackErrorCode = keyof typeof stackErrorCodes;
 
 /** What was asked for does not fit how a run stands. */
 export class StackError extends Error {

@@ -7,8 +7,23 @@ export interface Told {
   readonly passes: boolean;
 }
 
+export const systemErrorCodes = {
+  PORT_IN_USE: { means: "The port is in use by another program.", fix: "Stop that program, or choose another port." },
+  DISK_FULL: {
+    means: "The disk is full, or its quota used up.",
+    fix: "Free some space and start again: no data was lost.",
+  },
+  READ_ONLY: { means: "The file system is read-only.", fix: "Set MARKMILL_HOME to a directory you may write." },
+  NOT_ALLOWED: {
+    means: "The system does not allow it.",
+    fix: "Check who owns the file or directory that the message names.",
+  },
+} as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
+
+type SystemError = { readonly code: keyof typeof systemErrorCodes; readonly say: string; readonly fix: string };
+
 /** What the system says by code alone; everything else carries its own words. */
-const systemErrors: Readonly<Record<string, { readonly code: string; readonly say: string; readonly fix: string }>> = {
+const systemErrors: Readonly<Record<string, SystemError>> = {
   EADDRINUSE: {
     code: "PORT_IN_USE",
     say: "The port is in use by another program",

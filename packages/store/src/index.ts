@@ -104,7 +104,7 @@ export {
   saveSession,
   takeDeadSessions,
 } from "./sessions.ts";
-export { StoreError, type StoreErrorCode } from "./store-error.ts";
+export { StoreError, type StoreErrorCode, storeErrorCodes } from "./store-error.ts";
 export {
   deleteOrphans,
   enforceDeadlines,

@@ -1,44 +1,68 @@
 // The one place where failures of pg become errors of ours.
 
-export type StoreErrorCode =
-  | "STORE_UNREACHABLE"
-  | "STORE_REFUSED"
-  | "STORE_FULL"
-  | "STORE_BUSY"
-  | "STORE_READ_ONLY"
-  | "STORE_VERSION"
-  | "STORE_SCHEMA_NEWER"
-  | "STORE_SCHEMA_CHANGED"
-  | "STORE_SCHEMA_MISSING"
-  | "STORE_STATE_NEWER"
-  | "STORE_TOO_LARGE"
-  | "STORE_NOT_FOUND"
-  | "STORE_NO_FORK"
-  | "STORE_RUN_OPEN"
-  | "STORE_RUN_CALLED"
-  | "STORE_KEY_REUSED"
-  | "STORE_BUG";
+export const storeErrorCodes = {
+  STORE_UNREACHABLE: {
+    means: "Postgres does not answer, or the connection was lost.",
+    fix: "Check that Postgres runs and that DATABASE_URL names its host and port.",
+  },
+  STORE_REFUSED: {
+    means: "Postgres refuses the login or knows no such database.",
+    fix: "Check the user, the password and the database name in DATABASE_URL.",
+  },
+  STORE_FULL: {
+    means: "The disk of the database server is full.",
+    fix: "Free disk space on the database server. Nothing that was committed is lost.",
+  },
+  STORE_BUSY: {
+    means: "Postgres has no connection left, or two transactions were in each other's way.",
+    fix: "Postgres has no connection left: raise max_connections, or start fewer workers.",
+  },
+  STORE_READ_ONLY: {
+    means: "The server takes no writes: it is a standby, or is being replaced.",
+    fix: "Point DATABASE_URL at the primary server, not at a standby.",
+  },
+  STORE_VERSION: { means: "The Postgres server is too old.", fix: "Use a Postgres server of version 14 or newer." },
+  STORE_SCHEMA_NEWER: {
+    means: "A newer Markmill has migrated this database.",
+    fix: "Update Markmill to the version that migrated this database, or use another database.",
+  },
+  STORE_SCHEMA_CHANGED: {
+    means: "A migration that was applied is not the one this Markmill has.",
+    fix: "Restore the migration files of this Markmill version; applied migrations never change.",
+  },
+  STORE_SCHEMA_MISSING: {
+    means: "The tables of Markmill are not there.",
+    fix: "Run any Markmill command that starts the store once, or `markmill doctor`.",
+  },
+  STORE_STATE_NEWER: {
+    means: "The run was written by a newer Markmill, in a form that this one does not know.",
+    fix: "A newer Markmill works on this run: leave it to its workers, or update this one.",
+  },
+  STORE_TOO_LARGE: {
+    means: "A text or a file is larger than may be stored.",
+    fix: "Store less with this run, or let the operator raise the ceiling.",
+  },
+  STORE_NOT_FOUND: {
+    means: "There is no run, definition or file with this id.",
+    fix: "Check the id; `markmill status` lists what there is.",
+  },
+  STORE_NO_FORK: {
+    means: "The run cannot be taken up at this point.",
+    fix: "Name another node that the run came to (`markmill logs RUN` shows them), or START for all of it again.",
+  },
+  STORE_RUN_OPEN: { means: "The run has not ended.", fix: "Cancel the run first, or wait for its end." },
+  STORE_RUN_CALLED: { means: "The run was called by another one.", fix: "Name the run that called it." },
+  STORE_KEY_REUSED: {
+    means: "The idempotency key was used for another request.",
+    fix: "Send another idempotency key with another request.",
+  },
+  STORE_BUG: {
+    means: "Postgres refused a statement of ours.",
+    fix: "This is a defect in Markmill: please report it with this message.",
+  },
+} as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 
-const fixes: Record<StoreErrorCode, string> = {
-  STORE_UNREACHABLE: "Check that Postgres runs and that DATABASE_URL names its host and port.",
-  STORE_REFUSED: "Check the user, the password and the database name in DATABASE_URL.",
-  STORE_FULL: "Free disk space on the database server. Nothing that was committed is lost.",
-  STORE_BUSY: "Postgres has no connection left: raise max_connections, or start fewer workers.",
-  STORE_READ_ONLY: "Point DATABASE_URL at the primary server, not at a standby.",
-  STORE_VERSION: "Use a Postgres server of version 14 or newer.",
-  STORE_SCHEMA_NEWER: "Update Markmill to the version that migrated this database, or use another database.",
-  STORE_SCHEMA_CHANGED: "Restore the migration files of this Markmill version; applied migrations never change.",
-  STORE_SCHEMA_MISSING: "Run any Markmill command that starts the store once, or `markmill doctor`.",
-  STORE_STATE_NEWER: "A newer Markmill works on this run: leave it to its workers, or update this one.",
-  STORE_TOO_LARGE: "Store less with this run, or let the operator raise the ceiling.",
-  STORE_NOT_FOUND: "Check the id; `markmill status` lists what there is.",
-  STORE_NO_FORK:
-    "Name another node that the run came to (`markmill logs RUN` shows them), or START for all of it again.",
-  STORE_RUN_OPEN: "Cancel the run first, or wait for its end.",
-  STORE_RUN_CALLED: "Name the run that called it.",
-  STORE_KEY_REUSED: "Send another idempotency key with another request.",
-  STORE_BUG: "This is a defect in Markmill: please report it with this message.",
-};
+export type StoreErrorCode = keyof typeof storeErrorCodes;
 
 /** A read-only server is one that is being replaced: after a failover the same address is the primary again. */
 const transient: ReadonlySet<StoreErrorCode> = new Set([
@@ -58,7 +82,7 @@ export class StoreError extends Error {
   constructor(code: StoreErrorCode, message: string, options: ErrorOptions & { transient?: boolean } = {}) {
     super(message, options);
     this.code = code;
-    this.fix = fixes[code];
+    this.fix = storeErrorCodes[code].fix;
     this.transient = options.transient ?? transient.has(code);
   }
 }

@@ -9,3 +9,4 @@ export {
   startWorker,
   type WorkerParts,
 } from "./worker.ts";
+export { workerFailureCodes } from "./worker-failure-codes.ts";

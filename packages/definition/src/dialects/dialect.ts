@@ -1,4 +1,5 @@
 import type { Fragment, Program } from "@markmill/engine";
+import type { CodeEntry } from "../finding-codes.ts";
 import type { LoadedFile } from "../loaded-file.ts";
 import type { Workspace } from "../workspace.ts";
 
@@ -6,6 +7,8 @@ import type { Workspace } from "../workspace.ts";
 export interface DialectRules {
   /** Its files in a few words, after "a file is". */
   readonly files: string;
+  /** Its own findings, beside those that all dialects share. */
+  readonly codes: Readonly<Record<string, CodeEntry>>;
   /** By what a file is known as one of this dialect; null: by nothing. Cheap, and never wrong about a file of another dialect's content. */
   readonly recognises: (file: SourceFile) => "content" | "name" | null;
   /** One file as one program. Total: what cannot be read is a finding with its place. The workspace holds what it includes, calls and reads. */

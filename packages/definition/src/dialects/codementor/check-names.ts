@@ -1,13 +1,13 @@
-import type { Report } from "../../report.ts";
 import type { NameUse } from "./collect-names.ts";
 import { roleOf } from "./read-document.ts";
+import type { WorkflowReport } from "./workflow-codes.ts";
 
 /** Names that are neither a prompt of the file nor given a value anywhere: most are misspelt. */
 export function checkNames(
   uses: readonly NameUse[],
   prompts: readonly string[],
   known: ReadonlySet<string>,
-  report: Report,
+  report: WorkflowReport,
 ): void {
   const promptIds = new Set(prompts);
   for (const { as, name, where, at } of uses) {

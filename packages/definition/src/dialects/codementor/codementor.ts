@@ -1,6 +1,7 @@
 import type { DialectRules } from "../dialect.ts";
 import { drawWorkflow, formatWorkflow } from "./format-workflow.ts";
 import { parseWorkflow } from "./parse-workflow.ts";
+import { workflowCodes } from "./workflow-codes.ts";
 
 const markdownName = /\.(?:md|markdown)$/i;
 /** A flowchart's fence, or the section that holds one. */
@@ -8,6 +9,7 @@ const markdownContent = /^(?: {0,3}(?:`{3,}|~{3,})[ \t]*mermaid\b| {0,3}#[ \t]+w
 
 export const codementor: DialectRules = {
   files: "Markdown with a section # Workflow that holds a mermaid flowchart (.wf.md)",
+  codes: workflowCodes,
   recognises: ({ path, text }) => (markdownContent.test(text) ? "content" : markdownName.test(path) ? "name" : null),
   load: ({ path, text }, workspace) => parseWorkflow(text, path, workspace),
   format: formatWorkflow,

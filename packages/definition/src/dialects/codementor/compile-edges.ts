@@ -1,8 +1,8 @@
 import type { Edge } from "@markmill/engine";
 import type { Place } from "../../finding.ts";
-import type { Report } from "../../report.ts";
 import { activityKind, handledEvent } from "./activity-kind.ts";
 import type { Link } from "./mermaid/flowchart.ts";
+import type { WorkflowReport } from "./workflow-codes.ts";
 
 const success = ["YES", "TRUE", "OK", "SUCCESS"];
 const failure = ["NO", "FALSE", "ERROR", "FAILED", "ELSE", "FAIL", "OTHER"];
@@ -15,7 +15,7 @@ export function outcomeOf(label: string | null): "ok" | "fail" | null {
 }
 
 /** Links as edges, in the order drawn, at most one per node and outcome. `places` goes with `edges`, by position. */
-export function compileEdges(links: readonly Link[], report: Report): { edges: Edge[]; places: Place[] } {
+export function compileEdges(links: readonly Link[], report: WorkflowReport): { edges: Edge[]; places: Place[] } {
   const drawn: ({ edge: Edge; at: Place } | null)[] = [];
   const taken = new Map<string, number>();
   for (const link of links) {

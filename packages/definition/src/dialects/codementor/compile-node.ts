@@ -2,15 +2,15 @@
 import { type Condition, type ModelSettings, type Node, type Operand, runStatuses } from "@markmill/engine";
 import type { Place } from "../../finding.ts";
 import { duration, readAmount } from "../../quantity.ts";
-import type { Report } from "../../report.ts";
 import type { ActivityKind } from "./activity-kind.ts";
 import { parseCheck } from "./expression/parse-check.ts";
 import { camelCase, present, settingNumber, settingsSchema } from "./front-matter.ts";
 import type { Vertex } from "./mermaid/flowchart.ts";
 import { isParamName } from "./parse-params.ts";
+import type { WorkflowReport } from "./workflow-codes.ts";
 
 export interface NodeContext {
-  readonly report: Report;
+  readonly report: WorkflowReport;
   readonly lenient: boolean;
   /** Ids that have a caption, for "did you mean" where one lacks it. */
   readonly defined: () => Iterable<string>;
@@ -136,7 +136,7 @@ function compileActivity(
 }
 
 /** Commands of a reply may be a student's words in a model's mouth: they never run where the verdict is made. */
-function sessionOf(vertex: Vertex, caption: Caption, report: Report): { session?: "judge" } {
+function sessionOf(vertex: Vertex, caption: Caption, report: WorkflowReport): { session?: "judge" } {
   const session = choice(vertex, "session", { judge: "judge", student: "student" }, "student", report);
   if (session === "student") return {};
   if (caption.text === "") {
@@ -162,7 +162,7 @@ function hasCaption(vertex: Vertex, caption: Caption, example: string, context: 
   return false;
 }
 
-function readCaption(vertex: Vertex, kind: Activity, report: Report): Caption {
+function readCaption(vertex: Vertex, kind: Activity, report: WorkflowReport): Caption {
   const at = vertex.captionAt ?? vertex.at;
   const written = withoutOuterQuotes(vertex, kind, at, report);
   const found = captionPrefix.exec(written);
@@ -191,7 +191,7 @@ function readCaption(vertex: Vertex, kind: Activity, report: Report): Caption {
 }
 
 /** The caption; where inner quotes broke it, what the author most likely means, so that the rest is looked at all the same. */
-function withoutOuterQuotes(vertex: Vertex, kind: Activity, at: Place, report: Report): string {
+function withoutOuterQuotes(vertex: Vertex, kind: Activity, at: Place, report: WorkflowReport): string {
   const written = vertex.caption ?? "";
   const word = quotedPrefix.exec(written)?.[1]?.toUpperCase();
   // A question may well begin with such a word in quotes.
@@ -271,7 +271,7 @@ function compileSet(caption: Caption, context: NodeContext): Node | null {
 }
 
 /** A name may be a variable that holds a status, a constant must be one. */
-function checkStatus(value: Operand, at: Place, report: Report): void {
+function checkStatus(value: Operand, at: Place, report: WorkflowReport): void {
   const constant =
     value.from === "template" ? value.text : value.from === "name" && !isParamName(value.name) ? value.name : null;
   if (constant === null || constant.includes("{{") || runStatuses.includes(constant.trim())) return;
@@ -314,7 +314,7 @@ function locateFiles(condition: Condition, locate: (path: string) => string): Co
   }
 }
 
-function compileAsk(vertex: Vertex, caption: Caption, report: Report): Node {
+function compileAsk(vertex: Vertex, caption: Caption, report: WorkflowReport): Node {
   const timeout = attribute(vertex, "timeout");
   const wait = timeout === undefined ? undefined : readAmount(duration, timeout.text);
   if (timeout !== undefined && wait?.ok === false) {
@@ -339,7 +339,7 @@ function attribute(vertex: Vertex, name: string): { readonly text: string; reado
   return undefined;
 }
 
-function startsClean(vertex: Vertex, report: Report): boolean {
+function startsClean(vertex: Vertex, report: WorkflowReport): boolean {
   return choice(vertex, "start", { clean: "clean", continue: "continue" }, "continue", report) === "clean";
 }
 
@@ -348,7 +348,7 @@ function choice<Value extends string>(
   name: string,
   values: Readonly<Record<string, Value>>,
   otherwise: Value,
-  report: Report,
+  report: WorkflowReport,
 ): Value {
   const given = attribute(vertex, name);
   if (given === undefined) return otherwise;
@@ -365,7 +365,7 @@ function choice<Value extends string>(
   return otherwise;
 }
 
-function nodeSettings(vertex: Vertex, report: Report): ModelSettings | undefined {
+function nodeSettings(vertex: Vertex, report: WorkflowReport): ModelSettings | undefined {
   const raw: Record<string, unknown> = {};
   const places = new Map<string, Place>();
   for (const [key, { text, at }] of Object.entries(vertex.attributes)) {
@@ -389,7 +389,7 @@ function nodeSettings(vertex: Vertex, report: Report): ModelSettings | undefined
   return undefined;
 }
 
-function checkAttributes(vertex: Vertex, kind: Activity, report: Report): void {
+function checkAttributes(vertex: Vertex, kind: Activity, report: WorkflowReport): void {
   const known = attributesOf[kind] ?? [];
   for (const [key, { at }] of Object.entries(vertex.attributes)) {
     if (drawing.has(key.toLowerCase()) || known.includes(camelCase(key))) continue;

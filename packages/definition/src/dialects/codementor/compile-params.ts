@@ -1,11 +1,11 @@
 import type { Param } from "@markmill/engine";
 import type { Place } from "../../finding.ts";
-import type { Report } from "../../report.ts";
 import type { SourceMap } from "../../source-map.ts";
 import { settingProblem } from "./check-setting.ts";
 import type { FrontMatter } from "./front-matter.ts";
 import type { Vertex } from "./mermaid/flowchart.ts";
 import { isParamName, parseParams } from "./parse-params.ts";
+import type { WorkflowReport } from "./workflow-codes.ts";
 
 export interface CompiledParams {
   readonly params: readonly Param[];
@@ -16,7 +16,7 @@ export interface CompiledParams {
 export function compileParams(
   vertices: readonly Vertex[],
   declared: FrontMatter["params"],
-  report: Report,
+  report: WorkflowReport,
 ): CompiledParams {
   const list = new ParamList(report);
   for (const { name, default: value, at } of declared) list.add(name, value, at);
@@ -46,10 +46,10 @@ export function compileParams(
 class ParamList implements CompiledParams {
   readonly params: Param[] = [];
   readonly places: Record<string, Place> = Object.create(null);
-  readonly #report: Report;
+  readonly #report: WorkflowReport;
   #index: Map<string, number> | null = null;
 
-  constructor(report: Report) {
+  constructor(report: WorkflowReport) {
     this.#report = report;
   }
 

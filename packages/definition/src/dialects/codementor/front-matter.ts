@@ -14,7 +14,7 @@ import {
 import { z } from "zod";
 import type { Place } from "../../finding.ts";
 import { type Amount, duration, money, readAmount, size } from "../../quantity.ts";
-import type { Report } from "../../report.ts";
+import type { WorkflowReport } from "./workflow-codes.ts";
 
 export interface FrontMatter {
   readonly name?: string;
@@ -139,7 +139,12 @@ export function frontMatterLines(lines: readonly string[]): number {
   return -1;
 }
 
-export function readFrontMatter(lines: readonly string[], length: number, file: string, report: Report): FrontMatter {
+export function readFrontMatter(
+  lines: readonly string[],
+  length: number,
+  file: string,
+  report: WorkflowReport,
+): FrontMatter {
   const text = lines.slice(1, length - 1).join("\n");
   if (text.length > MAX_CHARACTERS) {
     report.error(

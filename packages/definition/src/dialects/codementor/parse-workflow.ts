@@ -28,18 +28,19 @@ import type { Flowchart, Vertex } from "./mermaid/flowchart.ts";
 import { parseFlowchart } from "./mermaid/parse-flowchart.ts";
 import { type Document, DocumentReader, reportFilePlace, roleOf } from "./read-document.ts";
 import { readSource } from "./read-source.ts";
+import type { WorkflowCode, WorkflowReport } from "./workflow-codes.ts";
 
 const breaksFlow = /^(?:MERMAID_|KIND_|EDGE_|START_|HANDLER_)/;
 
 /** `file` is the path of the text below the workflow root; the workspace holds what it includes, calls and reads. */
 export function parseWorkflow(text: string, file: string, workspace: Workspace = emptyWorkspace): LoadedFile {
-  const report = new Report();
+  const report = new Report<WorkflowCode>();
   const access = new WorkspaceReader(workspace, file, report);
   const normal = normaliseText(text, file, report);
   return normal === null ? nothing(report) : new WorkflowCompiler(file, normal, access, report).compile();
 }
 
-function nothing(report: Report): LoadedFile {
+function nothing(report: WorkflowReport): LoadedFile {
   const sources = { nodes: {}, edges: [], prompts: {}, params: {} };
   return { program: null, sources, findings: report.findings, read: [], calls: [], defines: [], checkNames() {} };
 }
@@ -48,11 +49,11 @@ class WorkflowCompiler {
   readonly #file: string;
   readonly #lines: readonly string[];
   readonly #access: WorkspaceReader;
-  readonly #report: Report;
+  readonly #report: WorkflowReport;
   readonly #files = new Map<string, string>();
   readonly #calls: { node: string; program: string; found: boolean; at: Place }[] = [];
 
-  constructor(file: string, text: string, access: WorkspaceReader, report: Report) {
+  constructor(file: string, text: string, access: WorkspaceReader, report: WorkflowReport) {
     this.#file = file;
     this.#lines = text.split("\n");
     this.#access = access;

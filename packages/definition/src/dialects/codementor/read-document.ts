@@ -1,9 +1,9 @@
 import type { Role } from "@markmill/engine";
 import type { Place } from "../../finding.ts";
-import type { Report } from "../../report.ts";
 import { filePlacesIn, placesIn } from "../../template-places.ts";
 import type { NameUse } from "./collect-names.ts";
 import type { SourceLine } from "./read-source.ts";
+import type { WorkflowReport } from "./workflow-codes.ts";
 
 export interface Document {
   readonly title: string | null;
@@ -31,7 +31,7 @@ export function isSectionName(heading: string): boolean {
 
 /** Takes lines one by one and keeps of each only what the document needs. */
 export class DocumentReader {
-  readonly #report: Report;
+  readonly #report: WorkflowReport;
   #section: "none" | "description" | "workflow" | "prompts" = "none";
   #title: string | null = null;
   #hasWorkflowSection = false;
@@ -43,7 +43,7 @@ export class DocumentReader {
   #prompt: { id: string; lines: string[]; names: Set<string>; at: Place } | null = null;
   #openFence: Place | null = null;
 
-  constructor(report: Report) {
+  constructor(report: WorkflowReport) {
     this.#report = report;
   }
 
@@ -156,7 +156,7 @@ export class DocumentReader {
 }
 
 /** The model would get the braces, not the file. */
-export function reportFilePlace(report: Report, path: string, at: Place): void {
+export function reportFilePlace(report: WorkflowReport, path: string, at: Place): void {
   const name =
     (path.split("/").at(-1) ?? "")
       .replace(/\..*$/, "")

@@ -10,9 +10,9 @@ import { BlockScanner, type Line } from "@markmill/markdown";
 import { MAX_FILE_BYTES } from "../../decode-source.ts";
 import type { Place } from "../../finding.ts";
 import { protectedFix, protectedReason } from "../../protected-path.ts";
-import type { Report } from "../../report.ts";
 import { locate } from "../../workspace.ts";
 import type { WorkspaceReader } from "../../workspace-reader.ts";
+import type { WorkflowReport } from "./workflow-codes.ts";
 
 export interface SourceLine {
   readonly text: string;
@@ -33,7 +33,7 @@ export function readSource(
   start: number,
   file: string,
   sources: WorkspaceReader,
-  report: Report,
+  report: WorkflowReport,
   each: (line: SourceLine) => void,
 ): void {
   const scanner = new BlockScanner();

@@ -13,6 +13,7 @@
  * E1  Never throws and needs no more stack than MAX_DEPTH brackets. E2  Time is linear in the length of the text.
  */
 import type { Comparison, Condition, Operand } from "@markmill/engine";
+import type { WorkflowCode } from "../workflow-codes.ts";
 import { checkPattern } from "./check-pattern.ts";
 import { comparisonOf, isWord, type Token, tokenize } from "./tokenize.ts";
 
@@ -20,7 +21,7 @@ export type ParsedCheck =
   | { readonly ok: true; readonly condition: Condition }
   | {
       readonly ok: false;
-      readonly code: string;
+      readonly code: WorkflowCode;
       readonly message: string;
       readonly fix: string;
       readonly offset: number;
@@ -39,7 +40,7 @@ export function parseCheck(text: string, lenient: boolean): ParsedCheck {
 
 class Refused extends Error {
   readonly why: Extract<ParsedCheck, { ok: false }>;
-  constructor(code: string, offset: number, message: string, fix: string) {
+  constructor(code: WorkflowCode, offset: number, message: string, fix: string) {
     super(message);
     this.why = { ok: false, code, message, fix, offset };
   }

@@ -1,5 +1,6 @@
 /** What all parts of the grammar share: findings, the end of a statement, ids and captions. */
 import type { Finding } from "../../../finding.ts";
+import type { WorkflowCode } from "../workflow-codes.ts";
 import {
   backtick,
   closeBrace,
@@ -42,7 +43,7 @@ export class ChartReader {
     this.cursor = cursor;
   }
 
-  report(code: string, offset: number, message: string, fix: string): void {
+  report(code: WorkflowCode, offset: number, message: string, fix: string): void {
     if (this.findings.length < mostFindings) {
       this.findings.push({ severity: "error", code, message, fix, at: this.cursor.place(offset) });
       return;
