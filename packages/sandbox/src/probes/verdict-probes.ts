@@ -56,14 +56,18 @@ export const verdictProbes: readonly Probe[] = [
     name: "hold a command after its watcher is gone",
     run: async ({ session }) => {
       const startedAt = performance.now();
-      const drip = `${everyOther} -KILL $p; done 2>/dev/null; while echo drip; do sleep 0.03; done`;
-      const outcome = await shell(session, `sh -c '${drip}'; exit 3`, { wallMs: 4000 });
-      const { output } = await shell(session, "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '");
-      const left = output.includes("echo drip");
+      const seen: string[] = [];
+      for (const kill of [`${everyOther} -KILL $p; done 2>/dev/null`, "kill -KILL $PPID"]) {
+        const drip = `${kill}; while echo drip; do sleep 0.03; done`;
+        const outcome = await shell(session, `sh -c '${drip}'; exit 3`, { wallMs: 3000 });
+        if (outcome.exitCode === 0) seen.push("ended with 0");
+        const { output } = await shell(session, "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '");
+        if (output.includes("echo drip")) seen.push("the process lives on");
+      }
       const durationMs = Math.round(performance.now() - startedAt);
       return {
-        refused: outcome.exitCode !== 0 && !left && durationMs < 6000,
-        evidence: `ended with ${outcome.exitCode} after ${durationMs} ms, ${left ? "the process lives on" : "nothing is left"}`,
+        refused: seen.length === 0 && durationMs < 9000,
+        evidence: `ended after ${durationMs} ms, ${seen.length === 0 ? "nothing is left" : seen.join(", ")}`,
       };
     },
   },
