@@ -15,6 +15,8 @@ export default defineConfig({
           name: "unit",
           include: ["packages/*/src/**/*.test.ts", "apps/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
           testTimeout: 60_000,
+          // These compute; the default leaves one core idle.
+          maxWorkers: "100%",
         },
       },
       {

@@ -99,10 +99,12 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     const sandboxHere = await sandboxAt(here);
     await until(async () => (await sandboxHere.list()).some(({ id, status }) => id === runId && status === "live"));
     const session = await sandboxHere.open(sessionSpec(runId));
-    await until(async () => {
+    const written = async () => {
       const outcome = await session.changes(null, { maxBytes: 10_000_000 }).catch(() => undefined);
       return outcome !== undefined && outcome.kind !== "same" && Buffer.from(outcome.tar).includes(`${line}\n`);
-    });
+    };
+    // Each look starts programs in the session.
+    await until(written, { everyMs: 100 });
   }
 
   async function ends(runId: string): Promise<void> {

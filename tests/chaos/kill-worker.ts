@@ -47,7 +47,8 @@ export function killWorkers(backend: Backend, environment: Readonly<Record<strin
     const died = performance.now();
     survivor.process.kill("SIGCONT");
     const seen = (await getHistory(mill.store.database, runId)).entries.length;
-    await until(async () => (await getHistory(mill.store.database, runId)).entries.length > seen);
+    const moved = async () => (await getHistory(mill.store.database, runId)).entries.length > seen;
+    await until(moved, { everyMs: 100 });
     takeovers.push(Math.round(performance.now() - died));
     const run = await mill.ended(runId);
     survivor.process.kill("SIGSTOP");

@@ -448,7 +448,7 @@ const connect = async (user) => {
   await client.end();
 };
 for (const user of ["markmill", "postgres"]) console.log(user, await connect(user).then(() => "in", (error) => error.code ?? error.message));`;
-    return spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8", timeout: 30_000 });
+    return spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8", timeout: 120_000 });
   };
 
   it("the system user that root lends to the server cannot log in to it, also when the database is older than the rule", async () => {

@@ -156,7 +156,8 @@ export async function startMill(options: MillOptions): Promise<Mill> {
     },
     async ended(runId, timeoutMs = 180_000) {
       const until = performance.now() + timeoutMs;
-      for (;;) {
+      // Often at first, then seldom: many tests wait at once, and each look costs a query.
+      for (let pauseMs = 20; ; pauseMs = Math.min(1.2 * pauseMs, 200)) {
         // A connection that a test has cut is no news here.
         const run = await getRun(store.database, runId).catch((error: unknown) => {
           if (error instanceof StoreError && error.transient) return undefined;
@@ -167,7 +168,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
         if (run.endedAt !== null) return run;
         if (performance.now() > until)
           throw new Error(`run ${runId} is still ${run.status} (${JSON.stringify(run.hits)})`);
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     },
     async run(files, request) {
