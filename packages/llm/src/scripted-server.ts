@@ -58,7 +58,7 @@ export interface ScriptedModel {
   close(): Promise<void>;
 }
 
-export class ScriptedModelError extends Error {
+class ScriptedModelError extends Error {
   override readonly name = "ScriptedModelError";
   readonly code: "SCRIPTED_PORT_IN_USE" | "SCRIPTED_PORT_REFUSED";
   constructor(code: ScriptedModelError["code"], message: string) {

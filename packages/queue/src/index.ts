@@ -4,9 +4,7 @@ export {
   type BellRef,
   type Doorbell,
   jobId,
-  parseJobId,
   type QueueName,
-  queueNames,
 } from "./doorbell.ts";
 export { type LiveJob, openQueues, type Queues, type QueuesOptions } from "./open-queues.ts";
 export { QueueError, type QueueErrorCode } from "./queue-error.ts";
