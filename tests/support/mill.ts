@@ -228,7 +228,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
   return mill;
 }
 
-export function configOf(environment: Readonly<Record<string, string>>): Config {
+function configOf(environment: Readonly<Record<string, string>>): Config {
   const reading = readConfig(environment);
   if (!reading.ok) throw new Error(JSON.stringify(reading.findings));
   return reading.config;

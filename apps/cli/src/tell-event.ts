@@ -117,7 +117,7 @@ function describeEnd(status: "success" | "failed" | "cancelled", reason: Failure
   return { mark: status === "success" ? "✓" : "✗", node: "", text: `ended: ${status}${why}` };
 }
 
-export function reasonOf({ code, message }: Failure): string {
+function reasonOf({ code, message }: Failure): string {
   return `${code}: ${oneLine(message)}`;
 }
 

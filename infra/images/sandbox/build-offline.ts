@@ -41,7 +41,7 @@ const KEY_LABEL = "markmill.image";
 
 export type Variant = "tiny" | "full" | "jdk" | "services";
 
-export const defaultTags: Readonly<Record<Variant, string>> = {
+const defaultTags: Readonly<Record<Variant, string>> = {
   tiny: "markmill-sandbox:tiny",
   full: "markmill-sandbox:latest",
   jdk: "markmill-sandbox-jdk:latest",

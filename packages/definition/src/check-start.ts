@@ -149,7 +149,7 @@ interface Written {
 }
 
 /** Files that are read where nothing before can have made them, on any way through the flow. */
-export function unmetReads({ programs, root }: Pick<Definition, "programs" | "root">): string[] {
+function unmetReads({ programs, root }: Pick<Definition, "programs" | "root">): string[] {
   const entries = new Map<string, Written>();
   const before = new Map<string, Written>();
   const at = (map: Map<string, Written>, key: string): Written => {

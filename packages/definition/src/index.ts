@@ -1,10 +1,9 @@
-export { checkStart, type Start, type StartFinding, unmetReads } from "./check-start.ts";
+export { checkStart, type Start, type StartFinding } from "./check-start.ts";
 export type { Drawing, FormatOptions } from "./dialects/dialect.ts";
 export { type Dialect, dialects } from "./dialects/dialects.ts";
 export type { Finding, Place } from "./finding.ts";
 export { findingCodes, startFindingCodes } from "./finding-codes.ts";
 export { type Definition, type Loaded, type LoadOptions, loadDefinition } from "./load-definition.ts";
-export { NotExpressible } from "./not-expressible.ts";
 export { openWorkspace, type WorkspaceOptions } from "./open-workspace.ts";
 export { isProtectedPath } from "./protected-path.ts";
 export { duration, money, readAmount } from "./quantity.ts";
@@ -15,4 +14,4 @@ export type { SourceMap } from "./source-map.ts";
 export { suggest } from "./suggest.ts";
 export type { Workspace } from "./workspace.ts";
 export { describeCondition } from "./write-condition.ts";
-export { drawProgram, formatProgram } from "./write-program.ts";
+export { drawProgram } from "./write-program.ts";

@@ -33,7 +33,7 @@ export function normalise(path: string): string | null {
   return segments.length === 0 ? null : segments.join("/");
 }
 
-export function folderOf(file: string): string {
+function folderOf(file: string): string {
   const slash = file.lastIndexOf("/");
   return slash < 0 ? "" : file.slice(0, slash);
 }

@@ -9,7 +9,7 @@ import { lockFileName } from "./lock-directory.ts";
 import { programEnvironment } from "./run-program.ts";
 import { usersDirectoryName } from "./server-users.ts";
 
-export const watchGraceSeconds = 5;
+const watchGraceSeconds = 5;
 
 const script = `
 read -r _

@@ -135,7 +135,7 @@ function weighSplices(spliced: RunState["spliced"]): number {
 }
 
 /** All texts of an outcome. */
-export function weighOutcome(outcome: Outcome): number {
+function weighOutcome(outcome: Outcome): number {
   return weighTexts("notes" in outcome ? (outcome.notes ?? []) : []) + weighWhat(outcome);
 }
 

@@ -10,7 +10,7 @@ export interface Effort {
 }
 
 /** A plain pattern takes little more than the length of its text: this is some searches of the longest value there is. */
-export const mostEffort = 8_000_000;
+const mostEffort = 8_000_000;
 
 export function newEffort(): Effort {
   return { left: mostEffort };

@@ -4,45 +4,42 @@ export type { Command, Message } from "./command.ts";
 export type { Comparison, Condition } from "./condition.ts";
 export { conditionOperands } from "./condition-operands.ts";
 export { type Delivery, type Doorbell, type QueueName, queueNames, type WorkQueue } from "./doorbell.ts";
-export { evaluateCondition } from "./evaluate-condition.ts";
-export {
-  type ActivityFailed,
-  type ActivitySucceeded,
-  type Aside,
-  type AskExpired,
-  type Caller,
-  type Event,
-  type Inherited,
-  noUsage,
-  type Outcome,
-  type RunBroken,
-  type RunCancelled,
-  type RunForked,
-  type RunLimited,
-  type RunStarted,
-  type Usage,
+export type {
+  ActivityFailed,
+  ActivitySucceeded,
+  Aside,
+  AskExpired,
+  Caller,
+  Event,
+  Inherited,
+  Outcome,
+  RunBroken,
+  RunCancelled,
+  RunForked,
+  RunLimited,
+  RunStarted,
+  Usage,
 } from "./event.ts";
+/** @public */
 export {
   type Failure,
   type FailureCode,
   failure,
   failureCodes,
-  isLimit,
   isTreeLimit,
   type LimitCode,
   type NextStep,
   type Trouble,
 } from "./failure.ts";
-export { type CommandPlace, commandPlaces, type FilledCommand, fillCommand, type Surrounding } from "./fill-command.ts";
+export { type CommandPlace, commandPlaces, type FilledCommand, type Surrounding } from "./fill-command.ts";
 export { type ForkPoint, forkAtFailure, forkAtNode } from "./fork.ts";
-export { asideOf, isSetting, limitSettingNames, remainingCaps } from "./limits.ts";
+export { asideOf, limitSettingNames, remainingCaps } from "./limits.ts";
 export type { Operand } from "./operand.ts";
 export type * from "./program.ts";
-export { placesOf, render } from "./render.ts";
-export { defaultRetry, retryAt } from "./retry.ts";
+export { placesOf } from "./render.ts";
 export { modelSettingNames } from "./settings.ts";
 export { type Active, initialState, type Parked, type Phase, type RunState, runStatuses, type Spent } from "./state.ts";
-export { type FollowedStep, followStep, outstanding, type Step, step } from "./step.ts";
+export { type FollowedStep, followStep, type Step, step } from "./step.ts";
 export type { Checked, FailedStep } from "./turn.ts";
 export { visibleJson, visibleText } from "./visible-text.ts";
 export { warningCodes } from "./warning-codes.ts";

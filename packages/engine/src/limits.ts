@@ -127,7 +127,7 @@ export function deadlineOf({ phase, limits, startedAt, idle }: RunState): number
   return limits.timeMs === null ? null : startedAt + idle.ms + limits.timeMs;
 }
 
-export function tokensOf(spent: { promptTokens: number; completionTokens: number }): number {
+function tokensOf(spent: { promptTokens: number; completionTokens: number }): number {
   return spent.promptTokens + spent.completionTokens;
 }
 

@@ -80,7 +80,7 @@ export function variableName(written: string): string {
 }
 
 /** A template with its places filled. Throws an Excess where the text would be too long. */
-export function fill(template: string, scope: Scope): Rendered {
+function fill(template: string, scope: Scope): Rendered {
   const fits = (length: number) => allow(length, scope.state.bounds, "The text with its places filled");
   return render(template, (name) => placeValue(name, scope), fits);
 }

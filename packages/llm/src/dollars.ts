@@ -1,7 +1,7 @@
 // Money is an integer count of nanodollars (1e-9 USD) everywhere in the code: sums are exact and 9 million dollars still fit
 // a JavaScript integer. Only files the user writes and lines the user reads speak dollars.
 
-export const NANODOLLARS_PER_DOLLAR = 1_000_000_000;
+const NANODOLLARS_PER_DOLLAR = 1_000_000_000;
 
 /** Rounds up, so a price or a cost is never taken for less than it is. */
 export function nanodollars(dollars: number): number {

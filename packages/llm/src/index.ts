@@ -12,15 +12,13 @@ export {
   type Spending,
   together,
 } from "./call-model.ts";
-export { formatDollars, NANODOLLARS_PER_DOLLAR, nanodollars } from "./dollars.ts";
-export { likelyPromptTokens, likelyTokens, promptTokensAtMost } from "./estimate-tokens.ts";
+export { nanodollars } from "./dollars.ts";
 export { modelFileCodes, scriptedServerCodes, scriptFileCodes } from "./file-codes.ts";
 export { type Finding, formatFinding } from "./finding.ts";
-export { type ContextCut, type ContextRoom, type FittedContext, fitContext, shortenPrompt } from "./fit-context.ts";
+export { type ContextCut, type ContextRoom, type FittedContext, fitContext } from "./fit-context.ts";
 export {
   builtInCatalogue,
   type CatalogueReading,
-  costOf,
   findModel,
   type Model,
   type ModelCatalogue,
@@ -31,12 +29,10 @@ export {
 export {
   type CallOptions,
   createModelClient,
-  DEFAULT_BASE_URL,
-  DEFAULT_MAX_REPLY_BYTES,
-  DEFAULT_TIMEOUT_MS,
   type ModelClient,
   type ModelClientOptions,
 } from "./model-client.ts";
+/** @public */
 export {
   type AfterFailure,
   type Billed,
@@ -54,17 +50,14 @@ export {
   type ModelUsage,
   type ReplySchema,
 } from "./model-request.ts";
-export { neutraliseText } from "./neutralise-text.ts";
 export type { Passage, RateGate } from "./rate-gate.ts";
-export { requestHash } from "./request-hash.ts";
 export { parseScript, type Script, type ScriptReading } from "./script.ts";
 export {
   type LoggedRequest,
   type ScriptedModel,
-  ScriptedModelError,
   type ScriptedModelOptions,
   startScriptedModel,
 } from "./scripted-server.ts";
-export { type SplitReply, splitReasoning } from "./split-reasoning.ts";
-export { readStructuredReply, type SchemaFinding, type StructuredReply, schemaProblem } from "./structured-reply.ts";
-export { type WorstCase, worstCaseOf } from "./worst-case.ts";
+export type { SplitReply } from "./split-reasoning.ts";
+export type { SchemaFinding, StructuredReply } from "./structured-reply.ts";
+export type { WorstCase } from "./worst-case.ts";

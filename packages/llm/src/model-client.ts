@@ -15,9 +15,9 @@ import { patientFetch } from "./patient-fetch.ts";
 import { type Redactor, redactorOf } from "./redact-key.ts";
 import { joined, splitReasoning } from "./split-reasoning.ts";
 
-export const DEFAULT_BASE_URL = "https://api.openai.com/v1";
-export const DEFAULT_TIMEOUT_MS = 600_000;
-export const DEFAULT_MAX_REPLY_BYTES = 4 * 1024 * 1024;
+const DEFAULT_BASE_URL = "https://api.openai.com/v1";
+const DEFAULT_TIMEOUT_MS = 600_000;
+const DEFAULT_MAX_REPLY_BYTES = 4 * 1024 * 1024;
 
 export interface ModelClientOptions {
   readonly baseUrl?: string;

@@ -59,7 +59,7 @@ export interface ScriptedModel {
   close(): Promise<void>;
 }
 
-export class ScriptedModelError extends Error {
+class ScriptedModelError extends Error {
   override readonly name = "ScriptedModelError";
   readonly code: keyof typeof scriptedServerCodes;
   constructor(code: ScriptedModelError["code"], message: string) {

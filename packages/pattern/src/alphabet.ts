@@ -2,7 +2,7 @@ import { contains, isWordCharacter } from "./character-set.ts";
 import { type Assertion, assertion, op, type Pattern } from "./pattern.ts";
 
 /** What an assertion can ask about either side of a position. */
-export const side = {
+const side = {
   /** Nothing: the text begins or ends here. */
   edge: 1,
   lineBreak: 2,

@@ -4,7 +4,6 @@ export {
   ownIdentity,
   type ProcessIdentity,
   type ProcessStat,
-  parseStat,
   readIdentity,
   readProcessStat,
   writeIdentity,

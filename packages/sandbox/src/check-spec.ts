@@ -5,7 +5,7 @@ import { checkLimits, type Limits } from "./limits.ts";
 import type { CommandSpec, SessionSpec } from "./port.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
-export const MAX_COMMAND_BYTES = 64 * 1024;
+const MAX_COMMAND_BYTES = 64 * 1024;
 
 export function checkSessionId(id: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(id)) {

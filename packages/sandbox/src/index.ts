@@ -9,7 +9,7 @@ export {
   type SkippedBlock,
   tellSkipped,
 } from "./commands/extract-commands.ts";
-export { type BashParser, parseInSession, parseOnHost, splitCommands } from "./commands/split-commands.ts";
+export { type BashParser, parseInSession, splitCommands } from "./commands/split-commands.ts";
 export { exitCodeOf, renderTranscript, type TranscriptEntry } from "./commands/transcript.ts";
 export {
   createDockerSandbox,
@@ -23,8 +23,8 @@ export { createJailSandbox, type JailDescription, type JailOptions, type JailSan
 export { isJudgeSession, type JudgeSession, type JudgeSpec, openJudge } from "./judge/judge-session.ts";
 export { workspaceFiles } from "./judge/workspace-files.ts";
 export { clampLimits, defaultLimits, type Limits } from "./limits.ts";
-export { neutraliseOutput, neutraliseText } from "./neutralise-output.ts";
-export { createNoneSandbox, NONE_WARNING, type NoneOptions } from "./none/none-sandbox.ts";
+export { neutraliseText } from "./neutralise-output.ts";
+export { createNoneSandbox, type NoneOptions } from "./none/none-sandbox.ts";
 export {
   type CommandKind,
   type CommandOutcome,
@@ -49,6 +49,7 @@ export {
 } from "./port.ts";
 export type { ProbeResult } from "./probes/probe.ts";
 export { type ProofOptions, type ProvenSandbox, proveSandbox } from "./prove-sandbox.ts";
+/** @public */
 export { SandboxError, type SandboxErrorCode, sandboxErrorCodes } from "./sandbox-error.ts";
 export {
   type ControlResult,
@@ -58,4 +59,4 @@ export {
   type SelfTestReport,
   type SelfTestVerdict,
 } from "./self-test.ts";
-export { type ThinWall, type ThinWallName, thinWallNames } from "./thin-walls.ts";
+export type { ThinWall, ThinWallName } from "./thin-walls.ts";

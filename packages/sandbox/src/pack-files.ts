@@ -31,7 +31,7 @@ export async function packTrees(trees: readonly ReadOnlyTree[], maxBytes: number
 }
 
 /** Refuses absolute paths, `..`, empty and `.` parts, NUL, over-long names, duplicates, and a file used as a directory. */
-export function checkPaths(files: readonly SessionFile[]): void {
+function checkPaths(files: readonly SessionFile[]): void {
   if (files.length > MAX_FILES) throw refused(`There are ${files.length} files, at most ${MAX_FILES} may enter.`);
   const paths = new Set<string>();
   for (const { path } of files) {

@@ -30,7 +30,7 @@ export const baseEnvironment = {
 } as const;
 
 /** More than this of state is not kept: the command's outcome then carries the state before it. */
-export const MAX_STATE_BYTES = 256 * 1024;
+const MAX_STATE_BYTES = 256 * 1024;
 
 /** The first number bash takes for a descriptor of its own; nothing above stderr is open then. */
 const REPORT_FD = 10;

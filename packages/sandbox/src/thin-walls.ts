@@ -4,7 +4,7 @@
 
 import { SandboxError } from "./sandbox-error.ts";
 
-export const thinWallNames = ["no-cgroup", "old-engine"] as const;
+const thinWallNames = ["no-cgroup", "old-engine"] as const;
 export type ThinWallName = (typeof thinWallNames)[number];
 
 export interface ThinWall {

@@ -21,10 +21,10 @@ export const probeAreas: readonly { readonly area: string; readonly names: reado
   { area: "The judge and its guests", names: judgeProbeNames },
 ];
 
-export const probeListBegin = "<!-- probes: written by packages/sandbox/src/write-probe-list.ts -->\n";
-export const probeListEnd = "<!-- end of probes -->\n";
+const probeListBegin = "<!-- probes: written by packages/sandbox/src/write-probe-list.ts -->\n";
+const probeListEnd = "<!-- end of probes -->\n";
 
-export function writeProbeList(): string {
+function writeProbeList(): string {
   const count = probeAreas.reduce((sum, area) => sum + area.names.length, 0);
   const areas = probeAreas.map((one) => `**${one.area}** (${one.names.length}): ${one.names.join(" · ")}.\n`);
   return [`${count} probes, each of which must be refused:\n`, ...areas].join("\n");

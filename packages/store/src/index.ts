@@ -18,7 +18,6 @@ export {
   type Reserved,
   releaseReservation,
   reserve,
-  setBudgetCap,
   settleAbandoned,
   settleReservation,
 } from "./budgets.ts";
@@ -56,7 +55,6 @@ export { type ForkedRun, type ForkRequest, forkRun } from "./fork-run.ts";
 export { withLeadership } from "./leadership.ts";
 export { createLeaseKeeper, type LeaseKeeper } from "./lease-keeper.ts";
 export { migrate } from "./migrate.ts";
-export { neutral, neutralText } from "./neutral.ts";
 export { nameProcess, openStore, type Store, type StoreOptions } from "./open-store.ts";
 export {
   currentPauses,
@@ -122,6 +120,7 @@ export type {
   TenantStore,
   TenantUsage,
 } from "./tenant-store.ts";
+/** @public */
 export { defaultTenant } from "./tenants.ts";
 export { uuidv7 } from "./uuidv7.ts";
 export { type Watch, watch } from "./watch.ts";

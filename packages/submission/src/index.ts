@@ -2,4 +2,5 @@ export { type ClassArchive, openClassArchive, packSubmission, type ReadWork } fr
 export { archiveKind, readArchive, readEntries, readSubmission, type SubmissionOptions } from "./read-submission.ts";
 export { showName } from "./show-name.ts";
 export { defaultLimits, type Entry, type Submission, type SubmissionLimits } from "./submission.ts";
+/** @public */
 export { SubmissionError, type SubmissionErrorCode, submissionErrorCodes } from "./submission-error.ts";

@@ -33,7 +33,7 @@ type Read =
   | { readonly ok: false; readonly wrong: string };
 
 /** A JSON object, bare or anywhere in the text; of several statuses the one of highest priority counts. */
-export function readVerdict(text: string, statuses: readonly string[]): Read {
+function readVerdict(text: string, statuses: readonly string[]): Read {
   const object = outermostObject(text);
   if (object === null) return { ok: false, wrong: "The reply holds no JSON object." };
   const given = [object.status].flat().filter((status) => typeof status === "string");

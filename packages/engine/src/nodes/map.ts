@@ -20,7 +20,7 @@ export const map: NodeRule<MapNode> = {
 };
 
 /** A JSON list (texts as they are, the rest as JSON), else one item per line that says something. */
-export function itemsOf(text: string): readonly string[] {
+function itemsOf(text: string): readonly string[] {
   try {
     const value: unknown = JSON.parse(text);
     if (Array.isArray(value)) return value.map((item) => (typeof item === "string" ? item : JSON.stringify(item)));

@@ -16,8 +16,8 @@ export type TranscriptEntry =
   /** What the reader must know besides, such as a block that did not run. */
   | { readonly kind: "note"; readonly text: string };
 
-export const TIMED_OUT_CODE = 124;
-export const REFUSED_CODE = 126;
+const TIMED_OUT_CODE = 124;
+const REFUSED_CODE = 126;
 
 export function renderTranscript(entries: readonly TranscriptEntry[]): string {
   return entries.map(renderEntry).join("");

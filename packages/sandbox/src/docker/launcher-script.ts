@@ -88,7 +88,7 @@ export const firstLauncherExec = {
 };
 
 /** Processes besides the session's own that count against its uid: the guard, and a drain for each earlier command's leftovers. */
-export const LAUNCHER_PROCESSES = 3;
+const LAUNCHER_PROCESSES = 3;
 
 export function unpackLine(bytes: number, nonce: string): string {
   return `unpack ${bytes} ${nonce}\n`;

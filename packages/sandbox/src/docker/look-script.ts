@@ -4,7 +4,7 @@ import { MAX_DEPTH } from "../checkpoint/look.ts";
 import { PLACES } from "../checkpoint/manifest.ts";
 
 /** `others`: the session's processes but this one, as pid@start in `found`, their parents in `parents`. */
-export const OTHERS = `
+const OTHERS = `
 others() {
   local path pid line stat
   found=() parents=()

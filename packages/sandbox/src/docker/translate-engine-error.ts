@@ -70,7 +70,7 @@ export function translateEngineError(error: unknown, act: EngineAct): SandboxErr
 }
 
 /** The container is not there, or not running: it cannot serve a session. */
-export function isGone(error: unknown): boolean {
+function isGone(error: unknown): boolean {
   const status = statusOf(error);
   return (
     status === 404 ||
@@ -87,7 +87,7 @@ export function isConflict(error: unknown): boolean {
   return statusOf(error) === 409;
 }
 
-export function isUnreachable(error: unknown): boolean {
+function isUnreachable(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return unreachableCodes.has(code) || (statusOf(error) === undefined && /socket hang up/i.test(messageOf(error)));
 }

@@ -8,7 +8,7 @@
 
 import { GUEST_SOCKET } from "./relay-script.ts";
 
-export const GUEST_USAGE = `usage: guest [options] [--] PROGRAM [ARGUMENT...]
+const GUEST_USAGE = `usage: guest [options] [--] PROGRAM [ARGUMENT...]
 
 Runs PROGRAM of the submission behind a wall: it sees a copy of the submission
 as its working directory, and nothing of this session. Its stdin, stdout and

@@ -56,7 +56,7 @@ export interface NoneOptions {
   readonly warn: (text: string) => void;
 }
 
-export const NONE_WARNING =
+const NONE_WARNING =
   "WARNING: --sandbox none. Commands written by models and students run with YOUR rights, on YOUR files and network. " +
   "Nothing isolates them. Use --sandbox docker or --sandbox jail for anything you did not write yourself.";
 

@@ -28,7 +28,7 @@ const CLONE_NEWUSER = 0x10000000;
 const CLONE_NEWNET = 0x40000000;
 const PTRACE_SEIZE = 0x4206;
 /** The neighbour makes it, see plantSharedMemory. */
-export const SHARED_MEMORY_KEY = 0x4d4b4d4c;
+const SHARED_MEMORY_KEY = 0x4d4b4d4c;
 const socket = { x64: 41, arm64: 198 };
 const shmget = { x64: 29, arm64: 194 };
 

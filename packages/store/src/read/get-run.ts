@@ -58,7 +58,7 @@ export interface SummaryRow {
   readonly deadline: Date | null;
 }
 
-export const summaryColumns = `r.id, r.root_id, r.parent_activity_id, r.definition_hash, r.program, r.name, r.status, r.phase, r.word,
+const summaryColumns = `r.id, r.root_id, r.parent_activity_id, r.definition_hash, r.program, r.name, r.status, r.phase, r.word,
   r.epoch, r.rev, r.depth, r.labels, r.steps, ${spentColumn("r.id", "r.root_id")} as spent, r.result, r.reason,
   r.options, r.created_at, r.ended_at, r.deadline`;
 

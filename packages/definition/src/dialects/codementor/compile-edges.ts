@@ -8,7 +8,7 @@ const success = ["YES", "TRUE", "OK", "SUCCESS"];
 const failure = ["NO", "FALSE", "ERROR", "FAILED", "ELSE", "FAIL", "OTHER"];
 
 /** The outcome a label names, or null. */
-export function outcomeOf(label: string | null): "ok" | "fail" | null {
+function outcomeOf(label: string | null): "ok" | "fail" | null {
   const word = label?.trim().toUpperCase() ?? null;
   if (word === null || success.includes(word)) return "ok";
   return failure.includes(word) ? "fail" : null;

@@ -222,7 +222,7 @@ function operand(text: string, at: Place, context: NodeContext): Operand | null 
   return path === null ? null : { from: "file", path };
 }
 
-export function unquote(text: string): string | null {
+function unquote(text: string): string | null {
   const mark = text.charAt(0);
   const quoted = text.length > 1 && (mark === "'" || mark === '"') && text.endsWith(mark);
   return quoted ? text.slice(1, -1) : null;

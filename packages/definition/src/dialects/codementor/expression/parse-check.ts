@@ -316,11 +316,11 @@ class CheckParser {
 }
 
 /** A number and text that cannot be a name stand for themselves; the rest is looked up and, unknown, stands for itself. */
-export function bareOperand(text: string): Operand {
+function bareOperand(text: string): Operand {
   if (text.startsWith("file:")) return { from: "file", path: text.slice(5).trim() };
   return isNameLike(text) ? { from: "name", name: text } : { from: "literal", text };
 }
 
-export function isNameLike(text: string): boolean {
+function isNameLike(text: string): boolean {
   return text.length <= 100 && /^[\p{L}_][\p{L}\p{M}\p{N}_.\- ]*$/u.test(text);
 }
