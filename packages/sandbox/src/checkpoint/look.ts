@@ -13,12 +13,12 @@ export interface LookBounds {
   readonly maxMs?: number;
 }
 
-export const defaultLookBounds = { maxEntries: 20_000, maxMs: 10_000 } as const;
+const defaultLookBounds = { maxEntries: 20_000, maxMs: 10_000 } as const;
 
 /** Levels of folders below a place. */
 export const MAX_DEPTH = 128;
 /** What programs that put files back can name in one call. */
-export const MAX_PATH_BYTES = 4_000;
+const MAX_PATH_BYTES = 4_000;
 /** On average over all that may be there: the names together take no more memory than this many bytes for each. */
 const NAME_BYTES = 200;
 const TURN_MS = 10;
