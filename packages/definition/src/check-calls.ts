@@ -1,12 +1,12 @@
 import { canEnd } from "./check-flow.ts";
+import type { FindingReport } from "./finding-codes.ts";
 import type { LoadedFile } from "./loaded-file.ts";
-import type { Report } from "./report.ts";
 
 /**
  * Workflows that call each other in a circle are legal, the limit on depth ends them; one that cannot end without calling
  * itself again is not.
  */
-export function checkCalls(parsed: ReadonlyMap<string, LoadedFile>, root: string, report: Report): void {
+export function checkCalls(parsed: ReadonlyMap<string, LoadedFile>, root: string, report: FindingReport): void {
   const done = new Set<string>();
   const path: { file: string; next: number }[] = [{ file: root, next: 0 }];
   const onPath = new Set([root]);

@@ -3,14 +3,14 @@
  * another interpreter reads a value as code (engine's fill-command.ts decides at run time).
  */
 import { commandPlaces, type Operand, type Program } from "@markmill/engine";
+import type { FindingReport } from "./finding-codes.ts";
 import type { LoadedFile } from "./loaded-file.ts";
-import type { Report } from "./report.ts";
 import { placesIn } from "./template-places.ts";
 
 /** What a model, a student or a person writes while the run goes. */
 const foreign = ["RESULT", "CONTENT", "ERROR", "REPORT"];
 
-export function checkCommands(parsed: ReadonlyMap<string, LoadedFile>, report: Report): void {
+export function checkCommands(parsed: ReadonlyMap<string, LoadedFile>, report: FindingReport): void {
   const programs = Array.from(parsed.values()).flatMap(({ program }) => (program === null ? [] : [program]));
   const filled = foreignNames(programs);
   for (const { program, sources } of parsed.values()) {

@@ -3,15 +3,15 @@
  * workflows and back, and into variables. Linear in nodes and edges for each round, and rounds end when nothing is added.
  */
 import type { Condition, Node, Operand, Program } from "@markmill/engine";
+import type { FindingReport } from "./finding-codes.ts";
 import type { LoadedFile } from "./loaded-file.ts";
-import type { Report } from "./report.ts";
 import { placesIn } from "./template-places.ts";
 
 /** Ids of the EXECUTE nodes whose output a value may be. */
 type Origins = ReadonlySet<string>;
 const none: Origins = new Set();
 
-export function checkEvidence(parsed: ReadonlyMap<string, LoadedFile>, report: Report): void {
+export function checkEvidence(parsed: ReadonlyMap<string, LoadedFile>, report: FindingReport): void {
   const flows = new Map<string, ResultFlow>();
   for (const [file, { program }] of parsed) if (program !== null) flows.set(file, new ResultFlow(program));
   const variables = new Map<string, Set<string>>();

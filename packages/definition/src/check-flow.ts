@@ -1,9 +1,9 @@
 /** What the drawing itself tells: nodes nobody reaches, loops nobody leaves. Linear in nodes and edges. */
 import type { Node, Program } from "@markmill/engine";
-import type { Report } from "./report.ts";
+import type { FindingReport } from "./finding-codes.ts";
 import type { SourceMap } from "./source-map.ts";
 
-export function checkFlow(program: Program, sources: SourceMap, report: Report): void {
+export function checkFlow(program: Program, sources: SourceMap, report: FindingReport): void {
   const flow = new Flow(program);
   const starts = [...program.entry, program.handlers.success, program.handlers.failed].filter((id) => id !== null);
   const reached = flow.reach(starts);

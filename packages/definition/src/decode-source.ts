@@ -1,4 +1,4 @@
-import type { Report } from "./report.ts";
+import type { FindingReport } from "./finding-codes.ts";
 
 export const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
@@ -6,7 +6,7 @@ export const MAX_FILE_BYTES = 16 * 1024 * 1024;
  * Bytes of a file as text: UTF-8, without a byte order mark, lines ended by a line feed. null, with an error, when they are
  * no text or too many.
  */
-export function decodeSource(bytes: Uint8Array, file: string, report: Report): string | null {
+export function decodeSource(bytes: Uint8Array, file: string, report: FindingReport): string | null {
   const start = { file, line: 1, column: 1 };
   if (bytes.length > MAX_FILE_BYTES) {
     report.error(
@@ -32,7 +32,7 @@ export function decodeSource(bytes: Uint8Array, file: string, report: Report): s
 }
 
 /** As decodeSource, for text that is already decoded. */
-export function normaliseText(raw: string, file: string, report: Report): string | null {
+export function normaliseText(raw: string, file: string, report: FindingReport): string | null {
   const text = raw.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
   const nul = text.indexOf("\0");
   if (nul < 0) return text;

@@ -1,3 +1,5 @@
+import type { Report } from "./report.ts";
+
 /** Codes of findings that any dialect may have. A code keeps its meaning for ever; what a dialect adds stands in its folder. */
 export interface CodeEntry {
   /** What it says, and where that comes from. */
@@ -85,6 +87,7 @@ export const findingCodes = {
 } as const satisfies Record<string, CodeEntry>;
 
 export type FindingCode = keyof typeof findingCodes;
+export type FindingReport = Report<FindingCode>;
 
 /** What is found when a run is to start. */
 export const startFindingCodes = {

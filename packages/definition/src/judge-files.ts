@@ -3,8 +3,8 @@
  * own name; two of one name are a mistake, not an overlay. They reach no prompt and no session of a student.
  */
 import type { Place } from "./finding.ts";
+import type { FindingReport } from "./finding-codes.ts";
 import { isProtectedPath, protectedFix, protectedReason } from "./protected-path.ts";
-import type { Report } from "./report.ts";
 import { locate, type Workspace } from "./workspace.ts";
 
 const MAX_FILES = 2000;
@@ -24,7 +24,7 @@ export function readJudgeFiles(
   file: string,
   written: readonly string[],
   at: Place,
-  report: Report,
+  report: FindingReport,
 ): JudgeFiles {
   const from: string[] = [];
   const taken = new Map<string, { readonly path: string; readonly bytes: Uint8Array }>();

@@ -12,6 +12,7 @@ import { checkEvidence } from "./check-evidence.ts";
 import { decodeSource } from "./decode-source.ts";
 import { type Dialect, dialects, knownFiles, recogniseDialect } from "./dialects/dialects.ts";
 import type { Finding } from "./finding.ts";
+import type { FindingReport } from "./finding-codes.ts";
 import { hashDefinition, sha256 } from "./hash-definition.ts";
 import type { LoadedFile } from "./loaded-file.ts";
 import { builtInNames } from "./names.ts";
@@ -49,7 +50,7 @@ const MAX_WORKFLOWS = 500;
 const MAX_DEFINITION_CHARACTERS = 32 * 1024 * 1024;
 
 export function loadDefinition(disk: Workspace, path: string, options: LoadOptions = {}): Loaded {
-  const report = new Report();
+  const report: FindingReport = new Report();
   const workspace = readOnce(disk);
   const root = normalise(path);
   if (root !== null && (isProtectedPath(root) || workspace.refuses?.(root) === true)) {
@@ -139,7 +140,7 @@ function loadAll(
   workspace: Workspace,
   root: string,
   bytes: Uint8Array,
-  report: Report,
+  report: FindingReport,
 ): { dialect: Dialect | null; files: Map<string, LoadedFile> } {
   const files = new Map<string, LoadedFile>();
   const queue = [root];
@@ -191,7 +192,11 @@ function loadAll(
 }
 
 /** Variables are visible to callees and come back from them, so a name set in any of the files is known in all. */
-function checkNames(files: ReadonlyMap<string, LoadedFile>, environment: readonly string[], report: Report): void {
+function checkNames(
+  files: ReadonlyMap<string, LoadedFile>,
+  environment: readonly string[],
+  report: FindingReport,
+): void {
   const known = new Set([...builtInNames, ...environment]);
   for (const { defines } of files.values()) for (const name of defines) known.add(name);
   for (const file of files.values()) file.checkNames(known, report);

@@ -1,6 +1,6 @@
 import type { Program } from "@markmill/engine";
 import type { Finding, Place } from "./finding.ts";
-import type { Report } from "./report.ts";
+import type { FindingReport } from "./finding-codes.ts";
 import type { SourceMap } from "./source-map.ts";
 
 /** One file of a definition, compiled by its dialect. */
@@ -21,5 +21,5 @@ export interface LoadedFile {
   /** Names of variables that the file gives a value. */
   readonly defines: readonly string[];
   /** Reports the names it uses that have no value. `known`: those that any file of the definition, or the engine, gives one. */
-  readonly checkNames: (known: ReadonlySet<string>, report: Report) => void;
+  readonly checkNames: (known: ReadonlySet<string>, report: FindingReport) => void;
 }

@@ -1,20 +1,19 @@
 import type { Finding, Place } from "./finding.ts";
-import type { FindingCode } from "./finding-codes.ts";
 import { suggest } from "./suggest.ts";
 
 /** Suggestions cost the number of candidates; past this many a file is beyond spelling. */
 const SUGGESTIONS = 200;
 
-/** Gathers findings, all of them, in the order in which they are met. `Own`: the codes of a dialect. */
-export class Report<Own extends string = never> {
+/** Gathers findings, all of them, in the order in which they are met. `Code`: those that it takes. */
+export class Report<Code extends string = string> {
   readonly findings: Finding[] = [];
   #suggestions = SUGGESTIONS;
 
-  error(code: FindingCode | Own, at: Place, message: string, fix: string): void {
+  error(code: Code, at: Place, message: string, fix: string): void {
     this.findings.push({ severity: "error", code, message, fix, at });
   }
 
-  warn(code: FindingCode | Own, at: Place, message: string, fix: string, about?: string): void {
+  warn(code: Code, at: Place, message: string, fix: string, about?: string): void {
     this.findings.push({ severity: "warning", code, message, fix, at, ...(about === undefined ? {} : { about }) });
   }
 

@@ -1,18 +1,18 @@
 import { decodeSource } from "./decode-source.ts";
-import type { Report } from "./report.ts";
+import type { FindingReport } from "./finding-codes.ts";
 import type { Workspace } from "./workspace.ts";
 
 /** Reads of the workspace, each file once, all of them noted. */
 export class WorkspaceReader {
   readonly #workspace: Workspace;
   readonly #self: string;
-  readonly #report: Report;
+  readonly #report: FindingReport;
   readonly #bytes = new Map<string, Uint8Array | undefined>();
   readonly #texts = new Map<string, string | null | undefined>();
   readonly #noted = new Set<string>();
   #candidates: readonly string[] | null = null;
 
-  constructor(workspace: Workspace, self: string, report: Report) {
+  constructor(workspace: Workspace, self: string, report: FindingReport) {
     this.#workspace = workspace;
     this.#self = self;
     this.#report = report;

@@ -28,13 +28,13 @@ import type { Flowchart, Vertex } from "./mermaid/flowchart.ts";
 import { parseFlowchart } from "./mermaid/parse-flowchart.ts";
 import { type Document, DocumentReader, reportFilePlace, roleOf } from "./read-document.ts";
 import { readSource } from "./read-source.ts";
-import type { WorkflowCode, WorkflowReport } from "./workflow-codes.ts";
+import type { WorkflowReport } from "./workflow-codes.ts";
 
 const breaksFlow = /^(?:MERMAID_|KIND_|EDGE_|START_|HANDLER_)/;
 
 /** `file` is the path of the text below the workflow root; the workspace holds what it includes, calls and reads. */
 export function parseWorkflow(text: string, file: string, workspace: Workspace = emptyWorkspace): LoadedFile {
-  const report = new Report<WorkflowCode>();
+  const report: WorkflowReport = new Report();
   const access = new WorkspaceReader(workspace, file, report);
   const normal = normaliseText(text, file, report);
   return normal === null ? nothing(report) : new WorkflowCompiler(file, normal, access, report).compile();

@@ -1,4 +1,4 @@
-import type { CodeEntry } from "../../finding-codes.ts";
+import type { CodeEntry, FindingCode } from "../../finding-codes.ts";
 import type { Report } from "../../report.ts";
 
 export const workflowCodes = {
@@ -277,4 +277,4 @@ export const workflowCodes = {
 } as const satisfies Record<string, CodeEntry>;
 
 export type WorkflowCode = keyof typeof workflowCodes;
-export type WorkflowReport = Report<WorkflowCode>;
+export type WorkflowReport = Report<FindingCode | WorkflowCode>;
