@@ -26,6 +26,7 @@ export {
   type FailureCode,
   failure,
   failureCodes,
+  isLimit,
   isTreeLimit,
   type LimitCode,
   type NextStep,
