@@ -2,7 +2,8 @@
  * An activity is given back: ready again after so long, for anybody. Commands that may have run stay claimed, so that the next holder
  * knows. The job at hand is put off; unless there is a newer one, which is then the activity's one job.
  */
-import type { Answer, Delivered, Doorbell } from "@markmill/queue";
+import type { Delivery, Doorbell } from "@markmill/engine";
+import type { Answer } from "@markmill/queue";
 import type { Activity, LoadedRun } from "@markmill/store";
 
 export interface GivingBack {
@@ -16,7 +17,7 @@ export interface GivingBack {
 export function giveBack(
   run: Pick<LoadedRun, "id" | "parent">,
   activity: Pick<Activity, "id" | "ref" | "epoch" | "rings" | "leased">,
-  delivered: Pick<Delivered, "queue" | "rings">,
+  delivered: Pick<Delivery, "queue" | "rings">,
   { ms, acted }: { readonly ms: number; readonly acted: boolean },
 ): GivingBack {
   const release = activity.leased && !acted;
