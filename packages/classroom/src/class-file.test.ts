@@ -14,6 +14,7 @@ describe("class.yaml", () => {
     expect(read("submissions: export.zip").class).toEqual({
       submissions: "export.zip",
       columns: {},
+      requires: [],
       layout: "auto",
       late: { graceMs: 0, percentPerDay: 0, mostPercent: 100 },
       attempts: "last",

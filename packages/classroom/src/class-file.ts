@@ -13,6 +13,8 @@ export interface ClassFile {
   readonly layout: LayoutChoice;
   /** With named groups: student or group, and optionally attempt, time, file. */
   readonly match?: RegExp;
+  /** Files without which a work cannot be graded, from its top. */
+  readonly requires: readonly string[];
   /** Milliseconds since 1970. */
   readonly deadline?: number;
   readonly late: LatePolicy;
@@ -81,6 +83,7 @@ const schema = z.strictObject({
   submissions: path.optional(),
   layout: z.enum(["auto", "canvas", "moodle", "gradescope", "plain"]).optional(),
   match: pattern.optional(),
+  requires: z.array(path).optional(),
   deadline: instant.optional(),
   late: late.optional(),
   attempts: z.enum(["last", "last-before-deadline", "first", "best"]).optional(),
@@ -138,6 +141,7 @@ export function readClassFile(
     }),
     columns: data.columns ?? {},
     submissions: data.submissions ?? "",
+    requires: data.requires ?? [],
     layout: data.layout ?? ("auto" as const),
     late: {
       graceMs: data.late?.grace ?? 0,

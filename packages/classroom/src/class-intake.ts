@@ -6,7 +6,7 @@
  * is refused, empty or nobody's stops nobody else's.
  */
 import { createHash } from "node:crypto";
-import type { Finding, Place } from "@markmill/definition";
+import { type Finding, type Place, suggest } from "@markmill/definition";
 import {
   defaultLimits,
   type Entry,
@@ -83,7 +83,14 @@ export type Content =
     }
   /** The student's cause: ungradable, with a reason to tell them. */
   | { readonly is: "refused"; readonly code: SubmissionErrorCode; readonly message: string; readonly fix: string }
-  | { readonly is: "empty" };
+  | { readonly is: "empty" }
+  /** There is work, without the files the task asks for: ungradable until a person has looked. */
+  | {
+      readonly is: "incomplete";
+      readonly missing: readonly string[];
+      readonly message: string;
+      readonly paths: readonly string[];
+    };
 
 export interface Unmatched {
   readonly name: string;
@@ -100,6 +107,8 @@ export interface IntakeOptions {
   readonly late?: Pick<LatePolicy, "graceMs">;
   readonly attempts?: AttemptPolicy;
   readonly limits?: SubmissionLimits;
+  /** Files without which a work cannot be graded. */
+  readonly requires?: readonly string[];
   /** Names at the top that are the teacher's: class.yaml, the roster. */
   readonly without?: readonly string[];
   /** Gets each work once; what it throws ends the intake. */
@@ -171,7 +180,7 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
       const owner = one.group ?? one.by.map(({ key }) => key).join("+");
       const attempt = index + 1;
       const key = `${owner}#${attempt}`;
-      const content = await takeWork(source, one.work, key, limits, options.take);
+      const content = await takeWork(source, one.work, key, limits, options);
       submissions.push({
         key,
         by: one.by.map((member) => member.key),
@@ -320,7 +329,7 @@ async function takeWork(
   work: Work,
   key: string,
   limits: SubmissionLimits,
-  take: IntakeOptions["take"],
+  { take, requires = [] }: IntakeOptions,
 ): Promise<Content> {
   let submission: Submission;
   try {
@@ -330,6 +339,13 @@ async function takeWork(
   } catch (error) {
     if (!(error instanceof SubmissionError)) throw error;
     return { is: "refused", code: error.code, message: error.message, fix: error.fix };
+  }
+  const missing = requires.filter((path) => !submission.paths.includes(path));
+  if (missing.length > 0) {
+    const near = missing.map((path) => suggest(path, submission.paths)).find((path) => path !== null);
+    const guess = near === undefined ? "" : ` There is ${showName(near)}.`;
+    const message = `${missing.map((path) => showName(path)).join(", ")} is missing.${guess}`;
+    return { is: "incomplete", missing, message, paths: [...submission.paths].sort() };
   }
   const hash = createHash("sha256").update(submission.tar).digest("hex");
   await take?.({ key, hash, submission });
@@ -390,6 +406,13 @@ function contentFindings(content: Content, { label, says, pieces }: Work, at: Pl
   if (content.is === "refused") return finding(content.code, `${showName(about)}: ${content.message}`, content.fix);
   if (content.is === "empty") {
     return finding("INTAKE_EMPTY", `${showName(about)} holds no file.`, "Ask the student for their work.");
+  }
+  if (content.is === "incomplete") {
+    return finding(
+      "INTAKE_FILE_MISSING",
+      `${showName(about)}: ${content.message}`,
+      "Rename it, or ask the student for it.",
+    );
   }
   const isLink =
     (says.by === "canvas" || says.by === "canvas-anonymous") && pieces.every(({ as }) => as === "link.html");

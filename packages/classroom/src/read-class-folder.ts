@@ -75,6 +75,7 @@ export async function readClassFolder(
       ...(deadline === undefined ? {} : { deadline }),
       ...(match === undefined ? {} : { match }),
       layout: found.layout,
+      requires: found.requires,
       late: found.late,
       attempts: found.attempts,
       without,

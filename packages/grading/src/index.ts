@@ -1,4 +1,14 @@
+export { type Agreement, agreement, type MarkPair } from "./agreement.ts";
 export { type CheckedEvidence, checkEvidence, type Evidence } from "./evidence.ts";
+export {
+  type CallPlan,
+  type CostEstimate,
+  estimateCost,
+  type Remaining,
+  stratifiedSample,
+  type TokenPrice,
+  timeRemaining,
+} from "./forecast.ts";
 export {
   type CriterionGrade,
   type Flag,

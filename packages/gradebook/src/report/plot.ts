@@ -1,0 +1,59 @@
+// Bars as SVG, without scripts. Each plot says in words what it shows, for who cannot see it.
+import { html } from "./markup.ts";
+
+export interface Bar {
+  readonly label: string;
+  readonly value: number;
+  /** As it is written beside the bar. */
+  readonly shown: string;
+}
+
+/** Upright bars that share one axis. */
+export function histogram(title: string, bars: readonly Bar[]): string {
+  const [width, height, bottom, top] = [Math.max(320, bars.length * 56), 190, 28, 22];
+  const most = Math.max(1, ...bars.map(({ value }) => value));
+  const step = width / Math.max(1, bars.length);
+  const drawn = bars.map(({ label, value, shown }, index) => {
+    const tall = ((height - bottom - top) * Math.max(0, value)) / most;
+    const x = index * step + step * 0.12;
+    const y = height - bottom - tall;
+    const middle = index * step + step / 2;
+    return `<rect class="bar" x="${px(x)}" y="${px(y)}" width="${px(step * 0.76)}" height="${px(tall)}"/><text x="${px(middle)}" y="${px(y - 5)}" text-anchor="middle">${html(shown)}</text><text x="${px(middle)}" y="${height - 9}" text-anchor="middle">${html(label)}</text>`;
+  });
+  return frame(
+    title,
+    bars,
+    width,
+    height,
+    `${drawn.join("")}<line class="axis" x1="0" x2="${width}" y1="${height - bottom}" y2="${height - bottom}"/>`,
+  );
+}
+
+/** Lying bars, each with its own words. */
+export function barList(
+  title: string,
+  bars: readonly Bar[],
+  most = Math.max(1e-9, ...bars.map(({ value }) => value)),
+): string {
+  const [width, line, left] = [640, 26, 250];
+  const height = Math.max(line, bars.length * line);
+  const drawn = bars.map(({ label, value, shown }, index) => {
+    const y = index * line;
+    const long = (width - left - 90) * Math.min(1, Math.max(0, value / most));
+    return `<text x="${left - 8}" y="${y + 17}" text-anchor="end">${html(short(label))}</text><rect class="bar" x="${left}" y="${y + 4}" width="${px(long)}" height="${line - 8}"/><text x="${px(left + long + 6)}" y="${y + 17}">${html(shown)}</text>`;
+  });
+  return frame(title, bars, width, height, drawn.join(""));
+}
+
+function frame(title: string, bars: readonly Bar[], width: number, height: number, content: string): string {
+  const words = `${title}: ${bars.map(({ label, shown }) => `${label} ${shown}`).join(", ")}`;
+  return `<svg role="img" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" aria-label="${html(words.slice(0, 2000))}">${content}</svg>`;
+}
+
+function px(value: number): string {
+  return Number.isFinite(value) ? String(Math.round(value * 10) / 10) : "0";
+}
+
+function short(text: string): string {
+  return text.length <= 36 ? text : `${text.slice(0, 35)}…`;
+}

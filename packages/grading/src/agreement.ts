@@ -1,0 +1,73 @@
+/**
+ * How far a grader agrees with another, per criterion. Correlation alone hides a grader who is always two points kinder, so leniency
+ * stands beside it. Pure; pairs in, figures out.
+ */
+export interface MarkPair {
+  readonly human: number;
+  readonly ai: number;
+}
+
+export interface Agreement {
+  readonly pairs: number;
+  /** Shares, 0 to 1. */
+  readonly exact: number;
+  readonly withinOneStep: number;
+  /** Mean absolute error, in points. */
+  readonly mae: number;
+  /** Pearson's; null: fewer than three pairs, or one side does not vary. */
+  readonly correlation: number | null;
+  /** ICC(3,1), two-way mixed, consistency, single rater; null as above. */
+  readonly icc: number | null;
+  /** Mean of ai minus human: above zero is kinder. */
+  readonly leniency: number;
+}
+
+/** null: there is nothing to compare. step: the distance of two neighbouring marks. */
+export function agreement(pairs: readonly MarkPair[], step: number): Agreement | null {
+  const count = pairs.length;
+  if (count === 0) return null;
+  const differences = pairs.map(({ human, ai }) => ai - human);
+  const share = (test: (difference: number) => boolean) => differences.filter(test).length / count;
+  return {
+    pairs: count,
+    exact: share((one) => Math.abs(one) < 1e-9),
+    withinOneStep: share((one) => Math.abs(one) <= step + 1e-9),
+    mae: mean(differences.map(Math.abs)),
+    correlation: correlation(pairs),
+    icc: icc(pairs),
+    leniency: mean(differences),
+  };
+}
+
+function correlation(pairs: readonly MarkPair[]): number | null {
+  if (pairs.length < 3) return null;
+  const [human, ai] = [mean(pairs.map((one) => one.human)), mean(pairs.map((one) => one.ai))];
+  let [both, left, right] = [0, 0, 0];
+  for (const one of pairs) {
+    both += (one.human - human) * (one.ai - ai);
+    left += (one.human - human) ** 2;
+    right += (one.ai - ai) ** 2;
+  }
+  return left < 1e-12 || right < 1e-12 ? null : both / Math.sqrt(left * right);
+}
+
+/** From the mean squares of works (rows) and of what is left after works and raters (columns). */
+function icc(pairs: readonly MarkPair[]): number | null {
+  const count = pairs.length;
+  if (count < 3) return null;
+  const all = mean(pairs.flatMap(({ human, ai }) => [human, ai]));
+  const raters = [mean(pairs.map((one) => one.human)), mean(pairs.map((one) => one.ai))];
+  let [rows, total] = [0, 0];
+  for (const { human, ai } of pairs) {
+    rows += 2 * ((human + ai) / 2 - all) ** 2;
+    total += (human - all) ** 2 + (ai - all) ** 2;
+  }
+  const columns = count * raters.reduce((sum, one) => sum + (one - all) ** 2, 0);
+  const betweenWorks = rows / (count - 1);
+  const left = Math.max(0, total - rows - columns) / (count - 1);
+  return betweenWorks + left < 1e-12 ? null : (betweenWorks - left) / (betweenWorks + left);
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, one) => sum + one, 0) / values.length;
+}
