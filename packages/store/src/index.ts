@@ -1,3 +1,9 @@
+export { type Access, openAccess, type TenantAccess } from "./access/access.ts";
+export type { AuditAsked, AuditEntry, AuditFilter, AuditLog, AuditPage } from "./access/audit.ts";
+export type { Key, MadeKey, NewKey } from "./access/keys.ts";
+export type { Login } from "./access/logins.ts";
+export type { Tenant } from "./access/tenants.ts";
+export type { User, UserChange } from "./access/users.ts";
 export {
   applyEvent,
   breakRun,
