@@ -93,6 +93,7 @@ export type {
   PageRequest,
 } from "./read/list-definitions.ts";
 export type { RunFilter, RunPage } from "./read/list-runs.ts";
+export { openRunCounts } from "./read/open-run-counts.ts";
 export { type Difference, type Replay, replayRun } from "./read/replay-run.ts";
 export type { UsageBy, UsageFilter, UsageLine } from "./read/usage.ts";
 export { type Wait, waitsOf } from "./read/waits-of.ts";
