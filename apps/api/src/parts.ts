@@ -1,6 +1,7 @@
 /** What the API is made of. Whoever starts it opens these (serve-api.ts); tests open their own. */
 import type { ModelCatalogue } from "@markmill/llm";
-import type { Access, Ring, Store } from "@markmill/store";
+import type { Doorbell } from "@markmill/engine";
+import type { Access, Store } from "@markmill/store";
 import type { FastifyBaseLogger } from "fastify";
 
 export interface ApiSettings {
@@ -36,7 +37,7 @@ export const defaultSettings: ApiSettings = {
 
 /** The queue as the API needs it. It may be away: nothing waits for it, and the supervisor rings what was not rung. */
 export interface Bell {
-  ring(rings: readonly Ring[]): void;
+  ring(rings: readonly Doorbell[]): void;
   /** null: the queue is away. */
   counts(): Promise<Readonly<Record<string, Readonly<Record<string, number>>>> | null>;
 }

@@ -1,9 +1,8 @@
 import {
+  drawProgram,
   type Finding,
-  formatProgram,
   isProtectedPath,
   loadDefinition,
-  NotExpressible,
   type Workspace,
 } from "@markmill/definition";
 import type { Program } from "@markmill/engine";
@@ -189,14 +188,8 @@ function parametersOf(program: Program | undefined) {
   return (program?.params ?? []).map(({ name, default: otherwise }) => ({ name, default: otherwise }));
 }
 
-/** The chart alone, out of the whole definition written anew. */
 function chartOf(program: Program): string {
-  try {
-    const text = formatProgram(program);
-    const from = text.indexOf("```mermaid\n") + "```mermaid\n".length;
-    return text.slice(from, text.indexOf("\n```", from));
-  } catch (error) {
-    if (!(error instanceof NotExpressible)) throw error;
-    throw new Refusal("NOT_FOUND", { detail: `This program has no flowchart: ${error.message}` });
-  }
+  const drawing = drawProgram(program);
+  if (drawing === null || drawing === undefined) throw new Refusal("NOT_FOUND", { detail: "This program has no flowchart." });
+  return drawing.lines.join("\n");
 }
