@@ -34,6 +34,17 @@ export type Config = {
     readonly blobBytes: number;
   };
   readonly healthPort: number | null;
+  readonly api: {
+    readonly host: string;
+    /** null: the usual one, or any. */
+    readonly port: number | null;
+    readonly url: string | null;
+    readonly trustProxy: readonly string[];
+    readonly requestsPerMinute: number;
+    readonly uploadBytes: number;
+  };
+  /** The server the commands speak to; null: the stack of this directory. */
+  readonly server: { readonly url: string; readonly token: string | null } | null;
   readonly logLevel: Environment["LOG_LEVEL"];
   readonly sandbox: {
     readonly kind: Environment["SANDBOX"];
@@ -104,6 +115,15 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
       blobBytes: env.CEILING_BLOB_MB * 1024 * 1024,
     },
     healthPort: env.HEALTH_PORT ?? null,
+    api: {
+      host: env.API_HOST,
+      port: env.API_PORT ?? null,
+      url: env.API_URL ?? null,
+      trustProxy: env.API_TRUST_PROXY ?? [],
+      requestsPerMinute: env.API_RATE_PER_MINUTE,
+      uploadBytes: env.API_UPLOAD_MB * 1024 * 1024,
+    },
+    server: env.MARKMILL_URL === undefined ? null : { url: env.MARKMILL_URL, token: env.MARKMILL_TOKEN ?? null },
     logLevel: env.LOG_LEVEL,
     sandbox: {
       kind: env.SANDBOX,

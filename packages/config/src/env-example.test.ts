@@ -24,6 +24,7 @@ describe(".env.example", () => {
       ["DATABASE_URL", null],
       ["REDIS_URL", null],
       ["OPENAI_API_KEY", null],
+      ["MARKMILL_TOKEN", null],
     ]);
   });
 });

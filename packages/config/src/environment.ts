@@ -278,7 +278,37 @@ const ceilings = {
   }),
 };
 
-export const environmentSchema = z.object({ ...stores, ...models, ...processes, ...ceilings, ...sandbox });
+const api = {
+  API_HOST: defaulted("127.0.0.1", text, {
+    description: "Address the API listens at; 0.0.0.0 in a container.",
+  }),
+  API_PORT: optional(whole(0, 65_535), {
+    description: "Its port. Absent: 8085, or any free one where that is taken; 0 is any free one.",
+  }),
+  API_URL: optional(address(["http", "https"]), {
+    description: "Where browsers reach the API, such as https://mill.example.edu. Absent: where they ask.",
+  }),
+  API_TRUST_PROXY: optional(list(/^[0-9a-fA-F.:]+(\/\d{1,3})?$/, "addresses or networks such as 10.0.0.0/8"), {
+    description: "Proxies whose X-Forwarded-For and -Proto count, comma-separated. Absent: nobody's.",
+  }),
+  API_RATE_PER_MINUTE: defaulted("6000", whole(1, 10_000_000), {
+    description: "Requests a minute of one key, or of one address without a key, at each API process.",
+    unit: "requests",
+  }),
+  API_UPLOAD_MB: defaulted("64", whole(1, 1_024), {
+    description: "Largest file that can be uploaded.",
+    unit: "MiB",
+  }),
+  MARKMILL_URL: optional(address(["http", "https"]), {
+    description: "A server whose runs the commands are about. Absent: this directory's own.",
+  }),
+  MARKMILL_TOKEN: optional(text, {
+    description: "The API key for it.",
+    secret: true,
+  }),
+};
+
+export const environmentSchema = z.object({ ...stores, ...models, ...processes, ...api, ...ceilings, ...sandbox });
 
 export type Environment = z.output<typeof environmentSchema>;
 export type VariableName = keyof Environment;
@@ -289,6 +319,7 @@ const sections = {
   Stores: stores,
   Models: models,
   "Worker and supervisor": processes,
+  API: api,
   Ceilings: ceilings,
   Sandbox: sandbox,
 };

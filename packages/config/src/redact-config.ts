@@ -33,6 +33,7 @@ export function redactConfig(config: Config): Config {
       baseUrl: redactUrl(config.models.baseUrl),
       apiKey: config.models.apiKey === null ? null : hidden,
     },
+    server: config.server === null ? null : { ...config.server, token: config.server.token === null ? null : hidden },
     sandbox: { ...config.sandbox, hosts: config.sandbox.hosts.map(redactUrl) },
     workflowEnvironment: Object.fromEntries(Object.keys(config.workflowEnvironment).map((name) => [name, hidden])),
   };
@@ -65,7 +66,7 @@ function secretsOf(config: Config): string[] {
     config.models.baseUrl,
     ...config.sandbox.hosts,
   ];
-  const found = [config.models.apiKey ?? "", ...Object.values(config.workflowEnvironment)];
+  const found = [config.models.apiKey ?? "", config.server?.token ?? "", ...Object.values(config.workflowEnvironment)];
   for (const address of addresses) {
     const text = URL.canParse(address) ? address : address.replace("@/", "@localhost/");
     if (!URL.canParse(text)) continue;

@@ -33,28 +33,36 @@ export interface Route {
   readonly problems?: readonly ProblemCode[];
 }
 
+/** Schema of a part of a route, if it has that part. */
+type Part<R extends Route, Name extends keyof Route> = R extends { readonly [key in Name]: infer S extends z.ZodType }
+  ? S
+  : null;
 type Output<S> = S extends z.ZodType ? z.output<S> : undefined;
 
 /** What a handler is given, parsed. */
 export interface Asked<R extends Route> {
-  readonly params: Output<R["params"]>;
-  readonly query: Output<R["query"]>;
-  readonly headers: Output<R["headers"]>;
-  readonly body: Output<R["body"]>;
+  readonly params: Output<Part<R, "params">>;
+  readonly query: Output<Part<R, "query">>;
+  readonly headers: Output<Part<R, "headers">>;
+  readonly body: Output<Part<R, "body">>;
 }
 
-type Given<Name extends string, S> = S extends z.ZodType ? { readonly [key in Name]: z.input<S> } : object;
+type Given<Name extends string, S> = S extends z.ZodOptional
+  ? { readonly [key in Name]?: z.input<S> }
+  : S extends z.ZodType
+    ? { readonly [key in Name]: z.input<S> }
+    : object;
 /** Every field of a query and every header may be left out. */
 type Loose<Name extends string, S> = S extends z.ZodType ? { readonly [key in Name]?: Partial<z.output<S>> } : object;
 
 /** What a client gives. */
-export type Asking<R extends Route> = (R["params"] extends z.ZodType
-  ? { readonly params: { readonly [key in keyof z.output<R["params"]>]: string | number } }
+export type Asking<R extends Route> = (R extends { readonly params: infer S extends z.ZodType }
+  ? { readonly params: { readonly [key in keyof z.output<S>]: string | number } }
   : object) &
-  Loose<"query", R["query"]> &
-  Loose<"headers", R["headers"]> &
-  Given<"body", R["body"]> &
-  (R["upload"] extends true ? { readonly body: Uint8Array | ReadableStream<Uint8Array> } : object);
+  Loose<"query", Part<R, "query">> &
+  Loose<"headers", Part<R, "headers">> &
+  Given<"body", Part<R, "body">> &
+  (R extends { readonly upload: true } ? { readonly body: Uint8Array | ReadableStream<Uint8Array> } : object);
 
 /** What a client gets. */
 export type Got<R extends Route> = R["answer"] extends {

@@ -186,7 +186,6 @@ export const call = named(
     promptTokens: count,
     completionTokens: count,
     nanodollars,
-    at: time,
   }),
 );
 export const callPage = named("CallPage", page(call));
@@ -195,8 +194,9 @@ export const message = named(
   "Message",
   z.object({
     id: count,
+    runId,
     thread: z.string(),
-    agent: z.string().nullable(),
+    agent: z.string(),
     role: z.string(),
     text: z.string(),
     activityId: count.nullable(),

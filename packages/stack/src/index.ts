@@ -5,6 +5,7 @@ export { openSandbox } from "./open-sandbox.ts";
 export { openStack, type Stack, type StackOptions, type WorkOptions } from "./open-stack.ts";
 export { supervisorRole, workerRole } from "./process-roles.ts";
 export { type Caps, parseCount, readCaps, type WrittenCaps } from "./read-caps.ts";
+export { readCatalogue } from "./read-catalogue.ts";
 export { type Place, requireConfig } from "./require-config.ts";
 export { type RetriedRun, type RetryRequest, retryRun } from "./retry-run.ts";
 export { runAsJson, standingOf, waitAsJson } from "./run-as-json.ts";

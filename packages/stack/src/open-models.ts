@@ -1,11 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
-import { isAbsolute, resolve } from "node:path";
 import type { Config } from "@markmill/config";
 import type { ModelCatalogue, ModelClient } from "@markmill/llm";
 import type { LoadedRun, Store } from "@markmill/store";
+import { readCatalogue } from "./read-catalogue.ts";
 import { readRunOptions, scriptKey, scriptUrl } from "./run-options.ts";
 import { keepScripts } from "./serve-script.ts";
-import { WrongInput } from "./wrong-input.ts";
 
 export interface Models {
   readonly client: ModelClient;
@@ -18,18 +16,9 @@ export interface Models {
 /** Of a script's model where the workflow names none. */
 const scriptedModel = "scripted";
 
-/** The catalogue is the built-in one unless MODELS_FILE exists. */
 export async function openModels(config: Config, cwd: string, store: Store): Promise<Models> {
-  const { builtInCatalogue, createModelClient, formatFinding, parseModels } = await import("@markmill/llm");
-  const file = resolve(cwd, config.models.file);
-  let catalogue = builtInCatalogue;
-  // A submission's own file would set the prices that hold the budget.
-  const counts = config.envFile === "counts" || isAbsolute(config.models.file);
-  if (counts && existsSync(file)) {
-    const reading = parseModels(readFileSync(file, "utf8"), config.models.file);
-    if (!reading.ok) throw new WrongInput(reading.findings.map(formatFinding).join("\n"));
-    catalogue = reading.catalogue;
-  }
+  const { createModelClient } = await import("@markmill/llm");
+  const catalogue = await readCatalogue(config, cwd);
   const { apiKey, baseUrl, timeoutMs, maxReplyBytes } = config.models;
   const common = { catalogue, timeoutMs, maxReplyBytes };
   const scripts = keepScripts(store);

@@ -13,6 +13,7 @@ import type { Store } from "@markmill/store";
 import type { OpenWorker } from "@markmill/worker";
 import { openModels } from "./open-models.ts";
 import { openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
+import { queuesWhenThere } from "./queues-when-there.ts";
 import { routeSandbox } from "./route-sandbox.ts";
 import { readRunOptions } from "./run-options.ts";
 import { serveOnly } from "./serve-only.ts";
@@ -24,6 +25,8 @@ export interface StackOptions {
   readonly log?: StackLog;
   /** false: the schema is taken as it is. */
   readonly migrate?: boolean;
+  /** when there: the process begins, and goes on, without it. */
+  readonly queue?: "needed" | "when there";
 }
 
 export interface WorkOptions {
@@ -89,17 +92,18 @@ export async function openStack(options: StackOptions): Promise<Stack> {
       startingServer,
     );
     closing.push(() => store.close());
-    const queues = await patiently(
-      () =>
-        openQueues({
-          backend:
-            config.queue.backend === "redis"
-              ? { kind: "redis", url: config.queue.url }
-              : { kind: "postgres", url: databaseUrl },
-          onError: (error) => log.warn({ err: error }, "the queue"),
-        }),
-      startingServer,
-    );
+    const openThem = () =>
+      openQueues({
+        backend:
+          config.queue.backend === "redis"
+            ? { kind: "redis", url: config.queue.url }
+            : { kind: "postgres", url: databaseUrl },
+        onError: (error) => log.warn({ err: error }, "the queue"),
+      });
+    const queues =
+      options.queue === "when there"
+        ? queuesWhenThere(config.queue.backend, openThem, (error) => log.warn({ err: error }, "the queue is away"))
+        : await patiently(openThem, startingServer);
     closing.push(() => queues.close());
     let worker: OpenWorker | null = null;
     let supervisor: { health(): { readonly ok: boolean }; stop(): Promise<void> } | null = null;

@@ -16,11 +16,14 @@ export interface ProcessRole {
   readonly name: string;
   /** Text of `COMMAND --help`. */
   readonly help: (command: string) => string;
+  /** Absent: needed. */
+  readonly queue?: "needed" | "when there";
   begin(stack: Stack, surroundings: Surroundings): Promise<Begun>;
 }
 
 export interface Surroundings {
   readonly config: Config;
+  readonly cwd: string;
   readonly log: StackLog;
   /** Ends the process as failed: somebody starts it anew. */
   readonly giveUp: (why: string) => void;
@@ -47,9 +50,10 @@ export async function serveProcess(role: ProcessRole, place: Place): Promise<num
     process.exit(1);
   };
   const interrupts = catchInterrupts();
-  const stack = await openStack({ config, cwd: place.cwd, log });
+  const { queue = "needed" } = role;
+  const stack = await openStack({ config, cwd: place.cwd, log, queue });
   try {
-    const begun = await role.begin(stack, { config, log, giveUp });
+    const begun = await role.begin(stack, { config, cwd: place.cwd, log, giveUp });
     const health = config.healthPort === null ? null : await serveHealth(config.healthPort, () => stack.health());
     const facts = { queue: stack.queues.kind, ...(health === null ? {} : { healthPort: health.port }), ...begun.facts };
     log.info(facts, `${role.name} started`);

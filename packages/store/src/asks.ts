@@ -33,6 +33,23 @@ export async function openAsks(
   );
 }
 
+export interface FoundAsk {
+  readonly activityId: number;
+  readonly runId: string;
+  readonly state: "open" | "answered" | "expired" | "void";
+}
+
+/** Open or not; null: there is none. */
+export async function findAsk(database: Database, activityId: number): Promise<FoundAsk | null> {
+  const rows = await askDatabase<FoundAsk>(
+    database,
+    "Looking for a question",
+    `select activity_id as "activityId", run_id as "runId", state from asks where activity_id = $1`,
+    [activityId],
+  );
+  return rows[0] ?? null;
+}
+
 /** dropped: it was answered, expired or withdrawn before. */
 export async function answerAsk(
   outside: Outside,

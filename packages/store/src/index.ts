@@ -1,3 +1,9 @@
+export { type Access, openAccess, type TenantAccess } from "./access/access.ts";
+export type { AuditAsked, AuditEntry, AuditFilter, AuditLog, AuditPage } from "./access/audit.ts";
+export type { Key, MadeKey, NewKey } from "./access/keys.ts";
+export type { Login } from "./access/logins.ts";
+export type { Tenant } from "./access/tenants.ts";
+export type { User, UserChange } from "./access/users.ts";
 export {
   applyEvent,
   breakRun,
@@ -87,6 +93,7 @@ export type {
   PageRequest,
 } from "./read/list-definitions.ts";
 export type { RunFilter, RunPage } from "./read/list-runs.ts";
+export { openRunCounts } from "./read/open-run-counts.ts";
 export { type Difference, type Replay, replayRun } from "./read/replay-run.ts";
 export type { UsageBy, UsageFilter, UsageLine } from "./read/usage.ts";
 export { type Wait, waitsOf } from "./read/waits-of.ts";

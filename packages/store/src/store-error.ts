@@ -56,6 +56,10 @@ export const storeErrorCodes = {
     means: "The idempotency key was used for another request.",
     fix: "Send another idempotency key with another request.",
   },
+  STORE_LAST_OWNER: {
+    means: "Nobody would be left who owns the tenant.",
+    fix: "Make another user or key an owner first.",
+  },
   STORE_BUG: {
     means: "Postgres refused a statement of ours.",
     fix: "This is a defect in Markmill: please report it with this message.",

@@ -6,7 +6,7 @@
  * O3  `rings` in an answer are doorbells the caller is to ring. Lost ones are rung by the supervisor.
  */
 import { cancelRun, type Outside, stopRun } from "./apply-event.ts";
-import { type Ask, answerAsk, openAsks } from "./asks.ts";
+import { type Ask, answerAsk, type FoundAsk, findAsk, openAsks } from "./asks.ts";
 import { type BlobContent, type BlobInfo, findBlob, loadBlob, saveContent, streamBlob } from "./blobs.ts";
 import { type Budget, getBudget, openBudget, setBudgetCap } from "./budgets.ts";
 import { callsOfRun, type StoredCall } from "./calls.ts";
@@ -19,7 +19,7 @@ import { type ForkedRun, type ForkRequest, forkRun } from "./fork-run.ts";
 import type { Movements } from "./movements.ts";
 import { currentPauses, type Pause } from "./rates.ts";
 import { type EventPage, type EventsRequest, eventsAfter } from "./read/events-after.ts";
-import { getHistory, type History, type HistoryActivity } from "./read/get-history.ts";
+import { getHistory, type History, type HistoryActivity, openActivities } from "./read/get-history.ts";
 import { getMessages, getThreads, type Thread, type ThreadMessage } from "./read/get-messages.ts";
 import { childRuns, getRun, type RunDetail, type RunSummary, submissionOf } from "./read/get-run.ts";
 import {
@@ -70,6 +70,8 @@ export interface TenantRuns {
   history(id: string, after?: number): Promise<History>;
   events(id: string, request?: EventsRequest): Promise<EventPage | null>;
   activities(id: string): Promise<readonly HistoryActivity[]>;
+  /** Those that are asked and not answered, without what is asked. */
+  doing(id: string): Promise<readonly Omit<HistoryActivity, "work">[]>;
   calls(id: string): Promise<readonly StoredCall[]>;
   threads(id: string): Promise<readonly Thread[]>;
   /** Of a thread. One of more than `mostBytes` is refused before it is read. */
@@ -97,6 +99,8 @@ export interface TenantRuns {
 export interface TenantAsks {
   /** Open ones of one tree, or of all; the oldest first. */
   list(rootId?: string | null, limit?: number): Promise<readonly Ask[]>;
+  /** Open or not. */
+  find(activityId: number): Promise<FoundAsk | null>;
   /** dropped: there is none, or it was answered, expired or withdrawn before. */
   answer(activityId: number, text: string, by: string | null): Promise<Committed>;
 }
@@ -142,6 +146,7 @@ export function createTenantStore(parts: TenantParts, tenant: string): TenantSto
     runs: tenantRuns(parts),
     asks: {
       list: (rootId = null, limit = 1_000) => openAsks(parts.database, rootId, limit),
+      find: (activityId) => findAsk(parts.database, activityId),
       answer: (activityId, text, by) => answerAsk(parts, activityId, text, by),
     },
     blobs: {
@@ -185,6 +190,7 @@ function tenantRuns(parts: TenantParts): TenantRuns {
     history: (id, after) => getHistory(database, id, after),
     events: (id, request) => eventsAfter(database, movements, id, request),
     activities: async (id) => (await getHistory(database, id)).activities,
+    doing: (id) => openActivities(database, id),
     calls: (id) => callsOfRun(database, id),
     threads: (id) => getThreads(database, id),
     messages: (thread, mostBytes) => getMessages(database, thread, mostBytes),

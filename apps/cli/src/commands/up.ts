@@ -1,8 +1,9 @@
-import { readFileSync, statSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { identifyProcess } from "@markmill/process-identity";
-import { aborted, catchInterrupts, openStack, requireConfig, serveHealth } from "@markmill/stack";
+import { aborted, catchInterrupts, openStack, readCatalogue, requireConfig, serveHealth } from "@markmill/stack";
 import { spawnBackground } from "../background.ts";
 import { type Command, CommandError, exitCodes, type Terminal } from "../command.ts";
 import { parseFlags } from "../parse-words.ts";
@@ -13,8 +14,10 @@ export const up: Command = {
   help: `Usage: markmill up [--detach]
 
 Starts the stack of this directory: Postgres (below MARKMILL_HOME, unless
-DATABASE_URL is set), a worker and a supervisor, until Ctrl-C. Runs started with
---detach, and runs that wait for an answer, go on while it is up.
+DATABASE_URL is set), a worker, a supervisor and the API, until Ctrl-C. Runs
+started with --detach, and runs that wait for an answer, go on while it is up.
+It says where the API is (API_HOST, API_PORT; /docs describes it) and, the first
+time, its first key, which is shown once and kept nowhere.
 
   --detach   in the background; 'markmill down' stops it
 
@@ -23,7 +26,7 @@ Examples:
   markmill up --detach && markmill run grade.wf.md --detach`,
 
   async run(args, terminal) {
-    const { detach } = parseFlags(args, { detach: { type: "boolean" } });
+    const { detach, tell } = parseFlags(args, { detach: { type: "boolean" }, tell: { type: "string" } });
     const config = requireConfig(terminal);
     const home = resolve(terminal.cwd, config.home);
     const running = readUpFile(home);
@@ -31,11 +34,12 @@ Examples:
       terminal.err(`it is up already (process ${running.pid})`);
       return exitCodes.success;
     }
-    return detach === true ? await startDetached(home, terminal) : await serve(home, terminal);
+    return detach === true ? await startDetached(home, terminal) : await serve(home, terminal, tell ?? null);
   },
 };
 
-async function serve(home: string, terminal: Terminal): Promise<number> {
+/** `tell`: a file for whoever started this in the background, who says what is in it and takes it away. */
+async function serve(home: string, terminal: Terminal, tell: string | null): Promise<number> {
   const config = requireConfig(terminal);
   const interrupts = catchInterrupts();
   const stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
@@ -48,13 +52,20 @@ async function serve(home: string, terminal: Terminal): Promise<number> {
       obeys: config.database.kind === "embedded",
     });
     const health = config.healthPort === null ? null : await serveHealth(config.healthPort, () => stack.health());
+    const { serveApi } = await import("@markmill/api");
+    const { store, queues } = stack;
+    const catalogue = await readCatalogue(config, terminal.cwd);
+    const api = await serveApi({ config, store, queues, catalogue, logLevel: "error" });
+    if (tell === null) tellApi(api, terminal);
+    else writeFileSync(tell, JSON.stringify({ url: api.url, firstKey: api.firstKey }), { mode: 0o600, flag: "wx" });
     writeUpFile(home);
     const database =
       stack.embedded === null ? "the database at DATABASE_URL" : `Postgres (process ${stack.embedded.pid})`;
-    terminal.err(`up: ${database}, a worker and a supervisor (process ${process.pid}). Ctrl-C stops it.`);
+    terminal.err(`up: ${database}, a worker, a supervisor and the API (process ${process.pid}). Ctrl-C stops it.`);
     await aborted(interrupts.signal);
     terminal.err("stopping: finishing what is under way (Ctrl-C again stops at once)");
     await health?.close();
+    await api.close();
     return exitCodes.success;
   } finally {
     await stack.close();
@@ -63,15 +74,26 @@ async function serve(home: string, terminal: Terminal): Promise<number> {
   }
 }
 
+function tellApi(
+  { url, firstKey }: { readonly url: string; readonly firstKey: string | null },
+  terminal: Terminal,
+): void {
+  terminal.err(`api: ${url}   its description: ${url}/docs`);
+  if (firstKey !== null) terminal.err(`first key, shown this once and kept nowhere: ${firstKey}`);
+}
+
 const startLimitMs = 120_000;
 
 async function startDetached(home: string, terminal: Terminal): Promise<number> {
   const log = join(home, "logs", "up.log");
   const begin = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
-  const pid = spawnBackground(["up"], { cwd: terminal.cwd, log });
+  const told = join(home, `up-${randomBytes(6).toString("hex")}.json`);
+  const pid = spawnBackground(["up", "--tell", told], { cwd: terminal.cwd, log });
   const deadline = performance.now() + startLimitMs;
   while (identifyProcess(pid) !== null && performance.now() < deadline) {
     if (readUpFile(home)?.pid === pid) {
+      tellApi(JSON.parse(readFileSync(told, "utf8")), terminal);
+      rmSync(told, { force: true });
       terminal.err(`up: process ${pid}, its words in ${log}. 'markmill down' stops it.`);
       return exitCodes.success;
     }

@@ -1,6 +1,6 @@
 /** What happened in a run, and the activities it happened to. */
 import { type Event, type LightKind, lightWork, type Work, type WorkKind } from "@markmill/engine";
-import { askAtOnce } from "../ask-database.ts";
+import { askAtOnce, askDatabase } from "../ask-database.ts";
 import { columnToItem } from "../commit/run-row.ts";
 import type { Database } from "../database.ts";
 
@@ -67,6 +67,23 @@ interface ActivityRow extends Omit<HistoryActivity, "item" | "work"> {
 
 function toActivity(row: ActivityRow): HistoryActivity {
   return { ...row, item: columnToItem(row.item), work: row.work ?? lightWork(row.kind as LightKind) };
+}
+
+/** What is asked and not answered: for whoever looks at a run often, without its history. */
+export async function openActivities(
+  database: Database,
+  runId: string,
+  limit = 100,
+): Promise<readonly Omit<HistoryActivity, "work">[]> {
+  const rows = await askDatabase<Omit<ActivityRow, "work">>(
+    database,
+    "Reading what a run does",
+    `select id, node, generation, item, attempt, kind, state, seq, claimed_by as "claimedBy", takeovers,
+       created_at as "createdAt", ended_at as "endedAt"
+     from run_activities where run_id = $1 and seq is null and state in ('ready', 'claimed', 'waiting') order by id limit $2`,
+    [runId, limit],
+  );
+  return rows.map((row) => ({ ...row, item: columnToItem(row.item) }));
 }
 
 function byEnd(one: HistoryActivity, other: HistoryActivity): number {

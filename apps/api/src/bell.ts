@@ -1,0 +1,28 @@
+/** The queue as the API has it: rung and not waited for. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Queues } from "@markmill/queue";
+import type { Bell } from "./parts.ts";
+
+const countsMs = 2_000;
+/** Rings on their way; more are left to the supervisor, so that a queue that hangs fills no memory. */
+const mostOnTheirWay = 20_000;
+
+export function bellOf(queues: Pick<Queues, "ring" | "counts">): Bell {
+  let onTheirWay = 0;
+  return {
+    ring(rings) {
+      if (rings.length === 0 || onTheirWay > mostOnTheirWay) return;
+      onTheirWay += rings.length;
+      const done = () => {
+        onTheirWay -= rings.length;
+      };
+      queues.ring(rings).then(done, done);
+    },
+    async counts() {
+      const over = new AbortController();
+      const late = sleep(countsMs, null, { signal: over.signal }).catch(() => null);
+      const asked = queues.counts().catch(() => null);
+      return await Promise.race([asked, late]).finally(() => over.abort());
+    },
+  };
+}

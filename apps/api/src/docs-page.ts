@@ -1,0 +1,105 @@
+/** The OpenAPI document as one page of plain HTML: no script, nothing from elsewhere, so it works wherever the server is reached. */
+import { createHash } from "node:crypto";
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly "x-scope"?: string;
+  readonly security?: readonly unknown[];
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly description?: string;
+    readonly schema: unknown;
+  }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: unknown }>> };
+  readonly responses: Readonly<
+    Record<
+      string,
+      { readonly description: string; readonly content?: Readonly<Record<string, { readonly schema: unknown }>> }
+    >
+  >;
+}
+
+const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
+summary{cursor:pointer;padding:.35rem 0}code,pre{font:14px/1.45 ui-monospace,monospace}pre{background:#f4f4f2;padding:.75rem;overflow:auto}
+.method{display:inline-block;min-width:4.5rem;font-weight:700}table{border-collapse:collapse;width:100%}
+td,th{text-align:left;vertical-align:top;padding:.25rem .5rem;border-bottom:1px solid #ccc}details{border-bottom:1px solid #ddd}
+details>div{padding:0 0 1rem 1rem}a{color:#0b57a4}
+@media(prefers-color-scheme:dark){body{color:#e8e8e6;background:#191919}pre{background:#262626}td,th,details{border-color:#444}a{color:#8ab8f0}}`;
+
+export function docsPage(document: Record<string, unknown>): { readonly html: string; readonly contentPolicy: string } {
+  const { paths, info, components } = document as {
+    paths: Record<string, Record<string, Operation>>;
+    info: { title: string; version: string; description: string };
+    components: { schemas: Record<string, unknown> };
+  };
+  const all = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
+  const byTag = Map.groupBy(all, ({ operation }) => operation.tags[0] ?? "");
+  const sections = [...byTag].map(
+    ([tag, those]) => `<h2 id="${idOf(tag)}">${escapeHtml(tag)}</h2>${those.map(section).join("")}`,
+  );
+  const schemas = Object.entries(components.schemas).map(
+    ([name, schema]) =>
+      `<details id="schema-${name}"><summary><code>${escapeHtml(name)}</code></summary><div>${json(schema)}</div></details>`,
+  );
+  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>${escapeHtml(info.title)} API</title><style>${style}</style></head><body><main><h1>${escapeHtml(info.title)} API ${escapeHtml(info.version)}</h1>
+<p>${escapeHtml(info.description)} Every request carries <code>Authorization: Bearer KEY</code>. For programs:
+<a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
+<nav>${[...byTag.keys()].map((tag) => `<a href="#${idOf(tag)}">${escapeHtml(tag)}</a>`).join(" · ")} · <a href="#schemas">Schemas</a></nav>
+${sections.join("")}<h2 id="schemas">Schemas</h2>${schemas.join("")}</main></body></html>`;
+  const hash = createHash("sha256").update(style).digest("base64");
+  return {
+    html,
+    contentPolicy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  };
+}
+
+function section({ path, method, operation }: { path: string; method: string; operation: Operation }): string {
+  const { summary, description, parameters = [], requestBody, responses } = operation;
+  const scope = operation["x-scope"];
+  const who =
+    operation.security?.length === 0 ? "Needs no key." : scope === undefined ? "Any key." : `Needs the scope ${scope}.`;
+  const rows = parameters.map(
+    (one) =>
+      `<tr><td><code>${escapeHtml(one.name)}</code></td><td>${one.in}</td><td>${escapeHtml(one.description ?? "")} ${inline(one.schema)}</td></tr>`,
+  );
+  const answers = Object.entries(responses).map(
+    ([status, { description: said, content = {} }]) =>
+      `<tr><td>${status}</td><td>${escapeHtml(said)}</td><td>${Object.entries(content)
+        .map(([type, { schema }]) => `${escapeHtml(type)} ${inline(schema)}`)
+        .join("<br>")}</td></tr>`,
+  );
+  const body = Object.entries(requestBody?.content ?? {}).map(
+    ([type, { schema }]) => `<p>Body: ${escapeHtml(type)} ${inline(schema)}</p>`,
+  );
+  return `<details id="${escapeHtml(operation.operationId)}"><summary><span class="method">${method}</span> <code>${escapeHtml(path)}</code> ${escapeHtml(summary)}</summary><div>
+<p>${escapeHtml(description ?? "")} ${escapeHtml(who)}</p>${rows.length === 0 ? "" : `<table><tr><th>Parameter</th><th>in</th><th></th></tr>${rows.join("")}</table>`}
+${body.join("")}<table><tr><th>Status</th><th></th><th></th></tr>${answers.join("")}</table></div></details>`;
+}
+
+function inline(schema: unknown): string {
+  const { $ref } = schema as { $ref?: string };
+  if ($ref !== undefined) {
+    const name = $ref.slice($ref.lastIndexOf("/") + 1);
+    return `<a href="#schema-${escapeHtml(name)}">${escapeHtml(name)}</a>`;
+  }
+  return `<code>${escapeHtml(JSON.stringify(schema))}</code>`;
+}
+
+function json(schema: unknown): string {
+  return `<pre>${escapeHtml(JSON.stringify(schema, null, 2))}</pre>`;
+}
+
+function idOf(tag: string): string {
+  return tag.toLowerCase().replace(/[^a-z]+/g, "-");
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`);
+}

@@ -1,0 +1,60 @@
+/** What a handler is: a function typed by its route, which knows nothing of Fastify. */
+import type { Asked, Route, RouteName, Routes } from "@markmill/contract";
+import type { TenantAccess, TenantStore } from "@markmill/store";
+import type { z } from "zod";
+import type { Principal } from "./principal.ts";
+
+export interface Caller {
+  readonly principal: Principal;
+  /** All that they may see. */
+  readonly store: TenantStore;
+  readonly access: TenantAccess;
+}
+
+export interface Request<R extends Route> extends Asked<R> {
+  readonly id: string;
+  readonly address: string;
+  readonly secure: boolean;
+  readonly caller: R["access"] extends "public" ? null : Caller;
+  /** The body of an upload, as it comes. */
+  readonly content: AsyncIterable<Uint8Array>;
+  /** The client has gone, or the server ends. */
+  readonly signal: AbortSignal;
+}
+
+export interface Frame {
+  readonly id?: number;
+  readonly event?: string;
+  /** null: a sign of life. */
+  readonly data: unknown;
+}
+
+interface Besides {
+  readonly status?: number;
+  /** What was made, for the audit log. */
+  readonly target?: string;
+  readonly location?: string;
+  /** null: the cookie is taken back. */
+  readonly cookie?: { readonly value: string; readonly maxAgeMs: number } | null;
+}
+
+export type Reply<A extends Route["answer"]> = A extends {
+  readonly kind: "json";
+  readonly schema: infer S extends z.ZodType;
+}
+  ? { readonly body: z.output<S> } & Besides
+  : A extends { readonly kind: "none" }
+    ? Besides
+    : A extends { readonly kind: "text" }
+      ? { readonly text: string; readonly contentPolicy?: string }
+      : A extends { readonly kind: "bytes" }
+        ? { readonly content: AsyncIterable<Uint8Array>; readonly size: number; readonly name: string }
+        : { readonly frames: AsyncIterable<Frame> | null };
+
+export type Handler<R extends Route> = (request: Request<R>) => Promise<Reply<R["answer"]>>;
+
+/** One for each route of the table: one too few or one too many does not compile. */
+export type Handlers = { readonly [Name in RouteName]: Handler<Routes[Name]> };
+
+/** Some of them, by their names. */
+export type Some<Names extends RouteName> = Pick<Handlers, Names>;

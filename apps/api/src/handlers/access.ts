@@ -1,0 +1,196 @@
+import { roles as allRoles, type Role } from "@markmill/contract";
+import type { Key, User } from "@markmill/store";
+import type { Some } from "../handler.ts";
+import { placeOf } from "../page.ts";
+import type { ApiParts } from "../parts.ts";
+import { csrfTokenOf, ofKey, ofLogin, type Principal } from "../principal.ts";
+import { notFound, Refusal } from "../refusal.ts";
+
+type Names =
+  | "logIn"
+  | "getSession"
+  | "logOut"
+  | "listUsers"
+  | "createUser"
+  | "updateUser"
+  | "deleteUser"
+  | "listKeys"
+  | "createKey"
+  | "revokeKey"
+  | "listAudit"
+  | "listTenants"
+  | "createTenant";
+
+export function accessHandlers({ access, settings }: ApiParts): Some<Names> {
+  return {
+    async logIn({ body, id, address }) {
+      const bearer = "key" in body ? await byKey(body.key) : await byPassword(body.tenant, body.name, body.password);
+      const tenant = bearer?.tenant ?? ("tenant" in body ? body.tenant : "");
+      const entry = { action: "logIn", target: null, requestId: id, address, details: {} };
+      if (bearer === null) {
+        // Whoever does not exist has no log to be written to.
+        const known = tenant !== "" && (await access.listTenants()).some((one) => one.id === tenant);
+        if (known) {
+          const name = "name" in body ? body.name : "";
+          const asked = await access.log.asked({ ...entry, tenant, actor: `address:${address}`, actorName: name });
+          await access.log.done(asked, 401);
+        }
+        throw new Refusal("LOGIN_REFUSED", { detail: "Name, password or key is wrong." });
+      }
+      const opened = await access.openLogin(
+        bearer.tenant,
+        bearer.userId === null ? { keyId: bearer.keyId ?? "" } : { userId: bearer.userId },
+        settings.sessionMs,
+      );
+      const principal = ofLogin({ ...bearer, id: opened.id, expiresAt: opened.expiresAt }, opened.secret);
+      const asked = await access.log.asked({ ...entry, tenant, actor: principal.actor, actorName: principal.name });
+      await access.log.done(asked, 200);
+      return {
+        body: present({ ...principal, csrfToken: csrfTokenOf(opened.secret) }),
+        cookie: { value: opened.secret, maxAgeMs: settings.sessionMs },
+      };
+    },
+
+    getSession: async ({ caller }) => ({ body: present(caller.principal) }),
+
+    async logOut({ caller: { principal } }) {
+      if (principal.kind === "session") await access.closeLogin(principal.id);
+      return { cookie: null };
+    },
+
+    listUsers: async ({ caller }) => ({ body: { items: (await caller.access.listUsers()).map(presentUser) } }),
+
+    async createUser({ body, caller }) {
+      mayGrant(caller.principal, body.roles);
+      const user = await caller.access.createUser(body);
+      if (user === null) throw new Refusal("NAME_TAKEN", { detail: "There is a user of this name." });
+      return { target: user.id, body: presentUser(user) };
+    },
+
+    async updateUser({ params: { id }, body, caller }) {
+      const user = await caller.access.findUser(id);
+      if (user === null) throw notFound("such user");
+      mayGrant(caller.principal, [...(body.roles ?? []), ...known(user.roles)]);
+      const changed = await caller.access.changeUser(id, {
+        ...(body.password === undefined ? {} : { password: body.password }),
+        ...(body.roles === undefined ? {} : { roles: body.roles }),
+        ...(body.disabled === undefined ? {} : { disabled: body.disabled }),
+      });
+      if (changed === null) throw notFound("such user");
+      return { body: presentUser(changed) };
+    },
+
+    async deleteUser({ params: { id }, caller }) {
+      if (!(await caller.access.deleteUser(id))) throw notFound("such user");
+      return {};
+    },
+
+    listKeys: async ({ caller }) => ({ body: { items: (await caller.access.listKeys()).map(presentKey) } }),
+
+    async createKey({ body: { name, roles, scopes, expiresAt }, caller }) {
+      mayGrant(caller.principal, roles);
+      const made = await caller.access.createKey({
+        ...{ name, roles, scopes: scopes ?? null, createdBy: caller.principal.actor },
+        expiresAt: expiresAt === undefined ? null : new Date(expiresAt),
+      });
+      return { target: made.key.id, body: { ...presentKey(made.key), secret: made.secret } };
+    },
+
+    async revokeKey({ params: { id }, caller }) {
+      if (!(await caller.access.revokeKey(id))) throw notFound("such key");
+      return {};
+    },
+
+    async listAudit({ query: { action, actor, target, from, before, limit, cursor }, caller }) {
+      const page = await caller.access.audit(
+        {
+          ...(action === undefined ? {} : { action }),
+          ...(actor === undefined ? {} : { actor }),
+          ...(target === undefined ? {} : { target }),
+          ...(from === undefined ? {} : { from: new Date(from) }),
+          ...(before === undefined ? {} : { before: new Date(before) }),
+        },
+        { limit, ...(cursor === undefined ? {} : { beforeId: placeOf(cursor) }) },
+      );
+      const items = page.entries.map(({ tenant: _, at, details, ...entry }) => ({
+        ...{ ...entry, at: at.toISOString(), details: { ...details } },
+      }));
+      return { body: { items, next: page.next === null ? null : String(page.next) } };
+    },
+
+    async listTenants() {
+      const items = (await access.listTenants()).map(({ id, name, createdAt }) => ({
+        id,
+        name,
+        createdAt: createdAt.toISOString(),
+      }));
+      return { body: { items } };
+    },
+
+    async createTenant({ body: { id, name }, caller }) {
+      const tenant = await access.createTenant(id, name);
+      if (tenant === null) throw new Refusal("NAME_TAKEN", { detail: "There is a tenant of this id." });
+      const made = await access.of(id).createKey({
+        ...{ name: "first owner", roles: ["owner"], scopes: null, createdBy: caller.principal.actor, expiresAt: null },
+      });
+      return {
+        target: id,
+        body: {
+          id,
+          name,
+          createdAt: tenant.createdAt.toISOString(),
+          key: { ...presentKey(made.key), secret: made.secret },
+        },
+      };
+    },
+  };
+
+  async function byKey(text: string) {
+    const key = await access.findKey(text);
+    if (key === null) return null;
+    const { tenant, name, roles, scopes, id } = key;
+    return { tenant, name, roles, scopes, keyId: id, userId: null };
+  }
+
+  async function byPassword(tenant: string, name: string, password: string) {
+    const user = await access.findUserByPassword(tenant, name, password);
+    return user === null
+      ? null
+      : { tenant, name: user.name, roles: user.roles, scopes: null, keyId: null, userId: user.id };
+  }
+}
+
+/** ops belongs to the installation, not to a tenant: an owner cannot make one of themselves. */
+function mayGrant(principal: Principal, wanted: readonly Role[]): void {
+  if (wanted.includes("ops") && !principal.roles.includes("ops")) {
+    throw new Refusal("FORBIDDEN", { detail: "The role ops is given by somebody who has it." });
+  }
+}
+
+function known(given: readonly string[]): Role[] {
+  return allRoles.filter((role) => given.includes(role));
+}
+
+function present({ tenant, kind, id, name, roles, scopes, expiresAt, csrfToken }: Principal) {
+  return {
+    ...{ tenant, kind, id, name, roles: [...roles], scopes: [...scopes].sort() },
+    expiresAt: expiresAt?.toISOString() ?? null,
+    ...(csrfToken === null ? {} : { csrfToken }),
+  };
+}
+
+function presentUser({ id, name, roles, disabled, createdAt }: User) {
+  return { id, name, roles: known(roles), disabled, createdAt: createdAt.toISOString() };
+}
+
+function presentKey(key: Key) {
+  const { roles, scopes } = ofKey(key);
+  return {
+    ...{ id: key.id, name: key.name, start: `mm_${key.id}`, roles: [...roles], createdBy: key.createdBy },
+    scopes: key.scopes === null ? null : [...scopes],
+    createdAt: key.createdAt.toISOString(),
+    expiresAt: key.expiresAt?.toISOString() ?? null,
+    revokedAt: key.revokedAt?.toISOString() ?? null,
+    lastUsedAt: key.lastUsedAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,82 @@
+import { createWriteStream } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { readSubmission } from "@markmill/submission";
+import type { Some } from "../handler.ts";
+import type { KnownSubmissions } from "../known-submissions.ts";
+import type { ApiParts } from "../parts.ts";
+import { notFound, Refusal } from "../refusal.ts";
+
+type Names = "listAsks" | "answerAsk" | "uploadFile" | "downloadFile" | "uploadSubmission" | "getSubmission";
+
+export function askAndFileHandlers({ bell, settings }: ApiParts, submissions: KnownSubmissions): Some<Names> {
+  return {
+    async listAsks({ query: { run, limit }, caller: { store } }) {
+      const rootId = run === undefined ? null : (await store.runs.get(run))?.rootId;
+      if (rootId === undefined) throw notFound("such run");
+      const items = (await store.asks.list(rootId, limit)).map((one) => ({
+        ...{
+          id: one.activityId,
+          runId: one.runId,
+          rootId: one.rootId,
+          node: one.node,
+          question: one.question,
+          text: one.text,
+        },
+        createdAt: one.createdAt.toISOString(),
+        expiresAt: one.expiresAt?.toISOString() ?? null,
+      }));
+      return { body: { items } };
+    },
+
+    async answerAsk({ params: { id }, body: { text }, caller: { store, principal } }) {
+      const ask = await store.asks.find(id);
+      if (ask === null) throw notFound("such question");
+      if (ask.state !== "open") throw new Refusal("ASK_CLOSED", { detail: `It is ${ask.state}.` });
+      const committed = await store.asks.answer(id, text, principal.name);
+      bell.ring(committed.rings);
+      if (committed.kind !== "committed") throw new Refusal("ASK_CLOSED");
+      return { body: { id, runId: ask.runId } };
+    },
+
+    async uploadFile({ content, caller: { store } }) {
+      const { hash, size } = await store.blobs.save(content, settings.uploadBytes);
+      return { target: hash, location: `/v1/files/${hash}`, body: { hash, size } };
+    },
+
+    async downloadFile({ params: { hash }, caller: { store } }) {
+      const found = await store.blobs.find(hash);
+      const content = found === null ? null : await store.blobs.stream(hash);
+      if (found === null || content === null) throw notFound("such file");
+      return { content, size: found.size, name: hash.slice(0, 16) };
+    },
+
+    /** To a file of its own first: archives are read under the same caps and walls as everywhere. */
+    async uploadSubmission({ content, query: { name }, caller: { store } }) {
+      if (name === "." || name === "..")
+        throw new Refusal("INVALID", { errors: [{ path: "query.name", message: "must be a file name" }] });
+      const folder = await mkdtemp(join(tmpdir(), "markmill-upload-"));
+      try {
+        const path = join(folder, name);
+        await pipeline(content, createWriteStream(path, { flags: "wx", mode: 0o600 }));
+        const { tar, files, bytes, paths, notes } = await readSubmission(path);
+        const { hash } = await store.blobs.save(tar);
+        submissions.keep(store.tenant, hash, { paths, notes });
+        return { target: hash, body: { hash, files, bytes, paths: paths.slice(0, 1_000), notes: [...notes] } };
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+
+    async getSubmission({ params: { id }, caller: { store } }) {
+      const run = await store.runs.get(id);
+      const hash = run === null ? null : await store.runs.submission(run.rootId);
+      const found = hash === null ? null : await store.blobs.find(hash);
+      const content = found === null ? null : await store.blobs.stream(found.hash);
+      if (found === null || content === null) throw notFound("submission of such a run");
+      return { content, size: found.size, name: `submission-${id.slice(-12)}.tar` };
+    },
+  };
+}

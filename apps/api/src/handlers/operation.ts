@@ -1,0 +1,133 @@
+import { openapiDocument } from "@markmill/contract";
+import { listWorkers } from "@markmill/store";
+import { docsPage } from "../docs-page.ts";
+import type { Some } from "../handler.ts";
+import type { Meter } from "../metrics.ts";
+import { pairs } from "../page.ts";
+import type { ApiParts } from "../parts.ts";
+import { Refusal } from "../refusal.ts";
+import type { Streams } from "../streams.ts";
+
+type Names =
+  | "listModels"
+  | "getUsage"
+  | "listWorkers"
+  | "listQueues"
+  | "getMetrics"
+  | "getLive"
+  | "getReady"
+  | "getOpenapi"
+  | "getDocs";
+
+const silentMs = 10_000;
+/** A database that says nothing for so long is away. */
+const readyMs = 3_000;
+
+export function operationHandlers(
+  parts: ApiParts,
+  watched: { readonly streams: Streams; readonly meter: Meter },
+): Some<Names> {
+  const { store, bell, catalogue, settings, version } = parts;
+  const document = openapiDocument(version);
+  const text = JSON.stringify(document);
+  const docs = docsPage(document);
+  return {
+    async listModels({ caller }) {
+      const aliases = Map.groupBy(catalogue.aliases, ([, name]) => name);
+      const pauses = await caller.store.models.pauses();
+      return {
+        body: {
+          default: settings.defaultModel,
+          items: [...catalogue.models.values()].map((model) => ({
+            ...{
+              name: model.name,
+              aliases: (aliases.get(model.name) ?? []).map(([alias]) => alias),
+              priced: model.priced,
+            },
+            ...{ promptPrice: Math.round(model.promptPrice), completionPrice: Math.round(model.completionPrice) },
+            ...{ contextTokens: model.contextTokens, maxOutputTokens: model.maxOutputTokens },
+            requestsPerMinute: model.limits.requestsPerMinute ?? null,
+            tokensPerMinute: model.limits.tokensPerMinute ?? null,
+          })),
+          pauses: pauses.map(({ model, reason, since, until }) => ({
+            ...{ model, reason, since: since.toISOString(), until: until.toISOString() },
+          })),
+        },
+      };
+    },
+
+    async getUsage({ query: { by, key, label, definition, model, run, from, before, limit }, caller }) {
+      if (by === "label" && key === undefined) {
+        throw new Refusal("INVALID", {
+          errors: [{ path: "query.key", message: "by=label needs the label's name as key" }],
+        });
+      }
+      const labels = pairs(label);
+      const lines = await caller.store.usage.by(
+        by === "label" ? { kind: by, name: key ?? "" } : { kind: by },
+        {
+          ...(from === undefined ? {} : { from: new Date(from) }),
+          ...(before === undefined ? {} : { before: new Date(before) }),
+          ...(definition === undefined ? {} : { definitionHash: definition }),
+          ...(model === undefined ? {} : { model }),
+          ...(labels === undefined ? {} : { labels }),
+          ...(run === undefined ? {} : { rootId: run }),
+        },
+        limit,
+      );
+      const items = lines.map(({ key: of, runs, calls, promptTokens, completionTokens, nanodollars, unsure }) => ({
+        ...{ key: of, runs, calls, promptTokens, completionTokens, nanodollars },
+        ...(unsure === undefined ? {} : { unsure: { ...unsure } }),
+      }));
+      return { body: { by, items } };
+    },
+
+    async listWorkers() {
+      const now = store.clock.now();
+      const items = (await listWorkers(store.database)).map(({ id, host, info, startedAt, heartbeatAt }) => ({
+        ...{ id, host, info, startedAt: startedAt.toISOString(), heartbeatAt: heartbeatAt.toISOString() },
+        alive: now - heartbeatAt.getTime() < silentMs,
+      }));
+      return { body: { items } };
+    },
+
+    async listQueues() {
+      const counts = await bell.counts();
+      const items = Object.entries(counts ?? {}).map(([name, of]) => ({ name, counts: { ...of } }));
+      return { body: { reachable: counts !== null, items } };
+    },
+
+    getMetrics: async () => ({ text: await watched.meter.write(parts, watched.streams) }),
+    getLive: async () => ({ body: { ok: true, checks: {}, version } }),
+
+    async getReady({ signal }) {
+      const [database, queue] = await Promise.all([
+        within(store.database.calm.query("select 1"), readyMs, signal),
+        within(
+          bell.counts().then((counts) => counts ?? Promise.reject(new Error("away"))),
+          readyMs,
+          signal,
+        ),
+      ]);
+      const word = (ok: boolean) => (ok ? ("ok" as const) : ("away" as const));
+      return {
+        status: database ? 200 : 503,
+        body: { ok: database, checks: { database: word(database), queue: word(queue) }, version },
+      };
+    },
+
+    getOpenapi: async () => ({ text }),
+    getDocs: async () => ({ text: docs.html, contentPolicy: docs.contentPolicy }),
+  };
+}
+
+async function within(asked: Promise<unknown>, ms: number, signal: AbortSignal): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => resolve(false), ms);
+  signal.addEventListener("abort", () => resolve(false), { once: true });
+  asked.then(
+    () => resolve(true),
+    () => resolve(false),
+  );
+  return promise.finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,408 @@
+import { createHash } from "node:crypto";
+import { type Definition as Checked, checkStart } from "@markmill/definition";
+import type { Limits, RunStarted } from "@markmill/engine";
+import { type Committed, type Definition, type RunDetail, StoreError, type TenantStore } from "@markmill/store";
+import { defaultLimits, readArchive } from "@markmill/submission";
+import type { Some } from "../handler.ts";
+import type { KnownSubmissions } from "../known-submissions.ts";
+import { pageOf, pairs } from "../page.ts";
+import type { ApiParts } from "../parts.ts";
+import { presentRun, presentSummary } from "../present.ts";
+import { notFound, Refusal } from "../refusal.ts";
+
+type Names =
+  | "startRun"
+  | "listRuns"
+  | "getRun"
+  | "listActivities"
+  | "listCalls"
+  | "listMessages"
+  | "getVariables"
+  | "getHits"
+  | "listChildRuns"
+  | "cancelRun"
+  | "stopRun"
+  | "resumeRun"
+  | "retryRun"
+  | "deleteRun";
+
+interface Caps {
+  readonly dollars?: number | undefined;
+  readonly tokens?: number | undefined;
+  readonly timeMs?: number | undefined;
+  readonly steps?: number | undefined;
+  readonly depth?: number | undefined;
+  readonly hits?: number | undefined;
+}
+
+export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Some<Names> {
+  const { bell, settings } = parts;
+
+  /** The submission's paths: known from its upload, or read from the tar. */
+  async function pathsOf(store: TenantStore, hash: string): Promise<readonly string[]> {
+    const known = submissions.get(store.tenant, hash);
+    if (known !== null && (await store.blobs.find(hash)) !== null) return known.paths;
+    const tar = await store.blobs.load(hash);
+    if (tar === null)
+      throw new Refusal("START_REFUSED", { errors: [{ path: "submission", message: "There is no such submission." }] });
+    const { entries } = await readArchive("submission.tar", tar, defaultLimits);
+    const paths = entries.filter(({ kind }) => kind !== "folder").map(({ path }) => path);
+    submissions.keep(store.tenant, hash, { paths, notes: [] });
+    return paths;
+  }
+
+  return {
+    async startRun({ body, headers, caller: { store } }) {
+      const definition = await store.definitions.find(body.definition);
+      if (definition === null) {
+        throw new Refusal("START_REFUSED", {
+          errors: [{ path: "definition", message: "There is no such definition." }],
+        });
+      }
+      const files = body.submission === undefined ? null : await pathsOf(store, body.submission);
+      const variables = body.variables ?? {};
+      const notes = checked(definition, variables, Object.keys(settings.environment), files);
+      const key = headers["idempotency-key"];
+      const created = await store.runs.create({
+        definition,
+        variables,
+        environment: settings.environment,
+        caps: limitsOf(body.caps),
+        ...(body.patienceMs === undefined ? {} : { patienceMs: body.patienceMs }),
+        labels: body.labels ?? {},
+        notes: [
+          ...notes,
+          ...(body.submission === undefined ? [] : (submissions.get(store.tenant, body.submission)?.notes ?? [])).map(
+            (message) => (typeof message === "string" ? { code: "SUBMISSION_NOTE", message } : message),
+          ),
+        ],
+        ...(body.submission === undefined ? {} : { submission: { blob: body.submission } }),
+        ...(key === undefined ? {} : { idempotencyKey: key, requestHash: hashOf(body) }),
+      });
+      bell.ring(created.rings);
+      const { runId, created: isNew } = created;
+      return {
+        status: isNew ? 201 : 200,
+        target: runId,
+        location: `/v1/runs/${runId}`,
+        body: { id: runId, created: isNew },
+      };
+    },
+
+    async listRuns({ query, caller: { store } }) {
+      const { status, definition, name, label, variable, from, before, search, roots, limit, cursor } = query;
+      const labels = pairs(label);
+      const variables = pairs(variable);
+      const page = await store.runs.list(
+        {
+          ...(status === undefined ? {} : { status }),
+          ...(definition === undefined ? {} : { definitionHash: definition }),
+          ...(name === undefined ? {} : { name }),
+          ...(labels === undefined ? {} : { labels }),
+          ...(variables === undefined ? {} : { variables }),
+          ...(from === undefined ? {} : { createdFrom: new Date(from) }),
+          ...(before === undefined ? {} : { createdBefore: new Date(before) }),
+          ...(search === undefined ? {} : { search }),
+          roots,
+        },
+        { limit, ...(cursor === undefined ? {} : { after: cursor }) },
+      );
+      return { body: { items: page.runs.map(presentSummary), next: page.next } };
+    },
+
+    async getRun({ params: { id }, caller: { store } }) {
+      const run = await find(store, id);
+      const over = run.endedAt !== null;
+      const [doing, waits] = await Promise.all([
+        over ? [] : store.runs.doing(id),
+        over ? [] : store.runs.waits([run.rootId]),
+      ]);
+      const shown = doing.map(({ id: activityId, node, generation, attempt, kind, state, createdAt }) => ({
+        ...{ activityId, node, generation, attempt, kind, state, since: createdAt.toISOString() },
+      }));
+      return { body: presentRun(run, shown, waits) };
+    },
+
+    async listActivities({ params: { id }, query, caller: { store } }) {
+      await find(store, id);
+      const { items, next } = pageOf(await store.runs.activities(id), query);
+      return {
+        body: {
+          items: items.map(
+            ({
+              id: activityId,
+              node,
+              generation,
+              item,
+              attempt,
+              kind,
+              state,
+              work,
+              seq,
+              claimedBy,
+              takeovers,
+              createdAt,
+              endedAt,
+            }) => ({
+              ...{ id: activityId, node, generation, item, attempt, kind, state, work, seq, claimedBy, takeovers },
+              createdAt: createdAt.toISOString(),
+              endedAt: endedAt?.toISOString() ?? null,
+            }),
+          ),
+          next,
+        },
+      };
+    },
+
+    async listCalls({ params: { id }, query, caller: { store } }) {
+      await find(store, id);
+      const { items, next } = pageOf(await store.runs.calls(id), query);
+      return {
+        body: {
+          items: items.map(({ key, attempt, model, request, reply, usage }) => ({
+            ...{ activityId: key.activityId, callIndex: key.callIndex, attempt: attempt ?? 1, model, request, reply },
+            ...{
+              promptTokens: usage.promptTokens,
+              completionTokens: usage.completionTokens,
+              nanodollars: usage.nanodollars,
+            },
+          })),
+          next,
+        },
+      };
+    },
+
+    async listMessages({ params: { id }, query, caller: { store } }) {
+      await find(store, id);
+      const threads = await store.runs.threads(id);
+      const all = await Promise.all(
+        threads.map(async (thread) =>
+          (await store.runs.messages(thread.id, mostBytes)).map((message) => ({
+            ...message,
+            thread: thread.id,
+            agent: thread.agent,
+          })),
+        ),
+      );
+      const { items, next } = pageOf(
+        all.flat().sort((a, b) => a.id - b.id),
+        query,
+      );
+      return {
+        body: {
+          items: items.map(({ id: messageId, thread, agent, role, text, activityId, runId }) => ({
+            ...{ id: messageId, runId, thread, agent, role, text, activityId },
+          })),
+          next,
+        },
+      };
+    },
+
+    async getVariables({ params: { id }, caller: { store } }) {
+      const variables = await store.runs.variables(id);
+      if (variables === null) throw notFound("such run");
+      return { body: { variables: { ...variables } } };
+    },
+
+    async getHits({ params: { id }, caller: { store } }) {
+      const hits = await store.runs.hits(id);
+      if (hits === null) throw notFound("such run");
+      return { body: { hits: { ...hits } } };
+    },
+
+    async listChildRuns({ params: { id }, caller: { store } }) {
+      await find(store, id);
+      return { body: { items: (await store.runs.children(id)).map(presentSummary) } };
+    },
+
+    async cancelRun({ params: { id }, body, caller: { store, principal } }) {
+      await open(store, id);
+      return changed(store, id, await store.runs.cancel(id, body?.message ?? `cancelled by ${principal.name}`));
+    },
+
+    async stopRun({ params: { id }, caller: { store } }) {
+      const run = await open(store, id);
+      requireRoot(run);
+      if (run.status === "stopped") throw new Refusal("RUN_UNCHANGED", { detail: "It is stopped already." });
+      return changed(store, id, await store.runs.stop(id));
+    },
+
+    async resumeRun({ params: { id }, caller: { store } }) {
+      const run = await open(store, id);
+      const { runs, rings } = await store.runs.resume(run.rootId);
+      bell.ring(rings);
+      if (runs === 0)
+        throw new Refusal("RUN_UNCHANGED", { detail: "It is not stopped, and nothing in it waits to be resumed." });
+      const now = await find(store, id);
+      return { body: { id, status: now.status, rev: now.rev, resumed: runs } };
+    },
+
+    async retryRun({ params: { id }, body = {}, headers, caller: { store } }) {
+      const old = await find(store, id);
+      requireRoot(old);
+      if (old.endedAt === null && body.from === undefined) {
+        throw new Refusal("RUN_OPEN", { hint: "Resume it, or say where to begin with `from`." });
+      }
+      const definition = await chosen(store, old, body.definition);
+      const key = headers["idempotency-key"];
+      const fromStart = body.from?.[0] === "START" || (body.from === undefined && old.status === "success");
+      if (!fromStart && definition.hash !== old.definitionHash) {
+        throw new Refusal("NO_FORK", {
+          detail: "Another definition may have other steps: with it a run begins at START.",
+          hint: 'Send "from": ["START"], or "definition": "same".',
+        });
+      }
+      if (fromStart) {
+        const created = await store.runs.create({
+          ...(await requestOf(store, old, limitsOf(body.caps))),
+          definition,
+          ...(definition.hash === old.definitionHash ? { program: old.program } : {}),
+          ...(key === undefined ? {} : { idempotencyKey: key, requestHash: hashOf({ retry: id, ...body }) }),
+        });
+        bell.ring(created.rings);
+        return retried(created.runId, created.created, ["START"]);
+      }
+      // A repeated request makes the run of the same id, and finds that it is there.
+      const wanted = key === undefined ? undefined : idOf(store.tenant, key);
+      const before = wanted === undefined ? null : await store.runs.get(wanted);
+      if (wanted !== undefined && before !== null) return retried(wanted, false, []);
+      try {
+        const forked = await store.runs.fork({
+          ...(wanted === undefined ? {} : { id: wanted }),
+          of: id,
+          from: body.from ?? null,
+          caps: limitsOf(body.caps),
+        });
+        bell.ring(forked.rings);
+        return retried(forked.runId, true, [...forked.from]);
+      } catch (error) {
+        const made = wanted === undefined ? null : await store.runs.get(wanted);
+        if (wanted !== undefined && made !== null) return retried(wanted, false, []);
+        throw error;
+      }
+    },
+
+    async deleteRun({ params: { id }, caller: { store } }) {
+      if (!(await store.runs.delete(id))) throw notFound("such run");
+      return {};
+    },
+  };
+
+  async function changed(store: TenantStore, id: string, committed: Committed) {
+    bell.ring(committed.rings);
+    const run = await find(store, id);
+    if (committed.kind !== "committed") throw new Refusal(run.endedAt === null ? "RUN_UNCHANGED" : "RUN_ENDED");
+    return { body: { id, status: run.status, rev: run.rev } };
+  }
+}
+
+/** Of one conversation. */
+const mostBytes = 32 * 1024 * 1024;
+
+function retried(id: string, created: boolean, from: (string | null)[]) {
+  return { status: created ? 201 : 200, target: id, location: `/v1/runs/${id}`, body: { id, created, from } };
+}
+
+async function find(store: TenantStore, id: string): Promise<RunDetail> {
+  const run = await store.runs.get(id);
+  if (run === null) throw notFound("such run");
+  return run;
+}
+
+async function open(store: TenantStore, id: string): Promise<RunDetail> {
+  const run = await find(store, id);
+  if (run.endedAt !== null) throw new Refusal("RUN_ENDED", { detail: `It ended as ${run.status}.` });
+  return run;
+}
+
+function requireRoot(run: RunDetail): void {
+  if (run.rootId !== run.id) throw new Refusal("RUN_NOT_ROOT", { hint: `Name the run that called it: ${run.rootId}.` });
+}
+
+/** Warnings, for the run's record. Throws where something is missing. */
+function checked(
+  definition: Definition,
+  variables: Readonly<Record<string, string>>,
+  environment: readonly string[],
+  submission: readonly string[] | null,
+) {
+  // What is checked is the programs and the root, which both forms of a definition have.
+  const found = checkStart(definition as unknown as Checked, { variables, environment, submission });
+  const errors = found.filter(({ severity }) => severity === "error");
+  if (errors.length > 0) {
+    throw new Refusal("START_REFUSED", {
+      detail: errors[0]?.message ?? "",
+      errors: errors.map(({ code, message, fix }) => ({
+        ...{ path: code.startsWith("PARAM") ? "variables" : "submission", code, message, hint: fix },
+      })),
+    });
+  }
+  return found.map(({ code, message }) => ({ code, message }));
+}
+
+async function chosen(store: TenantStore, old: RunDetail, wanted: string | undefined): Promise<Definition> {
+  const own = await store.definitions.find(old.definitionHash);
+  if (own === null) throw notFound("definition of this run any more");
+  if (wanted === undefined || wanted === "same") return own;
+  const hash =
+    wanted === "current"
+      ? (await store.definitions.versions(own.name)).find(({ root }) => root === own.root)?.hash
+      : wanted;
+  const found = hash === undefined ? null : await store.definitions.find(hash);
+  if (found === null)
+    throw new Refusal("START_REFUSED", { errors: [{ path: "definition", message: "There is no such definition." }] });
+  return found;
+}
+
+/** How a run began, to begin it again. */
+async function requestOf(store: TenantStore, old: RunDetail, caps: Partial<Limits>) {
+  const { entries } = await store.runs.history(old.id);
+  const events = entries.flatMap((entry) => (entry.kind === "event" ? entry.event : []));
+  const started = events[0] as RunStarted | undefined;
+  if (started?.type !== "run.started") throw new StoreError("STORE_BUG", `Run ${old.id} has no record of its start.`);
+  const forked = events.flatMap((event) => (event.type === "run.forked" ? event.caps : []));
+  const blob = await store.runs.submission(old.id);
+  return {
+    variables: started.variables,
+    environment: started.environment,
+    caps: Object.assign({}, started.caps, ...forked, caps) as Partial<Limits>,
+    labels: old.labels,
+    options: old.options,
+    forkedFrom: old.id,
+    ...(started.patienceMs === undefined ? {} : { patienceMs: started.patienceMs }),
+    ...(started.notes === undefined ? {} : { notes: started.notes }),
+    ...(blob === null ? {} : { submission: { blob } }),
+  };
+}
+
+function limitsOf(caps: Caps = {}): Partial<Limits> {
+  const { dollars, tokens, timeMs, steps, depth, hits } = caps;
+  return {
+    ...(dollars === undefined ? {} : { nanodollars: Math.round(dollars * 1e9) }),
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(timeMs === undefined ? {} : { timeMs }),
+    ...(steps === undefined ? {} : { steps }),
+    ...(depth === undefined ? {} : { depth }),
+    ...(hits === undefined ? {} : { hits }),
+  };
+}
+
+/** The same for the same request, however its fields were ordered. */
+function hashOf(body: unknown): string {
+  return createHash("sha256")
+    .update(JSON.stringify(ordered(body)))
+    .digest("hex");
+}
+
+function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, inner]) => [name, ordered(inner)]);
+}
+
+function idOf(tenant: string, key: string): string {
+  const hex = createHash("sha256").update(`retry ${tenant} ${key}`).digest("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}

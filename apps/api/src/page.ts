@@ -1,0 +1,24 @@
+/** A page of a list that is read whole: the cursor is the place. */
+import { Refusal } from "./refusal.ts";
+
+export function pageOf<Item>(
+  all: readonly Item[],
+  { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
+): { readonly items: readonly Item[]; readonly next: string | null } {
+  const from = placeOf(cursor);
+  const items = all.slice(from, from + limit);
+  return { items, next: from + items.length < all.length ? String(from + items.length) : null };
+}
+
+export function placeOf(cursor: string | undefined): number {
+  if (cursor === undefined) return 0;
+  if (!/^\d{1,15}$/.test(cursor))
+    throw new Refusal("INVALID", { errors: [{ path: "query.cursor", message: "is none of ours" }] });
+  return Number(cursor);
+}
+
+/** `KEY=VALUE` into a record. */
+export function pairs(given: readonly string[] | undefined): Record<string, string> | undefined {
+  if (given === undefined) return undefined;
+  return Object.fromEntries(given.map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]));
+}

@@ -1,0 +1,55 @@
+/** What the API is made of. Whoever starts it opens these (serve-api.ts); tests open their own. */
+import type { ModelCatalogue } from "@markmill/llm";
+import type { Doorbell } from "@markmill/engine";
+import type { Access, Store } from "@markmill/store";
+import type { FastifyBaseLogger } from "fastify";
+
+export interface ApiSettings {
+  /** Where browsers find it, such as https://mill.example.edu; null: wherever they ask. */
+  readonly publicUrl: string | null;
+  /** Addresses of proxies whose X-Forwarded-For counts; empty: nobody's. */
+  readonly trustProxy: readonly string[];
+  /** Of one key, or of one address without a key. */
+  readonly requestsPerMinute: number;
+  readonly loginsPerMinute: number;
+  readonly uploadBytes: number;
+  /** Of all clients together, and of one. */
+  readonly mostStreams: number;
+  readonly mostStreamsEach: number;
+  readonly sessionMs: number;
+  /** What a workflow sees of the environment. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly defaultModel: string | null;
+}
+
+export const defaultSettings: ApiSettings = {
+  publicUrl: null,
+  trustProxy: [],
+  requestsPerMinute: 6_000,
+  loginsPerMinute: 20,
+  uploadBytes: 64 * 1024 * 1024,
+  mostStreams: 1_000,
+  mostStreamsEach: 100,
+  sessionMs: 12 * 3_600_000,
+  environment: {},
+  defaultModel: null,
+};
+
+/** The queue as the API needs it. It may be away: nothing waits for it, and the supervisor rings what was not rung. */
+export interface Bell {
+  ring(rings: readonly Doorbell[]): void;
+  /** null: the queue is away. */
+  counts(): Promise<Readonly<Record<string, Readonly<Record<string, number>>>> | null>;
+}
+
+export interface ApiParts {
+  readonly store: Store;
+  readonly access: Access;
+  readonly bell: Bell;
+  readonly catalogue: ModelCatalogue;
+  readonly settings: ApiSettings;
+  readonly version: string;
+  readonly log: FastifyBaseLogger;
+  /** Every answer is held against its schema; for tests. */
+  readonly checkAnswers?: boolean;
+}

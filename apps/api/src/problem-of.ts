@@ -1,0 +1,78 @@
+/** The one place where what was thrown becomes a problem. What is not foreseen says nothing of our insides: the log has it. */
+import { makeProblem, type Problem, type ProblemCode, type ProblemError } from "@markmill/contract";
+import { StoreError, type StoreErrorCode } from "@markmill/store";
+import { SubmissionError } from "@markmill/submission";
+import { ZodError } from "zod";
+import { Refusal } from "./refusal.ts";
+
+const ofStore: Partial<Record<StoreErrorCode, ProblemCode>> = {
+  STORE_UNREACHABLE: "UNAVAILABLE",
+  STORE_BUSY: "UNAVAILABLE",
+  STORE_FULL: "UNAVAILABLE",
+  STORE_READ_ONLY: "UNAVAILABLE",
+  STORE_TOO_LARGE: "TOO_LARGE",
+  STORE_NOT_FOUND: "NOT_FOUND",
+  STORE_NO_FORK: "NO_FORK",
+  STORE_RUN_OPEN: "RUN_OPEN",
+  STORE_RUN_CALLED: "RUN_NOT_ROOT",
+  STORE_KEY_REUSED: "IDEMPOTENCY_KEY_REUSED",
+  STORE_LAST_OWNER: "LAST_OWNER",
+};
+
+/** Of Fastify and Node: by their code, else by their status. */
+const ofServer: Readonly<Record<string, ProblemCode>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: "UNSUPPORTED_TYPE",
+  FST_ERR_CTP_BODY_TOO_LARGE: "TOO_LARGE",
+  FST_ERR_NOT_FOUND: "NOT_FOUND",
+  FST_ERR_MAX_PARAM_LENGTH: "NOT_FOUND",
+  FST_ERR_BAD_URL: "BAD_REQUEST",
+};
+const byStatus: Readonly<Record<number, ProblemCode>> = {
+  400: "BAD_REQUEST",
+  404: "NOT_FOUND",
+  405: "METHOD_NOT_ALLOWED",
+  408: "BAD_REQUEST",
+  413: "TOO_LARGE",
+  415: "UNSUPPORTED_TYPE",
+  429: "RATE_LIMITED",
+  431: "HEADERS_TOO_LARGE",
+  503: "OVERLOADED",
+};
+
+export function problemOf(error: unknown, requestId: string): Problem {
+  if (error instanceof Refusal) return error.toProblem(requestId);
+  if (error instanceof ZodError) return makeProblem("INVALID", { errors: errorsOf(error) }, requestId);
+  if (error instanceof SubmissionError) {
+    const { code, message, fix } = error;
+    const errors = [{ path: "", message, code, hint: fix }];
+    return makeProblem("SUBMISSION_REFUSED", { detail: message, hint: fix, errors }, requestId);
+  }
+  if (error instanceof StoreError) {
+    const code = ofStore[error.code];
+    if (code === undefined) return internal(requestId);
+    // What the database's server says is not for everybody.
+    if (code === "UNAVAILABLE") return makeProblem(code, { hint: "Try again in a moment." }, requestId);
+    return makeProblem(code, { detail: error.message, hint: error.fix }, requestId);
+  }
+  const { code: named, statusCode } = error as { readonly code?: unknown; readonly statusCode?: unknown };
+  const known = typeof named === "string" ? ofServer[named] : undefined;
+  const code = known ?? (typeof statusCode === "number" ? byStatus[statusCode] : undefined);
+  if (code === undefined) return internal(requestId);
+  const detail = error instanceof Error ? error.message : undefined;
+  return makeProblem(code, detail === undefined ? {} : { detail }, requestId);
+}
+
+export function errorsOf(error: ZodError, place = ""): ProblemError[] {
+  return error.issues.slice(0, 50).map(({ path, message }) => ({
+    path: [place, ...path.map(String)].filter((part) => part !== "").join("."),
+    message,
+  }));
+}
+
+function internal(requestId: string): Problem {
+  return makeProblem(
+    "INTERNAL",
+    { hint: "This is a defect: please report it with the id of the request, which the log has too." },
+    requestId,
+  );
+}

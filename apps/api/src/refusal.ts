@@ -1,0 +1,22 @@
+import { makeProblem, type Problem, type ProblemCode, type ProblemFacts } from "@markmill/contract";
+
+/** Thrown where a request cannot be fulfilled; becomes the problem it names. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly code: ProblemCode;
+  readonly facts: ProblemFacts;
+
+  constructor(code: ProblemCode, facts: ProblemFacts = {}, options: ErrorOptions = {}) {
+    super(facts.detail ?? code, options);
+    this.code = code;
+    this.facts = facts;
+  }
+
+  toProblem(requestId: string): Problem {
+    return makeProblem(this.code, this.facts, requestId);
+  }
+}
+
+export function notFound(what: string): Refusal {
+  return new Refusal("NOT_FOUND", { detail: `There is no ${what}.`, hint: "Check the id, and whose key this is." });
+}

@@ -1,0 +1,248 @@
+/**
+ * Routes from the contract's table, with what is the same for all of them: parse, write the audit log, answer.
+ *
+ * P1  What is asked for is written to the audit log before it is done (store/access/audit.ts); what cannot be parsed is not asked for.
+ * P2  A client that goes away ends what was begun for it, unless it changes something.
+ */
+import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
+import { type Route, type RouteName, routes } from "@markmill/contract";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { z } from "zod";
+import { auditDetails } from "./audit-details.ts";
+import type { Frame, Handlers, Request } from "./handler.ts";
+import type { ApiParts } from "./parts.ts";
+import { cookieName } from "./principal.ts";
+import { errorsOf } from "./problem-of.ts";
+import { notFound, Refusal } from "./refusal.ts";
+import type { Streams } from "./streams.ts";
+
+const mebi = 1024 * 1024;
+/** What a JSON body may have, where it is more than usual. */
+const bodyLimits: Partial<Record<RouteName, number>> = {
+  validateDefinition: 32 * mebi,
+  saveDefinition: 32 * mebi,
+  startRun: 16 * mebi,
+  answerAsk: 8 * mebi,
+};
+const usualBody = mebi;
+
+export interface Ground {
+  readonly parts: ApiParts;
+  readonly handlers: Handlers;
+  readonly streams: Streams;
+  /** The server ends. */
+  readonly closing: AbortSignal;
+}
+
+export async function registerRoutes(app: FastifyInstance, ground: Ground): Promise<void> {
+  const table = Object.entries(routes) as [RouteName, Route][];
+  for (const [name, route] of table) if (route.upload !== true) register(app, ground, name, route);
+  await app.register(async (uploads) => {
+    // Bytes are bytes, whatever they say they are; they are read as they come, and counted.
+    uploads.removeAllContentTypeParsers();
+    uploads.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+    for (const [name, route] of table) if (route.upload === true) register(uploads, ground, name, route);
+  });
+}
+
+function register(app: FastifyInstance, ground: Ground, name: RouteName, route: Route): void {
+  const { parts } = ground;
+  const handle = ground.handlers[name] as (request: Request<Route>) => Promise<Record<string, unknown>>;
+  const audited = route.method !== "GET" && route.access !== "public" && name !== "validateDefinition";
+  app.route({
+    method: route.method,
+    url: route.path.replace(/\{(\w+)\}/g, ":$1"),
+    bodyLimit: bodyLimits[name] ?? usualBody,
+    config: {
+      contract: name,
+      access: route.access,
+      ...(name === "logIn" ? { rateLimit: { max: parts.settings.loginsPerMinute, timeWindow: 60_000 } } : {}),
+      ...(name === "getLive" || name === "getReady" ? { rateLimit: false as const } : {}),
+    },
+    handler: async (asked, reply) => {
+      const request = read(ground, route, asked, reply);
+      const { caller } = request as { caller: Request<Routes0>["caller"] };
+      const entry =
+        audited && caller !== null
+          ? await parts.access.log.asked({
+              tenant: caller.principal.tenant,
+              actor: caller.principal.actor,
+              actorName: caller.principal.name,
+              action: name,
+              target: targetOf(request.params),
+              requestId: asked.id,
+              address: asked.ip,
+              details: auditDetails(name, request.body),
+            })
+          : null;
+      try {
+        const answer = await handle(request);
+        if (entry !== null) {
+          const status = typeof answer.status === "number" ? answer.status : route.answer.status;
+          note(parts, entry, status, typeof answer.target === "string" ? answer.target : undefined);
+        }
+        return await send(ground, route, asked, reply, answer);
+      } catch (error) {
+        if (entry !== null) note(parts, entry, ground.parts === parts ? statusOf(error, asked.id) : 500);
+        throw error;
+      }
+    },
+  });
+}
+
+type Routes0 = Route & { readonly access: "anybody" };
+
+/** The change is made and told; that its outcome is in the log as well is not waited for. */
+function note(parts: ApiParts, entry: number, status: number, target?: string): void {
+  parts.access.log
+    .done(entry, status, target)
+    .catch((error: unknown) => parts.log.warn({ err: error }, "the audit log"));
+}
+
+function read(ground: Ground, route: Route, asked: FastifyRequest, reply: FastifyReply): Request<Route> {
+  const { parts } = ground;
+  const params = route.params?.safeParse(asked.params);
+  // An id that cannot be one is one that does not exist.
+  if (params?.success === false) throw notFound("such id");
+  const { principal } = asked;
+  const gone = new AbortController();
+  reply.raw.once("close", () => gone.abort());
+  return {
+    id: asked.id,
+    address: asked.ip,
+    secure: asked.protocol === "https" || parts.settings.publicUrl?.startsWith("https:") === true,
+    params: params?.data,
+    query: parse(route.query, asked.query, "query"),
+    headers: parse(route.headers, asked.headers, "headers"),
+    body: route.upload === true ? undefined : parse(route.body, asked.body ?? undefined, ""),
+    content: route.upload === true ? contentOf(asked, parts.settings.uploadBytes) : nothing(),
+    caller:
+      principal === null || route.access === "public"
+        ? null
+        : {
+            principal,
+            store: parts.store.as(principal.tenant),
+            access: parts.access.of(principal.tenant),
+          },
+    signal: AbortSignal.any([gone.signal, ground.closing]),
+  } as unknown as Request<Route>;
+}
+
+function parse(schema: z.ZodType | undefined, given: unknown, place: string): unknown {
+  if (schema === undefined) return undefined;
+  const read = schema.safeParse(given);
+  if (read.success) return read.data;
+  throw new Refusal("INVALID", {
+    errors: errorsOf(read.error, place),
+    hint: "GET /openapi.json, or /docs in a browser, says what this takes.",
+  });
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+function contentOf(asked: FastifyRequest, most: number): AsyncIterable<Uint8Array> {
+  const { body } = asked;
+  if (!(body instanceof Readable)) return nothing();
+  if (Number(asked.headers["content-length"] ?? 0) > most) throw tooLarge(most);
+  return counted(body, most);
+}
+
+async function* counted(body: Readable, most: number): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for await (const piece of body as AsyncIterable<Uint8Array>) {
+    size += piece.length;
+    if (size > most) throw tooLarge(most);
+    yield piece;
+  }
+}
+
+function tooLarge(most: number): Refusal {
+  return new Refusal("TOO_LARGE", { detail: `At most ${most} bytes are taken (API_UPLOAD_MB).` });
+}
+
+function targetOf(params: unknown): string | null {
+  const values = Object.values((params ?? {}) as Record<string, unknown>);
+  return values.length === 0 ? null : String(values[0]);
+}
+
+function statusOf(error: unknown, id: string): number {
+  return (error instanceof Refusal ? error.toProblem(id).status : (error as { statusCode?: number }).statusCode) ?? 500;
+}
+
+async function send(
+  { parts, streams, closing }: Ground,
+  { answer }: Route,
+  asked: FastifyRequest,
+  reply: FastifyReply,
+  given: Record<string, unknown>,
+): Promise<FastifyReply> {
+  setCookie(given.cookie, asked, reply, parts);
+  if (typeof given.location === "string") reply.header("location", given.location);
+  switch (answer.kind) {
+    case "json": {
+      const body = parts.checkAnswers === true ? answer.schema.parse(given.body) : given.body;
+      return sendJson(asked, reply, typeof given.status === "number" ? given.status : answer.status, body);
+    }
+    case "none":
+      return reply.code(204).send();
+    case "text":
+      if (typeof given.contentPolicy === "string") reply.header("content-security-policy", given.contentPolicy);
+      return reply.type(answer.type).send(given.text);
+    case "bytes":
+      return reply
+        .header("content-length", String(given.size))
+        .header("content-disposition", `attachment; filename="${String(given.name).replace(/[^\w.-]/g, "_")}"`)
+        .header("cache-control", "private, no-store")
+        .type(answer.type)
+        .send(Readable.from(given.content as AsyncIterable<Uint8Array>, { objectMode: false }));
+    case "events": {
+      if (given.frames === null) return reply.code(204).send();
+      const leave = streams.enter(asked.principal);
+      reply.raw.once("close", leave);
+      return reply
+        .header("cache-control", "no-store")
+        .header("x-accel-buffering", "no")
+        .type("text/event-stream; charset=utf-8")
+        .send(Readable.from(written(given.frames as AsyncIterable<Frame>, closing), { objectMode: true }));
+    }
+  }
+}
+
+function sendJson(asked: FastifyRequest, reply: FastifyReply, status: number, body: unknown): FastifyReply {
+  const text = JSON.stringify(body);
+  reply.header("cache-control", "private, no-cache");
+  if (asked.method === "GET" && status === 200) {
+    const tag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
+    reply.header("etag", tag);
+    const known = asked.headers["if-none-match"];
+    if (known?.split(",").some((one) => one.trim().replace(/^W\//, "") === tag)) {
+      return reply.code(304).send();
+    }
+  }
+  return reply.code(status).type("application/json; charset=utf-8").send(text);
+}
+
+async function* written(frames: AsyncIterable<Frame>, closing: AbortSignal): AsyncGenerator<string> {
+  // Sent at once: the client knows that the stream stands.
+  yield "retry: 1000\n\n";
+  for await (const { id, event, data } of frames) {
+    if (data === null) yield ": alive\n\n";
+    else {
+      const head = `${id === undefined ? "" : `id: ${id}\n`}${event === undefined ? "" : `event: ${event}\n`}`;
+      yield `${head}data: ${JSON.stringify(data)}\n\n`;
+    }
+    if (closing.aborted) return;
+  }
+}
+
+function setCookie(cookie: unknown, asked: FastifyRequest, reply: FastifyReply, { settings }: ApiParts): void {
+  if (cookie === undefined) return;
+  const secure = asked.protocol === "https" || settings.publicUrl?.startsWith("https:") === true;
+  const facts = { path: "/", httpOnly: true, sameSite: "strict", secure } as const;
+  if (cookie === null) void reply.clearCookie(cookieName, facts);
+  else {
+    const { value, maxAgeMs } = cookie as { value: string; maxAgeMs: number };
+    void reply.setCookie(cookieName, value, { ...facts, maxAge: Math.floor(maxAgeMs / 1000) });
+  }
+}

@@ -1,0 +1,89 @@
+/** Listens. What it is given stays open when it ends: whoever opened it closes it. */
+import type { Config } from "@markmill/config";
+import type { ModelCatalogue } from "@markmill/llm";
+import type { Queues } from "@markmill/queue";
+import { markmillVersion } from "@markmill/stack";
+import { defaultTenant, openAccess, type Store } from "@markmill/store";
+import { type LevelWithSilent, pino } from "pino";
+import { bellOf } from "./bell.ts";
+import type { Board } from "./board/board.ts";
+import { createApi } from "./create-api.ts";
+import { defaultSettings } from "./parts.ts";
+
+export interface Served {
+  /** Such as http://127.0.0.1:8085. */
+  readonly url: string;
+  /** The secret of the first key, the one time there is one to tell. */
+  readonly firstKey: string | null;
+  close(): Promise<void>;
+}
+
+export interface ServeOptions {
+  readonly config: Config;
+  readonly store: Store;
+  readonly queues: Pick<Queues, "ring" | "counts">;
+  readonly catalogue: ModelCatalogue;
+  readonly board?: Board;
+  readonly logLevel?: LevelWithSilent;
+}
+
+const usualPort = 8085;
+
+export async function serveApi(options: ServeOptions): Promise<Served> {
+  const { config, store, queues, catalogue, board = null } = options;
+  const access = openAccess(store.database);
+  const log = pino(
+    {
+      level: options.logLevel ?? config.logLevel,
+      base: { role: "api", pid: process.pid },
+      redact: {
+        paths: [
+          "req.headers.authorization",
+          "req.headers.cookie",
+          'res.headers["set-cookie"]',
+          "*.password",
+          "*.secret",
+          "*.token",
+          "*.key",
+        ],
+        censor: "[redacted]",
+      },
+    },
+    pino.destination(2),
+  );
+  const { app, close } = await createApi(
+    {
+      store,
+      access,
+      bell: bellOf(queues),
+      catalogue,
+      version: markmillVersion(),
+      log,
+      settings: {
+        ...defaultSettings,
+        publicUrl: config.api.url,
+        trustProxy: config.api.trustProxy,
+        requestsPerMinute: config.api.requestsPerMinute,
+        uploadBytes: config.api.uploadBytes,
+        environment: config.workflowEnvironment,
+        defaultModel: config.models.defaultModel,
+      },
+    },
+    board,
+  );
+  const { host, port } = config.api;
+  try {
+    const url = await app.listen({ host, port: port ?? usualPort }).catch(async (error: NodeJS.ErrnoException) => {
+      if (port !== null || error.code !== "EADDRINUSE") throw error;
+      return await app.listen({ host, port: 0 });
+    });
+    const first = await access.createFirstKey(
+      { name: "first key", roles: ["owner", "ops"], scopes: null, createdBy: "installation", expiresAt: null },
+      defaultTenant,
+    );
+    return { url, firstKey: first?.secret ?? null, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Who may use this installation. `of(tenant)` is what the people of a tenant see and change; the rest is for whoever lets them in.
+ *
+ * O1 of tenant-store.ts holds here as well: an id of another tenant is an id that does not exist.
+ */
+import type { Database } from "../database.ts";
+import { type AuditFilter, type AuditLog, type AuditPage, openAuditLog, readAudit } from "./audit.ts";
+import {
+  createFirstKey,
+  createKey,
+  findKey,
+  type Key,
+  listKeys,
+  type MadeKey,
+  type NewKey,
+  revokeKey,
+} from "./keys.ts";
+import { closeLogin, findLogin, type Login, openLogin } from "./logins.ts";
+import { createTenant, listTenants, type Tenant } from "./tenants.ts";
+import {
+  changeUser,
+  createUser,
+  deleteUser,
+  findUser,
+  findUserByPassword,
+  listUsers,
+  type User,
+  type UserChange,
+} from "./users.ts";
+
+export interface TenantAccess {
+  listKeys(): Promise<readonly Key[]>;
+  createKey(wanted: NewKey): Promise<MadeKey>;
+  revokeKey(id: string): Promise<boolean>;
+  listUsers(): Promise<readonly User[]>;
+  findUser(id: string): Promise<User | null>;
+  createUser(wanted: {
+    readonly name: string;
+    readonly password: string;
+    readonly roles: readonly string[];
+  }): Promise<User | null>;
+  changeUser(id: string, change: UserChange): Promise<User | null>;
+  deleteUser(id: string): Promise<boolean>;
+  audit(filter?: AuditFilter, page?: { readonly beforeId?: number; readonly limit?: number }): Promise<AuditPage>;
+}
+
+export interface Access {
+  readonly log: AuditLog;
+  of(tenant: string): TenantAccess;
+  findKey(text: string): Promise<Key | null>;
+  findLogin(text: string): Promise<Login | null>;
+  findUserByPassword(tenant: string, name: string, password: string): Promise<User | null>;
+  openLogin: (
+    ...given: Parameters<typeof openLogin> extends [Database, ...infer Rest] ? Rest : never
+  ) => ReturnType<typeof openLogin>;
+  closeLogin(id: string): Promise<void>;
+  listTenants(): Promise<readonly Tenant[]>;
+  createTenant(id: string, name: string): Promise<Tenant | null>;
+  /** null: the installation has been given one before. */
+  createFirstKey(wanted: NewKey, tenant: string): Promise<MadeKey | null>;
+}
+
+export function openAccess(database: Database): Access {
+  return {
+    log: openAuditLog(database),
+    of: (tenant) => ({
+      listKeys: () => listKeys(database, tenant),
+      createKey: (wanted) => createKey(database, tenant, wanted),
+      revokeKey: (id) => revokeKey(database, tenant, id),
+      listUsers: () => listUsers(database, tenant),
+      findUser: (id) => findUser(database, tenant, id),
+      createUser: (wanted) => createUser(database, tenant, wanted),
+      changeUser: (id, change) => changeUser(database, tenant, id, change),
+      deleteUser: (id) => deleteUser(database, tenant, id),
+      audit: (filter, page) => readAudit(database, tenant, filter, page),
+    }),
+    findKey: (text) => findKey(database, text),
+    findLogin: (text) => findLogin(database, text),
+    findUserByPassword: (tenant, name, password) => findUserByPassword(database, tenant, name, password),
+    openLogin: (tenant, bearer, lastsMs) => openLogin(database, tenant, bearer, lastsMs),
+    closeLogin: (id) => closeLogin(database, id),
+    listTenants: () => listTenants(database),
+    createTenant: (id, name) => createTenant(database, id, name),
+    createFirstKey: (wanted, tenant) => createFirstKey(database, wanted, tenant),
+  };
+}

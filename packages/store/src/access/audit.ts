@@ -1,0 +1,133 @@
+/**
+ * The audit log: append-only (the database refuses the rest). What is asked for is written before it is done and what came of it after,
+ * so that nothing is ever changed that the log does not know of: kill -9 in between leaves an entry without an outcome.
+ *
+ * Entries that come together are written by one statement.
+ */
+import { askDatabase } from "../ask-database.ts";
+import { createGather } from "../commit/gather.ts";
+import type { Database } from "../database.ts";
+import { toJson } from "../neutral.ts";
+
+export interface AuditAsked {
+  readonly tenant: string;
+  readonly actor: string;
+  readonly actorName: string;
+  readonly action: string;
+  readonly target: string | null;
+  readonly requestId: string;
+  readonly address: string;
+  readonly details: { readonly [name: string]: string | number | boolean | null };
+}
+
+export interface AuditEntry extends AuditAsked {
+  readonly id: number;
+  readonly at: Date;
+  /** null: not known. */
+  readonly outcome: number | null;
+}
+
+export interface AuditLog {
+  /** Resolves with its number once it is kept. */
+  asked(entry: AuditAsked): Promise<number>;
+  /** `target`: what was made. */
+  done(id: number, status: number, target?: string): Promise<void>;
+}
+
+const most = 200;
+
+export function openAuditLog(database: Database): AuditLog {
+  const asking = gathered<AuditAsked, number>(async (entries) => {
+    const rows = await askDatabase<{ id: number; position: number }>(
+      database,
+      "Writing the audit log",
+      `with given as materialized (
+         select nextval(pg_get_serial_sequence('markmill.audit', 'id')) as id, e.value as entry, e.ordinality::integer - 1 as position
+         from json_array_elements($1::json) with ordinality e
+       ), written as (
+         insert into audit (id, tenant, actor, actor_name, action, target, request_id, address, details) overriding system value
+         select id, entry ->> 'tenant', entry ->> 'actor', entry ->> 'actorName', entry ->> 'action', entry ->> 'target',
+           entry ->> 'requestId', entry ->> 'address', entry -> 'details' from given
+       ) select id, position from given`,
+      [toJson(entries)],
+    );
+    const ids = new Map(rows.map(({ id, position }) => [position, id]));
+    return entries.map((_, position) => ids.get(position) ?? 0);
+  });
+  const ending = gathered<{ id: number; status: number; target: string | null }, void>(async (outcomes) => {
+    await askDatabase(
+      database,
+      "Writing the audit log",
+      `insert into audit_outcomes (audit_id, status, target)
+       select (o ->> 'id')::bigint, (o ->> 'status')::integer, o ->> 'target' from json_array_elements($1::json) o
+       on conflict do nothing`,
+      [toJson(outcomes)],
+    );
+    return outcomes.map(() => undefined);
+  });
+  return {
+    asked: asking,
+    done: (id, status, target) => ending({ id, status, target: target ?? null }),
+  };
+}
+
+function gathered<Item, Result>(perform: (items: readonly Item[]) => Promise<readonly Result[]>) {
+  interface Waiting {
+    readonly item: Item;
+    readonly resolve: (result: Result) => void;
+    readonly reject: (error: unknown) => void;
+  }
+  const gather = createGather<Waiting>({
+    most,
+    perform: async (group) => {
+      try {
+        const results = await perform(group.map(({ item }) => item));
+        for (const [index, { resolve }] of group.entries()) resolve(results[index] as Result);
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+      }
+    },
+  });
+  return (item: Item) => new Promise<Result>((resolve, reject) => gather.add({ item, resolve, reject }));
+}
+
+export interface AuditFilter {
+  readonly action?: string;
+  readonly actor?: string;
+  readonly target?: string;
+  readonly from?: Date;
+  readonly before?: Date;
+}
+
+export interface AuditPage {
+  readonly entries: readonly AuditEntry[];
+  /** Pass as `before` of the next page; null: this was the last. */
+  readonly next: number | null;
+}
+
+/** Newest first. */
+export async function readAudit(
+  database: Database,
+  tenant: string,
+  filter: AuditFilter = {},
+  page: { readonly beforeId?: number; readonly limit?: number } = {},
+): Promise<AuditPage> {
+  const limit = Math.max(1, Math.min(page.limit ?? 50, 500));
+  const rows = await askDatabase<AuditEntry>(
+    database,
+    "Reading the audit log",
+    `select a.id, a.tenant, a.at, a.actor, a.actor_name as "actorName", a.action, coalesce(o.target, a.target) as target,
+       a.request_id as "requestId", a.address, a.details, o.status as outcome
+     from audit a left join audit_outcomes o on o.audit_id = a.id
+     where a.tenant = $1 and ($2::bigint is null or a.id < $2) and ($3::text is null or a.action = $3)
+       and ($4::text is null or a.actor = $4) and ($5::text is null or coalesce(o.target, a.target) = $5)
+       and ($6::timestamptz is null or a.at >= $6) and ($7::timestamptz is null or a.at < $7)
+     order by a.id desc limit $8`,
+    [
+      ...[tenant, page.beforeId ?? null, filter.action ?? null, filter.actor ?? null, filter.target ?? null],
+      ...[filter.from ?? null, filter.before ?? null, limit + 1],
+    ],
+  );
+  const entries = rows.slice(0, limit);
+  return { entries, next: rows.length > limit ? (entries.at(-1)?.id ?? null) : null };
+}

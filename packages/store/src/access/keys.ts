@@ -1,0 +1,122 @@
+/** API keys of a tenant. */
+import { askDatabase } from "../ask-database.ts";
+import type { Database } from "../database.ts";
+import { StoreError, translate } from "../store-error.ts";
+import { inTransaction } from "../transaction.ts";
+import { keepAnOwner } from "./owners.ts";
+import { makeSecret, readSecret, sameHash } from "./secrets.ts";
+
+export interface Key {
+  readonly id: string;
+  readonly tenant: string;
+  readonly name: string;
+  readonly roles: readonly string[];
+  readonly scopes: readonly string[] | null;
+  readonly createdBy: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  readonly revokedAt: Date | null;
+  readonly lastUsedAt: Date | null;
+}
+
+export interface NewKey {
+  readonly name: string;
+  readonly roles: readonly string[];
+  readonly scopes: readonly string[] | null;
+  readonly createdBy: string;
+  readonly expiresAt: Date | null;
+}
+
+export interface MadeKey {
+  readonly key: Key;
+  /** Kept nowhere. */
+  readonly secret: string;
+}
+
+const columns = `id, tenant, name, roles, scopes, created_by as "createdBy", created_at as "createdAt", expires_at as "expiresAt",
+  revoked_at as "revokedAt", last_used_at as "lastUsedAt"`;
+
+export async function createKey(database: Database, tenant: string, wanted: NewKey): Promise<MadeKey> {
+  const { name, roles, scopes, createdBy, expiresAt } = wanted;
+  const made = makeSecret("mm");
+  const rows = await askDatabase<Key>(
+    database,
+    "Making a key",
+    `insert into api_keys (id, tenant, name, secret_hash, roles, scopes, created_by, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8) returning ${columns}`,
+    [made.id, tenant, name, made.hash, roles, scopes, createdBy, expiresAt],
+  );
+  const [key] = rows;
+  if (key === undefined) throw new StoreError("STORE_BUG", "A key was neither made nor refused.");
+  return { key, secret: made.text };
+}
+
+/** The key an installation begins with; null: it has one, or had. Two that ask at once: one gets it. */
+export async function createFirstKey(database: Database, wanted: NewKey, tenant: string): Promise<MadeKey | null> {
+  const made = makeSecret("mm");
+  const rows = await askDatabase<Key>(
+    database,
+    "Making the first key",
+    `insert into api_keys (id, tenant, name, secret_hash, roles, scopes, created_by, expires_at, first)
+     select $1, $2, $3, $4, $5, $6, $7, $8, true
+     where not exists (select 1 from api_keys) and not exists (select 1 from users)
+     on conflict do nothing returning ${columns}`,
+    [made.id, tenant, wanted.name, made.hash, wanted.roles, wanted.scopes, wanted.createdBy, wanted.expiresAt],
+  );
+  return rows[0] === undefined ? null : { key: rows[0], secret: made.text };
+}
+
+/** The key this text is, if it counts now. */
+export async function findKey(database: Database, text: string): Promise<Key | null> {
+  const given = readSecret("mm", text);
+  if (given === null) return null;
+  const rows = await askDatabase<Key & { readonly hash: Buffer; readonly counts: boolean; readonly stale: boolean }>(
+    database,
+    "Looking for a key",
+    `select ${columns}, secret_hash as hash, revoked_at is null and (expires_at is null or expires_at > clock_timestamp()) as counts,
+       last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute' as stale
+     from api_keys where id = $1`,
+    [given.id],
+  );
+  const [row] = rows;
+  if (row === undefined || !sameHash(row.hash, given.hash) || !row.counts) return null;
+  const { hash: _, counts: __, stale, ...key } = row;
+  // For people who look for keys nobody uses; to the minute.
+  if (stale) {
+    await askDatabase(
+      database,
+      "Noting that a key is used",
+      `update api_keys set last_used_at = clock_timestamp()
+       where id = $1 and (last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute')`,
+      [key.id],
+    );
+  }
+  return key;
+}
+
+export async function listKeys(database: Database, tenant: string): Promise<readonly Key[]> {
+  return askDatabase<Key>(
+    database,
+    "Listing keys",
+    `select ${columns} from api_keys where tenant = $1 order by created_at desc, id limit 1000`,
+    [tenant],
+  );
+}
+
+/** At once, with the sessions that were opened with it. false: there is none. */
+export async function revokeKey(database: Database, tenant: string, id: string): Promise<boolean> {
+  try {
+    return await inTransaction(database.calm, async (client) => {
+      const { rowCount } = await client.query(
+        "update api_keys set revoked_at = coalesce(revoked_at, clock_timestamp()) where tenant = $1 and id = $2",
+        [tenant, id],
+      );
+      if (rowCount === 0) return false;
+      await client.query("delete from logins where key_id = $1", [id]);
+      await keepAnOwner(client, tenant);
+      return true;
+    });
+  } catch (error) {
+    throw translate(error, "Revoking a key");
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * Secrets that we make: `PREFIX_ID_SECRET`. The id finds the row, the secret's SHA-256 is all that is kept. The secret has 256 random
+ * bits, so nothing is gained by a slower hash.
+ */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+
+export type SecretKind = "mm" | "ms";
+
+export interface MadeSecret {
+  readonly id: string;
+  /** Shown once. */
+  readonly text: string;
+  readonly hash: Buffer;
+}
+
+export function makeSecret(kind: SecretKind): MadeSecret {
+  const id = randomBytes(10).toString("hex");
+  const secret = randomBytes(32).toString("base64url");
+  return { id, text: `${kind}_${id}_${secret}`, hash: hashOf(secret) };
+}
+
+/** null: it is none of this kind. */
+export function readSecret(kind: SecretKind, text: string): { readonly id: string; readonly hash: Buffer } | null {
+  const found = /^(m[ms])_([0-9a-f]{20})_([A-Za-z0-9_-]{43})$/.exec(text);
+  if (found === null || found[1] !== kind) return null;
+  const [, , id = "", secret = ""] = found;
+  return { id, hash: hashOf(secret) };
+}
+
+export function sameHash(one: Buffer, other: Buffer): boolean {
+  return one.length === other.length && timingSafeEqual(one, other);
+}
+
+function hashOf(secret: string): Buffer {
+  return createHash("sha256").update(secret).digest();
+}

@@ -1,0 +1,125 @@
+/** People who log in with a password. */
+import { askDatabase } from "../ask-database.ts";
+import type { Database } from "../database.ts";
+import { StoreError, translate } from "../store-error.ts";
+import { inTransaction } from "../transaction.ts";
+import { keepAnOwner } from "./owners.ts";
+import { checkPassword, hashPassword } from "./passwords.ts";
+import { makeSecret } from "./secrets.ts";
+
+export interface User {
+  readonly id: string;
+  readonly tenant: string;
+  readonly name: string;
+  readonly roles: readonly string[];
+  readonly disabled: boolean;
+  readonly createdAt: Date;
+}
+
+export interface UserChange {
+  readonly password?: string;
+  readonly roles?: readonly string[];
+  readonly disabled?: boolean;
+}
+
+const columns = `id, tenant, name, roles, disabled, created_at as "createdAt"`;
+
+/** null: the name is taken. */
+export async function createUser(
+  database: Database,
+  tenant: string,
+  wanted: { readonly name: string; readonly password: string; readonly roles: readonly string[] },
+): Promise<User | null> {
+  const rows = await askDatabase<User>(
+    database,
+    "Making a user",
+    `insert into users (id, tenant, name, password, roles) values ($1, $2, $3, $4, $5)
+     on conflict (tenant, name) do nothing returning ${columns}`,
+    [makeSecret("mm").id, tenant, wanted.name, await hashPassword(wanted.password), wanted.roles],
+  );
+  return rows[0] ?? null;
+}
+
+export async function listUsers(database: Database, tenant: string): Promise<readonly User[]> {
+  return askDatabase<User>(
+    database,
+    "Listing users",
+    `select ${columns} from users where tenant = $1 order by name, id limit 1000`,
+    [tenant],
+  );
+}
+
+export async function findUser(database: Database, tenant: string, id: string): Promise<User | null> {
+  const rows = await askDatabase<User>(
+    database,
+    "Looking for a user",
+    `select ${columns} from users where tenant = $1 and id = $2`,
+    [tenant, id],
+  );
+  return rows[0] ?? null;
+}
+
+/** null: name or password is wrong, or the user is shut out. It takes the same time whichever it is. */
+export async function findUserByPassword(
+  database: Database,
+  tenant: string,
+  name: string,
+  password: string,
+): Promise<User | null> {
+  const rows = await askDatabase<User & { readonly password: string }>(
+    database,
+    "Looking for a user",
+    `select ${columns}, password from users where tenant = $1 and name = $2 and not disabled`,
+    [tenant, name],
+  );
+  const fits = await checkPassword(password, rows[0]?.password ?? null);
+  if (!fits || rows[0] === undefined) return null;
+  const { password: _, ...user } = rows[0];
+  return user;
+}
+
+/** Ends the user's sessions: what they may do is said when they log in again. null: there is none. */
+export async function changeUser(
+  database: Database,
+  tenant: string,
+  id: string,
+  change: UserChange,
+): Promise<User | null> {
+  const password = change.password === undefined ? null : await hashPassword(change.password);
+  return changing(database, "Changing a user", tenant, id, async (client) => {
+    const { rows } = await client.query<User>(
+      `update users set password = coalesce($3, password), roles = coalesce($4, roles), disabled = coalesce($5, disabled)
+       where tenant = $1 and id = $2 returning ${columns}`,
+      [tenant, id, password, change.roles ?? null, change.disabled ?? null],
+    );
+    return rows[0] ?? null;
+  });
+}
+
+export async function deleteUser(database: Database, tenant: string, id: string): Promise<boolean> {
+  const deleted = await changing(database, "Deleting a user", tenant, id, async (client) => {
+    const { rowCount } = await client.query("delete from users where tenant = $1 and id = $2", [tenant, id]);
+    return rowCount === 0 ? null : true;
+  });
+  return deleted === true;
+}
+
+async function changing<Result>(
+  database: Database,
+  doing: string,
+  tenant: string,
+  id: string,
+  change: (client: import("pg").PoolClient) => Promise<Result | null>,
+): Promise<Result | null> {
+  try {
+    return await inTransaction(database.calm, async (client) => {
+      const changed = await change(client);
+      if (changed === null) return null;
+      await client.query("delete from logins where user_id = $1", [id]);
+      await keepAnOwner(client, tenant);
+      return changed;
+    });
+  } catch (error) {
+    throw error instanceof StoreError ? error : translate(error, doing);
+  }
+}

@@ -1,0 +1,180 @@
+// A person's and a program's way through the API, over real HTTP.
+import { ApiProblem, createClient } from "@markmill/contract";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { askingWorkflow, callingFiles, startApi, type TestApi } from "../support/api.ts";
+import { type Mill, startMill } from "../support/mill.ts";
+
+let mill: Mill;
+let api: TestApi;
+beforeAll(async () => {
+  mill = await startMill({ backend: "postgres", script: "default: { reply: ok }\n" });
+  api = await startApi(mill);
+});
+afterAll(async () => {
+  await api?.close();
+  await mill?.close();
+});
+
+async function problem(promise: Promise<unknown>): Promise<ApiProblem> {
+  const failed = await promise.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  expect(failed).toBeInstanceOf(ApiProblem);
+  return failed as ApiProblem;
+}
+
+describe("the API", () => {
+  it("takes a definition, starts a run of it, follows it, and shows all there is of it", async () => {
+    const owner = await api.client("owner");
+    const check = await owner.validateDefinition({ body: { root: "main.wf.md", files: callingFiles } });
+    expect(check).toMatchObject({ valid: true, programs: ["main.wf.md", "child.wf.md"] });
+    const saved = await owner.saveDefinition({ body: { root: "main.wf.md", files: callingFiles } });
+    expect(saved.hash).toBe(check.hash);
+    const grader = await api.client("grader");
+    const { id, created } = await grader.startRun({ body: { definition: saved.hash, labels: { team: "red" } } });
+    expect(created).toBe(true);
+    const seen: number[] = [];
+    const types: string[] = [];
+    const follow = grader.follow(id);
+    for (;;) {
+      const { value, done } = await follow.next();
+      if (done === true) {
+        expect(value).toMatchObject({ status: "success" });
+        break;
+      }
+      seen.push(value.seq);
+      types.push(value.type);
+    }
+    const reader = await api.client("reader");
+    const run = await reader.getRun({ params: { id } });
+    expect(seen).toEqual(Array.from({ length: run.rev }, (_, index) => index + 1));
+    expect(types[0]).toBe("run.started");
+    expect(run).toMatchObject({ status: "success", result: "done", doing: [], labels: { team: "red" } });
+    expect((await reader.getVariables({ params: { id } })).variables).toMatchObject({ A: "1", C: "3" });
+    expect((await reader.getHits({ params: { id } })).hits).toMatchObject({ SET_A: 1 });
+    const { items: children } = await reader.listChildRuns({ params: { id } });
+    expect(children).toMatchObject([{ rootId: id, status: "success" }]);
+    const { items: activities } = await reader.listActivities({ params: { id } });
+    expect(activities.map(({ node }) => node)).toEqual(["SET_A", "CALL_B", "SET_C"]);
+    expect(await reader.listCalls({ params: { id } })).toEqual({ items: [], next: null });
+    expect(await reader.listMessages({ params: { id } })).toEqual({ items: [], next: null });
+    const page = await reader.listEvents({ params: { id }, query: { after: 1, limit: 2 } });
+    expect(page.items.map(({ seq }) => seq)).toEqual([2, 3]);
+    expect((await reader.listRuns({ query: { label: ["team=red"], search: id.slice(0, 8) } })).items).toHaveLength(1);
+    expect((await reader.listRuns({ query: { label: ["team=blue"] } })).items).toEqual([]);
+    expect(await reader.getUsage({ query: { by: "label", key: "team" } })).toMatchObject({ by: "label" });
+    const detail = await reader.getDefinition({ params: { hash: saved.hash } });
+    expect(detail.programs).toEqual(["main.wf.md", "child.wf.md"]);
+    expect((await reader.getDefinitionSource({ params: { hash: saved.hash } })).files).toEqual(callingFiles);
+    expect((await reader.getDefinitionProgram({ params: { hash: saved.hash } })).program).toHaveProperty("nodes");
+    expect(await reader.getDefinitionMermaid({ params: { hash: saved.hash } })).toContain("SET_A");
+    expect((await reader.listDefinitionVersions({ params: { hash: saved.hash } })).items).toHaveLength(1);
+    expect((await reader.listDefinitions()).items).toHaveLength(1);
+    const again = await grader.retryRun({ params: { id }, body: { from: ["SET_C"] } });
+    await mill.ended(again.id);
+    expect(await grader.getRun({ params: { id: again.id } })).toMatchObject({ status: "success" });
+    await owner.deleteRun({ params: { id: again.id } });
+    expect((await problem(grader.getRun({ params: { id: again.id } }))).code).toBe("NOT_FOUND");
+  });
+
+  it("says every finding of an invalid definition with its line, and what a run lacks", async () => {
+    const owner = await api.client("owner");
+    const broken = { "a.wf.md": askingWorkflow.replace("SUCCESS", 'CALL_X["CALL: none.wf.md"]') };
+    const invalid = await problem(owner.saveDefinition({ body: { root: "a.wf.md", files: broken } }));
+    expect(invalid).toMatchObject({ code: "DEFINITION_INVALID", status: 422 });
+    expect(invalid.errors).toContainEqual(
+      expect.objectContaining({ path: "a.wf.md", code: "CALL_MISSING", line: expect.any(Number) }),
+    );
+    const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
+    const lacking = await problem(owner.startRun({ body: { definition: hash, variables: { NOBODY: "x" } } }));
+    expect(lacking).toMatchObject({ code: "START_REFUSED" });
+    expect(lacking.errors).toContainEqual(expect.objectContaining({ code: "PARAM_UNKNOWN" }));
+    for (const path of ["../a.wf.md", "/etc/passwd", "a/../../b", ".env", "x/.ssh/id_rsa", "a\\b"]) {
+      const refused = await problem(owner.saveDefinition({ body: { root: path, files: { [path]: askingWorkflow } } }));
+      expect(refused.status, path).toBe(400);
+    }
+  });
+
+  it("lets a question be answered once, and a run be stopped, resumed and cancelled", async () => {
+    const owner = await api.client("owner");
+    const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
+    const { id } = await owner.startRun({ body: { definition: hash } });
+    const asked = async () => {
+      for (;;) {
+        const { items } = await owner.listAsks({ query: { run: id } });
+        if (items[0] !== undefined) return items[0];
+      }
+    };
+    const ask = await asked();
+    const run = await owner.getRun({ params: { id } });
+    expect(run.doing).toMatchObject([{ node: "ASK_B", kind: "ask" }]);
+    expect((await owner.stopRun({ params: { id } })).status).toBe("stopped");
+    expect((await problem(owner.stopRun({ params: { id } }))).code).toBe("RUN_UNCHANGED");
+    expect((await problem(owner.answerAsk({ params: { id: ask.id }, body: { text: "late" } }))).code).toBe(
+      "ASK_CLOSED",
+    );
+    expect((await owner.resumeRun({ params: { id } })).resumed).toBe(1);
+    const anew = await asked();
+    await owner.answerAsk({ params: { id: anew.id }, body: { text: "go \u0000 on" } });
+    expect((await problem(owner.answerAsk({ params: { id: anew.id }, body: { text: "twice" } }))).code).toBe(
+      "ASK_CLOSED",
+    );
+    await mill.ended(id);
+    expect((await problem(owner.cancelRun({ params: { id } }))).code).toBe("RUN_ENDED");
+    const other = await owner.startRun({ body: { definition: hash } });
+    expect((await problem(owner.deleteRun({ params: { id: other.id } }))).code).toBe("RUN_OPEN");
+    expect((await owner.cancelRun({ params: { id: other.id }, body: { message: "enough" } })).status).toBe("cancelled");
+  });
+
+  it("starts one run for one key, also when many ask at once, and refuses the key for another request", async () => {
+    const owner = await api.client("owner");
+    const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
+    const headers = { "idempotency-key": "one-key" };
+    const started = await Promise.all(
+      Array.from({ length: 12 }, () => owner.startRun({ headers, body: { definition: hash, labels: { a: "1" } } })),
+    );
+    expect(new Set(started.map(({ id }) => id)).size).toBe(1);
+    expect(started.filter(({ created }) => created)).toHaveLength(1);
+    const reused = await problem(owner.startRun({ headers, body: { definition: hash, labels: { a: "2" } } }));
+    expect(reused).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED", status: 409 });
+  });
+
+  it("takes files and submissions within its caps, and gives them back", async () => {
+    const small = await startApi(mill, { uploadBytes: 100_000 });
+    try {
+      const owner = createClient({ url: small.url, token: await small.key(["owner"]) });
+      const bytes = new Uint8Array(50_000).map((_, index) => index % 251);
+      const file = await owner.uploadFile({ body: bytes });
+      expect(file.size).toBe(50_000);
+      expect(await owner.downloadFile({ params: { hash: file.hash } })).toEqual(bytes);
+      const large = await problem(owner.uploadFile({ body: new Uint8Array(200_000) }));
+      expect(large).toMatchObject({ code: "TOO_LARGE", status: 413 });
+      const submission = await owner.uploadSubmission({
+        query: { name: "answer.py" },
+        body: new TextEncoder().encode("print(1)\n"),
+      });
+      expect(submission).toMatchObject({ files: 1, paths: ["answer.py"] });
+      const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
+      const { id } = await owner.startRun({ body: { definition: hash, submission: submission.hash } });
+      expect(Buffer.from(await owner.getSubmission({ params: { id } })).includes("print(1)")).toBe(true);
+      expect(
+        (await problem(owner.uploadSubmission({ query: { name: "x.zip" }, body: new Uint8Array([1, 2, 3]) }))).code,
+      ).toBe("SUBMISSION_REFUSED");
+      await owner.cancelRun({ params: { id } });
+    } finally {
+      await small.close();
+    }
+  });
+
+  it("answers 304 while nothing changed", async () => {
+    const owner = await api.client("owner");
+    const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
+    const headers = { authorization: `Bearer ${await api.key(["reader"])}` };
+    const first = await fetch(`${api.url}/v1/definitions/${hash}`, { headers });
+    const etag = first.headers.get("etag") ?? "";
+    await first.body?.cancel();
+    const second = await fetch(`${api.url}/v1/definitions/${hash}`, { headers: { ...headers, "if-none-match": etag } });
+    expect([second.status, await second.text()]).toEqual([304, ""]);
+  });
+});

@@ -1,0 +1,367 @@
+// Nobody gets in who should not: every route of the router, without a key, with too small a role, with another tenant's ids, and with
+// whatever a hostile client may send.
+import { effectiveScopes, type Role, type Route, type RouteName, roles, routes } from "@markmill/contract";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { askingWorkflow, startApi, type TestApi } from "../support/api.ts";
+import { type Mill, startMill } from "../support/mill.ts";
+
+let mill: Mill;
+let api: TestApi;
+/** Things of the default tenant, by the parameter or the field that names them. */
+let own: { run: string; definition: string; ask: number; file: string; user: string; key: string };
+
+beforeAll(async () => {
+  mill = await startMill({ backend: "postgres", script: "default: { reply: ok }\n" });
+  api = await startApi(mill);
+  const owner = await api.client("owner");
+  const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
+  const { id } = await owner.startRun({ body: { definition: hash, labels: { student: "Ada" } } });
+  const file = await owner.uploadFile({ body: new TextEncoder().encode("secret of the first tenant") });
+  const user = await owner.createUser({
+    body: { name: "grace", password: "correct horse battery", roles: ["reader"] },
+  });
+  const key = await owner.createKey({ body: { name: "spare", roles: ["reader"] } });
+  let ask: number | undefined;
+  while (ask === undefined) ask = (await owner.listAsks({ query: { run: id } })).items[0]?.id;
+  own = { run: id, definition: hash, ask, file: file.hash, user: user.id, key: key.id };
+});
+afterAll(async () => {
+  await api?.close();
+  await mill?.close();
+});
+
+interface Walked {
+  readonly name: RouteName;
+  readonly route: Route;
+  readonly method: string;
+  readonly url: string;
+}
+
+/** What the router has; a route that is none of the contract's has no business here. */
+function walk(): Walked[] {
+  return api.api.routes.map(({ method, url, contract }) => {
+    if (contract === null) throw new Error(`${method} ${url} is none of the contract's routes`);
+    return { name: contract, route: routes[contract] as Route, method, url };
+  });
+}
+
+function paramsOf({ route, url }: Walked): string {
+  const id = url.startsWith("/v1/runs/")
+    ? own.run
+    : url.startsWith("/v1/asks/")
+      ? own.ask
+      : url.startsWith("/v1/users/")
+        ? own.user
+        : own.key;
+  const hash = url.startsWith("/v1/files/") ? own.file : own.definition;
+  return route.path.replace("{id}", String(id)).replace("{hash}", hash);
+}
+
+/** A body that its route takes. */
+const bodies: Partial<Record<RouteName, unknown>> = {
+  validateDefinition: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } },
+  saveDefinition: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } },
+  answerAsk: { text: "hello" },
+  createUser: { name: "someone", password: "correct horse battery", roles: ["reader"] },
+  updateUser: { disabled: true },
+  createKey: { name: "a key", roles: ["reader"] },
+  createTenant: { id: "another-one", name: "Another" },
+  logIn: { key: "mm_nothing" },
+};
+
+async function send(
+  walked: Walked,
+  token: string | null,
+  path = paramsOf(walked),
+  body = bodyOf(walked),
+): Promise<Response> {
+  const { route, method } = walked;
+  return await fetch(`${api.url}${path}`, {
+    method,
+    headers: {
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined
+        ? {}
+        : { "content-type": route.upload === true ? "application/octet-stream" : "application/json" }),
+    },
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    signal: AbortSignal.timeout(20_000),
+  });
+}
+
+function bodyOf({ name, route }: Walked): unknown {
+  if (name === "startRun") return { definition: own.definition };
+  return bodies[name] ?? (route.upload === true ? "bytes" : undefined);
+}
+
+async function expectProblem(response: Response, status: number, what: string): Promise<void> {
+  const text = await response.text();
+  expect(response.status, `${what}: ${text}`).toBe(status);
+  expect(response.headers.get("content-type"), what).toContain("application/problem+json");
+  expect(JSON.parse(text), what).toMatchObject({ status, code: expect.any(String), title: expect.any(String) });
+}
+
+describe("every route of the router", () => {
+  it("is one of the contract's, and all of those are there", () => {
+    expect(
+      walk()
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(Object.keys(routes).sort());
+  });
+
+  it("answers 401 without a key, with one that is none, with one that is revoked, and with one that is over", async () => {
+    const owner = await api.client("owner");
+    const revoked = await owner.createKey({ body: { name: "gone", roles: ["owner"] } });
+    await owner.revokeKey({ params: { id: revoked.id } });
+    const over = await owner.createKey({ body: { name: "over", roles: ["owner"], expiresAt: "2020-01-01T00:00:00Z" } });
+    const almost = `${revoked.secret.slice(0, -1)}${revoked.secret.endsWith("A") ? "B" : "A"}`;
+    for (const walked of walk().filter(({ route }) => route.access !== "public")) {
+      for (const token of [null, "nonsense", almost, revoked.secret, over.secret]) {
+        await expectProblem(await send(walked, token), 401, `${walked.name} with ${token}`);
+      }
+    }
+  });
+
+  it("answers 403 to every role that lacks its scope, and to a key that was given fewer scopes than its role has", async () => {
+    const owner = await api.client("owner");
+    const narrow = await owner.createKey({ body: { name: "narrow", roles: ["owner"], scopes: [] } });
+    for (const walked of walk()) {
+      const { access } = walked.route;
+      if (access === "public" || access === "anybody") continue;
+      await expectProblem(await send(walked, narrow.secret), 403, `${walked.name} with no scope`);
+      for (const role of roles.filter((one: Role) => !effectiveScopes([one], null).has(access))) {
+        await expectProblem(await send(walked, await api.key([role])), 403, `${walked.name} as ${role}`);
+      }
+    }
+  });
+
+  it("knows nothing of another tenant: 404 for its ids, nothing of it in any list", async () => {
+    const stranger = await api.key(["owner"], "strangers");
+    const before = JSON.stringify(await (await api.client("reader")).getRun({ params: { id: own.run } }));
+    for (const walked of walk().filter(({ route }) => route.access !== "public" && !route.access.startsWith("ops:"))) {
+      const response = await send(walked, stranger);
+      if (walked.url.includes(":")) {
+        await expectProblem(response, 404, walked.name);
+        continue;
+      }
+      const text = await response.text();
+      // A start of another's definition is refused as one that does not exist; what is made belongs to the stranger.
+      expect([200, 201, 204, 409, 422], `${walked.name}: ${text}`).toContain(response.status);
+      if (walked.name === "startRun") expect(response.status).toBe(422);
+      for (const secret of [own.run, own.file, own.user, own.key, "Ada", "grace"])
+        expect(text, walked.name).not.toContain(secret);
+    }
+    for (const query of [`?run=${own.run}`, `?label=student=Ada`, `?search=Ada`, `?cursor=${own.run}`]) {
+      for (const path of ["/v1/runs", "/v1/asks", "/v1/usage"]) {
+        const response = await fetch(`${api.url}${path}${query}`, { headers: { authorization: `Bearer ${stranger}` } });
+        expect(await response.text(), path + query).not.toContain("Ada");
+      }
+    }
+    expect(JSON.stringify(await (await api.client("reader")).getRun({ params: { id: own.run } }))).toBe(before);
+    const { items } = await (await api.client("owner")).listAudit({ query: { limit: 200 } });
+    expect(items.every(({ actorName }) => !actorName.startsWith("strangers"))).toBe(true);
+  });
+
+  it("tells ops no name, no label, no text of anybody", async () => {
+    const ops = await api.key(["ops"]);
+    for (const walked of walk().filter(({ route }) => route.access !== "public")) {
+      const response = await send(
+        walked,
+        ops,
+        paramsOf(walked),
+        walked.name === "createTenant" ? { id: "ops-made", name: "x" } : bodyOf(walked),
+      );
+      const text = await response.text();
+      if (response.status === 403) continue;
+      for (const secret of ["Ada", "grace", own.run, "What now?"]) expect(text, walked.name).not.toContain(secret);
+    }
+  });
+});
+
+describe("what a hostile client sends", () => {
+  const hostileText = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 60 }),
+    fc.constantFrom(
+      "",
+      "\0",
+      "\ud800",
+      "../../etc/passwd",
+      "%00",
+      "' or 1=1 --",
+      "{{7*7}}",
+      "__proto__",
+      "constructor",
+      "a".repeat(5_000),
+      "１２",
+      "-1",
+      "1e309",
+      "NaN",
+      "null",
+      "[]",
+    ),
+  );
+  const hostileJson = fc.oneof(
+    { depthSize: "small", withCrossShrink: true },
+    fc.json({ maxDepth: 4 }),
+    fc.constantFrom(
+      "",
+      "{",
+      "[",
+      "null",
+      "1e999",
+      '{"__proto__":{"x":1}}',
+      '{"a":{"constructor":{"prototype":{}}}}',
+      `${"[".repeat(50_000)}${"]".repeat(50_000)}`,
+      '"\\ud800"',
+      "\u0000",
+    ),
+  );
+  const hostileHeaders = fc.record(
+    {
+      "idempotency-key": hostileText,
+      "last-event-id": hostileText,
+      "if-none-match": hostileText,
+      "x-csrf-token": hostileText,
+      "x-forwarded-for": hostileText,
+      origin: hostileText,
+      cookie: hostileText.map((text) => `markmill_session=${text}`),
+      accept: hostileText,
+    },
+    { requiredKeys: [] },
+  );
+
+  /** Values its schema takes, with some fields spoilt. */
+  function near(schema: z.ZodType): fc.Arbitrary<unknown> {
+    const json = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Shape;
+    return fromShape(json, json.$defs ?? {}, 0);
+  }
+  interface Shape {
+    readonly type?: string;
+    readonly enum?: readonly unknown[];
+    readonly properties?: Readonly<Record<string, Shape>>;
+    readonly items?: Shape;
+    readonly anyOf?: readonly Shape[];
+    readonly additionalProperties?: Shape | boolean;
+    readonly $ref?: string;
+    readonly $defs?: Readonly<Record<string, Shape>>;
+    readonly pattern?: string;
+  }
+  function fromShape(shape: Shape, defs: Readonly<Record<string, Shape>>, depth: number): fc.Arbitrary<unknown> {
+    const anything = fc.oneof(hostileText, fc.jsonValue({ maxDepth: 2 }), fc.constant(null), fc.integer());
+    if (depth > 5) return anything;
+    const known = ((): fc.Arbitrary<unknown> => {
+      if (shape.$ref !== undefined) return fromShape(defs[shape.$ref.replace("#/$defs/", "")] ?? {}, defs, depth + 1);
+      if (shape.enum !== undefined) return fc.constantFrom(...shape.enum);
+      if (shape.anyOf !== undefined) return fc.oneof(...shape.anyOf.map((one) => fromShape(one, defs, depth + 1)));
+      if (shape.type === "object" && shape.properties !== undefined) {
+        const fields = Object.entries(shape.properties).map(
+          ([name, one]) => [name, fromShape(one, defs, depth + 1)] as const,
+        );
+        return fc.record(Object.fromEntries(fields), { requiredKeys: [] });
+      }
+      if (shape.type === "object") {
+        const value =
+          typeof shape.additionalProperties === "object"
+            ? fromShape(shape.additionalProperties, defs, depth + 1)
+            : anything;
+        return fc.dictionary(fc.oneof(hostileText, fc.constant("a.wf.md")), value, { maxKeys: 4 });
+      }
+      if (shape.type === "array") return fc.array(fromShape(shape.items ?? {}, defs, depth + 1), { maxLength: 4 });
+      if (shape.type === "integer" || shape.type === "number")
+        return fc.oneof(fc.integer(), fc.double(), fc.constantFrom(0, -1, 2 ** 53, 1e308));
+      if (shape.type === "boolean") return fc.boolean();
+      return fc.oneof(
+        fc.constantFrom(
+          own.run,
+          own.definition,
+          own.file,
+          "2026-01-01T00:00:00Z",
+          "9999-12-31T23:59:59Z",
+          askingWorkflow,
+        ),
+        hostileText,
+      );
+    })();
+    return fc.oneof({ weight: 6, arbitrary: known }, { weight: 1, arbitrary: anything });
+  }
+  /** fetch refuses what HTTP cannot carry; the rest goes out as it is. */
+  const sendable = (text: string) => text.replace(/[^\x21-\x7e\x80-\xff]/g, "").slice(0, 4_000);
+
+  it("never makes a 5xx and never hangs, on any route; memory stays flat", async () => {
+    // ops and owner at once: nothing is stopped at the door. What ends its own key is left out.
+    const secrets = [await api.key(["owner", "ops"]), await api.key(["owner", "ops"], "strangers")];
+    const left: RouteName[] = ["logOut", "revokeKey", "deleteUser", "updateUser"];
+    const walked = walk().filter(({ name }) => !left.includes(name));
+    const rounds = 12;
+    let settled = 0;
+    for (let round = 0; round < 3; round += 1) {
+      for (const one of walked) {
+        const { route, method, name } = one;
+        const query =
+          route.query === undefined ? fc.dictionary(hostileText, hostileText, { maxKeys: 2 }) : near(route.query);
+        const param = fc.oneof(
+          hostileText,
+          fc.constantFrom(own.run, own.definition, String(own.ask), own.file, "0", "99999999999999999999"),
+        );
+        const body =
+          route.body === undefined
+            ? hostileJson
+            : fc.oneof(
+                { weight: 3, arbitrary: near(route.body).map((value) => JSON.stringify(value)) },
+                { weight: 1, arbitrary: hostileJson },
+              );
+        await fc.assert(
+          fc.asyncProperty(
+            param,
+            query,
+            hostileHeaders,
+            body,
+            fc.constantFrom(...secrets),
+            async (id, asked, headers, text, token) => {
+              const path = route.path.replace(/\{\w+\}/g, encodeURIComponent(id.isWellFormed() ? id : "x"));
+              const url = new URL(api.url + (path.includes("//") ? "/v1/runs/x" : path));
+              for (const [key, value] of Object.entries((asked ?? {}) as Record<string, unknown>)) {
+                // Waiting is what long polls are for.
+                if (key === "waitMs") url.searchParams.append(key, "5");
+                else
+                  for (const each of [value].flat())
+                    url.searchParams.append(
+                      key.toWellFormed(),
+                      String(typeof each === "object" ? JSON.stringify(each) : each).toWellFormed(),
+                    );
+              }
+              const sent = Object.fromEntries(Object.entries(headers).map(([key, value]) => [key, sendable(value)]));
+              const response = await fetch(url, {
+                method,
+                headers: {
+                  ...sent,
+                  authorization: `Bearer ${token}`,
+                  ...(method === "GET" ? {} : { "content-type": "application/json" }),
+                },
+                ...(method === "GET" || text === undefined ? {} : { body: text }),
+                signal: AbortSignal.timeout(15_000),
+              });
+              // A stream of an open run has no end.
+              if (name === "streamEvents" && response.ok) await response.body?.cancel();
+              else await response.text();
+              if (response.status >= 500 && name !== "getReady")
+                throw new Error(
+                  `${method} ${url} answered ${response.status}: ${text?.slice(0, 300)}\n${api.log.at(-1)}`,
+                );
+            },
+          ),
+          { numRuns: rounds, seed: 7 + round, endOnFailure: true },
+        );
+      }
+      globalThis.gc?.();
+      const now = process.memoryUsage().rss;
+      if (round === 0) settled = now;
+      else expect(now - settled, "growth of memory").toBeLessThan(150 * 1024 * 1024);
+    }
+    const alive = await fetch(`${api.url}/health/ready`);
+    expect(alive.status).toBe(200);
+  }, 300_000);
+});

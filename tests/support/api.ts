@@ -1,0 +1,67 @@
+// The API over a mill of a test, on a loopback port, with a key for every role and a second tenant.
+import { type Api, type ApiSettings, createApi, defaultSettings } from "@markmill/api";
+import { type Client, createClient, type Role } from "@markmill/contract";
+import { builtInCatalogue } from "@markmill/llm";
+import { type Access, openAccess } from "@markmill/store";
+import { pino } from "pino";
+import { type Mill, workflow } from "./mill.ts";
+
+export interface TestApi {
+  readonly url: string;
+  readonly api: Api;
+  readonly access: Access;
+  /** The secret of a key; made on first use. */
+  key(roles: readonly Role[], tenant?: string): Promise<string>;
+  client(role: Role, tenant?: string): Promise<Client>;
+  /** What the server's log said, from warnings on. */
+  readonly log: string[];
+  close(): Promise<void>;
+}
+
+export async function startApi(
+  mill: Pick<Mill, "store"> & { readonly queues: Mill["queues"] | null },
+  settings: Partial<ApiSettings> = {},
+): Promise<TestApi> {
+  const access = openAccess(mill.store.database);
+  const log: string[] = [];
+  const api = await createApi({
+    store: mill.store,
+    access,
+    bell: {
+      ring: (rings) => void mill.queues?.ring(rings),
+      counts: async () => (await mill.queues?.counts().catch(() => null)) ?? null,
+    },
+    catalogue: builtInCatalogue,
+    settings: { ...defaultSettings, requestsPerMinute: 1_000_000, loginsPerMinute: 1_000, ...settings },
+    version: "0.0.0-test",
+    log: pino({ level: "warn" }, { write: (line: string) => void log.push(line) }),
+    checkAnswers: true,
+  });
+  const url = await api.app.listen({ host: "127.0.0.1", port: 0 });
+  const keys = new Map<string, string>();
+  async function key(roles: readonly Role[], tenant = "default"): Promise<string> {
+    const name = `${tenant} ${roles.join(" ")}`;
+    const known = keys.get(name);
+    if (known !== undefined) return known;
+    await access.createTenant(tenant, tenant);
+    const wanted = { name, roles, scopes: null, createdBy: "test", expiresAt: null };
+    const { secret } = await access.of(tenant).createKey(wanted);
+    keys.set(name, secret);
+    return secret;
+  }
+  return {
+    ...{ url, api, access, log, key },
+    client: async (role, tenant) => createClient({ url, token: await key([role], tenant) }),
+    close: () => api.close(),
+  };
+}
+
+/** Sets, asks a person, ends with what they said. */
+export const askingWorkflow = workflow('  START --> SET_A["SET: A = 1"] --> ASK_B["ASK: What now?"] --> SUCCESS');
+/** A few light steps and a call. */
+export const callingFiles = {
+  "main.wf.md": workflow(
+    '  START --> SET_A["SET: A = 1"] --> CALL_B["CALL: child.wf.md"] --> SET_C["SET: C = 3"] --> SUCCESS',
+  ),
+  "child.wf.md": workflow('  START --> SET_B["SET: B = 2"] --> ASSIGN_R["ASSIGN: \'done\'"] --> SUCCESS'),
+};
