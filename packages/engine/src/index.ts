@@ -20,7 +20,6 @@ export type {
   RunStarted,
   Usage,
 } from "./event.ts";
-/** @public */
 export {
   type Failure,
   type FailureCode,
