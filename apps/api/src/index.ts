@@ -1,4 +1,4 @@
-export { type Board, boardContentPolicy, boardPath } from "./board/board.ts";
+export type { Board } from "./board/board.ts";
 export { type Api, createApi, type RouteFacts } from "./create-api.ts";
 export { type ApiParts, type ApiSettings, type Bell, defaultSettings } from "./parts.ts";
 export { type Served, serveApi } from "./serve-api.ts";

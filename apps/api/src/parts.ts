@@ -1,6 +1,7 @@
 /** What the API is made of. Whoever starts it opens these (serve-api.ts); tests open their own. */
-import type { ModelCatalogue } from "@markmill/llm";
+
 import type { Doorbell } from "@markmill/engine";
+import type { ModelCatalogue } from "@markmill/llm";
 import type { Access, Store } from "@markmill/store";
 import type { FastifyBaseLogger } from "fastify";
 

@@ -5,9 +5,13 @@
 import type { FastifyInstance } from "fastify";
 import type { ApiParts } from "../parts.ts";
 
+/** @public */
 export const boardPath = "/board";
 
-/** A page of its own, with scripts and styles of its own. */
+/**
+ * A page of its own, with scripts and styles of its own.
+ * @public
+ */
 export const boardContentPolicy =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 

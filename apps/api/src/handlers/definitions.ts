@@ -1,10 +1,4 @@
-import {
-  drawProgram,
-  type Finding,
-  isProtectedPath,
-  loadDefinition,
-  type Workspace,
-} from "@markmill/definition";
+import { drawProgram, type Finding, isProtectedPath, loadDefinition, type Workspace } from "@markmill/definition";
 import type { Program } from "@markmill/engine";
 import type { Definition } from "@markmill/store";
 import type { Some } from "../handler.ts";
@@ -190,6 +184,7 @@ function parametersOf(program: Program | undefined) {
 
 function chartOf(program: Program): string {
   const drawing = drawProgram(program);
-  if (drawing === null || drawing === undefined) throw new Refusal("NOT_FOUND", { detail: "This program has no flowchart." });
+  if (drawing === null || drawing === undefined)
+    throw new Refusal("NOT_FOUND", { detail: "This program has no flowchart." });
   return drawing.lines.join("\n");
 }
