@@ -3,7 +3,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Seconds, roughly. Files that are not here take less than half a minute. */
 const seconds: readonly (readonly [file: string, seconds: number])[] = [
-  ["integration/sandbox-jail", 160],
+  ["integration/sandbox-conformance", 160],
+  ["integration/sandbox-jail", 130],
   ["integration/sandbox-docker", 140],
   ["integration/hostile-class", 130],
   ["chaos/kill-worker-redis", 110],
