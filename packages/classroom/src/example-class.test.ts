@@ -3,11 +3,11 @@
  * stand-in for `guest` that has no walls: the submissions are ours and harm nothing.
  */
 import { execFile } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
-import { gradeWork, readTestResults, scoreTests } from "@markmill/grading";
+import { findAttempts, gradeWork, readTestResults, scoreTests } from "@markmill/grading";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readClassFolder } from "./read-class-folder.ts";
 import { readRubricFile } from "./read-rubric-file.ts";
@@ -18,6 +18,7 @@ interface Expected {
   readonly tests?: Readonly<Record<string, number>>;
   readonly ungradable?: string;
   readonly late?: boolean;
+  readonly flags?: readonly string[];
 }
 const expected: Record<string, Expected> = JSON.parse(
   readFileSync(join(root, "tests/fixtures/class-roman/expected.json"), "utf8"),
@@ -67,32 +68,38 @@ describe("the example class", () => {
   const tested = Object.entries(expected).flatMap(([id, { tests }]) =>
     tests === undefined ? [] : [[id, tests] as const],
   );
-  it.concurrent.each(tested)("%s gets the points its tests deserve", async (id, points) => {
-    const work = join(home, id);
-    mkdirSync(work);
-    writeFileSync(join(home, `${id}.tar`), tars.get(`${id}#1`) ?? "");
-    await run("tar", ["-xf", join(home, `${id}.tar`), "-C", work]);
-    const nonce = `nonce-of-this-session-${id}`;
-    const tests = join(example, "tests");
-    const reporter = `--test-reporter=${join(tests, "results-reporter.mjs")}`;
-    const { stdout } = await run(process.execPath, ["--test", reporter, join(tests, "roman.test.mjs")], {
-      cwd: work,
-      env: { PATH: `${join(home, "bin")}${delimiter}${process.env.PATH}`, MARKMILL_NONCE: nonce },
-      maxBuffer: 1e8,
-    }).catch((failed: { stdout: string }) => failed);
-    const results = readTestResults(stdout, nonce);
-    if (results.is !== "read") throw new Error(results.why);
-    const { rubric } = readRubricFile(readFileSync(join(example, "rubric.md"), "utf8"), "rubric.md");
-    const scored = (rubric?.criteria ?? [])
-      .filter(({ source }) => source.is === "tests")
-      .map((criterion) => [criterion.id, scoreTests(criterion, results.tests)] as const);
-    expect(
-      Object.fromEntries(scored.map(([key, score]) => [key, score.is === "scored" ? score.points : null])),
-    ).toEqual(points);
-    // What a model judges is still open, so this is no grade yet.
-    expect(rubric && gradeWork(rubric, { tests: results, verdicts: null })).toMatchObject({
-      outcome: { is: "needs human" },
-      total: null,
-    });
-  });
+  it.concurrent.each(tested)(
+    "%s gets the points its tests deserve, and attempts are told of and nothing else",
+    async (id, points) => {
+      const work = join(home, id);
+      mkdirSync(work);
+      writeFileSync(join(home, `${id}.tar`), tars.get(`${id}#1`) ?? "");
+      await run("tar", ["-xf", join(home, `${id}.tar`), "-C", work]);
+      const texts = new Map(readdirSync(work).map((name) => [name, readFileSync(join(work, name), "utf8")] as const));
+      const kinds = new Set(findAttempts(texts).map(({ kind }) => kind));
+      expect([...kinds]).toEqual(expected[id]?.flags ?? []);
+      const nonce = `nonce-of-this-session-${id}`;
+      const tests = join(example, "tests");
+      const reporter = `--test-reporter=${join(tests, "results-reporter.mjs")}`;
+      const { stdout } = await run(process.execPath, ["--test", reporter, join(tests, "roman.test.mjs")], {
+        cwd: work,
+        env: { PATH: `${join(home, "bin")}${delimiter}${process.env.PATH}`, MARKMILL_NONCE: nonce },
+        maxBuffer: 1e8,
+      }).catch((failed: { stdout: string }) => failed);
+      const results = readTestResults(stdout, nonce);
+      if (results.is !== "read") throw new Error(results.why);
+      const { rubric } = readRubricFile(readFileSync(join(example, "rubric.md"), "utf8"), "rubric.md");
+      const scored = (rubric?.criteria ?? [])
+        .filter(({ source }) => source.is === "tests")
+        .map((criterion) => [criterion.id, scoreTests(criterion, results.tests)] as const);
+      expect(
+        Object.fromEntries(scored.map(([key, score]) => [key, score.is === "scored" ? score.points : null])),
+      ).toEqual(points);
+      // What a model judges is still open, so this is no grade yet.
+      expect(rubric && gradeWork(rubric, { tests: results, verdicts: null })).toMatchObject({
+        outcome: { is: "needs human" },
+        total: null,
+      });
+    },
+  );
 });

@@ -1,5 +1,6 @@
 export { type Agreement, agreement, type MarkPair } from "./agreement.ts";
 export { type CheckedEvidence, checkEvidence, type Evidence } from "./evidence.ts";
+export { findAttempts } from "./find-attempts.ts";
 export {
   type CallPlan,
   type CostEstimate,
@@ -35,6 +36,7 @@ export {
   testsOfGradescope,
 } from "./gradescope-results.ts";
 export { floorToStep, readPoints, roundPoints, sumPoints } from "./points.ts";
+export { pseudonyms } from "./pseudonym.ts";
 export { type RubricLine, type RubricReport, readRubric } from "./read-rubric.ts";
 export {
   type Criterion,
@@ -46,6 +48,8 @@ export {
   type Source,
   stepOf,
 } from "./rubric.ts";
+export { type Person, type Scrubbed, Scrubber, type ScrubKind } from "./scrub.ts";
+export { neutralise, type ShownWork, type ShowOptions, showWork, submissionNotice } from "./show-work.ts";
 export {
   fits,
   MOST_RESULT_BYTES,
