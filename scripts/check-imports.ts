@@ -31,6 +31,11 @@ const layers: Record<string, number> = {
   "markmill-supervisor": 5,
 };
 
+/** Beside a package's root, and who may import it: the store's machine side knows no tenants, so nobody who serves requests. */
+const entries: Record<string, readonly string[]> = {
+  "@markmill/store/machine": ["@markmill/worker", "@markmill/supervisor", "@markmill/stack"],
+};
+
 type Manifest = { name: string; dependencies?: Record<string, string> };
 const findings: string[] = [];
 
@@ -52,7 +57,10 @@ for (const manifestPath of globSync("{packages,apps}/*/package.json")) {
       }
       const target = Object.keys(layers).find((name) => specifier === name || specifier.startsWith(`${name}/`));
       if (target === undefined || target === manifest.name) continue;
-      if (specifier !== target)
+      const entry = entries[specifier];
+      if (entry !== undefined && !entry.includes(manifest.name))
+        findings.push(`${at}: ${specifier} is not for ${manifest.name}; ask the store as a tenant`);
+      if (specifier !== target && entry === undefined)
         findings.push(`${at}: ${specifier} reaches inside ${target}; export it from its index.ts`);
       if (!(target in (manifest.dependencies ?? {}))) findings.push(`${at}: ${target} is not in ${manifestPath}`);
       if ((layers[target] ?? 99) >= layer)

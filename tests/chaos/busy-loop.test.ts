@@ -2,12 +2,13 @@
  * A worker whose event loop stands still for longer than a lease keeps what it has begun: its leases are renewed by a thread. Nobody takes
  * the work over, and nothing is paid twice. A loop that never comes back is given up in the end.
  */
-import { createLeaseKeeper, createRun, type LeaseKeeper, openStore, type Store } from "@markmill/store";
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { claimed, definition, onePrompt, only } from "../integration/store-programs.ts";
 import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import { redisAvailable } from "../support/redis.ts";
+import { createLeaseKeeper, createRun, type LeaseKeeper, openStore, type Store } from "../support/store.ts";
 
 const script = `
 rules:

@@ -7,7 +7,6 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createJailSandbox, createNoneSandbox } from "@markmill/sandbox";
-import { createRun, getHistory, saveBlob } from "@markmill/store";
 import { pack } from "tar-stream";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import {
@@ -19,6 +18,7 @@ import {
   workflow,
 } from "../support/mill.ts";
 import { sessionSpec } from "../support/session-spec.ts";
+import { createRun, getHistory, saveBlob } from "../support/store.ts";
 import { until } from "../support/until.ts";
 
 // What each EXECUTE does cannot be done twice without showing: lines are added, folders made, state moves.
@@ -88,7 +88,7 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
   });
 
   async function start(flow = asking("what now?")): Promise<string> {
-    const blob = await saveBlob(mill.store.database, await submission());
+    const blob = await saveBlob(mill.store, await submission());
     const created = await createRun(mill.store, { definition: definitionOf(flow), submission: { blob } });
     await mill.queues.ring(created.rings);
     return created.runId;

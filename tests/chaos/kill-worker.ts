@@ -1,8 +1,8 @@
 /** kill -9 of the worker at every named point, on both backends: the run finishes, nothing is paid twice, nothing commits twice. */
 
-import { getHistory, getMessages, replayRun } from "@markmill/store";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Backend, type Mill, type SpawnedWorker, startMill, workflow } from "../support/mill.ts";
+import { getHistory, getMessages, replayRun } from "../support/store.ts";
 import { until } from "../support/until.ts";
 
 const script = `

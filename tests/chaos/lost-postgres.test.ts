@@ -1,9 +1,10 @@
 /** Connections to Postgres break at any time: what was done outside is not lost for it, and nothing is done twice. */
-import { getHistory } from "@markmill/store";
+
 import pg from "pg";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
+import { getHistory } from "../support/store.ts";
 
 const script = `rules: [{ when: { pattern: "say (?<what>.*)" }, reply: "{{what}}", delay: 400ms }]`;
 const redis = await redisAvailable("loss of Postgres connections on the Redis backend");

@@ -1,10 +1,10 @@
 /** The queue is only the doorbell: lose it, double it, switch it off, and every run still finishes once. */
 
-import { getHistory, getRun, quietActivities } from "@markmill/store";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
 import { freshRedis, redisAvailable } from "../support/redis.ts";
+import { getHistory, getRun, quietActivities } from "../support/store.ts";
 
 const script = `
 rules:
@@ -108,7 +108,7 @@ describe.each(backends)("rings doubled and lost, on the %s backend", (backend) =
 
   it("a ring that was lost between commit and queue is rung again by the supervisor", async () => {
     mill = await startMill({ backend, script });
-    const { createRun } = await import("@markmill/store");
+    const { createRun } = await import("../support/store.ts");
     const { definitionOf } = await import("../support/mill.ts");
     const created = await createRun(mill.store, { definition: definitionOf(files), variables: { N: "quiet" } });
     expect(await mill.ended(created.runId)).toMatchObject({ status: "success", result: "quiet good" });

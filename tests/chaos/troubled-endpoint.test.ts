@@ -1,9 +1,9 @@
 // An endpoint that fails two requests of five in every way endpoints fail, and workers that are killed on the way: the run ends as on a
 // good day, with the same RESULT, the same certain cost and the same number of replies, and never takes an edge for failure.
 import { setTimeout as sleep } from "node:timers/promises";
-import { callsOfRun, getHistory, getRun, replayRun, spentOf } from "@markmill/store";
 import { expect, it } from "vitest";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
+import { callsOfRun, getHistory, getRun, replayRun, spentOf } from "../support/store.ts";
 
 const steps = 20;
 const kills = 5;

@@ -1,5 +1,8 @@
 /** What a CodeMentor workflow does when it runs: every activity, handler and limit, end to end, on both queue backends. */
 
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
+import { redisAvailable } from "../support/redis.ts";
 import {
   answerAsk,
   cancelRun,
@@ -10,10 +13,7 @@ import {
   replayRun,
   resumeRun,
   stopRun,
-} from "@markmill/store";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
-import { redisAvailable } from "../support/redis.ts";
+} from "../support/store.ts";
 import { until } from "../support/until.ts";
 
 const script = `

@@ -1,7 +1,8 @@
 // What a model and a teacher are shown is what happened: transcripts, the commands of replies, files of a session.
-import { getHistory } from "@markmill/store";
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
+import { getHistory } from "../support/store.ts";
 
 const fence = "```";
 const reply = (tag: string, ...lines: string[]) => [`${fence}${tag}`, ...lines, fence].join("\n");

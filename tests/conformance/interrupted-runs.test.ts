@@ -1,8 +1,18 @@
 /** Runs that are hurt go on: trouble of an endpoint is waited for, an interrupted run is resumed, a failed one is forked. */
-import { childRuns, forkRun, getHistory, getMessages, getRun, replayRun, resumeTree, waitsOf } from "@markmill/store";
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
+import {
+  childRuns,
+  forkRun,
+  getHistory,
+  getMessages,
+  getRun,
+  replayRun,
+  resumeTree,
+  waitsOf,
+} from "../support/store.ts";
 import { until } from "../support/until.ts";
 
 const script = `

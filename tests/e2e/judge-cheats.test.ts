@@ -3,11 +3,11 @@
 import { join } from "node:path";
 import { loadDefinition, openWorkspace } from "@markmill/definition";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
-import { createRun, getHistory, saveBlob } from "@markmill/store";
 import { pack } from "tar-stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";
 import { type Mill, startMill } from "../support/mill.ts";
+import { createRun, getHistory, saveBlob } from "../support/store.ts";
 
 const programs = { node: process.execPath };
 const jail = await createJailSandbox({ root: "/nonexistent", programs }).then(
@@ -112,7 +112,7 @@ describe.skipIf(jail !== null)("the median example", () => {
       "checks.wf.md",
     );
     if (definition === null) throw new Error(JSON.stringify(findings));
-    const blob = await saveBlob(mill.store.database, await tarOf(submission));
+    const blob = await saveBlob(mill.store, await tarOf(submission));
     const created = await createRun(mill.store, {
       definition: { ...definition, name: "checks", files: {} },
       submission: { blob },

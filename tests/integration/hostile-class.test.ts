@@ -4,7 +4,6 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
-import { createRun, getHistory, saveBlob } from "@markmill/store";
 import { pack } from "tar-stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";
@@ -23,6 +22,7 @@ import {
   usualReply,
 } from "../support/hostile-class.ts";
 import { definitionOf, type Mill, startMill } from "../support/mill.ts";
+import { createRun, getHistory, saveBlob } from "../support/store.ts";
 
 const jail = await createJailSandbox({ root: "/nonexistent" }).then(
   () => null,
@@ -106,7 +106,7 @@ describe.skipIf(jail !== null).each([
   }
 
   async function judge({ name, files }: Pick<Hostile, "name" | "files">): Promise<Judged> {
-    const blob = await saveBlob(mill.store.database, await tarOf({ ...handedInByAll, ...files }));
+    const blob = await saveBlob(mill.store, await tarOf({ ...handedInByAll, ...files }));
     const definition = definitionOf(hostileClassFiles);
     const created = await createRun(mill.store, { definition, submission: { blob }, variables: { CASE: name } });
     await mill.queues.ring(created.rings);

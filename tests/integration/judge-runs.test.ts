@@ -1,7 +1,6 @@
 /** EXECUTE in the judge session, over a run: what it sees, what it keeps, what is left when its worker dies. */
 import { hostname } from "node:os";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
-import { createRun, installationId, saveBlob } from "@markmill/store";
 import { reapSessions } from "@markmill/worker";
 import { pack } from "tar-stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -11,6 +10,7 @@ import { type Claimed, createPerformer, type PerformerParts } from "../../packag
 import { reportSkip } from "../support/ask-services.ts";
 import { definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
 import { sessionSpec } from "../support/session-spec.ts";
+import { createRun, installationId, saveBlob } from "../support/store.ts";
 
 const jail = await createJailSandbox({ root: "/nonexistent" }).then(
   () => null,
@@ -40,7 +40,7 @@ EXECUTE_ONE@{ session: judge }
 EXECUTE_TWO@{ session: judge }`;
 
   async function run(head: string) {
-    const blob = await saveBlob(mill.store.database, await tarOf({ "work.txt": "as handed in\n" }));
+    const blob = await saveBlob(mill.store, await tarOf({ "work.txt": "as handed in\n" }));
     const definition = definitionOf({ "a.md": workflow(chart, {}, head), "tests/key.txt": "secret\n" });
     const created = await createRun(mill.store, { definition, submission: { blob } });
     await mill.queues.ring(created.rings);

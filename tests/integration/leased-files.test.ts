@@ -1,9 +1,9 @@
 // SET, ASSIGN, CHECK and notes that reach into the files of a session are claimed like all that reaches outside: a worker that wakes up
 // late must not write over what the run has done since.
 import type { Node } from "@markmill/engine";
-import { createRun, openStore, type Store } from "@markmill/store";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+import { createRun, openStore, type Store } from "../support/store.ts";
 import { claimed, definition, only, program, succeeded } from "./store-programs.ts";
 
 let database: TestDatabase;

@@ -2,6 +2,10 @@
 
 import type { Doorbell } from "@markmill/engine";
 import { type Event, initialState, type Node, type RunStarted, step } from "@markmill/engine";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readMigrations } from "../../packages/store/src/migrate.ts";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   type Claim,
   cancelRun,
@@ -23,11 +27,7 @@ import {
   type Store,
   startCall,
   stopRun,
-} from "@markmill/store";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readMigrations } from "../../packages/store/src/migrate.ts";
-import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+} from "../support/store.ts";
 import { chain, claimed, definition, oneCall, only, perform, program, succeeded } from "./store-programs.ts";
 
 let database: TestDatabase;
@@ -681,7 +681,7 @@ describe("runs by the value of a variable", () => {
       variables: { MARK: "A", LONG: `${long}1` },
     });
     const found = async (variables: Record<string, string>) =>
-      (await listRuns(store.database, { variables })).runs.map(({ id }) => id).filter((id) => id === runId);
+      (await listRuns(store, { variables })).runs.map(({ id }) => id).filter((id) => id === runId);
     const holds = async (mark: string, not: string) => {
       expect(await found({ MARK: mark, LONG: `${long}1` })).toEqual([runId]);
       expect(await found({ MARK: not })).toEqual([]);
@@ -709,7 +709,7 @@ describe("runs by the value of a variable", () => {
       { from: "c", to: "end", on: "ok" },
     ]);
     const { runId, rings } = await createRun(store, { definition: definition({ main }), variables: { M: short } });
-    const found = async (value: string) => (await listRuns(store.database, { variables: { M: value } })).runs.length;
+    const found = async (value: string) => (await listRuns(store, { variables: { M: value } })).runs.length;
     const holds = async (value: string) => {
       expect([await found(short), await found(long)]).toEqual(value === short ? [1, 0] : [0, 1]);
       expect((await getRun(store.database, runId))?.variables).toMatchObject({ M: value });
@@ -733,7 +733,7 @@ describe("runs by the value of a variable", () => {
     });
     const open = await createRun(store, { definition: definition({ main: chain(1) }), variables: { M: mark } });
     await cancelRun(store, open.runId, "enough");
-    const { runs } = await listRuns(store.database, { variables: { M: mark } });
+    const { runs } = await listRuns(store, { variables: { M: mark } });
     expect(runs.map(({ id }) => id)).toEqual([open.runId, born.runId]);
   });
 });
@@ -886,7 +886,7 @@ describe("a database that was left in the middle of work before light activities
         ["b0", "b0x", "b1", "b1x"].map((node) => `${node} done`),
       );
     }
-    const { runs } = await listRuns(by.database, { variables: { STUDENT: "Ada" } });
+    const { runs } = await listRuns(by, { variables: { STUDENT: "Ada" } });
     expect(runs.map(({ id }) => id).sort()).toEqual(["open", "over", "stopped"]);
     await by.close();
     await own.drop();

@@ -1,6 +1,8 @@
 // What a model endpoint does to us, from the scripted server over HTTP to what a run's account says. What is shown is compared with the
 // server's own account of the requests it bills.
 import { nanodollars } from "@markmill/llm";
+import { afterEach, describe, expect, it } from "vitest";
+import { type Mill, type MillOptions, startMill, workflow } from "../support/mill.ts";
 import {
   callsOfRun,
   cancelRun,
@@ -12,9 +14,7 @@ import {
   type RunDetail,
   settleAbandoned,
   spentOf,
-} from "@markmill/store";
-import { afterEach, describe, expect, it } from "vitest";
-import { type Mill, type MillOptions, startMill, workflow } from "../support/mill.ts";
+} from "../support/store.ts";
 
 let mill: Mill;
 afterEach(async () => {
@@ -56,7 +56,7 @@ async function expectHonest(run: RunDetail): Promise<void> {
   expect(spent.promptTokens + spent.completionTokens).toBeGreaterThanOrEqual(all);
   const { characters: _, ...shown } = spent;
   expect(run.spent).toEqual({ steps: run.spent.steps, ...shown });
-  const listed = (await listRuns(mill.store.database)).runs.find(({ id }) => id === run.id);
+  const listed = (await listRuns(mill.store)).runs.find(({ id }) => id === run.id);
   expect(listed?.spent).toEqual(run.spent);
 }
 

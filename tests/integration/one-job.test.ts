@@ -1,8 +1,9 @@
 // One activity, one job, whatever happens: work that was given back or has to wait keeps the job it has.
-import { createRun } from "@markmill/store";
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Backend, definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
+import { createRun } from "../support/store.ts";
 
 const backends: Backend[] = (await redisAvailable("given-back work on Redis")) ? ["redis", "postgres"] : ["postgres"];
 const script = 'rules: [{ when: { pattern: "." }, reply: "x" }]';

@@ -1,11 +1,11 @@
 // A client of pg that is asked while it answers queues the question, warns, and will refuse it in its next major version. Everything that
 // talks to Postgres, BullMQ included, is put to work here, its connections are broken, and nobody may have done that.
 
-import { cancelRun, getHistory, getRun, stopRun, watch } from "@markmill/store";
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { PatientClient } from "../../packages/queue/src/patient-client.ts";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
+import { cancelRun, getHistory, getRun, stopRun, watch } from "../support/store.ts";
 
 const warnings: string[] = [];
 const note = (warning: Error) => void warnings.push(`${warning.name}: ${warning.message}\n${warning.stack ?? ""}`);

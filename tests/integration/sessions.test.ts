@@ -2,6 +2,10 @@
 
 import { hostname } from "node:os";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
+import { reapSessions } from "@markmill/worker";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { reportSkip } from "../support/ask-services.ts";
+import { definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
 import {
   answerAsk,
   cancelRun,
@@ -12,11 +16,7 @@ import {
   openAsks,
   releaseSession,
   saveBlob,
-} from "@markmill/store";
-import { reapSessions } from "@markmill/worker";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { reportSkip } from "../support/ask-services.ts";
-import { definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
+} from "../support/store.ts";
 import { until } from "../support/until.ts";
 
 const jail = await createJailSandbox({ root: "/nonexistent" }).then(
@@ -165,7 +165,7 @@ describe.skipIf(jail !== null)("the session of a run", () => {
   it("begins with the submission's files", async () => {
     const { execFileSync } = await import("node:child_process");
     const tar = execFileSync("tar", ["-C", "examples/median/submission", "-cf", "-", "."]);
-    const blob = await saveBlob(mill.store.database, tar);
+    const blob = await saveBlob(mill.store, tar);
     const definition = definitionOf({ "a.md": workflow(`START --> EXECUTE_A["Execute: ls -1"]`) });
     const created = await createRun(mill.store, { definition, submission: { blob } });
     await mill.queues.ring(created.rings);

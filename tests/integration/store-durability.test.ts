@@ -1,9 +1,13 @@
 // What the store keeps when connections fall silent, many processes move one run, work is taken back and holders are late.
 import { connect, createServer, type Socket } from "node:net";
 import type { Node } from "@markmill/engine";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   cancelRun,
   createRun,
+  defaultTenant,
   deleteOrphans,
   enforceDeadlines,
   getBudget,
@@ -22,10 +26,7 @@ import {
   settleAbandoned,
   settleReservation,
   startCall,
-} from "@markmill/store";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+} from "../support/store.ts";
 import { chain, claimed, definition, oneCall, onePrompt, only, perform, program, succeeded } from "./store-programs.ts";
 
 let database: TestDatabase;
@@ -291,7 +292,7 @@ describe("reservations", () => {
       reply: {},
       usage: { promptTokens: 1, completionTokens: 1, characters: 1, nanodollars: 5 },
     };
-    const run = { id: "r", rootId: "r" };
+    const run = { id: "r", rootId: "r", tenant: defaultTenant };
     await saveCall(store.database, run, { ...reply, key: { ...old, requestHash: "h" } });
     expect(await getBudget(store.database, "fenced")).toMatchObject(held);
     // The new holder's reply comes second: its call was paid all the same.
@@ -358,9 +359,11 @@ describe("a claim", () => {
 
 it("definitions in use are not driven out by those loaded after them", async () => {
   const all = Array.from({ length: 502 }, () => definition({ main: onePrompt }));
-  const hashes = all.map(({ hash }) => hash);
-  for (const one of all) await store.definitions.save(one);
-  const [first = "", ...rest] = hashes;
+  for (const one of all) await store.definitions.save(defaultTenant, one);
+  const [first = { tenant: defaultTenant, hash: "" }, ...rest] = all.map(({ hash }) => ({
+    tenant: defaultTenant,
+    hash,
+  }));
   await other.definitions.ensure([first]);
   await other.definitions.ensure(rest.slice(0, 499));
   await other.definitions.ensure([first, ...rest.slice(499)]);
@@ -410,9 +413,9 @@ it("a deadline whose event was dropped stays", async () => {
 });
 
 it("orphans go when they are old: blobs nobody names, budgets of runs that were never born", async () => {
-  const named = await saveBlob(store.database, Buffer.from("named"));
-  const scripted = await saveBlob(store.database, Buffer.from("script"));
-  const orphan = await saveBlob(store.database, Buffer.from("orphan"));
+  const named = await saveBlob(store, Buffer.from("named"));
+  const scripted = await saveBlob(store, Buffer.from("script"));
+  const orphan = await saveBlob(store, Buffer.from("orphan"));
   await createRun(store, {
     definition: definition({ main: onePrompt }),
     submission: { blob: named },
@@ -420,18 +423,18 @@ it("orphans go when they are old: blobs nobody names, budgets of runs that were 
   });
   await openBudget(store.database, "unborn", { nanodollars: 1, tokens: null }, "run");
   await openBudget(store.database, "next-week", { nanodollars: 1, tokens: null });
-  expect(await deleteOrphans(store.database, 86_400_000)).toBe(0);
+  expect(await deleteOrphans(store, 86_400_000)).toBe(0);
   for (const table of ["blobs", "budgets"]) {
     await store.database.calm.query(`update ${table} set created_at = created_at - interval '2 days'`);
   }
-  expect(await saveBlob(store.database, Buffer.from("orphan"))).toBe(orphan);
-  await deleteOrphans(store.database, 86_400_000);
-  expect(await loadBlob(store.database, orphan)).not.toBeNull();
+  expect(await saveBlob(store, Buffer.from("orphan"))).toBe(orphan);
+  await deleteOrphans(store, 86_400_000);
+  expect(await loadBlob(store, orphan)).not.toBeNull();
   await store.database.calm.query("update blobs set created_at = created_at - interval '2 days'");
-  await deleteOrphans(store.database, 86_400_000);
-  expect(await loadBlob(store.database, orphan)).toBeNull();
-  expect(await loadBlob(store.database, named)).not.toBeNull();
-  expect(await loadBlob(store.database, scripted)).not.toBeNull();
+  await deleteOrphans(store, 86_400_000);
+  expect(await loadBlob(store, orphan)).toBeNull();
+  expect(await loadBlob(store, named)).not.toBeNull();
+  expect(await loadBlob(store, scripted)).not.toBeNull();
   expect(await getBudget(store.database, "unborn")).toBeNull();
   expect(await getBudget(store.database, "next-week")).not.toBeNull();
 });

@@ -1,6 +1,6 @@
 // Hand-written programs, one per thing the store has to get right, and the smallest worker there is.
 import type { Doorbell, Edge, Event, Node, Outcome, Program } from "@markmill/engine";
-import { type Claim, type Committed, type Definition, drawSeed, type Store } from "@markmill/store";
+import { type Claim, type Committed, type Definition, drawSeed, type Store } from "../support/store.ts";
 
 export function program(nodes: Record<string, Node>, edges: readonly Edge[], more: Partial<Program> = {}): Program {
   return {

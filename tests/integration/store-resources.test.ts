@@ -1,3 +1,13 @@
+import { getTableColumns, is } from "drizzle-orm";
+import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readMigrations } from "../../packages/store/src/migrate.ts";
+import * as activities from "../../packages/store/src/schema/activities.ts";
+import * as conversations from "../../packages/store/src/schema/conversations.ts";
+import * as resources from "../../packages/store/src/schema/resources.ts";
+import * as runs from "../../packages/store/src/schema/runs.ts";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   beat,
   beginExecute,
@@ -7,6 +17,7 @@ import {
   claimSession,
   createRun,
   currentPauses,
+  defaultTenant,
   deleteEndedCheckpoints,
   deleteOldRuns,
   endPause,
@@ -35,17 +46,7 @@ import {
   spentOf,
   takeRate,
   withLeadership,
-} from "@markmill/store";
-import { getTableColumns, is } from "drizzle-orm";
-import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readMigrations } from "../../packages/store/src/migrate.ts";
-import * as activities from "../../packages/store/src/schema/activities.ts";
-import * as conversations from "../../packages/store/src/schema/conversations.ts";
-import * as resources from "../../packages/store/src/schema/resources.ts";
-import * as runs from "../../packages/store/src/schema/runs.ts";
-import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+} from "../support/store.ts";
 import { chain, claimed, definition, onePrompt, only, perform } from "./store-programs.ts";
 
 let database: TestDatabase;
@@ -163,7 +164,7 @@ describe("budgets", () => {
       reply: { text: "first\0" },
       usage: { promptTokens: 2, completionTokens: 3, characters: 9, nanodollars: 40 },
     };
-    const run = { id: "r", rootId: "r" };
+    const run = { id: "r", rootId: "r", tenant: defaultTenant };
     await saveCall(store.database, run, paid);
     await saveCall(store.database, run, { ...paid, reply: { text: "second" } });
     expect(await getBudget(store.database, "one")).toMatchObject({
@@ -197,7 +198,7 @@ describe("budgets", () => {
 
 describe("a rate limit", () => {
   const none = { requestsPerMinute: null, tokensPerMinute: null };
-  const at = (model: string, endpoint = "http://models.test/v1") => ({ endpoint, model });
+  const at = (model: string, endpoint = "http://models.test/v1") => ({ tenant: defaultTenant, endpoint, model });
   const take = (model: string, rate: Rate = none, tokens = 1, taker = "one") =>
     takeRate(store.database, at(model), rate, tokens, taker);
   const waitOf = async (...asked: Parameters<typeof take>) => {
@@ -243,7 +244,7 @@ describe("a rate limit", () => {
 
 describe("a pause", () => {
   const none = { requestsPerMinute: null, tokensPerMinute: null };
-  const at = (model: string, endpoint = "http://models.test/v1") => ({ endpoint, model });
+  const at = (model: string, endpoint = "http://models.test/v1") => ({ tenant: defaultTenant, endpoint, model });
   const take = (model: string, taker: string) => takeRate(store.database, at(model), none, 1, taker);
   const pause = (model: string, wishMs: number | null, mostMs = 300_000, prober: string | null = null) =>
     pauseRate(store.database, at(model), { wishMs, reason: "429 slow down", prober, mostMs });
@@ -416,10 +417,10 @@ it("of two supervisors one leads, and the other after it", async () => {
 
 it("blobs are stored once, by content", async () => {
   const bytes = Buffer.from([0, 1, 2, 255]);
-  const hash = await saveBlob(store.database, bytes);
-  expect(await saveBlob(store.database, bytes)).toBe(hash);
-  expect(await loadBlob(store.database, hash)).toEqual(bytes);
-  expect(await loadBlob(store.database, "none")).toBeNull();
+  const hash = await saveBlob(store, bytes);
+  expect(await saveBlob(store, bytes)).toBe(hash);
+  expect(await loadBlob(store, hash)).toEqual(bytes);
+  expect(await loadBlob(store, "none")).toBeNull();
 });
 
 it("old runs go with everything that hangs on them, running ones stay", async () => {

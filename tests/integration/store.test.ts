@@ -1,3 +1,5 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   answerAsk,
   applyEvent,
@@ -21,9 +23,7 @@ import {
   startCall,
   stopRun,
   watch,
-} from "@markmill/store";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+} from "../support/store.ts";
 import {
   chain,
   claimed,
@@ -107,7 +107,7 @@ describe("a run", () => {
     expect(new Set(all.map(({ runId }) => runId)).size).toBe(1);
     expect(all.filter(({ created }) => created)).toHaveLength(1);
     for (const { rings } of all) expect(only(rings).activityId).toBe(all[0]?.rings[0]?.activityId);
-    expect(await count("runs where idempotency_key = 'submission-17'")).toBe(1);
+    expect(await count("idempotency_keys where key = 'submission-17'")).toBe(1);
   });
 
   it("keeps text that Postgres cannot: NUL and lone surrogates become U+FFFD, in state and history alike", async () => {
@@ -491,19 +491,19 @@ describe("lists", () => {
         }),
       );
     }
-    const first = await listRuns(store.database, { labels: { list: "five" }, status: ["doing"] }, { limit: 3 });
+    const first = await listRuns(store, { labels: { list: "five" }, status: ["doing"] }, { limit: 3 });
     expect(first.runs.map(({ id }) => id)).toEqual(
       made
         .slice(2)
         .map(({ runId }) => runId)
         .reverse(),
     );
-    const second = await listRuns(store.database, { labels: { list: "five" } }, { limit: 3, after: first.next ?? "" });
+    const second = await listRuns(store, { labels: { list: "five" } }, { limit: 3, after: first.next ?? "" });
     expect(second.runs.map(({ id }) => id)).toEqual([made[1]?.runId, made[0]?.runId]);
     expect(second.next).toBeNull();
-    const grace = await listRuns(store.database, { labels: { list: "five" }, variables: { STUDENT: "Grace" } });
+    const grace = await listRuns(store, { labels: { list: "five" }, variables: { STUDENT: "Grace" } });
     expect(grace.runs.map(({ id }) => id)).toEqual([made[2]?.runId]);
-    expect((await listRuns(store.database, { labels: { list: "five" }, status: ["failed"] })).runs).toEqual([]);
+    expect((await listRuns(store, { labels: { list: "five" }, status: ["failed"] })).runs).toEqual([]);
   });
 });
 

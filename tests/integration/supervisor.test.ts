@@ -2,7 +2,7 @@
 
 import type { Doorbell } from "@markmill/engine";
 import { openQueues, type Queues, type Serving } from "@markmill/queue";
-import { beat, createRun, getRun, listWorkers, openStore, type Store } from "@markmill/store";
+import { beat, createRun, getRun, listWorkers, openStore, type Store } from "../support/store.ts";
 import { type RunningSupervisor, type SupervisorParts, startSupervisor } from "@markmill/supervisor";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";

@@ -1,6 +1,10 @@
 // Texts that explode, patterns that take for ever, states from the future, defects: each hurts its own run, and nobody else's.
 import { readFile } from "node:fs/promises";
 import type { Node } from "@markmill/engine";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+import { redisAvailable } from "../support/redis.ts";
 import {
   answerAsk,
   createRun,
@@ -16,11 +20,7 @@ import {
   saveBlob,
   startCall,
   watch,
-} from "@markmill/store";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
-import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
-import { redisAvailable } from "../support/redis.ts";
+} from "../support/store.ts";
 import { chain, claimed, definition, onePrompt, only, perform, program, succeeded } from "./store-programs.ts";
 
 const backends: Backend[] = (await redisAvailable("value bombs on Redis")) ? ["redis", "postgres"] : ["postgres"];
@@ -226,7 +226,7 @@ describe("in the store", () => {
 
   it("blobs are kept by what names them, and go with it; no run is looked through for that", async () => {
     const ask = async (text: string) => (await store.database.calm.query(text)).rows;
-    const hash = await saveBlob(store.database, Buffer.from("a submission"));
+    const hash = await saveBlob(store, Buffer.from("a submission"));
     const { runId } = await createRun(store, {
       definition: definition({ main: chain(1) }),
       submission: { blob: hash },
@@ -240,15 +240,15 @@ describe("in the store", () => {
       { kind: "session", referrer: runId },
     ]);
     await ask("update blobs set created_at = created_at - interval '2 days'");
-    await deleteOrphans(store.database, 86_400_000);
+    await deleteOrphans(store, 86_400_000);
     await store.database.calm.query("update sessions set checkpoint_hash = null where id = $1", [runId]);
     await ask(`update runs set ended_at = clock_timestamp() - interval '1 day' where id = '${runId}'`);
-    await deleteOrphans(store.database, 86_400_000);
-    expect(await loadBlob(store.database, hash)).not.toBeNull();
+    await deleteOrphans(store, 86_400_000);
+    expect(await loadBlob(store, hash)).not.toBeNull();
     await deleteOldRuns(store.database, 1_000);
     expect(await ask(`select * from blob_references where referrer = '${runId}'`)).toEqual([]);
-    await deleteOrphans(store.database, 86_400_000);
-    expect(await loadBlob(store.database, hash)).toBeNull();
+    await deleteOrphans(store, 86_400_000);
+    expect(await loadBlob(store, hash)).toBeNull();
   });
 
   it("ceilings hold whatever a workflow and a request say", async () => {
@@ -269,7 +269,7 @@ describe("in the store", () => {
       status: "failed",
       reason: { code: "VALUE_TOO_LONG" },
     });
-    const hash = await saveBlob(store.database, Buffer.alloc(11));
+    const hash = await saveBlob(store, Buffer.alloc(11));
     await expect(
       createRun(small, { definition: definition({ main: chain(1) }), submission: { blob: hash } }),
     ).rejects.toMatchObject({ code: "STORE_TOO_LARGE" });

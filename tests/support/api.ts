@@ -2,7 +2,7 @@
 import { type Api, type ApiSettings, createApi, defaultSettings } from "@markmill/api";
 import { type Client, createClient, type Role } from "@markmill/contract";
 import { builtInCatalogue } from "@markmill/llm";
-import { type Access, openAccess } from "@markmill/store";
+import { type Access } from "./store.ts";
 import { pino } from "pino";
 import { type Mill, workflow } from "./mill.ts";
 
@@ -22,7 +22,7 @@ export async function startApi(
   mill: Pick<Mill, "store"> & { readonly queues: Mill["queues"] | null },
   settings: Partial<ApiSettings> = {},
 ): Promise<TestApi> {
-  const access = openAccess(mill.store.database);
+  const access = mill.store.access;
   const log: string[] = [];
   const api = await createApi({
     store: mill.store,

@@ -4,8 +4,8 @@ import { readConfig } from "@markmill/config";
 import { builtInCatalogue, createModelClient } from "@markmill/llm";
 import { type BackendOptions, openQueues } from "@markmill/queue";
 import { createJailSandbox, createNoneSandbox } from "@markmill/sandbox";
-import { openStore } from "@markmill/store";
 import { openWorker } from "@markmill/worker";
+import { openStore } from "./store.ts";
 
 interface Settings {
   readonly databaseUrl: string;

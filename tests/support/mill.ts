@@ -18,12 +18,12 @@ import {
 } from "@markmill/llm";
 import { openQueues, type Queues } from "@markmill/queue";
 import { createNoneSandbox, type Sandbox } from "@markmill/sandbox";
-import { createRun, type Definition, getRun, openStore, type RunDetail, type Store, StoreError } from "@markmill/store";
 import { startSupervisor } from "@markmill/supervisor";
 import { openWorker } from "@markmill/worker";
 import { compileCache } from "./compile-cache.ts";
 import { freshDatabase } from "./postgres.ts";
 import { sharedRedis } from "./redis.ts";
+import { createRun, type Definition, getRun, openStore, type RunDetail, type Store, StoreError } from "./store.ts";
 
 export type Backend = "redis" | "postgres";
 

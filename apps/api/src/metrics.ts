@@ -1,6 +1,5 @@
 /** Counters of this process, and what the database and the queue say, for Prometheus. No label has the name of anybody. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { listWorkers, oldestDue, openRunCounts } from "@markmill/store";
 import type { FastifyInstance } from "fastify";
 import type { ApiParts } from "./parts.ts";
 import type { Streams } from "./streams.ts";
@@ -43,9 +42,9 @@ export function countRequests(app: FastifyInstance): Meter {
     async write(parts, streams) {
       const { store, bell } = parts;
       const [runs, workers, due, queues] = await Promise.all([
-        openRunCounts(store.database),
-        listWorkers(store.database),
-        oldestDue(store.database, ["control", "prompt", "execute"]),
+        store.openRuns(),
+        store.workers(),
+        store.oldestDue(["control", "prompt", "execute"]),
         bell.counts(),
       ]);
       const now = store.clock.now();

@@ -3,7 +3,7 @@ import type { Config } from "@markmill/config";
 import type { ModelCatalogue } from "@markmill/llm";
 import type { Queues } from "@markmill/queue";
 import { markmillVersion } from "@markmill/stack";
-import { defaultTenant, openAccess, type Store } from "@markmill/store";
+import { defaultTenant, type Store } from "@markmill/store";
 import { type LevelWithSilent, pino } from "pino";
 import { bellOf } from "./bell.ts";
 import type { Board } from "./board/board.ts";
@@ -31,7 +31,7 @@ const usualPort = 8085;
 
 export async function serveApi(options: ServeOptions): Promise<Served> {
   const { config, store, queues, catalogue, board = null } = options;
-  const access = openAccess(store.database);
+  const access = store.access;
   const log = pino(
     {
       level: options.logLevel ?? config.logLevel,

@@ -20,7 +20,7 @@ export async function attendRun(
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<number> {
-  const { openAsks, spentOf } = await import("@markmill/store");
+  const { asks, runs } = stack.tenant;
   const progress = showProgress(terminal);
   const warnings: Warning[] = [];
   const asked = new Set<number>();
@@ -28,14 +28,14 @@ export async function attendRun(
   let waits: readonly Wait[] = [];
   let waiting = false;
   try {
-    for await (const look of followRun(stack.store, stack.databaseUrl, runId, signal)) {
+    for await (const look of followRun(stack.tenant, stack.databaseUrl, runId, signal)) {
       run = look.run;
       waits = look.waits;
       waiting = look.interrupted;
       for (const { entry } of look.happened) if (entry.kind === "warning") warnings.push(entry.warning);
       progress.show(look);
       if (!look.doing.some(({ kind }) => kind === "ask")) continue;
-      for (const ask of await openAsks(stack.store.database, runId)) {
+      for (const ask of await asks.list(runId)) {
         if (!asked.has(ask.activityId)) progress.ask(ask, runId);
         asked.add(ask.activityId);
       }
@@ -44,7 +44,7 @@ export async function attendRun(
     progress.end();
   }
   if (run !== null && run.endedAt === null && waiting && !signal.aborted) {
-    const spent = await spentOf(stack.store.database, run.id);
+    const spent = await runs.spent(run.id);
     if (json) terminal.out(jsonText(runAsJson(run, spent, warnings, waits)));
     for (const line of summariseWaiting(run, spent, waits, stack.store.clock.now())) terminal.err(line);
     return exitCodes.waiting;
@@ -53,7 +53,7 @@ export async function attendRun(
     if (works) terminal.err("interrupted: finishing what is under way (Ctrl-C again stops at once)");
     return exitCodes.interrupted;
   }
-  const spent = await spentOf(stack.store.database, run.id);
+  const spent = await runs.spent(run.id);
   if (json) terminal.out(jsonText(runAsJson(run, spent, warnings, [])));
   else if (run.result !== null && run.result !== "") terminal.data(run.result.replace(/\n$/, ""));
   for (const line of summariseRun(run, spent)) terminal.err(line);

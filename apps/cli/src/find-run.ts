@@ -1,30 +1,27 @@
 /** Which run is meant: a whole id, its beginning, its end (ids begin with the time, so ends differ sooner), or `last`. */
-import type { RunDetail, Store } from "@markmill/store";
+import type { RunDetail, TenantRuns, TenantStore } from "@markmill/store";
 import { CommandError, UsageError } from "./command.ts";
 
 const searched = 2_000;
 const shortest = 4;
 
-export async function findRun(store: Store, wanted: string): Promise<RunDetail> {
-  const { getRun } = await import("@markmill/store");
-  const run = await getRun(store.database, await resolveRunId(store, wanted));
+export async function findRun({ runs }: TenantStore, wanted: string): Promise<RunDetail> {
+  const run = await runs.get(await resolveRunId(runs, wanted));
   if (run === null) throw notFound(wanted);
   return run;
 }
 
-async function resolveRunId(store: Store, wanted: string): Promise<string> {
+async function resolveRunId(runs: TenantRuns, wanted: string): Promise<string> {
   const id = wanted.toLowerCase();
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id;
   if (id !== "last" && !/^[0-9a-f-]+$/.test(id)) throw notFound(wanted);
   if (id !== "last" && id.length < shortest) {
     throw new UsageError(`'${wanted}' is too short: give at least ${shortest} characters of a run's id.`);
   }
-  const { listRuns } = await import("@markmill/store");
   const matches: string[] = [];
   let after: string | null = null;
   for (let seen = 0; seen < searched; ) {
-    const page = await listRuns(
-      store.database,
+    const page = await runs.list(
       { roots: id === "last" },
       { limit: id === "last" ? 1 : 500, ...(after === null ? {} : { after }) },
     );

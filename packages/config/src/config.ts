@@ -9,6 +9,19 @@ export type Config = {
   readonly pgPoolSize: number;
   /** 0 keeps finished runs. */
   readonly retentionDays: number;
+  /** `kind`: where new files go; `s3`: the bucket, null where there is none. */
+  readonly blobs: {
+    readonly kind: "postgres" | "s3";
+    readonly s3: {
+      readonly bucket: string;
+      /** null: Amazon's own. */
+      readonly endpoint: string | null;
+      readonly region: string;
+      /** null: as the machine has them. */
+      readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | null;
+      readonly pathStyle: boolean;
+    } | null;
+  };
   readonly models: {
     readonly baseUrl: string;
     readonly apiKey: string | null;
@@ -87,6 +100,7 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
     home: env.MARKMILL_HOME,
     pgPoolSize: env.PG_POOL_SIZE,
     retentionDays: env.RETENTION_DAYS,
+    blobs: { kind: env.BLOBS, s3: bucketOf(env) },
     models: {
       baseUrl: env.OPENAI_BASE_URL,
       apiKey: env.OPENAI_API_KEY ?? null,
@@ -148,5 +162,18 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
     },
     envFile: "counts",
     workflowEnvironment,
+  };
+}
+
+function bucketOf(env: Environment): Config["blobs"]["s3"] {
+  const { S3_BUCKET: bucket, S3_ACCESS_KEY_ID: accessKeyId, S3_SECRET_ACCESS_KEY: secretAccessKey } = env;
+  if (bucket === undefined) return null;
+  const given = accessKeyId !== undefined && secretAccessKey !== undefined;
+  return {
+    bucket,
+    endpoint: env.S3_ENDPOINT ?? null,
+    region: env.S3_REGION,
+    credentials: given ? { accessKeyId, secretAccessKey } : null,
+    pathStyle: env.S3_PATH_STYLE === "yes",
   };
 }

@@ -12,8 +12,10 @@ describe(".env.example", () => {
   });
 
   it("with every line in force changes nothing", () => {
-    expect([...example.matchAll(/^#([A-Z_]+)=/gm)].map(([, name]) => name)).toEqual(variables.map(({ name }) => name));
-    const everything = parseEnv(example.replace(/^#(?=[A-Z_]+=)/gm, ""));
+    expect([...example.matchAll(/^#([A-Z0-9_]+)=/gm)].map(([, name]) => name)).toEqual(
+      variables.map(({ name }) => name),
+    );
+    const everything = parseEnv(example.replace(/^#(?=[A-Z0-9_]+=)/gm, ""));
     expect(Object.keys(everything)).toHaveLength(variables.length);
     expect(readConfig(everything)).toEqual(readConfig({}));
   });
@@ -23,6 +25,8 @@ describe(".env.example", () => {
     expect(secrets.map(({ name, fallback }) => [name, fallback])).toEqual([
       ["DATABASE_URL", null],
       ["REDIS_URL", null],
+      ["S3_ACCESS_KEY_ID", null],
+      ["S3_SECRET_ACCESS_KEY", null],
       ["OPENAI_API_KEY", null],
       ["MARKMILL_TOKEN", null],
     ]);

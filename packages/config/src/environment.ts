@@ -110,6 +110,25 @@ const stores = {
     description: "Finished runs are deleted after this time; 0 keeps them.",
     unit: "days",
   }),
+  BLOBS: defaulted("postgres", choice(["postgres", "s3"]), {
+    description: "Where new files (submissions, uploads) are kept. Those that are there stay where they are, readable.",
+  }),
+  S3_BUCKET: optional(text, {
+    description: "Bucket for files, which has to exist. Absent: none is read or written.",
+  }),
+  S3_ENDPOINT: optional(address(["http", "https"]), {
+    description: "Any S3-compatible server. Absent: Amazon's own.",
+  }),
+  S3_REGION: defaulted("us-east-1", text, { description: "Region of the bucket; many servers take any." }),
+  S3_ACCESS_KEY_ID: optional(text, {
+    description:
+      "Key to the bucket. Absent: as the AWS client finds it on the machine (AWS_… variables, a profile, a role).",
+    secret: true,
+  }),
+  S3_SECRET_ACCESS_KEY: optional(text, { description: "The secret that belongs to S3_ACCESS_KEY_ID.", secret: true }),
+  S3_PATH_STYLE: defaulted("yes", choice(["yes", "no"]), {
+    description: "yes: the bucket stands in the path of addresses, as most servers other than Amazon's want it.",
+  }),
 };
 
 const models = {

@@ -151,6 +151,18 @@ function conflicts(env: Environment): ConfigFinding[] {
       "Set REDIS_URL, or QUEUE_BACKEND=postgres.",
     );
   }
+  if (env.BLOBS === "s3" && env.S3_BUCKET === undefined) {
+    find("CONFIG_MISSING", "S3_BUCKET", "BLOBS is s3, but S3_BUCKET is not set", "Set S3_BUCKET, or BLOBS=postgres.");
+  }
+  if ((env.S3_ACCESS_KEY_ID === undefined) !== (env.S3_SECRET_ACCESS_KEY === undefined)) {
+    const missing = env.S3_ACCESS_KEY_ID === undefined ? "S3_ACCESS_KEY_ID" : "S3_SECRET_ACCESS_KEY";
+    find(
+      "CONFIG_MISSING",
+      missing,
+      `${missing} is not set, but the other half of the key is`,
+      "Set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, or neither.",
+    );
+  }
   if (env.STALLED_INTERVAL_MS > env.LOCK_DURATION_MS) {
     find(
       "CONFIG_CONFLICT",

@@ -7,6 +7,10 @@ it("no credential of a configuration survives", () => {
     REDIS_URL: "rediss://:hunter2@cache:6380/1",
     OPENAI_BASE_URL: "https://user:hunter2@models.example/v1?api_key=hunter2",
     OPENAI_API_KEY: "hunter2",
+    S3_BUCKET: "files",
+    S3_ENDPOINT: "https://user:hunter2@bucket.example",
+    S3_ACCESS_KEY_ID: "hunter2",
+    S3_SECRET_ACCESS_KEY: "hunter2",
     SANDBOX_HOSTS: "tcp://user:hunter2@engine:2376",
     WORKFLOW_ENV: "TEACHER_TOKEN",
     TEACHER_TOKEN: "hunter2",
@@ -37,12 +41,15 @@ it("no sentence tells a credential, in an address or alone, as written or decode
     DATABASE_URL: "postgresql://app:hunter%402@db:5432/markmill",
     OPENAI_BASE_URL: "https://user:hunter3@models.example/v1?sig=hunter4",
     OPENAI_API_KEY: "sk-hunter5",
+    S3_BUCKET: "files",
+    S3_ACCESS_KEY_ID: "hunter8",
+    S3_SECRET_ACCESS_KEY: "hunter9",
     WORKFLOW_ENV: "COURSE",
     COURSE: "hunter6",
   });
   if (!reading.ok) throw new Error("refused");
   const said =
-    "cannot fetch https://user:hunter3@models.example/v1?sig=hunter4, password hunter@2 (hunter%402), Bearer sk-hunter5 hunter6 redis://:hunter7@x.";
+    "cannot fetch https://user:hunter3@models.example/v1?sig=hunter4, password hunter@2 (hunter%402), Bearer sk-hunter5 hunter6 hunter8 hunter9 redis://:hunter7@x.";
   const shown = redactText(said, reading.config);
   expect(shown).not.toMatch(/hunter/);
   expect(shown).toContain("redis://:***@x.");

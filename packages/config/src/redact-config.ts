@@ -28,6 +28,7 @@ export function redactConfig(config: Config): Config {
         ? { ...config.database, url: redactUrl(config.database.url) }
         : config.database,
     queue: config.queue.backend === "redis" ? { ...config.queue, url: redactUrl(config.queue.url) } : config.queue,
+    blobs: { ...config.blobs, s3: config.blobs.s3 === null ? null : redactBucket(config.blobs.s3) },
     models: {
       ...config.models,
       baseUrl: redactUrl(config.models.baseUrl),
@@ -36,6 +37,15 @@ export function redactConfig(config: Config): Config {
     server: config.server === null ? null : { ...config.server, token: config.server.token === null ? null : hidden },
     sandbox: { ...config.sandbox, hosts: config.sandbox.hosts.map(redactUrl) },
     workflowEnvironment: Object.fromEntries(Object.keys(config.workflowEnvironment).map((name) => [name, hidden])),
+  };
+}
+
+function redactBucket(bucket: NonNullable<Config["blobs"]["s3"]>): NonNullable<Config["blobs"]["s3"]> {
+  const { endpoint, credentials } = bucket;
+  return {
+    ...bucket,
+    endpoint: endpoint === null ? null : redactUrl(endpoint),
+    credentials: credentials === null ? null : { accessKeyId: hidden, secretAccessKey: hidden },
   };
 }
 
@@ -63,10 +73,12 @@ function secretsOf(config: Config): string[] {
   const addresses = [
     ...(config.database.kind === "external" ? [config.database.url] : []),
     ...(config.queue.backend === "redis" ? [config.queue.url] : []),
+    ...(config.blobs.s3?.endpoint == null ? [] : [config.blobs.s3.endpoint]),
     config.models.baseUrl,
     ...config.sandbox.hosts,
   ];
-  const found = [config.models.apiKey ?? "", config.server?.token ?? "", ...Object.values(config.workflowEnvironment)];
+  const keys = [config.models.apiKey, config.server?.token, ...Object.values(config.blobs.s3?.credentials ?? {})];
+  const found = [...keys.map((key) => key ?? ""), ...Object.values(config.workflowEnvironment)];
   for (const address of addresses) {
     const text = URL.canParse(address) ? address : address.replace("@/", "@localhost/");
     if (!URL.canParse(text)) continue;

@@ -13,7 +13,7 @@ import {
   type Program,
   type RunState,
 } from "@markmill/engine";
-import type { HistoryActivity, HistoryEntry, RunDetail, RunSummary, Spent, Store, Wait } from "@markmill/store";
+import type { HistoryActivity, HistoryEntry, RunDetail, RunSummary, Spent, TenantStore, Wait } from "@markmill/store";
 
 export interface Happening {
   readonly runId: string;
@@ -62,13 +62,13 @@ const pollMs = 500;
 const gatherMs = 60;
 
 export async function* followRun(
-  store: Store,
+  tenant: TenantStore,
   databaseUrl: string,
   runId: string,
   signal: AbortSignal,
 ): AsyncGenerator<Look, void> {
-  const { childRuns, getHistory, getRun, spentOf, waitsOf, watch } = await import("@markmill/store");
-  const { database, definitions } = store;
+  const { watch } = await import("@markmill/store/machine");
+  const { definitions, runs } = tenant;
   const followed = new Map<string, Followed>();
   let wake: AbortController | null = null;
   const stopWatching = watch(databaseUrl, {
@@ -78,9 +78,10 @@ export async function* followRun(
   });
 
   async function begin({ id, depth, name, definitionHash, program }: RunSummary): Promise<Followed> {
-    await definitions.ensure([definitionHash]);
+    const found = (await definitions.find(definitionHash))?.programs[program];
+    if (found === undefined) throw new Error(`definition ${definitionHash} has no program ${program}`);
     const from = { state: initialState, seq: 0, ended: false };
-    const begun: Followed = { depth, name, program: definitions.program(definitionHash, program), ...from };
+    const begun: Followed = { depth, name, program: found, ...from };
     followed.set(id, begun);
     return begun;
   }
@@ -89,7 +90,7 @@ export async function* followRun(
   async function look(run: RunSummary): Promise<[Happening[], Doing[]]> {
     const known = followed.get(run.id) ?? (await begin(run));
     if (known.ended) return [[], []];
-    const { entries, activities } = await getHistory(database, run.id, known.seq);
+    const { entries, activities } = await runs.history(run.id, known.seq);
     known.seq = entries.at(-1)?.seq ?? known.seq;
     // Its last event is in: nothing can come after it.
     known.ended = run.endedAt !== null && known.seq >= run.rev;
@@ -111,7 +112,7 @@ export async function* followRun(
         }),
       );
     if (activities.some(({ kind }) => kind === "call")) {
-      for (const child of await childRuns(database, run.id)) {
+      for (const child of await runs.children(run.id)) {
         const [below, deeper] = await look(child);
         happened.push(...below);
         doing.push(...deeper);
@@ -122,12 +123,12 @@ export async function* followRun(
 
   try {
     for (;;) {
-      const run = await getRun(database, runId);
+      const run = await runs.get(runId);
       if (run === null) return;
       const [happened, doing] = await look(run);
-      const waits = run.endedAt === null ? await waitsOf(database, [run.rootId]) : [];
+      const waits = run.endedAt === null ? await runs.waits([run.rootId]) : [];
       const interrupted = isInterrupted(doing, waits);
-      const spent = await spentOf(database, runId);
+      const spent = await runs.spent(runId);
       yield { run, happened: inOrder(happened), doing: innermost(doing), spent, waits, interrupted };
       if (run.endedAt !== null || interrupted || signal.aborted) return;
       wake = new AbortController();

@@ -1,6 +1,6 @@
 import type { Config } from "@markmill/config";
 import type { ModelCatalogue, ModelClient } from "@markmill/llm";
-import type { LoadedRun, Store } from "@markmill/store";
+import type { LoadedRun, Machine } from "@markmill/store/machine";
 import { readCatalogue } from "./read-catalogue.ts";
 import { readRunOptions, scriptKey, scriptUrl } from "./run-options.ts";
 import { keepScripts } from "./serve-script.ts";
@@ -16,7 +16,7 @@ export interface Models {
 /** Of a script's model where the workflow names none. */
 const scriptedModel = "scripted";
 
-export async function openModels(config: Config, cwd: string, store: Store): Promise<Models> {
+export async function openModels(config: Config, cwd: string, store: Machine): Promise<Models> {
   const { createModelClient } = await import("@markmill/llm");
   const catalogue = await readCatalogue(config, cwd);
   const { apiKey, baseUrl, timeoutMs, maxReplyBytes } = config.models;
@@ -31,7 +31,7 @@ export async function openModels(config: Config, cwd: string, store: Store): Pro
       if (script === null) return defaultModel === null ? null : { client: own, defaultModel };
       const client = createModelClient({ ...common, baseUrl: scriptUrl(script), apiKey: scriptKey(script) });
       const ask: ModelClient["complete"] = async (request, options) => {
-        await scripts.ensure(script);
+        await scripts.ensure(run.tenant, script);
         return await client.complete(request, options);
       };
       return { client: { endpoint: client.endpoint, complete: ask }, defaultModel: scriptedModel };

@@ -9,7 +9,7 @@ import type { EmbeddedPostgres } from "@markmill/embedded-postgres";
 import { mayPass, type Patience, patiently } from "@markmill/patience";
 import type { Queues } from "@markmill/queue";
 import type { WarmPoolWish } from "@markmill/sandbox";
-import type { Store } from "@markmill/store";
+import type { Store, TenantStore } from "@markmill/store";
 import type { OpenWorker } from "@markmill/worker";
 import { openModels } from "./open-models.ts";
 import { openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
@@ -41,6 +41,8 @@ export interface WorkOptions {
 
 export interface Stack {
   readonly store: Store;
+  /** What the one who has the whole stack owns. */
+  readonly tenant: TenantStore;
   readonly queues: Queues;
   readonly databaseUrl: string;
   readonly embedded: EmbeddedPostgres | null;
@@ -59,7 +61,7 @@ const startingServer: Patience = (error, { tries, ms }) =>
 
 export async function openStack(options: StackOptions): Promise<Stack> {
   const { config, cwd } = options;
-  const { nameProcess, openStore } = await import("@markmill/store");
+  const { defaultTenant, nameProcess, openStore } = await import("@markmill/store");
   const { openQueues } = await import("@markmill/queue");
   const closing: (() => Promise<unknown>)[] = [];
   let closed = false;
@@ -86,6 +88,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
           worker: nameProcess(hostname()),
           leaseMs: config.worker.lockDurationMs,
           ceilings: config.ceilings,
+          blobs: config.blobs,
           onError: (error) => log.warn({ err: error }, "the database"),
           ...(options.migrate === undefined ? {} : { migrate: options.migrate }),
         }),
@@ -109,6 +112,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
     let supervisor: { health(): { readonly ok: boolean }; stop(): Promise<void> } | null = null;
     return {
       store,
+      tenant: store.as(defaultTenant),
       queues,
       databaseUrl,
       embedded,
@@ -120,7 +124,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
         }
         if (wanted.supervisor) {
           const { startSupervisor } = await import("@markmill/supervisor");
-          const started = startSupervisor({ store, queues, log, retentionDays: config.retentionDays });
+          const started = startSupervisor({ store: store.machine, queues, log, retentionDays: config.retentionDays });
           closing.push(() => started.stop());
           supervisor = started;
         }
@@ -143,8 +147,9 @@ interface Ground extends Required<Pick<StackOptions, "config" | "cwd" | "log">> 
 async function startWorking(ground: Ground, { only, obeys, onDeaf }: WorkOptions) {
   const { config, cwd, log, store, queues } = ground;
   const { openWorker } = await import("@markmill/worker");
-  const { getRun } = await import("@markmill/store");
-  const models = await openModels(config, cwd, store);
+  const { getRun } = await import("@markmill/store/machine");
+  const { machine } = store;
+  const models = await openModels(config, cwd, machine);
   const own = await openSandboxIfAny(config, cwd, log, only === null ? await warmPool(ground) : undefined);
   const sandbox =
     own === null || !obeys
@@ -152,17 +157,18 @@ async function startWorking(ground: Ground, { only, obeys, onDeaf }: WorkOptions
       : routeSandbox({
           own: { choice: config.sandbox.kind, sandbox: own },
           choiceOf: async (rootId) => {
-            const run = await getRun(store.database, rootId);
+            const run = await getRun(machine.database, rootId);
             return run === null ? null : (readRunOptions(run.options)?.sandbox ?? null);
           },
           open: (choice) => openProvenSandbox(choice, config, cwd, log),
         });
   const worker = await openWorker({
     ...ground,
+    store: machine,
     queues:
       only === null
         ? queues
-        : serveOnly(queues, only, async (runId) => (await getRun(store.database, runId))?.rootId ?? null),
+        : serveOnly(queues, only, async (runId) => (await getRun(machine.database, runId))?.rootId ?? null),
     client: models.client,
     catalogue: models.catalogue,
     modelsFor: (run) => (obeys ? models.modelsFor(run) : null),
@@ -181,7 +187,7 @@ async function startWorking(ground: Ground, { only, obeys, onDeaf }: WorkOptions
 async function warmPool({ config, store }: Ground): Promise<WarmPoolWish | undefined> {
   if (config.sandbox.poolSize === 0) return undefined;
   const { appLabel, ceilingOf } = await import("@markmill/worker");
-  const labels = { app: await appLabel(store.database), worker: store.worker };
+  const labels = { app: await appLabel(store.machine.database), worker: store.machine.worker };
   return { size: config.sandbox.poolSize, limits: ceilingOf(config), image: config.sandbox.image, labels };
 }
 

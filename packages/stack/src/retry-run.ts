@@ -16,7 +16,7 @@ export interface RetriedRun extends Pick<CreatedRun, "runId" | "rings"> {
   readonly from: string | null;
 }
 
-type Ground = Pick<Stack, "store">;
+type Ground = Pick<Stack, "tenant">;
 
 export async function retryRun(stack: Ground, old: RunDetail, { from, caps }: RetryRequest): Promise<RetriedRun> {
   if (old.rootId !== old.id) {
@@ -33,17 +33,19 @@ export async function retryRun(stack: Ground, old: RunDetail, { from, caps }: Re
     const { runId, rings } = await fromStart(stack, old, caps);
     return { runId, rings, from: null };
   }
-  const { forkRun } = await import("@markmill/store");
-  const { runId, rings, from: way } = await forkRun(stack.store, { of: old.id, from: from?.split("/") ?? null, caps });
+  const { fork } = stack.tenant.runs;
+  const { runId, rings, from: way } = await fork({ of: old.id, from: from?.split("/") ?? null, caps });
   return { runId, rings, from: way.map((node) => node ?? "what was under way").join("/") };
 }
 
-async function fromStart({ store }: Ground, old: RunDetail, caps: Partial<Limits>): Promise<CreatedRun> {
-  const { createRun, submissionOf } = await import("@markmill/store");
-  const { started, forkedCaps } = await startOf({ store }, old.id);
-  const blob = await submissionOf(store.database, old.id);
-  return createRun(store, {
-    definition: await store.definitions.load(old.definitionHash),
+async function fromStart({ tenant }: Ground, old: RunDetail, caps: Partial<Limits>): Promise<CreatedRun> {
+  const { definitions, runs } = tenant;
+  const { started, forkedCaps } = await startOf({ tenant }, old.id);
+  const blob = await runs.submission(old.id);
+  const definition = await definitions.find(old.definitionHash);
+  if (definition === null) throw new Error(`run ${old.id} has no definition`);
+  return runs.create({
+    definition,
     program: old.program,
     variables: started.variables,
     environment: started.environment,
@@ -59,11 +61,10 @@ async function fromStart({ store }: Ground, old: RunDetail, caps: Partial<Limits
 
 /** How a run began, and the caps it got when it was forked. */
 async function startOf(
-  { store }: Ground,
+  { tenant }: Ground,
   runId: string,
 ): Promise<{ readonly started: RunStarted; readonly forkedCaps: Partial<Limits> }> {
-  const { getHistory } = await import("@markmill/store");
-  const { entries } = await getHistory(store.database, runId);
+  const { entries } = await tenant.runs.history(runId);
   const events = entries.flatMap((entry) => (entry.kind === "event" ? entry.event : []));
   const [started] = events;
   const forks = events.flatMap((event) => (event.type === "run.forked" ? event.caps : []));

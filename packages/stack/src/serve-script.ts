@@ -7,7 +7,7 @@ import { readFileSync, statSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import type { Script, ScriptedModel } from "@markmill/llm";
 import { type Patience, patiently } from "@markmill/patience";
-import type { Store } from "@markmill/store";
+import type { Machine } from "@markmill/store/machine";
 import { type RunOptions, scriptKey, scriptUrl } from "./run-options.ts";
 import { WrongInput } from "./wrong-input.ts";
 
@@ -44,21 +44,20 @@ export async function serveScript(
 /** Serves scripts of runs for as long as this process works. */
 export interface ScriptKeeper {
   /** Resolves when the script is served, by us or by another process that works for the run. */
-  ensure(ref: ScriptRef): Promise<void>;
+  ensure(tenant: string, ref: ScriptRef): Promise<void>;
   close(): Promise<void>;
 }
 
-export function keepScripts(store: Store): ScriptKeeper {
+export function keepScripts(store: Machine): ScriptKeeper {
   const serving = new Map<string, Promise<ScriptedModel | null>>();
-  const serve = async (ref: ScriptRef): Promise<ScriptedModel | null> => {
-    const { loadBlob } = await import("@markmill/store");
-    const text = await loadBlob(store.database, ref.blob);
+  const serve = async (tenant: string, ref: ScriptRef): Promise<ScriptedModel | null> => {
+    const text = await store.blobs.load(tenant, ref.blob);
     return text === null ? null : await serveUnlessServed(await parse(ref.name, text.toString("utf8")), ref);
   };
   return {
-    async ensure(ref) {
-      const key = `${ref.port} ${ref.blob}`;
-      const known = serving.get(key) ?? serve(ref);
+    async ensure(tenant, ref) {
+      const key = `${tenant} ${ref.port} ${ref.blob}`;
+      const known = serving.get(key) ?? serve(tenant, ref);
       serving.set(key, known);
       // Served by another process, which may go at any time, or not at all: asked again next time.
       if ((await known.catch(() => null)) === null) serving.delete(key);

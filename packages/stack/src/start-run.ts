@@ -10,7 +10,8 @@ import type { Stack } from "./open-stack.ts";
 import { type RunOptions, writeRunOptions } from "./run-options.ts";
 import type { ScriptFile } from "./serve-script.ts";
 
-export interface StartRequest extends Pick<NewRun, "id" | "definition" | "idempotencyKey" | "budgets" | "notes"> {
+export interface StartRequest
+  extends Pick<NewRun, "id" | "definition" | "idempotencyKey" | "requestHash" | "budgets" | "notes"> {
   readonly variables: Readonly<Record<string, string>>;
   /** Environment variables that the workflow may read. */
   readonly environment: Readonly<Record<string, string>>;
@@ -23,10 +24,9 @@ export interface StartRequest extends Pick<NewRun, "id" | "definition" | "idempo
 }
 
 /** Its rings are the caller's matter: who starts a worker of its own rings when that one listens. */
-export async function startRun({ store }: Pick<Stack, "store">, request: StartRequest): Promise<CreatedRun> {
-  const { createRun, saveBlob } = await import("@markmill/store");
+export async function startRun({ tenant }: Pick<Stack, "tenant">, request: StartRequest): Promise<CreatedRun> {
   const { patienceMs, submission, options, ...plain } = request;
-  return await createRun(store, {
+  return await tenant.runs.create({
     ...plain,
     ...(patienceMs === undefined ? {} : { patienceMs }),
     ...(options === null ? {} : { options: writeRunOptions(options) }),
@@ -34,7 +34,7 @@ export async function startRun({ store }: Pick<Stack, "store">, request: StartRe
       ? {}
       : {
           submission: {
-            blob: await saveBlob(store.database, submission.tar),
+            blob: (await tenant.blobs.save(submission.tar)).hash,
             files: submission.files,
             bytes: submission.bytes,
           },
@@ -44,10 +44,10 @@ export async function startRun({ store }: Pick<Stack, "store">, request: StartRe
 
 /** A script that a run is to be answered by, kept where every process that works for it finds it. */
 export async function keepScript(
-  { store }: Pick<Stack, "store">,
+  { tenant }: Pick<Stack, "tenant">,
   { text, name }: ScriptFile,
   port: number,
 ): Promise<NonNullable<RunOptions["script"]>> {
-  const { saveBlob } = await import("@markmill/store");
-  return { blob: await saveBlob(store.database, Buffer.from(text)), name, port };
+  const { hash: blob } = await tenant.blobs.save(Buffer.from(text));
+  return { blob, name, port };
 }

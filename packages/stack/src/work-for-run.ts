@@ -8,9 +8,8 @@ const silentMs = 10_000;
 
 /** Workers of other processes that have been heard of lately. */
 export async function livingWorkers(store: Store): Promise<number> {
-  const { listWorkers } = await import("@markmill/store");
   const now = store.clock.now();
-  return (await listWorkers(store.database)).filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs).length;
+  return (await store.workers()).filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs).length;
 }
 
 /** On a database of one's own every terminal works for what it started; a shared one has its workers. */
@@ -20,7 +19,7 @@ export async function mustWork(stack: Stack, config: Config): Promise<boolean> {
 
 /** Starts to work, and rings what waits. */
 export async function workFor(stack: Stack, rootId: string): Promise<void> {
-  const { readyRings } = await import("@markmill/store");
+  const { readyRings } = await import("@markmill/store/machine");
   await stack.work({ worker: true, supervisor: true, only: rootId, obeys: true });
-  await stack.queues.ring(await readyRings(stack.store.database.calm, [rootId]));
+  await stack.queues.ring(await readyRings(stack.store.machine.database.calm, [rootId]));
 }

@@ -16,9 +16,10 @@ export interface Ask {
   readonly expiresAt: Date | null;
 }
 
-/** Of one run and the runs it called, or of all. Oldest first. */
+/** Of one run and the runs it called, or of all of a tenant. Oldest first. */
 export async function openAsks(
   database: Database,
+  tenant: string,
   rootId: string | null = null,
   limit = 1_000,
 ): Promise<readonly Ask[]> {
@@ -27,9 +28,10 @@ export async function openAsks(
     "Listing questions",
     `select k.activity_id as "activityId", k.run_id as "runId", a.root_id as "rootId", a.node, k.question, k.text,
        k.created_at as "createdAt", k.expires_at as "expiresAt"
-     from asks k join activities a on a.id = k.activity_id
-     where k.state = 'open' and ($1::text is null or a.root_id = $1) order by k.created_at, k.activity_id limit $2`,
-    [rootId, limit],
+     from asks k join activities a on a.id = k.activity_id join runs r on r.id = k.run_id
+     where k.state = 'open' and r.tenant = $3 and ($1::text is null or a.root_id = $1)
+     order by k.created_at, k.activity_id limit $2`,
+    [rootId, limit, tenant],
   );
 }
 

@@ -7,7 +7,7 @@
  * B2  A reservation is made once per (activity, call index, claim); repeating it changes nothing. It is all budgets or none.
  * B3  A reservation ends by settling (calls.ts, together with the reply) or by release, each only under the claim that made it. What a
  *     lost holder left is settled as spent: by the next holder, or by the supervisor when the activity is over.
- * B4  Whoever locks several budgets locks them in the order of their ids.
+ * B4  Whoever locks several budgets locks them in the order of their tenants and ids.
  * B5  The request's line in the account (charges.ts) is opened, settled and struck out by the same statements, so that what is shown is
  *     what is booked, whoever dies when.
  */
@@ -47,6 +47,7 @@ export type Reserved =
 /** `of`: a run's own goes with the run. */
 export async function openBudget(
   database: Database,
+  tenant: string,
   id: string,
   cap: Budget["cap"],
   of: "run" | "batch" = "batch",
@@ -54,31 +55,33 @@ export async function openBudget(
   await askDatabase(
     database,
     "Opening a budget",
-    "insert into budgets (id, cap_nanodollars, cap_tokens, for_run) values ($1, $2, $3, $4) on conflict (id) do nothing",
-    [id, cap.nanodollars, cap.tokens, of === "run"],
+    `insert into budgets (tenant, id, cap_nanodollars, cap_tokens, for_run) values ($1, $2, $3, $4, $5)
+     on conflict (tenant, id) do nothing`,
+    [tenant, id, cap.nanodollars, cap.tokens, of === "run"],
   );
 }
 
 /** A cap below what is spent refuses every further call and takes nothing back. */
-export async function setBudgetCap(database: Database, id: string, cap: Budget["cap"]): Promise<void> {
+export async function setBudgetCap(database: Database, tenant: string, id: string, cap: Budget["cap"]): Promise<void> {
   await askDatabase(
     database,
     "Changing a budget",
-    "insert into budgets (id, cap_nanodollars, cap_tokens) values ($1, $2, $3) on conflict (id) do update set cap_nanodollars = excluded.cap_nanodollars, cap_tokens = excluded.cap_tokens",
-    [id, cap.nanodollars, cap.tokens],
+    `insert into budgets (tenant, id, cap_nanodollars, cap_tokens) values ($1, $2, $3, $4)
+     on conflict (tenant, id) do update set cap_nanodollars = excluded.cap_nanodollars, cap_tokens = excluded.cap_tokens`,
+    [tenant, id, cap.nanodollars, cap.tokens],
   );
 }
 
-export async function closeBudget(database: Database, id: string): Promise<void> {
-  await askDatabase(database, "Closing a budget", "delete from budgets where id = $1", [id]);
+export async function closeBudget(database: Database, tenant: string, id: string): Promise<void> {
+  await askDatabase(database, "Closing a budget", "delete from budgets where tenant = $1 and id = $2", [tenant, id]);
 }
 
-export async function getBudget(database: Database, id: string): Promise<Budget | null> {
+export async function getBudget(database: Database, tenant: string, id: string): Promise<Budget | null> {
   const rows = await askDatabase<BudgetRow>(
     database,
     "Reading a budget",
-    `select ${budgetColumns} from budgets where id = $1`,
-    [id],
+    `select ${budgetColumns} from budgets where tenant = $1 and id = $2`,
+    [tenant, id],
   );
   return rows[0] === undefined ? null : toBudget(rows[0]);
 }
@@ -91,7 +94,7 @@ const reserveText = `
 with held as (
   select 1 from reservations where activity_id = $1 and call_index = $2 and claim = $8
 ), locked as materialized (
-  select ${budgetColumns} from budgets where id = any($3) order by id for update
+  select ${budgetColumns} from budgets where tenant = $16 and id = any($3) order by id for update
 ), verdict as (
   select coalesce(bool_and(
       (cap_nanodollars is null or spent_nanodollars + reserved_nanodollars + $4::bigint
@@ -101,25 +104,27 @@ with held as (
   from locked
 ), raised as (
   update budgets b set reserved_nanodollars = b.reserved_nanodollars + $4, reserved_tokens = b.reserved_tokens + $5
-  from locked l, verdict v where b.id = l.id and v.passes and not exists (select 1 from held)
+  from locked l, verdict v where b.tenant = $16 and b.id = l.id and v.passes and not exists (select 1 from held)
   returning b.id
 ), made as (
-  insert into reservations (activity_id, call_index, budget_id, nanodollars, tokens, claim) select $1, $2, id, $4, $5, $8 from raised
+  insert into reservations (tenant, activity_id, call_index, budget_id, nanodollars, tokens, claim)
+  select $16, $1, $2, id, $4, $5, $8 from raised
 ), opened as (
-  insert into charges (activity_id, call_index, claim, run_id, root_id, model, state,
+  insert into charges (tenant, activity_id, call_index, claim, run_id, root_id, model, state,
     prompt_tokens, completion_tokens, characters, nanodollars)
-  select $1, $2, $8, $10::text, $11::text, $12::text, 'open', $13::bigint, $14::bigint, $15::bigint, $4 from verdict v
+  select $16, $1, $2, $8, $10::text, $11::text, $12::text, 'open', $13::bigint, $14::bigint, $15::bigint, $4 from verdict v
   where $10::text is not null and (v.passes or exists (select 1 from held))
   on conflict do nothing
 )
 select l.*, v.passes or exists (select 1 from held) as passes from locked l, verdict v`;
 
 /**
- * Budgets that do not exist have no cap. `leave`: what this call must leave of one of them, for handlers. `charge`: its line in the
+ * Budgets of the tenant; those that do not exist have no cap. `leave`: what this call must leave of one of them, for handlers. `charge`: its line in the
  * account, at its worst case.
  */
 export async function reserve(
   database: Database,
+  tenant: string,
   call: CallRef,
   budgets: readonly string[],
   want: Amount,
@@ -143,6 +148,7 @@ export async function reserve(
     charge?.promptTokens ?? null,
     charge?.completionTokens ?? null,
     charge?.characters ?? null,
+    tenant,
   ];
   const query = () =>
     database.hot.query<BudgetRow & { passes: boolean }>({ name: "reserve", text: reserveText, values });
@@ -166,16 +172,17 @@ export async function reserve(
  */
 export const endingReservations = (where: string, spent: { readonly nanodollars: string; readonly tokens: string }) => `
 gone as (
-  delete from reservations where ${where} returning budget_id, nanodollars, tokens
+  delete from reservations where ${where} returning tenant, budget_id, nanodollars, tokens
 ), sums as (
-  select budget_id, sum(nanodollars)::bigint as nanodollars, sum(tokens)::bigint as tokens from gone group by budget_id
+  select tenant, budget_id, sum(nanodollars)::bigint as nanodollars, sum(tokens)::bigint as tokens from gone group by 1, 2
 ), locked as materialized (
-  select b.id from budgets b where b.id in (select budget_id from sums) order by b.id for update
+  select b.tenant, b.id from budgets b where (b.tenant, b.id) in (select tenant, budget_id from sums) order by 1, 2 for update
 ), ended as (
   update budgets b set
     reserved_nanodollars = b.reserved_nanodollars - s.nanodollars, reserved_tokens = b.reserved_tokens - s.tokens,
     spent_nanodollars = b.spent_nanodollars + ${spent.nanodollars}, spent_tokens = b.spent_tokens + ${spent.tokens}
-  from sums s join locked l on l.id = s.budget_id where b.id = s.budget_id returning 1
+  from sums s join locked l on l.tenant = s.tenant and l.id = s.budget_id
+  where b.tenant = s.tenant and b.id = s.budget_id returning 1
 )`;
 
 const allReserved = { nanodollars: "s.nanodollars", tokens: "s.tokens" };

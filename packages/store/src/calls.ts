@@ -37,7 +37,7 @@ export async function findCall(database: Database, key: CallKey): Promise<Stored
 /** Twice is once: the first reply stays. Each claim's reservation is settled once, also where another's reply was first: both were paid. */
 export async function saveCall(
   database: Database,
-  run: { readonly id: string; readonly rootId: string },
+  run: { readonly id: string; readonly rootId: string; readonly tenant: string },
   call: StoredCall,
 ): Promise<void> {
   const { key, usage } = call;
@@ -54,9 +54,9 @@ export async function saveCall(
          characters = $11::bigint, nanodollars = $12::bigint
        where ${ofClaim} and state = 'open'
      ), unforeseen as (
-       insert into charges (activity_id, call_index, claim, run_id, root_id, model, state,
+       insert into charges (tenant, activity_id, call_index, claim, run_id, root_id, model, state,
          prompt_tokens, completion_tokens, characters, nanodollars)
-       select $1, $2, coalesce($13::integer, 0), $4, $5, $6, 'paid', $9::bigint, $10::bigint, $11::bigint, $12::bigint
+       select $15, $1, $2, coalesce($13::integer, 0), $4, $5, $6, 'paid', $9::bigint, $10::bigint, $11::bigint, $12::bigint
        from stored where not exists (select 1 from charges where ${ofClaim})
      ) select 1`,
     [
@@ -74,6 +74,7 @@ export async function saveCall(
       usage.nanodollars,
       key.claim ?? null,
       call.attempt ?? 1,
+      run.tenant,
     ],
   );
 }

@@ -1,4 +1,8 @@
-/** A run is born with its first event folded and its first activities ready, in one statement; twice with one key is once. */
+/**
+ * A run is born with its first event folded and its first activities ready, in one statement. Its idempotency key is written by the same
+ * statement: twice with one key is once, and the same key with another request is refused.
+ */
+import { createHash } from "node:crypto";
 import {
   type Caller,
   type Doorbell,
@@ -64,7 +68,7 @@ export interface Births {
   readonly ceilings: Ceilings;
 }
 
-export async function createRun(births: Births, request: NewRun): Promise<CreatedRun> {
+export async function createRun(births: Births, tenant: string, request: NewRun): Promise<CreatedRun> {
   const { database, definitions, committer, clock, ceilings } = births;
   const { definition, idempotencyKey = null } = request;
   const caps = capsWithin(request.caps ?? {}, ceilings);
@@ -74,8 +78,8 @@ export async function createRun(births: Births, request: NewRun): Promise<Create
   if (program === undefined) {
     throw new StoreError("STORE_NOT_FOUND", `Definition ${definition.name} has no program ${path}.`);
   }
-  await refuseLargeBlobs(births, request);
-  await definitions.save(definition);
+  await takeBlobs(births, tenant, request);
+  await definitions.save(tenant, definition);
   const event: RunStarted = {
     type: "run.started",
     at: clock.now(),
@@ -93,12 +97,13 @@ export async function createRun(births: Births, request: NewRun): Promise<Create
   // What the run may spend is known once its first event is folded: the program's limits, its settings, the request's caps.
   const { limits } = firstStep(program, event);
   if (limits.nanodollars !== null || limits.tokens !== null) {
-    await openBudget(database, id, { nanodollars: limits.nanodollars, tokens: limits.tokens }, "run");
+    await openBudget(database, tenant, id, { nanodollars: limits.nanodollars, tokens: limits.tokens }, "run");
     budgets.unshift(id);
   }
   const run = unstarted({
     id,
     rootId: id,
+    tenant,
     program,
     path,
     definitionHash: definition.hash,
@@ -120,29 +125,66 @@ export async function createRun(births: Births, request: NewRun): Promise<Create
       labels: neutral(request.labels ?? {}),
       submission: request.submission ?? null,
       idempotency_key: idempotencyKey,
+      request_hash: idempotencyKey === null ? null : requestHash(request, path),
       forked_from: request.forkedFrom ?? null,
     },
   });
   if (committed.kind === "committed") return { runId: id, created: true, rings: committed.rings };
-  const existing = await existingRun(database, id, idempotencyKey);
-  if (existing.runId !== id) await closeBudget(database, id);
+  const existing = await existingRun(births, tenant, request, { id, path }).catch(async (error: unknown) => {
+    await closeUnused(database, tenant, id);
+    throw error;
+  });
+  if (existing.runId !== id) await closeUnused(database, tenant, id);
   return existing;
 }
 
-/** The operator's ceiling on what a tree stores as blobs. */
-async function refuseLargeBlobs({ database, ceilings }: Births, { submission, options }: NewRun): Promise<void> {
+/** The budget of a run that was not made. */
+async function closeUnused(database: Database, tenant: string, id: string): Promise<void> {
+  const rows = await askDatabase(database, "Looking for a run", "select 1 from runs where id = $1 and tenant = $2", [
+    id,
+    tenant,
+  ]);
+  if (rows.length === 0) await closeBudget(database, tenant, id);
+}
+
+/**
+ * The blobs that a run names become young, so that they are there when it is made (blobs.ts, P3): what is older than an hour is touched,
+ * which waits for who deletes it, and what is younger is not deleted for long. The operator's ceiling on what a tree stores holds here.
+ */
+async function takeBlobs(
+  { database, ceilings }: Births,
+  tenant: string,
+  { submission, options }: NewRun,
+): Promise<void> {
   const named = `${JSON.stringify(submission ?? null)} ${JSON.stringify(options ?? null)}`.match(/[0-9a-f]{64}/g);
   if (named === null) return;
-  const rows = await askDatabase<{ bytes: number }>(
+  const found = await askDatabase<{ hash: string; size: number }>(
     database,
-    "Weighing blobs",
-    "select coalesce(sum(size), 0)::float8 as bytes from blobs where hash = any($1)",
-    [[...new Set(named)]],
+    "Taking blobs",
+    `with touched as (
+       update blobs set created_at = clock_timestamp()
+       where tenant = $1 and hash = any($2) and created_at < statement_timestamp() - interval '1 hour'
+       returning hash, size
+     )
+     select hash, size from touched union all
+     select hash, size from blobs
+     where tenant = $1 and hash = any($2) and created_at >= statement_timestamp() - interval '1 hour'`,
+    [tenant, [...new Set(named)]],
   );
-  const bytes = rows[0]?.bytes ?? 0;
+  const wanted = blobOf(submission);
+  if (wanted !== null && found.every(({ hash }) => hash !== wanted)) {
+    throw new StoreError("STORE_NOT_FOUND", `There is no blob ${wanted}.`);
+  }
+  const bytes = found.reduce((sum, { size }) => sum + size, 0);
   if (bytes <= ceilings.blobBytes) return;
   const message = `The run brings ${bytes} bytes of files; at most ${ceilings.blobBytes} are allowed (CEILING_BLOB_MB).`;
   throw new StoreError("STORE_TOO_LARGE", message);
+}
+
+/** The hash of the blob that was handed in. */
+function blobOf(submission: Json | undefined): string | null {
+  if (typeof submission !== "object" || submission === null || !("blob" in submission)) return null;
+  return typeof submission.blob === "string" ? submission.blob : null;
 }
 
 function firstStep(program: Program, event: RunStarted): RunState {
@@ -153,18 +195,46 @@ function firstStep(program: Program, event: RunStarted): RunState {
   }
 }
 
-async function existingRun(database: Database, id: string, key: string | null): Promise<CreatedRun> {
-  try {
-    const { rows } = await database.calm.query<{ id: string }>(
-      "select id from runs where id = $1 or ($2::text is not null and idempotency_key = $2) order by (id = $1) desc limit 1",
-      [id, key],
-    );
-    const runId = rows[0]?.id;
-    if (runId === undefined) throw new StoreError("STORE_BUG", `Run ${id} was neither created nor found.`);
-    return { runId, created: false, rings: await readyRings(database.calm, [runId]) };
-  } catch (error) {
-    throw translate(error, "Reading a run");
+async function existingRun(
+  { database }: Births,
+  tenant: string,
+  request: NewRun,
+  { id, path }: { readonly id: string; readonly path: string },
+): Promise<CreatedRun> {
+  const rows = await askDatabase<{ id: string; other: boolean }>(
+    database,
+    "Looking for a run",
+    `select run_id as id, coalesce(request_hash <> $3, false) as other from idempotency_keys where tenant = $1 and key = $2
+     union all select id, false from runs where tenant = $1 and id = $4`,
+    [tenant, request.idempotencyKey ?? null, requestHash(request, path), id],
+  );
+  const [found] = rows;
+  if (found === undefined) throw new StoreError("STORE_ID_TAKEN", `There is a run ${id} already.`);
+  if (found.other) {
+    throw new StoreError("STORE_KEY_REUSED", `The key ${request.idempotencyKey} was used for another request.`);
   }
+  try {
+    return { runId: found.id, created: false, rings: await readyRings(database.calm, [found.id]) };
+  } catch (error) {
+    throw translate(error, "Reading what a run has ready");
+  }
+}
+
+/** Two requests that ask for the same have the same. */
+function requestHash(request: NewRun, path: string): string {
+  if (request.requestHash !== undefined) return request.requestHash;
+  const { id: _, notes: _notes, idempotencyKey: _key, definition, ...asked } = request;
+  return createHash("sha256")
+    .update(JSON.stringify(sorted({ ...asked, definition: definition.hash, program: path })))
+    .digest("hex");
+}
+
+/** The order in which the members of an object were written means nothing. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).map(([name, member]) => [name, sorted(member)] as const);
+  return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }
 
 /**
@@ -180,12 +250,14 @@ export async function startCall(
   const { work } = activity;
   if (work.kind !== "call") throw new StoreError("STORE_BUG", `Activity ${activity.id} is no call but ${work.kind}.`);
   const { database, definitions, committer, clock } = births;
-  await definitions.ensure([caller.definitionHash]);
+  const key = { tenant: caller.tenant, hash: caller.definitionHash };
+  await definitions.ensure([key]);
   const { start } = work;
   const run = unstarted({
     id: uuidv7(clock.now()),
     rootId: caller.rootId,
-    program: definitions.program(caller.definitionHash, work.program),
+    tenant: caller.tenant,
+    program: definitions.program(key, work.program),
     path: work.program,
     definitionHash: caller.definitionHash,
     parent: { activityId: activity.id, attempt: activity.ref.attempt, epoch: activity.epoch, job },
@@ -224,6 +296,7 @@ export async function startCall(
       labels: {},
       submission: null,
       idempotency_key: null,
+      request_hash: null,
       forked_from: null,
     },
   });
@@ -256,6 +329,7 @@ function birthOf(run: LoadedRun) {
   return {
     id: run.id,
     root_id: run.rootId,
+    tenant: run.tenant,
     definition_hash: run.definitionHash,
     program: run.path,
     name: run.program.name,

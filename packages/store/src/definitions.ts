@@ -1,4 +1,7 @@
-/** Definitions are immutable by content hash, so a program once read is not read again while it is in use. */
+/**
+ * Definitions are immutable by content hash, so a program once read is not read again while it is in use. Each tenant has its own: what
+ * one has stored is never what another one runs.
+ */
 import type { Program } from "@markmill/engine";
 import type { Pool } from "pg";
 import { toJson } from "./neutral.ts";
@@ -15,84 +18,85 @@ export interface Definition {
   readonly files: Readonly<Record<string, string>>;
 }
 
+/** Whose definition, and which. */
+export interface DefinitionKey {
+  readonly tenant: string;
+  readonly hash: string;
+}
+
 export interface Definitions {
-  save(definition: Definition): Promise<void>;
-  load(hash: string): Promise<Definition>;
-  find(hash: string): Promise<Definition | null>;
+  save(tenant: string, definition: Definition): Promise<void>;
+  find(key: DefinitionKey): Promise<Definition | null>;
   /** Loads what is not held yet, in one statement. */
-  ensure(hashes: Iterable<string>): Promise<void>;
+  ensure(keys: readonly DefinitionKey[]): Promise<void>;
   /** Throws unless `ensure` has loaded it. */
-  program(hash: string, path: string): Program;
+  program(key: DefinitionKey, path: string): Program;
 }
 
 const held = 500;
+/** Neither a tenant nor a hash has a line break. */
+const nameOf = ({ tenant, hash }: DefinitionKey) => `${tenant}\n${hash}`;
 
 export function createDefinitions(pool: Pool): Definitions {
   const cache = new Map<string, Definition>();
-  const keep = (definition: Definition) => {
-    cache.delete(definition.hash);
-    cache.set(definition.hash, definition);
+  const keep = (tenant: string, definition: Definition) => {
+    const name = nameOf({ tenant, hash: definition.hash });
+    cache.delete(name);
+    cache.set(name, definition);
     for (const oldest of cache.keys()) {
       if (cache.size <= held) break;
       cache.delete(oldest);
     }
   };
 
-  async function ensure(hashes: Iterable<string>): Promise<void> {
-    const missing: string[] = [];
+  async function ensure(keys: readonly DefinitionKey[]): Promise<void> {
+    const missing = new Map<string, DefinitionKey>();
     // What is asked for becomes the newest, so that what is loaded for one of a group does not drive out what another needs.
-    for (const hash of new Set(hashes)) {
-      const known = cache.get(hash);
-      if (known === undefined) missing.push(hash);
-      else keep(known);
+    for (const key of keys) {
+      const known = cache.get(nameOf(key));
+      if (known === undefined) missing.set(nameOf(key), key);
+      else keep(key.tenant, known);
     }
-    if (missing.length === 0) return;
-    const { rows } = await pool.query<Definition>(
-      "select hash, dialect, name, root, programs, files from definitions where hash = any($1)",
-      [missing],
+    if (missing.size === 0) return;
+    const wanted = [...missing.values()];
+    const { rows } = await pool.query<Definition & { readonly tenant: string }>(
+      `select tenant, hash, dialect, name, root, programs, files from definitions
+       where (tenant, hash) in (select * from unnest($1::text[], $2::text[]))`,
+      [wanted.map(({ tenant }) => tenant), wanted.map(({ hash }) => hash)],
     );
-    for (const row of rows) keep(row);
-  }
-
-  function require(hash: string): Definition {
-    const definition = cache.get(hash);
-    if (definition === undefined) throw new StoreError("STORE_NOT_FOUND", `There is no definition ${hash}.`);
-    return definition;
+    for (const { tenant, ...definition } of rows) keep(tenant, definition);
   }
 
   return {
-    async save(definition) {
-      if (cache.has(definition.hash)) return;
+    async save(tenant, definition) {
+      if (cache.has(nameOf({ tenant, hash: definition.hash }))) return;
+      const { hash, dialect, name, root, programs, files } = definition;
       try {
         await pool.query(
-          "insert into definitions (hash, dialect, name, root, programs, files) values ($1, $2, $3, $4, $5, $6) on conflict do nothing",
-          [
-            definition.hash,
-            definition.dialect,
-            definition.name,
-            definition.root,
-            toJson(definition.programs),
-            toJson(definition.files),
-          ],
+          `insert into definitions (tenant, hash, dialect, name, root, programs, files)
+           values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
+          [tenant, hash, dialect, name, root, toJson(programs), toJson(files)],
         );
       } catch (error) {
         throw translate(error, "Saving a definition");
       }
-      keep(definition);
+      keep(tenant, definition);
     },
-    async load(hash) {
-      await ensure([hash]);
-      return require(hash);
-    },
-    async find(hash) {
-      await ensure([hash]);
-      return cache.get(hash) ?? null;
+    async find(key) {
+      try {
+        await ensure([key]);
+      } catch (error) {
+        throw translate(error, "Reading a definition");
+      }
+      return cache.get(nameOf(key)) ?? null;
     },
     ensure,
-    program(hash, path) {
-      const program = require(hash).programs[path];
+    program(key, path) {
+      const definition = cache.get(nameOf(key));
+      if (definition === undefined) throw new StoreError("STORE_NOT_FOUND", `There is no definition ${key.hash}.`);
+      const program = definition.programs[path];
       if (program === undefined) {
-        throw new StoreError("STORE_NOT_FOUND", `Definition ${hash} has no program ${path}.`);
+        throw new StoreError("STORE_NOT_FOUND", `Definition ${key.hash} has no program ${path}.`);
       }
       return program;
     },

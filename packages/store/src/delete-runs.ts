@@ -20,7 +20,8 @@ with roots as materialized (
 ), d6 as (delete from asks where run_id in (select id from tree)
 ), d7 as (delete from calls where root_id in (select id from roots)
 ), d8 as (delete from reservations where budget_id in (select id from roots)
-), d9 as (delete from budgets where id in (select id from roots)
+), d9 as (delete from budgets where (tenant, id) in (select tenant, id from roots)
+), d15 as (delete from idempotency_keys where run_id in (select id from roots)
 ), d11 as (delete from charges where root_id in (select id from roots)
 ), d12 as (delete from checkpoint_parts where session_id in (select id from roots)
 ), d13 as (delete from checkpoints where session_id in (select id from roots)
@@ -29,9 +30,11 @@ with roots as materialized (
 select count(*)::integer as deleted from roots`;
 
 const oldText =
-  deleting(`select id from runs where ended_at < clock_timestamp() - $1::float8 * interval '1 millisecond' and root_id = id
+  deleting(`select id, tenant from runs where ended_at < clock_timestamp() - $1::float8 * interval '1 millisecond' and root_id = id
   order by ended_at limit $2 for update skip locked`);
-const oneText = deleting("select id from runs where id = $1 and root_id = id and ended_at is not null for update");
+const oneText = deleting(
+  "select id, tenant from runs where id = $1 and root_id = id and ended_at is not null for update",
+);
 
 /** Those that ended before. Returns how many; call it again until it is less than `limit`. */
 export async function deleteOldRuns(database: Database, olderThanMs: number, limit = 100): Promise<number> {

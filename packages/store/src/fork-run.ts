@@ -60,7 +60,13 @@ export async function forkRun(births: Births, request: ForkRequest): Promise<For
   const budgets = root.run.budgets.filter((budget) => budget !== root.run.rootId);
   const limits = advanced[0]?.state.limits;
   if (limits !== undefined && (limits.nanodollars !== null || limits.tokens !== null)) {
-    await openBudget(database, root.id, { nanodollars: limits.nanodollars, tokens: limits.tokens }, "run");
+    await openBudget(
+      database,
+      root.run.tenant,
+      root.id,
+      { nanodollars: limits.nanodollars, tokens: limits.tokens },
+      "run",
+    );
     budgets.unshift(root.id);
   }
   const { draw } = createActivityIds(database.calm);

@@ -1,90 +1,32 @@
-export { type Access, openAccess, type TenantAccess } from "./access/access.ts";
+/**
+ * What people's side needs: to open the store, and what `store.as(tenant)` takes and gives. What workers and supervisors need stands in
+ * machine.ts.
+ */
+export type { Access, TenantAccess } from "./access/access.ts";
 export type { AuditAsked, AuditEntry, AuditFilter, AuditLog, AuditPage } from "./access/audit.ts";
 export type { Key, MadeKey, NewKey } from "./access/keys.ts";
 export type { Login } from "./access/logins.ts";
 export type { Tenant } from "./access/tenants.ts";
 export type { User, UserChange } from "./access/users.ts";
-export {
-  applyEvent,
-  breakRun,
-  cancelRun,
-  type MakeEvent,
-  type Outside,
-  resumeRun,
-  stopRun,
-} from "./apply-event.ts";
-export { type Ask, answerAsk, openAsks } from "./asks.ts";
-export { type BlobContent, type BlobInfo, loadBlob, saveBlob } from "./blobs.ts";
-export {
-  type Amount,
-  type Budget,
-  type CallRef,
-  getBudget,
-  openBudget,
-  type Reserved,
-  releaseReservation,
-  reserve,
-  settleAbandoned,
-  settleReservation,
-} from "./budgets.ts";
-export { type CallKey, callsOfRun, findCall, type StoredCall, saveCall } from "./calls.ts";
+export type { Ask, FoundAsk } from "./asks.ts";
+export type { BlobContent } from "./blobs/blob-port.ts";
+export type { BlobInfo, BlobPart, BlobSettings } from "./blobs/blobs.ts";
+export type { S3Settings } from "./blobs/s3-blobs.ts";
+export type { Budget } from "./budgets.ts";
+export type { StoredCall } from "./calls.ts";
 export { type Ceilings, defaultCeilings } from "./ceilings.ts";
-export { type CallUsage, type Charge, type ChargeLine, type Spent, spentOf } from "./charges.ts";
-export {
-  type Begun,
-  beginExecute,
-  type Chain,
-  type Checkpoint,
-  chainOf,
-  deleteEndedCheckpoints,
-  loadCheckpoints,
-  loadManifest,
-  type Mark,
-  type Marks,
-  type Standing,
-  saveMark,
-  saveRewound,
-  settleMark,
-  waitsForExecute,
-} from "./checkpoints.ts";
-export type { Bearer } from "./commit/advance.ts";
-export { type Claim, releaseClaims, renewLeases } from "./commit/claim.ts";
-export type { Commit, Committed } from "./commit/committer.ts";
-export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/quiet-activities.ts";
-export type { Activity, LoadedRun, ParentCall } from "./commit/run-row.ts";
-export { type CreatedRun, callExcess, createRun, drawSeed, type NewRun, startCall } from "./create-run.ts";
-export type { Database, DatabaseOptions } from "./database.ts";
+export type { CallUsage, ChargeLine, Spent } from "./charges.ts";
+export type { Committed } from "./commit/committer.ts";
+export type { CreatedRun, NewRun } from "./create-run.ts";
 export type { DatabaseClock } from "./database-clock.ts";
-export type { Definition, Definitions } from "./definitions.ts";
-export { deleteOldRuns } from "./delete-runs.ts";
-export { type ForkedRun, type ForkRequest, forkRun } from "./fork-run.ts";
-export { withLeadership } from "./leadership.ts";
-export { createLeaseKeeper, type LeaseKeeper } from "./lease-keeper.ts";
-export { migrate } from "./migrate.ts";
-export { nameProcess, openStore, type Store, type StoreOptions } from "./open-store.ts";
-export {
-  currentPauses,
-  endPause,
-  leaveProbe,
-  type ModelAt,
-  type Pause,
-  pauseRate,
-  type Rate,
-  type Slot,
-  takeRate,
-} from "./rates.ts";
+export type { Definition } from "./definitions.ts";
+export type { ForkedRun, ForkRequest } from "./fork-run.ts";
+export { type Machine, nameProcess, openStore, type Store, type StoreOptions } from "./open-store.ts";
+export type { Pause } from "./rates.ts";
 export type { EventPage, EventsRequest } from "./read/events-after.ts";
-export { getHistory, type History, type HistoryActivity, type HistoryEntry, type Warning } from "./read/get-history.ts";
-export { getMessages, getThreads, type Thread, type ThreadMessage } from "./read/get-messages.ts";
-export {
-  childRuns,
-  getRun,
-  type RunDetail,
-  type RunStatus,
-  type RunSummary,
-  submissionOf,
-} from "./read/get-run.ts";
-export { installationId } from "./read/installation-id.ts";
+export type { History, HistoryActivity, HistoryEntry, Warning } from "./read/get-history.ts";
+export type { Thread, ThreadMessage } from "./read/get-messages.ts";
+export type { RunDetail, RunStatus, RunSummary } from "./read/get-run.ts";
 export type {
   DefinitionFilter,
   DefinitionPage,
@@ -93,30 +35,11 @@ export type {
   PageRequest,
 } from "./read/list-definitions.ts";
 export type { RunFilter, RunPage } from "./read/list-runs.ts";
-export { openRunCounts } from "./read/open-run-counts.ts";
-export { type Difference, type Replay, replayRun } from "./read/replay-run.ts";
+export type { Difference, Replay } from "./read/replay-run.ts";
 export type { UsageBy, UsageFilter, UsageLine } from "./read/usage.ts";
-export { type Wait, waitsOf } from "./read/waits-of.ts";
-export { readyRings } from "./ready-rings.ts";
-export { type Resumed, resumeTree } from "./resume-run.ts";
-export {
-  claimSession,
-  liveSessions,
-  releaseSession,
-  renewSessions,
-  type Session,
-  type SessionClaim,
-  saveSession,
-  takeDeadSessions,
-} from "./sessions.ts";
+export type { Wait } from "./read/waits-of.ts";
+export type { Resumed } from "./resume-run.ts";
 export { StoreError, type StoreErrorCode, storeErrorCodes } from "./store-error.ts";
-export {
-  deleteOrphans,
-  enforceDeadlines,
-  expireAsks,
-  type OnPoison,
-  oldestDue,
-} from "./supervise.ts";
 export type {
   TenantAsks,
   TenantBlobs,
@@ -127,12 +50,6 @@ export type {
   TenantStore,
   TenantUsage,
 } from "./tenant-store.ts";
-/** @public */
-export { defaultTenant } from "./tenants.ts";
+export { defaultTenant, isTenantId } from "./tenants.ts";
 export { uuidv7 } from "./uuidv7.ts";
-export { type Watch, watch } from "./watch.ts";
-export { beat, buryWorkers, leave, listWorkers, type WorkerRow } from "./workers.ts";
-
-/** Loaded on first use: its query builder takes 0.5 s to import. */
-export const listRuns: typeof import("./read/list-runs.ts").listRuns = async (...given) =>
-  (await import("./read/list-runs.ts")).listRuns(...given);
+export type { WorkerRow } from "./workers.ts";

@@ -1,5 +1,13 @@
-/** The store: one per process. Everything that holds a connection or a cache hangs here and ends with `close`. */
+/**
+ * The store: one per process. Everything that holds a connection or a cache hangs here and ends with `close`.
+ *
+ * It has two sides. What people ask goes through `as(tenant)` and sees only what is that tenant's. Workers and supervisors act through
+ * `machine`, on ids that come from claims and rows and never from a request; whose a run is they read from its row.
+ */
 import { randomBytes } from "node:crypto";
+import { type Access, openAccess } from "./access/access.ts";
+import { askDatabase } from "./ask-database.ts";
+import { type BlobSettings, type Blobs, createBlobs } from "./blobs/blobs.ts";
 import { type Ceilings, defaultCeilings } from "./ceilings.ts";
 import { createActivityIds } from "./commit/activity-ids.ts";
 import { type Claim, type Claimable, type Claimer, createClaimer } from "./commit/claim.ts";
@@ -10,15 +18,21 @@ import { createDatabaseClock, type DatabaseClock, databaseNow } from "./database
 import { createDefinitions, type Definitions } from "./definitions.ts";
 import { migrate } from "./migrate.ts";
 import { createMovements } from "./movements.ts";
+import { createOwnership } from "./ownership.ts";
+import { openRunCounts } from "./read/open-run-counts.ts";
 import { translate } from "./store-error.ts";
+import { oldestDue } from "./supervise.ts";
 import { createTenantStore, type TenantStore } from "./tenant-store.ts";
 import { createAnnouncer } from "./watch.ts";
+import { listWorkers, type WorkerRow } from "./workers.ts";
 
 export interface StoreOptions extends DatabaseOptions {
   /** Names this process in claims: never the same for two starts, also not for two containers that both have process 1. */
   readonly worker?: string;
   readonly leaseMs?: number;
   readonly ceilings?: Ceilings;
+  /** Absent: blobs are kept in Postgres. */
+  readonly blobs?: BlobSettings;
   readonly mostPerCommit?: number;
   readonly patienceMs?: number;
   /** false: the schema is taken as it is. */
@@ -26,20 +40,37 @@ export interface StoreOptions extends DatabaseOptions {
 }
 
 export interface Store {
+  /** What this tenant may see and change. */
+  as(tenant: string): TenantStore;
+  /** Who may use the installation. */
+  readonly access: Access;
+  /** Those that live, whomever they work for. */
+  workers(): Promise<readonly WorkerRow[]>;
+  /** Runs of all tenants that have not ended, by status: numbers only. */
+  openRuns(): ReturnType<typeof openRunCounts>;
+  /** For how long the oldest activity of these queues has been ready and due, in ms; 0: none. */
+  oldestDue(queues: readonly string[]): Promise<number>;
+  /** The versions of the server and of the schema. */
+  about(): Promise<{ readonly server: string; readonly schema: string | null }>;
+  readonly clock: DatabaseClock;
+  readonly machine: Machine;
+  /** Waits for what is in flight. */
+  close(): Promise<void>;
+}
+
+/** For workers and supervisors (machine.ts). */
+export interface Machine {
   readonly database: Database;
   readonly definitions: Definitions;
+  readonly blobs: Blobs;
   readonly clock: DatabaseClock;
   readonly committer: Committer;
   readonly worker: string;
   readonly leaseMs: number;
   readonly ceilings: Ceilings;
-  /** What this tenant may see and change. */
-  as(tenant: string): TenantStore;
   claim(delivery: Claimable): Promise<Claim>;
   /** The only way a run changes. */
   commit(item: Commit): Promise<Committed>;
-  /** Waits for what is in flight. */
-  close(): Promise<void>;
 }
 
 export async function openStore(options: StoreOptions): Promise<Store> {
@@ -71,23 +102,35 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
   });
   const claimer: Claimer = createClaimer({ database, definitions, cache, clock, worker, leaseMs });
   const movements = createMovements(database);
+  const blobs = createBlobs(database, options.blobs);
+  const { claim } = claimer;
+  const { commit } = committer;
+  const machine = { database, definitions, blobs, clock, committer, worker, leaseMs, ceilings, claim, commit };
+  const parts = { ...machine, movements, ownership: createOwnership(database) };
   return {
-    database,
-    definitions,
+    as: (tenant) => createTenantStore(parts, tenant),
+    access: openAccess(database),
+    workers: () => listWorkers(database),
+    openRuns: () => openRunCounts(database),
+    oldestDue: (queues) => oldestDue(database, queues),
+    about: () => versionsOf(database),
     clock,
-    committer,
-    worker,
-    leaseMs,
-    ceilings,
-    as: (tenant) => createTenantStore({ database, definitions, committer, clock, ceilings, movements }, tenant),
-    claim: claimer.claim,
-    commit: committer.commit,
+    machine,
     async close() {
       await Promise.all([claimer.idle(), committer.idle()]);
-      await Promise.all([announcer.close(), movements.close()]);
+      await Promise.all([announcer.close(), movements.close(), blobs.close()]);
       await database.close();
     },
   };
+}
+
+async function versionsOf(database: Database) {
+  const rows = await askDatabase<{ server: string; schema: string | null }>(
+    database,
+    "Asking for versions",
+    "select current_setting('server_version') as server, (select max(name) from markmill.migrations) as schema",
+  );
+  return rows[0] ?? { server: "unknown", schema: null };
 }
 
 /** A name for this start of a process. */

@@ -1,5 +1,5 @@
 /**
- * Rate and pause of a model at an endpoint, shared by all workers: one row.
+ * Rate and pause of a model at an endpoint for one tenant, shared by all workers: one row.
  *
  * G1  Requests and tokens are spread evenly over the minute (GCRA): a slot begins when what was granted before is worked off, less a
  *     burst of BURST_MS. Endpoints enforce a minute's limit over shorter stretches too. Whoever asks is served in the order of asking.
@@ -19,6 +19,8 @@ export interface Rate {
 }
 
 export interface ModelAt {
+  /** Tenants have keys of their own: what one is refused says nothing of another. */
+  readonly tenant: string;
   readonly endpoint: string;
   readonly model: string;
 }
@@ -29,7 +31,7 @@ export type Slot =
   /** `probing`: its time is over, and somebody finds out whether the endpoint answers. */
   | { readonly kind: "paused"; readonly forMs: number; readonly probing: boolean; readonly reason: string };
 
-export interface Pause extends ModelAt {
+export interface Pause extends Omit<ModelAt, "tenant"> {
   readonly reason: string;
   readonly refusals: number;
   readonly since: Date;
@@ -48,10 +50,10 @@ const left = (column: string) =>
   `ceil(greatest(0, 1000 * extract(epoch from ${column} - statement_timestamp())))::float8`;
 
 const takeText = `
-insert into rates as r (endpoint, model, requests_until, tokens_until, starts_at)
-values ($1, $2, statement_timestamp() + ${ms("coalesce(60000 / $3::float8, 0)")},
+insert into rates as r (tenant, endpoint, model, requests_until, tokens_until, starts_at)
+values ($7, $1, $2, statement_timestamp() + ${ms("coalesce(60000 / $3::float8, 0)")},
   statement_timestamp() + ${ms("coalesce(60000 / $4::float8 * $5::float8, 0)")}, statement_timestamp())
-on conflict (endpoint, model) do update set (requests_until, tokens_until, starts_at, prober, probe_until) = (
+on conflict (tenant, endpoint, model) do update set (requests_until, tokens_until, starts_at, prober, probe_until) = (
   select
     case when p.goes then greatest(s.starts, r.requests_until) + n.per_request else r.requests_until end,
     case when p.goes then greatest(s.starts, r.tokens_until) + n.per_call else r.tokens_until end,
@@ -74,7 +76,7 @@ returning refusals, coalesce(prober = $6, false) as probe, ${left("starts_at")} 
 /** Takes one request of so many tokens. `taker` names this one call, should it become the probe. */
 export async function takeRate(
   database: Database,
-  { endpoint, model }: ModelAt,
+  { tenant, endpoint, model }: ModelAt,
   rate: Rate,
   tokens: number,
   taker: string,
@@ -94,6 +96,7 @@ export async function takeRate(
     rate.tokensPerMinute,
     tokens,
     taker,
+    tenant,
   ]);
   const row = rows[0];
   if (row === undefined || row.refusals === 0 || row.probe) {
@@ -107,7 +110,7 @@ export async function takeRate(
 /** The endpoint refused. `wishMs`: when it wants to be asked again. `prober`: the call was the probe of an earlier pause. */
 export async function pauseRate(
   database: Database,
-  { endpoint, model }: ModelAt,
+  { tenant, endpoint, model }: ModelAt,
   refusal: {
     readonly wishMs: number | null;
     readonly reason: string;
@@ -118,10 +121,10 @@ export async function pauseRate(
   await askDatabase(
     database,
     "Pausing a model",
-    `insert into rates as r (endpoint, model, requests_until, tokens_until, starts_at, refusals, paused_at, paused_until, reason)
-     values ($1, $2, statement_timestamp(), statement_timestamp(), statement_timestamp(), 1, statement_timestamp(),
+    `insert into rates as r (tenant, endpoint, model, requests_until, tokens_until, starts_at, refusals, paused_at, paused_until, reason)
+     values ($7, $1, $2, statement_timestamp(), statement_timestamp(), statement_timestamp(), 1, statement_timestamp(),
        statement_timestamp() + ${ms(`least($4::float8, coalesce($3::float8, ${FIRST_PAUSE_MS}))`)}, $5)
-     on conflict (endpoint, model) do update set
+     on conflict (tenant, endpoint, model) do update set
        refusals = r.refusals + case when r.refusals = 0 or r.prober = $6 then 1 else 0 end,
        paused_at = case when r.refusals = 0 then statement_timestamp() else r.paused_at end,
        paused_until = case
@@ -131,38 +134,48 @@ export async function pauseRate(
        reason = excluded.reason,
        probe_until = case when r.prober = $6 then null else r.probe_until end,
        prober = case when r.prober = $6 then null else r.prober end`,
-    [endpoint, model, refusal.wishMs, refusal.mostMs, refusal.reason, refusal.prober],
+    [endpoint, model, refusal.wishMs, refusal.mostMs, refusal.reason, refusal.prober, tenant],
   );
 }
 
 /** The probe was answered: nobody waits any more. */
-export async function endPause(database: Database, { endpoint, model }: ModelAt, prober: string): Promise<void> {
+export async function endPause(
+  database: Database,
+  { tenant, endpoint, model }: ModelAt,
+  prober: string,
+): Promise<void> {
   await askDatabase(
     database,
     "Ending a pause",
     `update rates set refusals = 0, paused_at = null, paused_until = null, reason = null, prober = null, probe_until = null
-     where endpoint = $1 and model = $2 and prober = $3`,
-    [endpoint, model, prober],
+     where endpoint = $1 and model = $2 and prober = $3 and tenant = $4`,
+    [endpoint, model, prober, tenant],
   );
 }
 
 /** The probe was given up before it could tell anything: the next one probes. */
-export async function leaveProbe(database: Database, { endpoint, model }: ModelAt, prober: string): Promise<void> {
+export async function leaveProbe(
+  database: Database,
+  { tenant, endpoint, model }: ModelAt,
+  prober: string,
+): Promise<void> {
   await askDatabase(
     database,
     "Leaving a probe",
-    "update rates set prober = null, probe_until = null where endpoint = $1 and model = $2 and prober = $3",
-    [endpoint, model, prober],
+    `update rates set prober = null, probe_until = null
+     where endpoint = $1 and model = $2 and prober = $3 and tenant = $4`,
+    [endpoint, model, prober, tenant],
   );
 }
 
-/** Whom all workers leave alone now, and why. One that nobody asked again for a day is no news. */
-export async function currentPauses(database: Database): Promise<readonly Pause[]> {
+/** Whom all workers leave alone now for this tenant, and why. One that nobody asked again for a day is no news. */
+export async function currentPauses(database: Database, tenant: string): Promise<readonly Pause[]> {
   return await askDatabase<Pause>(
     database,
     "Reading pauses",
     `select endpoint, model, coalesce(reason, '') as reason, refusals, paused_at as since, paused_until as until,
        ${left("paused_until")} as "forMs"
-     from rates where refusals > 0 and paused_until > statement_timestamp() - interval '1 day' order by paused_at`,
+     from rates where tenant = $1 and refusals > 0 and paused_until > statement_timestamp() - interval '1 day' order by paused_at`,
+    [tenant],
   );
 }

@@ -60,6 +60,26 @@ export const storeErrorCodes = {
     means: "Nobody would be left who owns the tenant.",
     fix: "Make another user or key an owner first.",
   },
+  STORE_ID_TAKEN: {
+    means: "A run cannot get this id.",
+    fix: "Let the store draw the run's id, or draw another one.",
+  },
+  STORE_TENANT_ID: {
+    means: "The text is no id of a tenant.",
+    fix: "An id has 1 to 63 letters, digits, dots, hyphens and underscores, and begins with a letter or digit.",
+  },
+  STORE_BLOB_LOST: {
+    means: "The bytes of a file are not where they were stored, or are others.",
+    fix: "Store the file again. If this happens again, look who else deletes from the database or the bucket.",
+  },
+  STORE_BUCKET_REFUSED: {
+    means: "The S3 server refuses the request, or there are no settings of the bucket in which a file is.",
+    fix: "Check S3_ENDPOINT, S3_BUCKET, S3_REGION and the keys; the bucket has to exist.",
+  },
+  STORE_BUCKET_UNREACHABLE: {
+    means: "The S3 server does not answer.",
+    fix: "Check that the S3 server runs and that S3_ENDPOINT names its host and port.",
+  },
   STORE_BUG: {
     means: "Postgres refused a statement of ours.",
     fix: "This is a defect in Markmill: please report it with this message.",
@@ -74,6 +94,7 @@ const transient: ReadonlySet<StoreErrorCode> = new Set([
   "STORE_BUSY",
   "STORE_FULL",
   "STORE_READ_ONLY",
+  "STORE_BUCKET_UNREACHABLE",
 ]);
 
 /** `message` says what and why, `fix` what to do. `transient`: the same call may succeed later. */

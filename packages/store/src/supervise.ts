@@ -100,34 +100,6 @@ export async function expireAsks(
   return rings;
 }
 
-/**
- * Deletes blobs that no run and no sandbox session names any more (`blob_references`, which the server writes with whatever names one),
- * and budgets of runs that were never born. Both are written before what names them, hence the age. Returns how many.
- */
-export async function deleteOrphans(database: Database, olderThanMs: number, limit = 1_000): Promise<number> {
-  const rows = await askDatabase<{ deleted: number }>(
-    database,
-    "Deleting orphans",
-    `with d1 as (
-       delete from blobs where hash in (
-         select b.hash from blobs b
-         where b.created_at < clock_timestamp() - $1::float8 * interval '1 millisecond'
-           and not exists (select 1 from blob_references n where n.hash = b.hash)
-         order by b.created_at limit $2)
-       returning 1
-     ), d2 as (
-       delete from budgets where id in (
-         select b.id from budgets b
-         where b.for_run and b.created_at < clock_timestamp() - $1::float8 * interval '1 millisecond'
-           and not exists (select 1 from runs r where r.id = b.id)
-         limit $2)
-       returning 1
-     ) select (select count(*) from d1)::integer + (select count(*) from d2)::integer as deleted`,
-    [olderThanMs, limit],
-  );
-  return rows[0]?.deleted ?? 0;
-}
-
 /** For how long the oldest activity of these queues has been ready and due, in ms; 0: none. A worker that hears nothing then is deaf. */
 export async function oldestDue(database: Database, queues: readonly string[]): Promise<number> {
   const rows = await askDatabase<{ ms: number }>(

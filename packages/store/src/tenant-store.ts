@@ -7,16 +7,18 @@
  */
 import { cancelRun, type Outside, stopRun } from "./apply-event.ts";
 import { type Ask, answerAsk, type FoundAsk, findAsk, openAsks } from "./asks.ts";
-import { type BlobContent, type BlobInfo, findBlob, loadBlob, saveContent, streamBlob } from "./blobs.ts";
+import type { BlobContent } from "./blobs/blob-port.ts";
+import type { BlobInfo, BlobPart, Blobs } from "./blobs/blobs.ts";
 import { type Budget, getBudget, openBudget, setBudgetCap } from "./budgets.ts";
 import { callsOfRun, type StoredCall } from "./calls.ts";
-import { type ChargeLine, chargesOf, type Spent, spentOf } from "./charges.ts";
+import { type ChargeLine, chargesOf, noCalls, type Spent, spentOf } from "./charges.ts";
 import type { Committed } from "./commit/committer.ts";
 import { type Births, type CreatedRun, createRun, type NewRun } from "./create-run.ts";
 import type { Definition } from "./definitions.ts";
 import { deleteRun } from "./delete-runs.ts";
 import { type ForkedRun, type ForkRequest, forkRun } from "./fork-run.ts";
 import type { Movements } from "./movements.ts";
+import type { Ownership } from "./ownership.ts";
 import { currentPauses, type Pause } from "./rates.ts";
 import { type EventPage, type EventsRequest, eventsAfter } from "./read/events-after.ts";
 import { getHistory, type History, type HistoryActivity, openActivities } from "./read/get-history.ts";
@@ -35,6 +37,8 @@ import { type Replay, replayRun } from "./read/replay-run.ts";
 import { type UsageBy, type UsageFilter, type UsageLine, usageBy } from "./read/usage.ts";
 import { type Wait, waitsOf } from "./read/waits-of.ts";
 import { type Resumed, resumeTree } from "./resume-run.ts";
+import { StoreError } from "./store-error.ts";
+import { isTenantId } from "./tenants.ts";
 
 export interface TenantStore {
   readonly tenant: string;
@@ -112,10 +116,7 @@ export interface TenantBlobs {
   /** Whole, in memory. */
   load(hash: string): Promise<Buffer | null>;
   /** Piece by piece. `from`, `to`: bytes, the first included, the last not. */
-  stream(
-    hash: string,
-    part?: { readonly from?: number; readonly to?: number },
-  ): Promise<AsyncIterable<Uint8Array> | null>;
+  stream(hash: string, part?: BlobPart): Promise<AsyncIterable<Uint8Array> | null>;
 }
 
 export interface TenantBudgets {
@@ -137,74 +138,99 @@ export interface TenantModels {
 
 export interface TenantParts extends Outside, Births {
   readonly movements: Movements;
+  readonly ownership: Ownership;
+  readonly blobs: Blobs;
 }
 
 export function createTenantStore(parts: TenantParts, tenant: string): TenantStore {
+  if (!isTenantId(tenant)) throw new StoreError("STORE_TENANT_ID", `${JSON.stringify(tenant)} is no id of a tenant.`);
+  const { database, blobs, ownership } = parts;
   return {
     tenant,
-    definitions: tenantDefinitions(parts),
-    runs: tenantRuns(parts),
+    definitions: tenantDefinitions(parts, tenant),
+    runs: tenantRuns(parts, tenant),
     asks: {
-      list: (rootId = null, limit = 1_000) => openAsks(parts.database, rootId, limit),
-      find: (activityId) => findAsk(parts.database, activityId),
-      answer: (activityId, text, by) => answerAsk(parts, activityId, text, by),
+      list: (rootId, limit) => openAsks(database, tenant, rootId, limit),
+      find: async (activityId) =>
+        (await ownership.ownsActivity(tenant, activityId)) ? findAsk(database, activityId) : null,
+      answer: async (activityId, text, by) =>
+        (await ownership.ownsActivity(tenant, activityId)) ? answerAsk(parts, activityId, text, by) : dropped,
     },
     blobs: {
-      save: (content, mostBytes) => saveContent(parts.database, content, mostBytes),
-      find: (hash) => findBlob(parts.database, hash),
-      load: (hash) => loadBlob(parts.database, hash),
-      stream: (hash, part) => streamBlob(parts.database, hash, part),
+      save: (content, mostBytes) => blobs.save(tenant, content, mostBytes),
+      find: (hash) => blobs.find(tenant, hash),
+      load: (hash) => blobs.load(tenant, hash),
+      stream: (hash, part) => blobs.stream(tenant, hash, part),
     },
     budgets: {
-      open: (id, cap) => openBudget(parts.database, id, cap),
-      get: (id) => getBudget(parts.database, id),
-      setCap: (id, cap) => setBudgetCap(parts.database, id, cap),
+      open: (id, cap) => openBudget(database, tenant, id, cap),
+      get: (id) => getBudget(database, tenant, id),
+      setCap: (id, cap) => setBudgetCap(database, tenant, id, cap),
     },
-    usage: { by: (what, filter, limit) => usageBy(parts.database, what, filter, limit) },
-    models: { pauses: () => currentPauses(parts.database) },
+    usage: { by: (what, filter, limit) => usageBy(database, tenant, what, filter, limit) },
+    models: { pauses: () => currentPauses(database, tenant) },
   };
 }
 
-function tenantDefinitions({ database, definitions }: TenantParts): TenantDefinitions {
-  const find = (hash: string) => definitions.find(hash);
+const dropped: Committed = { kind: "dropped", rings: [] };
+
+function tenantDefinitions({ database, definitions }: TenantParts, tenant: string): TenantDefinitions {
+  const find = (hash: string) => definitions.find({ tenant, hash });
   return {
-    save: (definition) => definitions.save(definition),
+    save: (definition) => definitions.save(tenant, definition),
     find,
-    list: (filter, page) => listDefinitions(database, filter, page),
-    versions: (name) => versionsOf(database, name),
+    list: (filter, page) => listDefinitions(database, tenant, filter, page),
+    versions: (name) => versionsOf(database, tenant, name),
     source: async (hash) => (await find(hash))?.files ?? null,
   };
 }
 
-function tenantRuns(parts: TenantParts): TenantRuns {
-  const { database, definitions, movements } = parts;
+function tenantRuns(parts: TenantParts, tenant: string): TenantRuns {
+  const { database, definitions, movements, ownership } = parts;
+  /** O1, for what answers a run that does not exist with `none`. */
+  const read = async <Answer>(id: string, none: Answer, ask: () => Promise<Answer>): Promise<Answer> =>
+    (await ownership.owns(tenant, id)) ? ask() : none;
+  /** O1, for what cannot be done to a run that does not exist. */
+  const act = async <Answer>(id: string, ask: () => Promise<Answer>): Promise<Answer> => {
+    if (await ownership.owns(tenant, id)) return ask();
+    throw new StoreError("STORE_NOT_FOUND", `There is no run ${id}.`);
+  };
+  const get = (id: string) => read(id, null, () => getRun(database, id));
+  const history = (id: string, after?: number) => read(id, noHistory, () => getHistory(database, id, after));
   return {
-    create: (request) => createRun(parts, request),
-    get: (id) => getRun(database, id),
+    create: async (request) => {
+      const created = await createRun(parts, tenant, request);
+      ownership.remember(tenant, created.runId);
+      return created;
+    },
+    get,
     list: async (filter, page) => {
       // On first use: its query builder takes 0.5 s to import.
       const { listRuns } = await import("./read/list-runs.ts");
-      return listRuns(database, filter, page);
+      return listRuns(database, tenant, filter, page);
     },
-    children: (id) => childRuns(database, id),
-    history: (id, after) => getHistory(database, id, after),
-    events: (id, request) => eventsAfter(database, movements, id, request),
-    activities: async (id) => (await getHistory(database, id)).activities,
-    doing: (id) => openActivities(database, id),
-    calls: (id) => callsOfRun(database, id),
-    threads: (id) => getThreads(database, id),
-    messages: (thread, mostBytes) => getMessages(database, thread, mostBytes),
-    variables: async (id) => (await getRun(database, id))?.variables ?? null,
-    hits: async (id) => (await getRun(database, id))?.hits ?? null,
-    waits: (rootIds) => waitsOf(database, rootIds),
-    replay: (id) => replayRun(database, definitions, id),
-    submission: (rootId) => submissionOf(database, rootId),
-    spent: (rootId) => spentOf(database, rootId),
-    charges: (rootId) => chargesOf(database, rootId),
-    cancel: (id, message) => cancelRun(parts, id, message),
-    stop: (id) => stopRun(parts, id),
-    resume: (rootId) => resumeTree(parts, rootId),
-    fork: (request) => forkRun(parts, request),
-    delete: (id) => deleteRun(database, id),
+    children: (id) => read(id, [], () => childRuns(database, id)),
+    history,
+    events: (id, request) => read(id, null, () => eventsAfter(database, movements, id, request)),
+    activities: async (id) => (await history(id)).activities,
+    doing: (id) => read(id, [], () => openActivities(database, id)),
+    calls: (id) => read(id, [], () => callsOfRun(database, id)),
+    threads: (id) => read(id, [], () => getThreads(database, id)),
+    messages: async (thread, mostBytes) =>
+      (await ownership.ownsThread(tenant, thread)) ? getMessages(database, thread, mostBytes) : [],
+    variables: async (id) => (await get(id))?.variables ?? null,
+    hits: async (id) => (await get(id))?.hits ?? null,
+    waits: async (rootIds) => waitsOf(database, await ownership.ownedOf(tenant, rootIds)),
+    replay: (id) => act(id, () => replayRun(database, definitions, id)),
+    submission: (rootId) => read(rootId, null, () => submissionOf(database, rootId)),
+    spent: (rootId) => read(rootId, noCalls, () => spentOf(database, rootId)),
+    charges: (rootId) => read(rootId, [], () => chargesOf(database, rootId)),
+    cancel: (id, message) => act(id, () => cancelRun(parts, id, message)),
+    stop: (id) => act(id, () => stopRun(parts, id)),
+    resume: (rootId) => read(rootId, { runs: 0, rings: [] }, () => resumeTree(parts, rootId)),
+    fork: (request) => act(request.of, () => forkRun(parts, request)),
+    delete: (id) => read(id, false, () => deleteRun(database, id)),
   };
 }
+
+const noHistory: History = { entries: [], activities: [] };

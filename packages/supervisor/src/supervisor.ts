@@ -14,6 +14,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { jobId, type LiveJob, type Queues } from "@markmill/queue";
+import { StoreError } from "@markmill/store";
 import {
   buryWorkers,
   deleteOldRuns,
@@ -21,18 +22,17 @@ import {
   enforceDeadlines,
   expireAsks,
   leaveQuiet,
+  type Machine,
   type OnPoison,
   type QuietActivity,
   quietActivities,
   ringAgain,
-  type Store,
-  StoreError,
   settleAbandoned,
   withLeadership,
-} from "@markmill/store";
+} from "@markmill/store/machine";
 
 export interface SupervisorParts {
-  readonly store: Store;
+  readonly store: Machine;
   readonly queues: Queues;
   readonly log: Log;
   /** 0 keeps finished runs. */
@@ -141,7 +141,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
       deleted = await deleteOldRuns(store.database, parts.retentionDays * dayMs, deletedTogether);
       if (deleted > 0) log.info({ deleted }, "old runs were deleted");
     }
-    const orphans = await deleteOrphans(store.database, dayMs);
+    const orphans = await deleteOrphans(store, dayMs);
     if (orphans > 0) log.info({ orphans }, "deleted what no run names");
   }
 

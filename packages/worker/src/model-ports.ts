@@ -17,7 +17,7 @@ import {
   saveCall,
   settleReservation,
   takeRate,
-} from "@markmill/store";
+} from "@markmill/store/machine";
 
 /** With the activity a reply settles only what its own claim has reserved. */
 export function ledgerOf(database: Database, run: LoadedRun, activity?: Activity): CallLedger {
@@ -32,7 +32,7 @@ export function ledgerOf(database: Database, run: LoadedRun, activity?: Activity
       const { promptTokens, completionTokens, characters, nanodollars } = reply.usage;
       await saveCall(
         database,
-        { id: run.id, rootId: run.rootId },
+        { id: run.id, rootId: run.rootId, tenant: run.tenant },
         {
           key: { activityId: Number(activityId), callIndex, requestHash, ...claimed },
           attempt,
@@ -62,7 +62,7 @@ export function budgetOf(database: Database, run: LoadedRun, { work, claim }: Ac
       };
       const { promptTokens, completionTokens } = worstCase;
       const charge = { runId: run.id, rootId: run.rootId, promptTokens, completionTokens, ...sent };
-      const reserved = await reserve(database, call, run.budgets, want, leave, charge);
+      const reserved = await reserve(database, run.tenant, call, run.budgets, want, leave, charge);
       if (reserved.kind === "reserved") return { ok: true, ...left };
       const { budget, code } = reserved;
       return { ok: false, code, message: refusal(code, budget, want, leave), ...left };
@@ -109,10 +109,14 @@ const lookMs = 250;
 /** Failures after which asking again, by whomever, is useless for a while. Others concern one request, or heal by themselves. */
 const pausing: ReadonlySet<string> = new Set(["MODEL_RATE_LIMITED", "MODEL_QUOTA_EXHAUSTED"]);
 
-export function rateGateOf(database: Database, endpoint: string, pauseMaxMs: number): RateGate {
+export function rateGateOf(
+  database: Database,
+  { tenant, endpoint }: Omit<ModelAt, "model">,
+  pauseMaxMs: number,
+): RateGate {
   return {
     async take(model, tokens, limits, signal) {
-      const at: ModelAt = { endpoint, model };
+      const at: ModelAt = { tenant, endpoint, model };
       const { requestsPerMinute = null, tokensPerMinute = null } = limits;
       const taker = randomUUID();
       const until = performance.now() + standMs;
@@ -137,7 +141,7 @@ export function rateGateOf(database: Database, endpoint: string, pauseMaxMs: num
       }
     },
     async heard(model, passage, failure) {
-      const at: ModelAt = { endpoint, model };
+      const at: ModelAt = { tenant, endpoint, model };
       const prober = passage.kind === "go" ? passage.probe : null;
       if (failure === null || failure.next === "fail" || failure.code === "MODEL_EMPTY_REPLY") {
         if (prober !== null) await endPause(database, at, prober);

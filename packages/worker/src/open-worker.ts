@@ -12,11 +12,10 @@ import {
   installationId,
   type LoadedRun,
   leave,
-  loadBlob,
-  type Store,
+  loadSubmission,
+  type Machine,
   startCall,
-  submissionOf,
-} from "@markmill/store";
+} from "@markmill/store/machine";
 import { awaitStore } from "./await-store.ts";
 import type { Health } from "./decide/hearing.ts";
 import { createJudgeKeeper } from "./judge-session.ts";
@@ -28,7 +27,7 @@ import { type Log, startWorker, type WorkerParts } from "./worker.ts";
 
 export interface OpenWorkerParts {
   readonly config: Config;
-  readonly store: Store;
+  readonly store: Machine;
   readonly databaseUrl: string;
   readonly queues: Queues;
   readonly client: ModelClient;
@@ -90,7 +89,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
         catalogue: parts.catalogue,
         ledger: ledgerOf(database, run, activity),
         budget: budgetOf(database, run, activity),
-        gate: rateGateOf(database, asked.client.endpoint, pauseMaxMs),
+        gate: rateGateOf(database, { tenant: run.tenant, endpoint: asked.client.endpoint }, pauseMaxMs),
         pauseMaxMs,
         onUnrecorded: (error) => log.warn({ err: error, run: run.id }, "a reply waits to be stored"),
       };
@@ -182,8 +181,7 @@ export function ceilingOf({ sandbox }: Config): Limits {
 }
 
 /** The submission of a run tree: a tar in the blobs, or nothing. */
-async function submissionFiles(store: Store, rootId: string): Promise<SessionFiles> {
-  const hash = await awaitStore(() => submissionOf(store.database, rootId));
-  const bytes = hash === null ? null : await awaitStore(() => loadBlob(store.database, hash));
+async function submissionFiles(store: Machine, rootId: string): Promise<SessionFiles> {
+  const bytes = await awaitStore(() => loadSubmission(store, rootId));
   return bytes === null ? { kind: "list", files: [] } : { kind: "tar", bytes };
 }

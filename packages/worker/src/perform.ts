@@ -9,7 +9,7 @@ import {
   type SessionFiles,
   workspaceFiles,
 } from "@markmill/sandbox";
-import type { Activity, Claim, LoadedRun } from "@markmill/store";
+import type { Activity, Claim, LoadedRun } from "@markmill/store/machine";
 import type { JudgeKeeper } from "./judge-session.ts";
 import { nextStep, performExecute, sandboxFailed } from "./perform-execute.ts";
 import { judgeFailed, performJudge } from "./perform-judge.ts";

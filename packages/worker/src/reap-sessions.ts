@@ -4,7 +4,13 @@
  * wherever their sessions were.
  */
 import { isJudgeSession, type Sandbox } from "@markmill/sandbox";
-import { type Database, deleteEndedCheckpoints, listWorkers, liveSessions, takeDeadSessions } from "@markmill/store";
+import {
+  type Database,
+  deleteEndedCheckpoints,
+  listWorkers,
+  liveSessions,
+  takeDeadSessions,
+} from "@markmill/store/machine";
 import type { Log } from "./worker.ts";
 
 export interface Reaping {

@@ -54,7 +54,7 @@ import {
   saveSession,
   settleMark,
   waitsForExecute,
-} from "@markmill/store";
+} from "@markmill/store/machine";
 import { awaitStore } from "./await-store.ts";
 import { wishesOf } from "./sandbox-wishes.ts";
 import { createTurns } from "./take-turns.ts";

@@ -11,19 +11,19 @@
  */
 import type { Delivery, WorkKind, WorkQueue } from "@markmill/engine";
 import type { Answer, Queues, Ring, Serving } from "@markmill/queue";
+import type { StoreError } from "@markmill/store";
 import {
   breakRun,
   type Claim,
   type Committed,
   createLeaseKeeper,
   drawSeed,
+  type Machine,
   oldestDue,
   releaseClaims,
   renewLeases,
-  type Store,
-  type StoreError,
   watch,
-} from "@markmill/store";
+} from "@markmill/store/machine";
 import { afterClaim, afterFailedClaim, mustRenewFirst } from "./decide/after-claim.ts";
 import {
   afterFailedPerformance,
@@ -41,7 +41,7 @@ import type { Claimed, Performer } from "./perform.ts";
 import type { Performed } from "./performed.ts";
 
 export interface WorkerParts {
-  readonly store: Store;
+  readonly store: Machine;
   readonly databaseUrl: string;
   readonly queues: Queues;
   readonly performer: Performer;

@@ -1,7 +1,7 @@
 /** Store and queues as every process of Markmill opens them, with the shipped defaults. */
 import { type Config, describeFindings, readConfig } from "@markmill/config";
 import { openQueues, type Queues } from "@markmill/queue";
-import { openStore, type Store } from "@markmill/store";
+import { openStore, type Store } from "../../support/store.ts";
 import type { Start } from "../line-protocol.ts";
 
 export interface Parts {

@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { createRun, type Store } from "@markmill/store";
+import { createRun, type Store } from "../../support/store.ts";
 import { abandon, type Start, serveSystem } from "../line-protocol.ts";
 import type { FromMember, ToMember } from "./attend-producer.ts";
 import { openParts } from "./open-parts.ts";

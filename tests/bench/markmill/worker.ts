@@ -1,7 +1,7 @@
 /** A worker as it ships. The store it is given also tells the producer which runs have ended. */
 import { builtInCatalogue, createModelClient } from "@markmill/llm";
-import type { Store } from "@markmill/store";
 import { openWorker } from "@markmill/worker";
+import type { Store } from "../../support/store.ts";
 import { attendProducer, tell } from "./attend-producer.ts";
 import { openParts, quietLog } from "./open-parts.ts";
 

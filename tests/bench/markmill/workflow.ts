@@ -1,7 +1,7 @@
 /** The workflows of the benchmark, as a teacher would write them, through the real compiler. */
 import { loadDefinition, renderFinding } from "@markmill/definition";
 import type { Program } from "@markmill/engine";
-import type { Definition } from "@markmill/store";
+import type { Definition } from "../../support/store.ts";
 import type { Workload } from "../line-protocol.ts";
 
 export function compileWorkload(workload: Workload): Definition {

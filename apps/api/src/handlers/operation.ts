@@ -1,5 +1,4 @@
 import { openapiDocument } from "@markmill/contract";
-import { listWorkers } from "@markmill/store";
 import { docsPage } from "../docs-page.ts";
 import type { Some } from "../handler.ts";
 import type { Meter } from "../metrics.ts";
@@ -84,7 +83,7 @@ export function operationHandlers(
 
     async listWorkers() {
       const now = store.clock.now();
-      const items = (await listWorkers(store.database)).map(({ id, host, info, startedAt, heartbeatAt }) => ({
+      const items = (await store.workers()).map(({ id, host, info, startedAt, heartbeatAt }) => ({
         ...{ id, host, info, startedAt: startedAt.toISOString(), heartbeatAt: heartbeatAt.toISOString() },
         alive: now - heartbeatAt.getTime() < silentMs,
       }));
@@ -102,7 +101,7 @@ export function operationHandlers(
 
     async getReady({ signal }) {
       const [database, queue] = await Promise.all([
-        within(store.database.calm.query("select 1"), readyMs, signal),
+        within(store.about(), readyMs, signal),
         within(
           bell.counts().then((counts) => counts ?? Promise.reject(new Error("away"))),
           readyMs,

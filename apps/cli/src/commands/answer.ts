@@ -30,16 +30,15 @@ Examples:
     if (wanted === undefined) throw new UsageError("Name the run that asks.");
     const input = words.at(-1) === "-" ? (await readAll(process.stdin)).replace(/\r?\n$/, "") : null;
     return await withStack(terminal, async (stack) => {
-      const { answerAsk, openAsks } = await import("@markmill/store");
-      const run = await findRun(stack.store, wanted);
-      const asks = await openAsks(stack.store.database, run.rootId);
+      const run = await findRun(stack.tenant, wanted);
+      const asks = await stack.tenant.asks.list(run.rootId);
       if (words.length === 0) {
         for (const ask of asks) terminal.out(describe(ask));
         if (asks.length === 0) terminal.err(`${run.id} asks nothing (it is ${run.status}).`);
         return asks.length === 0 ? exitCodes.failed : exitCodes.success;
       }
       const { ask, rest } = choose(asks, words, run);
-      const committed = await answerAsk(stack.store, ask.activityId, input ?? rest.join(" "), whoAmI());
+      const committed = await stack.tenant.asks.answer(ask.activityId, input ?? rest.join(" "), whoAmI());
       await stack.queues.ring(committed.rings);
       if (committed.kind === "dropped") {
         throw new CommandError(

@@ -15,13 +15,12 @@ Example:
   async run(args, terminal) {
     const { values, wanted } = parseRunArgs(args, { reason: { type: "string" } });
     return await withStack(terminal, async (stack) => {
-      const { cancelRun } = await import("@markmill/store");
-      const run = await findRun(stack.store, wanted);
+      const run = await findRun(stack.tenant, wanted);
       if (run.endedAt !== null) {
         terminal.err(`${run.id} has ended before: ${run.status}`);
         return exitCodes.failed;
       }
-      const { rings } = await cancelRun(stack.store, run.rootId, values.reason ?? "Cancelled by hand.");
+      const { rings } = await stack.tenant.runs.cancel(run.rootId, values.reason ?? "Cancelled by hand.");
       await stack.queues.ring(rings);
       terminal.err(`cancelled: ${run.rootId}`);
       return exitCodes.success;

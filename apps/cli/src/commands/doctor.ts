@@ -122,11 +122,8 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
   try {
     const stack = await openStack({ config, cwd: terminal.cwd });
     try {
-      const { rows } = await stack.store.database.calm.query<{ version: string; migration: string | null }>(
-        "select current_setting('server_version') as version, (select max(name) from markmill.migrations) as migration",
-      );
-      const { currentPauses } = await import("@markmill/store");
-      const pauses = await currentPauses(stack.store.database);
+      const { server, schema } = await stack.store.about();
+      const pauses = await stack.tenant.models.pauses();
       const counts = await stack.queues.counts();
       const waiting = Object.values(counts).reduce((sum, { waiting = 0, delayed = 0 }) => sum + waiting + delayed, 0);
       const workers = await livingWorkers(stack.store);
@@ -135,7 +132,7 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
         {
           check: "database",
           state: "ok",
-          message: `Postgres ${rows[0]?.version} (${where}), schema ${rows[0]?.migration}`,
+          message: `Postgres ${server} (${where}), schema ${schema}`,
         },
         {
           check: "queue",

@@ -27,7 +27,7 @@ Examples:
   async run(args, terminal) {
     const { values, wanted } = parseRunArgs(args, { json: { type: "boolean" }, out: { type: "string" } });
     return await withStack(terminal, async (stack) => {
-      const root = await findRun(stack.store, wanted);
+      const root = await findRun(stack.tenant, wanted);
       const records = await readTree(stack, root, values.out !== undefined || values.json === true);
       if (values.json === true) {
         const runs = records.map(({ record: { run, history, calls } }) => ({
@@ -54,28 +54,28 @@ Examples:
 
 /** The run and, where wanted, those below it, in the order of their calls. */
 async function readTree(stack: Stack, root: RunDetail, whole: boolean) {
-  const { callsOfRun, childRuns, getHistory, getRun } = await import("@markmill/store");
-  const { database, definitions } = stack.store;
+  const { definitions, runs } = stack.tenant;
   const files = new Map<string, string>([[root.id, fileOf(0, root)]]);
   const records: { readonly file: string; readonly record: RunRecord }[] = [];
   const queue: RunDetail[] = [root];
   for (const run of queue) {
-    await definitions.ensure([run.definitionHash]);
+    const program = (await definitions.find(run.definitionHash))?.programs[run.program];
+    if (program === undefined) throw new Error(`run ${run.id} has no program`);
     const callees = new Map<number, { file: string; runId: string }>();
-    for (const child of await childRuns(database, run.id)) {
+    for (const child of await runs.children(run.id)) {
       const file = fileOf(files.size, child);
       files.set(child.id, file);
       if (child.parentActivityId !== null) callees.set(child.parentActivityId, { file, runId: child.id });
-      const detail = whole ? await getRun(database, child.id) : null;
+      const detail = whole ? await runs.get(child.id) : null;
       if (detail !== null) queue.push(detail);
     }
     records.push({
       file: files.get(run.id) ?? fileOf(0, run),
       record: {
         run,
-        program: definitions.program(run.definitionHash, run.program),
-        history: await getHistory(database, run.id),
-        calls: await callsOfRun(database, run.id),
+        program,
+        history: await runs.history(run.id),
+        calls: await runs.calls(run.id),
         callees,
       },
     });

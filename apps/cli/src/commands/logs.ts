@@ -26,8 +26,8 @@ Examples:
     const interrupts = catchInterrupts();
     try {
       await withStack(terminal, async (stack) => {
-        const run = await findRun(stack.store, wanted);
-        for await (const { happened } of followRun(stack.store, stack.databaseUrl, run.id, interrupts.signal)) {
+        const run = await findRun(stack.tenant, wanted);
+        for await (const { happened } of followRun(stack.tenant, stack.databaseUrl, run.id, interrupts.signal)) {
           for (const happening of happened)
             terminal.out(values.json === true ? asJson(happening) : asLines(happening).join("\n"));
           if (values.follow !== true) break;

@@ -19,13 +19,12 @@ Example:
 
   async run(args, terminal) {
     const { values, wanted } = parseRunArgs(args, { json: { type: "boolean" } });
-    return await withStack(terminal, async ({ store }) => {
-      const { childRuns, replayRun } = await import("@markmill/store");
-      const found = await findRun(store, wanted);
+    return await withStack(terminal, async ({ tenant }) => {
+      const found = await findRun(tenant, wanted);
       const replays: { runId: string; name: string; events: number; differences: readonly object[] }[] = [];
       const queue: { readonly id: string; readonly name: string }[] = [found];
       for (const run of queue) {
-        const { events, differences } = await replayRun(store.database, store.definitions, run.id);
+        const { events, differences } = await tenant.runs.replay(run.id);
         replays.push({ runId: run.id, name: run.name, events: events.length, differences });
         if (values.json !== true) {
           const verdict = differences.length === 0 ? "identical" : `${differences.length} differences`;
@@ -34,7 +33,7 @@ Example:
             terminal.out(fitWidth(`  ${path}: folded ${folded}, stored ${stored}`, 200));
           }
         }
-        queue.push(...(await childRuns(store.database, run.id)));
+        queue.push(...(await tenant.runs.children(run.id)));
       }
       const identical = replays.every(({ differences }) => differences.length === 0);
       if (values.json === true) terminal.out(jsonText({ identical, runs: replays }));

@@ -26,8 +26,7 @@ Examples:
     let failed = false;
     try {
       const code = await withStack(terminal, async (stack, config) => {
-        const { resumeTree } = await import("@markmill/store");
-        const { id, rootId, endedAt, status } = await findRun(stack.store, wanted);
+        const { id, rootId, endedAt, status } = await findRun(stack.tenant, wanted);
         if (endedAt !== null && status === "success") {
           throw new CommandError(
             "RUN_ENDED",
@@ -37,7 +36,7 @@ Examples:
         }
         failed = endedAt !== null;
         if (failed) return null;
-        const { rings } = await resumeTree(stack.store, rootId);
+        const { rings } = await stack.tenant.runs.resume(rootId);
         const works = await mustWork(stack, config);
         if (works) await workFor(stack, rootId);
         await stack.queues.ring(rings);

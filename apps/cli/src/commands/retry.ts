@@ -43,7 +43,7 @@ Examples:
     let retried: string | null = null;
     try {
       return await withStack(terminal, async (stack, config) => {
-        const old = await findRun(stack.store, wanted);
+        const old = await findRun(stack.tenant, wanted);
         const created = await retryRun(stack, old, { from: values.from ?? null, caps });
         terminal.err(
           created.from === null

@@ -42,14 +42,11 @@ Examples:
 };
 
 async function list(stack: Stack, limit: number, json: boolean, terminal: Terminal): Promise<void> {
-  const { currentPauses, listRuns, waitsOf } = await import("@markmill/store");
-  const { database, clock } = stack.store;
-  const { runs } = await listRuns(database, { roots: true }, { limit });
-  const all = await waitsOf(
-    database,
-    runs.map(({ id }) => id),
-  );
-  const pauses = await currentPauses(database);
+  const { clock } = stack.store;
+  const { models, ...tenant } = stack.tenant;
+  const { runs } = await tenant.runs.list({ roots: true }, { limit });
+  const all = await tenant.runs.waits(runs.map(({ id }) => id));
+  const pauses = await models.pauses();
   const waits = (id: string) => all.filter(({ rootId }) => rootId === id);
   if (json) {
     terminal.out(jsonText({ runs: runs.map((run) => asJson(run, waits(run.id))), pauses }));
@@ -79,16 +76,15 @@ export function lineOf(
 }
 
 async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Terminal): Promise<void> {
-  const { currentPauses, getHistory, openAsks, spentOf, waitsOf } = await import("@markmill/store");
-  const { database } = stack.store;
-  const run = await findRun(stack.store, wanted);
+  const { asks: questions, models, runs } = stack.tenant;
+  const run = await findRun(stack.tenant, wanted);
   const [spent, asks, { entries, activities }, workers, waits, pauses] = await Promise.all([
-    spentOf(database, run.rootId),
-    openAsks(database, run.rootId),
-    getHistory(database, run.id),
+    runs.spent(run.rootId),
+    questions.list(run.rootId),
+    runs.history(run.id),
     livingWorkers(stack.store),
-    waitsOf(database, [run.rootId]),
-    currentPauses(database),
+    runs.waits([run.rootId]),
+    models.pauses(),
   ]);
   const open = activities.filter(({ state }) => state === "ready" || state === "claimed" || state === "waiting");
   if (json) {

@@ -23,7 +23,7 @@ Examples:
     let watched: string | null = null;
     try {
       return await withStack(terminal, async (stack, config) => {
-        const run = await findRun(stack.store, wanted);
+        const run = await findRun(stack.tenant, wanted);
         const works = run.endedAt === null && (await mustWork(stack, config));
         if (works) await workFor(stack, run.rootId);
         if (works) watched = run.rootId;

@@ -1,5 +1,7 @@
 import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
+import { StoreError } from "../store-error.ts";
+import { isTenantId } from "../tenants.ts";
 
 export interface Tenant {
   readonly id: string;
@@ -15,6 +17,7 @@ export async function listTenants(database: Database): Promise<readonly Tenant[]
 
 /** null: the id is taken. */
 export async function createTenant(database: Database, id: string, name: string): Promise<Tenant | null> {
+  if (!isTenantId(id)) throw new StoreError("STORE_TENANT_ID", `${JSON.stringify(id)} is no id of a tenant.`);
   const rows = await askDatabase<Tenant>(
     database,
     "Making a tenant",

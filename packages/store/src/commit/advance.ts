@@ -36,6 +36,7 @@ export type Birth = Pick<
   BirthRow,
   | "id"
   | "root_id"
+  | "tenant"
   | "parent_activity_id"
   | "parent_attempt"
   | "parent_epoch"
@@ -49,6 +50,7 @@ export type Birth = Pick<
   | "options"
   | "submission"
   | "idempotency_key"
+  | "request_hash"
   | "forked_from"
 >;
 

@@ -138,7 +138,7 @@ export function createClaimer(parts: ClaimerParts): Claimer {
         text,
         values: [JSON.stringify(wanted), parts.worker, parts.leaseMs],
       });
-      await definitions.ensure(rows.map((row) => row.definition_hash));
+      await definitions.ensure(rows.map(({ tenant, definition_hash: hash }) => ({ tenant, hash })));
       if (rows[0] !== undefined) clock.observe(rows[0].now);
       const byId = new Map(rows.map((row) => [row.id, row]));
       const stale: Asked[] = [];

@@ -75,7 +75,7 @@ function assemble(shape: Shape): string {
     pieces.push(moved(shape.births ? "moved" : "gate", take(movingParameters(shape)), shape));
   }
   if (shape.births) {
-    pieces.push(births(take(3), shape.called));
+    pieces.push(births(take(3), shape));
     pieces.push(`gate as materialized (${shape.moves ? "select * from moved union all" : ""} ${bornAtGate(shape)})`);
   }
   pieces.push(logged(shape));

@@ -12,6 +12,7 @@ import { fullState, type KeptState } from "./run-state.ts";
 export interface RunColumns {
   readonly run_id: string;
   readonly root_id: string;
+  readonly tenant: string;
   readonly rev: number;
   readonly run_epoch: number;
   readonly status: string;
@@ -31,7 +32,7 @@ export interface RunColumns {
 }
 
 export const runColumns = `
-  r.id as run_id, r.root_id, r.rev, r.epoch as run_epoch, r.status, r.kept::json as kept, r.definition_hash, r.program,
+  r.id as run_id, r.root_id, r.tenant, r.rev, r.epoch as run_epoch, r.status, r.kept::json as kept, r.definition_hash, r.program,
   r.parent_activity_id, r.parent_attempt, r.parent_epoch, r.parent_job, r.budgets, r.options, r.light,
   r.rings as run_rings,
   (select json_object_agg(v.name, v.value) from variables v where v.run_id = r.id and v.value is not null) as variables,
@@ -41,9 +42,10 @@ export function toLoadedRun(row: RunColumns, definitions: Definitions): LoadedRu
   return {
     id: row.run_id,
     rootId: row.root_id,
+    tenant: row.tenant,
     rev: row.rev,
     state: fullState(row.kept, row.variables ?? {}),
-    program: definitions.program(row.definition_hash, row.program),
+    program: definitions.program({ tenant: row.tenant, hash: row.definition_hash }, row.program),
     path: row.program,
     definitionHash: row.definition_hash,
     parent:
@@ -120,6 +122,6 @@ export async function lockOrphans(
 }
 
 async function toMap(rows: readonly RunColumns[], definitions: Definitions): Promise<Map<string, LoadedRun>> {
-  await definitions.ensure(rows.map((row) => row.definition_hash));
+  await definitions.ensure(rows.map(({ tenant, definition_hash: hash }) => ({ tenant, hash })));
   return new Map(rows.map((row) => [row.run_id, toLoadedRun(row, definitions)]));
 }

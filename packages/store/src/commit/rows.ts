@@ -47,6 +47,7 @@ export interface RareWrite {
 export interface BirthRow extends RunWrite, RareWrite {
   readonly light?: readonly LightColumn[];
   readonly root_id: string;
+  readonly tenant: string;
   readonly parent_activity_id: number | null;
   readonly parent_attempt: number | null;
   readonly parent_epoch: number | null;
@@ -64,6 +65,7 @@ export interface BirthRow extends RunWrite, RareWrite {
   readonly options: unknown;
   readonly submission: unknown;
   readonly idempotency_key: string | null;
+  readonly request_hash: string | null;
   readonly forked_from: string | null;
 }
 

@@ -16,6 +16,8 @@ import type { LightActivity } from "./light-activity.ts";
 export interface LoadedRun {
   readonly id: string;
   readonly rootId: string;
+  /** Whose it is, as all its tree. */
+  readonly tenant: string;
   /** Events folded. */
   readonly rev: number;
   readonly state: RunState;

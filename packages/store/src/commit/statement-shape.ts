@@ -19,6 +19,8 @@ export interface Shape {
   readonly rare: boolean;
   readonly births: boolean;
   readonly called: boolean;
+  /** Some run that is made has an idempotency key. */
+  readonly keyed: boolean;
   readonly lists: readonly ListName[];
 }
 
@@ -66,6 +68,7 @@ export function shapeOf(rows: CommitRows, lists: readonly UsedList[]): Shape {
     rare: full || rows.rares.some((text) => text !== ""),
     births: births.length > 0,
     called,
+    keyed: births.some((row) => row.idempotency_key !== null),
     lists: lists.map((list) => list.name),
   };
 }

@@ -68,9 +68,9 @@ export async function writeLevel(
   const deadline = commands.findLast((command) => command.do === "deadline");
   const phase = state.phase.is === "handling" ? `handling.${state.phase.of}` : state.phase.is;
   await client.query(
-    `insert into runs (id, root_id, parent_activity_id, parent_attempt, parent_epoch, definition_hash, program, name, depth, labels,
+    `insert into runs (id, root_id, tenant, parent_activity_id, parent_attempt, parent_epoch, definition_hash, program, name, depth, labels,
        budgets, options, submission, forked_from, rev, epoch, kept, status, phase, steps, started_at, light, deadline)
-     select $1, $2, $3, $4, $5, definition_hash, program, name, depth, labels, $6::text[], options, submission, id, $7, $8, $9,
+     select $1, $2, tenant, $3, $4, $5, definition_hash, program, name, depth, labels, $6::text[], options, submission, id, $7, $8, $9,
        'doing', $10, $11, clock_timestamp(), $12::json, to_timestamp($13::float8 / 1000)
      from runs where id = $14`,
     [

@@ -36,6 +36,7 @@ const columns = `d.hash, d.dialect, d.name, d.root, d.created_at as "createdAt"`
 /** By name. */
 export async function listDefinitions(
   database: Database,
+  tenant: string,
   { search }: DefinitionFilter = {},
   page: PageRequest = {},
 ): Promise<DefinitionPage> {
@@ -45,20 +46,24 @@ export async function listDefinitions(
     "Listing definitions",
     `select distinct on (d.name) ${columns}, count(*) over (partition by d.name)::integer as versions
      from definitions d
-     where ($1::text is null or d.name > $1) and ($2::text is null or position(lower($2) in lower(d.name)) > 0)
+     where d.tenant = $4 and ($1::text is null or d.name > $1) and ($2::text is null or position(lower($2) in lower(d.name)) > 0)
      order by d.name, d.created_at desc, d.hash limit $3`,
-    [page.after ?? null, search ?? null, limit + 1],
+    [page.after ?? null, search ?? null, limit + 1, tenant],
   );
   const definitions = rows.slice(0, limit);
   return { definitions, next: rows.length > limit ? (definitions.at(-1)?.name ?? null) : null };
 }
 
 /** The latest first. */
-export async function versionsOf(database: Database, name: string): Promise<readonly DefinitionSummary[]> {
+export async function versionsOf(
+  database: Database,
+  tenant: string,
+  name: string,
+): Promise<readonly DefinitionSummary[]> {
   return askDatabase<DefinitionSummary>(
     database,
     "Listing versions",
-    `select ${columns} from definitions d where d.name = $1 order by d.created_at desc, d.hash limit 1000`,
-    [name],
+    `select ${columns} from definitions d where d.tenant = $2 and d.name = $1 order by d.created_at desc, d.hash limit 1000`,
+    [name, tenant],
   );
 }

@@ -32,6 +32,7 @@ export interface RunPage {
 
 export async function listRuns(
   database: Database,
+  tenant: string,
   filter: RunFilter = {},
   page: { readonly after?: string; readonly limit?: number } = {},
 ): Promise<RunPage> {
@@ -61,7 +62,7 @@ export async function listRuns(
       deadline: runs.deadline,
     })
     .from(runs)
-    .where(and(...conditions(filter), after(page.after)))
+    .where(and(eq(runs.tenant, tenant), ...conditions(filter), after(tenant, page.after)))
     .orderBy(desc(runs.createdAt), desc(runs.id))
     .limit(limit + 1);
   try {
@@ -108,8 +109,8 @@ function conditions(filter: RunFilter): SQL[] {
 }
 
 /** Key of the page before: its last run. The time is read from that run, so that a page key is just an id. */
-function after(id: string | undefined): SQL | undefined {
+function after(tenant: string, id: string | undefined): SQL | undefined {
   if (id === undefined) return undefined;
-  const time = sql`(select k.created_at from markmill.runs k where k.id = ${id})`;
+  const time = sql`(select k.created_at from markmill.runs k where k.id = ${id} and k.tenant = ${tenant})`;
   return or(sql`${runs.createdAt} < ${time}`, and(sql`${runs.createdAt} = ${time}`, lt(runs.id, id)));
 }

@@ -40,6 +40,7 @@ const keys: Readonly<Record<UsageBy["kind"], string>> = {
 /** Days in their order, the rest by cost, the highest first. */
 export async function usageBy(
   database: Database,
+  tenant: string,
   by: UsageBy,
   filter: UsageFilter = {},
   limit = 1_000,
@@ -51,7 +52,7 @@ export async function usageBy(
     `select key, runs, spent from (
        select ${keys[by.kind]} as key, count(distinct c.root_id)::integer as runs, ${sumsOf} as spent, sum(c.nanodollars) as cost
        from charges c join runs r on r.id = c.root_id
-       where ($1::timestamptz is null or c.created_at >= $1) and ($2::timestamptz is null or c.created_at < $2)
+       where c.tenant = $9 and ($1::timestamptz is null or c.created_at >= $1) and ($2::timestamptz is null or c.created_at < $2)
          and ($3::text is null or r.definition_hash = $3) and ($4::text is null or c.model = $4)
          and ($5::jsonb is null or r.labels @> $5) and ($6::text is null or c.root_id = $6) and ($7::text is null or true)
          and (c.state <> 'open' or exists (select 1 from runs ended where ended.id = c.run_id and ended.ended_at is not null))
@@ -62,6 +63,7 @@ export async function usageBy(
       ...[labels === undefined ? null : JSON.stringify(labels), rootId ?? null],
       by.kind === "label" ? by.name : null,
       Math.max(1, Math.min(limit, 10_000)),
+      tenant,
     ],
   );
   return rows.map(({ key, runs, spent }) => ({ key, runs, ...spent }));

@@ -23,7 +23,7 @@ export const calls = markmill.table("calls", {
 });
 
 export const budgets = markmill.table("budgets", {
-  id: text("id").primaryKey(),
+  id: text("id").notNull(),
   capNanodollars: counter("cap_nanodollars"),
   capTokens: counter("cap_tokens"),
   spentNanodollars: counter("spent_nanodollars").notNull(),
@@ -32,6 +32,7 @@ export const budgets = markmill.table("budgets", {
   reservedTokens: counter("reserved_tokens").notNull(),
   createdAt: at("created_at").notNull(),
   forRun: boolean("for_run").notNull(),
+  tenant: text("tenant").notNull(),
 });
 
 export const reservations = markmill.table("reservations", {
@@ -42,6 +43,7 @@ export const reservations = markmill.table("reservations", {
   tokens: counter("tokens").notNull(),
   createdAt: at("created_at").notNull(),
   claim: integer("claim").notNull(),
+  tenant: text("tenant").notNull(),
 });
 
 export const charges = markmill.table("charges", {
@@ -58,6 +60,7 @@ export const charges = markmill.table("charges", {
   characters: counter("characters").notNull(),
   nanodollars: counter("nanodollars").notNull(),
   createdAt: at("created_at").notNull(),
+  tenant: text("tenant").notNull(),
 });
 
 export const rates = markmill.table("rates", {
@@ -72,6 +75,7 @@ export const rates = markmill.table("rates", {
   reason: text("reason"),
   prober: text("prober"),
   probeUntil: at("probe_until"),
+  tenant: text("tenant").notNull(),
 });
 
 export const sessions = markmill.table("sessions", {
@@ -126,10 +130,28 @@ export const workers = markmill.table("workers", {
 });
 
 export const blobs = markmill.table("blobs", {
-  hash: text("hash").primaryKey(),
-  bytes: bytea("bytes").notNull(),
-  size: integer("size").notNull(),
+  hash: text("hash").notNull(),
+  bytes: bytea("bytes"),
+  size: counter("size").notNull(),
   createdAt: at("created_at").notNull(),
+  tenant: text("tenant").notNull(),
+  place: text("place").notNull(),
+  object: text("object"),
+});
+
+/** Of objects that are kept in Postgres. */
+export const blobParts = markmill.table("blob_parts", {
+  object: text("object").notNull(),
+  part: integer("part").notNull(),
+  bytes: bytea("bytes").notNull(),
+});
+
+/** Objects that no blob names: on their way, or to be deleted. */
+export const looseObjects = markmill.table("loose_objects", {
+  object: text("object").primaryKey(),
+  place: text("place").notNull(),
+  due: at("due").notNull(),
+  doomed: boolean("doomed").notNull(),
 });
 
 /** Written by triggers, with what names a blob. */
@@ -137,4 +159,19 @@ export const blobReferences = markmill.table("blob_references", {
   hash: text("hash").notNull(),
   kind: text("kind").notNull(),
   referrer: text("referrer").notNull(),
+  tenant: text("tenant").notNull(),
+});
+
+export const tenants = markmill.table("tenants", {
+  id: text("id").primaryKey(),
+  name: text("name").notNull(),
+  createdAt: at("created_at").notNull(),
+});
+
+export const idempotencyKeys = markmill.table("idempotency_keys", {
+  tenant: text("tenant").notNull(),
+  key: text("key").notNull(),
+  requestHash: text("request_hash"),
+  runId: text("run_id").notNull(),
+  createdAt: at("created_at").notNull(),
 });

@@ -17,15 +17,23 @@ export const markmill = pgSchema("markmill");
 const at = (name: string) => timestamp(name, { withTimezone: true });
 const counter = (name: string) => bigint(name, { mode: "number" });
 
-export const definitions = markmill.table("definitions", {
-  hash: text("hash").primaryKey(),
-  dialect: text("dialect").notNull(),
-  name: text("name").notNull(),
-  root: text("root").notNull(),
-  programs: json("programs").notNull(),
-  files: json("files").notNull(),
-  createdAt: at("created_at").notNull(),
-});
+export const definitions = markmill.table(
+  "definitions",
+  {
+    hash: text("hash").notNull(),
+    dialect: text("dialect").notNull(),
+    name: text("name").notNull(),
+    root: text("root").notNull(),
+    programs: json("programs").notNull(),
+    files: json("files").notNull(),
+    createdAt: at("created_at").notNull(),
+    tenant: text("tenant").notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.tenant, table.hash] }),
+    index("definitions_by_name").on(table.tenant, table.name, table.createdAt.desc()),
+  ],
+);
 
 export const runs = markmill.table(
   "runs",
@@ -51,7 +59,6 @@ export const runs = markmill.table(
     budgets: text("budgets").array().notNull(),
     options: json("options").notNull(),
     submission: json("submission"),
-    idempotencyKey: text("idempotency_key"),
     forkedFrom: text("forked_from"),
     result: text("result"),
     reason: json("reason"),
@@ -66,15 +73,15 @@ export const runs = markmill.table(
     light: json("light"),
     rings: integer("rings").notNull(),
     rungAt: at("rung_at").notNull(),
+    tenant: text("tenant").notNull(),
   },
   (table) => [
-    uniqueIndex("runs_by_idempotency_key").on(table.idempotencyKey).where(isNotNull(table.idempotencyKey)),
     uniqueIndex("runs_by_call")
       .on(table.parentActivityId, table.parentAttempt, table.parentEpoch)
       .where(isNotNull(table.parentActivityId)),
-    index("runs_by_status").on(table.status, table.createdAt.desc(), table.id.desc()),
-    index("runs_by_definition").on(table.definitionHash, table.createdAt.desc(), table.id.desc()),
-    index("runs_by_time").on(table.createdAt.desc(), table.id.desc()),
+    index("runs_by_status").on(table.status, table.tenant, table.createdAt.desc(), table.id.desc()),
+    index("runs_by_definition").on(table.tenant, table.definitionHash, table.createdAt.desc(), table.id.desc()),
+    index("runs_by_time").on(table.tenant, table.createdAt.desc(), table.id.desc()),
     index("runs_by_root").on(table.rootId).where(ne(table.rootId, table.id)),
   ],
 );

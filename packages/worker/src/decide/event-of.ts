@@ -1,6 +1,6 @@
 /** What came of performing an activity, as the event that the run is told. */
 import type { Event, Outcome } from "@markmill/engine";
-import type { Activity } from "@markmill/store";
+import type { Activity } from "@markmill/store/machine";
 import type { Done } from "./after-performing.ts";
 
 export function eventOf(

@@ -4,7 +4,7 @@
  */
 import type { Delivery, Doorbell } from "@markmill/engine";
 import type { Answer } from "@markmill/queue";
-import type { Activity, LoadedRun } from "@markmill/store";
+import type { Activity, LoadedRun } from "@markmill/store/machine";
 
 export interface GivingBack {
   /** The lease is given up now instead of running out. */

@@ -2,9 +2,10 @@
 import type { Shape } from "../statement-shape.ts";
 import { listed } from "./texts.ts";
 
-const bearing = `id text, root_id text, parent_activity_id bigint, parent_attempt integer, parent_epoch integer, parent_job text,
+const bearing = `id text, root_id text, tenant text, parent_activity_id bigint, parent_attempt integer, parent_epoch integer, parent_job text,
   caller_state text, caller_outcome json, caller_usage json, definition_hash text, program text, name text, depth integer, labels jsonb,
-  budgets text[], options json, submission json, idempotency_key text, forked_from text, epoch integer, status text, phase text,
+  budgets text[], options json, submission json, idempotency_key text, request_hash text,
+  forked_from text, epoch integer, status text, phase text,
   steps integer, deadline float8, ended boolean, word text, result text, reason json, light json, type text, at float8`;
 
 const birthFrom = (p: number) => {
@@ -24,18 +25,30 @@ caller as (
   returning a.id, a.run_id, a.attempt, a.rings, a.epoch, a.state, p.parent_job
 ),`;
 
-export const births = (p: number, called: boolean) => `
+/** Whoever comes first with a key makes the run; the others wait here for its commit, and make nothing. */
+const keys = `
+keyed as (
+  insert into idempotency_keys (tenant, key, request_hash, run_id)
+  select tenant, idempotency_key, request_hash, id from birth where idempotency_key is not null
+  on conflict do nothing
+  returning run_id
+),`;
+
+const calling = "(b.parent_activity_id is null or exists (select 1 from caller c where c.id = b.parent_activity_id))";
+const first = "(b.idempotency_key is null or exists (select 1 from keyed k where k.run_id = b.id))";
+
+export const births = (p: number, { called, keyed }: Pick<Shape, "called" | "keyed">) => `
 birth as materialized (select x.* from ${birthFrom(p)}),
-${called ? caller : ""} born as (
-  insert into runs (id, root_id, parent_activity_id, parent_attempt, parent_epoch, parent_job, definition_hash, program, name,
-    depth, labels, budgets, options, submission, idempotency_key, forked_from, rev, epoch, kept, status, phase, word, deadline,
+${called ? caller : ""} ${keyed ? keys : ""} born as (
+  insert into runs (id, root_id, tenant, parent_activity_id, parent_attempt, parent_epoch, parent_job, definition_hash, program, name,
+    depth, labels, budgets, options, submission, forked_from, rev, epoch, kept, status, phase, word, deadline,
     ended_at, result, reason, steps, started_at, light)
-  select id, root_id, parent_activity_id, parent_attempt, parent_epoch, parent_job, definition_hash, program, name,
-    depth, labels, budgets, options, submission, idempotency_key, forked_from, 1, epoch, state, status, phase, word,
+  select id, root_id, tenant, parent_activity_id, parent_attempt, parent_epoch, parent_job, definition_hash, program, name,
+    depth, labels, budgets, options, submission, forked_from, 1, epoch, state, status, phase, word,
     case when ended then null else to_timestamp(deadline / 1000) end, case when ended then clock_timestamp() end, result, reason, steps,
     clock_timestamp(), light
   from birth b
-  ${called ? "where b.parent_activity_id is null or exists (select 1 from caller c where c.id = b.parent_activity_id)" : ""}
+  where ${[called ? calling : "true", keyed ? first : "true"].join(" and ")}
   on conflict do nothing
   returning id, root_id, rev, epoch
 )`;

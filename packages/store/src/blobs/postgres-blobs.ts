@@ -1,0 +1,57 @@
+/** Objects in Postgres, in parts of the same length: neither a statement nor a process ever holds a whole one. */
+import { askDatabase } from "../ask-database.ts";
+import type { Database } from "../database.ts";
+import { StoreError } from "../store-error.ts";
+import type { BlobStore } from "./blob-port.ts";
+import { inParts } from "./parts.ts";
+
+const partBytes = 1024 * 1024;
+
+export function createPostgresBlobs(database: Database): BlobStore {
+  return {
+    place: "parts",
+    async write(object, content) {
+      let part = 0;
+      for await (const bytes of inParts(content, partBytes)) {
+        await askDatabase(
+          database,
+          "Storing a blob",
+          "insert into blob_parts (object, part, bytes) values ($1, $2, $3)",
+          [object, part, bytes],
+        );
+        part += 1;
+      }
+    },
+    async *read(object, from, to) {
+      for (let at = from; at < to; ) {
+        const part = Math.floor(at / partBytes);
+        const rows = await askDatabase<{ bytes: Buffer }>(
+          database,
+          "Reading a blob",
+          "select bytes from blob_parts where object = $1 and part = $2",
+          [object, part],
+        );
+        const begin = at - part * partBytes;
+        const bytes = rows[0]?.bytes.subarray(begin, Math.min(partBytes, begin + to - at));
+        if (bytes === undefined || bytes.length === 0) {
+          throw new StoreError("STORE_BLOB_LOST", `The bytes of ${object} end at ${at}, before ${to}.`);
+        }
+        at += bytes.length;
+        yield bytes;
+      }
+    },
+    async exists(object) {
+      const rows = await askDatabase(
+        database,
+        "Looking for a blob",
+        "select 1 from blob_parts where object = $1 and part = 0",
+        [object],
+      );
+      return rows.length > 0;
+    },
+    async delete(object) {
+      await askDatabase(database, "Deleting a blob", "delete from blob_parts where object = $1", [object]);
+    },
+    close: async () => undefined,
+  };
+}

@@ -1,0 +1,86 @@
+/**
+ * What workers, supervisors and the composition root need (`@markmill/store/machine`): statements over `store.machine`. They act on ids
+ * that come from claims, doorbells and rows, whosever they are, and take the tenant from the run's row. Nothing that serves a request may
+ * import this (scripts/check-imports.ts): there it is `store.as(tenant)`.
+ */
+export { applyEvent, breakRun, cancelRun, type MakeEvent, type Outside, resumeRun, stopRun } from "./apply-event.ts";
+export { answerAsk, openAsks } from "./asks.ts";
+export type { Blobs } from "./blobs/blobs.ts";
+export {
+  type Amount,
+  type CallRef,
+  getBudget,
+  openBudget,
+  type Reserved,
+  releaseReservation,
+  reserve,
+  setBudgetCap,
+  settleAbandoned,
+  settleReservation,
+} from "./budgets.ts";
+export { type CallKey, callsOfRun, findCall, saveCall } from "./calls.ts";
+export { type Charge, spentOf } from "./charges.ts";
+export {
+  type Begun,
+  beginExecute,
+  type Chain,
+  type Checkpoint,
+  chainOf,
+  deleteEndedCheckpoints,
+  loadCheckpoints,
+  loadManifest,
+  type Mark,
+  type Marks,
+  type Standing,
+  saveMark,
+  saveRewound,
+  settleMark,
+  waitsForExecute,
+} from "./checkpoints.ts";
+export type { Bearer } from "./commit/advance.ts";
+export { type Claim, releaseClaims, renewLeases } from "./commit/claim.ts";
+export type { Commit, Committed } from "./commit/committer.ts";
+export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/quiet-activities.ts";
+export type { Activity, LoadedRun, ParentCall } from "./commit/run-row.ts";
+export { callExcess, createRun, drawSeed, startCall } from "./create-run.ts";
+export type { Database, DatabaseOptions } from "./database.ts";
+export type { Definitions } from "./definitions.ts";
+export { deleteOrphans } from "./delete-orphans.ts";
+export { deleteOldRuns } from "./delete-runs.ts";
+export { forkRun } from "./fork-run.ts";
+export { withLeadership } from "./leadership.ts";
+export { createLeaseKeeper, type LeaseKeeper } from "./lease-keeper.ts";
+export { loadSubmission } from "./load-submission.ts";
+export { migrate } from "./migrate.ts";
+export type { Machine } from "./open-store.ts";
+export {
+  currentPauses,
+  endPause,
+  leaveProbe,
+  type ModelAt,
+  pauseRate,
+  type Rate,
+  type Slot,
+  takeRate,
+} from "./rates.ts";
+export { getHistory } from "./read/get-history.ts";
+export { getMessages, getThreads } from "./read/get-messages.ts";
+export { childRuns, getRun, submissionOf } from "./read/get-run.ts";
+export { installationId } from "./read/installation-id.ts";
+export { replayRun } from "./read/replay-run.ts";
+export { waitsOf } from "./read/waits-of.ts";
+export { readyRings } from "./ready-rings.ts";
+export { resumeTree } from "./resume-run.ts";
+export {
+  claimSession,
+  liveSessions,
+  releaseSession,
+  renewSessions,
+  type Session,
+  type SessionClaim,
+  saveSession,
+  takeDeadSessions,
+} from "./sessions.ts";
+export { enforceDeadlines, expireAsks, type OnPoison, oldestDue } from "./supervise.ts";
+export { type Watch, watch } from "./watch.ts";
+export { beat, buryWorkers, leave, listWorkers } from "./workers.ts";

@@ -1,0 +1,283 @@
+import { spawn } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { BlobStore } from "../../packages/store/src/blobs/blob-port.ts";
+import { createPostgresBlobs } from "../../packages/store/src/blobs/postgres-blobs.ts";
+import { createS3Blobs } from "../../packages/store/src/blobs/s3-blobs.ts";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+import { type S3Server, startS3Server } from "../support/s3-server.ts";
+import { type BlobSettings, createRun, defaultTenant, deleteOrphans, openStore, type Store } from "../support/store.ts";
+import { chain, definition } from "./store-programs.ts";
+
+const mebibyte = 1024 * 1024;
+const day = 86_400_000;
+
+let s3: S3Server;
+beforeAll(async () => {
+  s3 = await startS3Server();
+});
+afterAll(() => s3?.remove());
+
+async function* inPieces(bytes: Uint8Array, length = 100_000): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
+}
+
+/** Compared as a whole: a matcher that goes through every byte takes seconds. */
+function same(one: Uint8Array | null, other: Uint8Array): void {
+  expect(one).toHaveLength(other.length);
+  expect(Buffer.compare(one ?? Buffer.alloc(0), other)).toBe(0);
+}
+
+async function gathered(content: AsyncIterable<Uint8Array> | null): Promise<Buffer | null> {
+  if (content === null) return null;
+  const pieces: Uint8Array[] = [];
+  for await (const piece of content) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
+  let database: TestDatabase;
+  let store: Store;
+  let settings: BlobSettings;
+  const blobs = () => store.as(defaultTenant).blobs;
+  const ask = async <Row extends object>(text: string, ...values: unknown[]): Promise<Row[]> =>
+    (await store.database.calm.query<Row>(text, values)).rows;
+  const loose = () => ask<{ object: string; place: string; doomed: boolean }>("select * from loose_objects");
+  /** The port itself, to look whether bytes are there. */
+  let port: BlobStore;
+
+  beforeAll(async () => {
+    database = await freshDatabase();
+    settings = { kind, s3: s3.settings };
+    store = await openStore({ url: database.url, blobs: settings });
+    port = kind === "s3" ? createS3Blobs(s3.settings) : createPostgresBlobs(store.database);
+  });
+  afterAll(async () => {
+    await port?.close();
+    await store?.close();
+    await database?.drop();
+  });
+
+  describe("the port", () => {
+    it("gives back what was written, whole and in part, and forgets what is deleted", async () => {
+      const bytes = randomBytes(5 * mebibyte + 3);
+      await port.write("t/whole", inPieces(bytes));
+      expect(await port.exists("t/whole")).toBe(true);
+      same(await gathered(port.read("t/whole", 0, bytes.length)), bytes);
+      const [from, to] = [mebibyte - 5, 3 * mebibyte + 7];
+      same(await gathered(port.read("t/whole", from, to)), bytes.subarray(from, to));
+      expect(await gathered(port.read("t/whole", 9, 9))).toEqual(Buffer.alloc(0));
+      await port.delete("t/whole");
+      expect(await port.exists("t/whole")).toBe(false);
+      await expect(gathered(port.read("t/whole", 0, 1))).rejects.toMatchObject({ code: "STORE_BLOB_LOST" });
+      await port.delete("t/whole");
+      await port.delete("t/never");
+    });
+
+    it("keeps an empty object", async () => {
+      await port.write("t/empty", inPieces(Buffer.alloc(0)));
+      expect(await port.exists("t/empty")).toBe(true);
+      expect(await gathered(port.read("t/empty", 0, 0))).toEqual(Buffer.alloc(0));
+      await port.delete("t/empty");
+    });
+
+    it("fails when its content does", async () => {
+      async function* broken() {
+        yield randomBytes(2 * mebibyte);
+        throw new Error("the client went away");
+      }
+      await expect(port.write("t/broken", broken())).rejects.toThrow("the client went away");
+      await port.delete("t/broken");
+      expect(await port.exists("t/broken")).toBe(false);
+    });
+  });
+
+  it.each([0, 1, mebibyte - 1, mebibyte, mebibyte + 1, 5 * mebibyte + 17])("%i bytes come back", async (size) => {
+    const bytes = randomBytes(size);
+    const hash = createHash("sha256").update(bytes).digest("hex");
+    const saved = await blobs().save(inPieces(bytes));
+    expect(saved).toMatchObject({ hash, size });
+    expect(await blobs().find(hash)).toEqual(saved);
+    same(await blobs().load(hash), bytes);
+    same(await gathered(await blobs().stream(hash)), bytes);
+    const part = { from: Math.floor(size / 3), to: Math.floor(size / 2) };
+    same(await gathered(await blobs().stream(hash, part)), bytes.subarray(part.from, part.to));
+    same(await gathered(await blobs().stream(hash, { from: size - 1, to: size + 100 })), bytes.subarray(-1));
+    expect((await blobs().save(bytes)).hash).toBe(hash);
+    expect(await ask("select 1 from blobs where hash = $1", hash)).toHaveLength(1);
+    expect(await store.as("other").blobs.load(hash)).toBeNull();
+    expect(await store.as("other").blobs.find(hash)).toBeNull();
+    expect(await store.as("other").blobs.stream(hash)).toBeNull();
+  });
+
+  it("are where the setting says", async () => {
+    const { hash } = await blobs().save(randomBytes(2 * mebibyte));
+    const [row] = await ask<{ place: string; object: string; bytes: Buffer | null }>(
+      "select place, object, bytes from blobs where hash = $1",
+      hash,
+    );
+    expect(row).toMatchObject({ place: kind === "s3" ? "s3" : "parts", bytes: null });
+    expect(await port.exists(row?.object ?? "")).toBe(true);
+  });
+
+  it("stored by many at once are one, and what the others wrote goes", async () => {
+    await store.blobs.deleteLoose();
+    const bytes = randomBytes(1.5 * mebibyte);
+    const all = await Promise.all(Array.from({ length: 5 }, () => blobs().save(inPieces(bytes))));
+    expect(new Set(all.map(({ hash }) => hash)).size).toBe(1);
+    const left = await loose();
+    expect(left.length).toBeLessThanOrEqual(4);
+    expect(await store.blobs.deleteLoose()).toBe(left.length);
+    for (const { object } of left) expect(await port.exists(object)).toBe(false);
+    expect(await loose()).toEqual([]);
+    same(await blobs().load(all[0]?.hash ?? ""), bytes);
+  });
+
+  it("beyond the limit are refused while they are read, and leave nothing", async () => {
+    const before = await ask("select hash from blobs");
+    await expect(blobs().save(inPieces(randomBytes(3 * mebibyte)), 2 * mebibyte)).rejects.toMatchObject({
+      code: "STORE_TOO_LARGE",
+    });
+    await expect(blobs().save(randomBytes(1_000), 999)).rejects.toMatchObject({ code: "STORE_TOO_LARGE" });
+    await expect(blobs().save(inPieces(randomBytes(1_000), 10), 999)).rejects.toMatchObject({
+      code: "STORE_TOO_LARGE",
+    });
+    const left = await loose();
+    await store.blobs.deleteLoose();
+    for (const { object } of left) expect(await port.exists(object)).toBe(false);
+    expect(await loose()).toEqual([]);
+    expect(await ask("select hash from blobs")).toEqual(before);
+  });
+
+  it("that a killed process was writing are named by nobody, and go when their time is over", async () => {
+    const bytes = 6 * mebibyte;
+    const options = JSON.stringify({ url: database.url, blobs: settings, tenant: defaultTenant, bytes });
+    const script = join(import.meta.dirname, "../support/hold-blob-upload.ts");
+    const before = await ask("select hash from blobs");
+    const child = spawn(process.execPath, [script, options], { stdio: ["ignore", "pipe", "inherit"] });
+    await once(child.stdout, "data");
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    const [left] = await loose();
+    expect(left?.object).toMatch(/^default\//);
+    expect(await ask("select hash from blobs")).toEqual(before);
+    // A day is not over.
+    expect(await store.blobs.deleteLoose()).toBe(0);
+    await ask("update loose_objects set due = clock_timestamp()");
+    expect(await store.blobs.deleteLoose()).toBe(1);
+    expect(await port.exists(left?.object ?? "")).toBe(false);
+    expect(await loose()).toEqual([]);
+    expect(
+      await ask("select 1 from blob_parts p where not exists (select 1 from blobs b where b.object = p.object)"),
+    ).toEqual([]);
+  });
+
+  it("that nobody names go after a grace time, and a delete that died half-way is repeated", async () => {
+    const bytes = randomBytes(2 * mebibyte);
+    const { hash } = await blobs().save(bytes);
+    const named = await blobs().save(randomBytes(2 * mebibyte));
+    await createRun(store, { definition: definition({ main: chain(1) }), submission: { blob: named.hash } });
+    const [{ object } = { object: "" }] = await ask<{ object: string }>(
+      "select object from blobs where hash = $1",
+      hash,
+    );
+    await deleteOrphans(store, day);
+    expect(await blobs().find(hash)).not.toBeNull();
+    await ask("update blobs set created_at = created_at - interval '2 days'");
+    // Storing it again makes it young.
+    await blobs().save(inPieces(bytes));
+    await deleteOrphans(store, day);
+    same(await blobs().load(hash), bytes);
+    await ask("update blobs set created_at = created_at - interval '2 days'");
+    // As if killed: the row is gone, somebody had begun to delete the object.
+    if (kind === "s3") {
+      await s3.stop();
+      await expect(deleteOrphans(store, day)).rejects.toMatchObject({
+        code: "STORE_BUCKET_UNREACHABLE",
+        transient: true,
+      });
+      await s3.start();
+    } else {
+      await ask(
+        `with gone as (delete from blobs where hash = $1 returning object)
+        insert into loose_objects (object, place, due, doomed) select object, 'parts', clock_timestamp(), true from gone`,
+        hash,
+      );
+    }
+    expect(await blobs().find(hash)).toBeNull();
+    expect(await port.exists(object)).toBe(true);
+    await ask("update loose_objects set due = clock_timestamp()");
+    await deleteOrphans(store, day);
+    expect(await port.exists(object)).toBe(false);
+    expect(await loose()).toEqual([]);
+    expect(await blobs().find(named.hash)).not.toBeNull();
+    // The same bytes can be stored anew.
+    await blobs().save(inPieces(bytes));
+    same(await blobs().load(hash), bytes);
+  });
+
+  it("of a run that is started while they are being deleted are either there or were never named", async () => {
+    for (let round = 0; round < 8; round++) {
+      const { hash } = await blobs().save(randomBytes(mebibyte + 1));
+      await ask("update blobs set created_at = created_at - interval '2 days' where hash = $1", hash);
+      const [created] = await Promise.allSettled([
+        createRun(store, { definition: definition({ main: chain(1) }), submission: { blob: hash } }),
+        deleteOrphans(store, day),
+      ]);
+      const there = (await blobs().find(hash)) !== null;
+      expect(created.status === "fulfilled").toBe(there);
+      if (there) expect(await blobs().load(hash)).toHaveLength(mebibyte + 1);
+    }
+  });
+
+  it("of many megabytes stream through without being held", async () => {
+    const size = 64 * mebibyte;
+    const piece = randomBytes(64 * 1024);
+    let most = 0;
+    async function* content() {
+      for (let sent = 0; sent < size; sent += piece.length) {
+        most = Math.max(most, process.memoryUsage().arrayBuffers);
+        yield piece;
+      }
+    }
+    const before = process.memoryUsage().arrayBuffers;
+    const { hash } = await blobs().save(content());
+    let read = 0;
+    for await (const bytes of (await blobs().stream(hash)) ?? []) {
+      read += bytes.length;
+      most = Math.max(most, process.memoryUsage().arrayBuffers);
+    }
+    expect(read).toBe(size);
+    expect(most - before).toBeLessThan(32 * mebibyte);
+  });
+});
+
+it("blobs stay readable where the setting changes for those to come", async () => {
+  const database = await freshDatabase();
+  const into = await openStore({ url: database.url, blobs: { kind: "s3", s3: s3.settings } });
+  const bytes = randomBytes(1_000);
+  const { hash } = await into.as(defaultTenant).blobs.save(bytes);
+  await into.close();
+  const back = await openStore({ url: database.url, blobs: { kind: "postgres", s3: s3.settings } });
+  expect(await back.as(defaultTenant).blobs.load(hash)).toEqual(bytes);
+  await back.close();
+  const without = await openStore({ url: database.url });
+  await expect(without.as(defaultTenant).blobs.load(hash)).rejects.toMatchObject({ code: "STORE_BUCKET_REFUSED" });
+  await without.close();
+  await database.drop();
+});
+
+it("a bucket that is not there, a wrong key and a server that is away are told apart", async () => {
+  const { settings } = s3;
+  const write = (wrong: Partial<typeof settings>) =>
+    createS3Blobs({ ...settings, ...wrong }).write("t/x", inPieces(Buffer.from("x")));
+  await expect(write({ bucket: "nowhere" })).rejects.toMatchObject({ code: "STORE_BUCKET_REFUSED" });
+  const credentials = { accessKeyId: "S3RVER", secretAccessKey: "wrong" };
+  await expect(write({ credentials })).rejects.toMatchObject({ code: "STORE_BUCKET_REFUSED" });
+  await expect(write({ endpoint: "http://127.0.0.1:9" })).rejects.toMatchObject({
+    code: "STORE_BUCKET_UNREACHABLE",
+    transient: true,
+  });
+});
