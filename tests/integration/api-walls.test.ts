@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { askingWorkflow, startApi, type TestApi } from "../support/api.ts";
-import { type Mill, startMill } from "../support/mill.ts";
+import { type Mill, startMill, workflow } from "../support/mill.ts";
 
 let mill: Mill;
 let api: TestApi;
@@ -59,10 +59,13 @@ function paramsOf({ route, url }: Walked): string {
   return route.path.replace("{id}", String(id)).replace("{hash}", hash);
 }
 
+/** Not what the first tenant has: whoever uploads the same has the same hash, and their own. */
+const otherWorkflow = workflow('  START --> SET_Z["SET: Z = 26"] --> SUCCESS');
+
 /** A body that its route takes. */
 const bodies: Partial<Record<RouteName, unknown>> = {
-  validateDefinition: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } },
-  saveDefinition: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } },
+  validateDefinition: { root: "a.wf.md", files: { "a.wf.md": otherWorkflow } },
+  saveDefinition: { root: "a.wf.md", files: { "a.wf.md": otherWorkflow } },
   answerAsk: { text: "hello" },
   createUser: { name: "someone", password: "correct horse battery", roles: ["reader"] },
   updateUser: { disabled: true },

@@ -36,8 +36,9 @@ function service(name: string): z.output<typeof serviceSchema> {
 const filled = (value: string) => value.replace(/\$\{(\w+):\?[^}]*\}/g, "given");
 
 describe("docker-compose.yml", () => {
-  it("has the stores, one migration, workers and supervisors", () => {
-    expect(Object.keys(services)).toEqual(["postgres", "redis", "migrate", "worker", "supervisor"]);
+  it("has the stores, one migration, the API, workers and supervisors", () => {
+    expect(Object.keys(services)).toEqual(["postgres", "redis", "migrate", "worker", "api", "supervisor"]);
+    expect(service("api").command).toEqual(["markmill", "api"]);
     expect(service("worker").command).toEqual(["markmill", "worker"]);
     expect(service("supervisor").command).toEqual(["markmill", "supervisor"]);
     expect(service("worker").deploy?.replicas).toBeGreaterThan(1);
@@ -68,6 +69,11 @@ describe("docker-compose.yml", () => {
         redis: { condition: "service_healthy" },
       });
     }
+    // It serves without the queue.
+    expect(service("api").depends_on).toEqual({
+      migrate: { condition: "service_completed_successfully" },
+      postgres: { condition: "service_healthy" },
+    });
     expect(service("migrate").depends_on).toEqual({ postgres: { condition: "service_healthy" } });
   });
 
@@ -84,13 +90,16 @@ describe("docker-compose.yml", () => {
     }
   });
 
-  it("publishes no port", () => {
-    for (const { ports } of Object.values(services)) expect(ports).toBeUndefined();
+  it("publishes no port but the API's, and that on this machine's loopback alone", () => {
+    for (const [name, { ports }] of Object.entries(services)) {
+      if (name === "api") expect(ports).toEqual(["127.0.0.1:8085:8085"]);
+      else expect(ports, name).toBeUndefined();
+    }
   });
 
   it("every variable given to our processes is one they read, with a value they accept", () => {
     const known = new Set<string>(variables.map(({ name }) => name));
-    for (const name of ["migrate", "worker", "supervisor"]) {
+    for (const name of ["migrate", "api", "worker", "supervisor"]) {
       const { environment, env_file } = service(name);
       expect(Object.keys(environment).filter((variable) => !known.has(variable))).toEqual([]);
       expect(env_file).toEqual([".env"]);

@@ -1,3 +1,4 @@
+export { apiRole } from "./api-role.ts";
 export type { Board } from "./board/board.ts";
 export { type Api, createApi, type RouteFacts } from "./create-api.ts";
 export { type ApiParts, type ApiSettings, type Bell, defaultSettings } from "./parts.ts";

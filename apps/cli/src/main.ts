@@ -37,6 +37,7 @@ const commands: Readonly<Record<string, Entry>> = {
   init: { summary: "Make this folder a project", load: async () => (await import("./commands/init.ts")).init },
   up: { summary: "Start the stack here", load: async () => (await import("./commands/up.ts")).up },
   down: { summary: "Stop what 'up' started", load: async () => (await import("./commands/down.ts")).down },
+  api: { summary: "Be the HTTP API (production)", load: async () => (await import("./commands/api.ts")).api },
   worker: { summary: "Be a worker (production)", load: async () => (await import("./commands/worker.ts")).worker },
   supervisor: {
     summary: "Be a supervisor (production)",
