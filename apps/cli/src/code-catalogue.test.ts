@@ -21,7 +21,7 @@ const others = new Set<string>([
   ...limitSettingNames,
   ...Object.keys(modelSettingNames),
   ...["EXIT_CODE", "ON_SUCCESS", "ON_FAILED", "MARKMILL_NONE_SESSION", "PG_VERSION"],
-  ...["UND_ERR_SOCKET", "ERR_PARSE_ARGS"],
+  ...["UND_ERR_SOCKET", "ERR_PARSE_ARGS", "HPE_HEADER_OVERFLOW"],
 ]);
 /** Listed ahead of the request that gives it. */
 const ahead = new Set(["STORE_KEY_REUSED"]);
