@@ -341,6 +341,18 @@ describe("a sandbox session", () => {
     expect(await saveSession(store.database, "fenced", "w1", {})).toBe(false);
   });
 
+  it("has its first mark and why it has no checkpoint from one statement", async () => {
+    const want = { id: "first", kind: "jail", host: "h1", worker: "w1", leaseMs: 60_000 };
+    const standing = { state: {}, instance: "i1", processes: [], manifest: Buffer.from("m") };
+    await claimSession(store.database, want);
+    await saveMark(store.database, want.id, "w1", standing, 0, null, "too many files");
+    expect(await claimSession(store.database, want)).toMatchObject({
+      marks: { latest: { problem: "too many files" } },
+    });
+    await saveMark(store.database, want.id, "w1", standing, 0, null);
+    expect(await claimSession(store.database, want)).toMatchObject({ marks: { latest: { problem: null } } });
+  });
+
   it("keeps two checkpoints at most, of which the one before an open EXECUTE is never deleted", async () => {
     const id = "chain";
     await claimSession(store.database, { id, kind: "jail", host: "h1", worker: "w1", leaseMs: 60_000 });

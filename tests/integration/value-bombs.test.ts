@@ -231,22 +231,26 @@ describe("in the store", () => {
       definition: definition({ main: chain(1) }),
       submission: { blob: hash },
     });
-    await store.database.calm.query(
-      "insert into sessions (id, kind, host, worker, lease_until, checkpoint_hash) values ($1, 'none', 'h', 'w', now(), $2)",
-      [runId, hash],
+    const { runId: second } = await createRun(store, {
+      definition: definition({ main: chain(1) }),
+      options: { files: [{ blob: hash }] },
+    });
+    expect(await ask(`select kind, referrer from blob_references where hash = '${hash}' order by referrer`)).toEqual(
+      [runId, second].sort().map((referrer) => ({ kind: "run", referrer })),
     );
-    expect(await ask(`select kind, referrer from blob_references where hash = '${hash}' order by kind`)).toEqual([
-      { kind: "run", referrer: runId },
-      { kind: "session", referrer: runId },
-    ]);
     await ask("update blobs set created_at = created_at - interval '2 days'");
     await deleteOrphans(store, 86_400_000);
-    await store.database.calm.query("update sessions set checkpoint_hash = null where id = $1", [runId]);
-    await ask(`update runs set ended_at = clock_timestamp() - interval '1 day' where id = '${runId}'`);
-    await deleteOrphans(store, 86_400_000);
     expect(await loadBlob(store, hash)).not.toBeNull();
-    await deleteOldRuns(store.database, 1_000);
-    expect(await ask(`select * from blob_references where referrer = '${runId}'`)).toEqual([]);
+    for (const [id, left] of [
+      [runId, [{ referrer: second }]],
+      [second, []],
+    ] as const) {
+      await ask(`update runs set ended_at = clock_timestamp() - interval '1 day' where id = '${id}'`);
+      await deleteOrphans(store, 86_400_000);
+      expect(await loadBlob(store, hash)).not.toBeNull();
+      await deleteOldRuns(store.database, 1_000);
+      expect(await ask(`select referrer from blob_references where hash = '${hash}'`)).toEqual(left);
+    }
     await deleteOrphans(store, 86_400_000);
     expect(await loadBlob(store, hash)).toBeNull();
   });

@@ -241,14 +241,17 @@ with held as materialized (update sessions set state = $3 where id = $1 and work
 ), rest as (
   delete from checkpoint_parts where session_id in (select id from held) and position = $8::integer and part > 0 and $9::boolean is not null
 ), mark as (
-  insert into session_marks (session_id, name, position, settled, state, instance, processes, manifest, seal)
-  select id, 'latest', $8::integer, true, $3, $4, $5, $6, $7 from held
-  on conflict (session_id, name) do update set position = excluded.position, problem = null, settled = true,
+  insert into session_marks (session_id, name, position, problem, settled, state, instance, processes, manifest, seal)
+  select id, 'latest', $8::integer, $13::text, true, $3, $4, $5, $6, $7 from held
+  on conflict (session_id, name) do update set position = excluded.position, problem = excluded.problem, settled = true,
     state = excluded.state, instance = excluded.instance, processes = excluded.processes, manifest = excluded.manifest,
     seal = excluded.seal
 ) select id from held`;
 
-/** The latest mark, and the checkpoint it names if there is a new one. Returns its seal; null: another worker has the session. */
+/**
+ * The latest mark, and the checkpoint it names if there is a new one; or the problem for which there is none of the workspace as it is.
+ * Returns its seal; null: another worker has the session.
+ */
 export async function saveMark(
   database: Database,
   sessionId: string,
@@ -256,6 +259,7 @@ export async function saveMark(
   standing: Standing,
   position: number,
   checkpoint: Checkpoint | null,
+  problem: string | null = null,
 ): Promise<string | null> {
   const seal = randomUUID();
   const bytes = checkpoint === null ? null : bufferOf(checkpoint.tar);
@@ -263,6 +267,7 @@ export async function saveMark(
   const values = [
     ...[sessionId, worker, toJson(standing.state), ...standingValues(standing), seal, position],
     ...[checkpoint?.whole ?? null, names, names.length + (bytes?.length ?? 0), bytes?.subarray(0, partBytes) ?? null],
+    problem,
   ];
   if (bytes === null || bytes.length <= partBytes) {
     const rows = await askDatabase(database, "Saving a checkpoint", saveText, values);

@@ -265,11 +265,10 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
     const position = whole === null ? 0 : 1;
     const checkpoint = whole === null || whole.kind === "same" ? null : { ...whole, whole: true };
     const seal = await awaitStore(() =>
-      saveMark(database, rootId, worker, standingOf(session, snapshot), position, checkpoint),
+      saveMark(database, rootId, worker, standingOf(session, snapshot), position, checkpoint, problem),
     );
     if (seal === null) throw leaseLost(rootId, lost);
-    if (problem !== null) await awaitStore(() => settleMark(database, rootId, worker, json(session.state), problem));
-    else {
+    if (problem === null) {
       const size = checkpoint?.tar.length ?? 0;
       keep(rootId, { seal, snapshot, chain: { count: checkpoint === null ? 0 : 1, bytes: size } });
     }

@@ -174,26 +174,11 @@ function keyOf(activity: { node: string; generation: number; item: number | null
   return { node: activity.node, generation: activity.generation, item: itemToColumn(activity.item) };
 }
 
-function rareWrite({ run, state, commands }: Advance): RareWrite | null {
-  const { spent } = state;
+function rareWrite({ commands }: Advance): RareWrite | null {
   const end = endOf(commands);
   const deadline = commands.findLast((command) => command.do === "deadline");
-  const before = run.state.spent;
-  const spends =
-    spent.calls !== before.calls ||
-    spent.promptTokens !== before.promptTokens ||
-    spent.completionTokens !== before.completionTokens ||
-    spent.nanodollars !== before.nanodollars;
-  if (end === undefined && deadline === undefined && !spends) return null;
+  if (end === undefined && deadline === undefined) return null;
   return {
-    ...(spends
-      ? {
-          calls: spent.calls,
-          prompt_tokens: spent.promptTokens,
-          completion_tokens: spent.completionTokens,
-          nanodollars: spent.nanodollars,
-        }
-      : {}),
     ...(deadline === undefined ? {} : { deadline: deadline.at ?? ("infinity" as const) }),
     ...(end === undefined ? {} : { word: end.word, result: end.result, reason: end.reason }),
   };

@@ -33,10 +33,6 @@ export interface MoveRow extends Omit<RunWrite, keyof Turn>, Partial<Turn> {
 
 /** What few events change of a run. */
 export interface RareWrite {
-  readonly calls?: number;
-  readonly prompt_tokens?: number;
-  readonly completion_tokens?: number;
-  readonly nanodollars?: number;
   /** infinity: none while the run only waits. */
   readonly deadline?: number | "infinity";
   readonly word?: string | null;

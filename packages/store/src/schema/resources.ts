@@ -85,7 +85,6 @@ export const sessions = markmill.table("sessions", {
   worker: text("worker").notNull(),
   leaseUntil: at("lease_until").notNull(),
   state: json("state").notNull(),
-  checkpointHash: text("checkpoint_hash"),
   activityId: counter("activity_id"),
   claim: integer("claim"),
   createdAt: at("created_at").notNull(),

@@ -64,13 +64,11 @@ const claimHolds = `
     and (x.activity is null or x.claim = (
       select a.claim from activities a where a.id = x.activity and a.state in ('ready', 'claimed', 'waiting')))`;
 
-/** What a run has spent only grows, and a word, a result and a reason come once, with the end. */
+/** A word, a result and a reason come once, with the end. */
 const rareValue = (name: string) => `(nullif(x.rare, '')::json ->> '${name}')`;
-const spent = (name: string) => `${name} = coalesce(${rareValue(name)}::bigint, r.${name})`;
 const rarely = ({ turns }: Shape) => {
   const deadline = `coalesce(to_timestamp(${rareValue("deadline")}::float8 / 1000), r.deadline)`;
-  return `, ${["calls", "prompt_tokens", "completion_tokens", "nanodollars"].map(spent).join(", ")},
-    word = ${rareValue("word")}, result = ${rareValue("result")}, reason = ${rareValue("reason")}::json,
+  return `, word = ${rareValue("word")}, result = ${rareValue("result")}, reason = ${rareValue("reason")}::json,
     deadline = ${turns ? `case when x.ended then null else ${deadline} end` : deadline}`;
 };
 
