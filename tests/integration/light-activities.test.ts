@@ -37,8 +37,10 @@ let other: Store;
 
 beforeAll(async () => {
   database = await freshDatabase();
-  store = await openStore({ url: database.url, worker: "one" });
-  other = await openStore({ url: database.url, worker: "two" });
+  // Runs of a thousand nodes are written here: on a busy machine that may take longer than the usual patience with a query.
+  const patient = { url: database.url, queryTimeoutMs: 120_000 };
+  store = await openStore({ ...patient, worker: "one" });
+  other = await openStore({ ...patient, worker: "two" });
 });
 afterAll(async () => {
   await store?.close();

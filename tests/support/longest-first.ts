@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const seconds: readonly (readonly [file: string, seconds: number])[] = [
   ["integration/sandbox-conformance", 160],
   ["integration/sandbox-jail", 130],
-  ["integration/sandbox-docker", 140],
+  ["integration/sandbox-docker", 90],
   ["integration/hostile-class", 130],
   ["chaos/kill-worker-redis", 110],
   ["chaos/kill-commands-none", 100],
