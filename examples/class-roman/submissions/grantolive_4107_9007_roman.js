@@ -1,32 +1,26 @@
-// From large to small, with the pairs 900, 400, 90 ... among the values.
-const parts = [
-  [1000, "M"], [900, "CM"], [500, "D"], [400, "CD"], [100, "C"], [90, "XC"],
-  [50, "L"], [40, "XL"], [10, "X"], [9, "IX"], [5, "V"], [4, "IV"], [1, "I"],
-];
+// Recursion: a numeral is the first part that fits, followed by the numeral of what is left. It ends because the rest gets smaller.
+const worth = { M: 1000, CM: 900, D: 500, CD: 400, C: 100, XC: 90, L: 50, XL: 40, X: 10, IX: 9, V: 5, IV: 4, I: 1 };
+
+function write(rest) {
+  if (rest === 0) return "";
+  const part = Object.keys(worth).find((letters) => worth[letters] <= rest);
+  return part + write(rest - worth[part]);
+}
+
+function read(text) {
+  if (text === "") return 0;
+  const part = [text.slice(0, 2), text.slice(0, 1)].find((letters) => letters in worth);
+  if (part === undefined) throw new RangeError(text);
+  return worth[part] + read(text.slice(part.length));
+}
 
 export function toRoman(number) {
-  if (!Number.isInteger(number) || number < 1 || number >= 3000) throw new RangeError(`no numeral for ${number}`);
-  let rest = number;
-  let numeral = "";
-  for (const [value, letters] of parts) {
-    while (rest >= value) {
-      numeral += letters;
-      rest -= value;
-    }
-  }
-  return numeral;
+  if (!Number.isInteger(number) || number <= 0 || number >= 3000) throw new RangeError("Romans did not count that far");
+  return write(number);
 }
 
 export function fromRoman(text) {
-  let number = 0;
-  let rest = String(text);
-  for (const [value, letters] of parts) {
-    while (rest.startsWith(letters)) {
-      number += value;
-      rest = rest.slice(letters.length);
-    }
-  }
-  // Only one spelling is right: the one we would write ourselves.
-  if (rest !== "" || number < 1 || number > 3999 || toRoman(number) !== text) throw new RangeError(`no numeral: ${text}`);
+  const number = read(text);
+  if (toRoman(number) !== text) throw new RangeError(text);
   return number;
 }

@@ -1,33 +1,22 @@
-// A result is a sum of the largest steps that fit. Listing the six subtractive pairs among the steps makes both directions
-// greedy: no part is ever needed again after a smaller one.
-const steps = [
-  [1000, "M"], [900, "CM"], [500, "D"], [400, "CD"], [100, "C"], [90, "XC"],
-  [50, "L"], [40, "XL"], [10, "X"], [9, "IX"], [5, "V"], [4, "IV"], [1, "I"],
-];
+// All 3999 numerals are made once and kept in a list; after that both questions are answered by looking. Making them is adding one
+// stroke at a time and tidying up, as one would on paper.
+const tidy = [["IIIIIIIIII", "X"], ["IIIIIIIII", "IX"], ["IIIII", "V"], ["IIII", "IV"], ["XXXXXXXXXX", "C"], ["XXXXXXXXX", "XC"], ["XXXXX", "L"], ["XXXX", "XL"], ["CCCCCCCCCC", "M"], ["CCCCCCCCC", "CM"], ["CCCCC", "D"], ["CCCC", "CD"]];
+const numerals = [""];
+for (let count = 1; count < 4000; count += 1) {
+  const [units, tens, hundreds, thousands] = [count % 10, Math.trunc(count / 10) % 10, Math.trunc(count / 100) % 10, Math.trunc(count / 1000)];
+  let strokes = "M".repeat(thousands) + "C".repeat(hundreds) + "X".repeat(tens) + "I".repeat(units);
+  for (const [many, few] of tidy) strokes = strokes.replace(many, few);
+  numerals.push(strokes);
+}
 
 export function toRoman(number) {
-  if (!Number.isInteger(number) || number < 1 || number > 3999) throw new RangeError(`no result for ${number}`);
-  let rest = number;
-  let result = "";
-  for (const [value, letters] of steps) {
-    while (rest >= value) {
-      result += letters;
-      rest -= value;
-    }
-  }
-  return result;
+  const numeral = numerals[number];
+  if (!numeral) throw new RangeError("not in the list");
+  return numeral;
 }
 
 export function fromRoman(text) {
-  let number = 0;
-  let rest = String(text);
-  for (const [value, letters] of steps) {
-    while (rest.startsWith(letters)) {
-      number += value;
-      rest = rest.slice(letters.length);
-    }
-  }
-  // Only one spelling is right: the one we would write ourselves.
-  if (rest !== "" || number < 1 || number > 3999 || toRoman(number) !== text) throw new RangeError(`no result: ${text}`);
-  return number;
+  const place = numerals.indexOf(text);
+  if (place < 1) throw new RangeError("not in the list");
+  return place;
 }

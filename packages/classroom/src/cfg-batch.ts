@@ -1,0 +1,151 @@
+/**
+ * A `.cfg.json` batch of CodeMentor: workflows, values and settings of which every combination is a run. Keys may be missing; the order
+ * of runs is theirs, so that numbers and labels in its tables mean the same here. Nothing is run.
+ */
+import { type Finding, Report } from "@markmill/definition";
+import { z } from "zod";
+import { readPositioned } from "./positioned-yaml.ts";
+
+export interface CfgBatch {
+  /** Run once before and after, with the first values; null: none. */
+  readonly setup: string | null;
+  readonly cleanup: string | null;
+  readonly runs: readonly CfgRun[];
+  /** Words the result should have; null: not asked. */
+  readonly expectedLength: number | null;
+  /** Each found or not; a list counts as found when one of it is. */
+  readonly expectedFacts: readonly (string | readonly string[])[];
+}
+
+export interface CfgRun {
+  /** From 1, in the order of the file. */
+  readonly number: number;
+  readonly workflow: string;
+  readonly repeat: number;
+  readonly values: Readonly<Record<string, string>>;
+  /** What LABEL says; empty: nothing. */
+  readonly label: string;
+  readonly settings: CfgSettings;
+}
+
+/** As the file has them; null: as the workflow says. */
+export interface CfgSettings {
+  readonly model: string | null;
+  readonly temperature: number | null;
+  readonly topP: number | null;
+  readonly frequencyPenalty: number | null;
+  readonly presencePenalty: number | null;
+}
+
+const MOST_RUNS = 100_000;
+
+const values = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
+const list = <T>(of: z.ZodType<T>) => z.union([z.array(of), of.transform((one) => [one])]).nullish();
+const schema = z.strictObject({
+  setup_workflow_file: z.string().nullish(),
+  workflow_files: z.union([
+    z
+      .string()
+      .min(1)
+      .transform((one) => [one]),
+    z.array(z.string().min(1)).min(1),
+  ]),
+  key_values: z.union([values.transform((one) => [one]), z.array(values)]).nullish(),
+  repeats: z.int().min(1).max(10_000).nullish(),
+  ai_model_names: list(z.string().min(1)),
+  ai_temperature_values: list(z.number().min(0).max(2)),
+  ai_top_p_values: list(z.number().min(0).max(1)),
+  ai_f_penalty_values: list(z.number().min(-2).max(2)),
+  ai_p_penalty_values: list(z.number().min(-2).max(2)),
+  expected_length: z.number().positive().nullish(),
+  expected_facts: z.array(z.union([z.string(), z.array(z.string())])).nullish(),
+  cleanup_workflow_file: z.string().nullish(),
+  /** Stands in such files and means nothing. */
+  csv_file: z.unknown().optional(),
+});
+
+export function readCfgBatch(
+  text: string,
+  file: string,
+): { readonly batch: CfgBatch | null; readonly findings: readonly Finding[] } {
+  const report = new Report();
+  const codes = { syntax: "CFG_JSON", key: "CFG_KEY", value: "CFG_VALUE" };
+  const read = readPositioned(
+    text.replace(/^\ufeff/, ""),
+    file,
+    schema,
+    () => Object.keys(schema.shape),
+    codes,
+    report,
+  );
+  if (read === null) return { batch: null, findings: report.findings };
+  const { data } = read;
+  const each = <T>(given: readonly T[] | null | undefined): readonly (T | null)[] =>
+    given === null || given === undefined || given.length === 0 ? [null] : given;
+  const entries =
+    data.key_values === null || data.key_values === undefined || data.key_values.length === 0 ? [{}] : data.key_values;
+  const axes = [
+    each(data.ai_model_names),
+    each(data.ai_temperature_values),
+    each(data.ai_top_p_values),
+    each(data.ai_f_penalty_values),
+    each(data.ai_p_penalty_values),
+  ];
+  const count = axes.reduce(
+    (sum, axis) => sum * axis.length,
+    data.workflow_files.length * (data.repeats ?? 1) * entries.length,
+  );
+  if (count > MOST_RUNS) {
+    report.error(
+      "CFG_RUNS",
+      { file, line: 1, column: 1 },
+      `The batch would be ${count} runs.`,
+      `Split it; at most ${MOST_RUNS} are taken.`,
+    );
+    return { batch: null, findings: report.findings };
+  }
+  const runs: CfgRun[] = [];
+  for (const workflow of data.workflow_files)
+    for (let repeat = 1; repeat <= (data.repeats ?? 1); repeat += 1)
+      for (const model of each(data.ai_model_names))
+        for (const temperature of each(data.ai_temperature_values))
+          for (const topP of each(data.ai_top_p_values))
+            for (const frequencyPenalty of each(data.ai_f_penalty_values))
+              for (const presencePenalty of each(data.ai_p_penalty_values))
+                for (const entry of entries) {
+                  const texts = Object.fromEntries(Object.entries(entry).map(([key, value]) => [key, String(value)]));
+                  const settings = { model, temperature, topP, frequencyPenalty, presencePenalty };
+                  runs.push({
+                    number: runs.length + 1,
+                    workflow,
+                    repeat,
+                    values: texts,
+                    label: texts.LABEL ?? "",
+                    settings,
+                  });
+                }
+  return {
+    batch: {
+      setup: data.setup_workflow_file ?? null,
+      cleanup: data.cleanup_workflow_file ?? null,
+      runs,
+      expectedLength: data.expected_length ?? null,
+      expectedFacts: data.expected_facts ?? [],
+    },
+    findings: report.findings,
+  };
+}
+
+/** 100 at the expected number of words, falling evenly to 0 at none and at twice as many. */
+export function lengthScore(result: string, expected: number): number {
+  const words = result.split(/\s+/).filter((word) => word !== "").length;
+  const share = words / expected;
+  return Math.max(0, 100 * (share <= 1 ? share : 2 - share));
+}
+
+/** Share of the expected facts that stand in the result, letter by letter, of 100. */
+export function factsScore(result: string, facts: CfgBatch["expectedFacts"]): number | null {
+  if (facts.length === 0) return null;
+  const found = facts.filter((fact) => (typeof fact === "string" ? [fact] : fact).some((one) => result.includes(one)));
+  return (100 * found.length) / facts.length;
+}
