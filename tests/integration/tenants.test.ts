@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import { openStore, pauseRate, type Store, saveCall, startCall, type TenantStore, takeRate } from "../support/store.ts";
-import { chain, claimed, definition, oneAsk, oneCall, onePrompt, only, perform } from "./store-programs.ts";
+import { chain, claimed, definition, oneAsk, oneCall, onePrompt, only, perform, succeeded } from "./store-programs.ts";
 
 let database: TestDatabase;
 let store: Store;
@@ -49,7 +49,8 @@ async function fill(tenant: TenantStore) {
       usage: { promptTokens: 5, completionTokens: 7, characters: 12, nanodollars: 100 },
     },
   );
-  await perform(store, only(done.rings), { kind: "replied", text: "secret reply" });
+  const event = succeeded(store, prompt, { kind: "replied", text: "secret reply" });
+  await store.commit({ run: prompt.run, bearer: prompt.activity, event });
   const asking = await tenant.runs.create({ definition: definition({ main: oneAsk }), labels });
   const [ask] = await tenant.asks.list();
   const calling = await tenant.runs.create({ definition: definition({ main: oneCall, callee: chain(2) }) });
