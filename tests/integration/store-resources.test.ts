@@ -3,6 +3,7 @@ import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readMigrations } from "../../packages/store/src/migrate.ts";
+import * as access from "../../packages/store/src/schema/access.ts";
 import * as activities from "../../packages/store/src/schema/activities.ts";
 import * as conversations from "../../packages/store/src/schema/conversations.ts";
 import * as resources from "../../packages/store/src/schema/resources.ts";
@@ -96,7 +97,7 @@ describe("migrations", () => {
   });
 
   it("make exactly the tables and columns that the schema files say", async () => {
-    const tables = [activities, conversations, resources, runs]
+    const tables = [access, activities, conversations, resources, runs]
       .flatMap((module) => Object.values<unknown>(module))
       .filter((value) => is(value, PgTable));
     const said = tables.flatMap((table) =>

@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+import { openStore, pauseRate, type Store, saveCall, startCall, type TenantStore, takeRate } from "../support/store.ts";
+import { chain, claimed, definition, oneAsk, oneCall, onePrompt, only, perform, succeeded } from "./store-programs.ts";
+
+let database: TestDatabase;
+let store: Store;
+let ours: TenantStore;
+let theirs: TenantStore;
+/** Ids of what belongs to the first tenant. */
+let known: Awaited<ReturnType<typeof fill>>;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  store = await openStore({ url: database.url });
+  await store.access.createTenant("ours", "Ours");
+  await store.access.createTenant("theirs", "Theirs");
+  [ours, theirs] = [store.as("ours"), store.as("theirs")];
+  known = await fill(ours);
+});
+afterAll(async () => {
+  await store?.close();
+  await database?.drop();
+});
+
+/** One of everything that a tenant can have. */
+async function fill(tenant: TenantStore) {
+  const { hash: blob } = await tenant.blobs.save(Buffer.from("what was handed in"));
+  await tenant.budgets.open("class", { nanodollars: 1_000, tokens: null });
+  const flow = { ...definition({ main: onePrompt }), files: { "main.md": "secret source" } };
+  const labels = { class: "7b" };
+  const done = await tenant.runs.create({
+    definition: flow,
+    labels,
+    budgets: ["class"],
+    submission: { blob },
+    idempotencyKey: "key-1",
+    caps: { nanodollars: 5_000 },
+  });
+  const prompt = await claimed(store, only(done.rings));
+  await saveCall(
+    store.database,
+    { id: done.runId, rootId: done.runId, tenant: tenant.tenant },
+    {
+      key: { activityId: prompt.activity.id, callIndex: 0, requestHash: "h", claim: prompt.activity.claim },
+      model: "m",
+      request: null,
+      reply: { text: "secret reply", usage: {} },
+      usage: { promptTokens: 5, completionTokens: 7, characters: 12, nanodollars: 100 },
+    },
+  );
+  const event = succeeded(store, prompt, { kind: "replied", text: "secret reply" });
+  await store.commit({ run: prompt.run, bearer: prompt.activity, event });
+  const asking = await tenant.runs.create({ definition: definition({ main: oneAsk }), labels });
+  const [ask] = await tenant.asks.list();
+  const calling = await tenant.runs.create({ definition: definition({ main: oneCall, callee: chain(2) }) });
+  const call = await claimed(store, only(calling.rings));
+  await startCall(store, call.run, call.activity, null);
+  const open = await tenant.runs.create({ definition: definition({ main: chain(3) }), variables: { NAME: "Ada" } });
+  const at = { tenant: tenant.tenant, endpoint: "http://models.test/v1", model: "m" };
+  await takeRate(store.database, at, { requestsPerMinute: 60, tokensPerMinute: null }, 1, "taker");
+  await pauseRate(store.database, at, { wishMs: 60_000, reason: "429", prober: null, mostMs: 300_000 });
+  const [thread] = await tenant.runs.threads(done.runId);
+  const [child] = await tenant.runs.children(calling.runId);
+  return {
+    flow,
+    blob,
+    run: done.runId,
+    asking: asking.runId,
+    calling: calling.runId,
+    open: open.runId,
+    child: child?.id ?? "",
+    ask: ask?.activityId ?? 0,
+    thread: thread?.id ?? "",
+  };
+}
+
+/** All rows there are but the other tenant's own, as text. */
+async function dump(): Promise<readonly string[]> {
+  const { rows: tables } = await store.database.calm.query<{ name: string; tenanted: boolean }>(
+    `select t.table_name as name, exists (select 1 from information_schema.columns c
+       where c.table_schema = 'markmill' and c.table_name = t.table_name and c.column_name = 'tenant') as tenanted
+     from information_schema.tables t where t.table_schema = 'markmill' and t.table_type = 'BASE TABLE' order by 1`,
+  );
+  const all: string[] = [];
+  for (const { name, tenanted } of tables) {
+    const { rows } = await store.database.calm.query<{ line: string }>(
+      `select x::text as line from markmill.${name} x ${tenanted ? "where x.tenant <> 'theirs'" : ""} order by 1`,
+    );
+    all.push(...rows.map(({ line }) => `${name} ${line}`));
+  }
+  return all;
+}
+
+type Group = Exclude<keyof TenantStore, "tenant">;
+type Methods = { [G in Group]: { [M in keyof TenantStore[G]]: () => Promise<unknown> } };
+
+/** Every method, asked by the other tenant with ids of the first. What an id that does not exist gives stands beside it. */
+function foreign(tenant: TenantStore, ids: typeof known): Methods {
+  const { definitions, runs, asks, blobs, budgets, usage, models } = tenant;
+  const cap = { nanodollars: 1, tokens: 1 };
+  return {
+    definitions: {
+      find: () => definitions.find(ids.flow.hash),
+      source: () => definitions.source(ids.flow.hash),
+      versions: () => definitions.versions(ids.flow.name),
+      list: () => definitions.list(),
+      // The same content of one's own: the other's stays as it is.
+      save: async () => void (await definitions.save({ ...ids.flow, files: { "main.md": "mine" } })),
+    },
+    runs: {
+      create: () => runs.create({ id: ids.run, definition: definition({ main: chain(1) }), caps: { nanodollars: 7 } }),
+      get: () => runs.get(ids.run),
+      list: async () => [
+        await runs.list({ roots: false }, { after: ids.run }),
+        await runs.list({ search: ids.open }),
+        await runs.list({ variables: { NAME: "Ada" } }),
+        await runs.list({ labels: { class: "7b" } }),
+        await runs.list({ definitionHash: ids.flow.hash }),
+      ],
+      children: () => runs.children(ids.calling),
+      history: () => runs.history(ids.run),
+      events: () => runs.events(ids.run),
+      activities: () => runs.activities(ids.run),
+      doing: () => runs.doing(ids.open),
+      calls: () => runs.calls(ids.run),
+      threads: () => runs.threads(ids.run),
+      messages: () => runs.messages(ids.thread),
+      variables: () => runs.variables(ids.open),
+      hits: () => runs.hits(ids.run),
+      waits: () => runs.waits([ids.run, ids.open]),
+      replay: () => runs.replay(ids.run),
+      submission: () => runs.submission(ids.run),
+      spent: () => runs.spent(ids.run),
+      charges: () => runs.charges(ids.run),
+      cancel: () => runs.cancel(ids.open, "gone"),
+      stop: () => runs.stop(ids.open),
+      resume: () => runs.resume(ids.open),
+      fork: () => runs.fork({ of: ids.run, from: ["say"] }),
+      delete: () => runs.delete(ids.run),
+    },
+    asks: {
+      list: () => asks.list(ids.asking),
+      find: () => asks.find(ids.ask),
+      answer: () => asks.answer(ids.ask, "mine", "me"),
+    },
+    blobs: {
+      find: () => blobs.find(ids.blob),
+      load: () => blobs.load(ids.blob),
+      stream: () => blobs.stream(ids.blob),
+      save: async () => void (await blobs.save(Buffer.from("what was handed in, by others"))),
+    },
+    budgets: {
+      get: () => budgets.get("class"),
+      open: () => budgets.open("class", cap),
+      setCap: () => budgets.setCap("class", cap),
+    },
+    usage: { by: () => usage.by({ kind: "run" }) },
+    models: { pauses: () => models.pauses() },
+  };
+}
+
+/** The answer, or what the error says without the id that was asked for. */
+async function told(act: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return { answer: (await act()) ?? null };
+  } catch (error) {
+    const { code } = error as { readonly code?: string };
+    return { code };
+  }
+}
+
+/** From the object itself, so that a new method cannot be forgotten. */
+function methodsOf(tenant: TenantStore): readonly string[] {
+  return Object.entries(tenant).flatMap(([group, methods]) =>
+    typeof methods === "string" ? [] : Object.keys(methods).map((method) => `${group}.${method}`),
+  );
+}
+
+describe("another tenant", () => {
+  const nothing = {
+    run: "00000000-0000-7000-8000-000000000001",
+    asking: "00000000-0000-7000-8000-000000000002",
+    calling: "00000000-0000-7000-8000-000000000003",
+    open: "00000000-0000-7000-8000-000000000004",
+    child: "00000000-0000-7000-8000-000000000005",
+    ask: 987_654_321,
+    thread: "no such thread",
+    blob: "0".repeat(64),
+  };
+
+  it("reads nothing and changes nothing, whatever method it uses, and is answered as if the ids did not exist", async () => {
+    const all = methodsOf(theirs);
+    const cases = foreign(theirs, known);
+    expect(
+      Object.entries(cases)
+        .flatMap(([group, one]) => Object.keys(one).map((m) => `${group}.${m}`))
+        .sort(),
+    ).toEqual([...all].sort());
+    const absent = foreign(theirs, {
+      ...known,
+      ...nothing,
+      flow: { ...known.flow, hash: "no such hash", name: "no such" },
+    });
+    const before = await dump();
+    for (const [group, methods] of Object.entries(cases)) {
+      for (const [method, act] of Object.entries(methods)) {
+        const answer = await told(act);
+        const text = JSON.stringify(answer);
+        expect.soft(text, `${group}.${method}`).not.toMatch(/secret|Ada|handed in/);
+        for (const id of [known.run, known.open, known.child, known.thread]) {
+          expect.soft(text.includes(id), `${group}.${method} tells ${id}`).toBe(false);
+        }
+        expect.soft(await dump(), `after ${group}.${method}`).toEqual(before);
+        // An id that is taken cannot be given again; all else is as if it were free.
+        if (`${group}.${method}` === "runs.create") expect(answer).toEqual({ code: "STORE_ID_TAKEN" });
+        else {
+          const other = (absent as Record<string, Record<string, () => Promise<unknown>>>)[group]?.[method];
+          if (other !== undefined && method !== "save")
+            expect.soft(answer, `${group}.${method}`).toEqual(await told(other));
+        }
+      }
+    }
+    expect(await ours.definitions.source(known.flow.hash)).toEqual({ "main.md": "secret source" });
+    expect(await ours.budgets.get("class")).toMatchObject({ cap: { nanodollars: 1_000, tokens: null } });
+  });
+
+  it("has keys, budgets, rates and files of its own under the same names", async () => {
+    const request = { definition: definition({ main: chain(1) }), idempotencyKey: "key-1" };
+    const first = await theirs.runs.create(request);
+    expect(first).toMatchObject({ created: true });
+    expect(first.runId).not.toBe(known.run);
+    expect(await theirs.runs.create(request)).toMatchObject({ runId: first.runId, created: false });
+    await expect(theirs.runs.create({ ...request, variables: { X: "other" } })).rejects.toMatchObject({
+      code: "STORE_KEY_REUSED",
+    });
+    const slot = { tenant: "theirs", endpoint: "http://models.test/v1", model: "m" };
+    const rate = { requestsPerMinute: 60, tokensPerMinute: null };
+    expect(await takeRate(store.database, slot, rate, 1, "mine")).toMatchObject({ kind: "granted" });
+    expect(await ours.models.pauses()).toHaveLength(1);
+    await expect(
+      theirs.runs.create({ definition: request.definition, submission: { blob: known.blob } }),
+    ).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
+  });
+
+  it("is never that of a called run or a fork", async () => {
+    expect(await ours.runs.get(known.child)).not.toBeNull();
+    const { runId } = await ours.runs.fork({ of: known.run, from: ["say"] });
+    expect(await ours.runs.get(runId)).not.toBeNull();
+    const { rows } = await store.database.calm.query<{ tenant: string }>("select tenant from runs where id = any($1)", [
+      [runId, known.child],
+    ]);
+    expect(rows).toEqual([{ tenant: "ours" }, { tenant: "ours" }]);
+  });
+
+  it("has an id that is safe in names", () => {
+    for (const id of ["", "a/b", "../x", "a\nb", ".", "x".repeat(64)]) expect(() => store.as(id)).toThrow(/tenant/);
+  });
+});
+
+it("usage is told by run, definition, model, label and day", async () => {
+  const spent = { calls: 1, promptTokens: 5, completionTokens: 7, nanodollars: 100, runs: 1 };
+  const today = new Date().toISOString().slice(0, 10);
+  expect(await ours.usage.by({ kind: "run" })).toMatchObject([{ key: known.run, ...spent }]);
+  expect(await ours.usage.by({ kind: "definition" })).toMatchObject([{ key: known.flow.hash, ...spent }]);
+  expect(await ours.usage.by({ kind: "model" })).toMatchObject([{ key: "m", ...spent }]);
+  expect(await ours.usage.by({ kind: "label", name: "class" })).toMatchObject([{ key: "7b", ...spent }]);
+  expect(await ours.usage.by({ kind: "day" })).toMatchObject([{ key: today, ...spent }]);
+  expect(await ours.usage.by({ kind: "day" }, { labels: { class: "8a" } })).toEqual([]);
+});
+
+it("events are read in order without gaps, and waited for", async () => {
+  const { runId, rings } = await ours.runs.create({ definition: definition({ main: chain(3) }) });
+  const first = await ours.runs.events(runId, { limit: 1 });
+  expect(first).toMatchObject({ last: 1, rev: 1, ended: false });
+  const waiting = ours.runs.events(runId, { after: 1, waitMs: 20_000 });
+  let next = (await perform(store, only(rings))).rings;
+  expect((await waiting)?.entries.map(({ seq }) => seq)).toEqual([2]);
+  while (next.length > 0) next = (await perform(store, only(next))).rings;
+  const rest = await ours.runs.events(runId, { after: 2 });
+  expect(rest).toMatchObject({ last: 4, rev: 4, ended: true, status: "success" });
+  expect(await ours.runs.events(runId, { after: 4, waitMs: 20_000 })).toMatchObject({ entries: [], ended: true });
+  await expect(ours.runs.delete(known.open)).rejects.toMatchObject({ code: "STORE_RUN_OPEN" });
+  expect(await ours.runs.delete(runId)).toBe(true);
+  expect(await ours.runs.delete(runId)).toBe(false);
+  expect(await ours.runs.get(runId)).toBeNull();
+});
