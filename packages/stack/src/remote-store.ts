@@ -156,7 +156,8 @@ export function remoteStore(client: Client): TenantStore {
       hits: async (id) => (await details(id))?.hits ?? null,
       waits,
       replay: () => refuse("replaying"),
-      submission: () => refuse("reading a submission"),
+      submission: (id) =>
+        unless404(async () => (await client.uploadFile({ body: await client.getSubmission({ params: { id } }) })).hash),
       spent: async (id) => (await client.getRun({ params: { id } })).spent as unknown as Spent,
       charges: () => refuse("the account"),
       cancel: (id, message) => changing(() => client.cancelRun({ params: { id }, body: { message } })),
