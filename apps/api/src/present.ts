@@ -37,7 +37,14 @@ export function presentRun(run: RunDetail, doing: Body<"getRun">["doing"], waits
     report: run.variables.REPORT ?? null,
     doing,
     waits: waits.map(({ runId, node, parked, nextTry }) => ({
-      ...{ runId, node, held: parked.held, failure: { ...parked.failure } },
+      ...{
+        runId,
+        node,
+        held: parked.held,
+        tries: parked.tries,
+        trouble: parked.trouble,
+        failure: { ...parked.failure },
+      },
       since: new Date(parked.since).toISOString(),
       nextTry: nextTry?.toISOString() ?? null,
     })),

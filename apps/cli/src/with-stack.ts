@@ -1,5 +1,5 @@
 import type { Config } from "@markmill/config";
-import { openStack, requireConfig, type Stack } from "@markmill/stack";
+import { openStackOrServer, requireConfig, type Stack } from "@markmill/stack";
 import type { Terminal } from "./command.ts";
 import { terminalLog } from "./terminal-log.ts";
 
@@ -9,7 +9,7 @@ export async function withStack<Result>(
   act: (stack: Stack, config: Config) => Promise<Result>,
 ): Promise<Result> {
   const config = requireConfig(terminal);
-  const stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
+  const stack = await openStackOrServer({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
   try {
     return await act(stack, config);
   } finally {

@@ -19,12 +19,21 @@ export class ApiProblem extends Error {
   readonly errors: readonly Part[];
 
   constructor(problem: Problem, options: ErrorOptions = {}) {
-    super(problem.detail ?? problem.title, options);
+    const parts = (problem.errors ?? []).slice(0, 20).map(({ path, line, message }) => {
+      const place = line === undefined ? path : `${path}:${line}`;
+      return `  ${place === "" ? "" : `${place}: `}${message}`;
+    });
+    super([problem.detail ?? problem.title, ...parts].join("\n"), options);
     this.problem = problem;
     this.code = problem.code as ApiProblem["code"];
     this.status = problem.status;
     this.hint = problem.hint;
     this.errors = problem.errors ?? [];
+  }
+
+  /** As the other errors of this program have it. */
+  get fix(): string | undefined {
+    return this.hint;
   }
 
   /** The same request may succeed later. */

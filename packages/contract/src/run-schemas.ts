@@ -58,6 +58,8 @@ export const wait = named(
     node: z.string(),
     failure,
     since: time,
+    tries: count,
+    trouble: z.unknown().describe("which endpoint, and what it said; null: none is to blame"),
     held: z.boolean().describe("true: it waits until the run is resumed"),
     nextTry: time.nullable(),
   }),

@@ -63,6 +63,7 @@ const gatherMs = 60;
 
 export async function* followRun(
   tenant: TenantStore,
+  /** Empty: there is none to listen at. */
   databaseUrl: string,
   runId: string,
   signal: AbortSignal,
@@ -71,11 +72,12 @@ export async function* followRun(
   const { definitions, runs } = tenant;
   const followed = new Map<string, Followed>();
   let wake: AbortController | null = null;
-  const stopWatching = watch(databaseUrl, {
-    onRuns: (ids) => {
+  const watcher = {
+    onRuns: (ids: readonly string[]) => {
       if (ids.some((id) => followed.has(id))) wake?.abort();
     },
-  });
+  };
+  const stopWatching = databaseUrl === "" ? async () => undefined : watch(databaseUrl, watcher);
 
   async function begin({ id, depth, name, definitionHash, program }: RunSummary): Promise<Followed> {
     const found = (await definitions.find(definitionHash))?.programs[program];

@@ -3,6 +3,7 @@ export { type HealthServer, serveHealth } from "./health-server.ts";
 export { aborted, catchInterrupts, type Interrupts } from "./interrupts.ts";
 export { openSandbox } from "./open-sandbox.ts";
 export { openStack, type Stack, type StackOptions, type WorkOptions } from "./open-stack.ts";
+export { openStackOrServer } from "./open-stack-or-server.ts";
 export { supervisorRole, workerRole } from "./process-roles.ts";
 export { type Caps, parseCount, readCaps, type WrittenCaps } from "./read-caps.ts";
 export { readCatalogue } from "./read-catalogue.ts";

@@ -12,8 +12,9 @@ export async function livingWorkers(store: Store): Promise<number> {
   return (await store.workers()).filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs).length;
 }
 
-/** On a database of one's own every terminal works for what it started; a shared one has its workers. */
+/** On a database of one's own every terminal works for what it started; a shared one, and a server, have their workers. */
 export async function mustWork(stack: Stack, config: Config): Promise<boolean> {
+  if (config.server !== null) return false;
   return config.database.kind === "embedded" || (await livingWorkers(stack.store)) === 0;
 }
 

@@ -8,7 +8,7 @@ import {
   keepScript,
   livingWorkers,
   openSandbox,
-  openStack,
+  openStackOrServer,
   type RunOptions,
   readScript,
   requireConfig,
@@ -160,15 +160,15 @@ interface Manner {
 
 async function start(asked: Asked, config: Config, terminal: Terminal, manner: Manner): Promise<number> {
   const interrupts = catchInterrupts();
-  const stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
+  const stack = await openStackOrServer({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
   let stopScript = async () => {};
   let runId: string | null = null;
   try {
     const { uuidv7 } = await import("@markmill/store");
-    const others = config.database.kind === "embedded" ? 0 : await livingWorkers(stack.store);
+    const others = config.server === null && config.database.kind === "embedded" ? 0 : await livingWorkers(stack.store);
     if (others > 0 && manner.ownWorker) {
       throw new UsageError(
-        "--script and --sandbox choose for a worker of this process, but the database at DATABASE_URL has workers of its own. Unset DATABASE_URL to run here.",
+        "--script and --sandbox choose for a worker of this process, but the database at DATABASE_URL, or the server at MARKMILL_URL, has workers of its own. Unset it to run here.",
       );
     }
     const works = others === 0;

@@ -1,0 +1,312 @@
+/**
+ * A tenant's store behind a server: what `store.as(tenant)` gives in a process of its own, over HTTP. Commands do not know which of the two
+ * they use. Doorbells are the server's matter: there is nothing to ring here.
+ */
+import { ApiProblem, type Client, type Got, type Routes } from "@markmill/contract";
+import type { Event, Failure, Limits, Parked, Program, Work, WorkKind } from "@markmill/engine";
+import type {
+  Definition,
+  HistoryActivity,
+  HistoryEntry,
+  RunDetail,
+  RunSummary,
+  Spent,
+  TenantStore,
+  Wait,
+} from "@markmill/store";
+
+type RemoteSummary = Got<Routes["listRuns"]>["items"][number];
+type RemoteActivity = Got<Routes["listActivities"]>["items"][number];
+type RemoteEvent = Got<Routes["listEvents"]>["items"][number];
+
+const page = 200;
+const nothing: readonly never[] = [];
+
+export function remoteStore(client: Client): TenantStore {
+  const definitions = new Map<string, Definition>();
+
+  async function findDefinition(hash: string): Promise<Definition | null> {
+    const known = definitions.get(hash);
+    if (known !== undefined) return known;
+    return await unless404(async () => {
+      const params = { hash };
+      const [facts, { files }] = await Promise.all([
+        client.getDefinition({ params }),
+        client.getDefinitionSource({ params }),
+      ]);
+      const programs = await Promise.all(
+        facts.programs.map(async (path) => {
+          const { program } = await client.getDefinitionProgram({ params, query: { path } });
+          return [path, program as unknown as Program] as const;
+        }),
+      );
+      const { dialect, name, root } = facts;
+      const found: Definition = { hash, dialect, name, root, programs: Object.fromEntries(programs), files };
+      definitions.set(hash, found);
+      return found;
+    });
+  }
+
+  async function history(id: string, after = 0) {
+    const params = { id };
+    const entries: HistoryEntry[] = [];
+    for (let last = after; ; ) {
+      const found = await client.listEvents({ params, query: { after: last, limit: page } });
+      for (const event of found.items) entries.push(...toEntries(event));
+      last = found.last;
+      if (found.items.length < page) break;
+    }
+    return { entries, activities: (await activities(id)).filter(({ seq }) => seq === null || seq > after) };
+  }
+
+  async function activities(id: string): Promise<HistoryActivity[]> {
+    const items = await all((query) => client.listActivities({ params: { id }, query }));
+    return items.map(toActivity);
+  }
+
+  async function details(id: string): Promise<RunDetail | null> {
+    return await unless404(async () => {
+      const params = { id };
+      const [run, { variables }, { hits }] = await Promise.all([
+        client.getRun({ params }),
+        client.getVariables({ params }),
+        client.getHits({ params }),
+      ]);
+      return { ...toSummary(run), result: run.result, variables, hits };
+    });
+  }
+
+  async function waits(rootIds: readonly string[]): Promise<readonly Wait[]> {
+    const found = await Promise.all(rootIds.map((id) => client.getRun({ params: { id } })));
+    return found.flatMap((run) =>
+      run.waits.map(({ runId, node, failure, since, tries, trouble, held, nextTry }) => ({
+        ...{ rootId: run.rootId, runId, node, nextTry: nextTry === null ? null : new Date(nextTry) },
+        parked: { failure: failure as unknown as Failure, since: Date.parse(since), tries, trouble, held } as Parked,
+      })),
+    );
+  }
+
+  const remote: Partial<TenantStore> & Pick<TenantStore, "tenant"> = {
+    tenant: "remote",
+    definitions: {
+      save: async ({ root, files }) => void (await client.saveDefinition({ body: { root, files: { ...files } } })),
+      find: findDefinition,
+      list: () => refuse("listing definitions"),
+      versions: () => refuse("listing versions"),
+      source: async (hash) => (await findDefinition(hash))?.files ?? null,
+    },
+    runs: {
+      async create(request) {
+        const { definition, variables, caps, labels, patienceMs, submission, idempotencyKey } = request;
+        const files = { ...definition.files };
+        const saved = await client.saveDefinition({ body: { root: definition.root, files } });
+        const blob = (submission as { readonly blob?: string } | undefined)?.blob;
+        const { id, created } = await client.startRun({
+          ...(idempotencyKey === undefined ? {} : { headers: { "idempotency-key": idempotencyKey } }),
+          body: {
+            definition: saved.hash,
+            variables: { ...variables },
+            caps: toCaps(caps),
+            labels: { ...labels },
+            ...(patienceMs === undefined ? {} : { patienceMs }),
+            ...(blob === undefined ? {} : { submission: blob }),
+          },
+        });
+        return { runId: id, created, rings: nothing };
+      },
+      get: details,
+      async list(filter = {}, { after, limit = 50 } = {}) {
+        const { items, next } = await client.listRuns({
+          query: {
+            ...(filter.status === undefined ? {} : { status: [...filter.status] }),
+            ...(filter.name === undefined ? {} : { name: filter.name }),
+            ...(filter.labels === undefined
+              ? {}
+              : { label: Object.entries(filter.labels).map(([name, value]) => `${name}=${value}`) }),
+            ...(filter.search === undefined ? {} : { search: filter.search }),
+            ...(after === undefined ? {} : { cursor: after }),
+            roots: filter.roots ?? false,
+            limit: Math.min(limit, page),
+          },
+        });
+        return { runs: items.map(toSummary), next };
+      },
+      children: async (id) => (await client.listChildRuns({ params: { id } })).items.map(toSummary),
+      history,
+      events: () => refuse("events"),
+      activities,
+      doing: async (id) => (await activities(id)).filter(({ seq }) => seq === null),
+      calls: async (id) =>
+        (await all((query) => client.listCalls({ params: { id }, query }))).map((call) => ({
+          key: { activityId: call.activityId, callIndex: call.callIndex, requestHash: "" },
+          attempt: call.attempt,
+          model: call.model,
+          request: call.request as never,
+          reply: call.reply as never,
+          usage: {
+            promptTokens: call.promptTokens,
+            completionTokens: call.completionTokens,
+            nanodollars: call.nanodollars,
+            characters: 0,
+          },
+        })),
+      threads: () => refuse("threads"),
+      messages: () => refuse("messages"),
+      variables: async (id) => (await details(id))?.variables ?? null,
+      hits: async (id) => (await details(id))?.hits ?? null,
+      waits,
+      replay: () => refuse("replaying"),
+      submission: (id) =>
+        unless404(async () => (await client.uploadFile({ body: await client.getSubmission({ params: { id } }) })).hash),
+      spent: async (id) => (await client.getRun({ params: { id } })).spent as unknown as Spent,
+      charges: () => refuse("the account"),
+      cancel: (id, message) => changing(() => client.cancelRun({ params: { id }, body: { message } })),
+      stop: (id) => changing(() => client.stopRun({ params: { id } })),
+      async resume(id) {
+        const runs = await client.resumeRun({ params: { id } }).then(
+          ({ resumed }) => resumed,
+          (error: unknown) => (isUnchanged(error) ? 0 : Promise.reject(error)),
+        );
+        return { runs, rings: nothing };
+      },
+      async fork({ of, from, caps }) {
+        const made = await client.retryRun({
+          params: { id: of },
+          body: { caps: toCaps(caps), ...(from === null ? {} : { from: [...from] }) },
+        });
+        return { runId: made.id, from: made.from, rings: nothing };
+      },
+      async delete(id) {
+        const gone = await unless404(async () => {
+          await client.deleteRun({ params: { id } });
+          return true;
+        });
+        return gone ?? false;
+      },
+    },
+    asks: {
+      async list(rootId = null, limit = page) {
+        const { items } = await client.listAsks({
+          query: { limit: Math.min(limit, page), ...(rootId === null ? {} : { run: rootId }) },
+        });
+        return items.map(({ id, createdAt, expiresAt, ...ask }) => ({
+          ...{ ...ask, activityId: id, createdAt: new Date(createdAt) },
+          expiresAt: expiresAt === null ? null : new Date(expiresAt),
+        }));
+      },
+      find: () => refuse("looking for a question"),
+      answer: (id, text) => changing(() => client.answerAsk({ params: { id }, body: { text } })),
+    },
+    models: {
+      pauses: async () =>
+        (await client.listModels()).pauses.map(({ model, reason, since, until }) => ({
+          ...{ endpoint: "", model, reason, refusals: 1, since: new Date(since), until: new Date(until) },
+          forMs: Math.max(0, Date.parse(until) - Date.now()),
+        })),
+    },
+  };
+  const blobs: Pick<TenantStore["blobs"], "save"> = {
+    async save(content) {
+      if (!(content instanceof Uint8Array)) return await refuse("a stream of bytes");
+      const { hash, size } = await client.uploadFile({ body: content });
+      return { hash, size, createdAt: new Date() };
+    },
+  };
+  // What is left out (budgets, usage, reading blobs) no command asks for.
+  return { ...remote, blobs } as unknown as TenantStore;
+}
+
+async function all<Item>(
+  read: (query: {
+    readonly limit: number;
+    readonly cursor?: string;
+  }) => Promise<{ items: Item[]; next: string | null }>,
+): Promise<Item[]> {
+  const items: Item[] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const found = await read({ limit: page, ...(cursor === undefined ? {} : { cursor }) });
+    items.push(...found.items);
+    cursor = found.next;
+  }
+  return items;
+}
+
+async function unless404<Result>(ask: () => Promise<Result>): Promise<Result | null> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof ApiProblem && error.code === "NOT_FOUND") return null;
+    throw error;
+  }
+}
+
+/** What was changed before, or had ended, was not changed: the same word as the store has for it. */
+async function changing(act: () => Promise<unknown>) {
+  try {
+    await act();
+    return { kind: "committed", rings: nothing } as never;
+  } catch (error) {
+    if (isUnchanged(error)) return { kind: "dropped", rings: nothing } as never;
+    throw error;
+  }
+}
+
+function isUnchanged(error: unknown): boolean {
+  return error instanceof ApiProblem && ["RUN_ENDED", "RUN_UNCHANGED", "ASK_CLOSED"].includes(error.code);
+}
+
+function refuse(what: string): Promise<never> {
+  return Promise.reject(
+    new ApiProblem({
+      ...{ type: "about:blank", title: "Not over HTTP", status: 0, code: "NOT_OVER_HTTP" },
+      detail: `The server has no way for ${what} yet.`,
+      hint: "Unset MARKMILL_URL where the database is.",
+    }),
+  );
+}
+
+function toSummary(run: RemoteSummary): RunSummary {
+  const { definition, createdAt, endedAt, deadline, spent, reason, ...same } = run;
+  return {
+    ...same,
+    epoch: 0,
+    definitionHash: definition,
+    spent: { ...spent, steps: spent.steps ?? 0 } as RunSummary["spent"],
+    reason: reason as unknown as Failure | null,
+    result: null,
+    options: {},
+    createdAt: new Date(createdAt),
+    endedAt: endedAt === null ? null : new Date(endedAt),
+    deadline: deadline === null ? null : new Date(deadline),
+  };
+}
+
+function toEntries({ seq, at, body, warnings }: RemoteEvent): HistoryEntry[] {
+  const time = new Date(at);
+  return [
+    { kind: "event", seq, at: time, event: body as unknown as Event },
+    ...warnings.map((warning): HistoryEntry => ({ kind: "warning", seq, at: time, warning })),
+  ];
+}
+
+function toActivity({ work, kind, createdAt, endedAt, ...same }: RemoteActivity): HistoryActivity {
+  return {
+    ...same,
+    kind: kind as WorkKind,
+    work: work as Work,
+    createdAt: new Date(createdAt),
+    endedAt: endedAt === null ? null : new Date(endedAt),
+  };
+}
+
+function toCaps(caps: Partial<Limits> = {}) {
+  const { nanodollars, tokens, timeMs, steps, depth, hits } = caps;
+  return {
+    ...(nanodollars === undefined || nanodollars === null ? {} : { dollars: nanodollars / 1e9 }),
+    ...(tokens === undefined || tokens === null ? {} : { tokens }),
+    ...(timeMs === undefined || timeMs === null ? {} : { timeMs }),
+    ...(steps === undefined ? {} : { steps }),
+    ...(depth === undefined ? {} : { depth }),
+    ...(hits === undefined ? {} : { hits }),
+  };
+}

@@ -1,0 +1,64 @@
+// The same commands, against a server: MARKMILL_URL and MARKMILL_TOKEN.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { askingWorkflow, callingFiles, startApi, type TestApi } from "../support/api.ts";
+import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
+import { type Mill, startMill } from "../support/mill.ts";
+
+let mill: Mill;
+let api: TestApi;
+let place: MarkmillPlace & { remove(): Promise<void> };
+beforeAll(async () => {
+  mill = await startMill({ backend: "postgres", script: "default: { reply: ok }\n" });
+  api = await startApi(mill);
+  place = await makePlace({ MARKMILL_URL: api.url, MARKMILL_TOKEN: await api.key(["owner"]) });
+  for (const [path, text] of Object.entries({ ...callingFiles, "ask.wf.md": askingWorkflow })) {
+    writeFileSync(join(place.cwd, path), text);
+  }
+});
+afterAll(async () => {
+  await place?.remove();
+  await api?.close();
+  await mill?.close();
+});
+
+const runIdIn = (text: string) => /^run: (\S+)$/m.exec(text)?.[1] ?? "";
+
+it("run, status, logs, history, watch, retry, answer and cancel speak to the server", async () => {
+  const first = await markmill(place, ["run", "main.wf.md", "--label", "team=red"]);
+  expect({ code: first.code, stdout: first.stdout }, first.stderr).toEqual({ code: 0, stdout: "done\n" });
+  const id = runIdIn(first.stderr);
+  expect((await mill.ended(id)).labels).toEqual({ team: "red" });
+  const status = await markmill(place, ["status", "last", "--json"]);
+  expect(JSON.parse(status.stdout)).toMatchObject({ runId: id, status: "success", result: "done" });
+  expect((await markmill(place, ["status"])).stdout).toContain(id);
+  const logs = await markmill(place, ["logs", id]);
+  expect(logs.stdout).toContain("SET_B");
+  expect((await markmill(place, ["history", id])).stdout).toContain("CALL_B");
+  expect((await markmill(place, ["watch", id])).stdout).toBe("done\n");
+  const again = await markmill(place, ["retry", id, "--from", "SET_C"]);
+  expect({ code: again.code, stdout: again.stdout }, again.stderr).toEqual({ code: 0, stdout: "done\n" });
+
+  const asking = await markmill(place, ["run", "ask.wf.md", "--detach"]);
+  const asked = asking.stdout.trim();
+  let open = await markmill(place, ["answer", asked]);
+  while (!open.stdout.includes("ASK_B")) open = await markmill(place, ["answer", asked]);
+  const answered = await markmill(place, ["answer", asked, "carry", "on"]);
+  expect(answered.code, answered.stderr).toBe(0);
+  expect((await mill.ended(asked)).status).toBe("success");
+
+  const other = (await markmill(place, ["run", "ask.wf.md", "--detach"])).stdout.trim();
+  expect((await markmill(place, ["cancel", other, "--reason", "enough"])).code).toBe(0);
+  expect((await mill.ended(other)).status).toBe("cancelled");
+});
+
+it("says what is wrong with the server's address or the key, and what to do", async () => {
+  const wrong = await markmill({ ...place, env: { ...place.env, MARKMILL_TOKEN: "mm_nothing" } }, ["status"]);
+  expect(wrong.code).toBe(1);
+  expect(wrong.stderr).toContain("UNAUTHENTICATED");
+  const away = await markmill({ ...place, env: { ...place.env, MARKMILL_URL: "http://127.0.0.1:1" } }, ["status"]);
+  expect(away.code).toBe(1);
+  expect(away.stderr).toContain("SERVER_UNREACHABLE");
+  expect(away.stderr).toContain("MARKMILL_URL");
+});
