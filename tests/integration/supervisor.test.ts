@@ -2,11 +2,11 @@
 
 import type { Doorbell } from "@markmill/engine";
 import { openQueues, type Queues, type Serving } from "@markmill/queue";
-import { beat, createRun, getRun, listWorkers, openStore, type Store } from "../support/store.ts";
 import { type RunningSupervisor, type SupervisorParts, startSupervisor } from "@markmill/supervisor";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable } from "../support/redis.ts";
+import { beat, createRun, getRun, listWorkers, openStore, type Store } from "../support/store.ts";
 import { claimed, definition, onePrompt, only } from "./store-programs.ts";
 
 const withRedis = await redisAvailable("the supervisor while Redis is down");

@@ -2,9 +2,9 @@
 import { type Api, type ApiSettings, createApi, defaultSettings } from "@markmill/api";
 import { type Client, createClient, type Role } from "@markmill/contract";
 import { builtInCatalogue } from "@markmill/llm";
-import { type Access } from "./store.ts";
 import { pino } from "pino";
 import { type Mill, workflow } from "./mill.ts";
+import type { Access } from "./store.ts";
 
 export interface TestApi {
   readonly url: string;

@@ -1,4 +1,8 @@
-export { EmbeddedPostgresError, type EmbeddedPostgresErrorCode, embeddedPostgresErrorCodes } from "./embedded-postgres-error.ts";
+export {
+  EmbeddedPostgresError,
+  type EmbeddedPostgresErrorCode,
+  embeddedPostgresErrorCodes,
+} from "./embedded-postgres-error.ts";
 export {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,

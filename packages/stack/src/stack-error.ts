@@ -1,4 +1,8 @@
 export const stackErrorCodes = {
+  NOT_OVER_HTTP: {
+    means: "The API has no request for what the command needs.",
+    fix: "Run the command where the stack runs, without MARKMILL_URL.",
+  },
   RUN_NOT_ROOT: { means: "Another run called it.", fix: "Name the run that called it." },
   RUN_OPEN: { means: "It has not ended.", fix: "Cancel the run first, or wait for its end." },
   RUN_WITHOUT_START: { means: "Its first event is missing.", fix: "Start a new run of the workflow." },

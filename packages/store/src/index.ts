@@ -50,6 +50,6 @@ export type {
   TenantStore,
   TenantUsage,
 } from "./tenant-store.ts";
-export { defaultTenant, isTenantId } from "./tenants.ts";
+export { defaultTenant } from "./tenants.ts";
 export { uuidv7 } from "./uuidv7.ts";
 export type { WorkerRow } from "./workers.ts";

@@ -14,7 +14,6 @@ export {
   type Reserved,
   releaseReservation,
   reserve,
-  setBudgetCap,
   settleAbandoned,
   settleReservation,
 } from "./budgets.ts";
@@ -65,7 +64,7 @@ export {
 } from "./rates.ts";
 export { getHistory } from "./read/get-history.ts";
 export { getMessages, getThreads } from "./read/get-messages.ts";
-export { childRuns, getRun, submissionOf } from "./read/get-run.ts";
+export { childRuns, getRun } from "./read/get-run.ts";
 export { installationId } from "./read/installation-id.ts";
 export { replayRun } from "./read/replay-run.ts";
 export { waitsOf } from "./read/waits-of.ts";

@@ -206,7 +206,7 @@ async function saveOnRow(database: Database, tenant: string, hash: string, bytes
   return saved;
 }
 
-export async function findBlob(database: Database, tenant: string, hash: string): Promise<BlobInfo | null> {
+async function findBlob(database: Database, tenant: string, hash: string): Promise<BlobInfo | null> {
   const rows = await askDatabase<BlobInfo>(
     database,
     "Looking for a blob",
