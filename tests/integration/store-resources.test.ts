@@ -1,13 +1,6 @@
-import { getTableColumns, is } from "drizzle-orm";
-import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readMigrations } from "../../packages/store/src/migrate.ts";
-import * as access from "../../packages/store/src/schema/access.ts";
-import * as activities from "../../packages/store/src/schema/activities.ts";
-import * as conversations from "../../packages/store/src/schema/conversations.ts";
-import * as resources from "../../packages/store/src/schema/resources.ts";
-import * as runs from "../../packages/store/src/schema/runs.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   beat,
@@ -94,24 +87,6 @@ describe("migrations", () => {
     });
     await pool.end();
     await fresh.drop();
-  });
-
-  it("make exactly the tables and columns that the schema files say", async () => {
-    const tables = [access, activities, conversations, resources, runs]
-      .flatMap((module) => Object.values<unknown>(module))
-      .filter((value) => is(value, PgTable));
-    const said = tables.flatMap((table) =>
-      Object.values(getTableColumns(table)).map(
-        (column) =>
-          `${getTableConfig(table).name}.${column.name} ${column.getSQLType()}${column.notNull ? " not null" : ""}`,
-      ),
-    );
-    const { rows } = await store.database.calm.query<{ column: string }>(
-      `select c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, null) || case when a.attnotnull then ' not null' else '' end as column
-       from pg_attribute a join pg_class c on c.oid = a.attrelid
-       where c.relnamespace = 'markmill'::regnamespace and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped and c.relname <> 'migrations'`,
-    );
-    expect(said.sort()).toEqual(rows.map(({ column }) => column).sort());
   });
 });
 

@@ -8,10 +8,10 @@ import {
   type Usage,
   workKinds,
 } from "@markmill/engine";
-import type { Advance, Birth } from "./advance.ts";
+import type { Advance } from "./advance.ts";
 import { variableWrites } from "./kept-variables.ts";
 import { toLightColumn } from "./light-activity.ts";
-import type { AskRow, CommitRows, RareWrite } from "./rows.ts";
+import type { AskRow, Birth, CommitRows, RareWrite } from "./rows.ts";
 import { itemToColumn } from "./run-row.ts";
 import { sparseState } from "./run-state.ts";
 

@@ -4,7 +4,7 @@
  */
 import { activityKey, type Command, type Event, lightKindOf, type RunState, step } from "@markmill/engine";
 import type { LightActivity } from "./light-activity.ts";
-import type { BirthRow } from "./rows.ts";
+import type { Birth } from "./rows.ts";
 import type { LoadedRun } from "./run-row.ts";
 
 /** The activity that brings an event, and the claim it was performed under. */
@@ -30,29 +30,6 @@ export interface Advance {
   readonly kept: readonly LightActivity[];
   readonly asked: readonly LightActivity[];
 }
-
-/** What is known of a run before its first event is folded. */
-export type Birth = Pick<
-  BirthRow,
-  | "id"
-  | "root_id"
-  | "tenant"
-  | "parent_activity_id"
-  | "parent_attempt"
-  | "parent_epoch"
-  | "parent_job"
-  | "definition_hash"
-  | "program"
-  | "name"
-  | "depth"
-  | "labels"
-  | "budgets"
-  | "options"
-  | "submission"
-  | "idempotency_key"
-  | "request_hash"
-  | "forked_from"
->;
 
 /** null: the event changes nothing (duplicate, late, stale, or after the end). */
 export function advance(

@@ -1,5 +1,7 @@
 /** What a commit writes, as rows: each group of events is one `CommitRows`, and commit-statement.ts makes one statement of it. */
 import type { LightKind, Parked, WorkKind, WorkQueue } from "@markmill/engine";
+import type { columns } from "../schema/columns.ts";
+import type { RunRow } from "../schema/row-types.ts";
 import type { LightColumn } from "./light-activity.ts";
 
 /** What every event writes of a run, and of itself. What is absent, here and below, is null, false or 0. */
@@ -40,29 +42,53 @@ export interface RareWrite {
   readonly reason?: unknown;
 }
 
-export interface BirthRow extends RunWrite, RareWrite {
+type RunColumn = (typeof columns.runs)[keyof typeof columns.runs]["name"];
+
+/** Columns of a run that whoever makes it says. */
+const requestedColumns = [
+  "id",
+  "root_id",
+  "tenant",
+  "parent_activity_id",
+  "parent_attempt",
+  "parent_epoch",
+  "parent_job",
+  "definition_hash",
+  "program",
+  "name",
+  "depth",
+  "labels",
+  "budgets",
+  "options",
+  "submission",
+  "forked_from",
+] as const satisfies readonly RunColumn[];
+
+/** Those too that its first event gives it. All come as they are stored. */
+export const givenColumns = [
+  ...requestedColumns,
+  "epoch",
+  "status",
+  "phase",
+  "steps",
+  "word",
+  "result",
+  "reason",
+  "light",
+] as const satisfies readonly RunColumn[];
+
+/** A run to be made: its columns, and the key it was asked for with. */
+export interface Birth extends Pick<RunRow, (typeof requestedColumns)[number]> {
+  readonly idempotency_key: string | null;
+  readonly request_hash: string | null;
+}
+
+export interface BirthRow extends Birth, Omit<RunWrite, "id">, RareWrite {
   readonly light?: readonly LightColumn[];
-  readonly root_id: string;
-  readonly tenant: string;
-  readonly parent_activity_id: number | null;
-  readonly parent_attempt: number | null;
-  readonly parent_epoch: number | null;
-  readonly parent_job: string | null;
   /** Where the calling activity goes: waiting, or ready at once when the callee ended as it started. */
   readonly caller_state: "waiting" | "ready" | null;
   readonly caller_outcome: unknown;
   readonly caller_usage: unknown;
-  readonly definition_hash: string;
-  readonly program: string;
-  readonly name: string;
-  readonly depth: number;
-  readonly labels: unknown;
-  readonly budgets: readonly string[];
-  readonly options: unknown;
-  readonly submission: unknown;
-  readonly idempotency_key: string | null;
-  readonly request_hash: string | null;
-  readonly forked_from: string | null;
 }
 
 export interface NextRow {

@@ -3,6 +3,7 @@ import type { Failure, Json, Usage } from "@markmill/engine";
 import { askDatabase } from "../ask-database.ts";
 import { type Spent, spentColumn } from "../charges.ts";
 import type { Database } from "../database.ts";
+import { columns } from "../schema/columns.ts";
 
 export interface RunSummary {
   readonly id: string;
@@ -34,61 +35,43 @@ export interface RunDetail extends RunSummary {
   readonly hits: Readonly<Record<string, number>>;
 }
 
-export interface SummaryRow {
-  readonly id: string;
-  readonly root_id: string;
-  readonly parent_activity_id: number | null;
-  readonly definition_hash: string;
-  readonly program: string;
-  readonly name: string;
-  readonly status: RunStatus;
-  readonly phase: string;
-  readonly word: string | null;
-  readonly epoch: number;
-  readonly rev: number;
-  readonly depth: number;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly steps: number;
+/** What is read of a run's row, by the names in the schema: a summary has them all, `steps` within `spent`. */
+export const summaryKeys = [
+  "id",
+  "rootId",
+  "parentActivityId",
+  "definitionHash",
+  "program",
+  "name",
+  "status",
+  "phase",
+  "word",
+  "epoch",
+  "rev",
+  "depth",
+  "labels",
+  "steps",
+  "result",
+  "reason",
+  "options",
+  "createdAt",
+  "endedAt",
+  "deadline",
+] as const satisfies readonly (keyof typeof columns.runs)[];
+
+/** Every key of a summary is read, and nothing else. */
+type Read = Record<(typeof summaryKeys)[number], unknown>;
+type Wanted = Record<Exclude<keyof RunSummary, "spent"> | "steps", unknown>;
+export interface SummaryRow extends Omit<RunSummary, "spent"> {
+  readonly steps: Read extends Wanted ? (Wanted extends Read ? number : never) : never;
   readonly spent: Spent;
-  readonly result: string | null;
-  readonly reason: Failure | null;
-  readonly options: Json;
-  readonly created_at: Date;
-  readonly ended_at: Date | null;
-  readonly deadline: Date | null;
 }
 
-const summaryColumns = `r.id, r.root_id, r.parent_activity_id, r.definition_hash, r.program, r.name, r.status, r.phase, r.word,
-  r.epoch, r.rev, r.depth, r.labels, r.steps, ${spentColumn("r.id", "r.root_id")} as spent, r.result, r.reason,
-  r.options, r.created_at, r.ended_at, r.deadline`;
+const summaryColumns = `${summaryKeys.map((key) => `r.${columns.runs[key].name} as "${key}"`).join(", ")},
+  ${spentColumn("r.id", "r.root_id")} as spent`;
 
-export function toSummary(row: SummaryRow): RunSummary {
-  return {
-    id: row.id,
-    rootId: row.root_id,
-    parentActivityId: row.parent_activity_id,
-    definitionHash: row.definition_hash,
-    program: row.program,
-    name: row.name,
-    status: row.status,
-    phase: row.phase,
-    word: row.word,
-    epoch: row.epoch,
-    rev: row.rev,
-    depth: row.depth,
-    labels: row.labels,
-    spent: { steps: row.steps, ...withoutCharacters(row.spent) },
-    result: row.result,
-    reason: row.reason,
-    options: row.options,
-    createdAt: row.created_at,
-    endedAt: row.ended_at,
-    deadline: row.deadline,
-  };
-}
-
-function withoutCharacters({ characters: _, ...spent }: Spent): Omit<Spent, "characters"> {
-  return spent;
+export function toSummary({ steps, spent: { characters: _, ...spent }, ...row }: SummaryRow): RunSummary {
+  return { ...row, spent: { steps, ...spent } };
 }
 
 export async function getRun(database: Database, id: string): Promise<RunDetail | null> {

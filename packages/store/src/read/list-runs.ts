@@ -8,7 +8,7 @@ import { type Spent, spentColumn } from "../charges.ts";
 import type { Database } from "../database.ts";
 import { runs, runVariables } from "../schema/runs.ts";
 import { translate } from "../store-error.ts";
-import { type RunStatus, type RunSummary, type SummaryRow, toSummary } from "./get-run.ts";
+import { type RunStatus, type RunSummary, type SummaryRow, summaryKeys, toSummary } from "./get-run.ts";
 
 export interface RunFilter {
   readonly status?: readonly RunStatus[];
@@ -39,27 +39,11 @@ export async function listRuns(
   const limit = Math.min(page.limit ?? 50, 500);
   const query = drizzle(database.calm)
     .select({
-      id: runs.id,
-      root_id: runs.rootId,
-      parent_activity_id: runs.parentActivityId,
-      definition_hash: runs.definitionHash,
-      program: runs.program,
-      name: runs.name,
-      status: runs.status,
-      phase: runs.phase,
-      word: runs.word,
-      epoch: runs.epoch,
-      rev: runs.rev,
-      depth: runs.depth,
-      labels: runs.labels,
-      steps: runs.steps,
+      ...(Object.fromEntries(summaryKeys.map((key) => [key, runs[key]])) as Pick<
+        typeof runs,
+        (typeof summaryKeys)[number]
+      >),
       spent: sql<Spent>`${sql.raw(spentColumn("runs.id", "runs.root_id"))}`,
-      result: runs.result,
-      reason: runs.reason,
-      options: runs.options,
-      created_at: runs.createdAt,
-      ended_at: runs.endedAt,
-      deadline: runs.deadline,
     })
     .from(runs)
     .where(and(eq(runs.tenant, tenant), ...conditions(filter), after(tenant, page.after)))

@@ -1,60 +1,95 @@
-import { bigint, integer, json, smallint, text, timestamp } from "drizzle-orm/pg-core";
+import { eq, sql } from "drizzle-orm";
+import { check, index, integer, json, primaryKey, smallint, text, unique } from "drizzle-orm/pg-core";
+import { at, counter, now } from "./column-types.ts";
 import { markmill } from "./runs.ts";
 
-const at = (name: string) => timestamp(name, { withTimezone: true });
-const counter = (name: string) => bigint(name, { mode: "number" });
+export const activities = markmill.table(
+  "activities",
+  {
+    id: counter("id").primaryKey().generatedAlwaysAsIdentity(),
+    runId: text("run_id").notNull(),
+    rootId: text("root_id").notNull(),
+    node: text("node").notNull(),
+    generation: integer("generation").notNull(),
+    /** -1: not part of a map (a null would be distinct from every other null in the unique index). */
+    item: integer("item").notNull(),
+    attempt: integer("attempt").notNull(),
+    kind: text("kind").notNull(),
+    queue: text("queue").notNull(),
+    epoch: integer("epoch").notNull(),
+    state: text("state").notNull(),
+    /** Fencing token: raised by every claim. */
+    claim: integer("claim").notNull().default(0),
+    /** Claims of this attempt that followed one which never ended. */
+    takeovers: integer("takeovers").notNull().default(0),
+    claimedBy: text("claimed_by"),
+    claimedAt: at("claimed_at"),
+    leaseUntil: at("lease_until"),
+    notBefore: at("not_before"),
+    /** Times published; part of the job id, so it never falls. */
+    rings: integer("rings").notNull().default(1),
+    /** When the doorbell was, or is to be, rung. */
+    rungAt: now("rung_at"),
+    work: json("work").notNull(),
+    /** What waits to be folded: a callee's end. */
+    outcome: json("outcome"),
+    usage: json("usage"),
+    /** The event that ended the latest attempt. */
+    seq: counter("seq"),
+    createdAt: now("created_at"),
+    endedAt: at("ended_at"),
+    /** When it became ready after it was made. */
+    readyAt: at("ready_at"),
+    /** What it waits for: trouble of a model's endpoint. */
+    trouble: json("trouble"),
+  },
+  (table) => [
+    unique("activities_run_id_node_generation_item_key").on(table.runId, table.node, table.generation, table.item),
+    check("activities_state_check", sql`${table.state} in ('ready', 'claimed', 'waiting', 'done', 'void')`),
+    index("activities_ready").on(table.rungAt).where(eq(table.state, sql`'ready'`)),
+    index("activities_claimed").on(table.leaseUntil).where(eq(table.state, sql`'claimed'`)),
+    index("activities_in_trouble")
+      .on(table.rootId)
+      .where(sql`${table.trouble} is not null and ${table.state} in ('ready', 'claimed', 'waiting')`),
+  ],
+);
 
-export const activities = markmill.table("activities", {
-  id: counter("id").primaryKey().generatedAlwaysAsIdentity(),
-  runId: text("run_id").notNull(),
-  rootId: text("root_id").notNull(),
-  node: text("node").notNull(),
-  generation: integer("generation").notNull(),
-  item: integer("item").notNull(),
-  attempt: integer("attempt").notNull(),
-  kind: text("kind").notNull(),
-  queue: text("queue").notNull(),
-  epoch: integer("epoch").notNull(),
-  state: text("state").notNull(),
-  claim: integer("claim").notNull(),
-  takeovers: integer("takeovers").notNull(),
-  claimedBy: text("claimed_by"),
-  claimedAt: at("claimed_at"),
-  leaseUntil: at("lease_until"),
-  notBefore: at("not_before"),
-  rings: integer("rings").notNull(),
-  rungAt: at("rung_at").notNull(),
-  work: json("work").notNull(),
-  outcome: json("outcome"),
-  usage: json("usage"),
-  seq: counter("seq"),
-  createdAt: at("created_at").notNull(),
-  endedAt: at("ended_at"),
-  readyAt: at("ready_at"),
-  trouble: json("trouble"),
-});
+/** Part 0 is the event that was folded; later parts are warnings that came with it, for people only. */
+export const events = markmill.table(
+  "events",
+  {
+    runId: text("run_id").notNull(),
+    seq: counter("seq").notNull(),
+    part: smallint("part").notNull().default(0),
+    type: text("type").notNull(),
+    at: at("at").notNull(),
+    body: text("body").notNull(),
+    /** Of an event that ended a light activity. */
+    activityId: counter("activity_id"),
+    kind: text("kind"),
+    askedAt: at("asked_at"),
+  },
+  (table) => [primaryKey({ name: "events_pkey", columns: [table.runId, table.seq, table.part] })],
+);
 
-export const events = markmill.table("events", {
-  runId: text("run_id").notNull(),
-  seq: counter("seq").notNull(),
-  part: smallint("part").notNull(),
-  type: text("type").notNull(),
-  at: at("at").notNull(),
-  body: text("body").notNull(),
-  activityId: counter("activity_id"),
-  kind: text("kind"),
-  askedAt: at("asked_at"),
-});
-
-export const asks = markmill.table("asks", {
-  activityId: counter("activity_id").primaryKey(),
-  runId: text("run_id").notNull(),
-  question: text("question").notNull(),
-  text: text("text").notNull(),
-  expiresAt: at("expires_at"),
-  state: text("state").notNull(),
-  answer: text("answer"),
-  answeredBy: text("answered_by"),
-  createdAt: at("created_at").notNull(),
-  closedAt: at("closed_at"),
-});
+export const asks = markmill.table(
+  "asks",
+  {
+    activityId: counter("activity_id").primaryKey(),
+    runId: text("run_id").notNull(),
+    question: text("question").notNull(),
+    text: text("text").notNull(),
+    expiresAt: at("expires_at"),
+    /** open: waits for a person. void: the run went on without. */
+    state: text("state").notNull(),
+    answer: text("answer"),
+    answeredBy: text("answered_by"),
+    createdAt: now("created_at"),
+    closedAt: at("closed_at"),
+  },
+  (table) => [
+    check("asks_state_check", sql`${table.state} in ('open', 'answered', 'expired', 'void')`),
+    index("asks_open").on(table.expiresAt).where(eq(table.state, sql`'open'`)),
+    index("asks_by_run").on(table.runId),
+  ],
+);

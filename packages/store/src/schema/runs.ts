@@ -1,21 +1,14 @@
 import { isNotNull, ne, sql } from "drizzle-orm";
-import {
-  bigint,
-  boolean,
-  index,
-  integer,
-  json,
-  jsonb,
-  pgSchema,
-  primaryKey,
-  text,
-  timestamp,
-  uniqueIndex,
-} from "drizzle-orm/pg-core";
+import { boolean, index, integer, json, jsonb, pgSchema, primaryKey, text, uniqueIndex } from "drizzle-orm/pg-core";
+import { at, counter, now } from "./column-types.ts";
 
 export const markmill = pgSchema("markmill");
-const at = (name: string) => timestamp(name, { withTimezone: true });
-const counter = (name: string) => bigint(name, { mode: "number" });
+
+/** Ids of activities that have no row. Far above those of rows, with which they share the queue; drawn by the block. */
+export const lightActivityIds = markmill.sequence("light_activity_ids", {
+  startWith: 1099511627776,
+  increment: 1024,
+});
 
 export const definitions = markmill.table(
   "definitions",
@@ -26,12 +19,12 @@ export const definitions = markmill.table(
     root: text("root").notNull(),
     programs: json("programs").notNull(),
     files: json("files").notNull(),
-    createdAt: at("created_at").notNull(),
+    createdAt: now("created_at"),
     tenant: text("tenant").notNull(),
   },
   (table) => [
-    primaryKey({ columns: [table.tenant, table.hash] }),
-    index("definitions_by_name").on(table.tenant, table.name, table.createdAt.desc()),
+    primaryKey({ name: "definitions_pkey", columns: [table.tenant, table.hash] }),
+    index("definitions_by_name").on(table.tenant, table.name, sql`${table.createdAt} desc`),
   ],
 );
 
@@ -40,45 +33,59 @@ export const runs = markmill.table(
   {
     id: text("id").primaryKey(),
     rootId: text("root_id").notNull(),
+    /** The call that made this run: a repeated delivery of the same try finds it, a retry or a resumed run calls anew. */
     parentActivityId: counter("parent_activity_id"),
     parentAttempt: integer("parent_attempt"),
     parentEpoch: integer("parent_epoch"),
     parentJob: text("parent_job"),
     definitionHash: text("definition_hash").notNull(),
+    /** Its key in the definition. */
     program: text("program").notNull(),
     name: text("name").notNull(),
     status: text("status").notNull(),
     phase: text("phase").notNull(),
     word: text("word"),
     epoch: integer("epoch").notNull(),
+    /** Events folded. */
     rev: counter("rev").notNull(),
+    /** The state (commit/run-state.ts). */
     kept: text("kept").notNull(),
     depth: integer("depth").notNull(),
     deadline: at("deadline"),
-    labels: jsonb("labels").notNull(),
-    budgets: text("budgets").array().notNull(),
-    options: json("options").notNull(),
+    labels: jsonb("labels").notNull().default({}),
+    budgets: text("budgets").array().notNull().default([]),
+    options: json("options").notNull().default({}),
     submission: json("submission"),
     forkedFrom: text("forked_from"),
     result: text("result"),
     reason: json("reason"),
-    steps: integer("steps").notNull(),
-    createdAt: at("created_at").notNull(),
+    steps: integer("steps").notNull().default(0),
+    createdAt: now("created_at"),
     startedAt: at("started_at"),
     endedAt: at("ended_at"),
+    /** Its light activities (commit/light-activity.ts). */
     light: json("light"),
-    rings: integer("rings").notNull(),
-    rungAt: at("rung_at").notNull(),
+    /** How often they were rung, and when the supervisor last did, or found them in the queue. */
+    rings: integer("rings").notNull().default(1),
+    rungAt: now("rung_at"),
     tenant: text("tenant").notNull(),
   },
   (table) => [
     uniqueIndex("runs_by_call")
       .on(table.parentActivityId, table.parentAttempt, table.parentEpoch)
       .where(isNotNull(table.parentActivityId)),
-    index("runs_by_status").on(table.status, table.tenant, table.createdAt.desc(), table.id.desc()),
-    index("runs_by_definition").on(table.tenant, table.definitionHash, table.createdAt.desc(), table.id.desc()),
-    index("runs_by_time").on(table.tenant, table.createdAt.desc(), table.id.desc()),
+    index("runs_by_status").on(table.status, table.tenant, sql`${table.createdAt} desc`, sql`${table.id} desc`),
+    index("runs_by_definition").on(
+      table.tenant,
+      table.definitionHash,
+      sql`${table.createdAt} desc`,
+      sql`${table.id} desc`,
+    ),
+    index("runs_by_time").on(table.tenant, sql`${table.createdAt} desc`, sql`${table.id} desc`),
     index("runs_by_root").on(table.rootId).where(ne(table.rootId, table.id)),
+    index("runs_by_label").using("gin", sql`${table.labels} jsonb_path_ops`).where(sql`${table.labels} <> '{}'`),
+    index("runs_by_deadline").on(table.deadline).where(isNotNull(table.deadline)),
+    index("runs_by_end").on(table.endedAt).where(isNotNull(table.endedAt)),
   ],
 );
 
@@ -87,11 +94,13 @@ export const variables = markmill.table(
   {
     runId: text("run_id").notNull(),
     name: text("name").notNull(),
+    /** null: no longer set. */
     value: text("value"),
-    final: boolean("final").notNull(),
+    /** Its run has ended. */
+    final: boolean("final").notNull().default(false),
   },
   (table) => [
-    primaryKey({ columns: [table.runId, table.name] }),
+    primaryKey({ name: "variables_pkey", columns: [table.runId, table.name] }),
     index("variables_by_value").on(table.name, sql`left(${table.value}, 64)`).where(sql`${table.final}`),
   ],
 );

@@ -1,12 +1,15 @@
 /** Runs that are made, and the calls that wait for them. */
+import { columns } from "../../schema/columns.ts";
+import { givenColumns } from "../rows.ts";
 import type { Shape } from "../statement-shape.ts";
 import { listed } from "./texts.ts";
 
-const bearing = `id text, root_id text, tenant text, parent_activity_id bigint, parent_attempt integer, parent_epoch integer, parent_job text,
-  caller_state text, caller_outcome json, caller_usage json, definition_hash text, program text, name text, depth integer, labels jsonb,
-  budgets text[], options json, submission json, idempotency_key text, request_hash text,
-  forked_from text, epoch integer, status text, phase text,
-  steps integer, deadline float8, ended boolean, word text, result text, reason json, light json, type text, at float8`;
+const types = new Map<string, string>(Object.values(columns.runs).map(({ name, type }) => [name, type]));
+const given = givenColumns.join(", ");
+
+/** What comes of a run that is made: columns of its row, and what its caller, its key and its event are told. */
+const bearing = `${givenColumns.map((name) => `${name} ${types.get(name)}`).join(", ")}, caller_state text, caller_outcome json, caller_usage json,
+  idempotency_key text, request_hash text, deadline float8, ended boolean, type text, at float8`;
 
 const birthFrom = (p: number) => {
   const names = bearing.split(",").map((column) => column.trim().split(" ")[0]);
@@ -40,13 +43,9 @@ const first = "(b.idempotency_key is null or exists (select 1 from keyed k where
 export const births = (p: number, { called, keyed }: Pick<Shape, "called" | "keyed">) => `
 birth as materialized (select x.* from ${birthFrom(p)}),
 ${called ? caller : ""} ${keyed ? keys : ""} born as (
-  insert into runs (id, root_id, tenant, parent_activity_id, parent_attempt, parent_epoch, parent_job, definition_hash, program, name,
-    depth, labels, budgets, options, submission, forked_from, rev, epoch, kept, status, phase, word, deadline,
-    ended_at, result, reason, steps, started_at, light)
-  select id, root_id, tenant, parent_activity_id, parent_attempt, parent_epoch, parent_job, definition_hash, program, name,
-    depth, labels, budgets, options, submission, forked_from, 1, epoch, state, status, phase, word,
-    case when ended then null else to_timestamp(deadline / 1000) end, case when ended then clock_timestamp() end, result, reason, steps,
-    clock_timestamp(), light
+  insert into runs (${given}, rev, kept, deadline, ended_at, started_at)
+  select ${given}, 1, state, case when ended then null else to_timestamp(deadline / 1000) end, case when ended then clock_timestamp() end,
+    clock_timestamp()
   from birth b
   where ${[called ? calling : "true", keyed ? first : "true"].join(" and ")}
   on conflict do nothing

@@ -1,0 +1,14 @@
+/** The whole schema, for the tools that compare it with something. Importing it takes as long as importing drizzle. */
+import * as accessTables from "./access.ts";
+import * as activitiesTables from "./activities.ts";
+import * as conversationsTables from "./conversations.ts";
+import * as resourcesTables from "./resources.ts";
+import * as runsTables from "./runs.ts";
+
+export const schema = {
+  ...runsTables,
+  ...activitiesTables,
+  ...conversationsTables,
+  ...resourcesTables,
+  ...accessTables,
+};
