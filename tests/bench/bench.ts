@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { dirname, resolve } from "node:path";
 import { installPeers } from "./install-peers.ts";
+import { measureApi } from "./measure-api.ts";
 import { measureHistory } from "./measure-history.ts";
 import { measureIdle } from "./measure-idle.ts";
 import { measureThroughput } from "./measure-throughput.ts";
@@ -43,6 +44,8 @@ async function measure(services: Services, options: Options): Promise<{ readonly
       return measureThroughput(services, only, runs ?? 4_000, rounds, progress);
     case "history":
       return measureHistory(services, runs ?? 32, rounds, progress);
+    case "api":
+      return measureApi(services, progress);
     case "idle":
       return measureIdle(services, runs ?? 1_000, progress);
     case "profile":

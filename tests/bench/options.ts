@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { type SystemName, systemNames } from "./systems.ts";
 
-export type Mode = "throughput" | "history" | "idle" | "profile";
+export type Mode = "throughput" | "history" | "idle" | "api" | "profile";
 
 export interface Options {
   readonly mode: Mode;
@@ -20,6 +20,7 @@ Throughput of Markmill against its peers: runs of 10 steps that do nothing, each
   (no mode)         all systems, interleaved: steps/s with 32 runs in flight, ms per step one at a time, CPU per step
   --history         cost of a step in runs of 2,000 steps against runs of 10
   --idle            cost of 1,000 runs that wait for an answer
+  --api             500 starts/s over HTTP for 20 s while a worker runs them: how long each takes to be accepted
   --sandbox         a sandbox session against bare docker exec and docker run
   --profile         Markmill alone under the CPU profiler; profiles and a summary in tests/bench/results
   --runs N          runs of a measurement (throughput and profile 4000, history 32 long ones, idle 1000)
@@ -37,7 +38,7 @@ export class UsageError extends Error {}
 export function readOptions(args: readonly string[]): Options | null {
   const { values } = parse(args);
   if (values.help) return null;
-  const modes = (["history", "idle", "profile"] as const).filter((mode) => values[mode]);
+  const modes = (["history", "idle", "api", "profile"] as const).filter((mode) => values[mode]);
   if (modes.length > 1) throw new UsageError(`Choose one of ${modes.map((mode) => `--${mode}`).join(" and ")}.`);
   return {
     mode: modes[0] ?? "throughput",
@@ -55,6 +56,7 @@ function parse(args: readonly string[]) {
       options: {
         history: { type: "boolean" },
         idle: { type: "boolean" },
+        api: { type: "boolean" },
         profile: { type: "boolean" },
         runs: { type: "string" },
         rounds: { type: "string" },

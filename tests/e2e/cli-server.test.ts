@@ -48,6 +48,11 @@ it("run, status, logs, history, watch, retry, answer and cancel speak to the ser
   expect(answered.code, answered.stderr).toBe(0);
   expect((await mill.ended(asked)).status).toBe("success");
 
+  const halted = (await markmill(place, ["run", "ask.wf.md", "--detach"])).stdout.trim();
+  const stopped = await markmill(place, ["stop", halted]);
+  expect(stopped.code, stopped.stderr).toBe(0);
+  expect(JSON.parse((await markmill(place, ["status", halted, "--json"])).stdout)).toMatchObject({ status: "stopped" });
+
   const other = (await markmill(place, ["run", "ask.wf.md", "--detach"])).stdout.trim();
   expect((await markmill(place, ["cancel", other, "--reason", "enough"])).code).toBe(0);
   expect((await mill.ended(other)).status).toBe("cancelled");

@@ -154,8 +154,9 @@ describe("every route of the router", () => {
       // A start of another's definition is refused as one that does not exist; what is made belongs to the stranger.
       expect([200, 201, 204, 409, 422], `${walked.name}: ${text}`).toContain(response.status);
       if (walked.name === "startRun") expect(response.status).toBe(422);
-      for (const secret of [own.run, own.file, own.user, own.key, "Ada", "grace"])
-        expect(text, walked.name).not.toContain(secret);
+      // Their own log has the ids they tried, and that there was nothing.
+      const ids = walked.name === "listAudit" ? [] : [own.run, own.file, own.user, own.key];
+      for (const secret of [...ids, "Ada", "grace", "What now?"]) expect(text, walked.name).not.toContain(secret);
     }
     for (const query of [`?run=${own.run}`, `?label=student=Ada`, `?search=Ada`, `?cursor=${own.run}`]) {
       for (const path of ["/v1/runs", "/v1/asks", "/v1/usage"]) {
@@ -298,7 +299,7 @@ describe("what a hostile client sends", () => {
     const secrets = [await api.key(["owner", "ops"]), await api.key(["owner", "ops"], "strangers")];
     const left: RouteName[] = ["logOut", "revokeKey", "deleteUser", "updateUser"];
     const walked = walk().filter(({ name }) => !left.includes(name));
-    const rounds = 12;
+    const rounds = 8;
     let settled = 0;
     for (let round = 0; round < 3; round += 1) {
       for (const one of walked) {

@@ -15,6 +15,7 @@ const commands: Readonly<Record<string, Entry>> = {
   logs: { summary: "List what happened in a run", load: async () => (await import("./commands/logs.ts")).logs },
   answer: { summary: "Answer a question of a run", load: async () => (await import("./commands/answer.ts")).answer },
   cancel: { summary: "End a run", load: async () => (await import("./commands/cancel.ts")).cancel },
+  stop: { summary: "Halt a run, to be resumed", load: async () => (await import("./commands/stop.ts")).stop },
   resume: { summary: "Go on with a run that waits", load: async () => (await import("./commands/resume.ts")).resume },
   retry: { summary: "Go on from a step, as a new run", load: async () => (await import("./commands/retry.ts")).retry },
   history: { summary: "Write a run down in full", load: async () => (await import("./commands/history.ts")).history },

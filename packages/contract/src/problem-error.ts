@@ -7,6 +7,10 @@ export const clientProblemCodes = {
     means: "An answer came that is not the server's own.",
     fix: "Check the address, and what stands between here and the server.",
   },
+  NOT_OVER_HTTP: {
+    means: "The command needs what no server tells.",
+    fix: "Unset MARKMILL_URL, where the database is.",
+  },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 
 /** What a client throws: the server's problem, or what kept it from answering. */

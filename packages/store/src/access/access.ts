@@ -8,11 +8,11 @@ import { type AuditFilter, type AuditLog, type AuditPage, openAuditLog, readAudi
 import {
   createFirstKey,
   createKey,
-  findKey,
   type Key,
   listKeys,
   type MadeKey,
   type NewKey,
+  openKeyFinder,
   revokeKey,
 } from "./keys.ts";
 import { closeLogin, findLogin, type Login, openLogin } from "./logins.ts";
@@ -74,7 +74,7 @@ export function openAccess(database: Database): Access {
       deleteUser: (id) => deleteUser(database, tenant, id),
       audit: (filter, page) => readAudit(database, tenant, filter, page),
     }),
-    findKey: (text) => findKey(database, text),
+    findKey: openKeyFinder(database),
     findLogin: (text) => findLogin(database, text),
     findUserByPassword: (tenant, name, password) => findUserByPassword(database, tenant, name, password),
     openLogin: (tenant, bearer, lastsMs) => openLogin(database, tenant, bearer, lastsMs),

@@ -5,9 +5,9 @@
  * Entries that come together are written by one statement.
  */
 import { askDatabase } from "../ask-database.ts";
-import { createGather } from "../commit/gather.ts";
 import type { Database } from "../database.ts";
 import { toJson } from "../neutral.ts";
+import { gathered } from "./gathered.ts";
 
 export interface AuditAsked {
   readonly tenant: string;
@@ -33,8 +33,6 @@ export interface AuditLog {
   /** `target`: what was made. */
   done(id: number, status: number, target?: string): Promise<void>;
 }
-
-const most = 200;
 
 export function openAuditLog(database: Database): AuditLog {
   const asking = gathered<AuditAsked, number>(async (entries) => {
@@ -69,26 +67,6 @@ export function openAuditLog(database: Database): AuditLog {
     asked: asking,
     done: (id, status, target) => ending({ id, status, target: target ?? null }),
   };
-}
-
-function gathered<Item, Result>(perform: (items: readonly Item[]) => Promise<readonly Result[]>) {
-  interface Waiting {
-    readonly item: Item;
-    readonly resolve: (result: Result) => void;
-    readonly reject: (error: unknown) => void;
-  }
-  const gather = createGather<Waiting>({
-    most,
-    perform: async (group) => {
-      try {
-        const results = await perform(group.map(({ item }) => item));
-        for (const [index, { resolve }] of group.entries()) resolve(results[index] as Result);
-      } catch (error) {
-        for (const { reject } of group) reject(error);
-      }
-    },
-  });
-  return (item: Item) => new Promise<Result>((resolve, reject) => gather.add({ item, resolve, reject }));
 }
 
 export interface AuditFilter {

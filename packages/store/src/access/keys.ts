@@ -3,6 +3,7 @@ import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
 import { StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
+import { gathered } from "./gathered.ts";
 import { keepAnOwner } from "./owners.ts";
 import { makeSecret, readSecret, sameHash } from "./secrets.ts";
 
@@ -66,32 +67,44 @@ export async function createFirstKey(database: Database, wanted: NewKey, tenant:
   return rows[0] === undefined ? null : { key: rows[0], secret: made.text };
 }
 
-/** The key this text is, if it counts now. */
-export async function findKey(database: Database, text: string): Promise<Key | null> {
-  const given = readSecret("mm", text);
-  if (given === null) return null;
-  const rows = await askDatabase<Key & { readonly hash: Buffer; readonly counts: boolean; readonly stale: boolean }>(
-    database,
-    "Looking for a key",
-    `select ${columns}, secret_hash as hash, revoked_at is null and (expires_at is null or expires_at > clock_timestamp()) as counts,
-       last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute' as stale
-     from api_keys where id = $1`,
-    [given.id],
-  );
-  const [row] = rows;
-  if (row === undefined || !sameHash(row.hash, given.hash) || !row.counts) return null;
-  const { hash: _, counts: __, stale, ...key } = row;
-  // For people who look for keys nobody uses; to the minute.
-  if (stale) {
-    await askDatabase(
+/** Finds the key a text is, if it counts now. Those that are asked for together are read together. */
+export function openKeyFinder(database: Database): (text: string) => Promise<Key | null> {
+  const read = gathered<string, FoundKey | null>(async (ids) => {
+    const rows = await askDatabase<FoundKey>(
       database,
-      "Noting that a key is used",
-      `update api_keys set last_used_at = clock_timestamp()
-       where id = $1 and (last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute')`,
-      [key.id],
+      "Looking for a key",
+      `select ${columns}, secret_hash as hash, revoked_at is null and (expires_at is null or expires_at > clock_timestamp()) as counts,
+         last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute' as stale
+       from api_keys where id = any($1)`,
+      [[...new Set(ids)]],
     );
-  }
-  return key;
+    const found = new Map(rows.map((row) => [row.id, row]));
+    return ids.map((id) => found.get(id) ?? null);
+  });
+  return async (text) => {
+    const given = readSecret("mm", text);
+    if (given === null) return null;
+    const row = await read(given.id);
+    if (row === null || !sameHash(row.hash, given.hash) || !row.counts) return null;
+    const { hash: _, counts: __, stale, ...key } = row;
+    // For people who look for keys nobody uses; to the minute.
+    if (stale) {
+      await askDatabase(
+        database,
+        "Noting that a key is used",
+        `update api_keys set last_used_at = clock_timestamp()
+         where id = $1 and (last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute')`,
+        [key.id],
+      );
+    }
+    return key;
+  };
+}
+
+interface FoundKey extends Key {
+  readonly hash: Buffer;
+  readonly counts: boolean;
+  readonly stale: boolean;
 }
 
 export async function listKeys(database: Database, tenant: string): Promise<readonly Key[]> {

@@ -1,0 +1,182 @@
+// Users, sessions, keys, the audit log, and what keeps a hostile network away.
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ApiProblem, createClient } from "@markmill/contract";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { askingWorkflow, startApi, type TestApi } from "../support/api.ts";
+import { type Mill, startMill } from "../support/mill.ts";
+
+let mill: Mill;
+let api: TestApi;
+beforeAll(async () => {
+  mill = await startMill({ backend: "postgres", script: "default: { reply: ok }\n", worker: false, supervisor: false });
+  api = await startApi(mill);
+});
+afterAll(async () => {
+  await api?.close();
+  await mill?.close();
+});
+
+const password = "correct horse battery";
+const json = { "content-type": "application/json" };
+
+async function logIn(body: object): Promise<Response> {
+  return await fetch(`${api.url}/v1/session`, { method: "POST", headers: json, body: JSON.stringify(body) });
+}
+
+describe("a browser", () => {
+  it("logs in with a password, gets a cookie no script can read, and changes nothing without our own page", async () => {
+    const owner = await api.client("owner");
+    const user = await owner.createUser({ body: { name: "hopper", password, roles: ["owner"] } });
+    expect((await logIn({ name: "hopper", password: "wrong" })).status).toBe(401);
+    expect((await logIn({ name: "nobody", password })).status).toBe(401);
+    const response = await logIn({ name: "hopper", password });
+    const cookie = response.headers.get("set-cookie") ?? "";
+    expect(cookie).toMatch(/HttpOnly/);
+    expect(cookie).toMatch(/SameSite=Strict/);
+    const { csrfToken } = (await response.json()) as { csrfToken: string };
+    const headers = { cookie: cookie.split(";")[0] ?? "" };
+    expect((await fetch(`${api.url}/v1/runs`, { headers })).status).toBe(200);
+    const make = (more: Record<string, string>) =>
+      fetch(`${api.url}/v1/keys`, {
+        method: "POST",
+        headers: { ...headers, ...json, ...more },
+        body: JSON.stringify({ name: "by browser", roles: ["reader"] }),
+      });
+    expect((await make({})).status).toBe(403);
+    expect((await make({ "x-csrf-token": "guessed" })).status).toBe(403);
+    expect((await make({ origin: "https://evil.example" })).status).toBe(403);
+    expect((await make({ origin: "https://evil.example", "x-csrf-token": csrfToken })).status).toBe(403);
+    expect((await make({ "x-csrf-token": csrfToken })).status).toBe(201);
+    expect((await make({ origin: api.url })).status).toBe(201);
+    // Whoever is shut out is out at once.
+    await owner.updateUser({ params: { id: user.id }, body: { disabled: true } });
+    expect((await fetch(`${api.url}/v1/runs`, { headers })).status).toBe(401);
+    expect((await logIn({ name: "hopper", password })).status).toBe(401);
+  });
+
+  it("logs in with a key, and is out when the key is revoked, or when it logs out", async () => {
+    const owner = await api.client("owner");
+    const key = await owner.createKey({ body: { name: "for a browser", roles: ["reader"] } });
+    const cookieOf = async () =>
+      ((await logIn({ key: key.secret })).headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+    const [one, other] = [await cookieOf(), await cookieOf()];
+    const status = async (cookie: string) => (await fetch(`${api.url}/v1/runs`, { headers: { cookie } })).status;
+    expect(await status(one)).toBe(200);
+    await fetch(`${api.url}/v1/session`, { method: "DELETE", headers: { cookie: one, origin: api.url } });
+    expect([await status(one), await status(other)]).toEqual([401, 200]);
+    await owner.revokeKey({ params: { id: key.id } });
+    expect(await status(other)).toBe(401);
+  });
+});
+
+describe("rights", () => {
+  it("are never more than whoever gives them has, and somebody is always left who can give them", async () => {
+    const owner = await api.client("owner");
+    const refused = (promise: Promise<unknown>) =>
+      promise.then(
+        () => null,
+        (error: ApiProblem) => error.code,
+      );
+    expect(await refused(owner.createKey({ body: { name: "x", roles: ["ops"] } }))).toBe("FORBIDDEN");
+    expect(await refused(owner.createUser({ body: { name: "x", password, roles: ["ops"] } }))).toBe("FORBIDDEN");
+    const ops = createClient({ url: api.url, token: await api.key(["ops"]) });
+    const made = await ops.createTenant({ body: { id: "physics", name: "Physics" } });
+    const physics = createClient({ url: api.url, token: made.key.secret });
+    expect(await refused(physics.revokeKey({ params: { id: made.key.id } }))).toBe("LAST_OWNER");
+    const second = await physics.createKey({ body: { name: "second", roles: ["owner"] } });
+    await physics.revokeKey({ params: { id: made.key.id } });
+    const later = createClient({ url: api.url, token: second.secret });
+    expect((await later.listKeys()).items.map(({ id }) => id)).toContain(second.id);
+    expect(await refused(ops.createTenant({ body: { id: "physics", name: "again" } }))).toBe("NAME_TAKEN");
+    expect(JSON.stringify(await later.listKeys())).not.toContain(second.secret.split("_").slice(2).join("_"));
+  });
+});
+
+describe("the audit log", () => {
+  it("knows every change, by whom and what came of it, and nobody changes it", async () => {
+    const owner = await api.client("owner");
+    const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
+    const { id } = await owner.startRun({ body: { definition: hash, variables: {}, labels: { student: "Ada" } } });
+    await owner.cancelRun({ params: { id } });
+    await owner.cancelRun({ params: { id } }).catch(() => null);
+    await sleep(200);
+    const { items } = await owner.listAudit({ query: { target: id } });
+    expect(items.map(({ action, outcome }) => [action, outcome])).toEqual([
+      ["cancelRun", 409],
+      ["cancelRun", 200],
+      ["startRun", 201],
+    ]);
+    expect(JSON.stringify(items)).not.toContain("Ada");
+    const { calm } = mill.store.machine.database;
+    for (const statement of [
+      "update audit set action = 'x'",
+      "delete from audit",
+      "truncate audit",
+      "delete from audit_outcomes",
+    ]) {
+      await expect(calm.query(statement), statement).rejects.toThrow();
+    }
+    expect((await owner.listAudit({ query: { target: id } })).items).toHaveLength(3);
+  });
+});
+
+describe("a hostile network", () => {
+  it("is held off by a limit for each key, and for each address without one", async () => {
+    const tight = await startApi(mill, { requestsPerMinute: 20, loginsPerMinute: 3 });
+    try {
+      const headers = { authorization: `Bearer ${await tight.key(["reader"])}` };
+      const statuses: number[] = [];
+      for (let i = 0; i < 25; i += 1) statuses.push((await fetch(`${tight.url}/v1/runs`, { headers })).status);
+      expect(statuses.slice(0, 20)).toEqual(Array(20).fill(200));
+      expect(statuses.slice(20)).toEqual(Array(5).fill(429));
+      const other = { authorization: `Bearer ${await tight.key(["grader"])}` };
+      expect((await fetch(`${tight.url}/v1/runs`, { headers: other })).status).toBe(200);
+      const logins: number[] = [];
+      for (let i = 0; i < 5; i += 1) {
+        const forwarded = { ...json, "x-forwarded-for": `10.0.0.${i}` };
+        const body = JSON.stringify({ key: "mm_x" });
+        logins.push((await fetch(`${tight.url}/v1/session`, { method: "POST", headers: forwarded, body })).status);
+      }
+      // Nobody's word counts for where a request comes from, unless the operator says so.
+      expect(logins).toEqual([401, 401, 401, 429, 429]);
+    } finally {
+      await tight.close();
+    }
+  });
+
+  it("gets no long headers in, holds no connection with slow ones, and learns nothing of our insides", async () => {
+    const port = Number(new URL(api.url).port);
+    const said = (text: string, trickle = false) =>
+      new Promise<{ text: string; ms: number }>((resolve) => {
+        const begun = performance.now();
+        let heard = "";
+        const socket = connect(port, "127.0.0.1", () => socket.write(text));
+        const timer = trickle ? setInterval(() => socket.write("x-slow: 1\r\n"), 500) : null;
+        socket.on("data", (bytes) => {
+          heard += bytes.toString();
+        });
+        socket.on("error", () => undefined);
+        socket.on("close", () => {
+          if (timer !== null) clearInterval(timer);
+          resolve({ text: heard, ms: performance.now() - begun });
+        });
+      });
+    const long = await said(`GET /v1/runs HTTP/1.1\r\nhost: x\r\nx-long: ${"a".repeat(40_000)}\r\n\r\n`);
+    expect(long.text).toMatch(/^HTTP\/1\.1 431 /);
+    expect((await said("NONSENSE\r\n\r\n")).text).toMatch(/^HTTP\/1\.1 400 /);
+    const slow = await said("GET /v1/runs HTTP/1.1\r\nhost: x\r\n", true);
+    expect(slow.ms).toBeLessThan(25_000);
+    for (const path of ["/v1/nothing", "/..%2f..%2fetc/passwd", "/docs/../../etc/passwd", "/v1/runs/%00", "/%"]) {
+      const response = await fetch(`${api.url}${path}`);
+      const text = await response.text();
+      expect([400, 401, 404], path).toContain(response.status);
+      expect(text).not.toMatch(/node_modules|at .+\(.+:\d+:\d+\)|root:/);
+    }
+    const docs = await fetch(`${api.url}/docs`);
+    const page = await docs.text();
+    expect(docs.headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(page).not.toMatch(/<script|https?:\/\/(?!www\.w3\.org)/);
+    for (const line of api.log) expect(line).not.toMatch(/mm_[0-9a-f]{20}_|ms_[0-9a-f]{20}_/);
+  });
+});
