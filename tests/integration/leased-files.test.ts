@@ -46,11 +46,11 @@ it.each<[string, Node]>([
   const second = await claimed(other, ring);
   expect(second).toMatchObject({ interrupted: true, takeovers: 1 });
   const outcome = { kind: "done", files: { "answer.txt": "42" } } as const;
-  const late = await store.commit({ run: first.run, bearer: first.activity, event: succeeded(store, first, outcome) });
+  const late = await store.commit({ run: first.run, source: first.activity, event: succeeded(store, first, outcome) });
   expect(late.kind).toBe("dropped");
   const kept = await other.commit({
     run: second.run,
-    bearer: second.activity,
+    source: second.activity,
     event: succeeded(other, second, outcome),
   });
   expect(kept).toMatchObject({ kind: "committed", run: { state: { phase: { status: "success" } } } });

@@ -129,7 +129,7 @@ describe("a run that is stopped with light activities open", () => {
       expect(await other.claim(ring)).toEqual({ kind: "stale", rings: [] });
     }
     const late = await store.commit({
-      ...{ run: held.run, bearer: held.activity },
+      ...{ run: held.run, source: held.activity },
       event: succeeded(store, held, { kind: "done" }),
     });
     expect(late).toEqual({ kind: "dropped", rings: [] });
@@ -193,7 +193,7 @@ describe("a run that ends or turns to a handler with light activities open", () 
     const held = await Promise.all(rings.map((ring) => claimed(store, ring)));
     for (const claim of held) {
       const event = succeeded(store, claim, { kind: "done" });
-      const late = await store.commit({ run: claim.run, bearer: claim.activity, event });
+      const late = await store.commit({ run: claim.run, source: claim.activity, event });
       expect(late).toEqual({ kind: "dropped", rings: [] });
     }
     expect(await rowOf(runId)).toMatchObject({ status: "cancelled", light: null, rev: 2 });
@@ -225,7 +225,7 @@ describe("a light activity that failed in passing", () => {
     const [left, right] = two(rings);
     const claim = await claimed(store, left);
     const failed = await store.commit({
-      ...{ run: claim.run, bearer: claim.activity },
+      ...{ run: claim.run, source: claim.activity },
       event: failing(store, claim, "retry"),
     });
     const again = only(failed.rings);
@@ -256,8 +256,8 @@ describe("several light activities of one run", () => {
     const another = await claimed(other, right);
     expect(one.run.rev).toBe(another.run.rev);
     const both = await Promise.all([
-      store.commit({ run: one.run, bearer: one.activity, event: succeeded(store, one, { kind: "done" }) }),
-      other.commit({ run: another.run, bearer: another.activity, event: succeeded(other, another, { kind: "done" }) }),
+      store.commit({ run: one.run, source: one.activity, event: succeeded(store, one, { kind: "done" }) }),
+      other.commit({ run: another.run, source: another.activity, event: succeeded(other, another, { kind: "done" }) }),
     ]);
     expect(both.map(({ kind }) => kind)).toEqual(["committed", "committed"]);
     await finish(
@@ -391,7 +391,7 @@ describe("what is written", () => {
     const event = { ...succeeded(store, claim, { kind: "replied", text: "!" }), usage } as Event;
     // One pays, one ends, one does neither, in one statement.
     const [first, second] = await Promise.all([
-      store.commit({ run: claim.run, bearer: claim.activity, event }),
+      store.commit({ run: claim.run, source: claim.activity, event }),
       perform(store, only(plain.rings)),
       perform(store, only(short.rings)),
     ]);
@@ -494,7 +494,7 @@ describe("many groups at once", () => {
         const event = succeeded(busy, claim, { kind: "done" });
         return busy.commit({
           run: claim.run,
-          bearer: claim.activity,
+          source: claim.activity,
           event: i % 40 === 7 ? { ...event, at: 1e300 } : event,
         });
       }),
@@ -541,7 +541,7 @@ describe("many groups at once", () => {
               else
                 await by.commit({
                   run,
-                  bearer: activity,
+                  source: activity,
                   event: succeeded(by, claim, activity.outcome ?? { kind: "done" }),
                 });
             }
@@ -642,7 +642,7 @@ describe("whatever happens to a run", () => {
               luck > 0.8
                 ? failing(one, claim, luck > 0.97 ? "fail" : "retry")
                 : succeeded(one, claim, activity.kind === "prompt" ? { kind: "replied", text: "!" } : { kind: "done" });
-            return (await one.commit({ run, bearer: activity, event })).rings;
+            return (await one.commit({ run, source: activity, event })).rings;
           }),
         );
         told = [...told.filter((one) => one !== ring), ...committed.flat()];

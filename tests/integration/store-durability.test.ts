@@ -128,7 +128,7 @@ describe("a connection that swallows everything", () => {
     proxy.swallow();
     const started = performance.now();
     const event = succeeded(behind, claim, { kind: "done" });
-    const committed = await behind.commit({ run: claim.run, bearer: claim.activity, event });
+    const committed = await behind.commit({ run: claim.run, source: claim.activity, event });
     expect(performance.now() - started).toBeGreaterThan(400);
     expect(performance.now() - started).toBeLessThan(10_000);
     expect(committed.kind).toBe("dropped");
@@ -160,7 +160,7 @@ describe("many processes on one run", () => {
       claims.map(({ by, claim }) =>
         by.commit({
           run: claim.run,
-          bearer: claim.activity,
+          source: claim.activity,
           event: succeeded(by, claim, { kind: "replied", text: claim.activity.ref.node }),
         }),
       ),
@@ -190,7 +190,7 @@ describe("work that is taken back", () => {
     const { runId, rings } = await createRun(store, { definition: definition({ main }) });
     const [one, two, three] = await Promise.all(rings.map((ring) => claimed(store, ring)));
     if (one === undefined || two === undefined || three === undefined) throw new Error("three items expected");
-    const failed = await store.commit({ run: one.run, bearer: one.activity, event: failing(store, one) });
+    const failed = await store.commit({ run: one.run, source: one.activity, event: failing(store, one) });
     expect(only(failed.rings)).toMatchObject({ runId, queue: "prompt" });
     expect(await column("state as value from activities where run_id = $1 order by id", runId)).toEqual([
       "done",
@@ -200,7 +200,7 @@ describe("work that is taken back", () => {
     ]);
     const late = await other.commit({
       run: two.run,
-      bearer: two.activity,
+      source: two.activity,
       event: succeeded(other, two, { kind: "replied", text: "late" }),
     });
     expect(late).toMatchObject({ kind: "dropped", rings: [{ activityId: only(failed.rings).activityId }] });
@@ -218,10 +218,10 @@ describe("work that is taken back", () => {
     const calls = await Promise.all(rings.map((ring) => claimed(store, ring)));
     const starts = await Promise.all(calls.map((call) => startCall(store, call.run, call.activity, null)));
     const child = await claimed(store, only(starts[0]?.rings ?? []));
-    const ended = await store.commit({ run: child.run, bearer: child.activity, event: failing(store, child) });
+    const ended = await store.commit({ run: child.run, source: child.activity, event: failing(store, child) });
     const back = await claimed(store, only(ended.rings));
     expect(back.activity.outcome).toMatchObject({ kind: "returned", status: "failed" });
-    await store.commit({ run: back.run, bearer: back.activity, event: failing(store, back) });
+    await store.commit({ run: back.run, source: back.activity, event: failing(store, back) });
     expect(await column("status as value from runs where root_id = $1 and id <> $1 order by status", runId)).toEqual([
       "cancelled",
       "cancelled",
@@ -253,7 +253,7 @@ describe("work that is taken back", () => {
       const started = performance.now();
       await Promise.all([
         cancelRun(cancelling, runId, "enough"),
-        ending.commit({ run: leaf.run, bearer: leaf.activity, event }),
+        ending.commit({ run: leaf.run, source: leaf.activity, event }),
       ]);
       expect(performance.now() - started).toBeLessThan(0.95 * (rows[0]?.ms ?? 0));
       expect(await getRun(ending.database, runId)).toMatchObject({ status: "cancelled" });

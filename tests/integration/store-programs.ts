@@ -98,7 +98,7 @@ export function succeeded(store: Store, { activity }: Extract<Claim, { kind: "cl
 
 export async function perform(store: Store, ring: Doorbell, outcome: Outcome = { kind: "done" }): Promise<Committed> {
   const claim = await claimed(store, ring);
-  return store.commit({ run: claim.run, bearer: claim.activity, event: succeeded(store, claim, outcome) });
+  return store.commit({ run: claim.run, source: claim.activity, event: succeeded(store, claim, outcome) });
 }
 
 /** The only ring there is. */

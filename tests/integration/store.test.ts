@@ -147,7 +147,7 @@ describe("delivery", () => {
         const claim = await by.claim(ring);
         if (claim.kind !== "claimed") return claim.kind;
         const event = succeeded(by, claim, { kind: "done" });
-        return (await by.commit({ run: claim.run, bearer: claim.activity, event })).kind;
+        return (await by.commit({ run: claim.run, source: claim.activity, event })).kind;
       }),
     );
     expect(results.filter((kind) => kind === "committed")).toHaveLength(1);
@@ -181,13 +181,13 @@ describe("delivery", () => {
     expect(second).toMatchObject({ interrupted: true, takeovers: 1 });
     const late = await store.commit({
       run: first.run,
-      bearer: first.activity,
+      source: first.activity,
       event: succeeded(store, first, { kind: "replied", text: "too late" }),
     });
     expect(late.kind).toBe("dropped");
     const real = await other.commit({
       run: second.run,
-      bearer: second.activity,
+      source: second.activity,
       event: succeeded(other, second, { kind: "replied", text: "in time" }),
     });
     expect(real.kind).toBe("committed");
@@ -207,12 +207,12 @@ describe("the gate", () => {
     expect(one.run.rev).toBe(two.run.rev);
     const first = await store.commit({
       run: one.run,
-      bearer: one.activity,
+      source: one.activity,
       event: succeeded(store, one, { kind: "replied", text: "L" }),
     });
     const second = await other.commit({
       run: two.run,
-      bearer: two.activity,
+      source: two.activity,
       event: succeeded(other, two, { kind: "replied", text: "R" }),
     });
     expect([first.kind, second.kind]).toEqual(["committed", "committed"]);
@@ -233,7 +233,7 @@ describe("the gate", () => {
     await cancelRun(other, runId, "enough");
     const late = await store.commit({
       run: claim.run,
-      bearer: claim.activity,
+      source: claim.activity,
       event: succeeded(store, claim, { kind: "replied", text: "late" }),
     });
     expect(late).toEqual({ kind: "dropped", rings: [] });
@@ -253,7 +253,7 @@ describe("the gate", () => {
         // No time Postgres knows.
         return store.commit({
           run: claim.run,
-          bearer: claim.activity,
+          source: claim.activity,
           event: i === 3 ? { ...event, at: 1e300 } : event,
         });
       }),
@@ -295,7 +295,7 @@ describe("a call", () => {
     expect(returned.activity.outcome).toMatchObject({ kind: "returned", status: "success", result: "step 0" });
     const last = await store.commit({
       run: returned.run,
-      bearer: returned.activity,
+      source: returned.activity,
       event: succeeded(store, returned, returned.activity.outcome ?? { kind: "done" }),
     });
     expect(last.kind).toBe("committed");
@@ -328,7 +328,7 @@ describe("a call", () => {
     expect(rows.map(({ status }) => status)).toEqual(["cancelled", "cancelled", "cancelled"]);
     const late = await store.commit({
       run: held.run,
-      bearer: held.activity,
+      source: held.activity,
       event: succeeded(store, held, { kind: "done" }),
     });
     expect(late.kind).toBe("dropped");
@@ -347,7 +347,7 @@ describe("events from outside", () => {
     expect(await getRun(store.database, runId)).toMatchObject({ status: "stopped", epoch: 2 });
     const late = await store.commit({
       run: held.run,
-      bearer: held.activity,
+      source: held.activity,
       event: succeeded(store, held, { kind: "replied", text: "x" }),
     });
     expect(late.kind).toBe("dropped");
@@ -428,7 +428,7 @@ describe("retries", () => {
     const claim = await claimed(store, only(rings));
     const failed = await store.commit({
       run: claim.run,
-      bearer: claim.activity,
+      source: claim.activity,
       event: {
         type: "activity.failed",
         at: store.clock.now(),

@@ -50,7 +50,7 @@ async function fill(tenant: TenantStore) {
     },
   );
   const event = succeeded(store, prompt, { kind: "replied", text: "secret reply" });
-  await store.commit({ run: prompt.run, bearer: prompt.activity, event });
+  await store.commit({ run: prompt.run, source: prompt.activity, event });
   const asking = await tenant.runs.create({ definition: definition({ main: oneAsk }), labels });
   const [ask] = await tenant.asks.list();
   const calling = await tenant.runs.create({ definition: definition({ main: oneCall, callee: chain(2) }) });

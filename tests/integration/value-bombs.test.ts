@@ -138,7 +138,7 @@ describe("in the store", () => {
     const back = await claimed(store, only(broken.rings));
     await store.commit({
       run: back.run,
-      bearer: back.activity,
+      source: back.activity,
       event: succeeded(store, back, back.activity.outcome ?? { kind: "done" }),
     });
     expect(await getRun(store.database, made.runId)).toMatchObject({

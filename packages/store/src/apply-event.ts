@@ -19,8 +19,8 @@ export interface Outside {
 /** An event is made for the run as it is; null: there is nothing to say about it. */
 export type MakeEvent = (run: LoadedRun, happened: { readonly at: number; readonly seed: number }) => Event | null;
 
-export interface Bearing {
-  readonly bearer?: { readonly id: number; readonly claim: number };
+export interface Brought {
+  readonly source?: { readonly id: number; readonly claim: number };
   readonly by?: string;
 }
 
@@ -28,7 +28,7 @@ export async function applyEvent(
   outside: Outside,
   runId: string,
   makeEvent: MakeEvent,
-  bearing: Bearing = {},
+  brought: Brought = {},
 ): Promise<Committed> {
   const { database, definitions, committer, clock } = outside;
   let run: LoadedRun | undefined;
@@ -40,8 +40,8 @@ export async function applyEvent(
   if (run === undefined) throw new StoreError("STORE_NOT_FOUND", `There is no run ${runId}.`);
   const event = makeEvent(run, { at: clock.now(), seed: drawSeed() });
   if (event === null) return { kind: "dropped", rings: [] };
-  const { bearer = null, by } = bearing;
-  return committer.commit({ run, event, bearer, ...(by === undefined ? {} : { by }) });
+  const { source = null, by } = brought;
+  return committer.commit({ run, event, source, ...(by === undefined ? {} : { by }) });
 }
 
 export function cancelRun(outside: Outside, runId: string, message: string): Promise<Committed> {

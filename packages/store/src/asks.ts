@@ -72,7 +72,7 @@ export async function answerAsk(
       outcome: { kind: "answered", text },
       usage: null,
     }),
-    { bearer: ask.bearer, ...(by === null ? {} : { by }) },
+    { source: ask.source, ...(by === null ? {} : { by }) },
   );
 }
 
@@ -83,7 +83,7 @@ export async function expireAsk(outside: Outside, activityId: number): Promise<C
     outside,
     ask.runId,
     (_, happened) => ({ type: "ask.expired", ...happened, epoch: ask.epoch, activity: ask.ref }),
-    { bearer: ask.bearer },
+    { source: ask.source },
   );
 }
 
@@ -110,6 +110,6 @@ async function openAsk(database: Database, activityId: number) {
     runId: row.run_id,
     epoch: row.epoch,
     ref: { node, generation, item: columnToItem(row.item), attempt },
-    bearer: { id: activityId, claim: row.claim },
+    source: { id: activityId, claim: row.claim },
   };
 }

@@ -114,7 +114,7 @@ export async function createRun(births: Births, tenant: string, request: NewRun)
   const committed = await committer.commit({
     run,
     event,
-    bearer: null,
+    source: null,
     birth: {
       ...birthOf(run),
       parent_activity_id: null,
@@ -285,7 +285,7 @@ export async function startCall(
   const committed = await committer.commit({
     run,
     event,
-    bearer: null,
+    source: null,
     birth: {
       ...birthOf(run),
       parent_activity_id: activity.id,

@@ -36,7 +36,7 @@ export {
   settleMark,
   waitsForExecute,
 } from "./checkpoints.ts";
-export type { Bearer } from "./commit/advance.ts";
+export type { EventSource } from "./commit/advance.ts";
 export { type Claim, releaseClaims, renewLeases } from "./commit/claim.ts";
 export type { Commit, Committed } from "./commit/committer.ts";
 export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/quiet-activities.ts";
@@ -80,6 +80,6 @@ export {
   saveSession,
   takeDeadSessions,
 } from "./sessions.ts";
-export { enforceDeadlines, expireAsks, type OnPoison, oldestDue } from "./supervise.ts";
+export { enforceDeadlines, expireAsks, type OnSkipped, oldestDue } from "./supervise.ts";
 export { type Watch, watch } from "./watch.ts";
 export { beat, buryWorkers, leave, listWorkers } from "./workers.ts";

@@ -12,12 +12,12 @@ import { waitsForCallee } from "./kinds-sql.ts";
 import { type StoreError, translate } from "./store-error.ts";
 
 /** Called for a run that cannot be dealt with; the others are. */
-export type OnPoison = (error: StoreError, about: { readonly run?: string; readonly activity?: number }) => void;
+export type OnSkipped = (error: StoreError, about: { readonly run?: string; readonly activity?: number }) => void;
 
 /** Limits the runs whose deadline has passed. Returns what is to be rung. */
 export async function enforceDeadlines(
   outside: Outside,
-  onPoison: OnPoison = rethrow,
+  onSkipped: OnSkipped = rethrow,
   limit = 100,
 ): Promise<readonly Doorbell[]> {
   const { database } = outside;
@@ -60,27 +60,27 @@ export async function enforceDeadlines(
         [id, deadline, committed.kind === "committed" || timeless, held],
       );
     } catch (error) {
-      survive(error, onPoison, { run: id });
+      survive(error, onSkipped, { run: id });
     }
   }
   return rings;
 }
 
 /** A server that is away is no property of the run at hand. */
-function survive(error: unknown, onPoison: OnPoison, about: Parameters<OnPoison>[1]): void {
+function survive(error: unknown, onSkipped: OnSkipped, about: Parameters<OnSkipped>[1]): void {
   const known = translate(error, "Supervising");
   if (known.code === "STORE_UNREACHABLE") throw known;
-  onPoison(known, about);
+  onSkipped(known, about);
 }
 
-const rethrow: OnPoison = (error) => {
+const rethrow: OnSkipped = (error) => {
   throw error;
 };
 
 /** Returns what is to be rung. */
 export async function expireAsks(
   outside: Outside,
-  onPoison: OnPoison = rethrow,
+  onSkipped: OnSkipped = rethrow,
   limit = 100,
 ): Promise<readonly Doorbell[]> {
   const due = await askDatabase<{ activity_id: number }>(
@@ -94,7 +94,7 @@ export async function expireAsks(
     try {
       rings.push(...(await expireAsk(outside, activity_id)).rings);
     } catch (error) {
-      survive(error, onPoison, { activity: activity_id });
+      survive(error, onSkipped, { activity: activity_id });
     }
   }
   return rings;

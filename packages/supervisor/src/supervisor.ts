@@ -23,7 +23,7 @@ import {
   expireAsks,
   leaveQuiet,
   type Machine,
-  type OnPoison,
+  type OnSkipped,
   type QuietActivity,
   quietActivities,
   ringAgain,
@@ -92,15 +92,15 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
   let looked = performance.now();
   /** Since when Postgres has answered every look. */
   let answersSince = performance.now();
-  const onPoison: OnPoison = (error, about) => log.error({ err: error, ...about }, "a run cannot be dealt with");
+  const onSkipped: OnSkipped = (error, about) => log.error({ err: error, ...about }, "a run cannot be dealt with");
 
   const duties: readonly Duty[] = [
     {
       name: "deadlines",
       everyMs: 0,
-      does: async () => void (await queues.ring(await enforceDeadlines(store, onPoison))),
+      does: async () => void (await queues.ring(await enforceDeadlines(store, onSkipped))),
     },
-    { name: "questions", everyMs: 0, does: async () => void (await queues.ring(await expireAsks(store, onPoison))) },
+    { name: "questions", everyMs: 0, does: async () => void (await queues.ring(await expireAsks(store, onSkipped))) },
     { name: "lost rings", everyMs: 0, does: ringLost },
     { name: "lost workers", everyMs: 0, does: bury },
     { name: "reservations", everyMs: settleEveryMs, does: settle },

@@ -126,7 +126,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
         const kept = await renewLeases(store.database, [activity], store.leaseMs);
         if (!kept.has(activity.id)) return { do: "later", ms: store.leaseMs };
       }
-      return await advance(mine, delivered.jobId, ring);
+      return await carryOut(mine, delivered.jobId, ring);
     } catch (error) {
       log.error(
         { err: error, run: delivered.runId, activity: delivered.activityId },
@@ -141,7 +141,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     }
   }
 
-  async function advance(mine: Held, job: string, ring: Ring): Promise<Answer> {
+  async function carryOut(mine: Held, job: string, ring: Ring): Promise<Answer> {
     const { claimed, controller } = mine;
     const { run, activity } = claimed;
     await failPoint("after-claim", activity.kind);
@@ -171,7 +171,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     const { run, activity } = claimed;
     try {
       const event = eventOf(activity, done, { at: store.clock.now(), seed: drawSeed() });
-      return await store.commit({ run, event, bearer: { id: activity.id, claim: activity.claim } });
+      return await store.commit({ run, event, source: { id: activity.id, claim: activity.claim } });
     } catch (error) {
       const decided = afterRefusedCommit(error, done);
       if (decided.do === "give back") throw error;

@@ -50,7 +50,7 @@ function addCommands(rows: CommitRows, one: Advance, n: number): ReadonlySet<str
     } else if (command.do === "retry") {
       const { activity } = command;
       repeated.add(activityKey(activity));
-      if (one.asked.some(({ ref }) => ref === activity)) continue;
+      if (one.opened.some(({ ref }) => ref === activity)) continue;
       rows.retries.push({
         n,
         ...keyOf(activity),
@@ -92,7 +92,7 @@ function addBirth(
   birth: Birth,
   body: string,
 ): void {
-  const { state, asked } = one;
+  const { state, opened } = one;
   const called = birth.parent_activity_id !== null;
   const returned = returnedBy(one);
   rows.bornStates.push(stringify(sparseState(state)));
@@ -100,9 +100,9 @@ function addBirth(
   rows.births.push({
     ...birth,
     ...commonOf(one),
-    ...turnOf(state),
+    ...statusOf(state),
     ...rareWrite(one),
-    ...(asked.length === 0 ? {} : { light: asked.map(toLightColumn) }),
+    ...(opened.length === 0 ? {} : { light: opened.map(toLightColumn) }),
     caller_state: called ? (returned === null ? "waiting" : "ready") : null,
     caller_outcome: called ? returned : null,
     caller_usage: called && returned !== null ? usageOf(state) : null,
@@ -115,17 +115,17 @@ function addMove(
   one: Advance,
   { n, body, repeated }: { readonly n: number; readonly body: string; readonly repeated: ReadonlySet<string> },
 ): void {
-  const { run, event, bearer, by, state, aborts } = one;
-  const light = [...one.kept, ...one.asked].map(toLightColumn);
+  const { run, event, source, by, state, aborts } = one;
+  const light = [...one.stillOpen, ...one.opened].map(toLightColumn);
   const rare = rareWrite(one);
   rows.states.push(stringify(sparseState(state)));
   rows.bodies.push(body);
   rows.lights.push(light.length === 0 ? "" : stringify(light));
   rows.rares.push(rare === null ? "" : stringify(rare));
-  const settled = bearer === null ? undefined : run.light.find(({ id }) => id === bearer.id);
-  const own = settled === undefined ? bearer : null;
+  const settled = source === null ? undefined : run.light.find(({ id }) => id === source.id);
+  const own = settled === undefined ? source : null;
   const returned = returnedBy(one);
-  const turns = aborts || returned !== null || phaseOf(state) !== phaseOf(run.state);
+  const changesStatus = aborts || returned !== null || phaseOf(state) !== phaseOf(run.state);
   rows.moves.push({
     id: run.id,
     rev: run.rev,
@@ -134,14 +134,14 @@ function addMove(
     ...(own !== null && "activity" in event && !repeated.has(activityKey(event.activity)) ? { settles: true } : {}),
     ...(aborts ? { aborts } : {}),
     ...commonOf(one),
-    ...(turns ? turnOf(state) : {}),
+    ...(changesStatus ? statusOf(state) : {}),
     ...(settled === undefined ? {} : { light_id: settled.id, light_kind: settled.kind, asked_at: settled.at }),
   });
   if (returned !== null && run.parent !== null) {
     const { activityId, attempt, epoch } = run.parent;
     rows.returns.push({ n, activity_id: activityId, attempt, epoch, outcome: returned, usage: usageOf(state) });
   }
-  const closed = bearer === null ? null : closedAsk(event, n, bearer.id, by);
+  const closed = source === null ? null : closedAsk(event, n, source.id, by);
   if (closed !== null) rows.closedAsks.push(closed);
 }
 
@@ -164,7 +164,7 @@ function returnedBy({ commands }: Advance) {
 
 const phaseOf = ({ phase }: RunState) => (phase.is === "handling" ? `handling.${phase.of}` : phase.is);
 
-function turnOf(state: RunState) {
+function statusOf(state: RunState) {
   const { phase, epoch } = state;
   const status = phase.is === "ended" ? phase.status : phase.is === "handling" ? "doing" : phase.is;
   return { epoch, status, phase: phaseOf(state) };

@@ -8,7 +8,7 @@ import type { Birth } from "./rows.ts";
 import type { LoadedRun } from "./run-row.ts";
 
 /** The activity that brings an event, and the claim it was performed under. */
-export interface Bearer {
+export interface EventSource {
   readonly id: number;
   readonly claim: number;
 }
@@ -16,7 +16,7 @@ export interface Bearer {
 export interface Advance {
   readonly run: LoadedRun;
   readonly event: Event;
-  readonly bearer: Bearer | null;
+  readonly source: EventSource | null;
   /** Of a run that does not exist yet. */
   readonly birth: Birth | null;
   /** Who answered, of an answered ask. */
@@ -27,15 +27,15 @@ export interface Advance {
   /** It takes back work, of which some may be a called run. */
   readonly withdraws: boolean;
   /** The light activities that are still asked, and those that now are, which have no id yet. */
-  readonly kept: readonly LightActivity[];
-  readonly asked: readonly LightActivity[];
+  readonly stillOpen: readonly LightActivity[];
+  readonly opened: readonly LightActivity[];
 }
 
 /** null: the event changes nothing (duplicate, late, stale, or after the end). */
 export function advance(
   run: LoadedRun,
   event: Event,
-  bearer: Bearer | null,
+  source: EventSource | null,
   birth: Birth | null = null,
   by: string | null = null,
 ): Advance | null {
@@ -44,15 +44,15 @@ export function advance(
   const aborts = commands.some((command) => command.do === "abort") || state.epoch !== run.state.epoch;
   const withdraws = aborts || commands.some((command) => command.do === "void");
   // A stopped run keeps them, though nobody may do them: resuming it asks for them again, and only here stands what they are.
-  const kept =
+  const stillOpen =
     aborts && state.phase.is !== "stopped"
       ? []
       : run.light.filter(({ ref }) => state.active[activityKey(ref)]?.ref.attempt === ref.attempt);
-  const asked = commands.flatMap((command) => askedLight(run, command, event.at) ?? []);
-  return { run, event, bearer, birth, by, state, commands, aborts, withdraws, kept, asked };
+  const opened = commands.flatMap((command) => openedLight(run, command, event.at) ?? []);
+  return { run, event, source, birth, by, state, commands, aborts, withdraws, stillOpen, opened };
 }
 
-function askedLight(run: LoadedRun, command: Command, at: number): LightActivity | null {
+function openedLight(run: LoadedRun, command: Command, at: number): LightActivity | null {
   if (command.do === "perform") {
     const kind = command.notBefore === null ? lightKindOf(command.work) : null;
     return kind === null ? null : { id: 0, ref: command.activity, kind, at };
@@ -65,5 +65,5 @@ function askedLight(run: LoadedRun, command: Command, at: number): LightActivity
 
 /** `ids`: one for each that was asked. */
 export function withIds(one: Advance, ids: readonly number[]): Advance {
-  return { ...one, asked: one.asked.map((light, index) => ({ ...light, id: ids[index] ?? 0 })) };
+  return { ...one, opened: one.opened.map((light, index) => ({ ...light, id: ids[index] ?? 0 })) };
 }

@@ -115,7 +115,7 @@ select a.id, a.node, a.generation, a.item, a.attempt, a.kind, a.epoch, a.state a
   extract(epoch from a.not_before - clock_timestamp())::float8 * 1000 as early_ms, ${runColumns}
 from wanted w join activities a on a.id = w.id join runs r on r.id = a.run_id left join taken t on t.id = a.id`;
 
-interface Asked {
+interface ClaimRequest {
   readonly delivery: Claimable;
   readonly resolve: (claim: Claim) => void;
   readonly reject: (error: unknown) => void;
@@ -123,10 +123,10 @@ interface Asked {
 
 export function createClaimer(parts: ClaimerParts): Claimer {
   const { database, definitions, cache, clock } = parts;
-  const gather = createGather<Asked>({ most: 200, perform, pick: pickOnePerActivity });
-  const looking = createGather<Asked>({ most: 200, perform: look });
+  const gather = createGather<ClaimRequest>({ most: 200, perform, pick: pickOnePerActivity });
+  const looking = createGather<ClaimRequest>({ most: 200, perform: look });
 
-  async function perform(group: Asked[]): Promise<void> {
+  async function perform(group: ClaimRequest[]): Promise<void> {
     try {
       const wanted = group.map(({ delivery }) => ({
         id: delivery.activityId,
@@ -141,15 +141,15 @@ export function createClaimer(parts: ClaimerParts): Claimer {
       await definitions.ensure(rows.map(({ tenant, definition_hash: hash }) => ({ tenant, hash })));
       if (rows[0] !== undefined) clock.observe(rows[0].now);
       const byId = new Map(rows.map((row) => [row.id, row]));
-      const stale: Asked[] = [];
-      for (const asked of group) {
-        const row = byId.get(asked.delivery.activityId);
+      const stale: ClaimRequest[] = [];
+      for (const request of group) {
+        const row = byId.get(request.delivery.activityId);
         try {
-          const claim = row === undefined ? null : judge(row, asked.delivery);
-          if (claim === null) stale.push(asked);
-          else asked.resolve(claim);
+          const claim = row === undefined ? null : judge(row, request.delivery);
+          if (claim === null) stale.push(request);
+          else request.resolve(claim);
         } catch (error) {
-          asked.reject(translate(error, "Claiming an activity"));
+          request.reject(translate(error, "Claiming an activity"));
         }
       }
       if (stale.length === 0) return;
@@ -206,23 +206,23 @@ export function createClaimer(parts: ClaimerParts): Claimer {
   }
 
   /** Runs of which this process knows nothing, or nothing of the activity: most were just made elsewhere. */
-  async function look(group: Asked[]): Promise<void> {
+  async function look(group: ClaimRequest[]): Promise<void> {
     try {
       const runs = await loadRuns(
         database.hot,
         definitions,
         group.map(({ delivery }) => delivery.runId),
       );
-      for (const asked of group) {
-        const run = runs.get(asked.delivery.runId);
-        const light = run === undefined ? null : lightClaim(run, asked.delivery);
-        if (light === null) gather.add(asked);
-        else asked.resolve(light);
+      for (const request of group) {
+        const run = runs.get(request.delivery.runId);
+        const light = run === undefined ? null : lightClaim(run, request.delivery);
+        if (light === null) gather.add(request);
+        else request.resolve(light);
       }
     } catch (error) {
       const known = translate(error, "Reading a run");
       // One that cannot be read fails alone.
-      if (group.length > 1 && !known.transient) for (const asked of group) await look([asked]);
+      if (group.length > 1 && !known.transient) for (const request of group) await look([request]);
       else for (const { reject } of group) reject(known);
     }
   }
@@ -259,15 +259,15 @@ function lightClaim(run: LoadedRun, delivery: Claimable): Claim | null {
 }
 
 /** Two deliveries of one activity in one statement would both be told that they have it. */
-function pickOnePerActivity(waiting: Asked[], most: number): Asked[] {
-  const group: Asked[] = [];
-  const left: Asked[] = [];
+function pickOnePerActivity(waiting: ClaimRequest[], most: number): ClaimRequest[] {
+  const group: ClaimRequest[] = [];
+  const left: ClaimRequest[] = [];
   const ids = new Set<number>();
-  for (const asked of waiting) {
-    if (group.length < most && !ids.has(asked.delivery.activityId)) {
-      ids.add(asked.delivery.activityId);
-      group.push(asked);
-    } else left.push(asked);
+  for (const request of waiting) {
+    if (group.length < most && !ids.has(request.delivery.activityId)) {
+      ids.add(request.delivery.activityId);
+      group.push(request);
+    } else left.push(request);
   }
   waiting.splice(0, waiting.length, ...left);
   return group;

@@ -2,7 +2,7 @@
 import type { WorkKind } from "@markmill/engine";
 
 /** moved: a run of C1, or one that was born. next: an activity asked for. again: a further attempt. returned: a caller to ring. */
-export type CommitAnswer = MovedAnswer | AskedAnswer | ReturnedAnswer;
+export type CommitAnswer = MovedAnswer | NextAnswer | ReturnedAnswer;
 
 export interface MovedAnswer {
   readonly what: "moved";
@@ -10,7 +10,7 @@ export interface MovedAnswer {
   readonly now: number;
 }
 
-export interface AskedAnswer {
+export interface NextAnswer {
   readonly what: "next" | "again";
   readonly run_id: string;
   readonly id: number;

@@ -28,8 +28,8 @@ import { isContention, type StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
 import type { ActivityIds } from "./activity-ids.ts";
 import { addRows } from "./add-rows.ts";
-import { type Advance, advance, type Bearer, withIds } from "./advance.ts";
-import type { AskedAnswer, CommitAnswer, ReturnedAnswer } from "./commit-answer.ts";
+import { type Advance, advance, type EventSource, withIds } from "./advance.ts";
+import type { CommitAnswer, NextAnswer, ReturnedAnswer } from "./commit-answer.ts";
 import { commitStatement, type Statement } from "./commit-statement.ts";
 import { type Decision, decideEvent } from "./decide.ts";
 import { createGather } from "./gather.ts";
@@ -44,7 +44,7 @@ export interface Commit {
   readonly run: LoadedRun;
   readonly event: Event;
   /** null: an event from outside (started, cancelled, limited …). */
-  readonly bearer: Bearer | null;
+  readonly source: EventSource | null;
   readonly birth?: Birth;
   /** Who answered an ask. */
   readonly by?: string;
@@ -91,7 +91,7 @@ interface Decided extends Decision {
 
 const mostMisses = 3;
 /** Statements in flight at once. A third one made more of them, with fewer events each, and cost more than it gave. */
-const lanes = 2;
+const atOnce = 2;
 /** Characters of one statement, about: a group of large runs is written in several. */
 const heaviestGroup = 16_000_000;
 
@@ -99,7 +99,7 @@ const pause = doubling(50, 1_000);
 
 export function createCommitter(parts: CommitterParts): Committer {
   const { database, definitions, cache, clock, ids } = parts;
-  const gather = createGather<Pending>({ most: parts.most, lanes, pick: pickOnePerRun, perform });
+  const gather = createGather<Pending>({ most: parts.most, atOnce, pick: pickOnePerRun, perform });
   /** Runs whose event is in a group that is in flight (G1). */
   const moving = new Set<string>();
   /** G5. Beside the groups, so that other runs do not wait for the lock. */
@@ -164,15 +164,15 @@ export function createCommitter(parts: CommitterParts): Committer {
       pending.fresh = false;
     }
     if (pending.birth !== null) {
-      const born = advance(pending.run, pending.event, pending.bearer, pending.birth, pending.by || null);
+      const born = advance(pending.run, pending.event, pending.source, pending.birth, pending.by || null);
       return born === null ? null : { pending, advance: born, body: pending.body };
     }
     return decideOn(pending.run, pending);
   }
 
   function decideOn(run: LoadedRun, pending: Pending): Decided | null {
-    const { event, bearer, body, by } = pending;
-    const decided = decideEvent(run, event, bearer, { body, by: by || null });
+    const { event, source, body, by } = pending;
+    const decided = decideEvent(run, event, source, { body, by: by || null });
     return decided === null ? null : { pending, ...decided };
   }
 
@@ -192,13 +192,13 @@ export function createCommitter(parts: CommitterParts): Committer {
   }
 
   async function numbered(group: readonly Decided[]): Promise<readonly Decided[]> {
-    const wanted = group.reduce((sum, { advance }) => sum + advance.asked.length, 0);
+    const wanted = group.reduce((sum, { advance }) => sum + advance.opened.length, 0);
     if (wanted === 0) return group;
     const drawn = await ids.draw(wanted);
     let used = 0;
     return group.map((decided) => {
       const from = used;
-      used += decided.advance.asked.length;
+      used += decided.advance.opened.length;
       return { ...decided, advance: withIds(decided.advance, drawn.slice(from, used)) };
     });
   }
@@ -286,7 +286,7 @@ export function createCommitter(parts: CommitterParts): Committer {
         else pending.resolve({ kind: "dropped", rings: [] });
         continue;
       }
-      const light = [...decided.kept, ...decided.asked];
+      const light = [...decided.stillOpen, ...decided.opened];
       const run: LoadedRun = { ...decided.run, rev: decided.run.rev + 1, state: decided.state, light };
       const rings = ringsOf(run, decided, byRun.get(run.id) ?? []);
       const caller = run.parent === null ? undefined : returned.get(run.parent.activityId);
@@ -299,7 +299,7 @@ export function createCommitter(parts: CommitterParts): Committer {
     return missed;
   }
 
-  function ringsOf(run: LoadedRun, { commands, asked }: Advance, answers: readonly CommitAnswer[]): Doorbell[] {
+  function ringsOf(run: LoadedRun, { commands, opened }: Advance, answers: readonly CommitAnswer[]): Doorbell[] {
     const times = new Map<string, number>();
     for (const command of commands) {
       if ((command.do === "perform" || command.do === "retry") && command.notBefore !== null) {
@@ -308,10 +308,10 @@ export function createCommitter(parts: CommitterParts): Committer {
     }
     const delayOf = (activity: Omit<ActivityRef, "attempt">) =>
       times.size === 0 ? 0 : Math.max(0, (times.get(activityKey(activity)) ?? 0) - clock.now());
-    const rings = asked.map((light) => toLightRing(run, light, delayOf(light.ref)));
+    const rings = opened.map((light) => toLightRing(run, light, delayOf(light.ref)));
     for (const row of answers) {
       if ((row.what === "next" || row.what === "again") && workKinds[row.kind].waitsFor !== "answer") {
-        rings.push(toAskedRing(row, delayOf({ ...row, item: columnToItem(row.item) }), run.parent?.job ?? null));
+        rings.push(toNextRing(row, delayOf({ ...row, item: columnToItem(row.item) }), run.parent?.job ?? null));
       }
     }
     return rings;
@@ -326,16 +326,16 @@ export function createCommitter(parts: CommitterParts): Committer {
         definitions,
         missed.map(({ run }) => run.id),
       );
-      const bearers = await database.hot.query<BearerRow>({
-        name: "bearers",
+      const sources = await database.hot.query<SourceRow>({
+        name: "sources",
         text: "select id, claim, state from activities where id = any($1)",
-        values: [missed.flatMap(({ bearer }) => bearer?.id ?? [])],
+        values: [missed.flatMap(({ source }) => source?.id ?? [])],
       });
-      const live = new Map(bearers.rows.map((row) => [row.id, row]));
+      const live = new Map(sources.rows.map((row) => [row.id, row]));
       for (const pending of missed) {
         cache.delete(pending.run.id);
         const run = runs.get(pending.run.id);
-        if (run === undefined || isFenced(run, pending.bearer, live)) {
+        if (run === undefined || isFenced(run, pending.source, live)) {
           await drop(pending);
           continue;
         }
@@ -400,9 +400,9 @@ export function createCommitter(parts: CommitterParts): Committer {
   return {
     commit: (item) =>
       new Promise((resolve, reject) => {
-        const { run, bearer, birth = null, by = "" } = item;
+        const { run, source, birth = null, by = "" } = item;
         const { value: event, json: body } = neutralJson(item.event);
-        gather.add({ run, event, body, bearer, birth, by, fresh: false, misses: 0, resolve, reject });
+        gather.add({ run, event, body, source, birth, by, fresh: false, misses: 0, resolve, reject });
       }),
     async idle() {
       await gather.idle();
@@ -413,17 +413,17 @@ export function createCommitter(parts: CommitterParts): Committer {
 
 const byRun = (a: Decision, b: Decision): number => (a.advance.run.id < b.advance.run.id ? -1 : 1);
 
-interface BearerRow {
+interface SourceRow {
   readonly id: number;
   readonly claim: number;
   readonly state: string;
 }
 
 /** The activity that brought the event is over, or somebody else's. A light one is what its run says it is. */
-function isFenced(run: LoadedRun, bearer: Bearer | null, rows: ReadonlyMap<number, BearerRow>): boolean {
-  if (bearer === null || run.light.some(({ id }) => id === bearer.id)) return false;
-  const row = rows.get(bearer.id);
-  return row === undefined || row.claim !== bearer.claim || row.state === "done" || row.state === "void";
+function isFenced(run: LoadedRun, source: EventSource | null, rows: ReadonlyMap<number, SourceRow>): boolean {
+  if (source === null || run.light.some(({ id }) => id === source.id)) return false;
+  const row = rows.get(source.id);
+  return row === undefined || row.claim !== source.claim || row.state === "done" || row.state === "void";
 }
 
 function refuse(group: readonly Decided[], error: StoreError): Pending[] {
@@ -436,7 +436,7 @@ function toReturnedRing(row: ReturnedAnswer): Doorbell {
   return { queue: workKinds.call.queue, runId, activityId, epoch, attempt, rings, delayMs: 0, parentJob };
 }
 
-function toAskedRing(row: AskedAnswer, delayMs: number, parentJob: string | null): Doorbell {
+function toNextRing(row: NextAnswer, delayMs: number, parentJob: string | null): Doorbell {
   const { run_id: runId, id: activityId, epoch, attempt, rings } = row;
   return { queue: workKinds[row.kind].queue, runId, activityId, epoch, attempt, rings, delayMs, parentJob };
 }

@@ -4,7 +4,7 @@
  */
 import type { Event } from "@markmill/engine";
 import { toJson } from "../neutral.ts";
-import { type Advance, advance, type Bearer } from "./advance.ts";
+import { type Advance, advance, type EventSource } from "./advance.ts";
 import type { LoadedRun } from "./run-row.ts";
 
 export interface Decision {
@@ -17,17 +17,17 @@ export interface Decision {
 export function decideEvent(
   run: LoadedRun,
   event: Event,
-  bearer: Bearer | null,
+  source: EventSource | null,
   more: { readonly body?: string; readonly by?: string | null } = {},
 ): Decision | null {
   try {
-    const decided = advance(run, event, bearer, null, more.by ?? null);
+    const decided = advance(run, event, source, null, more.by ?? null);
     return decided === null ? null : { advance: decided, body: more.body ?? toJson(event) };
   } catch (error) {
     const told = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     const message = `Deciding '${event.type}' threw ${told}`;
     const broken: Event = { type: "run.broken", at: event.at, seed: event.seed, message };
-    const decided = advance(run, broken, bearer);
+    const decided = advance(run, broken, source);
     return decided === null ? null : { advance: decided, body: toJson(broken) };
   }
 }

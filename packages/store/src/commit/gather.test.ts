@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { createGather } from "./gather.ts";
 
-function recorder(most = 10, lanes = 1) {
+function recorder(most = 10, atOnce = 1) {
   const groups: number[][] = [];
   let release = () => {};
   const gather = createGather<number>({
     most,
-    lanes,
+    atOnce,
     perform: (group) => {
       groups.push(group);
       return new Promise<void>((resolve) => {
@@ -64,7 +64,7 @@ it("a gatherer is idle when nothing waits and nothing is in flight", async () =>
   expect(idle).toBe(true);
 });
 
-it("what waits is dealt out to the lanes, and few wait rather than go beside a group", async () => {
+it("what waits is dealt out evenly, and few wait rather than go beside a group", async () => {
   const { gather, groups, turn, release } = recorder(100, 3);
   for (let item = 0; item < 60; item += 1) gather.add(item);
   await turn();
@@ -86,7 +86,7 @@ it("what may not go beside a group in flight goes after it", async () => {
   const busy = new Set<string>();
   const gather = createGather<string>({
     most: 10,
-    lanes: 2,
+    atOnce: 2,
     pick(waiting) {
       const group = waiting.filter((item) => !busy.has(item));
       for (const item of group) busy.add(item);

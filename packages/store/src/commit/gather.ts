@@ -1,15 +1,15 @@
 /**
  * Gathers requests that arrive together into one. A request that finds nothing in flight goes out with whatever else arrived in the
  * same turn of the event loop; what arrives meanwhile goes out together when the answer is there, or beside it where there is another
- * lane. Nothing waits by a timer.
+ * place. Nothing waits by a timer.
  *
- * What waits is dealt out to the free lanes evenly, so that one group is on its way while the next is put together. A group costs as much
+ * What waits is dealt out to the free places evenly, so that one group is on its way while the next is put together. A group costs as much
  * as several of its items, hence `least` and `beside`.
  */
 export interface GatherOptions<Item> {
   readonly most: number;
   /** Groups in flight at once; 1. */
-  readonly lanes?: number;
+  readonly atOnce?: number;
   /** Takes a group from the front of what waits, and leaves the rest; none: what waits has to wait for a group in flight. */
   readonly pick?: (waiting: Item[], most: number) => Item[];
   /** Settles every item itself; never rejects. */
@@ -24,13 +24,13 @@ export interface Gather<Item> {
   idle(): Promise<void>;
 }
 
-/** A group is made no smaller than this to leave something for another lane. */
+/** A group is made no smaller than this to leave something for another place. */
 const least = 16;
 /** Beside a group in flight, another one is worth its while from so many on. */
 const beside = 8;
 
 export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
-  const { most, lanes = 1, perform, pick = (waiting, count) => waiting.splice(0, count) } = options;
+  const { most, atOnce = 1, perform, pick = (waiting, count) => waiting.splice(0, count) } = options;
   const waiting: Item[] = [];
   const running = new Set<Promise<void>>();
   let due: Promise<void> | null = null;
@@ -46,7 +46,7 @@ export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
   }
 
   function launch(): void {
-    const free = lanes - running.size;
+    const free = atOnce - running.size;
     if (free === 0 || waiting.length < (running.size === 0 ? 1 : beside)) return;
     const share = Math.max(least, Math.ceil(waiting.length / free));
     const group = pick(waiting, Math.min(most, share));

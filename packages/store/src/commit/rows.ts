@@ -17,9 +17,9 @@ export interface RunWrite {
 }
 
 /** Epoch, status and phase: absent where they stay. */
-type Turn = Pick<RunWrite, "epoch" | "status" | "phase">;
+type StatusChange = Pick<RunWrite, "epoch" | "status" | "phase">;
 
-export interface MoveRow extends Omit<RunWrite, keyof Turn>, Partial<Turn> {
+export interface MoveRow extends Omit<RunWrite, keyof StatusChange>, Partial<StatusChange> {
   readonly rev: number;
   readonly from_epoch: number;
   readonly activity?: number;

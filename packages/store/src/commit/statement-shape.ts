@@ -8,7 +8,7 @@ import type { CommitRows } from "./rows.ts";
 export interface Shape {
   readonly moves: boolean;
   /** Some run changes its epoch, status or phase. */
-  readonly turns: boolean;
+  readonly changesStatus: boolean;
   /** Some event was brought by an activity that has a row. */
   readonly borne: boolean;
   /** Some event was brought by a light activity. */
@@ -59,7 +59,7 @@ export function shapeOf(rows: CommitRows, lists: readonly UsedList[]): Shape {
   const full = seldom && moves.length > 0;
   return {
     moves: moves.length > 0,
-    turns: full || moves.some((row) => row.status !== undefined),
+    changesStatus: full || moves.some((row) => row.status !== undefined),
     borne: full || moves.some((row) => row.activity !== undefined),
     light: full || moves.some((row) => row.light_id !== undefined),
     settles: full || moves.some((row) => row.settles),

@@ -54,6 +54,6 @@ ${called ? caller : ""} ${keyed ? keys : ""} born as (
 
 export const bornAtGate = (shape: Shape) => `
   select -b.n as n, o.id, o.root_id, o.rev, o.epoch, b.type, b.at, b.body
-    ${shape.turns ? ", false as aborts, false as ended" : ""} ${shape.settles ? ", null::bigint as settled" : ""}
+    ${shape.changesStatus ? ", false as aborts, false as ended" : ""} ${shape.settles ? ", null::bigint as settled" : ""}
     ${shape.light ? ", null::bigint as light_id, null::text as light_kind, null::float8 as asked_at" : ""}
   from born o join birth b on b.id = o.id`;

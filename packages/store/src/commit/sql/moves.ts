@@ -4,7 +4,7 @@ import type { Shape } from "../statement-shape.ts";
 import { listed, separator } from "./texts.ts";
 
 /** What a group does not have is not in its statement. */
-type MoveFlag = "turns" | "borne" | "light";
+type MoveFlag = "changesStatus" | "borne" | "light";
 const movingColumns = {
   id: { type: "text" },
   rev: { type: "bigint" },
@@ -12,11 +12,11 @@ const movingColumns = {
   steps: { type: "integer" },
   type: { type: "text" },
   at: { type: "float8" },
-  epoch: { type: "integer", of: "turns" },
-  status: { type: "text", of: "turns" },
-  phase: { type: "text", of: "turns" },
-  ended: { type: "boolean", of: "turns" },
-  aborts: { type: "boolean", of: "turns" },
+  epoch: { type: "integer", of: "changesStatus" },
+  status: { type: "text", of: "changesStatus" },
+  phase: { type: "text", of: "changesStatus" },
+  ended: { type: "boolean", of: "changesStatus" },
+  aborts: { type: "boolean", of: "changesStatus" },
   activity: { type: "bigint", of: "borne" },
   claim: { type: "integer", of: "borne" },
   settles: { type: "boolean", of: "borne" },
@@ -66,23 +66,23 @@ const claimHolds = `
 
 /** A word, a result and a reason come once, with the end. */
 const rareValue = (name: string) => `(nullif(x.rare, '')::json ->> '${name}')`;
-const rarely = ({ turns }: Shape) => {
+const rarely = ({ changesStatus }: Shape) => {
   const deadline = `coalesce(to_timestamp(${rareValue("deadline")}::float8 / 1000), r.deadline)`;
   return `, word = ${rareValue("word")}, result = ${rareValue("result")}, reason = ${rareValue("reason")}::json,
-    deadline = ${turns ? `case when x.ended then null else ${deadline} end` : deadline}`;
+    deadline = ${changesStatus ? `case when x.ended then null else ${deadline} end` : deadline}`;
 };
 
-const turning = `, epoch = coalesce(x.epoch, r.epoch), status = coalesce(x.status, r.status), phase = coalesce(x.phase, r.phase),
+const statusSet = `, epoch = coalesce(x.epoch, r.epoch), status = coalesce(x.status, r.status), phase = coalesce(x.phase, r.phase),
     ended_at = case when x.ended then clock_timestamp() end`;
 
 export const moved = (name: string, p: number, shape: Shape) => `
 ${name} as (
   update runs r set
     rev = r.rev + 1, kept = x.state, steps = x.steps, light = nullif(x.light, '')::json
-    ${shape.turns ? turning : ""} ${shape.rare ? rarely(shape) : ""}
+    ${shape.changesStatus ? statusSet : ""} ${shape.rare ? rarely(shape) : ""}
   from ${movingFrom(p, shape)}
   where r.id = x.id and r.rev = x.rev and r.epoch = x.from_epoch ${shape.borne ? claimHolds : ""}
   returning x.n, r.id, r.root_id, r.rev, r.epoch, x.type, x.at, x.body
-    ${shape.turns ? ", x.aborts, x.ended" : ""} ${shape.settles ? ", case when x.settles then x.activity end as settled" : ""}
+    ${shape.changesStatus ? ", x.aborts, x.ended" : ""} ${shape.settles ? ", case when x.settles then x.activity end as settled" : ""}
     ${shape.light ? ", x.light_id, x.light_kind, x.asked_at" : ""}
 )`;
