@@ -321,6 +321,8 @@ describe("markmill up and down", () => {
   it("up is up once, down stops it and Postgres with it", async () => {
     const first = await markmill(place, ["up", "--detach"]);
     expect(first).toMatchObject({ code: 0, stderr: expect.stringMatching(/^up: process \d+/) });
+    expect(first.stderr).toMatch(/^api: http:\/\/127\.0\.0\.1:\d+ /m);
+    expect(first.stderr).toMatch(/^first key, shown this once and kept nowhere: mm_[\w-]+$/m);
     expect((await markmill(place, ["up", "--detach"])).stderr).toMatch(/^it is up already/);
     const pid = Number(/process (\d+)/.exec(first.stderr)?.[1]);
     expect(process.kill(pid, 0)).toBe(true);

@@ -56,12 +56,14 @@ async function serve(home: string, terminal: Terminal, tell: string | null): Pro
     const { store, queues } = stack;
     const catalogue = await readCatalogue(config, terminal.cwd);
     const api = await serveApi({ config, store, queues, catalogue, logLevel: "error" });
-    if (tell === null) tellApi(api, terminal);
-    else writeFileSync(tell, JSON.stringify({ url: api.url, firstKey: api.firstKey }), { mode: 0o600, flag: "wx" });
+    if (tell !== null) {
+      writeFileSync(tell, JSON.stringify({ url: api.url, firstKey: api.firstKey }), { mode: 0o600, flag: "wx" });
+    }
     writeUpFile(home);
     const database =
       stack.embedded === null ? "the database at DATABASE_URL" : `Postgres (process ${stack.embedded.pid})`;
     terminal.err(`up: ${database}, a worker, a supervisor and the API (process ${process.pid}). Ctrl-C stops it.`);
+    if (tell === null) tellApi(api, terminal);
     await aborted(interrupts.signal);
     terminal.err("stopping: finishing what is under way (Ctrl-C again stops at once)");
     await health?.close();
@@ -92,9 +94,9 @@ async function startDetached(home: string, terminal: Terminal): Promise<number> 
   const deadline = performance.now() + startLimitMs;
   while (identifyProcess(pid) !== null && performance.now() < deadline) {
     if (readUpFile(home)?.pid === pid) {
+      terminal.err(`up: process ${pid}, its words in ${log}. 'markmill down' stops it.`);
       tellApi(JSON.parse(readFileSync(told, "utf8")), terminal);
       rmSync(told, { force: true });
-      terminal.err(`up: process ${pid}, its words in ${log}. 'markmill down' stops it.`);
       return exitCodes.success;
     }
     await sleep(50);
