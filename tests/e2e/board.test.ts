@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createBoard } from "@markmill/api";
 import type { Role } from "@markmill/contract";
+import { QueueError } from "@markmill/queue";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";
@@ -277,6 +278,32 @@ it("says that nobody works where nobody does", async () => {
       ["execute", false],
       ["supervisor", null],
     ]);
+  } finally {
+    await api.close();
+    await mill.close();
+  }
+});
+
+it("shows what has ended while the queue is away, and says that it is", async () => {
+  const mill = await startMill({ backend: "postgres", script });
+  const away = {
+    watch: () => {
+      throw new QueueError("QUEUE_UNREACHABLE", "The queue has not been reached yet.");
+    },
+  };
+  const api = await startApi(mill, {}, createBoard({ queues: away, writes: true }));
+  try {
+    await mill.run(failing);
+    const headers = { authorization: `Bearer ${await api.key(["ops"])}` };
+    const look = async () =>
+      (await (await fetch(`${api.url}/board/api/queues`, { headers })).json()) as { queues: readonly ShownQueue[] };
+    await expect.poll(async () => (await look()).queues[0]).toMatchObject({ counts: { completed: 1, waiting: 0 } });
+    expect((await look()).queues[1]).toMatchObject({
+      counts: { failed: 1 },
+      description: expect.stringContaining("away"),
+    });
+    const paused = await fetch(`${api.url}/board/api/queues/prompt/pause`, { method: "PUT", headers });
+    expect(paused.status).toBe(503);
   } finally {
     await api.close();
     await mill.close();

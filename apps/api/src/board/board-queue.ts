@@ -163,13 +163,13 @@ export class BoardQueue extends BaseAdapter {
     return null;
   }
 
-  pause = () => this.#queue().pause();
-  resume = () => this.#queue().resume();
-  empty = () => this.#queue().drain();
-  promoteAll = () => this.#queue().promoteJobs();
+  pause = () => this.#change((queue) => queue.pause());
+  resume = () => this.#change((queue) => queue.resume());
+  empty = () => this.#change((queue) => queue.drain());
+  promoteAll = () => this.#change((queue) => queue.promoteJobs());
 
   async clean(status: JobCleanStatus, graceMs: number): Promise<void> {
-    await this.#queue().clean(graceMs, Number.MAX_SAFE_INTEGER, status);
+    await this.#change((queue) => queue.clean(graceMs, Number.MAX_SAFE_INTEGER, status));
   }
 
   // The rest is not for a board: jobs come from runs, and what is lost is rung again.
@@ -182,6 +182,14 @@ export class BoardQueue extends BaseAdapter {
 
   #queue(): WatchedQueue {
     return this.#parts.queues.watch(this.#parts.name);
+  }
+
+  async #change(ask: (queue: WatchedQueue) => Promise<unknown>): Promise<void> {
+    try {
+      await ask(this.#queue());
+    } catch (error) {
+      throw new Refusal("UNAVAILABLE", { detail: "The queue did not do it, or is away." }, { cause: error });
+    }
   }
 
   #ended() {
