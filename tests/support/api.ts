@@ -1,5 +1,5 @@
 // The API over a mill of a test, on a loopback port, with a key for every role and a second tenant.
-import { type Api, type ApiSettings, createApi, defaultSettings } from "@markmill/api";
+import { type Api, type ApiParts, type ApiSettings, type Board, createApi, defaultSettings } from "@markmill/api";
 import { type Client, createClient, type Role } from "@markmill/contract";
 import { builtInCatalogue } from "@markmill/llm";
 import { pino } from "pino";
@@ -21,10 +21,11 @@ export interface TestApi {
 export async function startApi(
   mill: Pick<Mill, "store"> & { readonly queues: Mill["queues"] | null },
   settings: Partial<ApiSettings> = {},
+  board: Board | null = null,
 ): Promise<TestApi> {
   const access = mill.store.access;
   const log: string[] = [];
-  const api = await createApi({
+  const parts: ApiParts = {
     store: mill.store,
     access,
     bell: {
@@ -36,7 +37,8 @@ export async function startApi(
     version: "0.0.0-test",
     log: pino({ level: "warn" }, { write: (line: string) => void log.push(line) }),
     checkAnswers: true,
-  });
+  };
+  const api = await createApi(parts, board);
   const url = await api.app.listen({ host: "127.0.0.1", port: 0 });
   const keys = new Map<string, string>();
   async function key(roles: readonly Role[], tenant = "default"): Promise<string> {

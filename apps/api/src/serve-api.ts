@@ -6,7 +6,7 @@ import { markmillVersion } from "@markmill/stack";
 import { defaultTenant, type Store } from "@markmill/store";
 import { type LevelWithSilent, pino } from "pino";
 import { bellOf } from "./bell.ts";
-import type { Board } from "./board/board.ts";
+import { createBoard } from "./board/board.ts";
 import { createApi } from "./create-api.ts";
 import { defaultSettings } from "./parts.ts";
 
@@ -21,16 +21,15 @@ export interface Served {
 export interface ServeOptions {
   readonly config: Config;
   readonly store: Store;
-  readonly queues: Pick<Queues, "ring" | "counts">;
+  readonly queues: Pick<Queues, "ring" | "counts" | "watch">;
   readonly catalogue: ModelCatalogue;
-  readonly board?: Board;
   readonly logLevel?: LevelWithSilent;
 }
 
 const usualPort = 8085;
 
 export async function serveApi(options: ServeOptions): Promise<Served> {
-  const { config, store, queues, catalogue, board = null } = options;
+  const { config, store, queues, catalogue } = options;
   const access = store.access;
   const log = pino(
     {
@@ -69,7 +68,7 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
         defaultModel: config.models.defaultModel,
       },
     },
-    board,
+    createBoard({ queues, writes: config.api.boardWrites }),
   );
   const { host, port } = config.api;
   try {

@@ -55,6 +55,8 @@ export type Config = {
     readonly trustProxy: readonly string[];
     readonly requestsPerMinute: number;
     readonly uploadBytes: number;
+    /** On the board. */
+    readonly boardWrites: boolean;
   };
   /** The server the commands speak to; null: the stack of this directory. */
   readonly server: { readonly url: string; readonly token: string | null } | null;
@@ -136,6 +138,7 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
       trustProxy: env.API_TRUST_PROXY ?? [],
       requestsPerMinute: env.API_RATE_PER_MINUTE,
       uploadBytes: env.API_UPLOAD_MB * 1024 * 1024,
+      boardWrites: env.BOARD_WRITES === "yes",
     },
     server: env.MARKMILL_URL === undefined ? null : { url: env.MARKMILL_URL, token: env.MARKMILL_TOKEN ?? null },
     logLevel: env.LOG_LEVEL,

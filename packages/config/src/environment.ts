@@ -318,6 +318,9 @@ const api = {
     description: "Largest file that can be uploaded.",
     unit: "MiB",
   }),
+  BOARD_WRITES: defaulted("no", choice(["no", "yes"]), {
+    description: "yes: people with the role ops may pause queues and take jobs away on the board. no: it is read-only.",
+  }),
   MARKMILL_URL: optional(address(["http", "https"]), {
     description: "A server whose runs the commands are about. Absent: this directory's own.",
   }),

@@ -33,10 +33,22 @@ export type BackendOptions =
   | { readonly kind: "redis"; readonly url: string }
   | { readonly kind: "postgres"; readonly url: string };
 
-export type BellQueue = Pick<
+/** For whoever looks after the queues: a board. */
+export type WatchedQueue = Pick<
   Queue<BellData>,
-  "add" | "addBulk" | "getJob" | "getJobCounts" | "close" | "on" | "qualifiedName"
+  | "getJob"
+  | "getJobs"
+  | "getJobCounts"
+  | "getJobLogs"
+  | "isPaused"
+  | "pause"
+  | "resume"
+  | "drain"
+  | "clean"
+  | "obliterate"
+  | "promoteJobs"
 >;
+export type BellQueue = WatchedQueue & Pick<Queue<BellData>, "add" | "addBulk" | "close" | "on" | "qualifiedName">;
 export interface BellWorker
   extends Pick<FollowingWorker<IQueueBackend, unknown>, "pause" | "close" | "takesMore" | "letGo" | "hold" | "follow"> {
   on(event: "error", listener: (error: Error) => void): unknown;
@@ -62,7 +74,7 @@ const queryMs = 15_000;
 /** Control jobs are many and short, and one leads to the next. */
 const handsOver = (name: QueueName) => name === "control";
 /**
- * What the board shows of the past; nothing where jobs are handed over (H4). The worker says it, not the jobs: as an option of each it
+ * What stays of the past; nothing where jobs are handed over (H4): the board reads what has ended from Postgres. The worker says it, not the jobs: as an option of each it
  * would be carried, kept and read with every one.
  */
 const keptJobs = (name: QueueName) => ({

@@ -13,7 +13,7 @@
 
 import { type Doorbell, type QueueName, queueNames } from "@markmill/engine";
 import type { Job } from "bullmq";
-import { type Backend, type BackendOptions, type BellQueue, openBackend } from "./backend.ts";
+import { type Backend, type BackendOptions, type BellQueue, openBackend, type WatchedQueue } from "./backend.ts";
 import { type BellData, jobId } from "./job-id.ts";
 import { type QueueError, translate } from "./queue-error.ts";
 import { createRinger, type Ringer } from "./ringer.ts";
@@ -45,6 +45,8 @@ export interface Queues {
   /** Takes away jobs that are put off: others have come in their place. One that is not there, or is being worked on, is left. */
   forget(bells: readonly Pick<Doorbell, "queue" | "activityId" | "attempt" | "rings">[]): Promise<void>;
   counts(): Promise<Readonly<Record<QueueName, Readonly<Record<string, number>>>>>;
+  /** Throws while the queues have not been reached. */
+  watch(queue: QueueName): WatchedQueue;
   close(): Promise<void>;
 }
 
@@ -127,6 +129,7 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
         throw translate(error, "Counting jobs");
       }
     },
+    watch: queueOf,
     async close() {
       await Promise.all([...servings].map((serving) => serving.close()));
       await Promise.all(opened.map((queue) => queue.close().catch(() => undefined)));

@@ -41,6 +41,7 @@ export function queuesWhenThere(
     live: async (bells) => await there().live(bells),
     forget: async (bells) => await there().forget(bells),
     counts: async () => await there().counts(),
+    watch: (queue) => there().watch(queue),
     async close() {
       closing.abort();
       await first;

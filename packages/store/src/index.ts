@@ -23,6 +23,7 @@ export type { Definition } from "./definitions.ts";
 export type { ForkedRun, ForkRequest } from "./fork-run.ts";
 export { type Machine, nameProcess, openStore, type Store, type StoreOptions } from "./open-store.ts";
 export type { Pause } from "./rates.ts";
+export type { ActivityPlace, BoardActivity, BoardReader, BoardRun, BoardTree } from "./read/board-activities.ts";
 export type { EventPage, EventsRequest } from "./read/events-after.ts";
 export type { History, HistoryActivity, HistoryEntry, Warning } from "./read/get-history.ts";
 export type { Thread, ThreadMessage } from "./read/get-messages.ts";

@@ -19,6 +19,7 @@ import { createDefinitions, type Definitions } from "./definitions.ts";
 import { migrate } from "./migrate.ts";
 import { createMovements } from "./movements.ts";
 import { createOwnership } from "./ownership.ts";
+import { type BoardReader, createBoardReader } from "./read/board-activities.ts";
 import { openRunCounts } from "./read/open-run-counts.ts";
 import { translate } from "./store-error.ts";
 import { oldestDue } from "./supervise.ts";
@@ -48,6 +49,8 @@ export interface Store {
   workers(): Promise<readonly WorkerRow[]>;
   /** Runs of all tenants that have not ended, by status: numbers only. */
   openRuns(): ReturnType<typeof openRunCounts>;
+  /** Activities of all tenants, as whoever watches the queues may see them: by ids, without what they hold. */
+  readonly board: BoardReader;
   /** For how long the oldest activity of these queues has been ready and due, in ms; 0: none. */
   oldestDue(queues: readonly string[]): Promise<number>;
   /** The versions of the server and of the schema. */
@@ -112,6 +115,7 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     access: openAccess(database),
     workers: () => listWorkers(database),
     openRuns: () => openRunCounts(database),
+    board: createBoardReader(database),
     oldestDue: (queues) => oldestDue(database, queues),
     about: () => versionsOf(database),
     clock,

@@ -1,20 +1,143 @@
 /**
- * The place of Bull Board: mounted below `boardPath` of the same server, behind the same login. A route that is none of the contract's is
- * for ops alone (create-api.ts, accessOf): ops:read to look, ops:write for all that is no GET, with the same protection of cookies.
+ * Bull Board, mounted below `boardPath` of the same server, behind the same login. A route that is none of the contract's is for ops
+ * alone (create-api.ts, accessOf): ops:read to look, ops:write for all that is no GET, with the same protection of cookies.
+ *
+ * B1  It shows ids, nodes and workflow files, of all tenants: no names, labels, texts or messages of anybody. ops belongs to the
+ *     installation. The run behind a job is a link into the API, which asks for the rights of its own.
+ * B2  It changes nothing unless it may (BOARD_WRITES), and then only what `changes` lists, each of which is in the audit log. Nothing of
+ *     it can lose work: Postgres is the truth, and what is taken from a queue is rung again.
+ * B3  Whoever leads from a run to the board goes to `/board/runs/ID`.
  */
-import type { FastifyInstance } from "fastify";
+import { createBullBoard } from "@bull-board/api";
+import { FastifyAdapter } from "@bull-board/fastify";
+import { queueNames } from "@markmill/engine";
+import type { Queues } from "@markmill/queue";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { ApiParts } from "../parts.ts";
+import { problemOf } from "../problem-of.ts";
+import { notFound, Refusal } from "../refusal.ts";
+import { readHistory } from "./board-history.ts";
+import { runJobId } from "./board-job.ts";
+import { BoardQueue } from "./board-queue.ts";
+import { signInPage, signInPolicy } from "./sign-in-page.ts";
 
-/** @public */
 export const boardPath = "/board";
 
-/**
- * A page of its own, with scripts and styles of its own.
- * @public
- */
-export const boardContentPolicy =
-  "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+/** A page of its own, with scripts and styles of its own. */
+const boardContentPolicy =
+  "default-src 'self'; img-src 'self' data:; font-src 'self' data:; style-src 'self' 'unsafe-inline'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'";
+
+/** B2. Below /board/api/queues. */
+const changes = [
+  /^\/(pause|resume)$/,
+  /^\/[^/]+\/(pause|resume|promote|empty)$/,
+  /^\/[^/]+\/clean\/[^/]+$/,
+  /^\/[^/]+\/[^/]+\/(promote|clean)$/,
+];
 
 export interface Board {
   mount(app: FastifyInstance, parts: ApiParts): Promise<void>;
+}
+
+export interface BoardOptions {
+  readonly queues: Pick<Queues, "watch">;
+  /** B2. */
+  readonly writes: boolean;
+}
+
+export function createBoard({ queues, writes }: BoardOptions): Board {
+  return {
+    async mount(app, parts) {
+      const history = readHistory(parts.store);
+      const runUrl = (runId: string) => `/v1/runs/${runId}`;
+      const server = new FastifyAdapter();
+      server.setBasePath(boardPath);
+      createBullBoard({
+        queues: queueNames.map((name) => new BoardQueue({ name, queues, history, writes, runUrl })),
+        serverAdapter: server,
+        options: {
+          uiConfig: {
+            boardTitle: "Markmill",
+            hideRedisDetails: true,
+            hideDocsLink: true,
+            miscLinks: [{ text: "API", url: "/docs" }],
+            ...(writes ? {} : { environment: { label: "read-only", color: "#5b6675", textColor: "#ffffff" } }),
+          },
+        },
+      });
+      await app.register(
+        async (scope) => {
+          // A refusal is told as everywhere in the API, whatever the board makes of errors.
+          scope.addHook("onRoute", (route) => {
+            route.errorHandler = (error, request, reply) => answerRefused(error, request, reply);
+          });
+          scope.addHook("preHandler", async (request, reply) => {
+            void reply
+              .header("content-security-policy", boardContentPolicy)
+              .header("cache-control", "private, no-cache");
+            if (request.method !== "GET" && request.method !== "HEAD") await changing(request, parts, writes);
+          });
+          scope.addHook("onResponse", async (request, reply) => {
+            const { boardChange } = request as Changing;
+            if (boardChange !== undefined) await parts.access.log.done(boardChange, reply.statusCode);
+          });
+          scope.get<{ Params: { id: string } }>("/runs/:id", async (request, reply) => {
+            const run = /^[0-9a-f-]{36}$/.test(request.params.id) ? await history.tree(request.params.id) : null;
+            const root = run?.runs[0];
+            if (root === undefined) throw notFound("such run");
+            return reply.redirect(`${boardPath}/queue/control/${runJobId(root.id)}`, 303);
+          });
+          await scope.register(server.registerPlugin());
+        },
+        { prefix: boardPath },
+      );
+      // B3, for whoever reads a run.
+      app.addHook("onSend", async (request, reply) => {
+        const { contract } = request.routeOptions.config;
+        if (contract !== "getRun" || reply.statusCode !== 200) return;
+        const { id } = request.params as { readonly id: string };
+        void reply.header("link", `<${boardPath}/runs/${id}>; rel="monitor"; title="board"`);
+      });
+    },
+  };
+}
+
+interface Changing extends FastifyRequest {
+  /** Its number in the audit log. */
+  boardChange?: number;
+}
+
+async function changing(request: Changing, parts: ApiParts, writes: boolean): Promise<void> {
+  const path = (request.url.split("?")[0] ?? "").slice(`${boardPath}/api/queues`.length);
+  if (!writes) {
+    throw new Refusal("FORBIDDEN", {
+      detail: "The board is read-only.",
+      hint: "BOARD_WRITES=yes lets people with the role ops pause queues and take jobs away.",
+    });
+  }
+  if (!changes.some((one) => one.test(path))) {
+    throw new Refusal("FORBIDDEN", {
+      detail: "The board does not do this.",
+      hint: "Runs are started, stopped and retried over the API: a job alone is nothing.",
+    });
+  }
+  const { principal } = request;
+  if (principal === null) return;
+  request.boardChange = await parts.access.log.asked({
+    ...{ tenant: principal.tenant, actor: principal.actor, actorName: principal.name },
+    ...{ action: "board", target: path.slice(0, 200), requestId: request.id, address: request.ip, details: {} },
+  });
+}
+
+function answerRefused(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  const problem = problemOf(error, request.id);
+  if (problem.status >= 500) request.log.error({ err: error, requestId: request.id, url: request.url }, problem.title);
+  void reply.code(problem.status).header("cache-control", "no-store");
+  const asksForPage = request.method === "GET" && (request.headers.accept ?? "").includes("text/html");
+  if (problem.status === 401 && asksForPage) {
+    void reply.header("content-security-policy", signInPolicy).type("text/html; charset=utf-8").send(signInPage);
+    return;
+  }
+  if (problem.status === 401) void reply.header("www-authenticate", 'Bearer realm="markmill"');
+  void reply.type("application/problem+json; charset=utf-8").send(JSON.stringify(problem));
 }

@@ -1,0 +1,184 @@
+/**
+ * A job as the board shows it: a job of the queue, an activity of Postgres, or both. It is named by its node and its run, and holds ids only.
+ * What the queue no longer has is not changed here.
+ */
+import type { JobState, QueueJob, QueueJobJson } from "@bull-board/api/typings/app";
+import { type FailureCode, failureCodes } from "@markmill/engine";
+import type { BellData, WatchedQueue } from "@markmill/queue";
+import type { BoardActivity, BoardRun } from "@markmill/store";
+import { notFound } from "../refusal.ts";
+
+type QueuedJob = NonNullable<Awaited<ReturnType<WatchedQueue["getJob"]>>>;
+
+interface Parts {
+  readonly id: string;
+  readonly name: string;
+  readonly queue: string;
+  /** The run at the top of its tree; null: it is that. */
+  readonly rootId: string | null;
+  readonly json: Omit<QueueJobJson, "id" | "name">;
+  readonly state: () => Promise<JobState>;
+  readonly queued: QueuedJob | null;
+}
+
+/** Members are those that Bull Board reads, of the job itself and of its place in a flow. */
+export class BoardJob implements QueueJob {
+  readonly id: string;
+  readonly name: string;
+  readonly queueName: string;
+  readonly queueQualifiedName: string;
+  readonly progress = 0;
+  /** Bull Board climbs by it to the top of the tree, which is the run. */
+  readonly opts: { readonly delay?: number; readonly parent?: { readonly id: string; readonly queue: string } };
+  readonly getState: () => Promise<JobState>;
+  /** In a flow. */
+  children: { readonly ended: number; readonly open: number } = { ended: 0, open: 0 };
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.id = parts.id;
+    this.name = parts.name;
+    this.queueName = parts.queue;
+    this.queueQualifiedName = parts.queue;
+    this.opts = parts.rootId === null ? {} : { parent: { id: runJobId(parts.rootId), queue: "control" } };
+    this.getState = parts.state;
+  }
+
+  toJSON(): QueueJobJson {
+    return { ...this.#parts.json, id: this.id, name: this.name };
+  }
+
+  async getDependenciesCount() {
+    return { processed: this.children.ended, unprocessed: this.children.open, ignored: 0, failed: 0 };
+  }
+
+  remove = async () => await this.#inQueue().remove();
+  promote = async () => await this.#inQueue().promote();
+  retry = async () => await this.#inQueue().retry();
+
+  #inQueue(): QueuedJob {
+    if (this.#parts.queued === null) throw notFound(`job ${this.id} in the queue any more`);
+    return this.#parts.queued;
+  }
+}
+
+export const runJobId = (runId: string) => `run-${runId}`;
+
+/** One that the queue has. `activity`, null: Postgres does not know it any more. */
+export function queuedJob(queue: string, queued: QueuedJob, activity: BoardActivity | null): BoardJob {
+  const json = queued.toJSON() as unknown as QueueJobJson;
+  const { runId, activityId, epoch } = queued.data as BellData;
+  return new BoardJob({
+    id: queued.id ?? "",
+    name: activity === null ? `activity ${activityId} · run ${runId}` : nameOf(activity),
+    queue,
+    rootId: activity?.rootId ?? null,
+    // Ids only, whatever somebody else may have put there.
+    json: { ...json, data: { runId, activityId, epoch } },
+    state: async () => (await queued.getState()) as JobState,
+    queued,
+  });
+}
+
+/** One that Postgres knows. `brief`: without its run, which is the tree it stands in. */
+export function activityJob(activity: BoardActivity, brief = false): BoardJob {
+  const { id, runId, attempt, createdAt, endedAt, worker, failure } = activity;
+  const began = createdAt.getTime();
+  return new BoardJob({
+    id: endedJobId(activity),
+    name: nameOf(activity, brief),
+    queue: activity.queue,
+    rootId: activity.rootId,
+    json: {
+      progress: 0,
+      attemptsMade: attempt,
+      timestamp: began,
+      processedOn: began,
+      processedBy: worker,
+      finishedOn: endedAt?.getTime() ?? null,
+      failedReason: failure === null ? "" : reasonOf(failure),
+      stacktrace: [],
+      data: { runId, activityId: id },
+      returnvalue: null,
+      opts: {},
+    },
+    state: async () => stateOf(activity),
+    queued: null,
+  });
+}
+
+/** A run as a whole, at the top of its tree. */
+export function runJob(run: BoardRun): BoardJob {
+  const began = run.createdAt.getTime();
+  return new BoardJob({
+    id: runJobId(run.id),
+    name: `run ${run.id} · ${fileOf(run.program)}`,
+    queue: "control",
+    rootId: null,
+    json: {
+      progress: 0,
+      attemptsMade: 1,
+      timestamp: began,
+      processedOn: began,
+      finishedOn: run.endedAt?.getTime() ?? null,
+      failedReason: run.status === "failed" ? reasonOf(run.failure ?? "") : "",
+      stacktrace: [],
+      data: { runId: run.id },
+      returnvalue: null,
+      opts: {},
+    },
+    state: async () => runStates[run.status],
+    queued: null,
+  });
+}
+
+const runStates: Readonly<Record<BoardRun["status"], JobState>> = {
+  created: "waiting",
+  doing: "active",
+  stopped: "paused",
+  success: "completed",
+  failed: "failed",
+  cancelled: "failed",
+};
+
+export function hasEnded({ state }: BoardActivity): boolean {
+  return state === "done" || state === "void";
+}
+
+function stateOf({ state, kind, failure }: BoardActivity): JobState {
+  if (state === "done") return failure === null ? "completed" : "failed";
+  if (state === "claimed") return "active";
+  if (state === "waiting") return kind === "call" ? "waiting-children" : "waiting";
+  return state === "ready" ? "waiting" : "unknown";
+}
+
+/** With its run: a light activity that is done is found by its run alone. */
+function endedJobId({ id, attempt, runId }: BoardActivity): string {
+  return `a${id}-${attempt}.${runId}`;
+}
+
+export function readEndedJobId(id: string): { readonly activityId: number; readonly runId: string } | null {
+  const match = /^a(\d{1,15})-\d{1,9}\.([0-9a-f-]{36})$/.exec(id);
+  return match === null ? null : { activityId: Number(match[1]), runId: match[2] ?? "" };
+}
+
+export function readRunJobId(id: string): string | null {
+  return /^run-([0-9a-f-]{36})$/.exec(id)?.[1] ?? null;
+}
+
+function nameOf({ node, generation, kind, program, runId }: BoardActivity, brief = false): string {
+  const visit = generation > 1 ? ` #${generation}` : "";
+  const place = brief ? `${kind} · ${fileOf(program)}` : `${fileOf(program)} · run ${runId}`;
+  return `${node}${visit} · ${place}`;
+}
+
+/** A folder may be called after a person. */
+function fileOf(program: string): string {
+  return program.split("/").at(-1) ?? program;
+}
+
+function reasonOf(code: string): string {
+  const known = Object.hasOwn(failureCodes, code) ? failureCodes[code as FailureCode] : null;
+  return known === null ? code : `${code}: ${known.means}`;
+}
