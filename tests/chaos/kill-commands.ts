@@ -34,7 +34,7 @@ const reply = (seconds: number) =>
     "```",
   ].join("\\n");
 // Those who kill in the middle of a command need the time to find it there, on a busy machine too.
-const script = `rules: [{ when: { text: slowly }, reply: "${reply(4)}" }]
+const script = `rules: [{ when: { text: slowly }, reply: "${reply(10)}" }]
 default: { reply: "${reply(0.6)}" }`;
 const told = ["a", "b1", "b2", "b3", "c", "the task", "t", "a", "made", "log", "made", ""].join("\n");
 

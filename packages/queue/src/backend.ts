@@ -171,7 +171,11 @@ async function openPostgres(url: string, onError: (error: QueueError) => void): 
   });
   pool.on("error", (error) => onError(translate(error, "A queue connection to Postgres")));
   const clients = new Set<PoolClient>();
-  pool.on("connect", (client) => clients.add(client));
+  pool.on("connect", (client) => {
+    clients.add(client);
+    // One that breaks while somebody holds it, between two queries, tells nobody else: the next query fails.
+    client.on("error", () => undefined);
+  });
   pool.on("remove", (client) => clients.delete(client));
   // Every queue and worker on the pool adds its own listener.
   pool.setMaxListeners(50);
@@ -196,6 +200,7 @@ async function openPostgres(url: string, onError: (error: QueueError) => void): 
 /** On a connection of its own: a migration, or waiting for another process's, may take longer than `queryMs`. */
 async function migrateQueue(config: ClientConfig): Promise<void> {
   const client = new Client(config);
+  client.on("error", () => undefined);
   await client.connect();
   try {
     await runMigrations(client);

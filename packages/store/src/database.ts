@@ -56,8 +56,11 @@ export function openDatabase(options: DatabaseOptions): Database {
       "-c search_path=markmill,public -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off",
   });
   const report = (error: Error) => options.onError?.(translate(error, "A database connection broke"));
-  calm.on("error", report);
-  hot.on("error", report);
+  for (const pool of [calm, hot]) {
+    pool.on("error", report);
+    // One that breaks while somebody holds it, between two queries, tells nobody else: the next query fails.
+    pool.on("connect", (client) => client.on("error", () => undefined));
+  }
   let closing: Promise<void> | null = null;
   return {
     url: options.url,

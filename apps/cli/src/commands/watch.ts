@@ -25,8 +25,11 @@ Examples:
       return await withStack(terminal, async (stack, config) => {
         const run = await findRun(stack.tenant, wanted);
         const works = run.endedAt === null && (await mustWork(stack, config));
-        if (works) await workFor(stack, run.rootId);
-        if (works) watched = run.rootId;
+        if (works) {
+          // Said first: from here on the run may be under way when an interrupt comes.
+          watched = run.rootId;
+          await workFor(stack, run.rootId);
+        }
         return await attendRun(stack, run.id, { json: values.json === true, works }, terminal, interrupts.signal);
       });
     } finally {
