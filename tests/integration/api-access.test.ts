@@ -184,6 +184,44 @@ describe("the audit log", () => {
   });
 });
 
+describe("the audit log's words", () => {
+  it("are what the client was told, and are found by what was made and by what was named", async () => {
+    const ops = createClient({ url: api.url, token: await api.key(["ops"]) });
+    const made = await ops.createTenant({ body: { id: "chemistry", name: "Chemistry" } });
+    const chemistry = createClient({ url: api.url, token: made.key.secret });
+    await chemistry.revokeKey({ params: { id: made.key.id } }).catch(() => null);
+    await logIn({ key: made.key.secret });
+    await sleep(200);
+    const { items } = await chemistry.listAudit({ query: { target: made.key.id } });
+    expect(items.map(({ action, outcome }) => [action, outcome])).toEqual([
+      ["revokeKey", 409],
+      ["createKey", 201],
+    ]);
+    const logins = await chemistry.listAudit({ query: { action: "logIn" } });
+    expect(logins.items.map(({ actor, outcome }) => [actor, outcome])).toEqual([[`key:${made.key.id}`, 200]]);
+  });
+
+  it("the last operator of an installation stays", async () => {
+    const both = createClient({ url: api.url, token: await api.key(["owner", "ops"]) });
+    const owner = await api.client("owner");
+    const others = (await both.listKeys()).items.filter(
+      ({ roles, revokedAt }) => roles.includes("ops") && revokedAt === null,
+    );
+    const codes: (string | null)[] = [];
+    const { id: own } = await both.getSession();
+    const code = (promise: Promise<unknown>) =>
+      promise.then(
+        () => null,
+        (error: ApiProblem) => error.code,
+      );
+    expect(await code(owner.revokeKey({ params: { id: own } }))).toBe("FORBIDDEN");
+    for (const { id } of others.filter(({ id }) => id !== own))
+      codes.push(await code(both.revokeKey({ params: { id } })));
+    expect(codes.every((one) => one === null)).toBe(true);
+    expect(await code(both.revokeKey({ params: { id: own } }))).toBe("LAST_OPS");
+  });
+});
+
 describe("a hostile network", () => {
   it("is held off by a limit for each key, and for each address without one", async () => {
     const tight = await startApi(mill, { requestsPerMinute: 20, loginsPerMinute: 3 });

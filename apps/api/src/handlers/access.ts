@@ -37,14 +37,15 @@ export function accessHandlers({ access, settings }: ApiParts): Some<Names> {
         }
         throw new Refusal("LOGIN_REFUSED", { detail: "Name, password or key is wrong." });
       }
+      const actor = bearer.userId === null ? `key:${bearer.keyId}` : `user:${bearer.userId}`;
+      const asked = await access.log.asked({ ...entry, tenant, actor, actorName: bearer.name });
       const opened = await access.openLogin(
         bearer.tenant,
         bearer.userId === null ? { keyId: bearer.keyId ?? "" } : { userId: bearer.userId },
         settings.sessionMs,
       );
-      const principal = ofLogin({ ...bearer, id: opened.id, expiresAt: opened.expiresAt }, opened.secret);
-      const asked = await access.log.asked({ ...entry, tenant, actor: principal.actor, actorName: principal.name });
       await access.log.done(asked, 200);
+      const principal = ofLogin({ ...bearer, id: opened.id, expiresAt: opened.expiresAt }, opened.secret);
       return {
         body: present({ ...principal, csrfToken: csrfTokenOf(opened.secret) }),
         cookie: { value: opened.secret, maxAgeMs: settings.sessionMs },

@@ -4,7 +4,7 @@ import type { Database } from "../database.ts";
 import { StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
 import { gathered } from "./gathered.ts";
-import { keepAnOwner } from "./owners.ts";
+import { keepAnOperator, keepAnOwner } from "./owners.ts";
 import { makeSecret, readSecret, sameHash } from "./secrets.ts";
 
 export interface Key {
@@ -136,6 +136,7 @@ export async function revokeKey(
       ]);
       await client.query("delete from logins where key_id = $1", [id]);
       await keepAnOwner(client, tenant);
+      if (rows[0].roles.includes("ops")) await keepAnOperator(client);
       return true;
     });
   } catch (error) {

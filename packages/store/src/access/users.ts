@@ -4,7 +4,7 @@ import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
 import { StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
-import { keepAnOwner } from "./owners.ts";
+import { keepAnOperator, keepAnOwner } from "./owners.ts";
 import { checkPassword, hashPassword } from "./passwords.ts";
 import { makeSecret } from "./secrets.ts";
 
@@ -125,6 +125,7 @@ async function changing<Result>(
       if (changed === null) return null;
       await client.query("delete from logins where user_id = $1", [id]);
       await keepAnOwner(client, tenant);
+      if (rows[0].roles.includes("ops")) await keepAnOperator(client);
       return changed;
     });
   } catch (error) {
