@@ -93,6 +93,69 @@ describe("rights", () => {
   });
 });
 
+describe("a key that was given less than its role has", () => {
+  const refused = (promise: Promise<unknown>) =>
+    promise.then(
+      () => null,
+      (error: ApiProblem) => error.code,
+    );
+
+  it("gives no more than it has, and changes nobody who has more", async () => {
+    const owner = await api.client("owner");
+    const narrow = await owner.createKey({ body: { name: "desk", roles: ["owner"], scopes: ["access:manage"] } });
+    const desk = createClient({ url: api.url, token: narrow.secret });
+    const whole = await owner.createUser({ body: { name: "lovelace", password, roles: ["owner"] } });
+    const reader = await owner.createUser({ body: { name: "reading", password, roles: ["reader"] } });
+    const other = await owner.createKey({ body: { name: "other", roles: ["grader"] } });
+    const id = whole.id;
+    for (const [what, asked] of Object.entries({
+      "a whole key": () => desk.createKey({ body: { name: "x", roles: ["owner"] } }),
+      "another scope": () =>
+        desk.createKey({ body: { name: "x", roles: ["owner"], scopes: ["access:manage", "runs:read"] } }),
+      "a lesser role": () => desk.createKey({ body: { name: "x", roles: ["reader"] } }),
+      "a user": () => desk.createUser({ body: { name: "x", password, roles: ["owner"] } }),
+      "a password": () => desk.updateUser({ params: { id }, body: { password: `${password}!` } }),
+      "fewer roles": () => desk.updateUser({ params: { id }, body: { roles: ["reader"] } }),
+      "a better role": () => desk.updateUser({ params: { id: reader.id }, body: { roles: ["owner"] } }),
+      "an end": () => desk.deleteUser({ params: { id } }),
+      "a revocation": () => desk.revokeKey({ params: { id: other.id } }),
+    })) {
+      expect(await refused(asked()), what).toBe("FORBIDDEN");
+    }
+    expect((await logIn({ name: "lovelace", password })).status).toBe(200);
+    // The same through a session that is opened with it.
+    const session = await logIn({ key: narrow.secret });
+    const cookie = (session.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+    const headers = { cookie, origin: api.url, ...json };
+    const body = JSON.stringify({ name: "x", roles: ["owner"] });
+    expect((await fetch(`${api.url}/v1/keys`, { method: "POST", headers, body })).status).toBe(403);
+    const same = await desk.createKey({ body: { name: "same", roles: ["owner"], scopes: ["access:manage"] } });
+    expect(await refused(desk.revokeKey({ params: { id: same.id } }))).toBe(null);
+    expect(await refused(owner.deleteUser({ params: { id } }))).toBe(null);
+  });
+
+  it("makes none that lives longer, nor does a session that is opened with it", async () => {
+    const owner = await api.client("owner");
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+    const short = await owner.createKey({ body: { name: "short", roles: ["owner"], expiresAt } });
+    const client = createClient({ url: api.url, token: short.secret });
+    const later = new Date(Date.now() + 7_200_000).toISOString();
+    const sooner = new Date(Date.now() + 60_000).toISOString();
+    const make = async (wanted?: string) =>
+      (
+        await client.createKey({
+          body: { name: "x", roles: ["owner"], ...(wanted === undefined ? {} : { expiresAt: wanted }) },
+        })
+      ).expiresAt;
+    expect([await make(), await make(later), await make(sooner)]).toEqual([expiresAt, expiresAt, sooner]);
+    const cookie = ((await logIn({ key: short.secret })).headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+    const headers = { cookie, origin: api.url, ...json };
+    const body = JSON.stringify({ name: "x", roles: ["owner"] });
+    const made = await fetch(`${api.url}/v1/keys`, { method: "POST", headers, body });
+    expect(((await made.json()) as { expiresAt: string }).expiresAt).toBe(expiresAt);
+  });
+});
+
 describe("the audit log", () => {
   it("knows every change, by whom and what came of it, and nobody changes it", async () => {
     const owner = await api.client("owner");
@@ -118,6 +181,44 @@ describe("the audit log", () => {
       await expect(calm.query(statement), statement).rejects.toThrow();
     }
     expect((await owner.listAudit({ query: { target: id } })).items).toHaveLength(3);
+  });
+});
+
+describe("the audit log's words", () => {
+  it("are what the client was told, and are found by what was made and by what was named", async () => {
+    const ops = createClient({ url: api.url, token: await api.key(["ops"]) });
+    const made = await ops.createTenant({ body: { id: "chemistry", name: "Chemistry" } });
+    const chemistry = createClient({ url: api.url, token: made.key.secret });
+    await chemistry.revokeKey({ params: { id: made.key.id } }).catch(() => null);
+    await logIn({ key: made.key.secret });
+    await sleep(200);
+    const { items } = await chemistry.listAudit({ query: { target: made.key.id } });
+    expect(items.map(({ action, outcome }) => [action, outcome])).toEqual([
+      ["revokeKey", 409],
+      ["createKey", 201],
+    ]);
+    const logins = await chemistry.listAudit({ query: { action: "logIn" } });
+    expect(logins.items.map(({ actor, outcome }) => [actor, outcome])).toEqual([[`key:${made.key.id}`, 200]]);
+  });
+
+  it("the last operator of an installation stays", async () => {
+    const both = createClient({ url: api.url, token: await api.key(["owner", "ops"]) });
+    const owner = await api.client("owner");
+    const others = (await both.listKeys()).items.filter(
+      ({ roles, revokedAt }) => roles.includes("ops") && revokedAt === null,
+    );
+    const codes: (string | null)[] = [];
+    const { id: own } = await both.getSession();
+    const code = (promise: Promise<unknown>) =>
+      promise.then(
+        () => null,
+        (error: ApiProblem) => error.code,
+      );
+    expect(await code(owner.revokeKey({ params: { id: own } }))).toBe("FORBIDDEN");
+    for (const { id } of others.filter(({ id }) => id !== own))
+      codes.push(await code(both.revokeKey({ params: { id } })));
+    expect(codes.every((one) => one === null)).toBe(true);
+    expect(await code(both.revokeKey({ params: { id: own } }))).toBe("LAST_OPS");
   });
 });
 

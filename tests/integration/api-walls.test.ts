@@ -294,6 +294,27 @@ describe("what a hostile client sends", () => {
   /** fetch refuses what HTTP cannot carry; the rest goes out as it is. */
   const sendable = (text: string) => text.replace(/[^\x21-\x7e\x80-\xff]/g, "").slice(0, 4_000);
 
+  it("is refused where the database could not hold it: years, and long names in few characters", async () => {
+    const authorization = `Bearer ${await api.key(["owner"])}`;
+    const times = ["0000-01-01T00:00:00Z", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"];
+    for (const path of ["/v1/audit", "/v1/usage", "/v1/runs"]) {
+      for (const time of times) {
+        for (const field of ["from", "before"]) {
+          const query = new URLSearchParams({ [field]: time, by: "day" });
+          const response = await fetch(`${api.url}${path}?${query}`, { headers: { authorization } });
+          expect(response.status, `${path}?${query}`).toBeLessThan(path === "/v1/runs" ? 500 : 401);
+        }
+      }
+    }
+    const query = new URLSearchParams({ name: "ä".repeat(200) });
+    const response = await fetch(`${api.url}/v1/submissions?${query}`, {
+      method: "POST",
+      headers: { authorization, "content-type": "application/octet-stream" },
+      body: "x",
+    });
+    await expectProblem(response, 400, "a long name");
+  });
+
   it("never makes a 5xx and never hangs, on any route; memory stays flat", async () => {
     // ops and owner at once: nothing is stopped at the door. What ends its own key is left out.
     const secrets = [await api.key(["owner", "ops"]), await api.key(["owner", "ops"], "strangers")];

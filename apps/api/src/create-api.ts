@@ -10,6 +10,7 @@ import rateLimit from "@fastify/rate-limit";
 import { makeProblem, type Route, type RouteName } from "@markmill/contract";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, LogController } from "fastify";
 import type { Board } from "./board/board.ts";
+import { closeServer, countUnderWay } from "./close-server.ts";
 import { makeHandlers } from "./handlers.ts";
 import { countRequests } from "./metrics.ts";
 import type { ApiParts } from "./parts.ts";
@@ -63,7 +64,9 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     requestTimeout: requestMs,
     keepAliveTimeout: 30_000,
     maxRequestsPerSocket: 10_000,
-    forceCloseConnections: true,
+    // What comes while it ends, over a connection that stands, is still answered: the connection is closed after it (close-server.ts).
+    return503OnClosing: false,
+    forceCloseConnections: "idle",
     exposeHeadRoutes: false,
     onProtoPoisoning: "error",
     onConstructorPoisoning: "error",
@@ -135,10 +138,14 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
   const streams = countStreams(settings);
   const meter = countRequests(app);
   app.addHook("preClose", async () => closing.abort());
+  app.addHook("onSend", async (_request, reply) => {
+    if (closing.signal.aborted) reply.header("connection", "close");
+  });
   const handlers = makeHandlers(parts, { streams, meter });
   await registerRoutes(app, { parts, handlers, streams, closing: closing.signal });
   if (board !== null) await board.mount(app, parts);
-  return { app, routes, close: () => app.close() };
+  const underWay = countUnderWay(app.server);
+  return { app, routes, close: () => closeServer(app, underWay) };
 }
 
 /** A route that does not say who may use it is the board's: for ops alone. */

@@ -9,6 +9,8 @@ export interface Caller {
   /** All that they may see. */
   readonly store: TenantStore;
   readonly access: TenantAccess;
+  /** For what lasts: whether they may see it now. */
+  stillMay(): Promise<boolean>;
 }
 
 export interface Request<R extends Route> extends Asked<R> {
@@ -23,7 +25,7 @@ export interface Request<R extends Route> extends Asked<R> {
 }
 
 export interface Frame {
-  readonly id?: number;
+  readonly id?: number | string;
   readonly event?: string;
   /** null: a sign of life. */
   readonly data: unknown;

@@ -9,17 +9,32 @@ export interface KnownSubmissions {
   keep(tenant: string, hash: string, known: KnownSubmission): void;
 }
 
-const most = 2_000;
+/** Characters of all that is kept, and of one of them: paths are as long as whoever uploads makes them. */
+const mostInAll = 32 * 1024 * 1024;
+const mostOfOne = 256 * 1024;
+/** What an entry and each of its texts cost besides their characters, about. */
+const overhead = 64;
 
 export function keepSubmissions(): KnownSubmissions {
-  const kept = new Map<string, KnownSubmission>();
+  const kept = new Map<string, { readonly known: KnownSubmission; readonly size: number }>();
+  let inAll = 0;
+  function forget(name: string): void {
+    inAll -= kept.get(name)?.size ?? 0;
+    kept.delete(name);
+  }
   return {
-    get: (tenant, hash) => kept.get(`${tenant} ${hash}`) ?? null,
+    get: (tenant, hash) => kept.get(`${tenant} ${hash}`)?.known ?? null,
     keep(tenant, hash, known) {
-      kept.set(`${tenant} ${hash}`, known);
+      const name = `${tenant} ${hash}`;
+      forget(name);
+      const texts = [name, ...known.paths, ...known.notes];
+      const size = texts.reduce((sum, text) => sum + text.length + overhead, 0);
+      if (size > mostOfOne) return;
+      kept.set(name, { known, size });
+      inAll += size;
       for (const oldest of kept.keys()) {
-        if (kept.size <= most) break;
-        kept.delete(oldest);
+        if (inAll <= mostInAll) break;
+        forget(oldest);
       }
     },
   };

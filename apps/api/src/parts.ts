@@ -14,9 +14,11 @@ export interface ApiSettings {
   readonly requestsPerMinute: number;
   readonly loginsPerMinute: number;
   readonly uploadBytes: number;
-  /** Of all clients together, and of one. */
+  /** Streams and long polls of all clients together, and of one. */
   readonly mostStreams: number;
   readonly mostStreamsEach: number;
+  /** A sign of life in a stream for proxies, and the moment to look whether its bearer may still see it. */
+  readonly aliveMs: number;
   readonly sessionMs: number;
   /** What a workflow sees of the environment. */
   readonly environment: Readonly<Record<string, string>>;
@@ -31,6 +33,7 @@ export const defaultSettings: ApiSettings = {
   uploadBytes: 64 * 1024 * 1024,
   mostStreams: 1_000,
   mostStreamsEach: 100,
+  aliveMs: 15_000,
   sessionMs: 12 * 3_600_000,
   environment: {},
   defaultModel: null,

@@ -22,6 +22,8 @@ export interface Principal {
   readonly roles: readonly Role[];
   readonly scopes: ReadonlySet<Scope>;
   readonly expiresAt: Date | null;
+  /** Of the key that this is, or that the session was opened with; null: never, or it is none. */
+  readonly keyExpiresAt: Date | null;
   readonly csrfToken: string | null;
 }
 
@@ -52,6 +54,7 @@ export function ofKey(key: Key): Principal {
     ...{ tenant: key.tenant, kind: "key", id: key.id, actor: `key:${key.id}`, name: key.name, roles: held },
     scopes: effectiveScopes(held, knownScopes(key.scopes)),
     expiresAt: key.expiresAt,
+    keyExpiresAt: key.expiresAt,
     csrfToken: null,
   };
 }
@@ -63,6 +66,7 @@ export function ofLogin(login: Login, cookie: string): Principal {
     ...{ tenant: login.tenant, kind: "session", id: login.id, actor, name: login.name, roles: held },
     scopes: effectiveScopes(held, knownScopes(login.scopes)),
     expiresAt: login.expiresAt,
+    keyExpiresAt: login.keyExpiresAt,
     csrfToken: csrfTokenOf(cookie),
   };
 }
@@ -110,10 +114,10 @@ function same(one: string, other: string): boolean {
 }
 
 /** Written by another version, perhaps: what we do not know gives no right. */
-function knownRoles(given: readonly string[]): Role[] {
+export function knownRoles(given: readonly string[]): Role[] {
   return roles.filter((role) => given.includes(role));
 }
 
-function knownScopes(given: readonly string[] | null): Scope[] | null {
+export function knownScopes(given: readonly string[] | null): Scope[] | null {
   return given === null ? null : scopes.filter((scope) => given.includes(scope));
 }

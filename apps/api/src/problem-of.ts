@@ -10,6 +10,7 @@ const ofStore: Partial<Record<StoreErrorCode, ProblemCode>> = {
   STORE_BUSY: "UNAVAILABLE",
   STORE_FULL: "UNAVAILABLE",
   STORE_READ_ONLY: "UNAVAILABLE",
+  STORE_BUCKET_UNREACHABLE: "UNAVAILABLE",
   STORE_TOO_LARGE: "TOO_LARGE",
   STORE_NOT_FOUND: "NOT_FOUND",
   STORE_NO_FORK: "NO_FORK",
@@ -17,6 +18,7 @@ const ofStore: Partial<Record<StoreErrorCode, ProblemCode>> = {
   STORE_RUN_CALLED: "RUN_NOT_ROOT",
   STORE_KEY_REUSED: "IDEMPOTENCY_KEY_REUSED",
   STORE_LAST_OWNER: "LAST_OWNER",
+  STORE_LAST_OPS: "LAST_OPS",
 };
 
 /** Of Fastify and Node: by their code, else by their status. */

@@ -12,8 +12,8 @@ import type { z } from "zod";
 import { auditDetails } from "./audit-details.ts";
 import type { Frame, Handlers, Request } from "./handler.ts";
 import type { ApiParts } from "./parts.ts";
-import { cookieName } from "./principal.ts";
-import { errorsOf } from "./problem-of.ts";
+import { cookieName, identify } from "./principal.ts";
+import { errorsOf, problemOf } from "./problem-of.ts";
 import { notFound, Refusal } from "./refusal.ts";
 import type { Streams } from "./streams.ts";
 
@@ -77,18 +77,36 @@ function register(app: FastifyInstance, ground: Ground, name: RouteName, route: 
             })
           : null;
       try {
-        const answer = await handle(request);
+        const answer = await counted(ground, name, request, asked, handle);
         if (entry !== null) {
           const status = typeof answer.status === "number" ? answer.status : route.answer.status;
           note(parts, entry, status, typeof answer.target === "string" ? answer.target : undefined);
         }
         return await send(ground, route, asked, reply, answer);
       } catch (error) {
-        if (entry !== null) note(parts, entry, ground.parts === parts ? statusOf(error, asked.id) : 500);
+        if (entry !== null) note(parts, entry, problemOf(error, asked.id).status);
         throw error;
       }
     },
   });
+}
+
+/** A long poll costs what a stream costs, and is counted as one. */
+async function counted(
+  { streams }: Ground,
+  name: RouteName,
+  request: Request<Route>,
+  { principal }: FastifyRequest,
+  handle: (request: Request<Route>) => Promise<Record<string, unknown>>,
+): Promise<Record<string, unknown>> {
+  const { waitMs } = (request.query ?? {}) as { readonly waitMs?: unknown };
+  if (name !== "listEvents" || typeof waitMs !== "number" || waitMs === 0) return await handle(request);
+  const leave = streams.enter(principal);
+  try {
+    return await handle(request);
+  } finally {
+    leave();
+  }
 }
 
 type Routes0 = Route & { readonly access: "anybody" };
@@ -107,7 +125,7 @@ function read(ground: Ground, route: Route, asked: FastifyRequest, reply: Fastif
   if (params?.success === false) throw notFound("such id");
   const { principal } = asked;
   const gone = new AbortController();
-  reply.raw.once("close", () => gone.abort());
+  whenGone(reply, () => gone.abort());
   return {
     id: asked.id,
     address: asked.ip,
@@ -124,9 +142,17 @@ function read(ground: Ground, route: Route, asked: FastifyRequest, reply: Fastif
             principal,
             store: parts.store.as(principal.tenant),
             access: parts.access.of(principal.tenant),
+            stillMay: () => stillMay(ground, route, asked),
           },
     signal: AbortSignal.any([gone.signal, ground.closing]),
   } as unknown as Request<Route>;
+}
+
+/** Who they are is asked again, in the same way: a key may be revoked, a session closed, a user shut out. */
+async function stillMay({ parts }: Ground, { access }: Route, asked: FastifyRequest): Promise<boolean> {
+  const now = await identify(asked, parts);
+  if (now === null || now.tenant !== asked.principal?.tenant) return false;
+  return access === "public" || access === "anybody" || now.scopes.has(access);
 }
 
 function parse(schema: z.ZodType | undefined, given: unknown, place: string): unknown {
@@ -139,16 +165,22 @@ function parse(schema: z.ZodType | undefined, given: unknown, place: string): un
   });
 }
 
+/** A client may be gone before anybody listens for it. */
+function whenGone({ raw }: FastifyReply, act: () => void): void {
+  if (raw.destroyed) act();
+  else raw.once("close", act);
+}
+
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 function contentOf(asked: FastifyRequest, most: number): AsyncIterable<Uint8Array> {
   const { body } = asked;
   if (!(body instanceof Readable)) return nothing();
   if (Number(asked.headers["content-length"] ?? 0) > most) throw tooLarge(most);
-  return counted(body, most);
+  return measured(body, most);
 }
 
-async function* counted(body: Readable, most: number): AsyncGenerator<Uint8Array> {
+async function* measured(body: Readable, most: number): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const piece of body as AsyncIterable<Uint8Array>) {
     size += piece.length;
@@ -164,10 +196,6 @@ function tooLarge(most: number): Refusal {
 function targetOf(params: unknown): string | null {
   const values = Object.values((params ?? {}) as Record<string, unknown>);
   return values.length === 0 ? null : String(values[0]);
-}
-
-function statusOf(error: unknown, id: string): number {
-  return (error instanceof Refusal ? error.toProblem(id).status : (error as { statusCode?: number }).statusCode) ?? 500;
 }
 
 async function send(
@@ -198,8 +226,7 @@ async function send(
         .send(Readable.from(given.content as AsyncIterable<Uint8Array>, { objectMode: false }));
     case "events": {
       if (given.frames === null) return reply.code(204).send();
-      const leave = streams.enter(asked.principal);
-      reply.raw.once("close", leave);
+      whenGone(reply, streams.enter(asked.principal));
       return reply
         .header("cache-control", "no-store")
         .header("x-accel-buffering", "no")

@@ -7,6 +7,7 @@ export const storedFile = named("StoredFile", z.object({ hash, size: count }));
 export const submissionQuery = z.object({
   name: text(255, 1)
     .regex(/^[^/\\]+$/, "must be a file name")
+    .refine((name) => new TextEncoder().encode(name).length <= 255, "must have at most 255 bytes in UTF-8")
     .default("submission")
     .describe("its name; .zip, .tar, .tar.gz and .tgz are unpacked, anything else is one file"),
 });

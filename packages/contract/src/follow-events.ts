@@ -7,7 +7,7 @@
  */
 import type { z } from "zod";
 import { ApiProblem } from "./problem-error.ts";
-import { reach } from "./reach.ts";
+import { reach, unclear } from "./reach.ts";
 import { readEventStream } from "./read-event-stream.ts";
 import { runEvent, streamEnd } from "./run-schemas.ts";
 
@@ -65,7 +65,9 @@ export async function* followEvents(source: Source, options: FollowOptions = {})
       }
     } catch (error) {
       if (stopped()) return null;
-      if (error instanceof ApiProblem && !error.passes) throw error;
+      // What cannot be read will not be read better the next time.
+      if (!(error instanceof ApiProblem)) throw new ApiProblem(unclear(200), { cause: error });
+      if (!error.passes) throw error;
       onBreak?.(error);
     } finally {
       clearTimeout(timer);

@@ -21,6 +21,7 @@ export const problemCodes = {
   IDEMPOTENCY_KEY_REUSED: [409, "The key was used for another request"],
   NAME_TAKEN: [409, "The name is taken"],
   LAST_OWNER: [409, "A tenant keeps at least one owner"],
+  LAST_OPS: [409, "An installation keeps at least one operator"],
   TOO_LARGE: [413, "There is too much of it"],
   UNSUPPORTED_TYPE: [415, "The content type is not taken here"],
   DEFINITION_INVALID: [422, "The definition has errors"],

@@ -24,7 +24,7 @@ function readProblem(said: string): Problem | null {
   }
 }
 
-function unclear(status: number): Problem {
+export function unclear(status: number): Problem {
   return {
     ...{ type: "about:blank", title: `The server answered ${status}`, status, code: "SERVER_UNCLEAR" },
     hint: "Check that MARKMILL_URL names a Markmill server.",

@@ -1,4 +1,9 @@
-/** The text/event-stream format, as the HTML standard has it. An event is given when its blank line has come, never in part. */
+/**
+ * The text/event-stream format, as the HTML standard has it. An event is given when its blank line has come, never in part. A connection
+ * that breaks is thrown as an unreachable server.
+ */
+import { unreachable } from "./reach.ts";
+
 export interface StreamedEvent {
   readonly event: string;
   readonly data: string;
@@ -18,7 +23,9 @@ export async function* readEventStream(
   let fields = { event: "message", data: [] as string[], id: "" };
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        throw unreachable(error);
+      });
       if (done) return;
       alive();
       text += decoder.decode(value, { stream: true });

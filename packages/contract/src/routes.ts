@@ -145,7 +145,7 @@ export const routes = {
     ...{ method: "GET", path: "/v1/runs/{id}/stream", tag: "Events", access: "runs:read" },
     summary: "What happens to it, as server-sent events",
     description:
-      "Every event once and in order; after a break the client sends Last-Event-ID and misses nothing. The last event is named `end`. Asked again after it, the answer is 204, which tells a browser to stop.",
+      "Every event once and in order; after a break the client sends Last-Event-ID and misses nothing. The last event is named `end`. Asked again with its id, the answer is 204, which tells a browser to stop.",
     query: runs.streamQuery,
     headers: runs.streamHeaders,
     answer: { kind: "events", status: 200, schema: runs.runEvent },
@@ -320,14 +320,14 @@ export const routes = {
     params: access.accessParams,
     body: access.userChange,
     answer: json(access.user),
-    problems: ["LAST_OWNER"],
+    problems: ["LAST_OWNER", "LAST_OPS"],
   },
   deleteUser: {
     ...{ method: "DELETE", path: "/v1/users/{id}", tag: "Access", access: "access:manage" },
     summary: "Remove a user",
     params: access.accessParams,
     answer: none,
-    problems: ["LAST_OWNER"],
+    problems: ["LAST_OWNER", "LAST_OPS"],
   },
   listKeys: {
     ...{ method: "GET", path: "/v1/keys", tag: "Access", access: "access:manage" },
@@ -345,6 +345,7 @@ export const routes = {
     summary: "Revoke a key, at once",
     params: access.accessParams,
     answer: none,
+    problems: ["LAST_OWNER", "LAST_OPS"],
   },
   listAudit: {
     ...{ method: "GET", path: "/v1/audit", tag: "Access", access: "audit:read" },

@@ -280,7 +280,12 @@ export const eventPage = named(
 export const streamQuery = z.object({
   after: after.optional().describe("as Last-Event-ID, which counts before it"),
 });
-export const streamHeaders = z.object({ "last-event-id": after.optional() });
+/** `12`: the 12th event was seen; `12-end`: and the end after it. */
+const lastEventId = z
+  .string()
+  .regex(/^\d{1,15}(-end)?$/, "must be the id of an event")
+  .transform((id) => ({ after: Number.parseInt(id, 10), end: id.endsWith("-end") }));
+export const streamHeaders = z.object({ "last-event-id": lastEventId.optional() });
 
 export const ask = named(
   "Ask",

@@ -15,7 +15,11 @@ export function text(most: number, least = 0) {
 export const runId = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
 /** A SHA-256 in hex. */
 export const hash = z.string().regex(/^[0-9a-f]{64}$/);
-export const time = z.iso.datetime({ offset: true });
+/** Postgres and JSON know the years 1 to 9999, and an offset may lead out of them. */
+export const time = z.iso.datetime({ offset: true }).refine((value) => {
+  const year = new Date(value).getUTCFullYear();
+  return year >= 1 && year <= 9_999;
+}, "must be in the years 1 to 9999, in UTC");
 /** Ids and counters stay below 2^53. */
 export const count = z.int().min(0);
 export const nanodollars = z.int().describe("1e-9 US dollars");

@@ -60,6 +60,10 @@ export const storeErrorCodes = {
     means: "Nobody would be left who owns the tenant.",
     fix: "Make another user or key an owner first.",
   },
+  STORE_LAST_OPS: {
+    means: "Nobody would be left who keeps the installation.",
+    fix: "Give another user or key the role ops first.",
+  },
   STORE_ID_TAKEN: {
     means: "A run cannot get this id.",
     fix: "Let the store draw the run's id, or draw another one.",

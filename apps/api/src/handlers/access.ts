@@ -1,9 +1,9 @@
-import { roles as allRoles, type Role } from "@markmill/contract";
+import { effectiveScopes, type Role, type Scope } from "@markmill/contract";
 import type { Key, User } from "@markmill/store";
 import type { Some } from "../handler.ts";
 import { placeOf } from "../page.ts";
 import type { ApiParts } from "../parts.ts";
-import { csrfTokenOf, ofKey, ofLogin, type Principal } from "../principal.ts";
+import { csrfTokenOf, knownRoles, knownScopes, ofKey, ofLogin, type Principal } from "../principal.ts";
 import { notFound, Refusal } from "../refusal.ts";
 
 type Names =
@@ -37,14 +37,15 @@ export function accessHandlers({ access, settings }: ApiParts): Some<Names> {
         }
         throw new Refusal("LOGIN_REFUSED", { detail: "Name, password or key is wrong." });
       }
+      const actor = bearer.userId === null ? `key:${bearer.keyId}` : `user:${bearer.userId}`;
+      const asked = await access.log.asked({ ...entry, tenant, actor, actorName: bearer.name });
       const opened = await access.openLogin(
         bearer.tenant,
         bearer.userId === null ? { keyId: bearer.keyId ?? "" } : { userId: bearer.userId },
         settings.sessionMs,
       );
-      const principal = ofLogin({ ...bearer, id: opened.id, expiresAt: opened.expiresAt }, opened.secret);
-      const asked = await access.log.asked({ ...entry, tenant, actor: principal.actor, actorName: principal.name });
       await access.log.done(asked, 200);
+      const principal = ofLogin({ ...bearer, id: opened.id, expiresAt: opened.expiresAt }, opened.secret);
       return {
         body: present({ ...principal, csrfToken: csrfTokenOf(opened.secret) }),
         cookie: { value: opened.secret, maxAgeMs: settings.sessionMs },
@@ -61,43 +62,47 @@ export function accessHandlers({ access, settings }: ApiParts): Some<Names> {
     listUsers: async ({ caller }) => ({ body: { items: (await caller.access.listUsers()).map(presentUser) } }),
 
     async createUser({ body, caller }) {
-      mayGrant(caller.principal, body.roles);
+      mayGrant(caller.principal, body.roles, null);
       const user = await caller.access.createUser(body);
       if (user === null) throw new Refusal("NAME_TAKEN", { detail: "There is a user of this name." });
       return { target: user.id, body: presentUser(user) };
     },
 
-    async updateUser({ params: { id }, body, caller }) {
-      const user = await caller.access.findUser(id);
-      if (user === null) throw notFound("such user");
-      mayGrant(caller.principal, [...(body.roles ?? []), ...known(user.roles)]);
-      const changed = await caller.access.changeUser(id, {
+    async updateUser({ params: { id }, body, caller: { access: own, principal } }) {
+      if (body.roles !== undefined) mayGrant(principal, body.roles, null);
+      const change = {
         ...(body.password === undefined ? {} : { password: body.password }),
         ...(body.roles === undefined ? {} : { roles: body.roles }),
         ...(body.disabled === undefined ? {} : { disabled: body.disabled }),
-      });
+      };
+      const changed = await own.changeUser(id, change, ({ roles }) => mayRule(principal, roles, null));
+      if (changed === "refused") throw aboveThem();
       if (changed === null) throw notFound("such user");
       return { body: presentUser(changed) };
     },
 
-    async deleteUser({ params: { id }, caller }) {
-      if (!(await caller.access.deleteUser(id))) throw notFound("such user");
+    async deleteUser({ params: { id }, caller: { access: own, principal } }) {
+      const deleted = await own.deleteUser(id, ({ roles }) => mayRule(principal, roles, null));
+      if (deleted === "refused") throw aboveThem();
+      if (!deleted) throw notFound("such user");
       return {};
     },
 
     listKeys: async ({ caller }) => ({ body: { items: (await caller.access.listKeys()).map(presentKey) } }),
 
     async createKey({ body: { name, roles, scopes, expiresAt }, caller }) {
-      mayGrant(caller.principal, roles);
+      mayGrant(caller.principal, roles, scopes ?? null);
       const made = await caller.access.createKey({
         ...{ name, roles, scopes: scopes ?? null, createdBy: caller.principal.actor },
-        expiresAt: expiresAt === undefined ? null : new Date(expiresAt),
+        expiresAt: earlier(expiresAt === undefined ? null : new Date(expiresAt), caller.principal.keyExpiresAt),
       });
       return { target: made.key.id, body: { ...presentKey(made.key), secret: made.secret } };
     },
 
-    async revokeKey({ params: { id }, caller }) {
-      if (!(await caller.access.revokeKey(id))) throw notFound("such key");
+    async revokeKey({ params: { id }, caller: { access: own, principal } }) {
+      const revoked = await own.revokeKey(id, ({ roles, scopes }) => mayRule(principal, roles, scopes));
+      if (revoked === "refused") throw aboveThem();
+      if (!revoked) throw notFound("such key");
       return {};
     },
 
@@ -148,27 +153,53 @@ export function accessHandlers({ access, settings }: ApiParts): Some<Names> {
   async function byKey(text: string) {
     const key = await access.findKey(text);
     if (key === null) return null;
-    const { tenant, name, roles, scopes, id } = key;
-    return { tenant, name, roles, scopes, keyId: id, userId: null };
+    const { tenant, name, roles, scopes, id, expiresAt } = key;
+    return { tenant, name, roles, scopes, keyId: id, keyExpiresAt: expiresAt, userId: null };
   }
 
   async function byPassword(tenant: string, name: string, password: string) {
     const user = await access.findUserByPassword(tenant, name, password);
     return user === null
       ? null
-      : { tenant, name: user.name, roles: user.roles, scopes: null, keyId: null, userId: user.id };
+      : {
+          ...{ tenant, name: user.name, roles: user.roles, scopes: null },
+          ...{ keyId: null, keyExpiresAt: null, userId: user.id },
+        };
   }
 }
 
-/** ops belongs to the installation, not to a tenant: an owner cannot make one of themselves. */
-function mayGrant(principal: Principal, wanted: readonly Role[]): void {
+/** Nobody gives what they do not have: neither the role ops, which belongs to the installation, nor a scope they were not given. */
+function mayGrant(principal: Principal, wanted: readonly Role[], narrowed: readonly Scope[] | null): void {
   if (wanted.includes("ops") && !principal.roles.includes("ops")) {
     throw new Refusal("FORBIDDEN", { detail: "The role ops is given by somebody who has it." });
   }
+  const above = [...effectiveScopes(wanted, narrowed)].filter((scope) => !principal.scopes.has(scope));
+  if (above.length > 0) {
+    throw new Refusal("FORBIDDEN", {
+      detail: `Nobody gives what they do not have: ${above.join(", ")}.`,
+      hint: "Name fewer roles or scopes, or ask somebody who has these.",
+    });
+  }
 }
 
-function known(given: readonly string[]): Role[] {
-  return allRoles.filter((role) => given.includes(role));
+/** Whoever may do more than they may is not theirs to change: a new password of theirs would be a way to all they may do. */
+function mayRule(principal: Principal, roles: readonly string[], scopes: readonly string[] | null): boolean {
+  const held = knownRoles(roles);
+  if (held.includes("ops") && !principal.roles.includes("ops")) return false;
+  return [...effectiveScopes(held, knownScopes(scopes))].every((scope) => principal.scopes.has(scope));
+}
+
+function aboveThem(): Refusal {
+  return new Refusal("FORBIDDEN", {
+    detail: "They may do what you may not.",
+    hint: "Ask somebody who may do at least as much as they.",
+  });
+}
+
+/** What a key makes does not live longer than the key. */
+function earlier(wanted: Date | null, own: Date | null): Date | null {
+  if (wanted === null || own === null) return wanted ?? own;
+  return wanted < own ? wanted : own;
 }
 
 function present({ tenant, kind, id, name, roles, scopes, expiresAt, csrfToken }: Principal) {
@@ -180,7 +211,7 @@ function present({ tenant, kind, id, name, roles, scopes, expiresAt, csrfToken }
 }
 
 function presentUser({ id, name, roles, disabled, createdAt }: User) {
-  return { id, name, roles: known(roles), disabled, createdAt: createdAt.toISOString() };
+  return { id, name, roles: knownRoles(roles), disabled, createdAt: createdAt.toISOString() };
 }
 
 function presentKey(key: Key) {

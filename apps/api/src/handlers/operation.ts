@@ -21,6 +21,7 @@ type Names =
 const silentMs = 10_000;
 /** A database that says nothing for so long is away. */
 const readyMs = 3_000;
+const readyForMs = 1_000;
 
 export function operationHandlers(
   parts: ApiParts,
@@ -30,6 +31,16 @@ export function operationHandlers(
   const document = openapiDocument(version);
   const text = JSON.stringify(document);
   const docs = docsPage(document);
+  const readiness = shared(async () => {
+    const [database, queue] = await Promise.all([
+      within(store.about(), readyMs),
+      within(
+        bell.counts().then((counts) => counts ?? Promise.reject(new Error("away"))),
+        readyMs,
+      ),
+    ]);
+    return { database, queue };
+  }, readyForMs);
   return {
     async listModels({ caller }) {
       const aliases = Map.groupBy(catalogue.aliases, ([, name]) => name);
@@ -99,15 +110,8 @@ export function operationHandlers(
     getMetrics: async () => ({ text: await watched.meter.write(parts, watched.streams) }),
     getLive: async () => ({ body: { ok: true, checks: {}, version } }),
 
-    async getReady({ signal }) {
-      const [database, queue] = await Promise.all([
-        within(store.about(), readyMs, signal),
-        within(
-          bell.counts().then((counts) => counts ?? Promise.reject(new Error("away"))),
-          readyMs,
-          signal,
-        ),
-      ]);
+    async getReady() {
+      const { database, queue } = await readiness();
       const word = (ok: boolean) => (ok ? ("ok" as const) : ("away" as const));
       return {
         status: database ? 200 : 503,
@@ -120,10 +124,19 @@ export function operationHandlers(
   };
 }
 
-async function within(asked: Promise<unknown>, ms: number, signal: AbortSignal): Promise<boolean> {
+/** Anybody may ask, as often as they like: those who ask within a while are given the same answer. */
+function shared<Answer>(ask: () => Promise<Answer>, ms: number): () => Promise<Answer> {
+  let given: { readonly answer: Promise<Answer>; readonly at: number } | null = null;
+  return () => {
+    const now = performance.now();
+    if (given === null || now - given.at > ms) given = { answer: ask(), at: now };
+    return given.answer;
+  };
+}
+
+async function within(asked: Promise<unknown>, ms: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const timer = setTimeout(() => resolve(false), ms);
-  signal.addEventListener("abort", () => resolve(false), { once: true });
   asked.then(
     () => resolve(true),
     () => resolve(false),

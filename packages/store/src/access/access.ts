@@ -21,7 +21,6 @@ import {
   changeUser,
   createUser,
   deleteUser,
-  findUser,
   findUserByPassword,
   listUsers,
   type User,
@@ -31,16 +30,16 @@ import {
 export interface TenantAccess {
   listKeys(): Promise<readonly Key[]>;
   createKey(wanted: NewKey): Promise<MadeKey>;
-  revokeKey(id: string): Promise<boolean>;
+  /** `may` is asked of what is taken away from, in the transaction. */
+  revokeKey(id: string, may?: (key: Key) => boolean): Promise<boolean | "refused">;
   listUsers(): Promise<readonly User[]>;
-  findUser(id: string): Promise<User | null>;
   createUser(wanted: {
     readonly name: string;
     readonly password: string;
     readonly roles: readonly string[];
   }): Promise<User | null>;
-  changeUser(id: string, change: UserChange): Promise<User | null>;
-  deleteUser(id: string): Promise<boolean>;
+  changeUser(id: string, change: UserChange, may?: (user: User) => boolean): Promise<User | null | "refused">;
+  deleteUser(id: string, may?: (user: User) => boolean): Promise<boolean | "refused">;
   audit(filter?: AuditFilter, page?: { readonly beforeId?: number; readonly limit?: number }): Promise<AuditPage>;
 }
 
@@ -66,12 +65,11 @@ export function openAccess(database: Database): Access {
     of: (tenant) => ({
       listKeys: () => listKeys(database, tenant),
       createKey: (wanted) => createKey(database, tenant, wanted),
-      revokeKey: (id) => revokeKey(database, tenant, id),
+      revokeKey: (id, may) => revokeKey(database, tenant, id, may),
       listUsers: () => listUsers(database, tenant),
-      findUser: (id) => findUser(database, tenant, id),
       createUser: (wanted) => createUser(database, tenant, wanted),
-      changeUser: (id, change) => changeUser(database, tenant, id, change),
-      deleteUser: (id) => deleteUser(database, tenant, id),
+      changeUser: (id, change, may) => changeUser(database, tenant, id, change, may),
+      deleteUser: (id, may) => deleteUser(database, tenant, id, may),
       audit: (filter, page) => readAudit(database, tenant, filter, page),
     }),
     findKey: openKeyFinder(database),

@@ -98,7 +98,7 @@ export async function readAudit(
        a.request_id as "requestId", a.address, a.details, o.status as outcome
      from audit a left join audit_outcomes o on o.audit_id = a.id
      where a.tenant = $1 and ($2::bigint is null or a.id < $2) and ($3::text is null or a.action = $3)
-       and ($4::text is null or a.actor = $4) and ($5::text is null or coalesce(o.target, a.target) = $5)
+       and ($4::text is null or a.actor = $4) and ($5::text is null or $5 in (a.target, o.target))
        and ($6::timestamptz is null or a.at >= $6) and ($7::timestamptz is null or a.at < $7)
      order by a.id desc limit $8`,
     [

@@ -4,7 +4,7 @@ import type { Database } from "../database.ts";
 import { StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
 import { gathered } from "./gathered.ts";
-import { keepAnOwner } from "./owners.ts";
+import { keepAnOperator, keepAnOwner } from "./owners.ts";
 import { makeSecret, readSecret, sameHash } from "./secrets.ts";
 
 export interface Key {
@@ -116,17 +116,27 @@ export async function listKeys(database: Database, tenant: string): Promise<read
   );
 }
 
-/** At once, with the sessions that were opened with it. false: there is none. */
-export async function revokeKey(database: Database, tenant: string, id: string): Promise<boolean> {
+/** At once, with the sessions that were opened with it. false: there is none. `may` is asked of the key as it stands. */
+export async function revokeKey(
+  database: Database,
+  tenant: string,
+  id: string,
+  may: (key: Key) => boolean = () => true,
+): Promise<boolean | "refused"> {
   try {
     return await inTransaction(database.calm, async (client) => {
-      const { rowCount } = await client.query(
-        "update api_keys set revoked_at = coalesce(revoked_at, clock_timestamp()) where tenant = $1 and id = $2",
+      const { rows } = await client.query<Key>(
+        `select ${columns} from api_keys where tenant = $1 and id = $2 for update`,
         [tenant, id],
       );
-      if (rowCount === 0) return false;
+      if (rows[0] === undefined) return false;
+      if (!may(rows[0])) return "refused";
+      await client.query("update api_keys set revoked_at = coalesce(revoked_at, clock_timestamp()) where id = $1", [
+        id,
+      ]);
       await client.query("delete from logins where key_id = $1", [id]);
       await keepAnOwner(client, tenant);
+      if (rows[0].roles.includes("ops")) await keepAnOperator(client);
       return true;
     });
   } catch (error) {

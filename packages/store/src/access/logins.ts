@@ -11,6 +11,7 @@ export interface Login {
   readonly name: string;
   readonly userId: string | null;
   readonly keyId: string | null;
+  readonly keyExpiresAt: Date | null;
   readonly roles: readonly string[];
   readonly scopes: readonly string[] | null;
   readonly expiresAt: Date;
@@ -50,7 +51,7 @@ export async function findLogin(database: Database, text: string): Promise<Login
   const rows = await askDatabase<Login & { readonly hash: Buffer }>(
     database,
     "Looking for a session",
-    `select l.id, l.tenant, coalesce(u.name, k.name) as name, l.user_id as "userId", l.key_id as "keyId",
+    `select l.id, l.tenant, coalesce(u.name, k.name) as name, l.user_id as "userId", l.key_id as "keyId", k.expires_at as "keyExpiresAt",
        coalesce(u.roles, k.roles) as roles, k.scopes, l.expires_at as "expiresAt", l.secret_hash as hash
      from logins l left join users u on u.id = l.user_id and not u.disabled
        left join api_keys k on k.id = l.key_id and k.revoked_at is null and (k.expires_at is null or k.expires_at > clock_timestamp())

@@ -1,9 +1,10 @@
 /** People who log in with a password. */
+import type { PoolClient } from "pg";
 import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
 import { StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
-import { keepAnOwner } from "./owners.ts";
+import { keepAnOperator, keepAnOwner } from "./owners.ts";
 import { checkPassword, hashPassword } from "./passwords.ts";
 import { makeSecret } from "./secrets.ts";
 
@@ -49,16 +50,6 @@ export async function listUsers(database: Database, tenant: string): Promise<rea
   );
 }
 
-export async function findUser(database: Database, tenant: string, id: string): Promise<User | null> {
-  const rows = await askDatabase<User>(
-    database,
-    "Looking for a user",
-    `select ${columns} from users where tenant = $1 and id = $2`,
-    [tenant, id],
-  );
-  return rows[0] ?? null;
-}
-
 /** null: name or password is wrong, or the user is shut out. It takes the same time whichever it is. */
 export async function findUserByPassword(
   database: Database,
@@ -78,15 +69,19 @@ export async function findUserByPassword(
   return user;
 }
 
-/** Ends the user's sessions: what they may do is said when they log in again. null: there is none. */
+/**
+ * Ends the user's sessions: what they may do is said when they log in again. null: there is none. `may` is asked of the user as they
+ * stand when nobody else can change them.
+ */
 export async function changeUser(
   database: Database,
   tenant: string,
   id: string,
   change: UserChange,
-): Promise<User | null> {
+  may: (user: User) => boolean = () => true,
+): Promise<User | null | "refused"> {
   const password = change.password === undefined ? null : await hashPassword(change.password);
-  return changing(database, "Changing a user", tenant, id, async (client) => {
+  return changing(database, "Changing a user", tenant, id, may, async (client) => {
     const { rows } = await client.query<User>(
       `update users set password = coalesce($3, password), roles = coalesce($4, roles), disabled = coalesce($5, disabled)
        where tenant = $1 and id = $2 returning ${columns}`,
@@ -96,12 +91,18 @@ export async function changeUser(
   });
 }
 
-export async function deleteUser(database: Database, tenant: string, id: string): Promise<boolean> {
-  const deleted = await changing(database, "Deleting a user", tenant, id, async (client) => {
+/** false: there is none. */
+export async function deleteUser(
+  database: Database,
+  tenant: string,
+  id: string,
+  may: (user: User) => boolean = () => true,
+): Promise<boolean | "refused"> {
+  const deleted = await changing(database, "Deleting a user", tenant, id, may, async (client) => {
     const { rowCount } = await client.query("delete from users where tenant = $1 and id = $2", [tenant, id]);
     return rowCount === 0 ? null : true;
   });
-  return deleted === true;
+  return deleted ?? false;
 }
 
 async function changing<Result>(
@@ -109,14 +110,22 @@ async function changing<Result>(
   doing: string,
   tenant: string,
   id: string,
-  change: (client: import("pg").PoolClient) => Promise<Result | null>,
-): Promise<Result | null> {
+  may: (user: User) => boolean,
+  change: (client: PoolClient) => Promise<Result | null>,
+): Promise<Result | null | "refused"> {
   try {
     return await inTransaction(database.calm, async (client) => {
+      const { rows } = await client.query<User>(
+        `select ${columns} from users where tenant = $1 and id = $2 for update`,
+        [tenant, id],
+      );
+      if (rows[0] === undefined) return null;
+      if (!may(rows[0])) return "refused";
       const changed = await change(client);
       if (changed === null) return null;
       await client.query("delete from logins where user_id = $1", [id]);
       await keepAnOwner(client, tenant);
+      if (rows[0].roles.includes("ops")) await keepAnOperator(client);
       return changed;
     });
   } catch (error) {
