@@ -174,7 +174,7 @@ export function remoteStore(client: Client): TenantStore {
           params: { id: of },
           body: { caps: toCaps(caps), ...(from === null ? {} : { from: [...from] }) },
         });
-        return { runId: made.id, from: made.from, rings: nothing };
+        return { runId: made.id, created: made.created, from: made.from, rings: nothing };
       },
       async delete(id) {
         const gone = await unless404(async () => {

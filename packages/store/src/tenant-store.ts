@@ -228,7 +228,7 @@ function tenantRuns(parts: TenantParts, tenant: string): TenantRuns {
     cancel: (id, message) => act(id, () => cancelRun(parts, id, message)),
     stop: (id) => act(id, () => stopRun(parts, id)),
     resume: (rootId) => read(rootId, { runs: 0, rings: [] }, () => resumeTree(parts, rootId)),
-    fork: (request) => act(request.of, () => forkRun(parts, request)),
+    fork: (request) => act(request.of, () => forkRun(parts, tenant, request)),
     delete: (id) => read(id, false, () => deleteRun(database, id)),
   };
 }

@@ -245,6 +245,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       }
       const definition = await chosen(store, old, body.definition);
       const key = headers["idempotency-key"];
+      const requestHash = hashOf({ retry: id, ...body });
       const fromStart = body.from?.[0] === "START" || (body.from === undefined && old.status === "success");
       if (!fromStart && definition.hash !== old.definitionHash) {
         throw new Refusal("NO_FORK", {
@@ -257,29 +258,17 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
           ...(await requestOf(store, old, limitsOf(body.caps))),
           definition,
           ...(definition.hash === old.definitionHash ? { program: old.program } : {}),
-          ...(key === undefined ? {} : { idempotencyKey: key, requestHash: hashOf({ retry: id, ...body }) }),
+          ...(key === undefined ? {} : { idempotencyKey: key, requestHash }),
         });
         bell.ring(created.rings);
         return retried(created.runId, created.created, ["START"]);
       }
-      // A repeated request makes the run of the same id, and finds that it is there.
-      const wanted = key === undefined ? undefined : idOf(store.tenant, key);
-      const before = wanted === undefined ? null : await store.runs.get(wanted);
-      if (wanted !== undefined && before !== null) return retried(wanted, false, []);
-      try {
-        const forked = await store.runs.fork({
-          ...(wanted === undefined ? {} : { id: wanted }),
-          of: id,
-          from: body.from ?? null,
-          caps: limitsOf(body.caps),
-        });
-        bell.ring(forked.rings);
-        return retried(forked.runId, true, [...forked.from]);
-      } catch (error) {
-        const made = wanted === undefined ? null : await store.runs.get(wanted);
-        if (wanted !== undefined && made !== null) return retried(wanted, false, []);
-        throw error;
-      }
+      const forked = await store.runs.fork({
+        ...{ of: id, from: body.from ?? null, caps: limitsOf(body.caps) },
+        ...(key === undefined ? {} : { key: { text: key, requestHash } }),
+      });
+      bell.ring(forked.rings);
+      return retried(forked.runId, forked.created, [...forked.from]);
     },
 
     async deleteRun({ params: { id }, caller: { store } }) {
@@ -400,9 +389,4 @@ function ordered(value: unknown): unknown {
   return Object.entries(value)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, inner]) => [name, ordered(inner)]);
-}
-
-function idOf(tenant: string, key: string): string {
-  const hex = createHash("sha256").update(`retry ${tenant} ${key}`).digest("hex");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
