@@ -163,6 +163,22 @@ describe("the API", () => {
     expect((await problem(owner.retryRun({ ...again, headers: used }))).code).toBe("IDEMPOTENCY_KEY_REUSED");
   });
 
+  it("begins again with the current definition only when what it needs is there", async () => {
+    const owner = await api.client("owner");
+    const text = callingFiles["child.wf.md"].replace(/^# .*$/m, "# Grows");
+    const save = (files: Record<string, string>) => owner.saveDefinition({ body: { root: "grows.wf.md", files } });
+    const { hash } = await save({ "grows.wf.md": text });
+    const { id } = await owner.startRun({ body: { definition: hash } });
+    await mill.ended(id);
+    await save({ "grows.wf.md": text.replace("START -->", 'PARAMS["WHO"]\n  START -->') });
+    const body = { from: ["START"], definition: "current" as const };
+    const refused = await problem(owner.retryRun({ params: { id }, body }));
+    expect(refused).toMatchObject({ code: "START_REFUSED" });
+    expect(refused.errors).toContainEqual(expect.objectContaining({ code: "PARAM_MISSING" }));
+    const same = await owner.retryRun({ params: { id }, body: { from: ["START"] } });
+    expect((await mill.ended(same.id)).status).toBe("success");
+  });
+
   it("takes files and submissions within its caps, and gives them back", async () => {
     const small = await startApi(mill, { uploadBytes: 100_000 });
     try {

@@ -3,15 +3,16 @@ import type { Config } from "@markmill/config";
 import type { Queues } from "@markmill/queue";
 import type { Store } from "@markmill/store";
 import { openStack, type Stack, type StackOptions } from "./open-stack.ts";
+import { type StackLog, silent } from "./stack-log.ts";
 import { WrongInput } from "./wrong-input.ts";
 
 export async function openStackOrServer(options: StackOptions): Promise<Stack> {
   const { server } = options.config;
-  return server === null ? await openStack(options) : await serverStack(server);
+  return server === null ? await openStack(options) : await serverStack(server, options.log ?? silent);
 }
 
 /** Whoever asks a server works for nothing and rings nothing: the server's own do. */
-async function serverStack({ url, token }: NonNullable<Config["server"]>): Promise<Stack> {
+async function serverStack({ url, token }: NonNullable<Config["server"]>, log: StackLog): Promise<Stack> {
   const { createClient } = await import("@markmill/contract");
   const { remoteStore } = await import("./remote-store.ts");
   if (token === null) throw new WrongInput("MARKMILL_URL is set, and MARKMILL_TOKEN, the key for it, is not.");
@@ -29,7 +30,7 @@ async function serverStack({ url, token }: NonNullable<Config["server"]>): Promi
   return {
     store,
     queues,
-    tenant: remoteStore(createClient({ url, token })),
+    tenant: remoteStore(createClient({ url, token }), log),
     // Nothing to listen at: a follower looks again after a while.
     databaseUrl: "",
     embedded: null,

@@ -8,12 +8,15 @@ import type {
   Definition,
   HistoryActivity,
   HistoryEntry,
+  NewRun,
   RunDetail,
   RunSummary,
   Spent,
   TenantStore,
   Wait,
 } from "@markmill/store";
+import { readRunOptions } from "./run-options.ts";
+import type { StackLog } from "./stack-log.ts";
 
 type RemoteSummary = Got<Routes["listRuns"]>["items"][number];
 type RemoteActivity = Got<Routes["listActivities"]>["items"][number];
@@ -22,7 +25,7 @@ type RemoteEvent = Got<Routes["listEvents"]>["items"][number];
 const page = 200;
 const nothing: readonly never[] = [];
 
-export function remoteStore(client: Client): TenantStore {
+export function remoteStore(client: Client, log: StackLog): TenantStore {
   const definitions = new Map<string, Definition>();
 
   async function findDefinition(hash: string): Promise<Definition | null> {
@@ -45,6 +48,26 @@ export function remoteStore(client: Client): TenantStore {
       definitions.set(hash, found);
       return found;
     });
+  }
+
+  /** Whoever may not write definitions may run those that are there. */
+  async function upload({ hash, root, files }: Definition): Promise<string> {
+    const known = await unless404(() => client.getDefinition({ params: { hash } }));
+    return (known ?? (await client.saveDefinition({ body: { root, files: { ...files } } }))).hash;
+  }
+
+  /** What is set here and counts only where the work is done. */
+  function tellUnsent({ options, environment }: NewRun): void {
+    const asked = readRunOptions(options ?? null);
+    const model = asked?.defaultModel ?? null;
+    if (model !== null) log.warn({}, `DEFAULT_MODEL=${model} counts here, not at the server: name it with --model`);
+    if (asked !== null && asked.sandbox !== "auto") {
+      log.warn({}, `SANDBOX=${asked.sandbox} counts here, not at the server, which has its own`);
+    }
+    const names = Object.keys(environment ?? {});
+    if (names.length > 0) {
+      log.warn({}, `${names.join(", ")} of the environment here: the server has its own, and takes none from here`);
+    }
   }
 
   async function history(id: string, after = 0) {
@@ -89,7 +112,7 @@ export function remoteStore(client: Client): TenantStore {
   const remote: Partial<TenantStore> & Pick<TenantStore, "tenant"> = {
     tenant: "remote",
     definitions: {
-      save: async ({ root, files }) => void (await client.saveDefinition({ body: { root, files: { ...files } } })),
+      save: async (definition) => void (await upload(definition)),
       find: findDefinition,
       list: () => refuse("listing definitions"),
       versions: () => refuse("listing versions"),
@@ -98,13 +121,13 @@ export function remoteStore(client: Client): TenantStore {
     runs: {
       async create(request) {
         const { definition, variables, caps, labels, patienceMs, submission, idempotencyKey } = request;
-        const files = { ...definition.files };
-        const saved = await client.saveDefinition({ body: { root: definition.root, files } });
+        tellUnsent(request);
+        const hash = await upload(definition);
         const blob = (submission as { readonly blob?: string } | undefined)?.blob;
         const { id, created } = await client.startRun({
           ...(idempotencyKey === undefined ? {} : { headers: { "idempotency-key": idempotencyKey } }),
           body: {
-            definition: saved.hash,
+            definition: hash,
             variables: { ...variables },
             caps: toCaps(caps),
             labels: { ...labels },
@@ -156,8 +179,7 @@ export function remoteStore(client: Client): TenantStore {
       hits: async (id) => (await details(id))?.hits ?? null,
       waits,
       replay: () => refuse("replaying"),
-      submission: (id) =>
-        unless404(async () => (await client.uploadFile({ body: await client.getSubmission({ params: { id } }) })).hash),
+      submission: () => refuse("the hash of a submission"),
       spent: async (id) => (await client.getRun({ params: { id } })).spent as unknown as Spent,
       charges: () => refuse("the account"),
       cancel: (id, message) => changing(() => client.cancelRun({ params: { id }, body: { message } })),
@@ -175,6 +197,13 @@ export function remoteStore(client: Client): TenantStore {
           body: { caps: toCaps(caps), ...(from === null ? {} : { from: [...from] }) },
         });
         return { runId: made.id, created: made.created, from: made.from, rings: nothing };
+      },
+      async restart({ of, caps }) {
+        const { id, created } = await client.retryRun({
+          params: { id: of },
+          body: { from: ["START"], caps: toCaps(caps) },
+        });
+        return { runId: id, created, rings: nothing };
       },
       async delete(id) {
         const gone = await unless404(async () => {
