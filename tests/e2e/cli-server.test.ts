@@ -93,6 +93,28 @@ it("tells nothing wrong of a run whose environment the server keeps to itself", 
   }
 });
 
+it("says that no worker of the server is alive, and lists as many runs as were asked for", async () => {
+  const idle = await startMill({ backend: "postgres", script: "default: { reply: ok }\n", worker: false });
+  const server = await startApi(idle);
+  const token = await server.key(["owner"]);
+  const there = { ...place, env: { ...place.env, MARKMILL_URL: server.url, MARKMILL_TOKEN: token } };
+  try {
+    const none = "no worker of the server";
+    const first = await markmill(there, ["run", "ask.wf.md", "--detach"]);
+    expect(first.code, first.stderr).toBe(0);
+    expect(first.stderr).toContain(none);
+    expect((await markmill(place, ["run", "ask.wf.md", "--detach"])).stderr).not.toContain(none);
+    const owner = await server.client("owner");
+    const { definition } = await owner.getRun({ params: { id: first.stdout.trim() } });
+    for (let made = 1; made < 205; made++) await owner.startRun({ body: { definition } });
+    const listed = await markmill(there, ["status", "--limit", "500", "--json"]);
+    expect(JSON.parse(listed.stdout).runs).toHaveLength(205);
+  } finally {
+    await server.close();
+    await idle.close();
+  }
+});
+
 it("says what is wrong with the server's address or the key, and what to do", async () => {
   const wrong = await markmill({ ...place, env: { ...place.env, MARKMILL_TOKEN: "mm_nothing" } }, ["status"]);
   expect(wrong.code).toBe(1);

@@ -10,6 +10,7 @@ import type {
   HistoryEntry,
   NewRun,
   RunDetail,
+  RunFilter,
   RunSummary,
   Spent,
   TenantStore,
@@ -139,20 +140,19 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
       },
       get: details,
       async list(filter = {}, { after, limit = 50 } = {}) {
-        const { items, next } = await client.listRuns({
-          query: {
-            ...(filter.status === undefined ? {} : { status: [...filter.status] }),
-            ...(filter.name === undefined ? {} : { name: filter.name }),
-            ...(filter.labels === undefined
-              ? {}
-              : { label: Object.entries(filter.labels).map(([name, value]) => `${name}=${value}`) }),
-            ...(filter.search === undefined ? {} : { search: filter.search }),
-            ...(after === undefined ? {} : { cursor: after }),
-            roots: filter.roots ?? false,
-            limit: Math.min(limit, page),
-          },
-        });
-        return { runs: items.map(toSummary), next };
+        const query = toRunQuery(filter);
+        const runs: RunSummary[] = [];
+        for (let cursor = after ?? null; ; ) {
+          const { items, next } = await client.listRuns({
+            query: {
+              ...{ ...query, limit: Math.min(limit - runs.length, page) },
+              ...(cursor === null ? {} : { cursor }),
+            },
+          });
+          runs.push(...items.map(toSummary));
+          if (next === null || runs.length >= limit) return { runs, next };
+          cursor = next;
+        }
       },
       children: async (id) => (await client.listChildRuns({ params: { id } })).items.map(toSummary),
       history,
@@ -292,6 +292,23 @@ function refuse(what: string): Promise<never> {
       hint: "Unset MARKMILL_URL where the database is.",
     }),
   );
+}
+
+function toRunQuery(filter: RunFilter) {
+  const { status, definitionHash, name, labels, variables, createdFrom, createdBefore, search, roots = false } = filter;
+  const pairs = (record: Readonly<Record<string, string>>) =>
+    Object.entries(record).map(([key, value]) => `${key}=${value}`);
+  return {
+    ...(status === undefined ? {} : { status: [...status] }),
+    ...(definitionHash === undefined ? {} : { definition: definitionHash }),
+    ...(name === undefined ? {} : { name }),
+    ...(labels === undefined ? {} : { label: pairs(labels) }),
+    ...(variables === undefined ? {} : { variable: pairs(variables) }),
+    ...(createdFrom === undefined ? {} : { from: createdFrom.toISOString() }),
+    ...(createdBefore === undefined ? {} : { before: createdBefore.toISOString() }),
+    ...(search === undefined ? {} : { search }),
+    roots,
+  };
 }
 
 function toSummary(run: RemoteSummary): RunSummary {

@@ -30,6 +30,12 @@ export function operationHandlers(
   const document = openapiDocument(version);
   const text = JSON.stringify(document);
   const docs = docsPage(document);
+
+  async function livingWorkers() {
+    const now = store.clock.now();
+    return (await store.workers()).filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs);
+  }
+
   return {
     async listModels({ caller }) {
       const aliases = Map.groupBy(catalogue.aliases, ([, name]) => name);
@@ -100,10 +106,15 @@ export function operationHandlers(
     getLive: async () => ({ body: { ok: true, checks: {}, version } }),
 
     async getReady({ signal }) {
-      const [database, queue] = await Promise.all([
+      const [database, queue, workers] = await Promise.all([
         within(store.about(), readyMs, signal),
         within(
           bell.counts().then((counts) => counts ?? Promise.reject(new Error("away"))),
+          readyMs,
+          signal,
+        ),
+        within(
+          livingWorkers().then((living) => (living.length === 0 ? Promise.reject(new Error("none")) : living)),
           readyMs,
           signal,
         ),
@@ -111,7 +122,11 @@ export function operationHandlers(
       const word = (ok: boolean) => (ok ? ("ok" as const) : ("away" as const));
       return {
         status: database ? 200 : 503,
-        body: { ok: database, checks: { database: word(database), queue: word(queue) }, version },
+        body: {
+          ok: database,
+          checks: { database: word(database), queue: word(queue), workers: word(workers) },
+          version,
+        },
       };
     },
 
