@@ -111,7 +111,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> SET_N[Set: N=RESULT] --> PROMPT_B[Prompt: User B]`;
     const old = await mill.run({ "a.md": workflow(chart, { "User A": "asked before", "User B": "wrong once" }) });
     expect(old).toMatchObject({ status: "failed" });
-    const forked = await forkRun(mill.store, { of: old.id, from: null });
+    const forked = await forkRun(mill.store, "default", { of: old.id, from: null });
     expect(forked.from).toEqual(["PROMPT_B"]);
     await mill.queues.ring(forked.rings);
     const run = await mill.ended(forked.runId);
@@ -138,12 +138,12 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
   it("is forked at a node by name, which is then asked again", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User B]`;
     const old = await mill.run({ "a.md": workflow(chart, { "User A": "kept reply", "User B": "named again" }) });
-    const forked = await forkRun(mill.store, { of: old.id, from: ["PROMPT_B"] });
+    const forked = await forkRun(mill.store, "default", { of: old.id, from: ["PROMPT_B"] });
     await mill.queues.ring(forked.rings);
     expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I heard named again" });
     expect(asked("kept reply")).toBe(1);
     expect(asked("named again")).toBe(2);
-    await expect(forkRun(mill.store, { of: old.id, from: ["PROMPT_X"] })).rejects.toMatchObject({
+    await expect(forkRun(mill.store, "default", { of: old.id, from: ["PROMPT_X"] })).rejects.toMatchObject({
       code: "STORE_NO_FORK",
     });
   });
@@ -161,7 +161,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     };
     const old = await mill.run(files);
     expect(old).toMatchObject({ status: "failed" });
-    const forked = await forkRun(mill.store, { of: old.id, from: null });
+    const forked = await forkRun(mill.store, "default", { of: old.id, from: null });
     expect(forked.from).toEqual(["CALL_B", "PROMPT_Q"]);
     await mill.queues.ring(forked.rings);
     expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I heard closing words" });
@@ -187,7 +187,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     const files = { "a.md": workflow(chart, { "User B": "hello files", "User E": `wrong ${backend} files` }) };
     const old = await mill.run(files);
     expect(old).toMatchObject({ status: "failed" });
-    const forked = await forkRun(mill.store, { of: old.id, from: ["EXECUTE_D"] });
+    const forked = await forkRun(mill.store, "default", { of: old.id, from: ["EXECUTE_D"] });
     await mill.queues.ring(forked.rings);
     const again = await mill.ended(forked.runId);
     const { entries } = await getHistory(mill.store.database, again.id);
@@ -198,7 +198,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     );
     expect(printed.at(-1)).toContain("one\ntwo\n");
     expect(printed.at(-1)).not.toContain("two\ntwo");
-    await expect(forkRun(mill.store, { of: old.id, from: ["PROMPT_B"] })).rejects.toMatchObject({
+    await expect(forkRun(mill.store, "default", { of: old.id, from: ["PROMPT_B"] })).rejects.toMatchObject({
       code: "STORE_NO_FORK",
     });
   });
@@ -215,10 +215,10 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     };
     const old = await mill.run(files);
     expect(old).toMatchObject({ status: "failed" });
-    const first = await forkRun(mill.store, { of: old.id, from: null });
+    const first = await forkRun(mill.store, "default", { of: old.id, from: null });
     await mill.queues.ring(first.rings);
     expect(await mill.ended(first.runId)).toMatchObject({ status: "failed" });
-    const second = await forkRun(mill.store, { of: first.runId, from: null });
+    const second = await forkRun(mill.store, "default", { of: first.runId, from: null });
     await mill.queues.ring(second.rings);
     const run = await mill.ended(second.runId);
     expect(run).toMatchObject({ status: "success", result: expect.stringContaining("by the callee") });
@@ -232,7 +232,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     };
     const old = await mill.run(files, { caps: { steps: 2 } });
     expect(old).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
-    const forked = await forkRun(mill.store, { of: old.id, from: null, caps: { steps: 100 } });
+    const forked = await forkRun(mill.store, "default", { of: old.id, from: null, caps: { steps: 100 } });
     await mill.queues.ring(forked.rings);
     const run = await mill.ended(forked.runId);
     expect(run).toMatchObject({ status: "success", result: `I heard called once ${backend}!` });
@@ -244,7 +244,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     const files = { "a.md": workflow(chart, { "User A": "expensive once", "User B": "cheap words" }) };
     const old = await mill.run(files, { caps: { tokens: 3_000 } });
     expect(old).toMatchObject({ status: "failed", reason: { code: "LIMIT_TOKENS" } });
-    const forked = await forkRun(mill.store, { of: old.id, from: null, caps: { tokens: 100_000 } });
+    const forked = await forkRun(mill.store, "default", { of: old.id, from: null, caps: { tokens: 100_000 } });
     await mill.queues.ring(forked.rings);
     expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I heard cheap words" });
     expect(asked("expensive once")).toBe(1);

@@ -58,6 +58,63 @@ it("run, status, logs, history, watch, retry, answer and cancel speak to the ser
   expect((await mill.ended(other)).status).toBe("cancelled");
 });
 
+it("a grader runs a definition that is there, retries from the start, and is told what of the settings here does not count", async () => {
+  const grader = { ...place, env: { ...place.env, MARKMILL_TOKEN: await api.key(["grader"]), DEFAULT_MODEL: "here" } };
+  const first = await markmill(place, ["run", "main.wf.md"]);
+  const ran = await markmill(grader, ["run", "main.wf.md", "--label", "team=blue"]);
+  expect({ code: ran.code, stdout: ran.stdout }, ran.stderr).toEqual({ code: 0, stdout: "done\n" });
+  expect(ran.stderr).toContain("DEFAULT_MODEL=here");
+  expect(first.stderr).not.toContain("DEFAULT_MODEL");
+  const again = await markmill(grader, ["retry", runIdIn(ran.stderr), "--from", "START"]);
+  expect({ code: again.code, stdout: again.stdout }, again.stderr).toEqual({ code: 0, stdout: "done\n" });
+  const { rows } = await mill.store.machine.database.calm.query<{ forked_from: string; labels: unknown }>(
+    "select forked_from, labels from runs where id = $1",
+    [runIdIn(again.stderr)],
+  );
+  expect(rows).toEqual([{ forked_from: runIdIn(ran.stderr), labels: { team: "blue" } }]);
+  writeFileSync(join(place.cwd, "new.wf.md"), askingWorkflow.replace("What now?", "And now?"));
+  const refused = await markmill(grader, ["run", "new.wf.md", "--detach"]);
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain("FORBIDDEN");
+});
+
+it("tells nothing wrong of a run whose environment the server keeps to itself", async () => {
+  const hidden = await startApi(mill, { environment: { MAX_STEPS: "50", TONE: "kind" } });
+  const there = { ...place, env: { ...place.env, MARKMILL_URL: hidden.url } };
+  try {
+    const ran = await markmill(there, ["run", "main.wf.md"]);
+    expect({ code: ran.code, stdout: ran.stdout }, ran.stderr).toEqual({ code: 0, stdout: "done\n" });
+    const logs = (await markmill(there, ["logs", runIdIn(ran.stderr)])).stdout;
+    expect(logs).toContain("SET_C");
+    expect(logs).toContain("ended: success");
+    expect(`${ran.stderr}${logs}`).not.toMatch(/failed|✗|redacted/);
+  } finally {
+    await hidden.close();
+  }
+});
+
+it("says that no worker of the server is alive, and lists as many runs as were asked for", async () => {
+  const idle = await startMill({ backend: "postgres", script: "default: { reply: ok }\n", worker: false });
+  const server = await startApi(idle);
+  const token = await server.key(["owner"]);
+  const there = { ...place, env: { ...place.env, MARKMILL_URL: server.url, MARKMILL_TOKEN: token } };
+  try {
+    const none = "no worker of the server";
+    const first = await markmill(there, ["run", "ask.wf.md", "--detach"]);
+    expect(first.code, first.stderr).toBe(0);
+    expect(first.stderr).toContain(none);
+    expect((await markmill(place, ["run", "ask.wf.md", "--detach"])).stderr).not.toContain(none);
+    const owner = await server.client("owner");
+    const { definition } = await owner.getRun({ params: { id: first.stdout.trim() } });
+    for (let made = 1; made < 205; made++) await owner.startRun({ body: { definition } });
+    const listed = await markmill(there, ["status", "--limit", "500", "--json"]);
+    expect(JSON.parse(listed.stdout).runs).toHaveLength(205);
+  } finally {
+    await server.close();
+    await idle.close();
+  }
+});
+
 it("says what is wrong with the server's address or the key, and what to do", async () => {
   const wrong = await markmill({ ...place, env: { ...place.env, MARKMILL_TOKEN: "mm_nothing" } }, ["status"]);
   expect(wrong.code).toBe(1);

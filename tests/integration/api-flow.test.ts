@@ -140,6 +140,45 @@ describe("the API", () => {
     expect(reused).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED", status: 409 });
   });
 
+  it("makes one fork for one key, also when many ask at once, and refuses the key for another run or another body", async () => {
+    const owner = await api.client("owner");
+    const { hash } = await owner.saveDefinition({ body: { root: "main.wf.md", files: callingFiles } });
+    const [one, other] = await Promise.all([1, 2].map(() => owner.startRun({ body: { definition: hash } })));
+    const [first, second] = [one?.id ?? "", other?.id ?? ""];
+    await Promise.all([mill.ended(first), mill.ended(second)]);
+    const headers = { "idempotency-key": "fork-key" };
+    const again = { headers, params: { id: first }, body: { from: ["SET_C"] } };
+    const forks = await Promise.all(Array.from({ length: 8 }, () => owner.retryRun(again)));
+    expect(new Set(forks.map(({ id }) => id)).size).toBe(1);
+    expect(forks.filter(({ created }) => created)).toHaveLength(1);
+    const refused = [
+      () => owner.retryRun({ ...again, params: { id: second } }),
+      () => owner.retryRun({ ...again, body: { from: ["SET_A"] } }),
+      () => owner.retryRun({ ...again, body: { from: ["START"] } }),
+      () => owner.startRun({ headers, body: { definition: hash } }),
+    ];
+    for (const ask of refused) expect((await problem(ask())).code).toBe("IDEMPOTENCY_KEY_REUSED");
+    const used = { "idempotency-key": "start-key" };
+    await owner.startRun({ headers: used, body: { definition: hash } });
+    expect((await problem(owner.retryRun({ ...again, headers: used }))).code).toBe("IDEMPOTENCY_KEY_REUSED");
+  });
+
+  it("begins again with the current definition only when what it needs is there", async () => {
+    const owner = await api.client("owner");
+    const text = callingFiles["child.wf.md"].replace(/^# .*$/m, "# Grows");
+    const save = (files: Record<string, string>) => owner.saveDefinition({ body: { root: "grows.wf.md", files } });
+    const { hash } = await save({ "grows.wf.md": text });
+    const { id } = await owner.startRun({ body: { definition: hash } });
+    await mill.ended(id);
+    await save({ "grows.wf.md": text.replace("START -->", 'PARAMS["WHO"]\n  START -->') });
+    const body = { from: ["START"], definition: "current" as const };
+    const refused = await problem(owner.retryRun({ params: { id }, body }));
+    expect(refused).toMatchObject({ code: "START_REFUSED" });
+    expect(refused.errors).toContainEqual(expect.objectContaining({ code: "PARAM_MISSING" }));
+    const same = await owner.retryRun({ params: { id }, body: { from: ["START"] } });
+    expect((await mill.ended(same.id)).status).toBe("success");
+  });
+
   it("takes files and submissions within its caps, and gives them back", async () => {
     const small = await startApi(mill, { uploadBytes: 100_000 });
     try {

@@ -137,6 +137,7 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
       stop: () => runs.stop(ids.open),
       resume: () => runs.resume(ids.open),
       fork: () => runs.fork({ of: ids.run, from: ["say"] }),
+      restart: () => runs.restart({ of: ids.run }),
       delete: () => runs.delete(ids.run),
     },
     asks: {

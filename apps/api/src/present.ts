@@ -1,6 +1,6 @@
 /** What the store says, as the contract has it. */
 import type { Routes } from "@markmill/contract";
-import type { Event, Json } from "@markmill/engine";
+import { type Event, type Json, redacted } from "@markmill/engine";
 import type { HistoryEntry, RunDetail, RunSummary, Wait, Warning } from "@markmill/store";
 import type { z } from "zod";
 
@@ -71,5 +71,5 @@ function bodyOf(event: Event): Record<string, Json> {
   const body = event as unknown as Record<string, Json>;
   const { environment } = body;
   if (typeof environment !== "object" || environment === null) return body;
-  return { ...body, environment: Object.fromEntries(Object.keys(environment).map((name) => [name, "[redacted]"])) };
+  return { ...body, environment: Object.fromEntries(Object.keys(environment).map((name) => [name, redacted])) };
 }

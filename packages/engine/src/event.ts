@@ -22,6 +22,9 @@ export interface Usage {
   readonly nanodollars: number;
 }
 
+/** Stands for a value of `environment` where an event is shown to others than those who operate. Such an event cannot be folded. */
+export const redacted = "[redacted]";
+
 export interface RunStarted extends Happened {
   readonly type: "run.started";
   /** The run's id; threads opened by the run are named after it. */

@@ -4,21 +4,22 @@ export type { Command, Message } from "./command.ts";
 export type { Comparison, Condition } from "./condition.ts";
 export { conditionOperands } from "./condition-operands.ts";
 export { type Delivery, type Doorbell, type QueueName, queueNames, type WorkQueue } from "./doorbell.ts";
-export type {
-  ActivityFailed,
-  ActivitySucceeded,
-  Aside,
-  AskExpired,
-  Caller,
-  Event,
-  Inherited,
-  Outcome,
-  RunBroken,
-  RunCancelled,
-  RunForked,
-  RunLimited,
-  RunStarted,
-  Usage,
+export {
+  type ActivityFailed,
+  type ActivitySucceeded,
+  type Aside,
+  type AskExpired,
+  type Caller,
+  type Event,
+  type Inherited,
+  type Outcome,
+  type RunBroken,
+  type RunCancelled,
+  type RunForked,
+  type RunLimited,
+  type RunStarted,
+  redacted,
+  type Usage,
 } from "./event.ts";
 export {
   type Failure,

@@ -6,12 +6,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Active,
   type Checked,
+  type Event,
   type FailedStep,
   followStep,
   initialState,
   type Phase,
   type Program,
   type RunState,
+  redacted,
 } from "@markmill/engine";
 import type { HistoryActivity, HistoryEntry, RunDetail, RunSummary, Spent, TenantStore, Wait } from "@markmill/store";
 
@@ -51,8 +53,8 @@ interface Followed {
   readonly depth: number;
   readonly name: string;
   readonly program: Program;
-  /** The events seen so far, folded. */
-  state: RunState;
+  /** The events seen so far, folded; null: values were kept from us, and what they come to is not known here. */
+  state: RunState | null;
   seq: number;
   ended: boolean;
 }
@@ -98,12 +100,15 @@ export async function* followRun(
     known.ended = run.endedAt !== null && known.seq >= run.rev;
     const { depth, name } = known;
     const happened = entries.map((entry): Happening => {
-      if (entry.kind === "warning") return { runId: run.id, name, depth, entry, checked: [] };
+      const told = { runId: run.id, name, depth, entry, checked: [] };
+      if (entry.kind === "warning") return told;
+      if (databaseUrl === "" && isRedacted(entry.event)) known.state = null;
+      if (known.state === null) return { ...told, phase: known.ended && entry.seq === known.seq ? endOf(run) : null };
       const before = known.state.phase;
       const { state, ...came } = followStep(known.program, known.state, entry.event);
       known.state = state;
       const phase = state.phase.is === before.is ? null : state.phase;
-      return { runId: run.id, name, depth, entry, ...came, phase };
+      return { ...told, ...came, phase };
     });
     const doing = activities
       .filter(({ state }) => state === "ready" || state === "claimed" || state === "waiting")
@@ -141,6 +146,16 @@ export async function* followRun(
   } finally {
     await stopWatching();
   }
+}
+
+/** A server keeps the values of its environment to itself. With other values a run would have gone another way. */
+function isRedacted(event: Event): boolean {
+  return event.type === "run.started" && Object.values(event.environment).includes(redacted);
+}
+
+/** Where nothing is folded: as the run itself says. */
+function endOf({ status, reason }: RunSummary): Phase | null {
+  return status === "success" || status === "failed" || status === "cancelled" ? { is: "ended", status, reason } : null;
 }
 
 /** By time, and within a run as it happened: the clocks of two processes differ by some milliseconds. */

@@ -1,35 +1,37 @@
 /** The stack a command is about: the server at MARKMILL_URL, else the one of this directory. */
 import type { Config } from "@markmill/config";
+import type { Client } from "@markmill/contract";
 import type { Queues } from "@markmill/queue";
-import type { Store } from "@markmill/store";
+import type { Store, WorkerRow } from "@markmill/store";
 import { openStack, type Stack, type StackOptions } from "./open-stack.ts";
+import { type StackLog, silent } from "./stack-log.ts";
 import { WrongInput } from "./wrong-input.ts";
 
 export async function openStackOrServer(options: StackOptions): Promise<Stack> {
   const { server } = options.config;
-  return server === null ? await openStack(options) : await serverStack(server);
+  return server === null ? await openStack(options) : await serverStack(server, options.log ?? silent);
 }
 
 /** Whoever asks a server works for nothing and rings nothing: the server's own do. */
-async function serverStack({ url, token }: NonNullable<Config["server"]>): Promise<Stack> {
+async function serverStack({ url, token }: NonNullable<Config["server"]>, log: StackLog): Promise<Stack> {
   const { createClient } = await import("@markmill/contract");
   const { remoteStore } = await import("./remote-store.ts");
   if (token === null) throw new WrongInput("MARKMILL_URL is set, and MARKMILL_TOKEN, the key for it, is not.");
   const now = () => Date.now();
-  const someone = () => ({
-    id: "server",
-    host: url,
-    info: {},
-    startedAt: new Date(now()),
-    heartbeatAt: new Date(now()),
-  });
+  const client = createClient({ url, token });
+
+  async function workers(): Promise<WorkerRow[]> {
+    const found = await workersOf(client, now());
+    if (found.length === 0) log.warn({}, `no worker of the server at ${url} is alive: what is asked for waits for one`);
+    return found;
+  }
   // Of a store and its queues commands use these; the rest is for those who work.
-  const store = { clock: { now }, workers: async () => [someone()] } as unknown as Store;
+  const store = { clock: { now }, workers } as unknown as Store;
   const queues = { ring: async () => [], close: async () => undefined } as unknown as Queues;
   return {
     store,
     queues,
-    tenant: remoteStore(createClient({ url, token })),
+    tenant: remoteStore(client, log),
     // Nothing to listen at: a follower looks again after a while.
     databaseUrl: "",
     embedded: null,
@@ -37,4 +39,18 @@ async function serverStack({ url, token }: NonNullable<Config["server"]>): Promi
     health: () => ({ ok: true }),
     close: async () => undefined,
   };
+}
+
+/** Those that are alive. Whoever may not see them each is told whether there is one. The server's clock says who is. */
+async function workersOf(client: Client, now: number): Promise<WorkerRow[]> {
+  const { ApiProblem } = await import("@markmill/contract");
+  const row = { host: "", info: {}, startedAt: new Date(now), heartbeatAt: new Date(now) };
+  try {
+    const { items } = await client.listWorkers();
+    return items.filter(({ alive }) => alive).map(({ id, host }) => ({ ...row, id, host }));
+  } catch (error) {
+    if (!(error instanceof ApiProblem) || error.code !== "FORBIDDEN") throw error;
+    const { checks } = await client.getReady();
+    return checks.workers === "away" ? [] : [{ ...row, id: "some" }];
+  }
 }

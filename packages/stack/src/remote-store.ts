@@ -8,12 +8,16 @@ import type {
   Definition,
   HistoryActivity,
   HistoryEntry,
+  NewRun,
   RunDetail,
+  RunFilter,
   RunSummary,
   Spent,
   TenantStore,
   Wait,
 } from "@markmill/store";
+import { readRunOptions } from "./run-options.ts";
+import type { StackLog } from "./stack-log.ts";
 
 type RemoteSummary = Got<Routes["listRuns"]>["items"][number];
 type RemoteActivity = Got<Routes["listActivities"]>["items"][number];
@@ -22,7 +26,7 @@ type RemoteEvent = Got<Routes["listEvents"]>["items"][number];
 const page = 200;
 const nothing: readonly never[] = [];
 
-export function remoteStore(client: Client): TenantStore {
+export function remoteStore(client: Client, log: StackLog): TenantStore {
   const definitions = new Map<string, Definition>();
 
   async function findDefinition(hash: string): Promise<Definition | null> {
@@ -45,6 +49,26 @@ export function remoteStore(client: Client): TenantStore {
       definitions.set(hash, found);
       return found;
     });
+  }
+
+  /** Whoever may not write definitions may run those that are there. */
+  async function upload({ hash, root, files }: Definition): Promise<string> {
+    const known = await unless404(() => client.getDefinition({ params: { hash } }));
+    return (known ?? (await client.saveDefinition({ body: { root, files: { ...files } } }))).hash;
+  }
+
+  /** What is set here and counts only where the work is done. */
+  function tellUnsent({ options, environment }: NewRun): void {
+    const asked = readRunOptions(options ?? null);
+    const model = asked?.defaultModel ?? null;
+    if (model !== null) log.warn({}, `DEFAULT_MODEL=${model} counts here, not at the server: name it with --model`);
+    if (asked !== null && asked.sandbox !== "auto") {
+      log.warn({}, `SANDBOX=${asked.sandbox} counts here, not at the server, which has its own`);
+    }
+    const names = Object.keys(environment ?? {});
+    if (names.length > 0) {
+      log.warn({}, `${names.join(", ")} of the environment here: the server has its own, and takes none from here`);
+    }
   }
 
   async function history(id: string, after = 0) {
@@ -89,7 +113,7 @@ export function remoteStore(client: Client): TenantStore {
   const remote: Partial<TenantStore> & Pick<TenantStore, "tenant"> = {
     tenant: "remote",
     definitions: {
-      save: async ({ root, files }) => void (await client.saveDefinition({ body: { root, files: { ...files } } })),
+      save: async (definition) => void (await upload(definition)),
       find: findDefinition,
       list: () => refuse("listing definitions"),
       versions: () => refuse("listing versions"),
@@ -98,13 +122,13 @@ export function remoteStore(client: Client): TenantStore {
     runs: {
       async create(request) {
         const { definition, variables, caps, labels, patienceMs, submission, idempotencyKey } = request;
-        const files = { ...definition.files };
-        const saved = await client.saveDefinition({ body: { root: definition.root, files } });
+        tellUnsent(request);
+        const hash = await upload(definition);
         const blob = (submission as { readonly blob?: string } | undefined)?.blob;
         const { id, created } = await client.startRun({
           ...(idempotencyKey === undefined ? {} : { headers: { "idempotency-key": idempotencyKey } }),
           body: {
-            definition: saved.hash,
+            definition: hash,
             variables: { ...variables },
             caps: toCaps(caps),
             labels: { ...labels },
@@ -116,20 +140,19 @@ export function remoteStore(client: Client): TenantStore {
       },
       get: details,
       async list(filter = {}, { after, limit = 50 } = {}) {
-        const { items, next } = await client.listRuns({
-          query: {
-            ...(filter.status === undefined ? {} : { status: [...filter.status] }),
-            ...(filter.name === undefined ? {} : { name: filter.name }),
-            ...(filter.labels === undefined
-              ? {}
-              : { label: Object.entries(filter.labels).map(([name, value]) => `${name}=${value}`) }),
-            ...(filter.search === undefined ? {} : { search: filter.search }),
-            ...(after === undefined ? {} : { cursor: after }),
-            roots: filter.roots ?? false,
-            limit: Math.min(limit, page),
-          },
-        });
-        return { runs: items.map(toSummary), next };
+        const query = toRunQuery(filter);
+        const runs: RunSummary[] = [];
+        for (let cursor = after ?? null; ; ) {
+          const { items, next } = await client.listRuns({
+            query: {
+              ...{ ...query, limit: Math.min(limit - runs.length, page) },
+              ...(cursor === null ? {} : { cursor }),
+            },
+          });
+          runs.push(...items.map(toSummary));
+          if (next === null || runs.length >= limit) return { runs, next };
+          cursor = next;
+        }
       },
       children: async (id) => (await client.listChildRuns({ params: { id } })).items.map(toSummary),
       history,
@@ -156,8 +179,7 @@ export function remoteStore(client: Client): TenantStore {
       hits: async (id) => (await details(id))?.hits ?? null,
       waits,
       replay: () => refuse("replaying"),
-      submission: (id) =>
-        unless404(async () => (await client.uploadFile({ body: await client.getSubmission({ params: { id } }) })).hash),
+      submission: () => refuse("the hash of a submission"),
       spent: async (id) => (await client.getRun({ params: { id } })).spent as unknown as Spent,
       charges: () => refuse("the account"),
       cancel: (id, message) => changing(() => client.cancelRun({ params: { id }, body: { message } })),
@@ -174,7 +196,14 @@ export function remoteStore(client: Client): TenantStore {
           params: { id: of },
           body: { caps: toCaps(caps), ...(from === null ? {} : { from: [...from] }) },
         });
-        return { runId: made.id, from: made.from, rings: nothing };
+        return { runId: made.id, created: made.created, from: made.from, rings: nothing };
+      },
+      async restart({ of, caps }) {
+        const { id, created } = await client.retryRun({
+          params: { id: of },
+          body: { from: ["START"], caps: toCaps(caps) },
+        });
+        return { runId: id, created, rings: nothing };
       },
       async delete(id) {
         const gone = await unless404(async () => {
@@ -263,6 +292,23 @@ function refuse(what: string): Promise<never> {
       hint: "Unset MARKMILL_URL where the database is.",
     }),
   );
+}
+
+function toRunQuery(filter: RunFilter) {
+  const { status, definitionHash, name, labels, variables, createdFrom, createdBefore, search, roots = false } = filter;
+  const pairs = (record: Readonly<Record<string, string>>) =>
+    Object.entries(record).map(([key, value]) => `${key}=${value}`);
+  return {
+    ...(status === undefined ? {} : { status: [...status] }),
+    ...(definitionHash === undefined ? {} : { definition: definitionHash }),
+    ...(name === undefined ? {} : { name }),
+    ...(labels === undefined ? {} : { label: pairs(labels) }),
+    ...(variables === undefined ? {} : { variable: pairs(variables) }),
+    ...(createdFrom === undefined ? {} : { from: createdFrom.toISOString() }),
+    ...(createdBefore === undefined ? {} : { before: createdBefore.toISOString() }),
+    ...(search === undefined ? {} : { search }),
+    roots,
+  };
 }
 
 function toSummary(run: RemoteSummary): RunSummary {

@@ -1,5 +1,5 @@
 /** A run goes on from a step, or from its start, as a new run with the same definition, parameters and submission. */
-import type { Limits, RunStarted } from "@markmill/engine";
+import type { Limits } from "@markmill/engine";
 import type { CreatedRun, RunDetail } from "@markmill/store";
 import type { Stack } from "./open-stack.ts";
 import { StackError } from "./stack-error.ts";
@@ -16,9 +16,11 @@ export interface RetriedRun extends Pick<CreatedRun, "runId" | "rings"> {
   readonly from: string | null;
 }
 
-type Ground = Pick<Stack, "tenant">;
-
-export async function retryRun(stack: Ground, old: RunDetail, { from, caps }: RetryRequest): Promise<RetriedRun> {
+export async function retryRun(
+  stack: Pick<Stack, "tenant">,
+  old: RunDetail,
+  { from, caps }: RetryRequest,
+): Promise<RetriedRun> {
   if (old.rootId !== old.id) {
     throw new StackError(
       "RUN_NOT_ROOT",
@@ -30,48 +32,10 @@ export async function retryRun(stack: Ground, old: RunDetail, { from, caps }: Re
     throw new StackError("RUN_OPEN", `${old.id} has not ended.`, `Go on with it: markmill resume ${old.id}`);
   }
   if (from === "START" || (from === null && old.status === "success")) {
-    const { runId, rings } = await fromStart(stack, old, caps);
+    const { runId, rings } = await stack.tenant.runs.restart({ of: old.id, caps });
     return { runId, rings, from: null };
   }
   const { fork } = stack.tenant.runs;
   const { runId, rings, from: way } = await fork({ of: old.id, from: from?.split("/") ?? null, caps });
   return { runId, rings, from: way.map((node) => node ?? "what was under way").join("/") };
-}
-
-async function fromStart({ tenant }: Ground, old: RunDetail, caps: Partial<Limits>): Promise<CreatedRun> {
-  const { definitions, runs } = tenant;
-  const { started, forkedCaps } = await startOf({ tenant }, old.id);
-  const blob = await runs.submission(old.id);
-  const definition = await definitions.find(old.definitionHash);
-  if (definition === null) throw new Error(`run ${old.id} has no definition`);
-  return runs.create({
-    definition,
-    program: old.program,
-    variables: started.variables,
-    environment: started.environment,
-    caps: { ...started.caps, ...forkedCaps, ...caps },
-    labels: old.labels,
-    options: old.options,
-    forkedFrom: old.id,
-    ...(started.patienceMs === undefined ? {} : { patienceMs: started.patienceMs }),
-    ...(started.notes === undefined ? {} : { notes: started.notes }),
-    ...(blob === null ? {} : { submission: { blob } }),
-  });
-}
-
-/** How a run began, and the caps it got when it was forked. */
-async function startOf(
-  { tenant }: Ground,
-  runId: string,
-): Promise<{ readonly started: RunStarted; readonly forkedCaps: Partial<Limits> }> {
-  const { entries } = await tenant.runs.history(runId);
-  const events = entries.flatMap((entry) => (entry.kind === "event" ? entry.event : []));
-  const [started] = events;
-  const forks = events.flatMap((event) => (event.type === "run.forked" ? event.caps : []));
-  if (started?.type === "run.started") return { started, forkedCaps: Object.assign({}, ...forks) };
-  throw new StackError(
-    "RUN_WITHOUT_START",
-    `Run ${runId} has no record of its start.`,
-    "Start it anew with 'markmill run'.",
-  );
 }

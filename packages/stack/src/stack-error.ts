@@ -5,7 +5,6 @@ export const stackErrorCodes = {
   },
   RUN_NOT_ROOT: { means: "Another run called it.", fix: "Name the run that called it." },
   RUN_OPEN: { means: "It has not ended.", fix: "Cancel the run first, or wait for its end." },
-  RUN_WITHOUT_START: { means: "Its first event is missing.", fix: "Start a new run of the workflow." },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 
 export type StackErrorCode = keyof typeof stackErrorCodes;

@@ -14,8 +14,8 @@ export async function livingWorkers(store: Store): Promise<number> {
 
 /** On a database of one's own every terminal works for what it started; a shared one, and a server, have their workers. */
 export async function mustWork(stack: Stack, config: Config): Promise<boolean> {
-  if (config.server !== null) return false;
-  return config.database.kind === "embedded" || (await livingWorkers(stack.store)) === 0;
+  const others = config.server === null && config.database.kind === "embedded" ? 0 : await livingWorkers(stack.store);
+  return config.server === null && others === 0;
 }
 
 /** Starts to work, and rings what waits. */

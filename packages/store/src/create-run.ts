@@ -139,7 +139,7 @@ export async function createRun(births: Births, tenant: string, request: NewRun)
 }
 
 /** The budget of a run that was not made. */
-async function closeUnused(database: Database, tenant: string, id: string): Promise<void> {
+export async function closeUnused(database: Database, tenant: string, id: string): Promise<void> {
   const rows = await askDatabase(database, "Looking for a run", "select 1 from runs where id = $1 and tenant = $2", [
     id,
     tenant,
@@ -196,25 +196,45 @@ function firstStep(program: Program, event: RunStarted): RunState {
 }
 
 async function existingRun(
-  { database }: Births,
+  births: Births,
   tenant: string,
   request: NewRun,
   { id, path }: { readonly id: string; readonly path: string },
 ): Promise<CreatedRun> {
-  const rows = await askDatabase<{ id: string; other: boolean }>(
-    database,
+  const { idempotencyKey: key } = request;
+  const keyed = key === undefined ? null : await keyedRun(births, tenant, key, requestHash(request, path));
+  if (keyed !== null) return keyed;
+  const rows = await askDatabase(
+    births.database,
     "Looking for a run",
-    `select run_id as id, coalesce(request_hash <> $3, false) as other from idempotency_keys where tenant = $1 and key = $2
-     union all select id, false from runs where tenant = $1 and id = $4`,
-    [tenant, request.idempotencyKey ?? null, requestHash(request, path), id],
+    "select 1 from runs where tenant = $1 and id = $2",
+    [tenant, id],
   );
-  const [found] = rows;
-  if (found === undefined) throw new StoreError("STORE_ID_TAKEN", `There is a run ${id} already.`);
-  if (found.other) {
-    throw new StoreError("STORE_KEY_REUSED", `The key ${request.idempotencyKey} was used for another request.`);
-  }
+  if (rows.length === 0) throw new StoreError("STORE_ID_TAKEN", `There is a run ${id} already.`);
+  return madeBefore(births, id);
+}
+
+/** The run that a key made; null: it made none. A key that was used for another request is refused. */
+export async function keyedRun(
+  births: Births,
+  tenant: string,
+  key: string,
+  requestHash: string | null,
+): Promise<CreatedRun | null> {
+  const [found] = await askDatabase<{ id: string; other: boolean }>(
+    births.database,
+    "Looking for a key",
+    `select run_id as id, coalesce(request_hash <> $3, false) as other from idempotency_keys where tenant = $1 and key = $2`,
+    [tenant, key, requestHash],
+  );
+  if (found === undefined) return null;
+  if (found.other) throw new StoreError("STORE_KEY_REUSED", `The key ${key} was used for another request.`);
+  return await madeBefore(births, found.id);
+}
+
+async function madeBefore({ database }: Births, runId: string): Promise<CreatedRun> {
   try {
-    return { runId: found.id, created: false, rings: await readyRings(database.calm, [found.id]) };
+    return { runId, created: false, rings: await readyRings(database.calm, [runId]) };
   } catch (error) {
     throw translate(error, "Reading what a run has ready");
   }

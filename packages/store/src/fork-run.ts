@@ -7,6 +7,7 @@
  *     by its age (supervise.ts), after it a run whose doorbells the supervisor rings.
  * K2  Nothing that the other run paid counts as spent here: replies that are taken over cost nothing.
  * K3  The other run stays as it is.
+ * K4  The idempotency key is the first row of the transaction: whoever comes second with it waits there for the first one's end.
  */
 import {
   activityKey,
@@ -20,11 +21,12 @@ import {
   remainingCaps,
   step,
 } from "@markmill/engine";
+import type { PoolClient } from "pg";
 import { openBudget } from "./budgets.ts";
 import { createActivityIds } from "./commit/activity-ids.ts";
 import { loadRuns } from "./commit/load-runs.ts";
 import { type AdvancedLevel, type CallingActivity, type ForkedLevel, writeLevel } from "./commit/write-fork.ts";
-import { type Births, drawSeed } from "./create-run.ts";
+import { type Births, closeUnused, drawSeed, keyedRun } from "./create-run.ts";
 import { copyMessages } from "./fork-messages.ts";
 import { copyWorkspace } from "./fork-workspace.ts";
 import { getHistory } from "./read/get-history.ts";
@@ -35,25 +37,30 @@ import { inTransaction } from "./transaction.ts";
 import { uuidv7 } from "./uuidv7.ts";
 
 export interface ForkRequest {
-  readonly id?: string;
   /** A root run. */
   readonly of: string;
   /** Nodes from the root downwards, the last one to begin with, those before it calls; null: where the run failed. */
   readonly from: readonly string[] | null;
   readonly caps?: Partial<Limits>;
+  /** Twice with the same key is once; the same key with another request is refused. */
+  readonly key?: { readonly text: string; readonly requestHash: string };
 }
 
 export interface ForkedRun {
   readonly runId: string;
-  /** The way down to what is done next, for people: a node for each level, null where several are in flight. */
+  /** false: the key was used before, and this is the run it made. */
+  readonly created: boolean;
+  /** The way down to what is done next, for people: a node for each level, null where several are in flight. Empty for a run that was there. */
   readonly from: readonly (string | null)[];
   readonly rings: readonly Doorbell[];
 }
 
-export async function forkRun(births: Births, request: ForkRequest): Promise<ForkedRun> {
+export async function forkRun(births: Births, tenant: string, request: ForkRequest): Promise<ForkedRun> {
   const { database, clock } = births;
+  const before = await forkedBefore(births, tenant, request);
+  if (before !== null) return before;
   const at = clock.now();
-  const levels = await descend(births, request.of, request.from, new Map(), request.id ?? uuidv7(at));
+  const levels = await descend(births, request.of, request.from, new Map(), uuidv7(at));
   const [root] = levels;
   if (root === undefined) throw new StoreError("STORE_NOT_FOUND", `There is no run ${request.of}.`);
   const advanced = forkLevels(levels, at, request.caps ?? {});
@@ -71,7 +78,8 @@ export async function forkRun(births: Births, request: ForkRequest): Promise<For
   }
   const { draw } = createActivityIds(database.calm);
   try {
-    await inTransaction(database.calm, async (client) => {
+    const written = await inTransaction(database.calm, async (client) => {
+      if (!(await takeKey(client, tenant, request, root.id))) return false;
       const taken = levels.map(({ run, id, point }) => ({ old: run.id, id, seq: point.seq }));
       const files = await copyWorkspace(client, taken);
       let calling: CallingActivity | null = null;
@@ -80,15 +88,37 @@ export async function forkRun(births: Births, request: ForkRequest): Promise<For
         calling = await writeLevel(client, { ...one, forked: told }, { rootId: root.id, calling, budgets, draw });
       }
       await copyMessages(client, taken);
+      return true;
     });
+    if (!written) {
+      await closeUnused(database, tenant, root.id);
+      const first = await forkedBefore(births, tenant, request);
+      if (first === null) throw new StoreError("STORE_BUSY", "The run of this key was deleted just now.");
+      return first;
+    }
     const rings = await readyRings(
       database.calm,
       levels.map(({ id }) => id),
     );
-    return { runId: root.id, from: levels.map(({ point }) => point.activity?.node ?? null), rings };
+    return { runId: root.id, created: true, from: levels.map(({ point }) => point.activity?.node ?? null), rings };
   } catch (error) {
     throw translate(error, "Forking a run");
   }
+}
+
+async function forkedBefore(births: Births, tenant: string, { key }: ForkRequest): Promise<ForkedRun | null> {
+  const found = key === undefined ? null : await keyedRun(births, tenant, key.text, key.requestHash);
+  return found === null ? null : { ...found, from: [] };
+}
+
+/** K4. false: another request has it. */
+async function takeKey(client: PoolClient, tenant: string, { key }: ForkRequest, runId: string): Promise<boolean> {
+  if (key === undefined) return true;
+  const { rowCount } = await client.query(
+    "insert into idempotency_keys (tenant, key, request_hash, run_id) values ($1, $2, $3, $4) on conflict do nothing",
+    [tenant, key.text, key.requestHash, runId],
+  );
+  return rowCount === 1;
 }
 
 /** From a run to the called run in which the point lies. `ids`: of the runs above, old and new. */

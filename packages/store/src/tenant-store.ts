@@ -36,6 +36,7 @@ import type { RunFilter, RunPage } from "./read/list-runs.ts";
 import { type Replay, replayRun } from "./read/replay-run.ts";
 import { type UsageBy, type UsageFilter, type UsageLine, usageBy } from "./read/usage.ts";
 import { type Wait, waitsOf } from "./read/waits-of.ts";
+import { type RestartRequest, restartRun } from "./restart-run.ts";
 import { type Resumed, resumeTree } from "./resume-run.ts";
 import { StoreError } from "./store-error.ts";
 import { isTenantId } from "./tenants.ts";
@@ -96,6 +97,8 @@ export interface TenantRuns {
   resume(rootId: string): Promise<Resumed>;
   /** A new run that takes over what another one did, up to a point. */
   fork(request: ForkRequest): Promise<ForkedRun>;
+  /** A new run that begins as another one did. */
+  restart(request: RestartRequest): Promise<CreatedRun>;
   /** An ended root run with all that hangs on it; false: there is none. */
   delete(id: string): Promise<boolean>;
 }
@@ -228,7 +231,13 @@ function tenantRuns(parts: TenantParts, tenant: string): TenantRuns {
     cancel: (id, message) => act(id, () => cancelRun(parts, id, message)),
     stop: (id) => act(id, () => stopRun(parts, id)),
     resume: (rootId) => read(rootId, { runs: 0, rings: [] }, () => resumeTree(parts, rootId)),
-    fork: (request) => act(request.of, () => forkRun(parts, request)),
+    fork: (request) => act(request.of, () => forkRun(parts, tenant, request)),
+    restart: (request) =>
+      act(request.of, async () => {
+        const created = await restartRun(parts, tenant, request);
+        ownership.remember(tenant, created.runId);
+        return created;
+      }),
     delete: (id) => read(id, false, () => deleteRun(database, id)),
   };
 }

@@ -31,15 +31,24 @@ export function operationHandlers(
   const document = openapiDocument(version);
   const text = JSON.stringify(document);
   const docs = docsPage(document);
+  async function livingWorkers() {
+    const now = store.clock.now();
+    return (await store.workers()).filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs);
+  }
+
   const readiness = shared(async () => {
-    const [database, queue] = await Promise.all([
+    const [database, queue, workers] = await Promise.all([
       within(store.about(), readyMs),
       within(
         bell.counts().then((counts) => counts ?? Promise.reject(new Error("away"))),
         readyMs,
       ),
+      within(
+        livingWorkers().then((living) => (living.length === 0 ? Promise.reject(new Error("none")) : living)),
+        readyMs,
+      ),
     ]);
-    return { database, queue };
+    return { database, queue, workers };
   }, readyForMs);
   return {
     async listModels({ caller }) {
@@ -111,11 +120,15 @@ export function operationHandlers(
     getLive: async () => ({ body: { ok: true, checks: {}, version } }),
 
     async getReady() {
-      const { database, queue } = await readiness();
+      const { database, queue, workers } = await readiness();
       const word = (ok: boolean) => (ok ? ("ok" as const) : ("away" as const));
       return {
         status: database ? 200 : 503,
-        body: { ok: database, checks: { database: word(database), queue: word(queue) }, version },
+        body: {
+          ok: database,
+          checks: { database: word(database), queue: word(queue), workers: word(workers) },
+          version,
+        },
       };
     },
 

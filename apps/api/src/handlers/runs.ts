@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Definition as Checked, checkStart } from "@markmill/definition";
-import type { Limits, RunStarted } from "@markmill/engine";
+import type { Limits } from "@markmill/engine";
 import { type Committed, type Definition, type RunDetail, StoreError, type TenantStore } from "@markmill/store";
 import { defaultLimits, readArchive } from "@markmill/submission";
 import type { Some } from "../handler.ts";
@@ -49,6 +49,16 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
     const paths = entries.filter(({ kind }) => kind !== "folder").map(({ path }) => path);
     submissions.keep(store.tenant, hash, { paths, notes: [] });
     return paths;
+  }
+
+  /** What a run was given, looked at with the needs of another definition. */
+  async function checkedAnew(store: TenantStore, id: string, definition: Definition) {
+    const first = (await store.runs.events(id, { limit: 1 }))?.entries[0];
+    const started = first?.kind === "event" ? first.event : null;
+    if (started?.type !== "run.started") throw new StoreError("STORE_BUG", `Run ${id} has no record of its start.`);
+    const blob = await store.runs.submission(id);
+    const files = blob === null ? null : await pathsOf(store, blob);
+    return checked(definition, started.variables, Object.keys(started.environment), files);
   }
 
   return {
@@ -245,6 +255,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       }
       const definition = await chosen(store, old, body.definition);
       const key = headers["idempotency-key"];
+      const requestHash = hashOf({ retry: id, ...body });
       const fromStart = body.from?.[0] === "START" || (body.from === undefined && old.status === "success");
       if (!fromStart && definition.hash !== old.definitionHash) {
         throw new Refusal("NO_FORK", {
@@ -253,33 +264,21 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
         });
       }
       if (fromStart) {
-        const created = await store.runs.create({
-          ...(await requestOf(store, old, limitsOf(body.caps))),
-          definition,
-          ...(definition.hash === old.definitionHash ? { program: old.program } : {}),
-          ...(key === undefined ? {} : { idempotencyKey: key, requestHash: hashOf({ retry: id, ...body }) }),
+        const other = definition.hash === old.definitionHash ? null : definition;
+        const created = await store.runs.restart({
+          ...{ of: id, caps: limitsOf(body.caps) },
+          ...(other === null ? {} : { definition: other, notes: await checkedAnew(store, id, other) }),
+          ...(key === undefined ? {} : { key: { text: key, requestHash } }),
         });
         bell.ring(created.rings);
         return retried(created.runId, created.created, ["START"]);
       }
-      // A repeated request makes the run of the same id, and finds that it is there.
-      const wanted = key === undefined ? undefined : idOf(store.tenant, key);
-      const before = wanted === undefined ? null : await store.runs.get(wanted);
-      if (wanted !== undefined && before !== null) return retried(wanted, false, []);
-      try {
-        const forked = await store.runs.fork({
-          ...(wanted === undefined ? {} : { id: wanted }),
-          of: id,
-          from: body.from ?? null,
-          caps: limitsOf(body.caps),
-        });
-        bell.ring(forked.rings);
-        return retried(forked.runId, true, [...forked.from]);
-      } catch (error) {
-        const made = wanted === undefined ? null : await store.runs.get(wanted);
-        if (wanted !== undefined && made !== null) return retried(wanted, false, []);
-        throw error;
-      }
+      const forked = await store.runs.fork({
+        ...{ of: id, from: body.from ?? null, caps: limitsOf(body.caps) },
+        ...(key === undefined ? {} : { key: { text: key, requestHash } }),
+      });
+      bell.ring(forked.rings);
+      return retried(forked.runId, forked.created, [...forked.from]);
     },
 
     async deleteRun({ params: { id }, caller: { store } }) {
@@ -354,27 +353,6 @@ async function chosen(store: TenantStore, old: RunDetail, wanted: string | undef
   return found;
 }
 
-/** How a run began, to begin it again. */
-async function requestOf(store: TenantStore, old: RunDetail, caps: Partial<Limits>) {
-  const { entries } = await store.runs.history(old.id);
-  const events = entries.flatMap((entry) => (entry.kind === "event" ? entry.event : []));
-  const started = events[0] as RunStarted | undefined;
-  if (started?.type !== "run.started") throw new StoreError("STORE_BUG", `Run ${old.id} has no record of its start.`);
-  const forked = events.flatMap((event) => (event.type === "run.forked" ? event.caps : []));
-  const blob = await store.runs.submission(old.id);
-  return {
-    variables: started.variables,
-    environment: started.environment,
-    caps: Object.assign({}, started.caps, ...forked, caps) as Partial<Limits>,
-    labels: old.labels,
-    options: old.options,
-    forkedFrom: old.id,
-    ...(started.patienceMs === undefined ? {} : { patienceMs: started.patienceMs }),
-    ...(started.notes === undefined ? {} : { notes: started.notes }),
-    ...(blob === null ? {} : { submission: { blob } }),
-  };
-}
-
 function limitsOf(caps: Caps = {}): Partial<Limits> {
   const { dollars, tokens, timeMs, steps, depth, hits } = caps;
   return {
@@ -400,9 +378,4 @@ function ordered(value: unknown): unknown {
   return Object.entries(value)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, inner]) => [name, ordered(inner)]);
-}
-
-function idOf(tenant: string, key: string): string {
-  const hex = createHash("sha256").update(`retry ${tenant} ${key}`).digest("hex");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

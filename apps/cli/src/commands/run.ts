@@ -166,12 +166,12 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
   try {
     const { uuidv7 } = await import("@markmill/store");
     const others = config.server === null && config.database.kind === "embedded" ? 0 : await livingWorkers(stack.store);
-    if (others > 0 && manner.ownWorker) {
+    const works = config.server === null && others === 0;
+    if (!works && manner.ownWorker) {
       throw new UsageError(
         "--script and --sandbox choose for a worker of this process, but the database at DATABASE_URL, or the server at MARKMILL_URL, has workers of its own. Unset it to run here.",
       );
     }
-    const works = others === 0;
     const id = uuidv7(stack.store.clock.now());
     // Whatever the machine cannot give is found before there is a run.
     if (works && manner.detach) await requireSandbox(config, terminal.cwd);

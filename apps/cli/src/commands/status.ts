@@ -32,10 +32,10 @@ Examples:
     if (more.length > 0) throw new UsageError("Name one run, or none for the latest ones.");
     const limit = values.limit === undefined ? 20 : parseCount(values.limit);
     if (limit === null || limit < 1 || limit > 500) throw new UsageError("--limit is a number from 1 to 500.");
-    await withStack(terminal, (stack) =>
+    await withStack(terminal, (stack, config) =>
       wanted === undefined
         ? list(stack, limit, values.json === true, terminal)
-        : showOne(stack, wanted, values.json === true, terminal),
+        : showOne(stack, wanted, { json: values.json === true, server: config.server !== null }, terminal),
     );
     return exitCodes.success;
   },
@@ -75,7 +75,12 @@ export function lineOf(
   return `${head}${fitWidth(oneLine(run.name), Math.max(10, width - head.length))}`;
 }
 
-async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Terminal): Promise<void> {
+async function showOne(
+  stack: Stack,
+  wanted: string,
+  { json, server }: { readonly json: boolean; readonly server: boolean },
+  terminal: Terminal,
+): Promise<void> {
   const { asks: questions, models, runs } = stack.tenant;
   const run = await findRun(stack.tenant, wanted);
   const [spent, asks, { entries, activities }, workers, waits, pauses] = await Promise.all([
@@ -124,7 +129,7 @@ async function showOne(stack: Stack, wanted: string, json: boolean, terminal: Te
   if (asks.length > 0) terminal.err(`next: markmill answer ${shortId(run.id)} TEXT`);
   if (standingOf(run.status, waits) === "interrupted") {
     terminal.err(`next: markmill resume ${shortId(run.id)}   goes on at that step`);
-  } else if (workers === 0)
+  } else if (workers === 0 && !server)
     terminal.err(`next: markmill watch ${shortId(run.id)}   nobody works for it now; this does`);
 }
 
