@@ -179,6 +179,28 @@ describe("the API", () => {
     expect((await mill.ended(same.id)).status).toBe("success");
   });
 
+  it("lists on after a page whose last run is gone, and nothing for a label of two values", async () => {
+    const owner = await api.client("owner");
+    const { hash } = await owner.saveDefinition({ body: { root: "main.wf.md", files: callingFiles } });
+    const ids: string[] = [];
+    for (let n = 0; n < 4; n++) {
+      const { id } = await owner.startRun({ body: { definition: hash, labels: { pages: "1", n: String(n) } } });
+      await mill.ended(id);
+      ids.unshift(id);
+    }
+    const label = ["pages=1"];
+    const first = await owner.listRuns({ query: { label, limit: 2 } });
+    expect(first.items.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+    await owner.deleteRun({ params: { id: ids[1] ?? "" } });
+    const second = await owner.listRuns({ query: { label, limit: 2, cursor: first.next ?? "" } });
+    expect(second.items.map(({ id }) => id)).toEqual(ids.slice(2));
+    expect(second.next).toBeNull();
+    expect((await problem(owner.listRuns({ query: { cursor: "x" } }))).code).toBe("INVALID");
+    expect((await owner.listRuns({ query: { label: ["n=0", "n=0"] } })).items).toHaveLength(1);
+    expect((await owner.listRuns({ query: { label: ["n=0", "n=2"] } })).items).toEqual([]);
+    expect((await owner.getUsage({ query: { by: "run", label: ["n=0", "n=2"] } })).items).toEqual([]);
+  });
+
   it("takes files and submissions within its caps, and gives them back", async () => {
     const small = await startApi(mill, { uploadBytes: 100_000 });
     try {

@@ -158,7 +158,12 @@ describe("every route of the router", () => {
       const ids = walked.name === "listAudit" ? [] : [own.run, own.file, own.user, own.key];
       for (const secret of [...ids, "Ada", "grace", "What now?"]) expect(text, walked.name).not.toContain(secret);
     }
-    for (const query of [`?run=${own.run}`, `?label=student=Ada`, `?search=Ada`, `?cursor=${own.run}`]) {
+    for (const query of [
+      `?run=${own.run}`,
+      `?label=student=Ada`,
+      `?search=Ada`,
+      `?cursor=99999999999999999-${own.run}`,
+    ]) {
       for (const path of ["/v1/runs", "/v1/asks", "/v1/usage"]) {
         const response = await fetch(`${api.url}${path}${query}`, { headers: { authorization: `Bearer ${stranger}` } });
         expect(await response.text(), path + query).not.toContain("Ada");

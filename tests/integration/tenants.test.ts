@@ -112,7 +112,7 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
       create: () => runs.create({ id: ids.run, definition: definition({ main: chain(1) }), caps: { nanodollars: 7 } }),
       get: () => runs.get(ids.run),
       list: async () => [
-        await runs.list({ roots: false }, { after: ids.run }),
+        await runs.list({ roots: false }, { after: `99999999999999999-${ids.run}` }),
         await runs.list({ search: ids.open }),
         await runs.list({ variables: { NAME: "Ada" } }),
         await runs.list({ labels: { class: "7b" } }),

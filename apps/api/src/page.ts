@@ -17,8 +17,14 @@ export function placeOf(cursor: string | undefined): number {
   return Number(cursor);
 }
 
-/** `KEY=VALUE` into a record. */
-export function pairs(given: readonly string[] | undefined): Record<string, string> | undefined {
+/** `KEY=VALUE` into a record. null: one key is to have two values, which nothing has. */
+export function pairs(given: readonly string[] | undefined): Record<string, string> | undefined | null {
   if (given === undefined) return undefined;
-  return Object.fromEntries(given.map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]));
+  const record = new Map<string, string>();
+  for (const one of given) {
+    const [key, value] = [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)];
+    if ((record.get(key) ?? value) !== value) return null;
+    record.set(key, value);
+  }
+  return Object.fromEntries(record);
 }

@@ -140,6 +140,11 @@ export const startedRun = named(
   z.object({ id: runId, created: z.boolean().describe("false: an earlier request with this key has made it") }),
 );
 
+/** A time in microseconds and an id. */
+const runCursor = z
+  .string()
+  .regex(/^\d{1,17}-[0-9a-f-]{36}$/)
+  .describe("`next` of the page before");
 export const runQuery = z.object({
   status: many(runStatus, 6).optional(),
   definition: hash.optional(),
@@ -151,7 +156,7 @@ export const runQuery = z.object({
   search: text(200).optional().describe("in the id, the name, the labels or the reason"),
   roots: flag.default(true).describe("only runs that nobody called"),
   limit,
-  cursor: runId.optional().describe("`next` of the page before"),
+  cursor: runCursor.optional(),
 });
 export const runParams = z.object({ id: runId });
 export const runPage = named("RunPage", page(runSummary));

@@ -82,6 +82,7 @@ export function operationHandlers(
         });
       }
       const labels = pairs(label);
+      if (labels === null) return { body: { by, items: [] } };
       const lines = await caller.store.usage.by(
         by === "label" ? { kind: by, name: key ?? "" } : { kind: by },
         {

@@ -103,6 +103,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       const { status, definition, name, label, variable, from, before, search, roots, limit, cursor } = query;
       const labels = pairs(label);
       const variables = pairs(variable);
+      if (labels === null || variables === null) return { body: { items: [], next: null } };
       const page = await store.runs.list(
         {
           ...(status === undefined ? {} : { status }),
