@@ -24,6 +24,24 @@ async function logIn(body: object): Promise<Response> {
   return await fetch(`${api.url}/v1/session`, { method: "POST", headers: json, body: JSON.stringify(body) });
 }
 
+describe("the first key", () => {
+  it("is made once, and it and the one that replaces it are in the log", async () => {
+    const { access } = mill.store;
+    const wanted = { roles: ["owner", "ops"], scopes: null, createdBy: "installation", expiresAt: null };
+    const by = { name: "installation", requestId: "", address: "" };
+    const asked = [1, 2, 3].map(() => access.createFirstKey({ ...wanted, name: "first" }, "default", by));
+    const first = (await Promise.all(asked)).filter((one) => one !== null);
+    expect(first).toHaveLength(1);
+    const local = await access.createLocalKey({ ...wanted, name: "local", createdBy: "local" }, "default", by);
+    const owner = createClient({ url: api.url, token: local.secret });
+    const { items } = await owner.listAudit({ query: { action: "createKey" } });
+    expect(items.map(({ actor, target, outcome }) => [actor, target, outcome])).toEqual([
+      ["local", local.key.id, 201],
+      ["installation", first[0]?.key.id, 201],
+    ]);
+  });
+});
+
 describe("a browser", () => {
   it("logs in with a password, gets a cookie no script can read, and changes nothing without our own page", async () => {
     const owner = await api.client("owner");

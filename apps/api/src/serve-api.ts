@@ -79,6 +79,7 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
     const first = await access.createFirstKey(
       { name: "first key", roles: ["owner", "ops"], scopes: null, createdBy: "installation", expiresAt: null },
       defaultTenant,
+      { name: "installation", requestId: "", address: "" },
     );
     return { url, firstKey: first?.secret ?? null, close };
   } catch (error) {

@@ -132,12 +132,17 @@ export function accessHandlers({ access, settings }: ApiParts): Some<Names> {
       return { body: { items } };
     },
 
-    async createTenant({ body: { id, name }, caller }) {
-      const tenant = await access.createTenant(id, name);
-      if (tenant === null) throw new Refusal("NAME_TAKEN", { detail: "There is a tenant of this id." });
-      const made = await access.of(id).createKey({
-        ...{ name: "first owner", roles: ["owner"], scopes: null, createdBy: caller.principal.actor, expiresAt: null },
-      });
+    async createTenant({ body: { id, name }, caller: { principal }, id: requestId, address }) {
+      const owner = {
+        name: "first owner",
+        roles: ["owner"],
+        scopes: null,
+        createdBy: principal.actor,
+        expiresAt: null,
+      };
+      const opened = await access.openTenant({ id, name }, owner, { name: principal.name, requestId, address });
+      if (opened === null) throw new Refusal("NAME_TAKEN", { detail: "There is a tenant of this id." });
+      const { tenant, made } = opened;
       return {
         target: id,
         body: {

@@ -4,14 +4,18 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { identifyProcess } from "@markmill/process-identity";
 import { aborted, catchInterrupts, openStack, readCatalogue, requireConfig, serveHealth } from "@markmill/stack";
+import { defaultTenant } from "@markmill/store";
 import { spawnBackground } from "../background.ts";
 import { type Command, CommandError, exitCodes, type Terminal } from "../command.ts";
 import { parseFlags } from "../parse-words.ts";
 import { terminalLog } from "../terminal-log.ts";
 import { readUpFile, removeUpFile, writeUpFile } from "../up-file.ts";
 
+/** To be up, and for what is told to be read. */
+const startLimitMs = 120_000;
+
 export const up: Command = {
-  help: `Usage: markmill up [--detach]
+  help: `Usage: markmill up [--detach | --new-key]
 
 Starts the stack of this directory: Postgres (below MARKMILL_HOME, unless
 DATABASE_URL is set), a worker, a supervisor and the API, until Ctrl-C. Runs
@@ -19,14 +23,21 @@ started with --detach, and runs that wait for an answer, go on while it is up.
 It says where the API is (API_HOST, API_PORT; /docs describes it) and, the first
 time, its first key, which is shown once and kept nowhere.
 
-  --detach   in the background; 'markmill down' stops it
+  --detach    in the background; 'markmill down' stops it
+  --new-key   starts nothing: makes another key of an owner and operator over
+              the database, for when the first one is lost, and shows it once
 
 Examples:
   markmill up
   markmill up --detach && markmill run grade.wf.md --detach`,
 
   async run(args, terminal) {
-    const { detach, tell } = parseFlags(args, { detach: { type: "boolean" }, tell: { type: "string" } });
+    const {
+      detach,
+      tell,
+      "new-key": newKey,
+    } = parseFlags(args, { detach: { type: "boolean" }, "new-key": { type: "boolean" }, tell: { type: "string" } });
+    if (newKey === true) return await makeKey(terminal);
     const config = requireConfig(terminal);
     const home = resolve(terminal.cwd, config.home);
     const running = readUpFile(home);
@@ -37,6 +48,24 @@ Examples:
     return detach === true ? await startDetached(home, terminal) : await serve(home, terminal, tell ?? null);
   },
 };
+
+/** Whoever holds the database may enter. The tenant's audit log has it. */
+async function makeKey(terminal: Terminal): Promise<number> {
+  const config = requireConfig(terminal);
+  const stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
+  try {
+    const { secret } = await stack.store.access.createLocalKey(
+      { name: "new key", roles: ["owner", "ops"], scopes: null, createdBy: "local", expiresAt: null },
+      defaultTenant,
+      { name: "markmill up --new-key", requestId: "", address: "" },
+    );
+    terminal.err("a key of an owner and operator, shown this once and kept nowhere:");
+    terminal.out(secret);
+    return exitCodes.success;
+  } finally {
+    await stack.close();
+  }
+}
 
 /** `tell`: a file for whoever started this in the background, who says what is in it and takes it away. */
 async function serve(home: string, terminal: Terminal, tell: string | null): Promise<number> {
@@ -58,6 +87,8 @@ async function serve(home: string, terminal: Terminal, tell: string | null): Pro
     const api = await serveApi({ config, store, queues, catalogue, logLevel: "error" });
     if (tell !== null) {
       writeFileSync(tell, JSON.stringify({ url: api.url, firstKey: api.firstKey }), { mode: 0o600, flag: "wx" });
+      // Whoever should read it may be gone, and it has a secret.
+      setTimeout(() => rmSync(tell, { force: true }), startLimitMs).unref();
     }
     writeUpFile(home);
     const database =
@@ -70,6 +101,7 @@ async function serve(home: string, terminal: Terminal, tell: string | null): Pro
     await api.close();
     return exitCodes.success;
   } finally {
+    if (tell !== null) rmSync(tell, { force: true });
     await stack.close();
     removeUpFile(home);
     interrupts.release();
@@ -84,22 +116,23 @@ function tellApi(
   if (firstKey !== null) terminal.err(`first key, shown this once and kept nowhere: ${firstKey}`);
 }
 
-const startLimitMs = 120_000;
-
 async function startDetached(home: string, terminal: Terminal): Promise<number> {
   const log = join(home, "logs", "up.log");
   const begin = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
   const told = join(home, `up-${randomBytes(6).toString("hex")}.json`);
   const pid = spawnBackground(["up", "--tell", told], { cwd: terminal.cwd, log });
   const deadline = performance.now() + startLimitMs;
-  while (identifyProcess(pid) !== null && performance.now() < deadline) {
-    if (readUpFile(home)?.pid === pid) {
-      terminal.err(`up: process ${pid}, its words in ${log}. 'markmill down' stops it.`);
-      tellApi(JSON.parse(readFileSync(told, "utf8")), terminal);
-      rmSync(told, { force: true });
-      return exitCodes.success;
+  try {
+    while (identifyProcess(pid) !== null && performance.now() < deadline) {
+      if (readUpFile(home)?.pid === pid) {
+        terminal.err(`up: process ${pid}, its words in ${log}. 'markmill down' stops it.`);
+        tellApi(JSON.parse(readFileSync(told, "utf8")), terminal);
+        return exitCodes.success;
+      }
+      await sleep(50);
     }
-    await sleep(50);
+  } finally {
+    rmSync(told, { force: true });
   }
   const said = readFileSync(log, "utf8").slice(begin).trim();
   throw new CommandError(

@@ -8,7 +8,9 @@ import { type AuditFilter, type AuditLog, type AuditPage, openAuditLog, readAudi
 import {
   createFirstKey,
   createKey,
+  createLocalKey,
   type Key,
+  type KeyMaker,
   listKeys,
   type MadeKey,
   type NewKey,
@@ -16,7 +18,7 @@ import {
   revokeKey,
 } from "./keys.ts";
 import { closeLogin, findLogin, type Login, openLogin } from "./logins.ts";
-import { createTenant, listTenants, type Tenant } from "./tenants.ts";
+import { createTenant, listTenants, openTenant, type Tenant } from "./tenants.ts";
 import {
   changeUser,
   createUser,
@@ -55,8 +57,13 @@ export interface Access {
   closeLogin(id: string): Promise<void>;
   listTenants(): Promise<readonly Tenant[]>;
   createTenant(id: string, name: string): Promise<Tenant | null>;
+  /** With a key of its first owner. null: the id is taken. */
+  openTenant: (
+    ...given: Parameters<typeof openTenant> extends [Database, ...infer Rest] ? Rest : never
+  ) => ReturnType<typeof openTenant>;
   /** null: the installation has been given one before. */
-  createFirstKey(wanted: NewKey, tenant: string): Promise<MadeKey | null>;
+  createFirstKey(wanted: NewKey, tenant: string, by: KeyMaker): Promise<MadeKey | null>;
+  createLocalKey(wanted: NewKey, tenant: string, by: KeyMaker): Promise<MadeKey>;
 }
 
 export function openAccess(database: Database): Access {
@@ -79,6 +86,8 @@ export function openAccess(database: Database): Access {
     closeLogin: (id) => closeLogin(database, id),
     listTenants: () => listTenants(database),
     createTenant: (id, name) => createTenant(database, id, name),
-    createFirstKey: (wanted, tenant) => createFirstKey(database, wanted, tenant),
+    openTenant: (tenant, owner, by) => openTenant(database, tenant, owner, by),
+    createFirstKey: (wanted, tenant, by) => createFirstKey(database, wanted, tenant, by),
+    createLocalKey: (wanted, tenant, by) => createLocalKey(database, wanted, tenant, by),
   };
 }

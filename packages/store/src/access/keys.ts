@@ -1,11 +1,12 @@
 /** API keys of a tenant. */
 import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
+import { toJson } from "../neutral.ts";
 import { StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
 import { gathered } from "./gathered.ts";
 import { keepAnOperator, keepAnOwner } from "./owners.ts";
-import { makeSecret, readSecret, sameHash } from "./secrets.ts";
+import { type MadeSecret, makeSecret, readSecret, sameHash } from "./secrets.ts";
 
 export interface Key {
   readonly id: string;
@@ -52,19 +53,75 @@ export async function createKey(database: Database, tenant: string, wanted: NewK
   return { key, secret: made.text };
 }
 
+/** Who makes a key by no request of the tenant's own people; for the tenant's audit log. */
+export interface KeyMaker {
+  readonly name: string;
+  readonly requestId: string;
+  readonly address: string;
+}
+
+/** A key and its entry in the tenant's audit log, as parts of one statement; `where` says when there is one. */
+export function keyWithEntry(where: string): string {
+  return `made as (
+      insert into api_keys (id, tenant, name, secret_hash, roles, scopes, created_by, expires_at, first)
+      select $1::text, $2::text, $3::text, $4::bytea, $5::text[], $6::text[], $7::text, $8::timestamptz, $9::boolean ${where}
+      returning ${columns}
+    ), entry as (
+      insert into audit (tenant, actor, actor_name, action, request_id, address, details)
+      select tenant, $7::text, $10::text, 'createKey', $11::text, $12::text, $13::json from made returning id
+    ), outcome as (
+      insert into audit_outcomes (audit_id, status, target) select entry.id, 201, made.id from entry, made
+    )`;
+}
+
+export function valuesOfKey(
+  made: MadeSecret,
+  tenant: string,
+  wanted: NewKey,
+  by: KeyMaker,
+  first = false,
+): readonly unknown[] {
+  const { name, roles, scopes, createdBy, expiresAt } = wanted;
+  return [
+    ...[made.id, tenant, name, made.hash, roles, scopes, createdBy, expiresAt, first],
+    ...[by.name, by.requestId, by.address, toJson({ name, roles: roles.join(",") })],
+  ];
+}
+
 /** The key an installation begins with; null: it has one, or had. Two that ask at once: one gets it. */
-export async function createFirstKey(database: Database, wanted: NewKey, tenant: string): Promise<MadeKey | null> {
+export async function createFirstKey(
+  database: Database,
+  wanted: NewKey,
+  tenant: string,
+  by: KeyMaker,
+): Promise<MadeKey | null> {
   const made = makeSecret("mm");
+  const none = "where not exists (select 1 from api_keys) and not exists (select 1 from users) on conflict do nothing";
   const rows = await askDatabase<Key>(
     database,
     "Making the first key",
-    `insert into api_keys (id, tenant, name, secret_hash, roles, scopes, created_by, expires_at, first)
-     select $1, $2, $3, $4, $5, $6, $7, $8, true
-     where not exists (select 1 from api_keys) and not exists (select 1 from users)
-     on conflict do nothing returning ${columns}`,
-    [made.id, tenant, wanted.name, made.hash, wanted.roles, wanted.scopes, wanted.createdBy, wanted.expiresAt],
+    `with ${keyWithEntry(none)} select * from made`,
+    valuesOfKey(made, tenant, wanted, by, true),
   );
   return rows[0] === undefined ? null : { key: rows[0], secret: made.text };
+}
+
+/** A key for whoever holds the database itself, when the first one was lost. */
+export async function createLocalKey(
+  database: Database,
+  wanted: NewKey,
+  tenant: string,
+  by: KeyMaker,
+): Promise<MadeKey> {
+  const made = makeSecret("mm");
+  const [key] = await askDatabase<Key>(
+    database,
+    "Making a key",
+    `with ${keyWithEntry("")} select * from made`,
+    valuesOfKey(made, tenant, wanted, by),
+  );
+  if (key === undefined) throw new StoreError("STORE_BUG", "A key was neither made nor refused.");
+  return { key, secret: made.text };
 }
 
 /** Finds the key a text is, if it counts now. Those that are asked for together are read together. */

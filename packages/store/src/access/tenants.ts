@@ -2,6 +2,8 @@ import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
 import { StoreError } from "../store-error.ts";
 import { isTenantId } from "../tenants.ts";
+import { type Key, type KeyMaker, keyWithEntry, type MadeKey, type NewKey, valuesOfKey } from "./keys.ts";
+import { makeSecret } from "./secrets.ts";
 
 export interface Tenant {
   readonly id: string;
@@ -25,4 +27,28 @@ export async function createTenant(database: Database, id: string, name: string)
     [id, name],
   );
   return rows[0] ?? null;
+}
+
+/**
+ * With the key of its first owner and the log of that, in one statement: there is no tenant that nobody can enter. null: the id is taken.
+ */
+export async function openTenant(
+  database: Database,
+  { id, name }: Pick<Tenant, "id" | "name">,
+  owner: NewKey,
+  by: KeyMaker,
+): Promise<{ readonly tenant: Tenant; readonly made: MadeKey } | null> {
+  if (!isTenantId(id)) throw new StoreError("STORE_TENANT_ID", `${JSON.stringify(id)} is no id of a tenant.`);
+  const secret = makeSecret("mm");
+  const [row] = await askDatabase<Key & { readonly openedAt: Date }>(
+    database,
+    "Making a tenant",
+    `with tenant as (
+       insert into tenants (id, name) values ($2::text, $14::text) on conflict do nothing returning created_at
+     ), ${keyWithEntry("from tenant")} select made.*, tenant.created_at as "openedAt" from made, tenant`,
+    [...valuesOfKey(secret, id, owner, by), name],
+  );
+  if (row === undefined) return null;
+  const { openedAt, ...key } = row;
+  return { tenant: { id, name, createdAt: openedAt }, made: { key, secret: secret.text } };
 }
