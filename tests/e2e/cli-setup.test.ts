@@ -1,5 +1,5 @@
 // Setting up, and what the command says when the setup is wrong.
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { join } from "node:path";
@@ -324,6 +324,13 @@ describe("markmill up and down", () => {
     expect(first.stderr).toMatch(/^api: http:\/\/127\.0\.0\.1:\d+ /m);
     expect(first.stderr).toMatch(/^first key, shown this once and kept nowhere: mm_[\w-]+$/m);
     expect((await markmill(place, ["up", "--detach"])).stderr).toMatch(/^it is up already/);
+    // The file that carried the key is gone; a key that is lost is replaced by whoever holds the database.
+    expect(readdirSync(join(place.cwd, ".markmill")).filter((name) => /^up-/.test(name))).toEqual([]);
+    const replaced = await markmill(place, ["up", "--new-key"]);
+    expect(replaced).toMatchObject({ code: 0, stdout: expect.stringMatching(/^mm_[\w-]+\n$/) });
+    const url = /^api: (\S+)/m.exec(first.stderr)?.[1];
+    const headers = { authorization: `Bearer ${replaced.stdout.trim()}` };
+    expect((await fetch(`${url}/v1/tenants`, { headers })).status).toBe(200);
     const pid = Number(/process (\d+)/.exec(first.stderr)?.[1]);
     expect(process.kill(pid, 0)).toBe(true);
     const down = await markmill(place, ["down"]);
