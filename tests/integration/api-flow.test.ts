@@ -2,7 +2,7 @@
 import { ApiProblem, createClient } from "@markmill/contract";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { askingWorkflow, callingFiles, startApi, type TestApi } from "../support/api.ts";
-import { type Mill, startMill } from "../support/mill.ts";
+import { type Mill, startMill, workflow } from "../support/mill.ts";
 
 let mill: Mill;
 let api: TestApi;
@@ -200,6 +200,40 @@ describe("the API", () => {
     expect((await owner.listRuns({ query: { label: ["n=0", "n=2"] } })).items).toEqual([]);
     expect((await owner.getUsage({ query: { by: "run", label: ["n=0", "n=2"] } })).items).toEqual([]);
   });
+
+  it("pages what a run did: each once, also when it goes on between two pages", async () => {
+    const owner = await api.client("owner");
+    const files = { "a.wf.md": askingWorkflow };
+    const asking = await owner.saveDefinition({ body: { root: "a.wf.md", files } });
+    const { id } = await owner.startRun({ body: { definition: asking.hash } });
+    let [ask] = (await owner.listAsks({ query: { run: id } })).items;
+    while (ask === undefined) [ask] = (await owner.listAsks({ query: { run: id } })).items;
+    const first = await owner.listActivities({ params: { id }, query: { limit: 1 } });
+    expect(first.items).toMatchObject([{ node: "SET_A", state: "done" }]);
+    await owner.answerAsk({ params: { id: ask.id }, body: { text: "yes" } });
+    const query = { limit: 1, cursor: first.next ?? "" };
+    const second = await owner.listActivities({ params: { id }, query });
+    expect(second).toMatchObject({ items: [{ node: "ASK_B", state: "done" }], next: null });
+
+    const talk = workflow('  START --> PROMPT_A["PROMPT: First"] --> PROMPT_B["PROMPT: Second"] --> SUCCESS');
+    const talking = await owner.saveDefinition({ body: { root: "talk.wf.md", files: { "talk.wf.md": talk } } });
+    const said = await owner.startRun({ body: { definition: talking.hash } });
+    expect((await mill.ended(said.id)).status).toBe("success");
+    for (const read of [owner.listCalls, owner.listMessages, owner.listActivities]) {
+      const params = { id: said.id };
+      const whole = await read({ params });
+      expect(whole.items.length).toBeGreaterThan(1);
+      expect(whole.next).toBeNull();
+      const single: unknown[] = [];
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const page = await read({ params, query: { limit: 1, ...(cursor === undefined ? {} : { cursor }) } });
+        single.push(...page.items);
+        cursor = page.next;
+      }
+      expect(single).toEqual(whole.items);
+      expect((await problem(read({ params, query: { cursor: "x" } }))).code).toBe("INVALID");
+    }
+  }, 60_000);
 
   it("takes files and submissions within its caps, and gives them back", async () => {
     const small = await startApi(mill, { uploadBytes: 100_000 });

@@ -1,13 +1,8 @@
-/** A page of a list that is read whole: the cursor is the place. */
+/** Cursors and filters of lists. */
 import { Refusal } from "./refusal.ts";
 
-export function pageOf<Item>(
-  all: readonly Item[],
-  { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
-): { readonly items: readonly Item[]; readonly next: string | null } {
-  const from = placeOf(cursor);
-  const items = all.slice(from, from + limit);
-  return { items, next: from + items.length < all.length ? String(from + items.length) : null };
+export function pageOf({ limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined }) {
+  return { limit, ...(cursor === undefined ? {} : { after: cursor }) };
 }
 
 export function placeOf(cursor: string | undefined): number {

@@ -28,7 +28,7 @@ export async function findCall(database: Database, key: CallKey): Promise<Stored
   const rows = await askDatabase<CallRow>(
     database,
     "Looking for a call",
-    `select ${columns} from calls where activity_id = $1 and call_index = $2 and request_hash = $3`,
+    `select ${callColumns} from calls where activity_id = $1 and call_index = $2 and request_hash = $3`,
     [key.activityId, key.callIndex, key.requestHash],
   );
   return rows[0] === undefined ? null : toCall(rows[0]);
@@ -86,13 +86,13 @@ export async function callsOfRun(database: Database, runId: string): Promise<rea
   const rows = await askDatabase<CallRow>(
     database,
     "Reading calls",
-    `select ${columns} from calls where run_id = $1 order by created_at, activity_id, call_index`,
+    `select ${callColumns} from calls where run_id = $1 order by created_at, activity_id, call_index`,
     [runId],
   );
   return rows.map(toCall);
 }
 
-interface CallRow {
+export interface CallRow {
   readonly activity_id: number;
   readonly call_index: number;
   readonly request_hash: string;
@@ -106,10 +106,10 @@ interface CallRow {
   readonly nanodollars: number;
 }
 
-const columns =
+export const callColumns =
   "activity_id, call_index, request_hash, attempt, model, request, reply, prompt_tokens, completion_tokens, characters, nanodollars";
 
-function toCall(row: CallRow): StoredCall {
+export function toCall(row: CallRow): StoredCall {
   return {
     key: { activityId: row.activity_id, callIndex: row.call_index, requestHash: row.request_hash },
     attempt: row.attempt,

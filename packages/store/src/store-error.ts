@@ -56,6 +56,10 @@ export const storeErrorCodes = {
     means: "The idempotency key was used for another request.",
     fix: "Send another idempotency key with another request.",
   },
+  STORE_PAGE_KEY: {
+    means: "The key of a page is not one of this list.",
+    fix: "Send `next` of the page before as it is, or none for the first page.",
+  },
   STORE_LAST_OWNER: {
     means: "Nobody would be left who owns the tenant.",
     fix: "Make another user or key an owner first.",

@@ -33,6 +33,7 @@ import {
   versionsOf,
 } from "./read/list-definitions.ts";
 import type { RunFilter, RunPage } from "./read/list-runs.ts";
+import { activityPage, callPage, messagePage, type Page, type TalkMessage } from "./read/pages.ts";
 import { type Replay, replayRun } from "./read/replay-run.ts";
 import { type UsageBy, type UsageFilter, type UsageLine, usageBy } from "./read/usage.ts";
 import { type Wait, waitsOf } from "./read/waits-of.ts";
@@ -81,6 +82,10 @@ export interface TenantRuns {
   threads(id: string): Promise<readonly Thread[]>;
   /** Of a thread. One of more than `mostBytes` is refused before it is read. */
   messages(thread: string, mostBytes?: number): Promise<readonly ThreadMessage[]>;
+  activityPage(id: string, page?: PageRequest): Promise<Page<HistoryActivity>>;
+  callPage(id: string, page?: PageRequest): Promise<Page<StoredCall>>;
+  /** Of all its threads. A page of more than `mostBytes` is cut short. */
+  messagePage(id: string, page?: PageRequest, mostBytes?: number): Promise<Page<TalkMessage>>;
   variables(id: string): Promise<Readonly<Record<string, string>> | null>;
   hits(id: string): Promise<Readonly<Record<string, number>> | null>;
   /** Endpoints in trouble, or a resume, that whole trees wait for, by their roots. */
@@ -221,6 +226,9 @@ function tenantRuns(parts: TenantParts, tenant: string): TenantRuns {
     threads: (id) => read(id, [], () => getThreads(database, id)),
     messages: async (thread, mostBytes) =>
       (await ownership.ownsThread(tenant, thread)) ? getMessages(database, thread, mostBytes) : [],
+    activityPage: (id, page) => read(id, noPage, () => activityPage(database, id, page)),
+    callPage: (id, page) => read(id, noPage, () => callPage(database, id, page)),
+    messagePage: (id, page, mostBytes) => read(id, noPage, () => messagePage(database, id, page, mostBytes)),
     variables: async (id) => (await get(id))?.variables ?? null,
     hits: async (id) => (await get(id))?.hits ?? null,
     waits: async (rootIds) => waitsOf(database, await ownership.ownedOf(tenant, rootIds)),
@@ -242,4 +250,5 @@ function tenantRuns(parts: TenantParts, tenant: string): TenantRuns {
   };
 }
 
+const noPage: Page<never> = { items: [], next: null };
 const noHistory: History = { entries: [], activities: [] };

@@ -136,7 +136,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
 
     async listActivities({ params: { id }, query, caller: { store } }) {
       await find(store, id);
-      const { items, next } = pageOf(await store.runs.activities(id), query);
+      const { items, next } = await store.runs.activityPage(id, pageOf(query));
       return {
         body: {
           items: items.map(
@@ -167,7 +167,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
 
     async listCalls({ params: { id }, query, caller: { store } }) {
       await find(store, id);
-      const { items, next } = pageOf(await store.runs.calls(id), query);
+      const { items, next } = await store.runs.callPage(id, pageOf(query));
       return {
         body: {
           items: items.map(({ key, attempt, model, request, reply, usage }) => ({
@@ -185,20 +185,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
 
     async listMessages({ params: { id }, query, caller: { store } }) {
       await find(store, id);
-      const threads = await store.runs.threads(id);
-      const all = await Promise.all(
-        threads.map(async (thread) =>
-          (await store.runs.messages(thread.id, mostBytes)).map((message) => ({
-            ...message,
-            thread: thread.id,
-            agent: thread.agent,
-          })),
-        ),
-      );
-      const { items, next } = pageOf(
-        all.flat().sort((a, b) => a.id - b.id),
-        query,
-      );
+      const { items, next } = await store.runs.messagePage(id, pageOf(query), mostBytes);
       return {
         body: {
           items: items.map(({ id: messageId, thread, agent, role, text, activityId, runId }) => ({
@@ -296,7 +283,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
   }
 }
 
-/** Of one conversation. */
+/** Of a page of messages. */
 const mostBytes = 32 * 1024 * 1024;
 
 function retried(id: string, created: boolean, from: (string | null)[]) {

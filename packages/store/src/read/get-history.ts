@@ -37,7 +37,7 @@ export interface History {
   readonly activities: readonly HistoryActivity[];
 }
 
-const activityColumns = `id, node, generation, item, attempt, kind, state, work, seq, claimed_by as "claimedBy", takeovers,
+export const activityColumns = `id, node, generation, item, attempt, kind, state, work, seq, claimed_by as "claimedBy", takeovers,
   created_at as "createdAt", ended_at as "endedAt"`;
 
 /** `after`: only what came later, for whoever follows a run. Read as of one moment: an activity's end is an event. */
@@ -59,13 +59,13 @@ export async function getHistory(database: Database, runId: string, after = 0): 
   };
 }
 
-interface ActivityRow extends Omit<HistoryActivity, "item" | "work"> {
+export interface ActivityRow extends Omit<HistoryActivity, "item" | "work"> {
   readonly item: number;
   /** null: it has nothing but its kind. */
   readonly work: Work | null;
 }
 
-function toActivity(row: ActivityRow): HistoryActivity {
+export function toActivity(row: ActivityRow): HistoryActivity {
   return { ...row, item: columnToItem(row.item), work: row.work ?? lightWork(row.kind as LightKind) };
 }
 

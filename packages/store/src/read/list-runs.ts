@@ -101,7 +101,8 @@ function conditions(filter: RunFilter): SQL[] {
 function after(key: string | undefined): SQL | undefined {
   if (key === undefined) return undefined;
   const [, micros, id] = /^(\d{1,17})-(.+)$/.exec(key) ?? [];
-  if (micros === undefined || id === undefined) throw new StoreError("STORE_NOT_FOUND", `There is no page ${key}.`);
+  if (micros === undefined || id === undefined)
+    throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(key)} is no key of a page here.`);
   const time = sql`timestamptz 'epoch' + ${micros}::bigint * interval '1 microsecond'`;
   return sql`(${runs.createdAt}, ${runs.id}) < (${time}, ${id}::text)`;
 }

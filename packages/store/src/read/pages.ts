@@ -1,0 +1,109 @@
+/**
+ * What a run did, page by page. What was there when the first page was read is listed once, whatever happens meanwhile; what comes later
+ * may be listed.
+ */
+import { askDatabase } from "../ask-database.ts";
+import { type CallRow, callColumns, type StoredCall, toCall } from "../calls.ts";
+import type { Database } from "../database.ts";
+import { StoreError } from "../store-error.ts";
+import { type ActivityRow, activityColumns, type HistoryActivity, toActivity } from "./get-history.ts";
+import type { ThreadMessage } from "./get-messages.ts";
+import type { PageRequest } from "./list-definitions.ts";
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** Pass as `after` for the next page; null: this was the last. */
+  readonly next: string | null;
+}
+
+export interface TalkMessage extends ThreadMessage {
+  readonly thread: string;
+  readonly agent: string;
+}
+
+/**
+ * In the order in which they ended, the open ones last. The key: a letter, an event, an activity. e: those that ended after that event, or by
+ * it with a higher id, come next. o: of those that were open after that event, the ones with higher ids come next, even if they ended since.
+ */
+export async function activityPage(
+  database: Database,
+  runId: string,
+  { after = "e0-0", limit = 50 }: PageRequest = {},
+): Promise<Page<HistoryActivity>> {
+  const [, part, seq = 0, id] = keyOf(after, /^([eo])(\d{1,15})-(\d{1,15})$/);
+  const rows = await askDatabase<ActivityRow>(
+    database,
+    "Reading activities",
+    part === "e"
+      ? `select ${activityColumns} from run_activities where run_id = $1 and (seq is null or seq > $2 or (seq = $2 and id > $3))
+         order by seq nulls last, id limit $4`
+      : `select ${activityColumns} from run_activities where run_id = $1 and (seq is null or seq > $2) and id > $3
+         order by id limit $4`,
+    [runId, seq, id, limit + 1],
+  );
+  const items = rows.slice(0, limit);
+  const last = rows.length > limit ? items.at(-1) : undefined;
+  const ended = part === "o" ? seq : (items.findLast((item) => item.seq !== null)?.seq ?? seq);
+  const open = part === "o" || last?.seq === null;
+  return {
+    items: items.map(toActivity),
+    next: last === undefined ? null : `${open ? "o" : "e"}${ended}-${last.id}`,
+  };
+}
+
+/** In the order in which they were made. */
+export async function callPage(
+  database: Database,
+  runId: string,
+  { after = "0-0-0-", limit = 50 }: PageRequest = {},
+): Promise<Page<StoredCall>> {
+  const [, ...key] = keyOf(after, /^(\d{1,17})-(\d{1,15})-(\d{1,9})-([0-9a-zA-Z]{0,128})$/);
+  const rows = await askDatabase<CallRow & { readonly micros: string }>(
+    database,
+    "Reading calls",
+    `select ${callColumns}, (extract(epoch from created_at) * 1000000)::bigint::text as micros from calls
+     where run_id = $1 and (created_at, activity_id, call_index, request_hash)
+       > (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::bigint, $4::integer, $5::text)
+     order by created_at, activity_id, call_index, request_hash limit $6`,
+    [runId, ...key, limit + 1],
+  );
+  const items = rows.slice(0, limit);
+  const last = rows.length > limit ? items.at(-1) : undefined;
+  return {
+    items: items.map(toCall),
+    next: last === undefined ? null : `${last.micros}-${last.activity_id}-${last.call_index}-${last.request_hash}`,
+  };
+}
+
+/** Of all conversations that a run opened, oldest first. A page of more than `mostBytes` is cut short: it has one message at least. */
+export async function messagePage(
+  database: Database,
+  runId: string,
+  { after = "0", limit = 50 }: PageRequest = {},
+  mostBytes = Number.MAX_SAFE_INTEGER,
+): Promise<Page<TalkMessage>> {
+  const [, id] = keyOf(after, /^(\d{1,15})$/);
+  const rows = await askDatabase<TalkMessage & { readonly more: boolean }>(
+    database,
+    "Reading conversations",
+    `select m.id, m.role, m.text, m.run_id as "runId", m.activity_id as "activityId", m.thread, p.agent, p.place < p.found as more
+     from (
+       select n.id, t.agent, row_number() over (order by n.id) as place, count(*) over () as found,
+         sum(octet_length(n.text)) over (order by n.id) as bytes
+       from threads t cross join lateral (
+         select id, text from messages where thread = t.id and id > $2 order by id limit $3
+       ) n
+       where t.run_id = $1
+     ) p join messages m on m.id = p.id
+     where p.place < $3 and (p.place = 1 or p.bytes <= $4) order by m.id`,
+    [runId, id, limit + 1, mostBytes],
+  );
+  const last = rows.at(-1);
+  return { items: rows.map(({ more: _, ...row }) => row), next: last?.more === true ? String(last.id) : null };
+}
+
+function keyOf(key: string, pattern: RegExp): RegExpExecArray {
+  const parts = pattern.exec(key);
+  if (parts === null) throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(key)} is no key of a page here.`);
+  return parts;
+}
