@@ -11,6 +11,7 @@ import { makeProblem, type Route, type RouteName } from "@markmill/contract";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, LogController } from "fastify";
 import type { Board } from "./board/board.ts";
 import { closeServer, countUnderWay } from "./close-server.ts";
+import { countStreams } from "./count-streams.ts";
 import { makeHandlers } from "./handlers.ts";
 import { countRequests } from "./metrics.ts";
 import type { ApiParts } from "./parts.ts";
@@ -18,7 +19,6 @@ import { identify, type Principal, permit } from "./principal.ts";
 import { problemOf } from "./problem-of.ts";
 import { Refusal } from "./refusal.ts";
 import { registerRoutes } from "./register-routes.ts";
-import { countStreams } from "./streams.ts";
 
 declare module "fastify" {
   interface FastifyRequest {

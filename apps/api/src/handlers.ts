@@ -1,3 +1,4 @@
+import type { Streams } from "./count-streams.ts";
 import type { Handlers } from "./handler.ts";
 import { accessHandlers } from "./handlers/access.ts";
 import { askAndFileHandlers } from "./handlers/asks-and-files.ts";
@@ -8,7 +9,6 @@ import { runHandlers } from "./handlers/runs.ts";
 import { keepSubmissions } from "./known-submissions.ts";
 import type { Meter } from "./metrics.ts";
 import type { ApiParts } from "./parts.ts";
-import type { Streams } from "./streams.ts";
 
 export function makeHandlers(parts: ApiParts, watched: { readonly streams: Streams; readonly meter: Meter }): Handlers {
   const submissions = keepSubmissions();

@@ -1,8 +1,8 @@
 /** Counters of this process, and what the database and the queue say, for Prometheus. No label has the name of anybody. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { FastifyInstance } from "fastify";
+import type { Streams } from "./count-streams.ts";
 import type { ApiParts } from "./parts.ts";
-import type { Streams } from "./streams.ts";
 
 export interface Meter {
   write(parts: ApiParts, streams: Streams): Promise<string>;

@@ -10,12 +10,12 @@ import { type Route, type RouteName, routes } from "@markmill/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { auditDetails } from "./audit-details.ts";
+import type { Streams } from "./count-streams.ts";
 import type { Frame, Handlers, Request } from "./handler.ts";
 import type { ApiParts } from "./parts.ts";
 import { cookieName, identify } from "./principal.ts";
 import { errorsOf, problemOf } from "./problem-of.ts";
 import { notFound, Refusal } from "./refusal.ts";
-import type { Streams } from "./streams.ts";
 
 const mebi = 1024 * 1024;
 /** What a JSON body may have, where it is more than usual. */

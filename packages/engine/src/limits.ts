@@ -1,7 +1,8 @@
 /**
  * Limits. A limit is reached when the next thing would go beyond it; what was done stays done. A part of money, tokens and characters is
  * set aside for the handlers, inside the limit; steps and time they have of their own, so that a run stopped by a limit can still write
- * its report. What a called workflow does counts for its caller too.
+ * its report. What a called workflow does counts for its caller too. Two limits stand where they are counted: hits of a node in walk.ts,
+ * depth of calls in nodes/call.ts.
  */
 import type { CallStart } from "./activity.ts";
 import type { Aside } from "./event.ts";

@@ -1,3 +1,7 @@
+/**
+ * When an activity is tried again: `retryAt` after a failure that may pass at once, `unparkAt` for an endpoint in trouble. The failure
+ * says which (`failure.ts`, NextStep), and step.ts asks for it.
+ */
 import type { RetryPolicy } from "./program.ts";
 
 export const defaultRetry: RetryPolicy = { attempts: 4, baseMs: 1_000, factor: 3, maxMs: 60_000 };

@@ -4,16 +4,18 @@
 //    is given: nothing of a command that did not end by itself lives on.
 // 2. The wait never depends on end of stream: a background process may hold the pipes for ever. What is still to come after the
 //    end has the rest of the wall clock at most, and an abort ends that wait too.
-// 3. The exit status is the one of the process. Where it does not agree with what was reported, the command counts as killed.
+// 3. The exit status is the one of the process. Where it does not agree with what the guard reported (guard-script.ts), the command
+//    counts as killed (believe-exit-code.ts).
 
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
+import { agrees, KILLED } from "./believe-exit-code.ts";
 import { stateAfter } from "./carry-state.ts";
 import { OutputCollector } from "./collect-output.ts";
 import type { Limits } from "./limits.ts";
 import type { CommandOutcome, CommandSpec, RunOptions, SessionState } from "./port.ts";
-import { type CommandReport, type CommandUlimits, endMarker, parseReport, renderScript } from "./session-script.ts";
+import { type CommandUlimits, endMarker, parseReport, renderScript } from "./session-script.ts";
 
 /** How often the processor clock is read. */
 const CPU_POLL_MS = 200;
@@ -22,8 +24,6 @@ const DRAIN_TURNS = 50;
 const DRAIN_TURN_MS = 2;
 /** State is at most 256 KiB; base64 and launcher messages fit. Beyond it the stream is drained and dropped. */
 const MAX_REPORT_CHARS = 1024 * 1024;
-/** Said for a command whose end nobody trustworthy saw. */
-export const KILLED = 137;
 
 export interface WrapperRun {
   readonly command: CommandSpec;
@@ -157,15 +157,6 @@ export async function runWrapper(run: WrapperRun, options: RunOptions): Promise<
       state: stateAfter(run.command, run.state, reported, { exitCode }),
     },
   };
-}
-
-/**
- * Whether the status can be taken for the command's. The shell's own word may be missing (`exec`) or differ where it died in its
- * last trap (a signal); it never makes a 0 of something else, nor something else of a 0.
- */
-export function agrees(processExit: number, report: CommandReport, guarded: boolean): boolean {
-  if (guarded && report.waited !== processExit) return false;
-  return report.claimed === undefined || report.claimed === processExit || processExit !== 0;
 }
 
 function exitCodeOf(ending: { code: number | null; signal: NodeJS.Signals | null }): number {

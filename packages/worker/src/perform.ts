@@ -10,12 +10,12 @@ import {
   workspaceFiles,
 } from "@markmill/sandbox";
 import type { Activity, Claim, LoadedRun } from "@markmill/store/machine";
+import { fileCapOf, readBytesInSession, readTextInSession, writeInSession } from "./file-values.ts";
 import type { JudgeKeeper } from "./judge-session.ts";
 import { nextStep, performExecute, sandboxFailed } from "./perform-execute.ts";
 import { judgeFailed, performJudge } from "./perform-judge.ts";
 import { type PromptPorts, performPrompt } from "./perform-prompt.ts";
 import { done, failed, type Performed } from "./performed.ts";
-import { fileCapOf, readBytesInSession, readTextInSession, writeInSession } from "./session-files.ts";
 import { SessionBusy, type SessionKeeper, type SessionUse } from "./sessions.ts";
 
 export type Claimed = Extract<Claim, { kind: "claimed" }>;

@@ -1,11 +1,11 @@
 import { openapiDocument } from "@markmill/contract";
+import type { Streams } from "../count-streams.ts";
 import { docsPage } from "../docs-page.ts";
 import type { Some } from "../handler.ts";
 import type { Meter } from "../metrics.ts";
 import { pairs } from "../page.ts";
 import type { ApiParts } from "../parts.ts";
 import { Refusal } from "../refusal.ts";
-import type { Streams } from "../streams.ts";
 
 type Names =
   | "listModels"

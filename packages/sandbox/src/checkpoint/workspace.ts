@@ -1,37 +1,27 @@
-// What changed in a session since a snapshot of it, and the way back to a snapshot; the same for every adapter. Invariants:
+// What changed in a session since a snapshot of it; the same for every adapter. The way back is rewind.ts. Invariants:
 // 1. Nothing of the session's own shell, PATH or programs takes part: lists and archives are made by readers of ours.
-// 2. A rewind ends every process that the snapshot did not know before it touches a file, and touches only what differs: a server
-//    that an earlier command left running keeps its files and its folder.
-// 3. A rewind says that it succeeded only when the places hold what the snapshot held, and the processes it knew still run.
-// 4. A look is bounded in entries, bytes and time (look.ts). A file that changed between the list and the reading is kept as it was
+// 2. A look is bounded in entries, bytes and time (look.ts). A file that changed between the list and the reading is kept as it was
 //    read, and counts as changed at the next look: a checkpoint always holds what its manifest says.
-// 5. A session that holds too much to be looked at can still go back: then all of it is removed, and all that was is put there.
-//
-// kill -9 in the middle of a rewind leaves a mixture; the snapshot it went to is still stored, and the next rewind starts over.
 
 import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { packFiles } from "../pack-files.ts";
 import { type SessionFiles, WORKSPACE } from "../port.ts";
-import { SandboxError } from "../sandbox-error.ts";
-import { isUnfit, Look, type LookBounds } from "./look.ts";
+import { Look, type LookBounds } from "./look.ts";
 import {
   compareManifests,
   type Entry,
-  findUnlike,
   isYoung,
   type Manifest,
   packManifest,
   TICK_NS,
   unpackManifest,
 } from "./manifest.ts";
-import { readTar, type TarEntry, writeTarPaced } from "./tar-archive.ts";
+import { type TarEntry, writeTarPaced } from "./tar-archive.ts";
 
 const CHEAP_BYTES = 4 * 1024 * 1024;
 /** To look at, not to keep. */
 const MOST_BYTES = 512 * 1024 * 1024;
-/** Who goes back waits for it, and what was kept once is within the bounds. */
-const REWIND_MS = 60_000;
 
 /** How a session stood at a moment. Plain data, to be stored. */
 export interface Snapshot {
@@ -127,7 +117,7 @@ export async function takeChanges(
   return { kind: before === null ? "whole" : "delta", snapshot, tar, removed: taken, total };
 }
 
-const nothing: Manifest = { at: 0n, entries: new Map() };
+export const nothing: Manifest = { at: 0n, entries: new Map() };
 
 /** The list, with what was read in place of what was listed where the two differ: so much was changed in between. */
 function asRead(listed: Manifest, copied: readonly string[], read: readonly TarEntry[]): Manifest {
@@ -173,113 +163,7 @@ export async function takeSnapshot(access: WorkspaceAccess, bounds: LookBounds =
   }
 }
 
-/** Returns the snapshot of the session as it now is. */
-export async function rewind(
-  access: WorkspaceAccess,
-  to: Snapshot,
-  parts: readonly CheckpointPart[],
-): Promise<Snapshot> {
-  const here = to.instance === access.instance;
-  const wanted = unpackManifest(to.manifest);
-  const look = new Look({ maxEntries: Math.max(new Look().maxEntries, 2 * wanted.entries.size), maxMs: REWIND_MS });
-  await access.killAllBut(new Set(here ? to.processes : []));
-  const now = await listToRewind(access, look);
-  const alive = new Set(here && now !== null ? await access.processes(look) : []);
-  const lost = to.processes.filter((process) => !alive.has(process)).length;
-  if (lost > 0) throw processesLost(lost);
-  const { changed, removed } = compareManifests(here ? wanted : nothing, now ?? nothing);
-  const missing = new Set(here ? [...changed, ...removed] : wanted.entries.keys());
-  const put = new Set(
-    [...wanted.entries]
-      // Every folder: those that forbid writing are opened for the time of the rewind, and get their mode back with it.
-      .filter(([path, { type }]) => type !== "socket" && (type === "directory" || missing.has(path)))
-      .map(([path]) => path),
-  );
-  const remove = changed.filter(
-    (path) => !(now?.entries.get(path)?.type === "directory" && wanted.entries.get(path)?.type === "directory"),
-  );
-  const entries = composeEntries(parts, wanted, put);
-  const found = await write(access, now === null ? "all" : remove, entries, look);
-  const unlike = findUnlike(wanted, found);
-  if (unlike !== null) throw notRestored(`'${Buffer.from(unlike, "latin1").toString("utf8")}' is not as it was`);
-  const hashes = new Map<string, string>();
-  for (const one of entries) {
-    await look.pace();
-    setHash(hashes, one);
-  }
-  return snapshotOf(access, found, to.processes, hashes);
-}
-
-/** Null: there is more than can be looked at. */
-async function listToRewind(access: WorkspaceAccess, look: Look): Promise<Manifest | null> {
-  try {
-    return await access.list(look);
-  } catch (error) {
-    if (!isUnfit(error)) throw error;
-    if (error.code !== "SANDBOX_FILES_FAILED") return null;
-  }
-  // A folder that forbids reading is opened by a write, be it of nothing.
-  await access.write([], Buffer.alloc(1024));
-  return await access.list(look).catch((error) => {
-    if (isUnfit(error)) return null;
-    throw error;
-  });
-}
-
-async function write(
-  access: WorkspaceAccess,
-  remove: readonly string[] | "all",
-  entries: readonly TarEntry[],
-  look: Look,
-): Promise<Manifest> {
-  try {
-    await access.write(remove, await writeTarPaced(entries, () => look.pace()));
-    return await access.list(look);
-  } catch (error) {
-    if (isUnfit(error)) throw notRestored(error.message);
-    throw error;
-  }
-}
-
-/** The latest content of each path, in an order in which it can be unpacked. */
-function composeEntries(parts: readonly CheckpointPart[], wanted: Manifest, put: ReadonlySet<string>): TarEntry[] {
-  const found = new Map<string, TarEntry>();
-  for (const { whole, removed, tar, within } of parts) {
-    if (whole) found.clear();
-    for (const path of removed) found.delete(path);
-    const files = new Map<string, Uint8Array>();
-    const at = (path: string) => (within === undefined ? path : `${within}/${path}`);
-    for (const entry of readTar(tar)) {
-      const path = at(entry.path);
-      if (entry.type === "file") files.set(path, entry.bytes);
-      if (put.has(path))
-        found.set(path, { ...entry, path, ...(entry.type === "hardlink" ? { target: at(entry.target) } : {}) });
-    }
-    // A link is good only within its own part: what it leads to may change in a later one.
-    for (const [path, entry] of found) {
-      const bytes = entry.type === "hardlink" ? files.get(entry.target) : undefined;
-      if (bytes !== undefined) found.set(path, { ...entry, bytes });
-    }
-  }
-  const firstOf = new Map<Uint8Array, string>();
-  return [...put].map((path): TarEntry => {
-    const { type, mode, size } = wanted.entries.get(path) as Entry;
-    const entry = found.get(path);
-    const common = { path, mode, mtime: entry?.mtime ?? "0", target: "", bytes: new Uint8Array() };
-    if (type === "directory") return { ...common, type };
-    const fits = entry?.type === type || (type === "file" && entry?.type === "hardlink");
-    if (entry === undefined || !fits || (type === "file" && entry.bytes.length !== size))
-      throw notRestored(`'${Buffer.from(path, "latin1").toString("utf8")}' is not in the checkpoint`);
-    if (type === "symlink") return { ...common, type, target: entry.target };
-    if (type === "fifo") return { ...common, type };
-    const first = firstOf.get(entry.bytes);
-    if (first !== undefined && entry.bytes.length > 0) return { ...common, type: "hardlink", target: first };
-    firstOf.set(entry.bytes, path);
-    return { ...common, type: "file", bytes: entry.bytes };
-  });
-}
-
-function snapshotOf(
+export function snapshotOf(
   access: WorkspaceAccess,
   manifest: Manifest,
   processes: readonly string[],
@@ -295,7 +179,7 @@ function snapshotOf(
 }
 
 /** A link stands after what it leads to, and has its content. */
-function setHash(hashes: Map<string, string>, entry: TarEntry): void {
+export function setHash(hashes: Map<string, string>, entry: TarEntry): void {
   const hash = entry.type === "hardlink" ? hashes.get(entry.target) : hashOf(entry);
   if (hash !== undefined) hashes.set(entry.path, hash);
 }
@@ -304,20 +188,4 @@ function hashOf({ type, target, bytes }: TarEntry): string {
   return createHash("sha256")
     .update(type === "symlink" ? Buffer.from(target, "latin1") : bytes)
     .digest("hex");
-}
-
-function processesLost(count: number): SandboxError {
-  return new SandboxError(
-    "SANDBOX_PROCESSES_LOST",
-    `${count === 1 ? "A process" : `${count} processes`} that earlier commands had left running ${count === 1 ? "is" : "are"} gone, so the session cannot be put back as it was.`,
-    "Run the workflow again, or let each EXECUTE start what it needs.",
-  );
-}
-
-function notRestored(what: string): SandboxError {
-  return new SandboxError(
-    "SANDBOX_WORKSPACE_LOST",
-    `The workspace could not be put back as it was: ${what}.`,
-    "Run the workflow again.",
-  );
 }

@@ -9,10 +9,10 @@ import type Docker from "dockerode";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, limitsOfCommand } from "../check-spec.ts";
 import type { LookBounds } from "../checkpoint/look.ts";
+import { rewind } from "../checkpoint/rewind.ts";
 import {
   type Changes,
   type ChangesOptions,
-  rewind,
   type Snapshot,
   takeChanges,
   takeSnapshot,

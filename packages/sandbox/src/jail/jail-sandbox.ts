@@ -17,10 +17,10 @@ import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from 
 import type { LookBounds } from "../checkpoint/look.ts";
 import { PLACES } from "../checkpoint/manifest.ts";
 import { listPlaces, readPlaces } from "../checkpoint/read-places.ts";
+import { rewind } from "../checkpoint/rewind.ts";
 import {
   type Changes,
   type ChangesOptions,
-  rewind,
   type Snapshot,
   takeChanges,
   takeSnapshot,

@@ -13,10 +13,10 @@ import { startOf } from "../carry-state.ts";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
 import type { LookBounds } from "../checkpoint/look.ts";
 import { listPlaces, readPlaces } from "../checkpoint/read-places.ts";
+import { rewind } from "../checkpoint/rewind.ts";
 import {
   type Changes,
   type ChangesOptions,
-  rewind,
   type Snapshot,
   takeChanges,
   takeSnapshot,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decodeText, defaultFileBytes, fileCapOf } from "./session-files.ts";
+import { decodeText, defaultFileBytes, fileCapOf } from "./file-values.ts";
 
 describe("the text of a file", () => {
   const textOf = (...bytes: (string | number[])[]) =>
