@@ -2,9 +2,10 @@
  * For GitHub Classroom's reporter: one runner per criterion. Its console shows the share of passed tests times max_score, its notice the
  * sum of scores; so points are cut into equal tests, of which as many pass as make both agree.
  */
-import { type GradeRow, type GradeSheet, statusOf } from "../grade-sheet.ts";
+import type { GradeRow, GradeSheet } from "../grade-sheet.ts";
 import type { Exported, ExportedFile, ExportFinding } from "./export-finding.ts";
 import { fileNameOf } from "./file-name.ts";
+import { noGrade } from "./no-grade.ts";
 
 /** More pieces than this are a rounding of ours, not a rubric. */
 const MOST_PIECES = 1_000;
@@ -14,13 +15,7 @@ export function toClassroom(sheet: GradeSheet): Exported {
   const files: ExportedFile[] = [];
   for (const row of sheet.rows) {
     if (row.grade?.total === null || row.grade === null) {
-      findings.push({
-        severity: "warning",
-        code: "EXPORT_NO_GRADE",
-        line: null,
-        message: `${row.student.name}: ${statusOf(row)}, so there is no result.`,
-        fix: "Grade it, or enter a grade by hand.",
-      });
+      findings.push(noGrade(row));
       continue;
     }
     if (row.grade.points !== row.grade.total || sheet.criteria.some(({ points }) => points < 0)) {

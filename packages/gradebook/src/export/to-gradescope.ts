@@ -1,21 +1,16 @@
 // One results.json per student, as an autograder for Gradescope hands it back.
 import type { CriterionGrade } from "@markmill/grading";
-import { type GradeRow, type GradeSheet, statusOf } from "../grade-sheet.ts";
+import type { GradeRow, GradeSheet } from "../grade-sheet.ts";
 import type { Exported, ExportedFile, ExportFinding } from "./export-finding.ts";
 import { fileNameOf } from "./file-name.ts";
+import { noGrade } from "./no-grade.ts";
 
 export function toGradescope(sheet: GradeSheet): Exported {
   const findings: ExportFinding[] = [];
   const files: ExportedFile[] = [];
   for (const row of sheet.rows) {
     if (row.grade?.total === null || row.grade === null) {
-      findings.push({
-        severity: "warning",
-        code: "EXPORT_NO_GRADE",
-        line: null,
-        message: `${row.student.name}: ${statusOf(row)}, so there is no result.`,
-        fix: "Grade it, or enter a grade by hand.",
-      });
+      findings.push(noGrade(row));
       continue;
     }
     files.push({

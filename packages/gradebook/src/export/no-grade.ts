@@ -1,0 +1,13 @@
+/** Where each student has a file of their own: one without a grade gets none, which is said and is no zero. */
+import { type GradeRow, statusOf } from "../grade-sheet.ts";
+import type { ExportFinding } from "./export-finding.ts";
+
+export function noGrade(row: GradeRow): ExportFinding {
+  return {
+    severity: "warning",
+    code: "EXPORT_NO_GRADE",
+    line: null,
+    message: `${row.student.name}: ${statusOf(row)}, so there is no result.`,
+    fix: "Grade it, or enter a grade by hand.",
+  };
+}
