@@ -1,6 +1,6 @@
 // Bytes of a table as text. Spreadsheets write UTF-8 with and without a byte order mark, UTF-16, and the code page of Windows.
 
-export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
+type TextEncoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 
 export interface DecodedText {
   readonly text: string;

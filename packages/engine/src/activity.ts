@@ -1,6 +1,7 @@
 /** One visit of one node by one run. `item` is the position in a map, null elsewhere. */
 import type { Aside, Inherited } from "./event.ts";
-import type { Json, Limits, ModelSettings, NodeId, Role } from "./program.ts";
+import type { Grading, Json, Limits, ModelSettings, NodeId, Role } from "./program.ts";
+import type { ToolUse } from "./tool.ts";
 
 export interface ActivityRef {
   readonly node: NodeId;
@@ -39,6 +40,8 @@ export type Work =
       readonly kind: "prompt";
       readonly thread: string;
       readonly text: string;
+      /** Messages that stand before the text; they join the thread with it. After them an empty text is not sent. Absent: none. */
+      readonly opening?: readonly { readonly role: Role; readonly text: string }[];
       /** A file whose content is the text instead. */
       readonly read: string | null;
       readonly settings: ModelSettings;
@@ -47,6 +50,8 @@ export type Work =
       readonly schema: Json | null;
       readonly tools: readonly string[];
       readonly rounds: number;
+      /** Absent: feed. */
+      readonly toolUse?: ToolUse;
     }
   | {
       readonly kind: "execute";
@@ -57,14 +62,31 @@ export type Work =
       readonly session?: "judge";
       readonly clean?: true;
     }
+  | {
+      readonly kind: "grade";
+      readonly rubric: Json;
+      readonly task: string;
+      /** Values of the places in the task, by name. Students or models may have written them: they are shown as data. */
+      readonly given: Readonly<Record<string, string>>;
+      /** Names in `given` whose values nobody wrote but the author, and whoever started the run. */
+      readonly authored?: readonly string[];
+      /** What tests that ran in a judge session say; null: none did. */
+      readonly tests: string | null;
+      readonly settings: ModelSettings;
+      readonly grading: Grading;
+      readonly aside?: Aside;
+    }
   | { readonly kind: "ask"; readonly question: string; readonly text: string; readonly expiresAt: number | null }
   | { readonly kind: "call"; readonly program: string; readonly start: CallStart }
   | { readonly kind: "tool"; readonly tool: string; readonly arguments: string }
   | {
       readonly kind: "memory";
-      readonly op: "search" | "insert" | "sample";
+      readonly op: "search" | "insert" | "similar";
       readonly text: string;
       readonly top: number;
+      /** Of similar. */
+      readonly threshold?: number;
+      readonly aside?: Aside;
     };
 export type WorkKind = Work["kind"];
 

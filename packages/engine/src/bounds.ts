@@ -9,6 +9,7 @@
 import type { Work } from "./activity.ts";
 import type { Outcome } from "./event.ts";
 import { type Failure, type FailureCode, failure } from "./failure.ts";
+import type { Json } from "./program.ts";
 import type { Held, RunState } from "./state.ts";
 
 export interface Bounds {
@@ -145,6 +146,8 @@ function weighWhat(outcome: Outcome): number {
       return weighRecord(outcome.files ?? {});
     case "replied":
       return outcome.text.length + (outcome.said?.length ?? 0);
+    case "graded":
+      return outcome.text.length + JSON.stringify(outcome.grade).length;
     case "planned":
       return outcome.text.length + JSON.stringify(outcome.fragment).length;
     case "returned":
@@ -184,9 +187,17 @@ function textsOf(outcome: Outcome): readonly (readonly [string, string])[] {
         ["The text that was sent", outcome.said ?? ""],
       ];
     case "executed":
-      return [["The transcript", outcome.text]];
+      return [
+        ["The transcript", outcome.text],
+        ["What the tests came to", outcome.tests ?? ""],
+      ];
     case "answered":
       return [["The answer", outcome.text]];
+    case "graded":
+      return [
+        ["The summary of the grade", outcome.text],
+        ["The grade", JSON.stringify(outcome.grade)],
+      ];
     default:
       return [["The result", outcome.text]];
   }
@@ -201,7 +212,15 @@ export function weighWork(work: Work): number {
     case "tool":
       return bare + work.arguments.length;
     case "prompt":
-      return bare + work.text.length + weighTexts(work.settings.stop ?? []) + (work.settings.model?.length ?? 0);
+      return (
+        bare +
+        work.text.length +
+        weighTexts((work.opening ?? []).map(({ text }) => text)) +
+        weighTexts(work.settings.stop ?? []) +
+        (work.settings.model?.length ?? 0)
+      );
+    case "grade":
+      return bare + work.task.length + weighRecord(work.given) + (work.tests?.length ?? 0) + rubricWeight(work.rubric);
     case "check":
       return bare + weighTexts(work.read);
     case "assign":
@@ -209,6 +228,16 @@ export function weighWork(work: Work): number {
     default:
       return bare + work.text.length;
   }
+}
+
+/** It is the program's, the same object at each visit. */
+const rubrics = new WeakMap<object, number>();
+
+function rubricWeight(rubric: Json): number {
+  if (typeof rubric !== "object" || rubric === null) return bare;
+  const known = rubrics.get(rubric) ?? JSON.stringify(rubric).length;
+  rubrics.set(rubric, known);
+  return known;
 }
 
 /** Characters of `JSON.stringify(text)`, without making it. */

@@ -3,7 +3,8 @@ import type { Operand } from "./operand.ts";
 /**
  * equals, differs: trimmed first line of the left side against the trimmed right side. is, isNot: the whole texts.
  * greater … lessEqual: numbers when both sides are; the first number of the left side's first line when only the right side is one;
- * else text by code point.
+ * else text by code point. includes: the left side holds the right side, to the letter. alike: the same without line breaks, case and
+ * space around. above … atMost: numbers; where a side is none, nobody knows, and what asks fails with CONDITION_NOT_NUMERIC.
  */
 export type Comparison =
   | "equals"
@@ -15,7 +16,13 @@ export type Comparison =
   | "greater"
   | "greaterEqual"
   | "less"
-  | "lessEqual";
+  | "lessEqual"
+  | "includes"
+  | "alike"
+  | "above"
+  | "atLeast"
+  | "below"
+  | "atMost";
 
 export type Condition =
   | {

@@ -17,7 +17,7 @@ export interface Verdict {
   readonly doubts: readonly Doubt[];
 }
 
-export interface Doubt {
+interface Doubt {
   readonly code: WarningCode;
   readonly message: string;
 }
@@ -107,6 +107,18 @@ function compare(
       const what = `MATCHES '${briefText(right, 200)}' on ${left.length} characters`;
       throw new Excess("MATCH_TOO_COSTLY", `${what} takes more work than one step may. Simplify the pattern.`);
     }
+    case "includes":
+      return left.includes(right);
+    case "alike":
+      return plain(left) === plain(right);
+    case "above":
+      return numberIn(left) > numberIn(right);
+    case "atLeast":
+      return numberIn(left) >= numberIn(right);
+    case "below":
+      return numberIn(left) < numberIn(right);
+    case "atMost":
+      return numberIn(left) <= numberIn(right);
     case "greater":
       return order(left, right, doubts) > 0;
     case "greaterEqual":
@@ -144,6 +156,21 @@ function verdictOf(text: string): string {
     .replace(/[.!:,;]+$/, "")
     .trim()
     .toUpperCase();
+}
+
+function plain(text: string): string {
+  return text
+    .trim()
+    .replace(/[\r\n]/g, "")
+    .toLowerCase();
+}
+
+/** Thrown where nobody can say whether a condition holds. */
+export class Undecided extends Excess {}
+
+function numberIn(text: string): number {
+  if (number.test(text)) return Number(text);
+  throw new Undecided("CONDITION_NOT_NUMERIC", `'${briefText(text, 200)}' is no number, and it is compared as one.`);
 }
 
 const number = /^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$/;

@@ -6,7 +6,8 @@
 import type { ActivityRef } from "./activity.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Failure, LimitCode, NextStep, Trouble } from "./failure.ts";
-import type { Fragment, Limits, ModelSettings } from "./program.ts";
+import type { Fragment, Json, Limits, ModelSettings, NodeId } from "./program.ts";
+import type { RunState } from "./state.ts";
 
 interface Happened {
   readonly at: number;
@@ -63,6 +64,9 @@ export interface Inherited {
   readonly agents: Readonly<Record<string, ModelSettings>>;
 }
 
+/** Never mixed up: ungradable is the student's cause, a grader error ours. */
+type GradedAs = "graded" | "ungradable" | "grader error" | "needs human";
+
 /** What the edge brings back from an activity. */
 export type Outcome =
   /** Nothing but "done", with what had to be read for it. */
@@ -87,6 +91,20 @@ export type Outcome =
       readonly text: string;
       readonly exitCode: number;
       readonly commands: number;
+      readonly notes?: readonly string[];
+      /** What the tests of a judge came to, as the text of TEST_RESULTS; absent: it left no results. */
+      readonly tests?: string;
+    }
+  /**
+   * What a work is worth, or why nobody can say. `grade` is the whole of it, in the form of packages/grading; `text` a few words for
+   * people; `is` and `points` what the flow can ask for. points: null unless it is graded.
+   */
+  | {
+      readonly kind: "graded";
+      readonly is: GradedAs;
+      readonly points: number | null;
+      readonly text: string;
+      readonly grade: Json;
       readonly notes?: readonly string[];
     }
   | { readonly kind: "answered"; readonly text: string }
@@ -155,6 +173,8 @@ export interface RunBroken extends Happened {
 /** Stopped, to be resumed: what was in flight is discarded and asked again on resumption. */
 export interface RunStopped extends Happened {
   readonly type: "run.stopped";
+  /** For how long the runs it called, which end with the stop, only waited. What they return is never heard. */
+  readonly idleMs?: number;
 }
 /** A stopped run goes on; of one that waits for a model, what is parked is tried at once, with new patience. */
 export interface RunResumed extends Happened {
@@ -173,6 +193,11 @@ export interface RunForked extends Happened {
   readonly aside?: Aside;
   /** The workspace was taken over. */
   readonly files?: true;
+  /**
+   * With another program: all that the run knew but its environment, which its first event has, and the nodes that begin (carry-over.ts).
+   * What was folded before counts no more.
+   */
+  readonly carried?: { readonly state: RunState; readonly begins: readonly NodeId[] };
 }
 
 export type Event =

@@ -75,6 +75,10 @@ export const failureCodes = {
     means: "The run would hold more text than it may.",
     fix: "Set variables that are no longer needed to nothing, keep texts in files, or let the operator raise CEILING_STATE_CHARS.",
   },
+  CONDITION_NOT_NUMERIC: {
+    means: "A condition compares numbers, and one of its sides is none.",
+    fix: "Tell the model to answer with a number alone, or give the step a fallback.",
+  },
   MATCH_TOO_COSTLY: {
     means: "Searching a text with MATCHES took more work than one step may.",
     fix: "Simplify the pattern, or search a shorter text.",
@@ -94,6 +98,15 @@ export const failureCodes = {
   PLAN_INVALID: {
     means: "The reply is no valid plan, also after it was asked again.",
     fix: "Say in the prompt how a plan is to be written, or use another model.",
+  },
+  RUBRIC_ABSENT: {
+    means: "A GRADE has no rubric to judge by.",
+    fix: "Write a section # Rubric, or name a file with rubric: in the front matter.",
+  },
+  GRADER_ERROR: {
+    means:
+      "The work could not be graded, and not by its author's fault: mostly the tests gave no results that can be used.",
+    fix: "Read the message, mend the tests, and grade the work again.",
   },
   LIFE_CYCLE_SPENT: {
     means: "The work was split as often as allowed.",

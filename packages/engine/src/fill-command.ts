@@ -10,7 +10,7 @@
  *     for another interpreter (`sh -c`, `python -c`, `awk`, `sed`, `eval`) only words without punctuation that could end a string.
  * Q4  `{{{NAME}}}` is put in as it is: shell, by the author's decision.
  */
-export type Surrounding =
+type Surrounding =
   | "bare"
   | "double"
   | "single"

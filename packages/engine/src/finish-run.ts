@@ -10,10 +10,11 @@
 import { allow, Excess, jsonLength } from "./bounds.ts";
 import { type Failure, isLimit } from "./failure.ts";
 import { handlerAllowance } from "./limits.ts";
+import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
 import type { PostRule, ResultRule } from "./program.ts";
 import { resolve } from "./resolve.ts";
-import type { Ended, HandlingPhase, Phase } from "./state.ts";
+import type { Ended, HandlingPhase, Phase, RunState } from "./state.ts";
 import { change, scopeOf, setVariable, type Turn, warn } from "./turn.ts";
 
 export function succeedRun(turn: Turn, word: string | null = null): void {
@@ -143,19 +144,31 @@ function resultOf(turn: Turn, rule: ResultRule): string {
   if (rule.take === "RESULT") return turn.state.variables.RESULT ?? "";
   const fits = (length: number) => allow(length, turn.state.bounds, "The result");
   const texts: string[] = [];
+  const jsons: string[] = [];
   let together = 0;
+  // What one value takes from a list the next no longer finds; the lists themselves stay as they are.
+  let { state } = turn;
   for (const operand of rule.of) {
-    const text = resolve(operand, scopeOf(turn)).text ?? "";
+    const value = resolve(operand, { ...scopeOf(turn), state });
+    const text = value.text ?? "";
     together += text.length + 2;
     fits(together);
     texts.push(text);
+    if (rule.json) jsons.push(jsonOf(operand, value.text, state, fits));
+    if (value.lists !== null) state = { ...state, lists: value.lists };
   }
-  if (rule.json) {
-    // A list has two quotes, a comma and no line break for each of its lines.
-    fits(texts.reduce((sum, text) => sum + jsonLength(text) + 3 * text.split("\n").length, 2));
-    return JSON.stringify(texts.length === 1 ? jsonOf(texts[0] ?? "") : texts.map(jsonOf));
-  }
-  const joined = texts.length === 1 ? (texts[0] ?? "") : texts.map((text) => `${text} \n`).join("");
+  const [only] = rule.of;
+  const single = rule.of.length === 1 && rule.each !== true;
+  const asJson = rule.json && !(single && only?.from !== "all");
+  if (asJson) fits(jsons.reduce((sum, json) => sum + json.length + 1, 1));
+  const joined = asJson
+    ? single
+      ? (jsons[0] ?? "")
+      : `[${jsons.join(",")}]`
+    : single
+      ? (texts[0] ?? "")
+      : texts.map((text) => `${text} \n`).join("");
+  if (asJson && rule.postJson !== true) return joined;
   return rule.post.reduce((text, post) => {
     fits(postLength(text, post));
     return postProcess(text, post);
@@ -186,9 +199,21 @@ function countOf(text: string, what: string): number {
   return count;
 }
 
-function jsonOf(text: string): unknown {
-  const lines = text.split("\n");
-  return lines.length > 1 && lines.at(-1) === "" ? lines.slice(0, -1) : text;
+/** A list is a list, a text that is JSON stands as it is, digits and all; other text is a JSON text, and nothing is null. */
+function jsonOf(operand: Operand, text: string | null, { lists }: RunState, fits: (length: number) => void): string {
+  if (text === null) return "null";
+  const items = operand.from === "all" ? (own(lists, operand.list) ?? []) : null;
+  fits((items ?? [text]).reduce((sum, item) => sum + jsonLength(item) + 3, 2));
+  return items === null ? jsonText(text) : `[${items.map(jsonText).join(",")}]`;
+}
+
+function jsonText(text: string): string {
+  try {
+    JSON.parse(text);
+    return text.trim();
+  } catch {
+    return JSON.stringify(text);
+  }
 }
 
 function postProcess(text: string, rule: PostRule): string {

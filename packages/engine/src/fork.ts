@@ -40,12 +40,18 @@ export function forkAtNode(program: Program, events: readonly Event[], node: Nod
  */
 export function forkAtFailure(program: Program, events: readonly Event[]): ForkPoint | null {
   let state = initialState;
+  /** How many events came before the run was stopped last. */
+  let beforeStop = 0;
+  const from = ownFrom(events);
   for (const [index, event] of events.entries()) {
+    if (index > 0 && index < from) continue;
     const { phase } = state;
     state = step(program, state, event).state;
-    if (phase.is !== "doing" || !hasFailed(state.phase)) continue;
+    if (phase.is === "doing" && state.phase.is === "stopped") beforeStop = index;
+    const halted = phase.is === "stopped" && phase.was === "doing";
+    if (!(phase.is === "doing" || halted) || !hasFailed(state.phase)) continue;
     if (event.type === "run.limited" || event.type === "run.cancelled") {
-      return forkAfter(program, events, index, null, true);
+      return forkAfter(program, events, halted ? beforeStop : index, null, true);
     }
     const visit = visitsOf(program, events, index).findLast(({ work }) => !workKinds[work.kind].pure);
     if (visit === undefined) return null;
@@ -56,11 +62,18 @@ export function forkAtFailure(program: Program, events: readonly Event[]): ForkP
   return null;
 }
 
+/** What came before was another program's, the beginning apart. */
+function ownFrom(events: readonly Event[]): number {
+  return events.findLastIndex((event) => event.type === "run.forked" && event.carried !== undefined);
+}
+
 /** Visits asked for by the first `count` events, in order. */
 function visitsOf(program: Program, events: readonly Event[], count: number): Asked[] {
   const asked: Asked[] = [];
   let state = initialState;
+  const from = ownFrom(events);
   for (const [index, event] of events.slice(0, count).entries()) {
+    if (index > 0 && index < from) continue;
     const { phase } = state;
     const next = step(program, state, event);
     state = next.state;

@@ -1,22 +1,15 @@
-export { type ActivityRef, activityKey, type CallStart, type Work, type WorkKind } from "./activity.ts";
+export { type ActivityRef, activityKey, type Work, type WorkKind } from "./activity.ts";
 export { type Bounds, defaultBounds, outcomeExcess, weighState } from "./bounds.ts";
-export type { Command, Message } from "./command.ts";
+export { carryOver } from "./carry-over.ts";
+export type { Command } from "./command.ts";
 export type { Comparison, Condition } from "./condition.ts";
 export { conditionOperands } from "./condition-operands.ts";
 export { type Delivery, type Doorbell, type QueueName, queueNames, type WorkQueue } from "./doorbell.ts";
 export {
-  type ActivityFailed,
-  type ActivitySucceeded,
-  type Aside,
-  type AskExpired,
   type Caller,
   type Event,
-  type Inherited,
   type Outcome,
-  type RunBroken,
-  type RunCancelled,
   type RunForked,
-  type RunLimited,
   type RunStarted,
   redacted,
   type Usage,
@@ -32,15 +25,27 @@ export {
   type NextStep,
   type Trouble,
 } from "./failure.ts";
-export { type CommandPlace, commandPlaces, type FilledCommand, type Surrounding } from "./fill-command.ts";
+export { commandPlaces } from "./fill-command.ts";
 export { type ForkPoint, forkAtFailure, forkAtNode } from "./fork.ts";
+export { usualGrading } from "./grading.ts";
+export { idleUntil } from "./idle.ts";
 export { asideOf, limitSettingNames, remainingCaps } from "./limits.ts";
 export type { Operand } from "./operand.ts";
 export type * from "./program.ts";
 export { placesOf } from "./render.ts";
 export { modelSettingNames } from "./settings.ts";
-export { type Active, initialState, type Parked, type Phase, type RunState, runStatuses, type Spent } from "./state.ts";
-export { type FollowedStep, followStep, type Step, step } from "./step.ts";
+export { type Active, initialState, type Parked, type Phase, type RunState, runStatuses } from "./state.ts";
+export { followStep, step } from "./step.ts";
+export {
+  type BuiltinName,
+  builtinNames,
+  builtinTools,
+  type HttpTool,
+  type Tool,
+  type ToolHeader,
+  toolMethods,
+  toolNamePattern,
+} from "./tool.ts";
 export type { Checked, FailedStep } from "./turn.ts";
 export { visibleJson, visibleText } from "./visible-text.ts";
 export { warningCodes } from "./warning-codes.ts";

@@ -1,8 +1,7 @@
 /**
  * Limits. A limit is reached when the next thing would go beyond it; what was done stays done. A part of money, tokens and characters is
  * set aside for the handlers, inside the limit; steps and time they have of their own, so that a run stopped by a limit can still write
- * its report. What a called workflow does counts for its caller too. Two limits stand where they are counted: hits of a node in walk.ts,
- * depth of calls in nodes/call.ts.
+ * its report. What a called workflow does counts for its caller too.
  */
 import type { CallStart } from "./activity.ts";
 import type { Aside } from "./event.ts";
@@ -95,8 +94,8 @@ export function asideOf(program: Program, state: RunState): Aside {
   return { nanodollars: aside.nanodollars + own.nanodollars, tokens: aside.tokens + own.tokens };
 }
 
-/** Why the next activity may not begin, or null. */
-export function exceeded(program: Program, state: RunState, at: number): Failure | null {
+/** Why the next activity may not begin, or null. `counts`: it is a step. */
+export function exceeded(program: Program, state: RunState, at: number, counts = true): Failure | null {
   const { limits, spent } = state;
   const handler = state.phase.is === "handling" ? state.phase : null;
   const aside = handler === null ? setAside(program, limits) : nothingAside;
@@ -105,7 +104,7 @@ export function exceeded(program: Program, state: RunState, at: number): Failure
     return cap !== null && used > cap - aside[limit];
   };
   const steps = handler === null ? limits.steps : handler.from.steps + handlerAllowance(limits).steps;
-  if (spent.steps >= steps) return failure("LIMIT_STEPS", `More than ${limits.steps} activities in one run.`);
+  if (counts && spent.steps >= steps) return failure("LIMIT_STEPS", `More than ${limits.steps} activities in one run.`);
   if (over("nanodollars", spent.nanodollars)) {
     return failure("LIMIT_COST", `The budget of $${(limits.nanodollars ?? 0) / 1e9} is spent.`);
   }
@@ -120,11 +119,22 @@ export function exceeded(program: Program, state: RunState, at: number): Failure
   return null;
 }
 
+/** Why a node may not begin for the `hits`-th time, or null. */
+export function tooManyHits({ limits }: RunState, node: string, hits: number): Failure | null {
+  return hits > limits.hits ? failure("LIMIT_HITS", `'${node}' was to run more than ${limits.hits} times.`) : null;
+}
+
+/** Why no workflow may be called from here, or null. */
+export function tooDeep({ depth, limits }: RunState): Failure | null {
+  return depth + 1 > limits.depth ? failure("LIMIT_DEPTH", `More than ${limits.depth} workflows deep.`) : null;
+}
+
 const nothingAside = { nanodollars: 0, tokens: 0, characters: 0 };
 
 /** When the run, or its handler, has to be over. Time in which it only waited does not count. */
 export function deadlineOf({ phase, limits, startedAt, idle }: RunState): number | null {
   if (phase.is === "handling") return phase.until;
+  if (phase.is === "stopped" && phase.was !== "doing") return phase.was.until;
   return limits.timeMs === null ? null : startedAt + idle.ms + limits.timeMs;
 }
 

@@ -199,6 +199,32 @@ describe("a limit of time", () => {
       at: 1_010_000,
     });
   });
+
+  it("counts the waiting up to the end of the run, which then waits no more", () => {
+    const alone = programOf(asking.nodes, edgesOf("START ASK_A"));
+    const waiting = begun(alone);
+    const base = { at: 500, seed: 0, epoch: waiting.epoch };
+    const ends: readonly Event[] = [
+      {
+        type: "activity.succeeded",
+        ...base,
+        activity: only(waiting),
+        outcome: { kind: "answered", text: "yes" },
+        usage: null,
+      },
+      { type: "ask.expired", ...base, activity: only(waiting) },
+      { type: "run.limited", ...base, code: "LIMIT_COST", message: "spent" },
+      { type: "run.cancelled", ...base, message: "stop it" },
+      { type: "run.broken", ...base, message: "a defect" },
+    ];
+    expect(waiting.idle).toEqual({ ms: 0, since: 0 });
+    for (const event of ends) {
+      const { state, commands } = step(alone, waiting, event);
+      expect(state.phase.is).toBe("ended");
+      expect(state.idle).toEqual({ ms: 500, since: null });
+      expect(commands).toContainEqual(expect.objectContaining({ do: "end", idleMs: 500 }));
+    }
+  });
 });
 
 describe("a fork", () => {

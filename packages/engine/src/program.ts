@@ -8,6 +8,7 @@
  */
 import type { Condition } from "./condition.ts";
 import type { Operand } from "./operand.ts";
+import type { Tool, ToolHeader, ToolUse } from "./tool.ts";
 
 export type NodeId = string;
 export type Dialect = "codementor" | "operators" | "tasks" | "agents" | "chat";
@@ -16,6 +17,8 @@ export type Role = "system" | "user" | "assistant";
 export interface Program {
   readonly form: 1;
   readonly dialect: Dialect;
+  /** Of the dialect, where there are several; for people. */
+  readonly revision?: string;
   readonly name: string;
   readonly description: string;
   readonly params: readonly Param[];
@@ -30,6 +33,10 @@ export interface Program {
   readonly sandbox: SandboxNeeds;
   /** Absent: a judge session has no files of the teacher and the usual limits. */
   readonly judge?: JudgeNeeds;
+  /** What GRADE judges by, read and checked by the dialect; the engine hands it on. Absent: nothing is graded. */
+  readonly rubric?: Json;
+  /** Absent: the usual (`usualGrading`). */
+  readonly grading?: Grading;
   readonly limits: Limits;
   /** Whether a run needs a submission; absent: the author does not say. none: its commands need none. */
   readonly submission?: "required" | "optional" | "none";
@@ -41,6 +48,12 @@ export interface Program {
   /** Lists (stacks, inboxes) a run starts with. */
   readonly lists: Readonly<Record<string, readonly string[]>>;
   readonly result: ResultRule;
+  /** What models may ask for, by the name they see. Absent: nothing. */
+  readonly tools?: Readonly<Record<string, Tool>>;
+  /** Servers of tools, by the name `McpTool.server` uses. */
+  readonly mcp?: Readonly<Record<string, McpServer>>;
+  /** Passages that are found by meaning. Absent: the run's own, by the embedder that needs no model. */
+  readonly memory?: MemoryNeeds;
   /** Contents of the files that operands name, by path, as they were when the definition was loaded. */
   readonly files: Readonly<Record<string, string>>;
 }
@@ -93,6 +106,49 @@ export interface SandboxNeeds {
   readonly checkpoint?: boolean;
 }
 
+/** A server that speaks the Model Context Protocol, reached by its address (streamable HTTP). */
+export interface McpServer {
+  readonly transport: "http";
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, ToolHeader>>;
+}
+
+export interface MemoryNeeds {
+  /** Shared by all runs of the tenant that name it. Absent: the root run's own, which goes with it. */
+  readonly scope?: string;
+  readonly embedder: Embedder;
+}
+
+/** hash: words, hashed; no model is asked and nothing is paid. model: any that makes embeddings. */
+export type Embedder =
+  | { readonly kind: "hash"; readonly dimensions?: number }
+  | {
+      readonly kind: "model";
+      readonly model: string;
+      readonly dimensions?: number;
+      /** Put before what is searched for, not before what is stored: some models want it. */
+      readonly queryPrefix?: string;
+    };
+
+/** How a GRADE makes sure of what a model says. */
+export interface Grading {
+  /** The work is looked at once more without comments and texts in quotes: always, where something in it speaks to the grader, never. */
+  readonly twice: "always" | "flagged" | "never";
+  /** Models that are asked beside the first; their disagreement wants a person. */
+  readonly panel: readonly string[];
+  /** What sends a work to a person. */
+  readonly review: {
+    /** A model less sure than this, 0 to 1. */
+    readonly confidence: number;
+    /** A share of the points, such as the pass mark; null: none. */
+    readonly pass: number | null;
+    /** How near to it is borderline, as a share. */
+    readonly borderline: number;
+    /** Kinds of flags. */
+    readonly flags: readonly string[];
+  };
+}
+
 /** What a judge session is made of; the server's ceiling is applied where it is made. */
 export interface JudgeNeeds
   extends Pick<
@@ -103,6 +159,11 @@ export interface JudgeNeeds
   readonly from: readonly string[];
   /** Those files, base64, by path below /judge. */
   readonly files: Readonly<Record<string, string>>;
+  /**
+   * An autograder made for Gradescope among the files: `autograder.zip`, or all below `autograder/`. What it leaves are the results of the
+   * tests. setup: whether its setup.sh runs each time.
+   */
+  readonly autograder?: { readonly from: string; readonly setup: "run" | "skip" };
   /** What is judged: the submission as it was handed in, or the files as they now are in the student's session. */
   readonly of: "submission" | "workspace";
 }
@@ -126,8 +187,13 @@ export type ResultRule =
   | {
       readonly take: "operands";
       readonly of: readonly Operand[];
+      /** As a list even where there is one. */
+      readonly each?: true;
+      /** A list, or several values, as JSON; a single value stays as it is. */
       readonly json: boolean;
       readonly post: readonly PostRule[];
+      /** `post` also after JSON. */
+      readonly postJson?: true;
     };
 
 export type PostRule =
@@ -173,6 +239,13 @@ interface NodeBase {
   readonly reads?: readonly Read[];
   /** Written, in order, when the node ends with ok. */
   readonly writes?: readonly Effect[];
+  /**
+   * Named values for the conditions of its edges, resolved in order when it has ended with ok and its writes are done. Where a condition
+   * cannot be decided, the node fails; what it wrote stays, what these took is given back.
+   */
+  readonly after?: readonly Read[];
+  /** It belongs to another node's work: it counts no step, and a limit of steps does not keep it from beginning. */
+  readonly uncounted?: true;
   readonly retry?: RetryPolicy;
 }
 
@@ -202,11 +275,17 @@ export interface PromptNode extends NodeBase {
   readonly agent?: string;
   /** A conversation of its own for this activity alone. */
   readonly fresh?: true;
+  /** Messages that stand before the text in a fresh conversation. After them an empty text is not sent. */
+  readonly opening?: readonly { readonly role: Role; readonly text: Operand }[];
   readonly settings?: ModelSettings;
   /** JSON schema the reply must satisfy. */
   readonly schema?: Json;
+  /** Names of `Program.tools`. */
   readonly tools?: readonly string[];
+  /** How often results of tools are given back; then it has to answer. Absent: `usualRounds`. */
   readonly rounds?: number;
+  /** Absent: feed. */
+  readonly toolUse?: ToolUse;
 }
 export interface ExecuteNode extends NodeBase {
   readonly kind: "execute";
@@ -219,6 +298,15 @@ export interface ExecuteNode extends NodeBase {
   readonly repeat: "safe" | "never";
   /** Nothing earlier commands left running or set reaches it; their files do. */
   readonly clean?: true;
+}
+/** A verdict on the submission by the program's rubric, from tests that ran and from models. */
+export interface GradeNode extends NodeBase {
+  readonly kind: "grade";
+  /** What the work was about, in the author's words. A name is a prompt's, or the words themselves; never a variable's. */
+  readonly task: Operand;
+  /** Whose settings are used; the conversation is always one of its own. */
+  readonly agent?: string;
+  readonly settings?: ModelSettings;
 }
 export interface CheckNode extends NodeBase {
   readonly kind: "check";
@@ -252,9 +340,19 @@ export interface ToolNode extends NodeBase {
 }
 export interface MemoryNode extends NodeBase {
   readonly kind: "memory";
-  readonly op: "search" | "insert" | "sample";
+  /** similar: is there a passage nearer than the threshold? The edge's label is true or false. */
+  readonly op: "search" | "insert" | "similar";
   readonly text: Operand;
+  /** Of a search; absent: 3. */
   readonly top?: number;
+  /** Of similar, a cosine; absent: 0.95. */
+  readonly threshold?: number;
+  /**
+   * Of a search: the tool of `Program.tools` that searches the web instead where the text is a JSON object with a query. Absent: none.
+   */
+  readonly web?: string;
+  /** web: it searches the web whatever the text is. Absent: the text says. */
+  readonly where?: "web";
 }
 /** A prompt whose reply is a verdict: {status, evaluation, lesson}. The status is the edge label. */
 export interface EvaluateNode extends NodeBase {
@@ -280,7 +378,7 @@ export interface MapNode extends NodeBase {
   /** Share of items, 0 to 1, that must succeed. */
   readonly minSuccess: number;
 }
-export type MapBody =
+type MapBody =
   | { readonly kind: "prompt"; readonly text: Operand; readonly settings?: ModelSettings }
   | { readonly kind: "call"; readonly program: string }
   | { readonly kind: "tool"; readonly tool: string };
@@ -322,6 +420,7 @@ export type Node =
   | StartNode
   | PromptNode
   | ExecuteNode
+  | GradeNode
   | CheckNode
   | SetNode
   | AssignNode

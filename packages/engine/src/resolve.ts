@@ -4,6 +4,7 @@
  * and literals. The content of variables, files and lists is taken as it is (I7).
  */
 import { allow } from "./bounds.ts";
+import { drawIndex } from "./draw.ts";
 import type { Effort } from "./effort.ts";
 import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
@@ -17,6 +18,8 @@ export interface Scope {
   readonly state: RunState;
   readonly reads: Readonly<Record<string, string>>;
   readonly files: Readonly<Record<string, string>>;
+  /** Who draws, for chance: the run, the visit and the read. */
+  readonly drawing?: string;
   /** What this step may still spend on searching. */
   readonly effort?: Effort;
 }
@@ -48,13 +51,53 @@ export function resolve(operand: Operand, scope: Scope): Resolved {
       return found(own(scope.files, operand.path) ?? own(scope.program.files, operand.path), "file");
     case "read":
       return found(own(scope.reads, operand.name), "variable");
+    case "variable":
+      return found(own(scope.state.variables, operand.name), "variable");
+    case "joined":
+      return join(operand.of, scope);
+    case "either":
+      for (const one of operand.of) {
+        const value = resolve(one, scope);
+        if (value.text !== null && value.text.trim() !== "") return value;
+      }
+      return nothing;
+    case "sample":
+      return draw(operand, scope);
     default:
       return resolveList(operand, scope.state);
   }
 }
 
+type ListOperand = Extract<Operand, { list: string }>;
+
 function found(text: string | undefined, origin: Resolved["origin"]): Resolved {
   return text === undefined ? nothing : { ...nothing, text, origin };
+}
+
+/** Each is looked up in what those before it left. */
+function join(parts: readonly Operand[], scope: Scope): Resolved {
+  const texts: string[] = [];
+  const unknown: string[] = [];
+  let { state } = scope;
+  let length = 0;
+  for (const part of parts) {
+    const value = resolve(part, { ...scope, state });
+    if (value.lists !== null) state = { ...state, lists: value.lists };
+    length += value.text?.length ?? 0;
+    allow(length, state.bounds, "The text with its places filled");
+    texts.push(value.text ?? "");
+    unknown.push(...value.unknown);
+  }
+  const lists = state === scope.state ? null : state.lists;
+  return { ...nothing, text: texts.join(""), origin: "literal", unknown, lists };
+}
+
+function draw({ list }: Extract<Operand, { from: "sample" }>, scope: Scope): Resolved {
+  const { text, lists } = resolve(list, scope);
+  const state = lists === null ? scope.state : { ...scope.state, lists };
+  const items = text === null ? undefined : own(state.lists, text);
+  if (items === undefined || items.length === 0) return { ...nothing, lists };
+  return { ...found(items[drawIndex(scope.drawing ?? state.run, items.length)], "list"), lists };
 }
 
 function resolveName(name: string, scope: Scope): Resolved {
@@ -92,14 +135,14 @@ export function placeValue(name: string, scope: Scope): string | null {
   return own(scope.program.prompts, name)?.text ?? own(scope.state.environment, name) ?? null;
 }
 
-/** Each followed by a line break. */
-function lines(items: readonly string[], { bounds }: RunState, list: string): string {
-  const length = items.reduce((sum, item) => sum + item.length + 1, 0);
+/** Each followed by the same text. */
+function lines(items: readonly string[], { bounds }: RunState, list: string, after = "\n"): string {
+  const length = items.reduce((sum, item) => sum + item.length + after.length, 0);
   allow(length, bounds, `The list ${list} as one text`);
-  return items.map((item) => `${item}\n`).join("");
+  return items.map((item) => `${item}${after}`).join("");
 }
 
-function resolveList(operand: Extract<Operand, { list: string }>, state: RunState): Resolved {
+function resolveList(operand: ListOperand, state: RunState): Resolved {
   const { lists } = state;
   const list = own(lists, operand.list);
   const items = list ?? [];
@@ -114,9 +157,9 @@ function resolveList(operand: Extract<Operand, { list: string }>, state: RunStat
     case "size":
       return found(String(items.length), "list");
     case "all":
-      return list === undefined ? nothing : found(lines(items, state, operand.list), "list");
+      return list === undefined ? nothing : found(lines(items, state, operand.list, operand.after), "list");
     case "peek":
-      return found(items[operand.index], "list");
+      return found(items.at(operand.index), "list");
     case "pop": {
       const newest = items.at(-1);
       return newest === undefined ? nothing : take("tail", newest, [newest], items.slice(0, -1));

@@ -39,7 +39,7 @@ export interface Ended {
   readonly ERROR: string | null;
 }
 
-export interface Spent extends Usage {
+interface Spent extends Usage {
   readonly steps: number;
 }
 

@@ -206,6 +206,25 @@ describe("retries", () => {
     expect(play(edged, () => unknown).state.phase).toMatchObject({ status: "failed" });
     expect(play(program("safe"), () => unknown).asked).toHaveLength(4);
   });
+
+  it("lets the others of a superstep come to an end before trouble of ours ends the run, but not before a limit does", () => {
+    const nodes = { PROMPT_A: prompt("A"), PROMPT_B: prompt("B"), EXECUTE_C: execute };
+    const program = programOf(nodes, [], { scheduling: "superstep", entry: ["EXECUTE_C", "PROMPT_A", "PROMPT_B"] });
+    const ending = (code: string) =>
+      play(program, (work) =>
+        work.kind === "execute"
+          ? { failure: { code, message: code }, next: "fail" }
+          : { kind: "replied", text: "a reply" },
+      );
+    for (const code of ["OUTCOME_UNKNOWN", "WORKER_CRASHED", "STORE_AWAY"]) {
+      const { state, events } = ending(code);
+      expect(state).toMatchObject({ phase: { status: "failed", reason: { code } }, epoch: 1 });
+      expect(events).toHaveLength(4);
+    }
+    const { state, events } = ending("LIMIT_COST");
+    expect(state).toMatchObject({ phase: { status: "failed", reason: { code: "LIMIT_COST" } }, epoch: 2 });
+    expect(events).toHaveLength(2);
+  });
 });
 
 describe("calls", () => {

@@ -27,10 +27,10 @@ import {
   type RunStarted,
   type RunStopped,
 } from "./event.ts";
-import { type Failure, failure, takesNoEdge } from "./failure.ts";
+import { type Failure, failure, isLimit } from "./failure.ts";
 import { breakRun, failRun, finishRun } from "./finish-run.ts";
 import { type Graph, graphOf } from "./graph.ts";
-import { givenBack, reckonIdle } from "./idle.ts";
+import { giveBack, givenBack, reckonIdle } from "./idle.ts";
 import { deadlineOf, isSetting, limitSettingNames, settleLimits } from "./limits.ts";
 import { own } from "./own-value.ts";
 import type { Program } from "./program.ts";
@@ -86,7 +86,11 @@ export function followStep(program: Program, state: RunState, event: Event): Fol
 const noGraph: Graph = { nodes: {}, edges: [], out: new Map(), into: new Map() };
 
 /** null: nothing changes. */
-function turnOf(program: Program, state: RunState, event: Event): Turn | null {
+function turnOf(program: Program, folded: RunState, event: Event): Turn | null {
+  const state =
+    event.type === "run.forked" && event.carried !== undefined
+      ? { ...event.carried.state, environment: folded.environment }
+      : folded;
   if (state.phase.is === "ended" || !Object.hasOwn(rules, event.type)) return null;
   const graph = event.type === "run.broken" ? noGraph : graphOf(program, state);
   const before = givenBack(state, event.at);
@@ -231,6 +235,7 @@ const noteCodes: Partial<Record<Outcome["kind"], WarningCode>> = {
   replied: "REPLY_NOTE",
   executed: "EXECUTE_NOTE",
   done: "FILE_NOTE",
+  graded: "GRADE_NOTE",
 };
 
 function failActivity(turn: Turn, event: ActivityFailed): void {
@@ -244,7 +249,8 @@ function failActivity(turn: Turn, event: ActivityFailed): void {
   const { parked: _answered, ...unparked } = active;
   const again = { ...(event.next === "retry" ? unparked : active), retries: tried };
   const waits = event.next === "park" || event.next === "hold";
-  if (waits && turn.program.trouble !== "edge") return park(turn, active, event);
+  if (waits && (turn.program.trouble !== "edge" || neverAnEdge.has(event.failure.code)))
+    return park(turn, active, event);
   const passing = event.next === "retry" || event.next === "park";
   if (passing && tried < policy.attempts) {
     return repeat(turn, again, retryAt(policy, tried, event.at, event.retryAfterMs, event.seed));
@@ -259,6 +265,9 @@ function failActivity(turn: Turn, event: ActivityFailed): void {
         : event.failure;
   settle(turn, active, { failure: why });
 }
+
+/** What many runs share was used up: no fault of this one, and nothing that its program could answer to. */
+const neverAnEdge: ReadonlySet<string> = new Set(["BATCH_BUDGET_SPENT", "BATCH_BUDGET_RESERVED"]);
 
 /** Trouble of the other side is waited for, longer each time, until patience is over; then for somebody who resumes the run. */
 function park(turn: Turn, active: Active, event: ActivityFailed): void {
@@ -289,9 +298,13 @@ function expireAsk(turn: Turn, event: AskExpired): void {
   settle(turn, active, { outcome: { kind: "answered", text: node.otherwise } });
 }
 
-/** eager: at once. superstep: when all that ran together are done, in the order in which they became ready. */
+/**
+ * eager: at once. superstep: when all that ran together are done, in the order in which they became ready, also what fails the run without
+ * an edge. Only two things go by the order of arrival: a limit ends what is in flight before it spends more, and of results that are too
+ * much to be held together those that came last are left out.
+ */
 function settle(turn: Turn, active: Active, how: Settling): void {
-  const limit = "failure" in how && takesNoEdge(how.failure);
+  const limit = "failure" in how && isLimit(how.failure);
   if (turn.program.scheduling === "eager" || limit) {
     take(turn, active, how);
     return walk(turn);
@@ -349,10 +362,11 @@ function cancelRun(turn: Turn, event: RunCancelled): void {
   finishRun(turn, "cancelled", failure("CANCELLED", event.message));
 }
 
-function stopRun(turn: Turn, _event: RunStopped): void {
+function stopRun(turn: Turn, { idleMs = 0 }: RunStopped): void {
   const { phase } = turn.state;
   if (phase.is !== "doing" && phase.is !== "handling") return;
   change(turn, { phase: { is: "stopped", was: phase.is === "doing" ? "doing" : phase }, epoch: turn.state.epoch + 1 });
+  if (idleMs > 0) turn.state = giveBack(turn.state, idleMs);
   turn.commands.push({ do: "abort" });
 }
 
@@ -381,6 +395,10 @@ function forkRun(turn: Turn, event: RunForked): void {
   change(turn, { caps, limits, spent: { ...noUsage, steps }, startedAt: event.at, idle: { ms: 0, since: null } });
   const deadline = deadlineOf(turn.state);
   if (deadline !== null) turn.commands.push({ do: "deadline", at: deadline });
+  if (event.carried !== undefined) {
+    for (const node of event.carried.begins) turn.ready.push({ node, only: null });
+    return walk(turn);
+  }
   for (const active of inOrder(turn.state)) {
     if (!event.left.includes(activityKey(active.ref))) repeat(turn, unparked(active), null);
   }

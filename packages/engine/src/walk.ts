@@ -9,17 +9,17 @@
  */
 import { type ActivityRef, activityKey } from "./activity.ts";
 import { allowState, brief, isExcess, weighWork } from "./bounds.ts";
-import { evaluateCondition } from "./evaluate-condition.ts";
+import { evaluateCondition, Undecided } from "./evaluate-condition.ts";
 import type { Outcome } from "./event.ts";
 import { type Failure, failure, takesNoEdge } from "./failure.ts";
 import { failRun, succeedRun } from "./finish-run.ts";
 import { graphOf, type PlacedEdge } from "./graph.ts";
-import { exceeded } from "./limits.ts";
+import { exceeded, tooManyHits } from "./limits.ts";
 import { reckonReturn, treeLimit } from "./nodes/call.ts";
 import { beginItem, finishItems } from "./nodes/map.ts";
 import { ruleOf } from "./nodes/rules.ts";
 import { own } from "./own-value.ts";
-import type { Edge, Join, MapNode, Node, NodeId } from "./program.ts";
+import type { Edge, Join, MapNode, Node, NodeId, Read } from "./program.ts";
 import { resolve } from "./resolve.ts";
 import type { Active, Taken } from "./state.ts";
 import { applyEffects, applyWrites, type Begin, change, type Finish, scopeOf, setVariable, type Turn } from "./turn.ts";
@@ -51,12 +51,12 @@ function beginNode(turn: Turn, id: NodeId, only: readonly NodeId[] | null): void
   if (node === undefined) return;
   const hits = (own(turn.state.hits, id) ?? 0) + 1;
   const passing = node.kind === "start" || node.kind === "end";
-  if (node.kind !== "end" && hits > turn.state.limits.hits) {
-    return failRun(turn, failure("LIMIT_HITS", `'${id}' was to run more than ${turn.state.limits.hits} times.`));
-  }
-  const limit = passing ? null : exceeded(turn.program, turn.state, turn.event.at);
+  const uncounted = passing || node.uncounted === true;
+  const limit =
+    (node.kind === "end" ? null : tooManyHits(turn.state, id, hits)) ??
+    (passing ? null : exceeded(turn.program, turn.state, turn.event.at, !uncounted));
   if (limit !== null) return failRun(turn, limit);
-  const spent = passing ? turn.state.spent : { ...turn.state.spent, steps: turn.state.spent.steps + 1 };
+  const spent = uncounted ? turn.state.spent : { ...turn.state.spent, steps: turn.state.spent.steps + 1 };
   change(turn, { hits: { ...turn.state.hits, [id]: hits }, spent });
   within(
     turn,
@@ -74,7 +74,8 @@ function visitNode(turn: Turn, node: Node, id: NodeId, only: readonly NodeId[] |
   const taken: Taken[] = [];
   let reads: Readonly<Record<string, string>> = {};
   for (const read of node.reads ?? []) {
-    const value = resolve(read.value, scopeOf(turn, reads));
+    const drawing = `${turn.state.run}/${id}.${hits}/${read.name}`;
+    const value = resolve(read.value, { ...scopeOf(turn, reads), drawing });
     if (value.lists !== null) change(turn, { lists: value.lists });
     if (value.taken !== null) taken.push(value.taken);
     if (value.text === null && read.required) {
@@ -202,6 +203,8 @@ function failNode(turn: Turn, node: Node, id: NodeId, only: readonly NodeId[] | 
 
 function finishNode(turn: Turn, node: Node, active: Active, finish: Finish): void {
   const { node: id } = active.ref;
+  // Whatever failed gives back what it took.
+  if (finish.go === "fail" || (finish.go === "on" && finish.on === "fail")) putBack(turn, active.taken);
   if (finish.go === "fail") return failNode(turn, node, id, active.only, finish.failure);
   if (finish.go === "limit") {
     applyWrites(turn, active.ref, finish.writes);
@@ -225,7 +228,26 @@ function finishNode(turn: Turn, node: Node, active: Active, finish: Finish): voi
     for (const head of graphed.heads) turn.ready.push({ node: head, only: null });
     return;
   }
+  if (finish.on === "ok" && node.after !== undefined) return routeAfter(turn, node, node.after, active);
   route(turn, node, id, finish.on, active.only, active.reads, finish.failure ?? null);
+}
+
+/** Along the edges whose conditions look at memory as the node left it. */
+function routeAfter(turn: Turn, node: Node, after: readonly Read[], { ref, only, reads }: Active): void {
+  const before = turn.state;
+  let found = reads;
+  for (const { name, value } of after) {
+    const { text, lists } = resolve(value, scopeOf(turn, found));
+    if (lists !== null) change(turn, { lists });
+    found = { ...found, [name]: text ?? "" };
+  }
+  try {
+    route(turn, node, ref.node, "ok", only, found, null);
+  } catch (error) {
+    if (!(error instanceof Undecided)) throw error;
+    turn.state = before;
+    failNode(turn, node, ref.node, only, error.failure);
+  }
 }
 
 /** Feeds the edges that fit an outcome. */

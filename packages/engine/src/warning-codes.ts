@@ -50,6 +50,10 @@ export const warningCodes = {
     means: "Something about an EXECUTE that a person should know, such as output that was cut.",
     fix: "Read the message.",
   },
+  GRADE_NOTE: {
+    means: "Something about a grade that a person should know, such as a file that was too long to be shown whole.",
+    fix: "Read the message.",
+  },
   FILE_NOTE: {
     means: "Something about a file that was read or written as a value, such as bytes that are no UTF-8.",
     fix: "Read the message.",

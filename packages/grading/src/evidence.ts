@@ -2,6 +2,7 @@
  * A quotation stands in the work, or it is none. White space is no difference; the line is where it begins. A quotation that
  * stands elsewhere in the file is moved to where it stands, since models count lines badly and copy well.
  */
+import { neutralise } from "./show-work.ts";
 import type { WorkFiles } from "./work-files.ts";
 
 export interface Evidence {
@@ -18,39 +19,78 @@ export type CheckedEvidence =
 const SHORTEST = 4;
 const LONGEST = 2_000;
 
-export function checkEvidence({ file, line, quote }: Evidence, files: WorkFiles): CheckedEvidence {
+/** from: where a quotation may stand; code: what stands in comments proves nothing. */
+export function checkEvidence(
+  { file, line, quote }: Evidence,
+  files: WorkFiles,
+  from: "anywhere" | "code" = "anywhere",
+): CheckedEvidence {
   const path = file.replace(/^\.\//, "");
   const lines = files.linesOf(path);
   if (lines === null) return { ok: false, problem: `there is no file ${shown(file)}` };
   const wanted = squeeze(quote);
   if (wanted === "") return { ok: false, problem: `the quotation from ${shown(path)} is empty` };
   if (quote.length > LONGEST) return { ok: false, problem: `a quotation is longer than ${LONGEST} characters` };
-  const places = findQuote(lines, wanted);
-  if (places.length === 0) return { ok: false, problem: `${shown(path)} does not contain "${shown(quote)}"` };
-  if (wanted.length < SHORTEST && !lines.some((one) => squeeze(one) === wanted)) {
+  const found = findQuote(lines, from === "code" ? files.codeOf(path) : null, wanted);
+  if (found.length === 0) return { ok: false, problem: `${shown(path)} does not contain "${shown(quote)}"` };
+  const whole = lines.some((one) => squeeze(one) === wanted);
+  if (wanted.length < SHORTEST && !whole) {
     return { ok: false, problem: `"${shown(quote)}" is too short to prove anything` };
   }
-  const nearest = places.reduce((best, place) => (Math.abs(place - line) < Math.abs(best - line) ? place : best));
-  return { ok: true, evidence: { file: path, line: nearest, quote }, moved: nearest !== line };
+  const places = found.filter(({ code }) => code >= Math.min(SHORTEST, wanted.length));
+  const [first] = places;
+  if (first === undefined) {
+    return { ok: false, problem: `"${shown(quote)}" stands only in a comment of ${shown(path)}` };
+  }
+  const nearest = places.reduce((best, place) =>
+    Math.abs(place.line - line) < Math.abs(best.line - line) ? place : best,
+  );
+  return {
+    ok: true,
+    evidence: { file: path, line: nearest.line, quote: neutralise(quote) },
+    moved: nearest.line !== line,
+  };
 }
 
-/** Lines, from 1, on which the text begins; it may run over several. One pass over the file. */
-function findQuote(lines: readonly string[], wanted: string): number[] {
+interface QuotePlace {
+  /** From 1, where it begins. */
+  readonly line: number;
+  /** How many of its characters are code. */
+  readonly code: number;
+}
+
+/** Where the text stands; it may run over several lines. One pass over the file. `code`: its lines with comments as blanks; null: all is code. */
+function findQuote(lines: readonly string[], code: readonly string[] | null, wanted: string): QuotePlace[] {
   const starts: number[] = [];
+  const before: number[] = [0];
   let joined = "";
-  for (const line of lines) {
+  for (const [index, line] of lines.entries()) {
     starts.push(joined.length);
     joined += squeeze(line);
+    if (code === null) continue;
+    const kept = code[index] ?? "";
+    for (let at = 0; at < line.length; at += 1) {
+      if (isBlank(line[at])) continue;
+      before.push((before.at(-1) ?? 0) + (isBlank(kept[at]) ? 0 : 1));
+    }
   }
-  const found: number[] = [];
+  const found: QuotePlace[] = [];
   let at = 0;
   for (let index = joined.indexOf(wanted); index >= 0; index = joined.indexOf(wanted, index + 1)) {
     // The last line that begins at or before the place and is not empty.
     while (at + 1 < starts.length && (starts[at + 1] ?? 0) <= index) at += 1;
-    if (found.at(-1) !== at + 1) found.push(at + 1);
+    const end = index + wanted.length;
+    const kept = code === null ? wanted.length : (before[end] ?? 0) - (before[index] ?? 0);
+    const last = found.at(-1);
+    if (last?.line !== at + 1) found.push({ line: at + 1, code: kept });
+    else if (kept > last.code) found[found.length - 1] = { line: at + 1, code: kept };
     if (found.length === 1000) break;
   }
   return found;
+}
+
+function isBlank(char: string | undefined): boolean {
+  return char === undefined || /\s/.test(char);
 }
 
 function squeeze(text: string): string {

@@ -2,102 +2,77 @@
  * Attempts to talk to the grader, to be reported to the teacher. They are signs, not proof: nothing here changes a grade, and what
  * is missed here is held by the structure around it (executed tests, evidence, a closed answer).
  */
+import { type Reading, readable, readingsOf } from "./attempt-readings.ts";
+import { BESIDE, type Sign, signs } from "./attempt-signs.ts";
 import type { Flag } from "./grade.ts";
-
-interface Sign {
-  readonly kind: "injection" | "tampering";
-  readonly says: string;
-  readonly pattern: RegExp;
-}
-
-/** Over text without marks of comments and invisible letters, in one case, blanks as one. Patterns have no nested repeats. */
-const signs: readonly Sign[] = [
-  sign(
-    "tells the reader to ignore instructions",
-    /\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|rubric|prompts?|rules|guidelines|criteria)\b/,
-  ),
-  sign(
-    "tells the reader to ignore instructions",
-    /\bignorier\w* .{0,40}\b(?:anweisung|vorgabe|regel)|\bignor(?:a|e|ez) .{0,40}\b(?:instrucciones|instructions|consignes|istruzioni)\b/,
-  ),
-  sign(
-    "asks for points",
-    /\b(?:award|give|grant|assign|grade|score|mark)\b[\p{L}\p{N} ,:'%-]{0,60}\b(?:full|maximum|max|all|perfect|highest|top|100 ?%|10 ?\/ ?10|\d+ (?:of|out of) \d+)\b[\p{L}\p{N} ,:'%-]{0,20}\b(?:points?|marks?|scores?|grades?|credit|criteri\w+|level|confidence)\b/u,
-  ),
-  sign(
-    "asks for points",
-    /\bgraded with \d+ (?:of|out of) \d+|\b(?:volle|maximale) punkt|\bpuntuaci[oó]n m[aá]xima|\bnote maximale\b/,
-  ),
-  sign(
-    "speaks to the grader",
-    /\b(?:note|message|instructions?|attention|dear|hey|hello) (?:to|for)? ?(?:the |an |all )?(?:ai|llm|grader|grading|model|assistant|chatgpt|gpt|claude|automated)\b/,
-  ),
-  sign(
-    "gives the reader a role",
-    /\byou are (?:now |no longer )?(?:a|an|in|the)\b.{0,40}\b(?:mode|assistant|grader|model|ai|teacher|developer)\b|\b(?:maintenance|developer|debug|god) mode\b/,
-  ),
-  sign(
-    "asks for the prompt",
-    /\b(?:reveal|print|show|repeat|output)\b.{0,30}\b(?:system prompt|your instructions|your prompt|hidden tests?)\b/,
-  ),
-  sign(
-    "hides a wish to stay unseen",
-    /\bdo not (?:mention|reveal|report|tell)\b.{0,40}\b(?:note|comment|message|this|instruction)\b/,
-  ),
-  sign(
-    "plays a conversation",
-    /(?:^|\s)(?:system|assistant|developer) ?: ?\S|<\|(?:im_start|im_end|system|endoftext)\|>|\[\/?inst\]|<\/?(?:system|assistant|submission|instructions)>/,
-  ),
-  sign("holds a ready-made verdict", /["']?criteria["']? ?: ?\{.{0,200}["']?(?:confidence|level|met)["']? ?:/),
-  sign(
-    "claims results of tests",
-    /\b(?:\d+ (?:of|out of) \d+ (?:tests|points|checks) ?(?:passed)?|all (?:hidden )?tests pass(?:ed)?)\b|# pass \d+ ?\S{0,4} ?# fail 0/,
-  ),
-  {
-    kind: "tampering",
-    says: "reaches for the grader's results",
-    pattern: /markmill_\w+|\/judge\/|\/autograder\b|["'`/]results\.json\b/,
-  },
-  {
-    kind: "tampering",
-    says: "reaches into the test runner",
-    pattern: /node_test_context|require\.cache\[|process\.binding\(|\bnode:test\b.{0,40}\bmock\b|__proto__ ?= ?assert/,
-  },
-];
-
-function sign(says: string, pattern: RegExp): Sign {
-  return { kind: "injection", says, pattern };
-}
 
 /** Files that tools load by themselves: a way to run before the tests do. */
 const hookFiles =
   /(?:^|\/)(?:conftest\.py|sitecustomize\.py|usercustomize\.py|pytest\.ini|tox\.ini|\.npmrc|\.noderc|\.pnpmfile\.cjs|\.mocharc\.\w+|jest\.config\.\w+|vitest\.config\.\w+|\.gitattributes|\.envrc|makefile\.local)$/i;
 const MOST_FLAGS = 20;
-const LONGEST_LINE = 20_000;
+/** More than a model is shown of a file, and of a work (show-work.ts); what nobody sees sways nobody, and costs time. */
+const MOST_OF_FILE = 100_000;
+const MOST_OF_ALL = 500_000;
 
 export function findAttempts(texts: ReadonlyMap<string, string>): Flag[] {
+  return look(texts, signs, true);
+}
+
+/** In values that travel beside the task, by their names: what a program printed, what a model said of the work. */
+export function findSpokenAttempts(values: ReadonlyMap<string, string>): Flag[] {
+  return look(values, spokenSigns, false);
+}
+
+const spokenSigns = signs.filter(({ ofFiles }) => ofFiles !== true);
+
+function look(texts: ReadonlyMap<string, string>, signs: readonly Sign[], named: boolean): Flag[] {
   const flags: Flag[] = [];
   const add = (kind: Sign["kind"], message: string, file: string, line?: number) => {
     const same = flags.some((one) => one.file === file && one.message === message);
     if (!same && flags.length < MOST_FLAGS)
       flags.push({ kind, message, file, ...(line === undefined ? {} : { line }) });
   };
-  for (const [file, text] of texts) {
-    if (hookFiles.test(file)) add("tampering", "is loaded by tools without being asked for", file);
-    for (const { says, kind, pattern } of signs) if (pattern.test(readable(file))) add(kind, `its name ${says}`, file);
-    const lines = text.split(/\r\n|\n|\r/);
-    for (const [index, line] of lines.entries()) {
-      if (hidesLetters(line)) add("injection", "hides letters or changes their direction", file, index + 1);
-      // A sentence may run over lines; three together are read, and it is told where it begins.
-      const here = readable(line.slice(0, LONGEST_LINE));
-      if (here === "") continue;
-      const together = `${here} ${readable((lines[index + 1] ?? "").slice(0, 400))} ${readable((lines[index + 2] ?? "").slice(0, 400))}`;
-      const after = together.slice(here.length + 1);
-      for (const { kind, says, pattern } of signs)
-        if (pattern.test(together) && !pattern.test(after)) add(kind, says, file, index + 1);
+  let room = MOST_OF_ALL;
+  // In the order in which they are shown.
+  for (const [file, whole] of [...texts].sort(([one], [other]) => (one < other ? -1 : 1))) {
+    const text = whole.slice(0, Math.min(MOST_OF_FILE, room));
+    room -= text.length;
+    if (named) {
+      if (hookFiles.test(file)) add("tampering", "is loaded by tools without being asked for", file);
+      const lineAt = () => 1;
+      const names: Reading[] = [
+        { text: readable(file), how: "", lineAt },
+        { text: readable(file.replaceAll(/[_-]+/g, " ")), how: "", folded: true, lineAt },
+      ];
+      for (const sign of signs)
+        if (names.some((name) => placeOf(sign, name) !== null)) add(sign.kind, `its name ${sign.says}`, file);
+    }
+    for (const [index, line] of text.split(/\r\n|\n|\r/).entries()) {
+      if (!hidesLetters(line)) continue;
+      add("injection", "hides letters or changes their direction", file, index + 1);
+      break;
+    }
+    for (const reading of readingsOf(text)) {
+      for (const sign of signs) {
+        const told = flags.some((one) => one.file === file && one.message === sign.says);
+        const at = told ? null : placeOf(sign, reading);
+        if (at !== null) add(sign.kind, `${sign.says}${reading.how}`, file, reading.lineAt(at));
+      }
     }
   }
   return flags;
+}
+
+/** Where the sign stands in the reading, with the second one beside it where it needs one. */
+function placeOf({ pattern, beside, inLine, asWritten }: Sign, { text, folded, lineAt }: Reading): number | null {
+  if (asWritten === true && folded === true) return null;
+  if (beside === undefined && inLine !== true) return pattern.exec(text)?.index ?? null;
+  for (const { index, 0: found } of text.matchAll(new RegExp(pattern, `${pattern.flags}g`))) {
+    const end = index + found.length;
+    if (inLine === true && lineAt(index) !== lineAt(end - 1)) continue;
+    if (beside?.test(text.slice(Math.max(0, index - BESIDE), end + BESIDE)) !== false) return index;
+  }
+  return null;
 }
 
 /** Zero-width and direction characters, and the tag letters that mirror ASCII. One joiner in a name or an emoji is ordinary. */
@@ -106,18 +81,9 @@ function hidesLetters(line: string): boolean {
     /[\u202a-\u202e\u2066-\u2069]|[\u{e0001}-\u{e007f}]/u.test(line.replaceAll(/\u{1f3f4}[\u{e0020}-\u{e007f}]+/gu, ""))
   )
     return true;
+  if ((line.match(/[\u{e0100}-\u{e01ef}]/gu)?.length ?? 0) > 2) return true;
   const hidden = line
     .replaceAll(/\p{Extended_Pictographic}\ufe0f?\u200d/gu, "")
     .match(/[\u200b\u2060\u2062-\u2064\ufeff\u00ad]/g);
   return (hidden?.length ?? 0) > 1;
-}
-
-function readable(text: string): string {
-  return text
-    .normalize("NFKC")
-    .replaceAll(/[\p{Cf}]/gu, "")
-    .replaceAll(/^[\s/*#;%>|-]+|[\s*/]+$/g, "")
-    .replaceAll(/\\n/g, " ")
-    .replaceAll(/\s+/g, " ")
-    .toLowerCase();
 }

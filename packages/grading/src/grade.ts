@@ -49,22 +49,26 @@ export interface Penalty {
   readonly why: string;
 }
 
+export const flagKinds = [
+  "injection",
+  "forged results",
+  "low confidence",
+  "borderline",
+  "disagreement",
+  "similar",
+  "tampering",
+] as const;
+export type FlagKind = (typeof flagKinds)[number];
+
 /** Something a teacher should see. It never changes points by itself. */
 export interface Flag {
-  readonly kind:
-    | "injection"
-    | "forged results"
-    | "low confidence"
-    | "borderline"
-    | "disagreement"
-    | "similar"
-    | "tampering";
+  readonly kind: FlagKind;
   readonly message: string;
   readonly file?: string;
   readonly line?: number;
 }
 
-export interface HumanVerdict {
+interface HumanVerdict {
   readonly criterion: string;
   readonly points: number;
   readonly comment: string;
@@ -77,12 +81,14 @@ export interface GradeInput {
   readonly verdicts: ReadVerdicts | null;
   readonly human?: readonly HumanVerdict[];
   readonly flags?: readonly Flag[];
+  /** Why a person must look, whatever the policy: a part of the work was not seen, a question was not answered. */
+  readonly doubts?: readonly string[];
   readonly penalty?: Penalty | null;
   readonly review?: ReviewPolicy;
 }
 
 /** What sends a graded work to a person before it is released. */
-export interface ReviewPolicy {
+interface ReviewPolicy {
   /** A model less sure than this. */
   readonly confidenceBelow?: number;
   /** A share of the points, such as the pass mark, and how near to it is borderline. */
@@ -116,7 +122,8 @@ export function gradeWork(rubric: Rubric, input: GradeInput): Grade {
     }
   }
   if (open.length > 0) {
-    return { ...without, outcome: { is: "needs human", why: open.map(({ id, why }) => `${id}: ${why}`) }, flags };
+    const why = [...open.map(({ id, why }) => `${id}: ${why}`), ...(input.doubts ?? [])];
+    return { ...without, outcome: { is: "needs human", why }, flags };
   }
   const points = Math.max(0, sumPoints(criteria.map((one) => (one.is === "scored" ? one.points : 0))));
   const penalty = input.penalty ?? null;
@@ -125,9 +132,15 @@ export function gradeWork(rubric: Rubric, input: GradeInput): Grade {
   if (passMark !== undefined && Math.abs(total / most - passMark) <= borderline + 1e-9) {
     flags.push({ kind: "borderline", message: `${total} of ${most} is near the pass mark` });
   }
-  const reasons = flags.filter(({ kind }) => wanting.includes(kind)).map(({ message }) => message);
+  const flagged = flags.filter(({ kind }) => wanting.includes(kind)).map(tellFlag);
+  const reasons = [...(input.doubts ?? []), ...flagged];
   const outcome: Outcome = reasons.length > 0 ? { is: "needs human", why: reasons } : { is: "graded" };
   return { ...common, outcome, points, penalty, total: outcome.is === "graded" ? total : null, flags };
+}
+
+export function tellFlag({ message, file, line }: Flag): string {
+  if (file === undefined) return message;
+  return `${file}${line === undefined ? "" : `:${line}`} ${message}`;
 }
 
 function gradeCriterion(criterion: Criterion, { tests, verdicts, human = [] }: GradeInput): CriterionGrade {

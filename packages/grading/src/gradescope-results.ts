@@ -6,7 +6,7 @@ import { z } from "zod";
 import { roundPoints, sumPoints } from "./points.ts";
 import { MOST_RESULT_BYTES, type TestResult, type Visibility } from "./test-results.ts";
 
-export type OutputFormat = "text" | "html" | "simple_format" | "md" | "ansi";
+type OutputFormat = "text" | "html" | "simple_format" | "md" | "ansi";
 
 export interface GradescopeResults {
   /** The score as given, else the sum of the tests' scores; null: there is neither. */
@@ -22,7 +22,7 @@ export interface GradescopeResults {
   readonly notes: readonly string[];
 }
 
-export interface GradescopeTest {
+interface GradescopeTest {
   readonly name: string;
   readonly nameFormat: OutputFormat;
   readonly number: string;
@@ -178,13 +178,4 @@ export function isVisible(visibility: Visibility, { afterDueDate, published }: M
     case "after_published":
       return published;
   }
-}
-
-/** For the student's eyes: hidden tests are gone, and with them the total, which would give them away. */
-export function redactResults<T extends { readonly visibility: Visibility }>(
-  tests: readonly T[],
-  moment: Moment,
-): { readonly tests: readonly T[]; readonly totalsVisible: boolean } {
-  const shown = tests.filter(({ visibility: who }) => isVisible(who, moment));
-  return { tests: shown, totalsVisible: shown.length === tests.length };
 }

@@ -1,72 +1,68 @@
 export { type Agreement, agreement, type MarkPair } from "./agreement.ts";
-export { type CheckedEvidence, checkEvidence, type Evidence } from "./evidence.ts";
-export { findAttempts } from "./find-attempts.ts";
+export { changedCriteria } from "./changed-criteria.ts";
+export { compareLooks, comparePanel } from "./compare-verdicts.ts";
+export {
+  type FinalGrade,
+  finalGrade,
+  type GradeEvent,
+  type GradeEventKind,
+  type WorkSituation,
+} from "./final-grade.ts";
+export { findAttempts, findSpokenAttempts } from "./find-attempts.ts";
 export {
   type CallPlan,
-  type CostEstimate,
   estimateCost,
-  type Remaining,
   stratifiedSample,
-  type TokenPrice,
   timeRemaining,
 } from "./forecast.ts";
 export {
   type CriterionGrade,
   type Flag,
+  type FlagKind,
+  flagKinds,
   type Grade,
   type GradeInput,
-  graderError,
   gradeWork,
-  type HumanVerdict,
   latePenalty,
   type Outcome,
-  type Penalty,
-  type ReviewPolicy,
   ungradable,
 } from "./grade.ts";
+export { gradeMessages } from "./grade-prompt.ts";
 export {
-  type GradescopeResults,
-  type GradescopeTest,
   isVisible,
   type Moment,
-  type OutputFormat,
-  type ReadGradescope,
   readGradescopeResults,
-  redactResults,
   testsOfGradescope,
 } from "./gradescope-results.ts";
-export { floorToStep, readPoints, roundPoints, sumPoints } from "./points.ts";
+export { readPoints, roundPoints } from "./points.ts";
 export { pseudonyms } from "./pseudonym.ts";
-export { type RubricLine, type RubricReport, readRubric } from "./read-rubric.ts";
+export { readNotebook } from "./read-notebook.ts";
+export { type RubricLine, readRubric } from "./read-rubric.ts";
+export { regradeCriterion } from "./regrade-criterion.ts";
 export {
-  type Criterion,
-  clampPoints,
-  type Level,
   mostPoints,
   type Rubric,
-  type Scale,
-  type Source,
   stepOf,
 } from "./rubric.ts";
-export { type Person, type Scrubbed, Scrubber, type ScrubKind } from "./scrub.ts";
-export { neutralise, type ShownWork, type ShowOptions, showWork, submissionNotice } from "./show-work.ts";
+export { type RubricFindingCode, rubricFindingCodes } from "./rubric-codes.ts";
+export { rubricHash } from "./rubric-hash.ts";
+export { type Person, Scrubber } from "./scrub.ts";
+export { freeName, neutralise, type ShownWork, showWork } from "./show-work.ts";
+export { storedResults } from "./stored-results.ts";
+export { stripWords } from "./strip-words.ts";
 export {
-  fits,
   MOST_RESULT_BYTES,
   type ReadResults,
   readTestResults,
   scoreTests,
-  type TestResult,
-  type TestScore,
-  type Visibility,
 } from "./test-results.ts";
+export { trimLineEnds } from "./trim-end.ts";
 export {
   criteriaForModel,
   type ReadVerdicts,
   readVerdicts,
   repairMessage,
-  type Verdict,
-  type VerdictProblem,
   verdictSchema,
 } from "./verdict.ts";
-export { type WorkFiles, workFiles } from "./work-files.ts";
+export type { AiConsent, WorkFacts } from "./work-facts.ts";
+export { writeRubric } from "./write-rubric.ts";

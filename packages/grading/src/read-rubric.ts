@@ -4,12 +4,13 @@
  *     | id | criterion | points | kind | evidence | source | guidance |
  *
  * kind      binary; levels: none=0, half=1, full=2; points, or points in steps of 0.5
- * evidence  yes or no; without the column, what a model judges needs it
+ * evidence  yes, no, or comments, where what is judged stands in comments; without the column, what a model judges needs it
  * source    tests (those named like the id), tests: median/* even*; llm; human
  */
 
 import { readPoints } from "./points.ts";
 import type { Criterion, Level, Rubric, Scale, Source } from "./rubric.ts";
+import type { RubricFindingCode } from "./rubric-codes.ts";
 
 export interface RubricLine {
   readonly text: string;
@@ -25,8 +26,8 @@ interface At {
 
 /** Where findings go; what gathers them for a definition fits. */
 export interface RubricReport {
-  readonly error: (code: string, at: At, message: string, fix: string) => void;
-  readonly warn: (code: string, at: At, message: string, fix: string) => void;
+  readonly error: (code: RubricFindingCode, at: At, message: string, fix: string) => void;
+  readonly warn: (code: RubricFindingCode, at: At, message: string, fix: string) => void;
   readonly didYouMean: (word: string, candidates: Iterable<string>) => string;
 }
 
@@ -66,7 +67,17 @@ export function readRubric(lines: readonly RubricLine[], heading: At, report: Ru
   if (order === null) return null;
   const criteria: Criterion[] = [];
   const seen = new Map<string, number>();
-  let failed = false;
+  const lost = lostRows(lines);
+  for (const { text, file, line } of lost) {
+    const column = text.length - text.trimStart().length + 1;
+    report.error(
+      "RUBRIC_ROW",
+      { file, line, column },
+      `"${text.trim().slice(0, 40)}" looks like a row of the table and is none.`,
+      "Begin the row with |, and keep it on one line. A sentence goes below the table, after an empty line.",
+    );
+  }
+  let failed = lost.length > 0;
   for (const row of body) {
     const criterion = readRow(row, order, report);
     if (criterion === null) {
@@ -107,6 +118,20 @@ export function readRubric(lines: readonly RubricLine[], heading: At, report: Ru
     return null;
   }
   return { criteria };
+}
+
+/** A criterion that is left out in silence would be worth nothing to everybody. */
+function lostRows(lines: readonly RubricLine[]): RubricLine[] {
+  const isRow = ({ text }: RubricLine) => text.trim().startsWith("|");
+  const body = lines.slice(lines.findIndex(isRow));
+  const last = body.findLastIndex(isRow);
+  const blank = body.findIndex(({ text }, index) => index > last && text.trim() === "");
+  const end = blank < 0 ? body.length : blank;
+  return body.filter((line, index) => {
+    if (isRow(line)) return false;
+    const bars = line.text.replaceAll(/\\.|`[^`]*`/g, "").split("|").length - 1;
+    return bars >= (index < end ? 1 : 2);
+  });
 }
 
 function readHeader(header: readonly RubricCell[], report: RubricReport): readonly (Column | null)[] | null {
@@ -252,9 +277,10 @@ function readLevels(text: string, points: number, id: string, at: At, report: Ru
     return null;
   };
   for (const part of text.split(/[,;]/).filter((one) => one.trim() !== "")) {
-    const [, name = "", value = ""] = /^\s*(.+?)\s*=\s*(\S+)\s*$/s.exec(part) ?? [];
-    const worth = readPoints(value);
-    if (name === "" || worth === null) return wrong(`"${part.trim().slice(0, 40)}" is no level`);
+    const equals = part.lastIndexOf("=");
+    const name = part.slice(0, Math.max(0, equals)).trim();
+    const worth = readPoints(part.slice(equals + 1).trim());
+    if (name === "" || name.includes("=") || worth === null) return wrong(`"${part.trim().slice(0, 40)}" is no level`);
     if (levels.some((level) => level.name.toLowerCase() === name.toLowerCase())) return wrong(`${name} stands twice`);
     levels.push({ name, points: worth });
   }
@@ -265,12 +291,18 @@ function readLevels(text: string, points: number, id: string, at: At, report: Ru
   return { is: "levels", levels };
 }
 
-function readEvidence({ text, at }: RubricCell, source: Source, report: RubricReport): boolean | null {
+function readEvidence({ text, at }: RubricCell, source: Source, report: RubricReport): Criterion["evidence"] | null {
   const word = text.toLowerCase();
   if (word === "") return source.is === "llm";
   if (["yes", "y", "true", "required", "x", "✓"].includes(word)) return true;
   if (["no", "n", "false", "-", "–"].includes(word)) return false;
-  report.error("RUBRIC_EVIDENCE", at, `"${text.slice(0, 40)}" is neither yes nor no.`, "Write yes or no.");
+  if (word === "comments" || word === "comment") return "comments";
+  report.error(
+    "RUBRIC_EVIDENCE",
+    at,
+    `"${text.slice(0, 40)}" is neither yes, no nor comments.`,
+    "Write yes, no, or comments where comments are what is judged.",
+  );
   return null;
 }
 

@@ -11,8 +11,8 @@ export interface Criterion {
   /** The most there is to get; below zero: the most there is to lose. */
   readonly points: number;
   readonly scale: Scale;
-  /** Points need a quotation from the work. */
-  readonly evidence: boolean;
+  /** Points need a quotation from the work. comments: also one that stands in a comment. */
+  readonly evidence: boolean | "comments";
   readonly source: Source;
   /** For whoever grades; never shown to students. */
   readonly guidance: string;

@@ -16,19 +16,29 @@ export interface ShowOptions {
   /** Drawn anew for each prompt. */
   readonly nonce: string;
   readonly scrub?: (text: string) => string;
+  /** By what is shown: what it was called when it was handed in. */
+  readonly pathOf?: (path: string) => string;
   readonly mostCharacters?: number;
   readonly mostPerFile?: number;
 }
 
 export function showWork(texts: ReadonlyMap<string, string>, options: ShowOptions): ShownWork {
-  const { nonce, scrub = (text) => text, mostCharacters = 200_000, mostPerFile = 60_000 } = options;
+  const {
+    nonce,
+    scrub = (text) => text,
+    mostCharacters = 200_000,
+    mostPerFile = 60_000,
+    pathOf = (path) => path,
+  } = options;
   if (!/^[A-Za-z0-9-]{16,}$/.test(nonce)) throw new RangeError("a nonce has at least 16 letters and digits");
   const notes: string[] = [];
   const shown = new Map<string, string>();
+  const origins = new Map<string, string>();
   const out = [`<<<SUBMISSION ${nonce}`];
   let left = mostCharacters;
   for (const [path, text] of [...texts].sort(([one], [other]) => (one < other ? -1 : 1))) {
-    const name = neutralise(scrub(path)).replaceAll("\n", " ").slice(0, 200);
+    const name = freeName(neutralise(scrub(path)).replaceAll("\n", " ").slice(0, 200), shown);
+    origins.set(name, pathOf(path));
     // Whoever knows the nonce could end the block; nobody does, and if it stands there all the same, it goes.
     const whole = neutralise(scrub(text)).replaceAll(nonce, "[nonce]");
     const room = Math.max(0, Math.min(left, mostPerFile));
@@ -42,7 +52,17 @@ export function showWork(texts: ReadonlyMap<string, string>, options: ShowOption
     for (const [index, line] of lines.entries()) out.push(`${String(index + 1).padStart(width)}| ${line}`);
   }
   out.push(`SUBMISSION ${nonce}>>>`);
-  return { prompt: out.join("\n"), files: workFiles(shown), notes };
+  return { prompt: out.join("\n"), files: workFiles(shown, (name) => origins.get(name) ?? name), notes };
+}
+
+/** No two files are shown under one name. */
+export function freeName(wish: string, taken: { readonly has: (name: string) => boolean }): string {
+  if (!taken.has(wish)) return wish;
+  const [, stem = wish, ending = ""] = /^(.*?)(\.[A-Za-z0-9]{1,8})?$/s.exec(wish) ?? [];
+  for (let number = 2; ; number += 1) {
+    const name = `${stem}-${number}${ending}`;
+    if (!taken.has(name)) return name;
+  }
 }
 
 /** What stands before such a block in a prompt, so that a model knows what it is. */

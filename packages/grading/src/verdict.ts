@@ -5,7 +5,9 @@
 import { z } from "zod";
 import { checkEvidence, type Evidence } from "./evidence.ts";
 import { floorToStep } from "./points.ts";
+import { repeatedKey } from "./repeated-key.ts";
 import { type Criterion, clampPoints, type Rubric } from "./rubric.ts";
+import { neutralise } from "./show-work.ts";
 import type { WorkFiles } from "./work-files.ts";
 
 export interface Verdict {
@@ -98,7 +100,7 @@ export function readVerdicts(rubric: Rubric, reply: string, files: WorkFiles): R
     nextSteps: [],
   });
   const raw = findJson(reply);
-  if (raw === null) return whole("the answer is not one JSON object");
+  if (raw === null) return whole("the answer is not one JSON object that names each thing once");
   const read = answer.safeParse(raw);
   if (!read.success) return whole('the answer has no object "criteria"');
   const verdicts: Verdict[] = [];
@@ -112,10 +114,10 @@ export function readVerdicts(rubric: Rubric, reply: string, files: WorkFiles): R
   for (const id of Object.keys(read.data.criteria)) {
     // Not a reason to doubt the rest: a model may not grade what tests or people grade, and is not listened to.
     if (!asked.some((one) => one.id === id) && !rubric.criteria.some((one) => one.id === id)) {
-      problems.push({ criterion: null, problem: `there is no criterion ${id.slice(0, 40)}` });
+      problems.push({ criterion: null, problem: `there is no criterion ${cut(id, 40)}` });
     }
   }
-  const nextSteps = (read.data.nextSteps ?? []).map((step) => step.trim().slice(0, 500)).filter((step) => step !== "");
+  const nextSteps = (read.data.nextSteps ?? []).map((step) => cut(step, 500)).filter((step) => step !== "");
   return { verdicts, problems, nextSteps: nextSteps.slice(0, 5) };
 }
 
@@ -129,7 +131,7 @@ function readVerdict(criterion: Criterion, found: unknown, files: WorkFiles): Ve
   const mark = readMark(criterion, read.data as Record<string, unknown>);
   if ("problem" in mark) return mark;
   const notes = [...mark.notes];
-  const comment = read.data.comment.trim().slice(0, LONGEST_COMMENT);
+  const comment = cut(read.data.comment, LONGEST_COMMENT);
   if (comment === "") return { problem: "the comment is empty" };
   if (!Number.isFinite(read.data.confidence)) return { problem: "confidence is no number" };
   const confidence = Math.min(1, Math.max(0, read.data.confidence));
@@ -137,7 +139,7 @@ function readVerdict(criterion: Criterion, found: unknown, files: WorkFiles): Ve
   const evidence: Evidence[] = [];
   const wrong: string[] = [];
   for (const one of read.data.evidence.slice(0, MOST_EVIDENCE)) {
-    const checked = checkEvidence(one, files);
+    const checked = checkEvidence(one, files, criterion.evidence === true ? "code" : "anywhere");
     if (!checked.ok) wrong.push(checked.problem);
     else {
       evidence.push(checked.evidence);
@@ -146,10 +148,18 @@ function readVerdict(criterion: Criterion, found: unknown, files: WorkFiles): Ve
   }
   // A quotation that is nowhere is an invention, whatever else is right.
   if (wrong[0] !== undefined) return { problem: wrong[0] };
-  if (criterion.evidence && mark.points !== 0 && evidence.length === 0) {
+  if (criterion.evidence !== false && mark.points !== 0 && evidence.length === 0) {
     return { problem: "points without a quotation from the submission" };
   }
   return { criterion: criterion.id, points: mark.points, level: mark.level, evidence, confidence, comment, notes };
+}
+
+/** For people: nothing invisible, nothing that a terminal or a database would stumble over, no longer than this. */
+function cut(text: string, most: number): string {
+  return neutralise(text.slice(0, 4 * most))
+    .trim()
+    .slice(0, most)
+    .toWellFormed();
 }
 
 function readMark(
@@ -184,17 +194,32 @@ function findJson(reply: string): unknown {
   const text = reply.trim();
   const whole = parsed(text);
   if (whole !== null) return whole;
-  const blocks = [...text.matchAll(/^```(?:json)?[ \t]*\n([\s\S]*?)^```[ \t]*$/gm)].map(([, body = ""]) =>
-    parsed(body),
-  );
+  const blocks = codeBlocks(text).map(parsed);
   const objects = blocks.filter((one) => one !== null);
   if (blocks.length > 0) return objects.length === 1 ? objects[0] : null;
   const [from, to] = [text.indexOf("{"), text.lastIndexOf("}")];
   return from < 0 || to < from ? null : parsed(text.slice(from, to + 1));
 }
 
+/** What stands in each block of code that is closed. One pass, however many are opened. */
+function codeBlocks(text: string): string[] {
+  const lines = text.split("\n");
+  const found: string[] = [];
+  let from: number | null = null;
+  for (const [index, line] of lines.entries()) {
+    if (from === null) from = /^```(?:json)?[ \t]*$/.test(line) ? index + 1 : null;
+    else if (/^```[ \t]*\r?$/.test(line)) {
+      found.push(lines.slice(from, index).join("\n"));
+      from = null;
+    }
+  }
+  return found;
+}
+
+/** null: no object, or one that says a thing twice, of which nobody can tell which is meant. */
 function parsed(text: string): unknown {
   try {
+    if (repeatedKey(text) !== null) return null;
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && !Array.isArray(value) ? value : null;
   } catch {
@@ -206,7 +231,7 @@ function parsed(text: string): unknown {
 export function repairMessage(problems: readonly VerdictProblem[]): string {
   const lines = problems
     .slice(0, 30)
-    .map(({ criterion, problem }) => `- ${criterion === null ? "" : `${criterion}: `}${problem}`);
+    .map(({ criterion, problem }) => `- ${criterion === null ? "" : `${criterion}: `}${cut(problem, 300)}`);
   return [
     "Your answer cannot be used as it is:",
     ...lines,

@@ -1,13 +1,23 @@
+import { stripWords } from "./strip-words.ts";
+
 /** The text of a work, as evidence is looked up in it. */
 export interface WorkFiles {
   readonly paths: readonly string[];
   /** null: there is no such file, or it is no text. */
   readonly linesOf: (path: string) => readonly string[] | null;
+  /** The same lines with comments as blanks. Prose beside a program is a comment on it; a work of prose alone is what it is. */
+  readonly codeOf: (path: string) => readonly string[] | null;
 }
 
-export function workFiles(texts: ReadonlyMap<string, string> | Readonly<Record<string, string>>): WorkFiles {
+/** pathOf: what a file was called when it was handed in, by which its language is known. */
+export function workFiles(
+  texts: ReadonlyMap<string, string> | Readonly<Record<string, string>>,
+  pathOf: (name: string) => string = (name) => name,
+): WorkFiles {
   const known = texts instanceof Map ? texts : new Map(Object.entries(texts));
   const split = new Map<string, readonly string[]>();
+  const code = new Map<string, readonly string[]>();
+  let programs: boolean | null = null;
   return {
     paths: [...known.keys()],
     linesOf: (path) => {
@@ -15,6 +25,16 @@ export function workFiles(texts: ReadonlyMap<string, string> | Readonly<Record<s
       if (text === undefined) return null;
       const lines = split.get(path) ?? text.split(/\r\n|\n|\r/);
       split.set(path, lines);
+      return lines;
+    },
+    codeOf: (path) => {
+      const text = known.get(path);
+      if (text === undefined) return null;
+      programs ??= [...known.keys()].some((name) => !stripWords(pathOf(name), "").prose);
+      const stripped = stripWords(pathOf(path), text);
+      const kept = stripped.prose && !programs ? text : stripped.code;
+      const lines = code.get(path) ?? kept.split(/\r\n|\n|\r/);
+      code.set(path, lines);
       return lines;
     },
   };

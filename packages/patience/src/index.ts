@@ -1,1 +1,1 @@
-export { doubling, mayPass, type Patience, patiently, type SoFar } from "./patiently.ts";
+export { doubling, mayPass, type Patience, patiently } from "./patiently.ts";

@@ -7,13 +7,13 @@ export interface CharacterSet {
   readonly negated: boolean;
 }
 
-export interface CharacterProperty {
+interface CharacterProperty {
   /** What stands between the brackets of a RegExp class. Only ever asked about one character: constant time. */
   readonly unicode: string;
   readonly negated: boolean;
 }
 
-export type Range = readonly [first: number, last: number];
+type Range = readonly [first: number, last: number];
 
 const lastCodePoint = 0x10ffff;
 

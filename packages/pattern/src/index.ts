@@ -1,3 +1,2 @@
 export { searchWithin } from "./match-pattern.ts";
-export { type ParsedPattern, parsePattern } from "./parse-pattern.ts";
-export type { Pattern } from "./pattern.ts";
+export { parsePattern } from "./parse-pattern.ts";

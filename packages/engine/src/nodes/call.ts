@@ -1,7 +1,8 @@
 import { brief } from "../bounds.ts";
 import type { Outcome } from "../event.ts";
 import { type Failure, failure, isTreeLimit } from "../failure.ts";
-import { asideOf, deadlineOf, isSetting, limitSettingNames, remainingCaps } from "../limits.ts";
+import { giveBack } from "../idle.ts";
+import { asideOf, deadlineOf, isSetting, limitSettingNames, remainingCaps, tooDeep } from "../limits.ts";
 import { own } from "../own-value.ts";
 import type { CallNode } from "../program.ts";
 import { inheritedBy } from "../settings.ts";
@@ -34,9 +35,8 @@ export const call: NodeRule<CallNode> = {
 /** A callee sees the caller's variables, RESULT among them; limits it gets as what is left of the caller's. */
 export function beginCall(turn: Turn, program: string, more: Readonly<Record<string, string>>): Begin {
   const { state } = turn;
-  if (state.depth + 1 > state.limits.depth) {
-    return { do: "limit", failure: failure("LIMIT_DEPTH", `More than ${state.limits.depth} workflows deep.`) };
-  }
+  const deep = tooDeep(state);
+  if (deep !== null) return { do: "limit", failure: deep };
   // The conversation is shared: one that has not begun yet gets its name here, so that both know it by the same.
   const threads = { ...state.threads, [state.agent]: own(state.threads, state.agent) ?? nextThread(turn, state.agent) };
   change(turn, { threads });
@@ -63,13 +63,10 @@ type Returned = Extract<Outcome, { kind: "returned" }>;
 
 /** What the callee did counts for its caller: its steps, and the time in which both only waited. */
 export function reckonReturn(turn: Turn, { steps = 0, idleMs = 0 }: Returned): void {
-  const { spent, idle, phase } = turn.state;
+  const { spent } = turn.state;
   if (steps > 0) change(turn, { spent: { ...spent, steps: spent.steps + steps } });
   if (idleMs === 0) return;
-  change(turn, { idle: { ...idle, ms: idle.ms + idleMs } });
-  if (phase.is === "handling" && phase.until !== null) {
-    change(turn, { phase: { ...phase, until: phase.until + idleMs } });
-  }
+  turn.state = giveBack(turn.state, idleMs);
   const deadline = deadlineOf(turn.state);
   if (deadline !== null) turn.commands.push({ do: "deadline", at: deadline });
 }

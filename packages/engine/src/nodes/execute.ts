@@ -1,12 +1,17 @@
 import { allow } from "../bounds.ts";
 import { failure } from "../failure.ts";
 import { fillCommand } from "../fill-command.ts";
+import { own } from "../own-value.ts";
 import type { ExecuteNode } from "../program.ts";
 import { placeValue } from "../resolve.ts";
-import { type NodeRule, scopeOf, tellUnknown, type Write, warn } from "../turn.ts";
+import { applyWrites, type NodeRule, scopeOf, tellUnknown, type Write, warn } from "../turn.ts";
 import { unfit } from "./passed.ts";
 
-/** Runs the author's command, or those a reply proposes. RESULT becomes the transcript, EXIT_CODE the last non-zero code or 0. */
+/**
+ * Runs the author's command, or those a reply proposes. RESULT becomes the transcript, EXIT_CODE the last non-zero code or 0. What a
+ * judge's tests came to becomes TEST_RESULTS, in the caller too. An earlier one is emptied when a judge begins: whatever becomes of it,
+ * nobody is graded by results of before.
+ */
 export const execute: NodeRule<ExecuteNode> = {
   begin(turn, node, visit) {
     if (node.command === null) {
@@ -29,6 +34,9 @@ export const execute: NodeRule<ExecuteNode> = {
     length = command.text.length;
     fits();
     tellUnknown(turn, command.unknown, visit.id);
+    if (node.session === "judge" && (own(turn.state.variables, TEST_RESULTS) ?? "") !== "") {
+      applyWrites(turn, null, [{ to: "variable", name: TEST_RESULTS, text: "", assigned: true }]);
+    }
     const where = node.session === undefined ? {} : { session: node.session };
     const work = { kind: "execute", source: "literal", text: command.text, ...where, ...cleanOf(node) } as const;
     return { do: "work", work };
@@ -39,6 +47,9 @@ export const execute: NodeRule<ExecuteNode> = {
       { to: "variable", name: "RESULT", text: outcome.text },
       { to: "variable", name: "EXIT_CODE", text: String(outcome.exitCode) },
     ];
+    if (node.session === "judge" && outcome.tests !== undefined) {
+      writes.push({ to: "variable", name: TEST_RESULTS, text: outcome.tests, assigned: true });
+    }
     if (outcome.commands === 0) {
       warn(turn, "NO_COMMANDS", "RESULT held no code block with commands.", active.ref.node);
       const drawn = turn.graph.out.get(active.ref.node)?.some(({ edge }) => edge.on === "fail") ?? false;
@@ -56,4 +67,5 @@ export const execute: NodeRule<ExecuteNode> = {
   },
 };
 
+const TEST_RESULTS = "TEST_RESULTS";
 const cleanOf = ({ clean }: ExecuteNode) => (clean === undefined ? {} : { clean });

@@ -1,13 +1,61 @@
-import type { MemoryNode } from "../program.ts";
+import type { Work } from "../activity.ts";
+import { own } from "../own-value.ts";
+import type { Json, MemoryNode } from "../program.ts";
 import { resolve } from "../resolve.ts";
-import { type NodeRule, scopeOf } from "../turn.ts";
+import { type NodeRule, scopeOf, type Turn } from "../turn.ts";
+import { unfit } from "./passed.ts";
 import { produced } from "./produced.ts";
+import { aside } from "./prompt.ts";
 
-/** Search, insert or sample in the run's passages. */
+/** Works on passages: inserts them, finds the nearest, or says whether there is one near enough. A search may be one of the web. */
 export const memory: NodeRule<MemoryNode> = {
   begin(turn, node, visit) {
     const text = resolve(node.text, scopeOf(turn, visit.reads)).text ?? "";
-    return { do: "work", work: { kind: "memory", op: node.op, text, top: node.top ?? 3 } };
+    const web = node.op === "search" ? webSearch(turn, node, text) : null;
+    if (web !== null) return { do: "work", work: web };
+    const threshold = node.op === "similar" ? { threshold: node.threshold ?? 0.95 } : {};
+    return {
+      do: "work",
+      work: { kind: "memory", op: node.op, text, top: node.top ?? 3, ...threshold, ...aside(turn) },
+    };
   },
-  finish: (_turn, _node, _active, outcome) => produced(outcome),
+  finish(_turn, node, _active, outcome) {
+    if (node.op === "search") return produced(outcome);
+    if (outcome.kind !== "produced") return unfit;
+    // What belongs to another node's work leaves its RESULT alone.
+    return { go: "on", on: node.op === "similar" ? outcome.text : "ok", writes: [] };
+  },
 };
+
+const mostResults = 10;
+
+/** The arguments are those of the query that the tool knows. */
+function webSearch(turn: Turn, { web, where }: MemoryNode, text: string): Work | null {
+  if (web === undefined) return null;
+  const query = queryIn(text) ?? (where === "web" ? { query: text } : null);
+  if (query === null) return null;
+  const { lang = "en", n_results: wished = 5, ...others } = query;
+  const results = Math.min(mostResults, Math.max(1, Math.floor(Number(wished)) || 1));
+  const given = { ...others, lang, n_results: results };
+  const taken = Object.entries(given).filter(([name]) => knows(turn, web, name));
+  return { kind: "tool", tool: web, arguments: JSON.stringify(Object.fromEntries(taken)) };
+}
+
+function knows(turn: Turn, tool: string, name: string): boolean {
+  const schema = own(turn.program.tools ?? {}, tool)?.schema;
+  const properties = isRecord(schema) ? schema.properties : undefined;
+  return isRecord(properties) && Object.hasOwn(properties, name);
+}
+
+function queryIn(text: string): { readonly [key: string]: Json } | null {
+  try {
+    const value = JSON.parse(text) as Json;
+    return isRecord(value) && typeof value.query === "string" ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isRecord(value: Json | undefined): value is { readonly [key: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -5,9 +5,10 @@ import type { Message } from "../command.ts";
 import type { Aside } from "../event.ts";
 import { asideOf } from "../limits.ts";
 import { own } from "../own-value.ts";
-import type { ModelSettings, PromptNode } from "../program.ts";
+import type { ModelSettings, PromptNode, Role } from "../program.ts";
 import { resolve } from "../resolve.ts";
 import { settingsFor } from "../settings.ts";
+import { usualRounds } from "../tool.ts";
 import { type Begin, type NodeRule, nextThread, scopeOf, type Turn, tellUnknown, type Visit } from "../turn.ts";
 import { filesOf } from "./authored-value.ts";
 import { unfit } from "./passed.ts";
@@ -28,21 +29,31 @@ export const prompt: NodeRule<PromptNode> = {
     const agent = node.agent ?? turn.state.agent;
     const thread = threadOf(turn, node, agent);
     const work = promptWork(turn, { thread, text, read, agent, settings: node.settings ?? {} });
+    const opening = openingOf(turn, node, visit);
     return {
       do: "work",
-      work: { ...work, schema: node.schema ?? null, tools: node.tools ?? [], rounds: node.rounds ?? 1 },
+      work: {
+        ...work,
+        ...(opening.length === 0 ? {} : { opening }),
+        schema: node.schema ?? null,
+        tools: node.tools ?? [],
+        rounds: node.rounds ?? ((node.tools?.length ?? 0) > 0 ? usualRounds : 1),
+        ...(node.toolUse === undefined ? {} : { toolUse: node.toolUse }),
+      },
       said: { thread, text: null, role, agent },
     };
   },
 
-  finish(_turn, node, active, outcome) {
+  finish(turn, node, active, outcome) {
     const { said } = active;
     if (said === null) return unfit;
     const asks = said.role === "user";
     if (asks !== (outcome.kind === "replied")) return unfit;
     const reply = outcome.kind === "replied" ? outcome.text : null;
     const text = outcome.kind === "replied" ? (outcome.said ?? null) : noted(node, said.text, filesOf(outcome));
-    const spoken: Message = { role: said.role, text };
+    const before = asks ? openingOf(turn, node, { ...active, id: active.ref.node }) : [];
+    const silent = before.length > 0 && resolve(node.text, scopeOf(turn, active.reads)).text === "";
+    const spoken: readonly Message[] = silent ? before : [...before, { role: said.role, text }];
     return {
       go: "on",
       on: "ok",
@@ -50,12 +61,22 @@ export const prompt: NodeRule<PromptNode> = {
         ...(node.fresh
           ? []
           : [{ to: "agent", agent: said.agent, thread: said.thread, current: said.role === "system" } as const]),
-        { to: "thread", said, messages: reply === null ? [spoken] : [spoken, { role: "assistant", text: reply }] },
+        { to: "thread", said, messages: reply === null ? spoken : [...spoken, { role: "assistant", text: reply }] },
         { to: "variable", name: "RESULT", text: reply ?? (said.role === "assistant" ? (text ?? "") : "") },
       ],
     };
   },
 };
+
+/** The same when the node begins and when it ends: the author's words and the node's own reads. */
+function openingOf(
+  turn: Turn,
+  node: PromptNode,
+  visit: Pick<Visit, "id" | "reads">,
+): readonly { readonly role: Role; readonly text: string }[] {
+  if (node.opening === undefined || node.fresh !== true) return [];
+  return node.opening.map(({ role, text }) => ({ role, text: resolve(text, scopeOf(turn, visit.reads)).text ?? "" }));
+}
 
 function noted(node: PromptNode, text: string | null, files: Readonly<Record<string, string>>): string | null {
   return node.text.from === "file" ? (own(files, node.text.path) ?? text) : text;
@@ -84,7 +105,7 @@ export function promptWork(turn: Turn, question: Question): Extract<Work, { kind
   };
 }
 
-function aside(turn: Turn): { aside?: Aside } {
+export function aside(turn: Turn): { aside?: Aside } {
   const { nanodollars, tokens } = asideOf(turn.program, turn.state);
   return nanodollars === 0 && tokens === 0 ? {} : { aside: { nanodollars, tokens } };
 }

@@ -8,6 +8,7 @@ import { check } from "./check.ts";
 import { end } from "./end.ts";
 import { evaluate } from "./evaluate.ts";
 import { execute } from "./execute.ts";
+import { grade } from "./grade.ts";
 import { join } from "./join.ts";
 import { map } from "./map.ts";
 import { memory } from "./memory.ts";
@@ -22,6 +23,7 @@ const rules: { readonly [Kind in NodeKind]: NodeRule<Extract<Node, { kind: Kind 
   start,
   prompt,
   execute,
+  grade,
   check,
   set,
   assign,

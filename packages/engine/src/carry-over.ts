@@ -1,0 +1,73 @@
+/**
+ * What a run knew at a point, for another program: its variables, lists, threads, hits and what it has used up. What was in flight is begun
+ * anew there, as the other program has it, so that a prompt that was corrected is asked as corrected.
+ *
+ * The places of tokens are places among the edges of one program. Where parts of a flow wait for each other, and the edges are others, it
+ * cannot be said where they would stand: that is refused, as is everything that the other program has no place for.
+ */
+import type { ForkPoint } from "./fork.ts";
+import { own } from "./own-value.ts";
+import type { Node, NodeId, Program } from "./program.ts";
+import type { RunState } from "./state.ts";
+
+export type Carried =
+  | { readonly ok: true; readonly state: RunState; readonly begins: readonly NodeId[] }
+  /** A sentence for people. */
+  | { readonly ok: false; readonly message: string };
+
+export function carryOver(old: Program, { state }: ForkPoint, next: Program): Carried {
+  const refused = (message: string): Carried => ({ ok: false, message });
+  if (old.dialect !== next.dialect) return refused(`It was ${old.dialect}, and is ${next.dialect}.`);
+  const inFlight = Object.values(state.active).sort((a, b) => a.order - b.order);
+  const begins = [...new Set(inFlight.map(({ ref }) => ref.node))];
+  if (state.phase.is !== "doing" || begins.length === 0) return refused("Nothing was under way there.");
+  for (const id of begins) {
+    const [was, is] = [own(old.nodes, id), own(next.nodes, id)];
+    if (is === undefined) return refused(`It has no node ${id} any more.${nearest(id, was, next)}`);
+    if (was !== undefined && was.kind !== is.kind) return refused(`${id} was ${was.kind}, and is ${is.kind}.`);
+  }
+  if (state.held.length > 0 || Object.keys(state.maps).length > 0 || state.spliced.edges.length > 0) {
+    return refused(
+      "At that point several parts of the flow belonged together, which another program cannot take over.",
+    );
+  }
+  const sameEdges = JSON.stringify(old.edges) === JSON.stringify(next.edges);
+  const placed = [...Object.values(state.tokens), ...Object.values(state.taken)].some((count) => count !== 0);
+  if (placed && !sameEdges) {
+    return refused(
+      "At that point parts of the flow waited for others, or edges had been counted, and the edges are others now.",
+    );
+  }
+  return { ok: true, begins, state: before(state, begins, next) };
+}
+
+/** As it was when they had not begun. */
+function before(state: RunState, begins: readonly NodeId[], next: Program): RunState {
+  const hits = { ...state.hits };
+  for (const id of begins) hits[id] = Math.max(0, (hits[id] ?? 1) - 1);
+  let lists = { ...next.lists, ...state.lists };
+  for (const { taken } of Object.values(state.active)) {
+    for (const { list, end, items } of taken.toReversed()) {
+      const now = lists[list] ?? [];
+      lists = { ...lists, [list]: end === "head" ? [...items, ...now] : [...now, ...items] };
+    }
+  }
+  const defaults = next.params.flatMap(({ name, default: otherwise }) =>
+    own(state.variables, name) === undefined && otherwise !== null ? [[name, otherwise] as const] : [],
+  );
+  return {
+    ...state,
+    hits,
+    lists,
+    active: {},
+    environment: {},
+    variables: { ...state.variables, ...Object.fromEntries(defaults) },
+    spent: { ...state.spent, steps: Math.max(0, state.spent.steps - Object.keys(state.active).length) },
+  };
+}
+
+/** Those it could have been renamed to. */
+function nearest(id: NodeId, was: Node | undefined, { nodes }: Program): string {
+  const same = Object.keys(nodes).filter((name) => name !== id && nodes[name]?.kind === was?.kind);
+  return same.length === 0 ? "" : ` Of the same kind it has ${same.slice(0, 8).join(", ")}.`;
+}

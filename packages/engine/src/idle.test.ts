@@ -1,0 +1,163 @@
+import { describe, expect, it } from "vitest";
+import type { Event } from "./event.ts";
+import { forkAtFailure } from "./fork.ts";
+import type { Node, Program } from "./program.ts";
+import { initialState, type RunState } from "./state.ts";
+import { type Step, step } from "./step.ts";
+import { edgesOf, programOf, started } from "./testing-programs.ts";
+
+const start = { kind: "start" } as const;
+const prompt = { kind: "prompt", text: { from: "literal", text: "a" } } as const;
+const handled: Partial<Program> = { handlers: { success: null, failed: "ON_FAILED" } };
+
+/** One node, and a prompt after it. */
+function withFirst(first: Node, more: Partial<Program> = {}): Program {
+  return programOf(
+    { START: start, FIRST: first, PROMPT_B: prompt, ON_FAILED: start, PROMPT_R: prompt },
+    edgesOf("START FIRST", "FIRST PROMPT_B", "ON_FAILED PROMPT_R"),
+    more,
+  );
+}
+
+/** A run that has 60 s, begun at 0. */
+function begun(program: Program): RunState {
+  return step(program, initialState, started({ at: 0, caps: { timeMs: 60_000 } })).state;
+}
+
+const stopped = (at: number, more: { idleMs?: number } = {}): Event => ({ type: "run.stopped", at, seed: 0, ...more });
+const resumed = (at: number): Event => ({ type: "run.resumed", at, seed: 0 });
+
+function limited({ epoch }: RunState, at: number): Event {
+  return { type: "run.limited", at, seed: 0, epoch, code: "LIMIT_TIME", message: "over" };
+}
+
+function answered({ epoch, active }: RunState, at: number, kind: "replied" | "answered" = "replied"): Event {
+  const activity = Object.values(active)[0]?.ref;
+  if (activity === undefined) throw new Error("nothing is in flight");
+  return { type: "activity.succeeded", at, seed: 0, epoch, activity, outcome: { kind, text: "x" }, usage: null };
+}
+
+function fold(program: Program, from: RunState, ...events: readonly Event[]) {
+  return events.reduce<Step>((last, event) => step(program, last.state, event), { state: from, commands: [] });
+}
+
+describe("time between a stop and the resume", () => {
+  const program = withFirst(prompt);
+
+  it("takes the deadline away, and sets it anew by as much as the stop lasted", () => {
+    const stop = step(program, begun(program), stopped(20_000));
+    expect(stop.commands).toContainEqual({ do: "deadline", at: null });
+    const resume = step(program, stop.state, resumed(500_000));
+    expect(resume.commands).toContainEqual({ do: "deadline", at: 540_000 });
+    expect(resume.state.idle).toEqual({ ms: 480_000, since: null });
+  });
+
+  it("does not keep the next activity from beginning", () => {
+    const { state } = fold(program, begun(program), stopped(20_000), resumed(500_000));
+    const after = step(program, state, answered(state, 530_000));
+    expect(after.commands).toContainEqual(expect.objectContaining({ do: "perform" }));
+    expect(after.state.phase).toEqual({ is: "doing" });
+  });
+
+  it("is all that is given back: the time at work still counts", () => {
+    const { state } = fold(program, begun(program), stopped(20_000), resumed(500_000));
+    const late = step(program, state, answered(state, 540_001));
+    expect(late.state.phase).toMatchObject({ is: "ended", reason: { code: "LIMIT_TIME" } });
+  });
+
+  it("adds up over several stops", () => {
+    const events = [stopped(10_000), resumed(110_000), stopped(120_000), resumed(320_000)];
+    const { state, commands } = fold(program, begun(program), ...events);
+    expect(state.idle.ms).toBe(300_000);
+    expect(commands).toContainEqual({ do: "deadline", at: 360_000 });
+  });
+
+  it("counts for nobody in a handler either", () => {
+    const withHandler = withFirst(prompt, handled);
+    const before = begun(withHandler);
+    const { state } = step(withHandler, before, limited(before, 60_001));
+    if (state.phase.is !== "handling" || state.phase.until === null) throw new Error("no handler");
+    const until = state.phase.until + 900_000;
+    const { state: after, commands } = fold(withHandler, state, stopped(70_000), resumed(970_000));
+    expect(after.phase).toMatchObject({ is: "handling", until });
+    expect(commands).toContainEqual({ do: "deadline", at: until });
+  });
+
+  it("goes on counting for nobody where the run waits for a person before, meanwhile and after", () => {
+    const asking = withFirst({ kind: "ask", question: "?" });
+    const { state, commands } = fold(asking, begun(asking), stopped(20_000), resumed(500_000));
+    expect(state.idle.since).toBe(500_000);
+    expect(commands.filter((command) => command.do === "deadline" && command.at !== null)).toEqual([]);
+    const after = step(asking, state, answered(state, 900_000, "answered"));
+    expect(after.commands).toContainEqual({ do: "deadline", at: 960_000 });
+  });
+
+  it("is given back with the time before it to a run that was interrupted by trouble when it was stopped", () => {
+    const before = begun(program);
+    const held = step(program, before, {
+      ...{ type: "activity.failed", at: 20_000, seed: 0, epoch: 1, retryAfterMs: null, usage: null, next: "hold" },
+      activity: { node: "FIRST", generation: 1, item: null, attempt: 1 },
+      failure: { code: "MODEL_KEY_MISSING", message: "no key" },
+    } as Event);
+    const { state, commands } = fold(program, held.state, stopped(100_000), resumed(500_000));
+    expect(state.idle).toEqual({ ms: 480_000, since: null });
+    expect(commands).toContainEqual({ do: "deadline", at: 540_000 });
+  });
+
+  it("is told to the caller of a run that was stopped", () => {
+    const { state } = fold(program, begun(program), stopped(20_000), resumed(500_000));
+    const { state: second } = step(program, state, answered(state, 510_000));
+    const { commands } = step(program, second, answered(second, 520_000));
+    expect(commands).toContainEqual(expect.objectContaining({ do: "end", idleMs: 480_000 }));
+  });
+
+  it("is told by a run that is cancelled while it is stopped", () => {
+    const cancelled: Event = { type: "run.cancelled", at: 500_000, seed: 0, message: "enough" };
+    const { state, commands } = fold(program, begun(program), stopped(20_000), cancelled);
+    expect(commands).toContainEqual(expect.objectContaining({ do: "end", idleMs: 480_000 }));
+    expect(state.idle.since).toBeNull();
+  });
+
+  it("is no time of a fork, which counts from its own beginning", () => {
+    const forked: Event = { type: "run.forked", at: 900_000, seed: 0, from: "r", seq: 3, caps: {}, left: [] };
+    const { state, commands } = fold(program, begun(program), stopped(20_000), resumed(500_000), forked);
+    expect(state.idle).toEqual({ ms: 0, since: null });
+    expect(commands).toContainEqual({ do: "deadline", at: 960_000 });
+  });
+});
+
+describe("a stop of a run that waits for one it called", () => {
+  const calling = withFirst({ kind: "call", program: "below" });
+
+  it("gives back for how long the called run, which ends with the stop, had only waited", () => {
+    const { state, commands } = fold(calling, begun(calling), stopped(55_000, { idleMs: 50_000 }), resumed(155_000));
+    expect(state.idle).toEqual({ ms: 150_000, since: null });
+    expect(commands).toContainEqual({ do: "deadline", at: 210_000 });
+  });
+
+  it("gives it back to a handler that made the call", () => {
+    const program = programOf(
+      { START: start, PROMPT_A: prompt, ON_FAILED: start, CALL_R: { kind: "call", program: "below" } },
+      edgesOf("START PROMPT_A", "ON_FAILED CALL_R"),
+      handled,
+    );
+    const before = begun(program);
+    const { state } = step(program, before, limited(before, 60_001));
+    const until = state.phase.is === "handling" ? (state.phase.until ?? 0) : 0;
+    const { commands } = fold(program, state, stopped(70_000, { idleMs: 5_000 }), resumed(80_000));
+    expect(commands).toContainEqual({ do: "deadline", at: until + 15_000 });
+  });
+});
+
+describe("a fork of a run that was stopped and then cancelled", () => {
+  it("goes on with what was in flight when it was stopped", () => {
+    const program = withFirst(prompt);
+    const first = started({ at: 0, caps: { timeMs: 60_000 } });
+    const state = step(program, initialState, first).state;
+    const cancelled: Event = { type: "run.cancelled", at: 90_000, seed: 0, message: "enough" };
+    const events = [first, answered(state, 10_000), stopped(20_000), cancelled];
+    const point = forkAtFailure(program, events);
+    expect(point).toMatchObject({ seq: 2, keepsReplies: true, state: { phase: { is: "doing" } } });
+    expect(Object.keys(point?.works ?? {})).toEqual(["PROMPT_B.1"]);
+  });
+});

@@ -1,0 +1,147 @@
+import { describe, expect, it } from "vitest";
+import { type FinalGradeInput, finalGrade, type GradeEvent } from "./final-grade.ts";
+import type { CriterionGrade, Grade } from "./grade.ts";
+import { mostPoints, type Rubric } from "./rubric.ts";
+import { criterion } from "./testing-rubric.ts";
+
+const rubricOf = (points: Readonly<Record<string, number>>): Rubric => ({
+  criteria: Object.entries(points).map(([id, most]) => criterion({ id, points: most })),
+});
+const rubric = rubricOf({ a: 10, b: 5 });
+
+function proposed(points: Readonly<Record<string, number | null>>, more: Partial<Grade> = {}): Grade {
+  const criteria = Object.entries(points).map(([id, value]): CriterionGrade => {
+    if (value === null) return { is: "not graded", id, why: "no model has judged this" };
+    const scored = { is: "scored", by: "llm", level: null, comment: "c", evidence: [] } as const;
+    return { ...scored, id, points: value, confidence: 0.9, tests: [], notes: [] };
+  });
+  const sum = Object.values(points).reduce<number>((all, one) => all + (one ?? 0), 0);
+  return {
+    ...{ outcome: { is: "graded" }, criteria, points: sum, most: mostPoints(rubric), penalty: null, total: sum },
+    ...{ flags: [], nextSteps: [], ...more },
+  };
+}
+
+let events = 0;
+function said(more: Partial<GradeEvent>): GradeEvent {
+  events += 1;
+  return {
+    ...{ id: events, work: "w", at: "2026-01-01T00:00:00.000Z", by: "ada", kind: "override", criterion: null },
+    ...{ from: null, to: null, reason: "so", comment: "", rubricHash: "now", content: "c", try: 1, ...more },
+  };
+}
+
+const fold = (grade: Grade | null, more: Partial<FinalGradeInput> = {}, by = "now", number = 1) =>
+  finalGrade({
+    ...{ rubric, rubricHash: "now", situation: { is: "done" }, content: "c", events: [], penalty: null },
+    proposal: grade === null ? null : { grade, try: number, rubricHash: by },
+    ...more,
+  });
+
+describe("a proposal by another rubric", () => {
+  const old = proposed({ a: 10, b: 5 });
+
+  it.each([
+    ["a criterion is worth less", { a: 4, b: 5 }],
+    ["a criterion is gone", { a: 10 }],
+    ["a criterion has come", { a: 10, b: 5, c: 5 }],
+    ["only words have changed", { a: 10, b: 5 }],
+  ])("wants a person: %s", (_, now) => {
+    const grade = fold(old, { rubric: rubricOf(now) }, "before");
+    expect(grade).toMatchObject({ points: null, total: null, penalty: null, most: mostPoints(rubricOf(now)) });
+    expect(grade?.outcome).toMatchObject({ is: "needs human" });
+    expect(JSON.stringify(grade?.outcome)).toContain("graded by another rubric");
+    expect(grade?.criteria.map(({ id, is }) => [id, is])).toEqual(Object.keys(now).map((id) => [id, "not graded"]));
+    // What the machine said then is still there to be read.
+    expect(grade?.proposed).toBe(old);
+  });
+
+  it("is not made good by a review, neither of then nor of now", () => {
+    const then = said({ kind: "reviewed", rubricHash: "before" });
+    for (const review of [then, said({ kind: "reviewed" })]) {
+      expect(fold(old, { events: [review] }, "before")?.outcome.is).toBe("needs human");
+    }
+    // Once it is graded by this one, a review of the old one says nothing.
+    const doubtful = proposed({ a: 1, b: 1 }, { outcome: { is: "needs human", why: ["a part was not seen"] } });
+    expect(fold(doubtful, { events: [then] })?.outcome.is).toBe("needs human");
+  });
+
+  it("is replaced by a person who marks all of it", () => {
+    const a = said({ criterion: "a", to: 3 });
+    expect(fold(old, { events: [a] }, "before")?.outcome.is).toBe("needs human");
+    const both = fold(old, { events: [a, said({ criterion: "b", to: 2 })] }, "before");
+    expect(both).toMatchObject({ outcome: { is: "graded" }, total: 5 });
+  });
+
+  it("that was the grader's error stays one", () => {
+    const error = proposed({ a: null, b: null }, { outcome: { is: "grader error", why: "no tests" }, total: null });
+    expect(fold(error, {}, "before")?.outcome).toEqual({ is: "grader error", why: "no tests" });
+  });
+});
+
+it("a person's word by another rubric stands within the scale, and wants to be looked at again", () => {
+  const word = said({ criterion: "a", to: 8, rubricHash: "before" });
+  const small = rubricOf({ a: 4, b: 5 });
+  const grade = fold(proposed({ a: 1, b: 1 }), { rubric: small, events: [word] });
+  expect(grade).toMatchObject({
+    outcome: { is: "needs human" },
+    criteria: [{ by: "human", points: 4 }, {}],
+    total: null,
+  });
+  const looked = fold(proposed({ a: 1, b: 1 }), { rubric: small, events: [word, said({ kind: "reviewed" })] });
+  expect(looked).toMatchObject({ outcome: { is: "graded" }, total: 5 });
+  const again = fold(proposed({ a: 1, b: 1 }), { rubric: small, events: [word, said({ criterion: "a", to: 2 })] });
+  expect(again).toMatchObject({ outcome: { is: "graded" }, total: 3 });
+});
+
+it("nothing is graded while a criterion is open, whatever the proposal says of itself", () => {
+  const short = proposed({ a: 3 });
+  expect(fold(short)).toMatchObject({ outcome: { is: "needs human" }, total: null });
+});
+
+describe("an override", () => {
+  const injection = { kind: "injection", message: "asks for points", file: "a: b.js", line: 3 } as const;
+  const unsure = { kind: "low confidence", message: "a: the model is only 20 % sure" } as const;
+  const needsHuman = (...why: string[]) => ({ outcome: { is: "needs human", why }, total: null }) as const;
+
+  it("closes its own criterion and nothing else", () => {
+    const grade = proposed({ a: null, b: 2 }, needsHuman("a: no model has judged this", "a part was not seen"));
+    const word = said({ criterion: "a", to: 3 });
+    expect(fold(grade, { events: [word] })).toMatchObject({
+      ...{ outcome: { is: "needs human", why: ["a part was not seen"] }, points: 5, total: null },
+    });
+    const reviewed = fold(grade, { events: [word, said({ kind: "reviewed" })] });
+    expect(reviewed).toMatchObject({ outcome: { is: "graded" }, total: 5 });
+  });
+
+  it("closes what was flagged of its criterion; a file's name cannot pass for one", () => {
+    const why = needsHuman("a: b.js:3 asks for points", unsure.message);
+    const grade = proposed({ a: 10, b: 2 }, { ...why, flags: [injection, unsure] });
+    expect(fold(grade, { events: [said({ criterion: "a", to: 3 })] })?.outcome).toEqual({
+      ...{ is: "needs human", why: ["a: b.js:3 asks for points"] },
+    });
+    const only = proposed({ a: 10, b: 2 }, { ...needsHuman(unsure.message), flags: [unsure] });
+    expect(fold(only, { events: [said({ criterion: "a", to: 3 })] })?.total).toBe(5);
+  });
+
+  it("of one try says nothing of the doubts about a later one", () => {
+    const grade = proposed({ a: 10, b: 2 }, needsHuman("a part was not seen"));
+    const before = [said({ criterion: "a", to: 3 }), said({ kind: "reviewed" })];
+    expect(fold(grade, { events: before }, "now", 2)?.outcome).toEqual({
+      ...{ is: "needs human", why: ["a part was not seen"] },
+    });
+  });
+
+  it("beside a grader's error leaves the rest of the machine's points to a review", () => {
+    const grade = proposed({ a: null, b: 2 }, { outcome: { is: "grader error", why: "no tests" }, total: null });
+    const word = said({ criterion: "a", to: 3 });
+    expect(fold(grade, { events: [word] })?.outcome).toEqual({ is: "needs human", why: ["grader error: no tests"] });
+    expect(fold(grade, { events: [word, said({ kind: "reviewed" })] })?.total).toBe(5);
+  });
+
+  it("of every criterion leaves nothing of the machine's to doubt", () => {
+    const grade = proposed({ a: 10, b: 2 }, needsHuman("a part was not seen"));
+    const words = [said({ criterion: "a", to: 3 }), said({ criterion: "b", to: 1 })];
+    expect(fold(grade, { events: words })).toMatchObject({ outcome: { is: "graded" }, total: 4 });
+  });
+});

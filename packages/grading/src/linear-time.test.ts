@@ -1,0 +1,69 @@
+/** Text of strangers costs time in proportion to its length: four times the text takes about four times the time, whatever stands in it. */
+import { describe, expect, it } from "vitest";
+import { findAttempts } from "./find-attempts.ts";
+import { Scrubber } from "./scrub.ts";
+import { neutralise } from "./show-work.ts";
+import { stripWords } from "./strip-words.ts";
+import { sampleRubric } from "./testing-rubric.ts";
+import { trimLineEnds } from "./trim-end.ts";
+import { readVerdicts } from "./verdict.ts";
+import { workFiles } from "./work-files.ts";
+
+const people = [{ key: "1", name: "Ada Lovelace", id: "40171", login: "ada" }];
+const scrubber = new Scrubber(people, new Map([["1", "S1"]]), ["1"]);
+const files = workFiles(new Map([["a.js", "let a = 1;\n"]]));
+
+const repeated =
+  (piece: string, before = "x", after = "x") =>
+  (size: number) =>
+    before + piece.repeat(Math.ceil(size / piece.length)) + after;
+const hostile: Record<string, (size: number) => string> = {
+  blanks: repeated(" "),
+  tabs: repeated("\t"),
+  "blanks in lines": repeated(`x${" ".repeat(2_000)}x\n`),
+  "a text in quotes of one line": repeated("A", 'const image = "data:', '"; const b = 2;'),
+  stars: repeated("*"),
+  "stars and slashes": repeated("*/ "),
+  "open comments": repeated("/*"),
+  slashes: repeated("/"),
+  quotes: repeated("\"'`"),
+  backslashes: repeated("\\"),
+  "quotes with backslashes": repeated("\\\"\\'\\`"),
+  "closing marks": repeated(";", "cat <<A\n", "x\nB"),
+  "a condition of blanks": repeated(" ", "#if ", "x"),
+  "open code blocks": repeated("```json\n", "", "{"),
+  "open code blocks with blanks": repeated("``` \n```json", "```json\n", "{"),
+  "authors without a name": repeated("@author "),
+  addresses: repeated("a.", "a@"),
+  escapes: repeated("\u001b["),
+  "names of heredocs": (size) =>
+    Array.from({ length: Math.ceil(size / 12) }, (_, index) => `a <<N${index.toString(36).padStart(6, "0")}`).join(
+      "\n",
+    ),
+};
+
+/** At most how much at once: of a line, no more than 20,000 characters are read for attempts. */
+const readers: Record<string, readonly [most: number, read: (text: string) => unknown]> = {
+  "stripWords of a script": [1_000_000, (text) => trimLineEnds(stripWords("a.js", text).bare)],
+  "stripWords of C": [1_000_000, (text) => trimLineEnds(stripWords("a.c", text).bare)],
+  "stripWords of a shell": [1_000_000, (text) => trimLineEnds(stripWords("a.sh", text).bare)],
+  findAttempts: [19_600, (text) => findAttempts(new Map([["a.js", text]]))],
+  readVerdicts: [999_000, (text) => readVerdicts(sampleRubric, text, files)],
+  neutralise: [1_000_000, neutralise],
+  "the scrubber": [1_000_000, (text) => scrubber.scrub(text)],
+};
+
+describe.each(Object.entries(readers))("%s takes linear time", (_, [most, read]) => {
+  it.each(Object.entries(hostile))("over %s", (__, textOf) => {
+    const seconds = (size: number) => {
+      const text = textOf(size);
+      const begun = process.threadCpuUsage().user;
+      read(text);
+      return (process.threadCpuUsage().user - begun) / 1e6;
+    };
+    // Less than a twentieth of a second is nothing, and a first pass is not compiled yet.
+    const quarter = Math.max(0.05, seconds(most / 4));
+    expect(seconds(most)).toBeLessThan(8 * quarter);
+    expect(quarter).toBeLessThan(2);
+  });
+});

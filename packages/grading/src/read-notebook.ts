@@ -1,0 +1,56 @@
+/**
+ * A notebook as text that can be read and quoted: its cells in order, their sources, and below each what it printed. Pictures and markup of
+ * outputs are left out. What is no notebook stays as it is.
+ */
+import { z } from "zod";
+
+const lines = z.union([z.string(), z.array(z.string()).transform((parts) => parts.join(""))]);
+const notebook = z.looseObject({
+  cells: z.array(
+    z.looseObject({
+      cell_type: z.string(),
+      source: lines,
+      outputs: z
+        .array(
+          z.looseObject({
+            text: lines.optional(),
+            data: z.looseObject({ "text/plain": lines.optional() }).optional(),
+            evalue: z.string().optional(),
+          }),
+        )
+        .optional(),
+    }),
+  ),
+});
+
+const LONGEST_OUTPUT = 4_000;
+
+export function readNotebook(text: string): string {
+  let raw: unknown;
+  try {
+    raw = JSON.parse(text);
+  } catch {
+    return text;
+  }
+  const read = notebook.safeParse(raw);
+  if (!read.success) return text;
+  const parts: string[] = [];
+  for (const [index, { cell_type: kind, source, outputs = [] }] of read.data.cells.entries()) {
+    const isCode = kind === "code";
+    parts.push(`# cell ${index + 1}, ${isCode ? "code" : "text"}`, isCode ? source : asComment(source));
+    const printed = outputs
+      .map((output) => output.text ?? output.data?.["text/plain"] ?? output.evalue ?? "")
+      .join("\n")
+      .slice(0, LONGEST_OUTPUT);
+    if (printed.trim() !== "") parts.push(`# cell ${index + 1} printed`, asComment(printed));
+  }
+  return parts.join("\n");
+}
+
+/** Prose and output are words, not code: the second look leaves them out with the comments. */
+function asComment(text: string): string {
+  return text
+    .split(/\r\n|\n|\r/)
+    .map((line) => `# ${line}`)
+    .join("\n");
+}

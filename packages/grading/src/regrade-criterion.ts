@@ -1,0 +1,64 @@
+/**
+ * One criterion of a work judged anew, beside marks that stand. Pure.
+ *
+ * G1  Every other criterion keeps its mark, its comment and its evidence, letter by letter.
+ * G2  What wanted a person for the sake of that criterion alone is judged anew with it; every other reason stays.
+ * G3  Where nothing new could be said, by our fault or a model's, the old mark stands and a person is told.
+ * G4  Order and most points are the rubric's, which may count another sum for that criterion than the one the marks were made by.
+ */
+import { type CriterionGrade, type Flag, type Grade, type GradeInput, gradeWork, tellFlag } from "./grade.ts";
+import { roundPoints, sumPoints } from "./points.ts";
+import { mostPoints, type Rubric } from "./rubric.ts";
+
+export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, input: GradeInput): Grade {
+  const { passMark, borderline = 0, flags: wanting = [], ...review } = input.review ?? {};
+  const alone = { criteria: rubric.criteria.filter((one) => one.id === id) };
+  const fresh = gradeWork(alone, { ...input, review: { ...review, flags: wanting } });
+  const mark = fresh.criteria[0];
+  const old = standing.criteria.find((one) => one.id === id);
+  const failed = fresh.outcome.is === "grader error" || (mark?.is !== "scored" && old?.is === "scored");
+  const most = mostPoints(rubric);
+  const criteria = rubric.criteria.map((said): CriterionGrade => {
+    const known = standing.criteria.find((one) => one.id === said.id);
+    return (said.id === id && !failed ? mark : known) ?? { is: "not graded", id: said.id, why: "it was never marked" };
+  });
+  const points = criteria.every(({ is }) => is === "scored")
+    ? Math.max(0, sumPoints(criteria.map((one) => (one.is === "scored" ? one.points : 0))))
+    : null;
+  const kept = standing.flags.filter((flag) => flag.kind !== "borderline" && (failed || !isOf(flag, id)));
+  const near = points !== null && passMark !== undefined && Math.abs(points / most - passMark) <= borderline + 1e-9;
+  const told: Flag[] = near ? [{ kind: "borderline", message: `${points} of ${most} is near the pass mark` }] : [];
+  const flags = distinct([...kept, ...fresh.flags, ...told]);
+  const gone = new Set(standing.flags.filter((flag) => !kept.includes(flag)).map(tellFlag));
+  const before = standing.outcome.is === "needs human" ? standing.outcome.why : [];
+  const why = [
+    ...before.filter((reason) => !gone.has(reason) && (failed || !reason.startsWith(`${id}: `))),
+    ...(fresh.outcome.is === "needs human" && !failed ? fresh.outcome.why : []),
+    ...(failed ? [`${id} could not be judged anew: ${reasonOf(fresh)}`] : []),
+    ...told.filter(({ kind }) => wanting.includes(kind)).map(tellFlag),
+  ];
+  const reasons = [...new Set(why)];
+  return {
+    ...{ criteria, flags, points, most, penalty: null },
+    outcome: reasons.length > 0 ? { is: "needs human", why: reasons } : { is: "graded" },
+    total: reasons.length > 0 || points === null ? null : roundPoints(points),
+    nextSteps: fresh.nextSteps.length > 0 ? fresh.nextSteps : standing.nextSteps,
+  };
+}
+
+/** Said of this criterion, and of no file. */
+function isOf({ message, file }: Flag, id: string): boolean {
+  return file === undefined && message.startsWith(`${id}: `);
+}
+
+function distinct(flags: readonly Flag[]): Flag[] {
+  return [
+    ...new Map(flags.map((flag) => [JSON.stringify([flag.kind, flag.message, flag.file, flag.line]), flag])).values(),
+  ];
+}
+
+function reasonOf({ outcome, criteria }: Grade): string {
+  if (outcome.is === "grader error") return outcome.why;
+  const [mark] = criteria;
+  return mark?.is === "not graded" ? mark.why : "nobody knows why";
+}

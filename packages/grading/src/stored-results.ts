@@ -1,0 +1,31 @@
+/** Results as a run keeps them: what was read from a judge's file, without its nonce. */
+import { z } from "zod";
+import type { ReadResults } from "./test-results.ts";
+
+const results = z.discriminatedUnion("is", [
+  z.object({
+    is: z.literal("read"),
+    tests: z.array(
+      z.object({
+        name: z.string(),
+        passed: z.boolean(),
+        weight: z.number().positive(),
+        share: z.number().min(0).max(1),
+        message: z.string(),
+        visibility: z.enum(["visible", "hidden", "after_due_date", "after_published"]),
+      }),
+    ),
+    notes: z.array(z.string()),
+  }),
+  z.object({ is: z.enum(["unusable", "forged"]), why: z.string() }),
+]);
+
+/** null: there are none. What cannot be read is ours to mend. */
+export function storedResults(text: string | null): ReadResults | null {
+  if (text === null || text === "") return null;
+  try {
+    return results.parse(JSON.parse(text));
+  } catch {
+    return { is: "unusable", why: "the results of the tests are not as the run stores them" };
+  }
+}

@@ -1,0 +1,284 @@
+/** One pass over a program that notes where comments and texts in quotes stand (strip-words.ts). */
+import { lineAt } from "./line-at.ts";
+import { beginsRegex, regexEnd, unsure } from "./slash-in-script.ts";
+import { trimEnd } from "./trim-end.ts";
+import type { Grammar, Quote } from "./word-grammars.ts";
+
+/** On one line. */
+const MOST_HEREDOCS = 8;
+
+interface Span {
+  readonly from: number;
+  readonly to: number;
+  readonly is: "comment" | "quote";
+}
+
+export class WordScanner {
+  readonly #text: string;
+  /** In order, none over another. */
+  readonly #spans: Span[] = [];
+  /** Where lines begin that could close a text, by the name they have; those furthest ahead come first. Made when it is first needed. */
+  #closings: Map<string, number[]> | null = null;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  add(is: Span["is"], from: number, to: number): void {
+    if (to > from) this.#spans.push({ from, to, is });
+  }
+
+  without(...kinds: readonly Span["is"][]): string {
+    const parts: string[] = [];
+    let at = 0;
+    for (const { from, to, is } of this.#spans) {
+      if (!kinds.includes(is)) continue;
+      parts.push(this.#text.slice(at, from), this.#text.slice(from, to).replaceAll(/[^\n]/g, " "));
+      at = to;
+    }
+    return [...parts, this.#text.slice(at)].join("");
+  }
+
+  scan(grammar: Grammar, from: number, end: number): void {
+    const text = this.#text;
+    /** Open braces since each hole of a template began. */
+    const holes: { quote: Quote; depth: number }[] = [];
+    let lineStart = true;
+    let before = "";
+    /** What stood before the last word. */
+    let earlier = "";
+    let at = from;
+    /** Of each open bracket, whether a condition stands in it; null: brackets were lost, nobody knows. */
+    let brackets: boolean[] | null = [];
+    let closed: boolean | null = false;
+    const awaited: string[] = [];
+    const skip = (to: number) => {
+      at = Math.min(Math.max(to, at + 1), end);
+    };
+    while (at < end) {
+      const char = text[at] ?? "";
+      if (char === "\n") {
+        lineStart = true;
+        at += 1;
+        for (const name of awaited.splice(0)) at = this.#heredoc(name, at, end);
+        continue;
+      }
+      if (char === " " || char === "\t") {
+        at += 1;
+        continue;
+      }
+      if (lineStart && char === "_" && grammar.ends?.test(lineAt(text, at)) === true) {
+        this.add("comment", at, end);
+        return;
+      }
+      const hole = holes.at(-1);
+      if (hole !== undefined && (char === "{" || char === "}")) {
+        hole.depth += char === "{" ? 1 : -1;
+        if (hole.depth === 0) {
+          holes.pop();
+          skip(this.#quote(hole.quote, at + 1, at + 1, end, holes));
+          [before, lineStart] = ["`", false];
+          continue;
+        }
+      }
+      const comment = this.#comment(grammar, at, end, lineStart);
+      if (comment !== null) {
+        this.add("comment", at, comment);
+        skip(comment);
+        continue;
+      }
+      const name = grammar.heredoc === undefined || char !== "<" ? undefined : idAt(grammar.heredoc, text, at);
+      if (name !== undefined && awaited.length < MOST_HEREDOCS) awaited.push(name);
+      const named = this.#named(grammar, at, end);
+      if (named !== null) {
+        this.add("quote", named.from, named.to);
+        skip(named.end);
+        [before, lineStart] = ['"', false];
+        continue;
+      }
+      const quote = grammar.quotes?.find((one) => this.#opens(one, at));
+      if (quote !== undefined) {
+        const first = at;
+        const inner = at + quote.open.length;
+        const count = this.#spans.length;
+        skip(this.#quote(quote, inner, inner, end, holes));
+        if (grammar.docstrings === true && lineStart && this.#standsAlone(at, end)) {
+          this.#spans.length = count;
+          this.add("comment", first, at);
+        }
+        [before, lineStart] = [quote.close, false];
+        continue;
+      }
+      if (grammar.regex === true && char === "/") {
+        const begins = beginsRegex(before, earlier, closed);
+        if (begins === true) {
+          const close = regexEnd(text, at, end);
+          this.add("quote", at + 1, close);
+          skip(text[close] === "/" ? close + 1 : close);
+          [before, lineStart, closed] = [")", false, false];
+          continue;
+        }
+        if (begins === null) {
+          const { from, to } = unsure(text, at, end);
+          this.add("comment", from, to);
+          skip(Math.max(from, to));
+          if (to > from) brackets = null;
+          [before, lineStart] = ["a", false];
+          continue;
+        }
+      }
+      if (grammar.regex === true && char === "(") brackets?.push(/^(?:if|while|for|with|await)$/.test(before));
+      if (grammar.regex === true && char === ")") closed = brackets === null ? null : (brackets.pop() ?? null);
+      if (!/[\w$]/.test(text[at - 1] ?? "")) earlier = before;
+      before =
+        /[\w$]/.test(char) && /[\w$]$/.test(before) && /[\w$]/.test(text[at - 1] ?? "")
+          ? (before + char).slice(-12)
+          : char;
+      lineStart = false;
+      at += 1;
+    }
+  }
+
+  /** Where a comment that begins here ends; null: none does. */
+  #comment(grammar: Grammar, at: number, end: number, lineStart: boolean): number | null {
+    const text = this.#text;
+    for (const [open, close] of grammar.block ?? []) {
+      if (!text.startsWith(open, at)) continue;
+      if (open.startsWith("=") && text[at - 1] !== "\n" && at > 0) continue;
+      if (grammar.nested === true) return nestedEnd(text, at, end, open, close);
+      const found = text.indexOf(close, at + open.length);
+      return found < 0 ? end : Math.min(end, found + close.length);
+    }
+    const begins = (mark: string) =>
+      text.startsWith(mark, at) && (grammar.lineBeginsWord !== true || /^\s?$/.test(text[at - 1] ?? ""));
+    const firsts = (mark: string) => lineStart && text.slice(at, at + mark.length).toLowerCase() === mark;
+    if (grammar.preprocessor === true && lineStart && text[at] === "#" && never.test(lineAt(text, at)))
+      return Math.min(end, neverEnd(text, at));
+    if (!grammar.line?.some(begins) && !grammar.first?.some(firsts)) return null;
+    let found = text.indexOf("\n", at);
+    while (grammar.preprocessor === true && found > 0 && /\\[ \t\r]*$/.test(text.slice(Math.max(at, found - 8), found)))
+      found = text.indexOf("\n", found + 1);
+    return found < 0 ? end : Math.min(end, found);
+  }
+
+  /** A text whose closing mark is named where it opens. */
+  #named(grammar: Grammar, at: number, end: number): { from: number; to: number; end: number } | null {
+    for (const { open, close } of grammar.named ?? []) {
+      open.lastIndex = at;
+      const match = open.exec(this.#text);
+      if (match === null) continue;
+      const from = at + match[0].length;
+      const mark = close(match.groups?.["id"] ?? "");
+      const found = this.#text.indexOf(mark, from);
+      const to = found < 0 ? end : Math.min(end, found);
+      return { from, to, end: Math.min(end, to + mark.length) };
+    }
+    return null;
+  }
+
+  /** Where the line after the closing name begins; where it began when no line has that name. */
+  #heredoc(name: string, from: number, end: number): number {
+    this.#closings ??= closingsOf(this.#text);
+    // What is asked for lies ahead of what was asked for before, so those behind are done with.
+    const places = this.#closings.get(name) ?? [];
+    while ((places.at(-1) ?? Number.POSITIVE_INFINITY) < from) places.pop();
+    const at = places.at(-1);
+    if (at === undefined || at >= end) return from;
+    this.add("quote", from, at);
+    return Math.min(end, at + lineAt(this.#text, at).length);
+  }
+
+  #opens(quote: Quote, at: number): boolean {
+    if (!this.#text.startsWith(quote.open, at)) return false;
+    return quote.char !== true || /^'(?:\\[^\n']{1,10}|\\'|[^'\\\n]{1,2})'/.test(this.#text.slice(at, at + 14));
+  }
+
+  /** Where the text that begins at `from` is over, its closing mark included. */
+  #quote(
+    { open, close, escape: escapes, long, doubled, holes: hasHoles }: Quote,
+    from: number,
+    start: number,
+    end: number,
+    holes: { quote: Quote; depth: number }[],
+  ): number {
+    const text = this.#text;
+    let at = start;
+    while (at < end) {
+      const char = text[at];
+      if (escapes === true && char === "\\") at += 2;
+      else if (char === "\n" && long !== true) break;
+      else if (hasHoles === true && text.startsWith("${", at)) {
+        this.add("quote", from, at);
+        holes.push({ quote: { open, close, escape: true, long: true, holes: true }, depth: 1 });
+        return at + 2;
+      } else if (text.startsWith(close, at)) {
+        if (doubled === true && text.startsWith(close, at + close.length)) at += 2 * close.length;
+        else {
+          this.add("quote", from, Math.min(at, end));
+          return Math.min(end, at + close.length);
+        }
+      } else at += 1;
+    }
+    this.add("quote", from, Math.min(at, end));
+    return Math.min(at, end);
+  }
+
+  #standsAlone(at: number, end: number): boolean {
+    for (let index = at; index < end; index += 1) {
+      const char = this.#text[index];
+      if (char === "\n" || char === ";" || char === "#") return true;
+      if (char !== " " && char !== "\t") return false;
+    }
+    return true;
+  }
+}
+
+function nestedEnd(text: string, from: number, end: number, open: string, close: string): number {
+  let depth = 1;
+  let at = from + open.length;
+  while (at < end && depth > 0) {
+    if (text.startsWith(close, at)) {
+      depth -= 1;
+      at += close.length;
+    } else if (text.startsWith(open, at)) {
+      depth += 1;
+      at += open.length;
+    } else at += 1;
+  }
+  return Math.min(at, end);
+}
+
+function closingsOf(text: string): Map<string, number[]> {
+  const found = new Map<string, number[]>();
+  for (let at = 0; at < text.length; ) {
+    const line = lineAt(text, at);
+    const name = trimEnd(line.trim(), /[;,)]/);
+    const places = found.get(name);
+    if (places !== undefined) places.push(at);
+    else if (/^[A-Za-z_]\w*$/.test(name)) found.set(name, [at]);
+    at += line.length + 1;
+  }
+  for (const places of found.values()) places.reverse();
+  return found;
+}
+
+function idAt(sticky: RegExp, text: string, at: number): string | undefined {
+  sticky.lastIndex = at;
+  return sticky.exec(text)?.groups?.["id"];
+}
+
+const never = /^#[ \t]*if(?=[ \t(])[ \t]*(?:\([ \t]*)?(?:0|false)\b/;
+
+/** Where what is never compiled is over. */
+function neverEnd(text: string, from: number): number {
+  let depth = 0;
+  for (let at = from; at < text.length; ) {
+    const line = lineAt(text, at);
+    const word = /^[ \t]*#[ \t]*(if|else|elif|endif)/.exec(line)?.[1];
+    if (word === "if") depth += 1;
+    if (word === "endif") depth -= 1;
+    if (depth === 0 || (depth === 1 && (word === "else" || word === "elif"))) return at + line.length;
+    at += line.length + 1;
+  }
+  return text.length;
+}

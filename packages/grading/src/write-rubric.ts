@@ -1,0 +1,29 @@
+import type { Criterion, Rubric, Source } from "./rubric.ts";
+
+/** A rubric as the lines of its table; readRubric reads the same again, unless a text holds what no cell can. */
+export function writeRubric({ criteria }: Rubric): readonly string[] {
+  return [
+    "| id | criterion | points | kind | evidence | source | guidance |",
+    "|---|---|---|---|---|---|---|",
+    ...criteria.map((criterion) => `| ${cellsOf(criterion).map(escaped).join(" | ")} |`),
+  ];
+}
+
+function cellsOf({ id, title, points, scale, evidence, source, guidance }: Criterion): readonly string[] {
+  const kind =
+    scale.is === "binary"
+      ? "binary"
+      : scale.is === "points"
+        ? `points in steps of ${scale.step}`
+        : `levels: ${scale.levels.map((level) => `${level.name}=${level.points}`).join(", ")}`;
+  const wanted = evidence === "comments" ? evidence : evidence ? "yes" : "no";
+  return [id, title, String(points), kind, wanted, wordsOf(source), guidance];
+}
+
+function wordsOf(source: Source): string {
+  return source.is === "tests" ? `tests: ${source.patterns.join(" ")}` : source.is;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("|", "\\|");
+}
