@@ -12,7 +12,7 @@ import {
 } from "@markmill/engine";
 import type { StartFindingCode } from "./finding-codes.ts";
 import type { Definition } from "./load-definition.ts";
-import { builtInNames, modelSettings } from "./names.ts";
+import { builtInNames, inputName, modelSettings } from "./names.ts";
 import { suggest } from "./suggest.ts";
 
 export interface Start {
@@ -53,9 +53,30 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
       fix: `${near === null ? "" : `Did you mean ${name} by ${near}? `}Give it: ${name}=VALUE.`,
     });
   }
+  findings.push(...checkInput(programs[root], variables));
+  if (given.length === 0) return findings;
   const used = new Set(all.flatMap(namesUsed));
   const settings = [...limitSettingNames, ...Object.keys(modelSettings)];
+  const grades = all.some(({ nodes }) => Object.values(nodes).some(({ kind }) => kind === "grade"));
   for (const name of given) {
+    if (grades && name === "TEST_RESULTS") {
+      findings.push({
+        severity: "error",
+        code: "PARAM_UNKNOWN",
+        message: "TEST_RESULTS holds what tests in the judge session said; nobody gives it.",
+        fix: "Leave it out; the tests of the workflow write it.",
+      });
+      continue;
+    }
+    if (name === inputName && !used.has(name)) {
+      findings.push({
+        severity: "error",
+        code: "PARAM_UNKNOWN",
+        message: "The workflow takes no input.",
+        fix: `Leave it out${declared.size === 0 ? "" : `; the workflow takes ${[...declared].slice(0, 12).join(", ")}`}.`,
+      });
+      continue;
+    }
     if (declared.has(name) || used.has(name) || settings.includes(name) || builtInNames.has(name)) continue;
     const near = suggest(name, [...declared, ...settings]);
     findings.push({
@@ -71,8 +92,18 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
   return findings;
 }
 
+/** The run's input has no default, and may be needed on some ways through the flow only. */
+function checkInput(program: Program | undefined, variables: Start["variables"]): StartFinding[] {
+  const needs = Object.entries(program?.nodes ?? {}).find(([, { reads = [] }]) =>
+    reads.some(({ value, required }) => required && value.from === "variable" && value.name === inputName),
+  );
+  if (needs === undefined || Object.hasOwn(variables, inputName)) return [];
+  const message = `'${needs[0]}' needs the run's input, and none is given.`;
+  return [{ severity: "warning", code: "INPUT_MISSING", message, fix: "Add --input TEXT." }];
+}
+
 /** A name that is used without being declared is a parameter, too, if a poorly documented one. */
-function namesUsed({ prompts, nodes }: Program): string[] {
+function namesUsed({ prompts, nodes, edges, result }: Program): string[] {
   const texts = Object.values(prompts).map(({ text }) => text);
   const names: string[] = [];
   const operand = (one: Operand) => {
@@ -80,12 +111,14 @@ function namesUsed({ prompts, nodes }: Program): string[] {
     else if (one.from === "name") {
       names.push(one.name);
       texts.push(one.name);
-    }
+    } else if (one.from === "variable") names.push(one.name);
   };
   for (const node of Object.values(nodes)) {
     if (node.kind === "execute" && node.command !== null) texts.push(node.command);
     for (const one of operandsOf(node)) operand(one);
   }
+  for (const { when } of edges) if (when !== undefined) for (const one of conditionOperands(when)) operand(one);
+  if (result.take === "operands") for (const one of result.of) operand(one);
   return [...names, ...texts.flatMap((text) => placesOf(text))];
 }
 
@@ -114,7 +147,7 @@ function checkSubmission(definition: Definition, { submission }: Start): StartFi
     });
   }
   const has = new Set(submission ?? []);
-  const missing = unmetReads(definition).filter((path) => !has.has(path));
+  const missing = unmetOf(definition).filter((path) => !has.has(path));
   if (missing.length > 0) {
     const paths = missing.slice(0, 6).join(", ");
     findings.push({
@@ -146,6 +179,17 @@ function reachesExecute({ programs }: Definition): boolean {
 interface Written {
   anything: boolean;
   readonly paths: Set<string>;
+}
+
+/** A definition does not change, and is started many times. */
+const unmetByDefinition = new WeakMap<Definition, readonly string[]>();
+
+function unmetOf(definition: Definition): readonly string[] {
+  const known = unmetByDefinition.get(definition);
+  if (known !== undefined) return known;
+  const found = unmetReads(definition);
+  unmetByDefinition.set(definition, found);
+  return found;
 }
 
 /** Files that are read where nothing before can have made them, on any way through the flow. */
@@ -224,10 +268,27 @@ function reachable(programs: Definition["programs"], root: string): string[] {
   return files;
 }
 
+/** With those inside them. */
 function operandsOf(node: Node): readonly Operand[] {
+  const { reads = [], after = [] } = node;
+  const found = [...ownOperands(node), ...[...reads, ...after].map(({ value }) => value)];
+  for (const operand of found) {
+    if (operand.from === "joined" || operand.from === "either") found.push(...operand.of);
+    if (operand.from === "sample") found.push(operand.list);
+  }
+  return found;
+}
+
+function ownOperands(node: Node): readonly Operand[] {
   switch (node.kind) {
     case "prompt":
+      return [node.text, ...(node.opening ?? []).map(({ text }) => text)];
+    case "memory":
       return [node.text];
+    case "tool":
+      return [node.arguments];
+    case "grade":
+      return [node.task];
     case "set":
     case "assign":
       return [node.value];

@@ -59,10 +59,40 @@ export const findingCodes = {
     means: "A check believes what a program printed; a submission that runs there can print the same.",
     fix: "Check EXIT_CODE, or let the command decide in a judge session (docs/workflow-files.md).",
   },
+  RUBRIC_MISSING: { means: "The file has no section Rubric.", fix: "Add a line # Rubric and the table below it." },
+  RUBRIC_TWICE: {
+    means: "There are two rubrics: two sections, or a section and a file.",
+    fix: "Keep one.",
+  },
+  RUBRIC_UNUSED: {
+    means: "There is a rubric, and nothing in the workflow grades by it.",
+    fix: "Add a GRADE node, or remove the rubric.",
+  },
+  RUBRIC_UNTESTED: {
+    means:
+      "Criteria are graded by tests, and no command of the workflow runs in the judge session, where results come from.",
+    fix: "Write session: judge on the EXECUTE that runs the tests.",
+  },
+  GRADE_WITHOUT_RUBRIC: {
+    means: "A GRADE has no rubric to judge by.",
+    fix: "Write a section # Rubric, or name a file with rubric: in the front matter.",
+  },
+  GRADE_MISSING: {
+    means: "The class brings a rubric, and the workflow has no GRADE that would use it.",
+    fix: "Add a node such as GRADE_WORK to the flowchart.",
+  },
+  TEST_RESULTS_SET: {
+    means: "TEST_RESULTS is given a value; it holds what tests in a judge session said, and nothing else may write it.",
+    fix: "Use another name.",
+  },
   NODE_UNREACHABLE: { means: "No path leads to a node.", fix: "Draw an edge to it, or remove it." },
   LOOP_WITHOUT_EXIT: {
     means: "Only the limit on hits ends a loop.",
     fix: "Add a check with an edge that leaves the loop.",
+  },
+  JUDGE_AUTOGRADER: {
+    means: "What the judge should run as an autograder is none.",
+    fix: "Name a zip, or a folder that holds setup.sh and run_autograder.",
   },
   JUDGE_FILE_TWICE: {
     means: "Two files of the judge would have the same name.",
@@ -95,6 +125,10 @@ export const startFindingCodes = {
   PARAM_UNKNOWN: {
     means: "A parameter was given that the workflow neither declares nor uses.",
     fix: "Correct its name; `markmill show FILE` lists what there is.",
+  },
+  INPUT_MISSING: {
+    means: "A step needs the run's input, and the run is started without one.",
+    fix: "Add --input TEXT.",
   },
   SUBMISSION_REQUIRED: { means: "The workflow needs a submission, and none is given.", fix: "Add --submission PATH." },
   SUBMISSION_UNUSED: {

@@ -49,6 +49,40 @@ describe("judge in the front matter", () => {
     });
   });
 
+  it("takes an autograder, folder or zip, beside other files, and is written as it was read", () => {
+    const folder = {
+      "a.wf.md": workflow("{ files: tests, autograder: { from: hw, setup: skip } }"),
+      "tests/check.sh": "one",
+      "hw/run_autograder": "two",
+      "hw/lib/setup.sh": "three",
+    };
+    const { judge, texts, codes, definition } = load(folder);
+    expect(codes).toEqual([]);
+    expect(texts).toEqual({
+      "check.sh": "one",
+      "autograder/run_autograder": "two",
+      "autograder/lib/setup.sh": "three",
+    });
+    expect(judge).toMatchObject({ from: ["tests"], autograder: { from: "hw", setup: "skip" } });
+    expect(definition?.files.map(({ path }) => path)).toContain("hw/run_autograder");
+    const program = definition?.programs["a.wf.md"];
+    if (program === undefined) throw new Error("no program");
+    const again = load({ ...folder, "a.wf.md": formatProgram(program, { file: "a.wf.md" }) });
+    expect(again.judge).toEqual(judge);
+
+    const zipped = load({ "a.wf.md": workflow("{ autograder: hw.zip }"), "hw.zip": "bytes" });
+    expect(zipped.judge).toMatchObject({ from: [], autograder: { from: "hw.zip", setup: "run" } });
+    expect(zipped.texts).toEqual({ "autograder.zip": "bytes" });
+  });
+
+  it.each([
+    ["{ autograder: hw }", { "hw/setup.sh": "x" }, "error JUDGE_AUTOGRADER"],
+    ["{ autograder: hw.tar }", { "hw.tar": "x" }, "error JUDGE_AUTOGRADER"],
+    ["{ autograder: gone }", {}, "error JUDGE_FILE_MISSING"],
+  ])("refuses as an autograder %s", (judge, files, code) => {
+    expect(load({ "a.wf.md": workflow(judge), ...files }).codes).toEqual([code]);
+  });
+
   it("is part of the definition's hash, and reaches nothing else of the program", () => {
     const files = { "a.wf.md": workflow("{ files: tests }"), "tests/check.sh": "one" };
     const first = load(files);

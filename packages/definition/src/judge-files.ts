@@ -119,6 +119,31 @@ export function readJudgeFiles(
   };
 }
 
+/** An autograder as teachers have it: a folder or a zip with run_autograder at its top. A zip is unpacked where it is used. */
+export function readAutograder(
+  workspace: Workspace,
+  file: string,
+  written: string,
+  at: Place,
+  report: FindingReport,
+): { readonly from: string; readonly files: Readonly<Record<string, string>>; readonly read: readonly string[] } {
+  const { from, files, read } = readJudgeFiles(workspace, file, [written], at, report);
+  const [found = written] = from;
+  const isFile = workspace.read(found) !== undefined;
+  const [[name = "", bytes = ""] = []] = Object.entries(files);
+  if (isFile && /\.zip$/i.test(name)) return { from: found, files: { "autograder.zip": bytes }, read };
+  if (from.length > 0 && (isFile || files.run_autograder === undefined)) {
+    report.error(
+      "JUDGE_AUTOGRADER",
+      at,
+      `${found} is no autograder: it is neither a zip nor a folder with run_autograder at its top.`,
+      "Name the zip, or the folder that holds setup.sh and run_autograder.",
+    );
+  }
+  const below = Object.entries(files).map(([path, base64]) => [`autograder/${path}`, base64] as const);
+  return { from: found, files: Object.fromEntries(below), read };
+}
+
 function exists(workspace: Workspace, path: string): boolean {
   return (
     workspace.read(path) !== undefined ||

@@ -6,6 +6,7 @@
  * D2  Pure: the workspace is asked for bytes, nothing else is touched.
  */
 import type { Program } from "@markmill/engine";
+import type { Rubric } from "@markmill/grading";
 import { checkCalls } from "./check-calls.ts";
 import { checkCommands } from "./check-commands.ts";
 import { checkEvidence } from "./check-evidence.ts";
@@ -18,6 +19,7 @@ import type { LoadedFile } from "./loaded-file.ts";
 import { builtInNames } from "./names.ts";
 import { isProtectedPath, protectedFix, protectedReason } from "./protected-path.ts";
 import { Report } from "./report.ts";
+import { settleRubrics } from "./settle-rubrics.ts";
 import type { SourceMap } from "./source-map.ts";
 import { normalise, type Workspace } from "./workspace.ts";
 
@@ -37,6 +39,8 @@ export interface Definition {
 export interface LoadOptions {
   /** Names of environment variables that a run may read. */
   readonly environment?: readonly string[];
+  /** A class's own, in place of the workflow's; it is part of the definition. */
+  readonly rubric?: Rubric;
 }
 
 export interface Loaded {
@@ -74,6 +78,7 @@ export function loadDefinition(disk: Workspace, path: string, options: LoadOptio
   checkCalls(parsed, root, report);
   checkCommands(parsed, report);
   checkEvidence(parsed, report);
+  const settled = settleRubrics(parsed, root, options.rubric ?? null, report);
   const findings = inOrder(report.findings);
   if (dialect === null || report.hasErrors) return { definition: null, findings };
 
@@ -84,7 +89,7 @@ export function loadDefinition(disk: Workspace, path: string, options: LoadOptio
     return { path: file, sha256: sha256(content), bytes: content.length };
   });
   const programs: [string, Program][] = [];
-  for (const [file, { program }] of parsed) if (program !== null) programs.push([file, program]);
+  for (const [file, { program }] of parsed) if (program !== null) programs.push([file, settled.get(file) ?? program]);
   const characters = programs.reduce((sum, [, program]) => sum + charactersOf(program), 0);
   if (characters > MAX_DEFINITION_CHARACTERS) {
     report.error(

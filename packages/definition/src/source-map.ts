@@ -7,4 +7,6 @@ export interface SourceMap {
   readonly edges: readonly Place[];
   readonly prompts: Readonly<Record<string, Place>>;
   readonly params: Readonly<Record<string, Place>>;
+  /** Of the rubric's heading, or of its file's name. */
+  readonly rubric?: Place;
 }

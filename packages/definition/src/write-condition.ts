@@ -19,8 +19,18 @@ export interface Unusual {
   readonly hits: (condition: Extract<Condition, { op: "hits" }>) => string;
 }
 
+/** Nearest words for people; CodeMentor's own mean a little else. */
+const inOtherDialects: Partial<Record<Comparison, string>> = {
+  isNot: "IS NOT",
+  includes: "CONTAINS",
+  above: ">",
+  atLeast: ">=",
+  below: "<",
+  atMost: "<=",
+};
+
 const inWords: Unusual = {
-  comparison: (op) => (op === "isNot" ? "IS NOT" : op.toUpperCase()),
+  comparison: (op) => inOtherDialects[op] ?? op.toUpperCase(),
   operand(operand) {
     if (operand.from === "template") return quote(operand.text);
     return "list" in operand ? `${operand.from} ${operand.list}` : "name" in operand ? operand.name : operand.from;

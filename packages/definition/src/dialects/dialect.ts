@@ -37,8 +37,8 @@ export interface Drawing {
   readonly lines: readonly string[];
   /** By node, for those that have one. */
   readonly captions: ReadonlyMap<string, string>;
+  /** By node, the id it has in the chart. Absent: its own. */
+  readonly names?: ReadonlyMap<string, string>;
 }
 
-export type Planned =
-  | { readonly ok: true; readonly fragment: Fragment }
-  | { readonly ok: false; readonly problem: string };
+type Planned = { readonly ok: true; readonly fragment: Fragment } | { readonly ok: false; readonly problem: string };

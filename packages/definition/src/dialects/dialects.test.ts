@@ -20,7 +20,9 @@ describe("the dialect of a file", () => {
     ["a chart in tildes", "~~~ mermaid\nflowchart TD\n~~~", "codementor"],
     ["empty.md", "", "codementor"],
     ["NOTES.MD", "A text.", "codementor"],
-    ["tasks.json", '{"tasks": [{"prompt": "```mermaid\\n# Workflow\\n"}]}', null],
+    ["tasks.json", '{"tasks": [{"prompt": "```mermaid\\n# Workflow\\n"}], "steps": []}', "tasks"],
+    ["tasks by their content alone", '{"tasks": [], "steps": []}', "tasks"],
+    ["other.json", "[]", "tasks"],
     ["notes.txt", "the word workflow, and mermaid", null],
   ])("%s", (path, text, dialect) => expect(recogniseDialect({ path, text })).toBe(dialect));
 
@@ -29,9 +31,9 @@ describe("the dialect of a file", () => {
 
 describe("a file of no dialect", () => {
   it("is told with what a workflow file is", () => {
-    const { definition, findings } = load({ "a.json": "{}" }, "a.json");
+    const { definition, findings } = load({ "a.txt": "{}" }, "a.txt");
     expect(definition).toBeNull();
-    expect(findings).toMatchObject([{ code: "DIALECT_UNKNOWN", at: { file: "a.json", line: 1, column: 1 } }]);
+    expect(findings).toMatchObject([{ code: "DIALECT_UNKNOWN", at: { file: "a.txt", line: 1, column: 1 } }]);
     expect(findings[0]?.fix).toContain("# Workflow");
   });
 

@@ -2,8 +2,9 @@
 import type { Dialect as ProgramDialect } from "@markmill/engine";
 import { codementor } from "./codementor/codementor.ts";
 import type { DialectRules, SourceFile } from "./dialect.ts";
+import { tasksJson } from "./tasks-json/tasks-json.ts";
 
-export const dialects = { codementor } satisfies { readonly [D in ProgramDialect]?: DialectRules };
+export const dialects = { codementor, tasks: tasksJson } satisfies { readonly [D in ProgramDialect]?: DialectRules };
 
 /** The dialects that are read from files. */
 export type Dialect = keyof typeof dialects;

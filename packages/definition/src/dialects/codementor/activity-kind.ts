@@ -7,6 +7,7 @@ export const activityKinds = [
   "PROMPT",
   "ASK",
   "EXECUTE",
+  "GRADE",
   "CALL",
   "SUCCESS",
   "FAILED",

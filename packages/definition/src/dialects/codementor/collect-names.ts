@@ -14,7 +14,13 @@ export interface NameUse {
 /** What of a node is filled when it runs. */
 export function textsOfNode(node: Node): string[] {
   const operand =
-    node.kind === "prompt" ? node.text : node.kind === "assign" || node.kind === "set" ? node.value : null;
+    node.kind === "prompt"
+      ? node.text
+      : node.kind === "grade"
+        ? node.task
+        : node.kind === "assign" || node.kind === "set"
+          ? node.value
+          : null;
   if (operand?.from === "template") return [operand.text];
   if (operand?.from === "name") return [operand.name];
   return node.kind === "execute" && node.command !== null ? [node.command] : [];
@@ -44,6 +50,8 @@ export function usesOfNode(id: string, node: Node, at: Place): NameUse[] {
   switch (node.kind) {
     case "prompt":
       return inOperand(node.text, "prompt");
+    case "grade":
+      return inOperand(node.task, null);
     case "assign":
       return inOperand(node.value, "assign");
     case "set":

@@ -12,6 +12,8 @@ import type { WorkflowReport } from "./workflow-codes.ts";
 export interface NodeContext {
   readonly report: WorkflowReport;
   readonly lenient: boolean;
+  /** Names of the workflow's tools. */
+  readonly tools: readonly string[];
   /** Ids that have a caption, for "did you mean" where one lacks it. */
   readonly defined: () => Iterable<string>;
   /** The key of the program a CALL names. */
@@ -42,7 +44,8 @@ const drawing = new Set([
 ]);
 const settingNames = Object.keys(settingsSchema.shape);
 const attributesOf: Partial<Record<Activity, readonly string[]>> = {
-  PROMPT: ["agent", ...settingNames],
+  PROMPT: ["agent", "tools", "rounds", ...settingNames],
+  GRADE: ["agent", ...settingNames],
   EXECUTE: ["onFailure", "repeat", "session", "start"],
   ASK: ["timeout", "default"],
   CHECK: ["verdicts"],
@@ -50,9 +53,9 @@ const attributesOf: Partial<Record<Activity, readonly string[]>> = {
 
 /** Captions the seed wants to begin with a word of their own. */
 const wantsPrefix = new Set<Activity>(["PROMPT", "EXECUTE"]);
-export const captionPrefix = /^\s*(prompt|execute|assign|set|check|ask|call)\s*:/i;
+export const captionPrefix = /^\s*(prompt|execute|grade|assign|set|check|ask|call)\s*:/i;
 /** What is left of `["Execute: echo "hi""]`: the inner quotes end the caption, so its outer ones became part of it. */
-export const quotedPrefix = /^\s*"\s*(prompt|execute|assign|set|check|ask|call)\s*:/i;
+export const quotedPrefix = /^\s*"\s*(prompt|execute|grade|assign|set|check|ask|call)\s*:/i;
 
 interface Caption {
   /** Without prefix and outer white space. */
@@ -115,7 +118,14 @@ function compileActivity(
       if (text === null) return null;
       const agent = attribute(vertex, "agent")?.text.trim();
       const settings = nodeSettings(vertex, context.report);
-      return present({ kind: "prompt", text, agent, settings }) as Node;
+      return present({ kind: "prompt", text, agent, settings, ...offered(vertex, context) }) as Node;
+    }
+    case "GRADE": {
+      const words = { from: "template", text: "" } as const;
+      const task = caption.text === "" ? words : operand(caption.text, caption.at, context);
+      if (task === null) return null;
+      const agent = attribute(vertex, "agent")?.text.trim();
+      return present({ kind: "grade", task, agent, settings: nodeSettings(vertex, context.report) }) as Node;
     }
     case "ASSIGN": {
       if (!hasCaption(vertex, caption, "Assign: 'text'", context)) return null;
@@ -363,6 +373,35 @@ function choice<Value extends string>(
     `${report.didYouMean(word, known)}Use ${known.join(" or ")}.`,
   );
   return otherwise;
+}
+
+/** All tools of the workflow, or those it names; `none`: none of them. */
+function offered(
+  vertex: Vertex,
+  { tools, report }: NodeContext,
+): { readonly tools?: readonly string[] | undefined; readonly rounds?: number | undefined } {
+  const named = attribute(vertex, "tools");
+  const rounds = attribute(vertex, "rounds");
+  const words = named?.text.split(",").map((word) => word.trim()) ?? tools;
+  const chosen = words.length === 1 && words[0] === "none" ? [] : words;
+  for (const unknown of chosen.filter((word) => !tools.includes(word))) {
+    report.error(
+      "ATTRIBUTE_VALUE",
+      named?.at ?? vertex.at,
+      `${vertex.id} offers the tool "${unknown.slice(0, 64)}", which the front matter does not have.`,
+      `${report.didYouMean(unknown, tools)}Describe it under tools or mcp in the front matter, or write none.`,
+    );
+  }
+  const times = rounds === undefined ? undefined : settingNumber(rounds.text);
+  if (times !== undefined && (times === null || !Number.isInteger(times) || times < 1 || times > 100)) {
+    report.error(
+      "ATTRIBUTE_VALUE",
+      rounds?.at ?? vertex.at,
+      `rounds of ${vertex.id} is "${rounds?.text.slice(0, 40)}".`,
+      "Give it a whole number from 1 to 100: how often results of tools are given back.",
+    );
+  }
+  return { tools: chosen.length === 0 ? undefined : chosen, rounds: times ?? undefined };
 }
 
 function nodeSettings(vertex: Vertex, report: WorkflowReport): ModelSettings | undefined {

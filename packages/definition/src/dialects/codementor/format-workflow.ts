@@ -5,12 +5,14 @@
 import {
   type Condition,
   initialState,
+  type Json,
   type ModelSettings,
   type Node,
   type Operand,
   type Program,
   type SandboxNeeds,
 } from "@markmill/engine";
+import { type Rubric, readRubric, writeRubric } from "@markmill/grading";
 import { BlockScanner } from "@markmill/markdown";
 import { stringify } from "yaml";
 import { formatDuration, formatMoney } from "../../quantity.ts";
@@ -19,10 +21,12 @@ import { activityKind } from "./activity-kind.ts";
 import { captionPrefix, quotedPrefix } from "./compile-node.ts";
 import { formatCheck } from "./expression/format-check.ts";
 import { present } from "./front-matter.ts";
+import { writeMcp } from "./mcp-matter.ts";
 import { noWords } from "./no-words.ts";
 import { formatParams } from "./parse-params.ts";
 import { isSectionName, roleOf } from "./read-document.ts";
 import { includeDirective } from "./read-source.ts";
+import { writeTools } from "./tools-matter.ts";
 
 /** Double-quoted text stays on one line: folded over several it loses lines of white space alone (yaml 2.9.1). */
 // Block scalars lose spaces at their ends.
@@ -55,8 +59,11 @@ export function formatWorkflow(program: Program, options: FormatOptions = {}): s
         : Object.fromEntries(Object.entries(program.agents).map(([name, own]) => [name, settingsMatter(own) ?? {}])),
     limits: limitsMatter(program),
     sandbox: sandboxMatter(program),
+    tools: writeTools(program.tools),
+    mcp: writeMcp(program.mcp, program.tools),
     submission: program.submission,
     judge: judgeMatter(program, path),
+    grade: gradeMatter(program),
     verdicts: lenient === "all" ? "lenient" : undefined,
     trouble: program.trouble,
     patience: program.patienceMs === undefined ? undefined : `${program.patienceMs}ms`,
@@ -71,6 +78,7 @@ export function formatWorkflow(program: Program, options: FormatOptions = {}): s
   if (description !== null && description !== "") parts.push(`${description}\n`);
   parts.push("# Workflow\n");
   parts.push(["```mermaid", ...chartOf(program, params, path).lines, "```\n"].join("\n"));
+  if (program.rubric !== undefined) parts.push("# Rubric\n", `${rubricLines(program.rubric).join("\n")}\n`);
   if (head < prompts.length) {
     parts.push("# Prompts\n");
     for (const [id, { text }] of prompts.slice(head)) parts.push(`## ${id}\n\n${text}\n`);
@@ -89,7 +97,7 @@ function chartOf(program: Program, params: string | null, path: (to: string) => 
   const captions = new Map<string, string>();
   if (params !== null && params !== "") lines.push(`    PARAMS["${encode(params)}"]`);
   for (const [id, node] of Object.entries(program.nodes)) {
-    const { caption, written } = formatNode(id, node, lenient, path);
+    const { caption, written } = formatNode(id, node, lenient, path, Object.keys(program.tools ?? {}));
     if (caption !== undefined) captions.set(id, caption);
     lines.push(...written);
   }
@@ -119,7 +127,13 @@ interface WrittenNode {
   readonly written: readonly string[];
 }
 
-function formatNode(id: string, node: Node, lenient: Lenience, path: (to: string) => string): WrittenNode {
+function formatNode(
+  id: string,
+  node: Node,
+  lenient: Lenience,
+  path: (to: string) => string,
+  tools: readonly string[],
+): WrittenNode {
   if (activityKind(id) === null) throw noWords(`a node with the id ${id}`);
   const box = (
     caption: string | undefined,
@@ -139,11 +153,23 @@ function formatNode(id: string, node: Node, lenient: Lenience, path: (to: string
       if (node.status !== undefined) throw noWords("an end with a status");
       return node.label === undefined ? bare("stadium") : box(node.label, ["([", "])"]);
     case "prompt": {
-      if (node.role ?? node.fresh ?? node.schema ?? node.tools ?? node.rounds)
+      if (node.role ?? node.fresh ?? node.schema ?? node.toolUse ?? node.opening)
         throw noWords(`what ${id} asks of its model`);
       const settings = settingsMatter(node.settings ?? {}) ?? {};
       const stop = node.settings?.stop?.join("|");
-      return box(`Prompt: ${operand(node.text)}`, ["[", "]"], { agent: node.agent, ...settings, stop });
+      return box(`Prompt: ${operand(node.text)}`, ["[", "]"], {
+        agent: node.agent,
+        tools: writtenTools(node.tools ?? [], tools),
+        rounds: node.rounds,
+        ...settings,
+        stop,
+      });
+    }
+    case "grade": {
+      const settings = settingsMatter(node.settings ?? {}) ?? {};
+      const stop = node.settings?.stop?.join("|");
+      const task = node.task.from === "template" && node.task.text === "" ? "" : ` ${operand(node.task)}`;
+      return box(`Grade:${task}`, ["[", "]"], { agent: node.agent, ...settings, stop });
     }
     case "execute":
       return box(node.command === null ? "Execute:" : `Execute: ${node.command}`, ["[", "]"], {
@@ -176,6 +202,12 @@ function formatNode(id: string, node: Node, lenient: Lenience, path: (to: string
     default:
       throw noWords(`a node of kind ${node.kind}`);
   }
+}
+
+/** undefined: all there are. */
+function writtenTools(offered: readonly string[], all: readonly string[]): string | undefined {
+  if (offered.join() === all.join()) return undefined;
+  return offered.length === 0 ? "none" : offered.join(", ");
 }
 
 function formatOperand(operand: Operand, path: (to: string) => string): string {
@@ -243,12 +275,32 @@ function sandboxMatter({ sandbox }: Program): object | undefined {
   return Object.keys(matter).length === 0 ? undefined : matter;
 }
 
+function gradeMatter({ grading }: Program): object | undefined {
+  if (grading === undefined) return undefined;
+  const { twice, panel, review } = grading;
+  return { twice, panel, review: present({ ...review, pass: review.pass ?? undefined }) };
+}
+
+function rubricLines(rubric: Json): readonly string[] {
+  const lines = writeRubric(rubric as unknown as Rubric);
+  const at = { file: "", line: 1, column: 1 };
+  const read = readRubric(
+    lines.map((text, index) => ({ text, file: "", line: index + 1 })),
+    at,
+    { error() {}, warn() {}, didYouMean: () => "" },
+  );
+  if (JSON.stringify(read) !== JSON.stringify(rubric)) throw noWords("a rubric that no table can hold");
+  return lines;
+}
+
 /** Its files are named, not written: they stand beside the workflow. */
 function judgeMatter({ judge }: Program, path: (to: string) => string): object | undefined {
   if (judge === undefined) return undefined;
-  const { from, files: _, of, ...needs } = judge;
+  const { from, files: _, of, autograder, ...needs } = judge;
+  const grader = autograder === undefined ? undefined : path(autograder.from);
   return present({
     files: from.length === 0 ? undefined : from.map(path),
+    autograder: autograder?.setup === "skip" ? { from: grader, setup: "skip" } : grader,
     of: of === "submission" ? undefined : of,
     ...sessionMatter(needs),
   });

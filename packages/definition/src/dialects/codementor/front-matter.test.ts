@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { formatWorkflow } from "./format-workflow.ts";
 import { parseWorkflow } from "./parse-workflow.ts";
 
 function read(matter: string) {
@@ -67,5 +68,146 @@ describe("keys", () => {
     expect(read("params: { A: 1, B: 2, A: 3 }").codes).toEqual(["FRONT_MATTER_YAML"]);
     expect(read('params: { 1: a, "1": b }').codes).toEqual(["FRONT_MATTER_YAML"]);
     expect(read("agents: { A: {}, B: {} }\nsettings: {}").codes).toEqual([]);
+  });
+});
+
+describe("tools", () => {
+  const chart = (matter: string, more = "") =>
+    parseWorkflow(
+      `---\n${matter}\n---\n# T\n# Workflow\n\`\`\`mermaid\nflowchart TD\nSTART --> PROMPT_A["Prompt: User A"] --> PROMPT_B["Prompt: User A"] --> SUCCESS\n${more}\n\`\`\`\n# Prompts\n## User A\nHi\n`,
+      "a.wf.md",
+    );
+  const matter = `tools:
+  weather:
+    description: Weather of a city.
+    url: https://api.example.org/{city}
+    headers: { X-Api-Key: { secret: WEATHER }, Authorization: { secret: TOKEN, before: "Bearer " }, Accept: text/plain }
+    schema: { type: object, properties: { city: { type: string } }, required: [city] }
+    repeat: safe
+    timeout: 10s
+  order: { description: Orders., url: "https://api.example.org/orders", method: POST }
+  add: { description: Adds., function: add }
+  search: serper`;
+
+  it("are offered by every PROMPT, or those that it names; the program can be written again", () => {
+    const { program, findings } = chart(matter, 'PROMPT_B@{ tools: "weather, search", rounds: 3 }');
+    expect(findings).toEqual([]);
+    expect(program?.tools).toMatchObject({
+      weather: {
+        kind: "http",
+        method: "GET",
+        headers: { "X-Api-Key": { secret: "WEATHER" }, Authorization: { secret: "TOKEN", before: "Bearer " } },
+        repeat: "safe",
+        timeoutMs: 10_000,
+      },
+      order: { kind: "http", method: "POST", schema: { type: "object" } },
+      add: { kind: "function", function: "add" },
+      search: { kind: "builtin", builtin: "serper" },
+    });
+    expect(program?.nodes).toMatchObject({
+      PROMPT_A: { tools: ["weather", "order", "add", "search"] },
+      PROMPT_B: { tools: ["weather", "search"], rounds: 3 },
+    });
+    if (program === null) throw new Error("no program");
+    const again = parseWorkflow(formatWorkflow(program), "a.wf.md");
+    expect([again.program, again.findings]).toEqual([program, []]);
+    const none = chart(matter, "PROMPT_B@{ tools: none }").program;
+    expect(none?.nodes.PROMPT_B).not.toHaveProperty("tools");
+    if (none === null || none === undefined) throw new Error("no program");
+    expect(parseWorkflow(formatWorkflow(none), "a.wf.md").program).toEqual(none);
+  });
+
+  it("of MCP servers are those that the workflow allows, named after their server; the program can be written again", () => {
+    const servers = `${matter}
+mcp:
+  docs:
+    url: https://docs.example.org/mcp
+    headers: { Authorization: { secret: DOCS, before: "Bearer " } }
+    tools: [search, { name: pages.read, repeat: safe, timeout: 20s }]
+  city-maps: { url: "https://maps.example.org/", tools: [find] }`;
+    const { program, findings } = chart(servers, 'PROMPT_B@{ tools: "docs__pages_read, weather" }');
+    expect(findings).toEqual([]);
+    expect(program?.mcp).toEqual({
+      docs: {
+        transport: "http",
+        url: "https://docs.example.org/mcp",
+        headers: { Authorization: { secret: "DOCS", before: "Bearer " } },
+      },
+      "city-maps": { transport: "http", url: "https://maps.example.org/" },
+    });
+    const mcp = { kind: "mcp", description: "", schema: { type: "object" } };
+    expect(program?.tools).toMatchObject({
+      docs__search: { ...mcp, server: "docs", tool: "search" },
+      docs__pages_read: { ...mcp, server: "docs", tool: "pages.read", repeat: "safe", timeoutMs: 20_000 },
+      "city-maps__find": { ...mcp, server: "city-maps", tool: "find" },
+    });
+    const all = ["weather", "order", "add", "search", "docs__search", "docs__pages_read", "city-maps__find"];
+    expect(program?.nodes).toMatchObject({
+      PROMPT_A: { tools: all },
+      PROMPT_B: { tools: ["docs__pages_read", "weather"] },
+    });
+    if (program === null) throw new Error("no program");
+    const again = parseWorkflow(formatWorkflow(program), "a.wf.md");
+    expect([again.program, again.findings]).toEqual([program, []]);
+  });
+
+  it.each([
+    ["mcp: { s: { command: 'npx server', tools: [a] } }", /command starts are not supported yet/],
+    ["mcp: { s: { url: 'https://h/', command: x, tools: [a] } }", /mcp\.s\.command: servers that a command starts/],
+    ["mcp: { s: { url: 'https://h/' } }", /mcp\.s\.tools: expected a list/],
+    ["mcp: { s: { url: 'https://h/', tools: [] } }", /mcp\.s\.tools/],
+    ["mcp: { s: { url: 'https://h/', tools: ['*', 7] } }", /mcp\.s\.tools\.1: expected the name of a tool/],
+    ["mcp: { s: { url: 'https://h/', tools: [{ name: a, repeat: maybe }] } }", /mcp\.s\.tools\.0/],
+    ["mcp: { s: { url: 'https://h/{x}', tools: [a] } }", /without \{places\}/],
+    ["mcp: { s: { url: 'file:///etc', tools: [a] } }", /http or https/],
+    ["mcp: { s: { url: 'https://me:pw@h/', tools: [a] } }", /http or https/],
+    ["mcp: { 's t': { url: 'https://h/', tools: [a] } }", /mcp/],
+    ["mcp: { s: { url: 'https://h/', tools: [a], tols: 1 } }", /tols is not a setting of mcp\.s/],
+    ["mcp: { s: { url: 'https://h/', tools: [a.b, a_b] } }", /two tools with the name s__a_b/],
+    [`mcp: { s: { url: 'https://h/', tools: [${"x".repeat(70)}] } }`, /longer than 64/],
+    [
+      `mcp: { s: { url: 'https://h/', tools: [${Array.from({ length: 65 }, (_, n) => `t${n}`).join(", ")}] } }`,
+      /at most 64/,
+    ],
+    ["tools: { s__a: serper }\nmcp: { s: { url: 'https://h/', tools: [a] } }", /tools\.s__a: a tool of an MCP server/],
+    [
+      `tools: {${Array.from({ length: 60 }, (_, n) => `t${n}: serper`).join(", ")}}\nmcp: { s: { url: 'https://h/', tools: [a, b, c, d, e] } }`,
+      /at most 64 tools together/,
+    ],
+  ])("of MCP servers: %s is refused", (written, message) => {
+    expect(read(written).messages.join("\n")).toMatch(message);
+  });
+
+  it.each([
+    ["tools: { a: google }", /tools\.a: expected a description/],
+    ["tools: { 'a b': serper }", /tools/],
+    ["tools: { a: { description: x } }", /tools\.a\.url/],
+    ["tools: { a: { description: x, url: 'ftp://h/' } }", /http or https/],
+    ["tools: { a: { description: x, url: 'https://{h}.example/' } }", /no \{place\}/],
+    ["tools: { a: { description: x, url: 'https://me:pw@h.example/' } }", /http or https/],
+    ["tools: { a: { description: x, function: f, url: 'https://h/' } }", /url/],
+    ["tools: { a: { description: x, function: f, schema: { type: string } } }", /type: object/],
+    [
+      "tools: { a: { description: x, function: f, schema: &s { type: object, properties: { n: *s } } } }",
+      /holds itself|cannot be read/,
+    ],
+    [
+      "tools: { a: { description: x, function: f, schema: { type: object, properties: 7 } } }",
+      /properties of the schema/,
+    ],
+    ["tools: { a: { description: x, function: f, repeat: maybe } }", /repeat/],
+    ["tools: { a: { description: x, url: 'https://h/', headers: { 'X Y': z } } }", /headers/],
+    [`tools: {${Array.from({ length: 65 }, (_, n) => `t${n}: serper`).join(", ")}}`, /at most 64/],
+  ])("%s is refused", (written, message) => {
+    const { messages } = read(written);
+    expect(messages.join("\n")).toMatch(message);
+  });
+
+  it("that are not there, and rounds that are no number, are told with their place", () => {
+    const { findings } = chart("tools: { search: serper }", "PROMPT_A@{ tools: serch }\nPROMPT_B@{ rounds: many }");
+    expect(findings.map(({ code, at, fix }) => [code, at.line, /search/.test(fix)])).toEqual([
+      ["ATTRIBUTE_VALUE", 9, true],
+      ["ATTRIBUTE_VALUE", 10, false],
+    ]);
   });
 });

@@ -1,5 +1,15 @@
 /** Optional YAML between `---` lines at the very top: settings a flowchart has no words for. Strict: unknown keys are errors. */
-import type { JudgeNeeds, Limits, ModelSettings, SandboxNeeds } from "@markmill/engine";
+import {
+  type Grading,
+  type JudgeNeeds,
+  type Limits,
+  type McpServer,
+  type ModelSettings,
+  type SandboxNeeds,
+  type Tool,
+  usualGrading,
+} from "@markmill/engine";
+import { flagKinds } from "@markmill/grading";
 import {
   type Document,
   isMap,
@@ -14,6 +24,8 @@ import {
 import { z } from "zod";
 import type { Place } from "../../finding.ts";
 import { type Amount, duration, money, readAmount, size } from "../../quantity.ts";
+import { mcpKeys, mcpSchema, mcpServersOf, mcpToolsOf } from "./mcp-matter.ts";
+import { mostTools, toolsOf, toolsSchema } from "./tools-matter.ts";
 import type { WorkflowReport } from "./workflow-codes.ts";
 
 export interface FrontMatter {
@@ -26,9 +38,15 @@ export interface FrontMatter {
   readonly submission?: "required" | "optional" | "none";
   /** Its files are still as written. */
   readonly judge?: Omit<JudgeNeeds, "from" | "files"> & { readonly written: readonly string[]; readonly at: Place };
+  readonly grading?: Grading;
+  /** A file that holds the rubric, as written. */
+  readonly rubric?: { readonly written: string; readonly at: Place };
   readonly lenient: boolean;
   readonly trouble?: "wait" | "edge";
   readonly patienceMs?: number;
+  /** What PROMPTs offer their model. */
+  readonly tools?: Readonly<Record<string, Tool>>;
+  readonly mcp?: Readonly<Record<string, McpServer>>;
   readonly prompts: readonly { readonly id: string; readonly text: string; readonly at: Place }[];
   readonly params: readonly { readonly name: string; readonly default: string | null; readonly at: Place }[];
 }
@@ -53,6 +71,14 @@ const amount = (of: Amount) =>
     return z.NEVER;
   });
 const count = z.int().min(1);
+/** 0.5, or 50 %. */
+const share = z
+  .union([
+    z.number(),
+    z.string().regex(/^\s*[0-9]{1,3}(?:\.[0-9]{1,3})?\s*%\s*$/, "expected a share such as 0.5 or 50%"),
+  ])
+  .transform((value) => (typeof value === "number" ? value : Number(value.replace("%", "")) / 100))
+  .refine((value) => value >= 0 && value <= 1, "expected a share from 0 to 1, or from 0% to 100%");
 const words = z.union([z.string().transform((one) => [one]), z.array(z.string())]);
 
 const settings = z.strictObject({
@@ -98,6 +124,12 @@ const schema = z.strictObject({
   judge: z
     .strictObject({
       files: words.optional(),
+      autograder: z
+        .union([
+          z.string().min(1),
+          z.strictObject({ from: z.string().min(1), setup: z.enum(["run", "skip"]).optional() }),
+        ])
+        .optional(),
       of: z.enum(["submission", "workspace"]).optional(),
       image: z.string().min(1).optional(),
       ...sessionLimits,
@@ -116,11 +148,28 @@ const schema = z.strictObject({
     })
     .optional(),
   submission: z.enum(["required", "optional", "none"]).optional(),
+  rubric: z.string().min(1).optional(),
+  grade: z
+    .strictObject({
+      twice: z.enum(["always", "flagged", "never"]).optional(),
+      panel: words.pipe(z.array(z.string().min(1)).max(5)).optional(),
+      review: z
+        .strictObject({
+          confidence: share.optional(),
+          pass: share.optional(),
+          borderline: share.optional(),
+          flags: words.pipe(z.array(z.enum(flagKinds))).optional(),
+        })
+        .optional(),
+    })
+    .optional(),
   verdicts: z.enum(["lenient", "exact"]).optional(),
   trouble: z.enum(["wait", "edge"]).optional(),
   patience: amount(duration).optional(),
   prompts: z.record(z.string().regex(/^(?:user|system|assistant)(?![\p{L}\p{N}_])/iu), z.string()).optional(),
   params: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).nullable()).optional(),
+  tools: toolsSchema.optional(),
+  mcp: mcpSchema.optional(),
 });
 
 /** How settings may be spelt on a node (`temperature: 0.2`), for compile-node. */
@@ -236,8 +285,28 @@ export function readFrontMatter(
     return noFrontMatter;
   }
   const { data } = parsed;
+  const own = toolsOf(data.tools ?? {});
+  const theirs = mcpToolsOf(data.mcp ?? {});
+  const both = Object.keys(theirs).find((name) => Object.hasOwn(own, name));
+  if (both !== undefined) {
+    report.error(
+      "FRONT_MATTER_VALUE",
+      pathPlace(["tools"], both),
+      `tools.${both}: a tool of an MCP server has this name too.`,
+      "Give it another name.",
+    );
+  }
+  const tools = { ...own, ...theirs };
+  if (Object.keys(tools).length > mostTools) {
+    report.error(
+      "FRONT_MATTER_VALUE",
+      pathPlace(["mcp"]),
+      `mcp: expected at most ${mostTools} tools together with those under tools.`,
+      "Let models ask for fewer.",
+    );
+  }
   const { cost, time, ...counts } = data.limits ?? {};
-  const { files: judgeFiles = [], of = "submission", ...judge } = data.judge ?? {};
+  const { files: judgeFiles = [], of = "submission", autograder, ...judge } = data.judge ?? {};
   return present({
     name: data.name,
     description: data.description,
@@ -248,11 +317,21 @@ export function readFrontMatter(
     judge:
       data.judge === undefined
         ? undefined
-        : { ...withUnits(judge), of, written: judgeFiles, at: pathPlace(["judge"], "files") },
+        : {
+            ...withUnits(judge),
+            ...(autograder === undefined ? {} : { autograder: autograderOf(autograder) }),
+            of,
+            written: judgeFiles,
+            at: pathPlace(["judge"], "files"),
+          },
     submission: data.submission,
+    rubric: data.rubric === undefined ? undefined : { written: data.rubric.trim(), at: pathPlace(["rubric"]) },
+    grading: gradingOf(data.grade),
     lenient: data.verdicts === "lenient",
     trouble: data.trouble,
     patienceMs: data.patience,
+    tools: Object.keys(tools).length === 0 ? undefined : tools,
+    mcp: data.mcp === undefined || Object.keys(data.mcp).length === 0 ? undefined : mcpServersOf(data.mcp),
     prompts: Object.entries(data.prompts ?? {}).map(([id, text]) => ({ id, text, at: pathPlace(["prompts"], id) })),
     params: Object.entries(data.params ?? {}).map(([name, value]) => ({
       name,
@@ -263,6 +342,31 @@ export function readFrontMatter(
       at: pathPlace(["params"], name),
     })),
   });
+}
+
+function autograderOf(written: string | { from: string; setup?: "run" | "skip" | undefined }) {
+  return typeof written === "string"
+    ? { from: written, setup: "run" as const }
+    : { setup: "run" as const, ...present(written) };
+}
+
+type GradeMatter = z.infer<typeof schema>["grade"];
+
+/** undefined: as usual. */
+function gradingOf(matter: GradeMatter): Grading | undefined {
+  const { review: usual } = usualGrading;
+  const review = matter?.review ?? {};
+  const grading: Grading = {
+    twice: matter?.twice ?? usualGrading.twice,
+    panel: matter?.panel ?? usualGrading.panel,
+    review: {
+      confidence: review.confidence ?? usual.confidence,
+      pass: review.pass ?? usual.pass,
+      borderline: review.borderline ?? usual.borderline,
+      flags: flagKinds.filter((kind) => (review.flags ?? usual.flags).includes(kind)),
+    },
+  };
+  return JSON.stringify(grading) === JSON.stringify(usualGrading) ? undefined : grading;
 }
 
 /** Limits of a session by the names the program has for them. */
@@ -371,6 +475,11 @@ function knownKeys(path: readonly PropertyKey[]): string[] {
   if (path[0] === "agents" || path[0] === "settings") return Object.keys(settings.shape);
   if (path[0] === "limits") return Object.keys(schema.shape.limits.unwrap().shape);
   if (path[0] === "sandbox") return Object.keys(schema.shape.sandbox.unwrap().shape);
+  if (path[0] === "grade") {
+    const { shape } = schema.shape.grade.unwrap();
+    return Object.keys(path[1] === "review" ? shape.review.unwrap().shape : shape);
+  }
+  if (path[0] === "mcp") return mcpKeys;
   if (path[0] === "judge") return Object.keys(schema.shape.judge.unwrap().shape);
   return Object.keys(schema.shape);
 }

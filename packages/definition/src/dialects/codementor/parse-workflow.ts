@@ -4,13 +4,15 @@
  * Total: whatever the text, the answer is a program or findings that tell why there is none, never an exception. All findings
  * come at once: a part that cannot be read is left out and the rest is looked at all the same.
  */
-import { initialState, type JudgeNeeds, type Node, type Program, type Prompt } from "@markmill/engine";
+import { initialState, type Json, type JudgeNeeds, type Node, type Program, type Prompt } from "@markmill/engine";
+import { type Rubric, readRubric } from "@markmill/grading";
 import { checkFlow } from "../../check-flow.ts";
 import { normaliseText } from "../../decode-source.ts";
 import type { Place } from "../../finding.ts";
-import { readJudgeFiles } from "../../judge-files.ts";
+import { readAutograder, readJudgeFiles } from "../../judge-files.ts";
 import type { LoadedFile } from "../../loaded-file.ts";
 import { protectedFix, protectedReason } from "../../protected-path.ts";
+import { readRubricFile } from "../../read-rubric-file.ts";
 import { Report } from "../../report.ts";
 import type { SourceMap } from "../../source-map.ts";
 import { filePlacesIn } from "../../template-places.ts";
@@ -89,6 +91,7 @@ class WorkflowCompiler {
     );
     const nodes = this.#nodes(activities, matter.read);
     const judge = this.#judge(matter.read, nodes);
+    const rubric = this.#rubric(document, matter.read, nodes);
     const { edges, places } = compileEdges(links, report);
     const { entry, handlers } = this.#entries(activities, top);
     const sources: SourceMap = {
@@ -96,6 +99,7 @@ class WorkflowCompiler {
       edges: places,
       prompts: Object.fromEntries(Array.from(prompts, ([id, prompt]) => [id, prompt.at])),
       params: paramPlaces,
+      ...(rubric === null ? {} : { rubric: rubric.at }),
     };
     const program: Program = {
       form: 1,
@@ -112,9 +116,13 @@ class WorkflowCompiler {
       settings: matter.read.settings,
       sandbox: matter.read.sandbox,
       ...judge,
+      ...(rubric === null ? {} : { rubric: rubric.rubric as unknown as Json }),
+      ...(matter.read.grading === undefined ? {} : { grading: matter.read.grading }),
       limits: { ...initialState.limits, ...matter.read.limits },
       ...(matter.read.trouble === undefined ? {} : { trouble: matter.read.trouble }),
       ...(matter.read.patienceMs === undefined ? {} : { patienceMs: matter.read.patienceMs }),
+      ...(matter.read.tools === undefined ? {} : { tools: matter.read.tools }),
+      ...(matter.read.mcp === undefined ? {} : { mcp: matter.read.mcp }),
       ...(matter.read.submission === undefined ? {} : { submission: matter.read.submission }),
       scheduling: "eager",
       lists: {},
@@ -215,6 +223,7 @@ class WorkflowCompiler {
     const context: NodeContext = {
       report: this.#report,
       lenient: matter.lenient,
+      tools: Object.keys(matter.tools ?? {}),
       defined: () => {
         defined ??= vertices.filter((vertex) => vertex.caption !== null).map((vertex) => vertex.id);
         return defined;
@@ -230,7 +239,12 @@ class WorkflowCompiler {
       if (kind === null || kind === "PARAMS") continue;
       const node = compileNode(vertex, kind, context);
       if (node === null) continue;
-      if (node.kind === "prompt" && node.agent !== undefined && declared.length > 0 && !declared.includes(node.agent)) {
+      if (
+        (node.kind === "prompt" || node.kind === "grade") &&
+        node.agent !== undefined &&
+        declared.length > 0 &&
+        !declared.includes(node.agent)
+      ) {
         this.#report.warn(
           "AGENT_UNKNOWN",
           vertex.at,
@@ -239,6 +253,15 @@ class WorkflowCompiler {
         );
       }
       nodes.set(vertex.id, node);
+      // A task that came with the submission would be the student's.
+      if (node.kind === "grade" && node.task.from === "file" && !this.#files.has(node.task.path)) {
+        this.#report.error(
+          "GRADE_TASK_FILE",
+          vertex.captionAt ?? vertex.at,
+          `The task of ${vertex.id} is to be read from ${node.task.path}, which does not stand beside the workflow.`,
+          "Add the file; a task never comes with the submission.",
+        );
+      }
     }
     return nodes;
   }
@@ -254,9 +277,58 @@ class WorkflowCompiler {
         "Write session: judge on the EXECUTE that decides, such as EXECUTE_TESTS@{ session: judge }.",
       );
     }
-    const { from, files, read } = readJudgeFiles(this.#access.workspace, this.#file, written, at, this.#report);
+    const { workspace } = this.#access;
+    const { from, files, read } = readJudgeFiles(workspace, this.#file, written, at, this.#report);
     this.#access.note(read);
-    return { judge: { ...needs, from, files } };
+    if (needs.autograder === undefined) return { judge: { ...needs, from, files } };
+    const grader = readAutograder(workspace, this.#file, needs.autograder.from, at, this.#report);
+    this.#access.note(grader.read);
+    const autograder = { ...needs.autograder, from: grader.from };
+    return { judge: { ...needs, autograder, from, files: { ...files, ...grader.files } } };
+  }
+
+  /** The section, or the file that the front matter names. A section without a table is prose, unless something grades by it. */
+  #rubric(
+    { rubric: section }: Document,
+    { rubric: named }: FrontMatter,
+    nodes: ReadonlyMap<string, Node>,
+  ): { readonly rubric: Rubric; readonly at: Place } | null {
+    const grades = [...nodes.values()].some(({ kind }) => kind === "grade");
+    const isTable = section?.lines.some(({ text }) => text.trim().startsWith("|")) === true;
+    if (named !== undefined) {
+      if (isTable) {
+        this.#report.error(
+          "RUBRIC_TWICE",
+          named.at,
+          "The front matter names a rubric, and there is a section Rubric too.",
+          "Keep one of them.",
+        );
+      }
+      return this.#rubricFile(named);
+    }
+    if (section === null || (!isTable && !grades)) return null;
+    const rubric = readRubric(section.lines, section.at, this.#report);
+    return rubric === null ? null : { rubric, at: section.at };
+  }
+
+  #rubricFile({ written, at }: NonNullable<FrontMatter["rubric"]>): { rubric: Rubric; at: Place } | null {
+    const target = locate(this.#access.exists, this.#file, written, this.#access.refuses);
+    if ("refused" in target) {
+      this.#report.error("FILE_PROTECTED", at, `${written} is not read: ${protectedReason}.`, protectedFix);
+      return null;
+    }
+    const text = "found" in target ? this.#access.text(target.found) : null;
+    if (!("found" in target) || text === null) {
+      const near = this.#report.didYouMean(written, this.#access.candidates);
+      const message =
+        "outside" in target ? `${written} lies outside the workflow folder.` : `There is no file ${written}.`;
+      this.#report.error("FILE_MISSING", at, message, `${near}Correct the path of the rubric, or add the file.`);
+      return null;
+    }
+    if (text === undefined) return null;
+    const { rubric, findings } = readRubricFile(text, target.found);
+    this.#report.add(findings);
+    return rubric === null ? null : { rubric, at };
   }
 
   #uses(vertices: readonly Vertex[], nodes: ReadonlyMap<string, Node>, inPrompts: readonly NameUse[]): NameUse[] {

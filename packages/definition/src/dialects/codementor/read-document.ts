@@ -1,4 +1,5 @@
 import type { Role } from "@markmill/engine";
+import type { RubricLine } from "@markmill/grading";
 import type { Place } from "../../finding.ts";
 import { filePlacesIn, placesIn } from "../../template-places.ts";
 import type { NameUse } from "./collect-names.ts";
@@ -15,6 +16,8 @@ export interface Document {
   /** Names the prompts ask for, each once per prompt. */
   readonly uses: readonly NameUse[];
   readonly hasWorkflowSection: boolean;
+  /** Its lines outside code blocks; null: there is no such section. */
+  readonly rubric: { readonly lines: readonly RubricLine[]; readonly at: Place } | null;
 }
 
 const LARGE_PROMPT = 1_000_000;
@@ -26,13 +29,13 @@ export function roleOf(id: string): Role | null {
 }
 
 export function isSectionName(heading: string): boolean {
-  return /^(?:workflow|prompts)$/i.test(heading);
+  return /^(?:workflow|prompts|rubric)$/i.test(heading);
 }
 
 /** Takes lines one by one and keeps of each only what the document needs. */
 export class DocumentReader {
   readonly #report: WorkflowReport;
-  #section: "none" | "description" | "workflow" | "prompts" = "none";
+  #section: "none" | "description" | "workflow" | "prompts" | "rubric" = "none";
   #title: string | null = null;
   #hasWorkflowSection = false;
   readonly #description: string[] = [];
@@ -42,6 +45,9 @@ export class DocumentReader {
   #chart: { lines: string[]; at: Place | null } | null = null;
   #prompt: { id: string; lines: string[]; names: Set<string>; at: Place } | null = null;
   #openFence: Place | null = null;
+  #rubric: { lines: RubricLine[]; at: Place } | null = null;
+  /** A document may be titled so: its first heading, with prose below it. */
+  #maybeTitle: { title: string; lines: string[] } | null = null;
 
   constructor(report: WorkflowReport) {
     this.#report = report;
@@ -62,7 +68,7 @@ export class DocumentReader {
       }
       this.#endPrompt();
       this.#endChart();
-      this.#openSection(block.text);
+      this.#openSection(block.text, { file, line, column: block.column });
       return;
     }
     switch (this.#section) {
@@ -76,6 +82,10 @@ export class DocumentReader {
           this.#chart.at ??= { file, line, column: 1 };
           this.#chart.lines.push(text);
         }
+        break;
+      case "rubric":
+        this.#maybeTitle?.lines.push(text);
+        if (block.is === "text") this.#rubric?.lines.push({ text, file, line });
         break;
       case "prompts":
         if (block.is === "heading" && block.level === 2 && roleOf(block.text) !== null) {
@@ -97,19 +107,26 @@ export class DocumentReader {
     }
     this.#endChart();
     this.#endPrompt();
+    const titled = this.#maybeTitle?.lines.every((line) => !line.trim().startsWith("|")) ? this.#maybeTitle : null;
     return {
-      title: this.#title,
-      description: this.#description.join("\n").trim(),
+      title: titled?.title ?? this.#title,
+      description: (titled?.lines ?? this.#description).join("\n").trim(),
       charts: this.#charts,
       prompts: this.#prompts,
       uses: this.#uses,
       hasWorkflowSection: this.#hasWorkflowSection,
+      rubric: this.#rubric,
     };
   }
 
-  #openSection(heading: string): void {
+  #openSection(heading: string, at: Place): void {
     const name = heading.toLowerCase();
-    if (name === "workflow" || name === "prompts") this.#section = name;
+    if (name === "rubric") {
+      if (this.#rubric === null && this.#title === null) this.#maybeTitle = { title: heading, lines: [] };
+      if (this.#rubric !== null) this.#report.error("RUBRIC_TWICE", at, "There are two rubrics.", "Keep one.");
+      this.#rubric ??= { lines: [], at };
+      this.#section = name;
+    } else if (name === "workflow" || name === "prompts") this.#section = name;
     else if (this.#title === null && heading !== "") {
       this.#title = heading;
       this.#section = "description";

@@ -1,3 +1,4 @@
+import type { RubricFindingCode } from "@markmill/grading";
 import type { CodeEntry, FindingCode } from "../../finding-codes.ts";
 import type { Report } from "../../report.ts";
 
@@ -73,6 +74,10 @@ export const workflowCodes = {
   PLACE_FILE: {
     means: "{{file:…}} is not filled: a place takes a name, not a file.",
     fix: "Load the file with a SET node and write the variable's name.",
+  },
+  GRADE_TASK_FILE: {
+    means: "The task of a GRADE is read from a file that does not stand beside the workflow.",
+    fix: "Add the file; a task never comes with the submission.",
   },
   ASSIGN_LITERAL: {
     means: "An ASSIGN names neither a prompt nor a variable, so RESULT becomes its very text.",
@@ -277,4 +282,4 @@ export const workflowCodes = {
 } as const satisfies Record<string, CodeEntry>;
 
 export type WorkflowCode = keyof typeof workflowCodes;
-export type WorkflowReport = Report<FindingCode | WorkflowCode>;
+export type WorkflowReport = Report<FindingCode | WorkflowCode | RubricFindingCode>;
