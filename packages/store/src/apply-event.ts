@@ -1,7 +1,7 @@
 /** Events from outside a worker: a person, the supervisor, a refused reservation. Same path as all others (committer.ts, G3). */
-import type { Event } from "@markmill/engine";
+import { type Event, idleUntil } from "@markmill/engine";
 import type { Committed, Committer } from "./commit/committer.ts";
-import { loadRuns } from "./commit/load-runs.ts";
+import { loadCallees, loadRuns } from "./commit/load-runs.ts";
 import type { LoadedRun } from "./commit/run-row.ts";
 import { drawSeed } from "./create-run.ts";
 import type { Database } from "./database.ts";
@@ -17,7 +17,10 @@ export interface Outside {
 }
 
 /** An event is made for the run as it is; null: there is nothing to say about it. */
-export type MakeEvent = (run: LoadedRun, happened: { readonly at: number; readonly seed: number }) => Event | null;
+export type MakeEvent = (
+  run: LoadedRun,
+  happened: { readonly at: number; readonly seed: number },
+) => Event | null | Promise<Event | null>;
 
 export interface Brought {
   readonly source?: { readonly id: number; readonly claim: number };
@@ -38,7 +41,7 @@ export async function applyEvent(
     throw translate(error, "Reading a run");
   }
   if (run === undefined) throw new StoreError("STORE_NOT_FOUND", `There is no run ${runId}.`);
-  const event = makeEvent(run, { at: clock.now(), seed: drawSeed() });
+  const event = await makeEvent(run, { at: clock.now(), seed: drawSeed() });
   if (event === null) return { kind: "dropped", rings: [] };
   const { source = null, by } = brought;
   return committer.commit({ run, event, source, ...(by === undefined ? {} : { by }) });
@@ -53,8 +56,22 @@ export function breakRun(outside: Outside, runId: string, message: string): Prom
   return applyEvent(outside, runId, (_, happened) => ({ type: "run.broken", message, ...happened }));
 }
 
+/**
+ * The runs it called end with it (committer.ts, G3), and nobody hears from them for how long they waited: so it is told here. They are read
+ * after their caller: one that has returned to the caller as it was read has told that itself, and must not be counted again.
+ */
 export function stopRun(outside: Outside, runId: string): Promise<Committed> {
-  return applyEvent(outside, runId, (_, happened) => ({ type: "run.stopped", ...happened }));
+  const { database, definitions } = outside;
+  return applyEvent(outside, runId, async (_, happened) => {
+    let callees: readonly LoadedRun[];
+    try {
+      callees = await loadCallees(database.calm, definitions, runId);
+    } catch (error) {
+      throw translate(error, "Reading called runs");
+    }
+    const idleMs = callees.reduce((ms, { state }) => ms + idleUntil(state, happened.at), 0);
+    return { type: "run.stopped", ...happened, ...(idleMs > 0 ? { idleMs } : {}) };
+  });
 }
 
 /** One run alone; resume-run.ts resumes a tree. */

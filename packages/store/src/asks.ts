@@ -1,9 +1,9 @@
 /** Questions to people. An answer is an event like any other; the ask's row is closed in the commit that folds it. */
 import { applyEvent, type Outside } from "./apply-event.ts";
-import { askDatabase } from "./ask-database.ts";
 import type { Committed } from "./commit/committer.ts";
 import { columnToItem } from "./commit/run-row.ts";
 import type { Database } from "./database.ts";
+import { queryDatabase } from "./query-database.ts";
 
 export interface Ask {
   readonly activityId: number;
@@ -23,7 +23,7 @@ export async function openAsks(
   rootId: string | null = null,
   limit = 1_000,
 ): Promise<readonly Ask[]> {
-  return askDatabase<Ask>(
+  return queryDatabase<Ask>(
     database,
     "Listing questions",
     `select k.activity_id as "activityId", k.run_id as "runId", a.root_id as "rootId", a.node, k.question, k.text,
@@ -43,7 +43,7 @@ export interface FoundAsk {
 
 /** Open or not; null: there is none. */
 export async function findAsk(database: Database, activityId: number): Promise<FoundAsk | null> {
-  const rows = await askDatabase<FoundAsk>(
+  const rows = await queryDatabase<FoundAsk>(
     database,
     "Looking for a question",
     `select activity_id as "activityId", run_id as "runId", state from asks where activity_id = $1`,
@@ -88,7 +88,7 @@ export async function expireAsk(outside: Outside, activityId: number): Promise<C
 }
 
 async function openAsk(database: Database, activityId: number) {
-  const rows = await askDatabase<{
+  const rows = await queryDatabase<{
     run_id: string;
     node: string;
     generation: number;

@@ -10,12 +10,23 @@
  * B4  Whoever locks several budgets locks them in the order of their tenants and ids.
  * B5  The request's line in the account (charges.ts) is opened, settled and struck out by the same statements, so that what is shown is
  *     what is booked, whoever dies when.
+ * B6  A budget without a cap has nothing to check, so its row is not changed by calls: a class would go through it one commit at a time.
+ *     Its reservations are not `counted` in the row, and what they come to are rows in `spendings`. What a budget has spent and reserved
+ *     is always the row with both (`spentOrReserved`).
+ * B7  Who reserves holds the row of a budget without a cap (KEY SHARE: together with any number of others); who gives it a cap waits for
+ *     them, then counts in all that is reserved and spent, before anybody sees the cap. How a reservation ends is said by the reservation
+ *     itself: one that was counted in meanwhile is taken from the row.
+ *
+ * kill -9 while a cap is set: the transaction is gone, and the budget has none. The supervisor adds spendings to their rows (`gatherSpendings`)
+ * in one statement, so that they do not pile up; killed there, they are as they were.
  */
 import type { LimitCode } from "@markmill/engine";
-import { askDatabase } from "./ask-database.ts";
+import type { PoolClient } from "pg";
 import { type CallUsage, type Charge, noCalls, type Spent } from "./charges.ts";
 import type { Database } from "./database.ts";
-import { translate } from "./store-error.ts";
+import { queryDatabase, queryHot } from "./query-database.ts";
+import { isContention, StoreError, translate } from "./store-error.ts";
+import { inTransaction } from "./transaction.ts";
 
 export interface Amount {
   readonly nanodollars: number;
@@ -52,7 +63,7 @@ export async function openBudget(
   cap: Budget["cap"],
   of: "run" | "batch" = "batch",
 ): Promise<void> {
-  await askDatabase(
+  await queryDatabase(
     database,
     "Opening a budget",
     `insert into budgets (tenant, id, cap_nanodollars, cap_tokens, for_run) values ($1, $2, $3, $4, $5)
@@ -63,60 +74,128 @@ export async function openBudget(
 
 /** A cap below what is spent refuses every further call and takes nothing back. */
 export async function setBudgetCap(database: Database, tenant: string, id: string, cap: Budget["cap"]): Promise<void> {
-  await askDatabase(
-    database,
-    "Changing a budget",
-    `insert into budgets (tenant, id, cap_nanodollars, cap_tokens) values ($1, $2, $3, $4)
-     on conflict (tenant, id) do update set cap_nanodollars = excluded.cap_nanodollars, cap_tokens = excluded.cap_tokens`,
-    [tenant, id, cap.nanodollars, cap.tokens],
-  );
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await inTransaction(database.calm, (client) => writeBudgetCap(client, tenant, id, cap));
+    } catch (error) {
+      if (attempt >= capAttempts || !isContention(error)) throw translate(error, "Changing a budget");
+    }
+  }
+}
+
+/** Who settles several reservations of one budget at once may stand in the way of who counts them in. */
+const capAttempts = 5;
+
+/** In the caller's transaction, the newest statement of which sees what others have committed (read committed). B7. */
+export async function writeBudgetCap(
+  client: Pick<PoolClient, "query">,
+  tenant: string,
+  id: string,
+  cap: Budget["cap"],
+): Promise<void> {
+  await client.query("insert into budgets (tenant, id) values ($1, $2) on conflict (tenant, id) do nothing", [
+    ...[tenant, id],
+  ]);
+  await client.query("select 1 from budgets where tenant = $1 and id = $2 for update", [tenant, id]);
+  if (cap.nanodollars !== null || cap.tokens !== null) {
+    // A reservation that is settled at this moment is waited for: it is then gone from here, and its spending is there for the next line.
+    await client.query(
+      `with counted as (
+         update reservations set counted = true where tenant = $1 and budget_id = $2 and not counted returning nanodollars, tokens
+       ), sums as (
+         select coalesce(sum(nanodollars), 0)::bigint as nanodollars, coalesce(sum(tokens), 0)::bigint as tokens from counted
+       ) update budgets b set reserved_nanodollars = b.reserved_nanodollars + s.nanodollars, reserved_tokens = b.reserved_tokens + s.tokens
+       from sums s where b.tenant = $1 and b.id = $2`,
+      [tenant, id],
+    );
+    await client.query(
+      `with gone as (
+         delete from spendings where tenant = $1 and budget_id = $2 returning nanodollars, tokens
+       ), sums as (
+         select coalesce(sum(nanodollars), 0)::bigint as nanodollars, coalesce(sum(tokens), 0)::bigint as tokens from gone
+       ) update budgets b set spent_nanodollars = b.spent_nanodollars + s.nanodollars, spent_tokens = b.spent_tokens + s.tokens
+       from sums s where b.tenant = $1 and b.id = $2`,
+      [tenant, id],
+    );
+  }
+  await client.query("update budgets set cap_nanodollars = $3, cap_tokens = $4 where tenant = $1 and id = $2", [
+    ...[tenant, id, cap.nanodollars, cap.tokens],
+  ]);
 }
 
 export async function closeBudget(database: Database, tenant: string, id: string): Promise<void> {
-  await askDatabase(database, "Closing a budget", "delete from budgets where tenant = $1 and id = $2", [tenant, id]);
+  await queryDatabase(database, "Closing a budget", "delete from budgets where tenant = $1 and id = $2", [tenant, id]);
 }
 
 export async function getBudget(database: Database, tenant: string, id: string): Promise<Budget | null> {
-  const rows = await askDatabase<BudgetRow>(
+  const rows = await queryDatabase<BudgetRow>(
     database,
     "Reading a budget",
-    `select ${budgetColumns} from budgets where tenant = $1 and id = $2`,
+    `select g.id, g.cap_nanodollars, g.cap_tokens, u.* from budgets g cross join lateral ${spentOrReserved("g")} u
+     where g.tenant = $1 and g.id = $2`,
     [tenant, id],
   );
   return rows[0] === undefined ? null : toBudget(rows[0]);
 }
 
+/** What the budget of row `g` has spent and reserved in all, by the names that the row has for it (B6). */
+export const spentOrReserved = (g: string) => `(
+  select ${g}.spent_nanodollars + coalesce(s.nanodollars, 0)::bigint as spent_nanodollars,
+    ${g}.spent_tokens + coalesce(s.tokens, 0)::bigint as spent_tokens,
+    ${g}.reserved_nanodollars + coalesce(v.nanodollars, 0)::bigint as reserved_nanodollars,
+    ${g}.reserved_tokens + coalesce(v.tokens, 0)::bigint as reserved_tokens
+  from (select sum(nanodollars) as nanodollars, sum(tokens) as tokens from markmill.spendings
+      where tenant = ${g}.tenant and budget_id = ${g}.id) s,
+    (select sum(nanodollars) as nanodollars, sum(tokens) as tokens from markmill.reservations
+      where tenant = ${g}.tenant and budget_id = ${g}.id and not counted) v)`;
+
 const budgetColumns =
   "id, cap_nanodollars, cap_tokens, spent_nanodollars, spent_tokens, reserved_nanodollars, reserved_tokens";
 
-/** FOR UPDATE returns the newest version of a row it had to wait for; a sum over reservations would be of the older snapshot. */
+/**
+ * FOR UPDATE returns the newest version of a row it had to wait for; a sum over reservations would be of the older snapshot. A budget that
+ * got or lost its cap meanwhile is then among neither the capped nor the free ones, and `whole` is false: nothing was done, and a new
+ * statement sees it. The free ones come first: who holds a capped one waits for nobody who sets a cap.
+ */
 const reserveText = `
 with held as (
   select 1 from reservations where activity_id = $1 and call_index = $2 and claim = $8
+), free as materialized (
+  select id from budgets where tenant = $16 and id = any($3) and cap_nanodollars is null and cap_tokens is null
+  order by id for key share
 ), locked as materialized (
-  select ${budgetColumns} from budgets where tenant = $16 and id = any($3) order by id for update
+  select ${budgetColumns} from budgets where tenant = $16 and id = any($3) and (cap_nanodollars is not null or cap_tokens is not null)
+    and (select count(*) from free) >= 0
+  order by id for update
 ), verdict as (
   select coalesce(bool_and(
       (cap_nanodollars is null or spent_nanodollars + reserved_nanodollars + $4::bigint
         <= cap_nanodollars - case when id = $9 then $6::bigint else 0 end)
       and (cap_tokens is null or spent_tokens + reserved_tokens + $5::bigint
-        <= cap_tokens - case when id = $9 then $7::bigint else 0 end)), true) as passes
+        <= cap_tokens - case when id = $9 then $7::bigint else 0 end)), true) as passes,
+    count(*) + (select count(*) from free) = (select count(*) from budgets where tenant = $16 and id = any($3)) as whole
   from locked
 ), raised as (
   update budgets b set reserved_nanodollars = b.reserved_nanodollars + $4, reserved_tokens = b.reserved_tokens + $5
-  from locked l, verdict v where b.tenant = $16 and b.id = l.id and v.passes and not exists (select 1 from held)
+  from locked l, verdict v where b.tenant = $16 and b.id = l.id and v.passes and v.whole and not exists (select 1 from held)
   returning b.id
 ), made as (
-  insert into reservations (tenant, activity_id, call_index, budget_id, nanodollars, tokens, claim)
-  select $16, $1, $2, id, $4, $5, $8 from raised
+  insert into reservations (tenant, activity_id, call_index, budget_id, nanodollars, tokens, claim, counted)
+  select $16, $1, $2, id, $4, $5, $8, true from raised
+  union all
+  select $16, $1, $2, f.id, $4, $5, $8, false from free f, verdict v
+  where v.passes and v.whole and not exists (select 1 from held)
 ), opened as (
   insert into charges (tenant, activity_id, call_index, claim, run_id, root_id, model, state,
     prompt_tokens, completion_tokens, characters, nanodollars)
   select $16, $1, $2, $8, $10::text, $11::text, $12::text, 'open', $13::bigint, $14::bigint, $15::bigint, $4 from verdict v
-  where $10::text is not null and (v.passes or exists (select 1 from held))
+  where $10::text is not null and v.whole and (v.passes or exists (select 1 from held))
   on conflict do nothing
 )
-select l.*, v.passes or exists (select 1 from held) as passes from locked l, verdict v`;
+select l.*, v.passes or exists (select 1 from held) as passes, v.whole from verdict v left join locked l on true`;
+
+/** So often a budget may get or lose its cap while one call reserves. */
+const reserveAttempts = 20;
 
 /**
  * Budgets of the tenant; those that do not exist have no cap. `leave`: what this call must leave of one of them, for handlers. `charge`: its line in the
@@ -150,15 +229,23 @@ export async function reserve(
     charge?.characters ?? null,
     tenant,
   ];
-  const query = () =>
-    database.hot.query<BudgetRow & { passes: boolean }>({ name: "reserve", text: reserveText, values });
+  const query = async () => {
+    for (let attempt = 1; attempt <= reserveAttempts; attempt++) {
+      const { rows } = await database.hot.query<ReserveRow>({ name: "reserve", text: reserveText, values });
+      if (rows.every(({ whole }) => whole)) return rows;
+    }
+    throw new StoreError("STORE_BUSY", "Reserving a budget: its cap changes all the time.");
+  };
+  const passes = (rows: readonly ReserveRow[]) => rows.every((row) => row.passes);
   try {
     // A twin of this call may reserve in between: it breaks the key, or takes what this one wanted. The second look finds it.
     const first = await query().catch((error: unknown) => (isDuplicate(error) ? null : Promise.reject(error)));
-    const { rows } = first?.rows.every((row) => row.passes) ? first : await query();
-    if (rows.every((row) => row.passes)) return { kind: "reserved" };
+    const rows = first !== null && passes(first) ? first : await query();
+    if (passes(rows)) return { kind: "reserved" };
     const over = rows.map(toBudget).map((budget) => ({ budget, code: overBy(budget, want, leave) }));
-    const cause = over.find(({ code }) => code !== null);
+    // The run's own first: what it may not spend itself is no matter of others.
+    const refusing = over.filter(({ code }) => code !== null);
+    const cause = refusing.find(({ budget }) => budget.id === leave.of) ?? refusing[0];
     if (cause?.code == null) return { kind: "reserved" };
     return { kind: "refused", budget: cause.budget, code: cause.code };
   } catch (error) {
@@ -172,9 +259,15 @@ export async function reserve(
  */
 export const endingReservations = (where: string, spent: { readonly nanodollars: string; readonly tokens: string }) => `
 gone as (
-  delete from reservations where ${where} returning tenant, budget_id, nanodollars, tokens
+  delete from reservations where ${where} returning tenant, budget_id, nanodollars, tokens, counted
 ), sums as (
-  select tenant, budget_id, sum(nanodollars)::bigint as nanodollars, sum(tokens)::bigint as tokens from gone group by 1, 2
+  select tenant, budget_id, sum(nanodollars)::bigint as nanodollars, sum(tokens)::bigint as tokens from gone where counted group by 1, 2
+), noted as (
+  insert into spendings (tenant, budget_id, nanodollars, tokens)
+  select s.tenant, s.budget_id, ${spent.nanodollars}, ${spent.tokens} from (
+    select tenant, budget_id, sum(nanodollars)::bigint as nanodollars, sum(tokens)::bigint as tokens
+    from gone where not counted group by 1, 2) s
+  where ${spent.nanodollars} <> 0 or ${spent.tokens} <> 0 returning 1
 ), locked as materialized (
   select b.tenant, b.id from budgets b where (b.tenant, b.id) in (select tenant, budget_id from sums) order by 1, 2 for update
 ), ended as (
@@ -209,7 +302,7 @@ const settleAbandonedText = `with ${endingReservations(
      select v.activity_id, v.call_index, v.budget_id, v.claim from reservations v
      where ${abandoned("v")} order by v.created_at limit $2 for update of v skip locked)`,
   allReserved,
-)} select 1 from ended`;
+)} select 1 from ended union all select 1 from noted`;
 const chargeAbandonedText = `update charges set state = 'unsure' where id in (
   select c.id from charges c where c.state = 'open' and ${abandoned("c")} order by c.id limit $2 for update of c skip locked)`;
 
@@ -228,26 +321,46 @@ export async function settleReservation(
   spent: Settlement | "reserved",
 ): Promise<Spent> {
   if (spent === "reserved") {
-    const rows = await askDatabase<Spent>(database, "Settling a reservation", settleLeftText, keyOf(call));
+    const rows = await queryHot<Spent>(database, "Settling a reservation", "settle-left", settleLeftText, keyOf(call));
     return rows[0] ?? noCalls;
   }
   const { nanodollars, tokens, promptTokens = null, completionTokens = null, certain = true } = spent;
   const values = [...keyOf(call), nanodollars, tokens, promptTokens, completionTokens, certain];
-  await askDatabase(database, "Settling a reservation", settleText, values);
+  await queryHot(database, "Settling a reservation", "settle", settleText, values);
   return noCalls;
 }
 
 /** The reservation of a call that was never made, or whose price is unknown and counts as nothing. */
 export async function releaseReservation(database: Database, call: CallRef): Promise<void> {
-  await askDatabase(database, "Releasing a reservation", releaseText, keyOf(call));
+  await queryHot(database, "Releasing a reservation", "release", releaseText, keyOf(call));
 }
+
+/** Adds spendings to the rows of their budgets; those of budgets that are gone go. Calls do not wait for it. Returns how many budgets. */
+export async function gatherSpendings(database: Database): Promise<number> {
+  const rows = await queryDatabase(database, "Gathering what was spent", gatherText);
+  return rows.length;
+}
+
+const gatherText = `
+with locked as materialized (
+  select b.tenant, b.id from budgets b where (b.tenant, b.id) in (select tenant, budget_id from spendings) order by 1, 2 for no key update
+), gone as (
+  delete from spendings s where (s.tenant, s.budget_id) in (select tenant, id from locked)
+    or not exists (select 1 from budgets b where b.tenant = s.tenant and b.id = s.budget_id)
+  returning tenant, budget_id, nanodollars, tokens
+)
+update budgets b set spent_nanodollars = b.spent_nanodollars + s.nanodollars, spent_tokens = b.spent_tokens + s.tokens
+from (
+  select tenant, budget_id, sum(nanodollars)::bigint as nanodollars, sum(tokens)::bigint as tokens from gone group by 1, 2
+) s join locked l on l.tenant = s.tenant and l.id = s.budget_id
+where b.tenant = s.tenant and b.id = s.budget_id returning 1`;
 
 /** Counts as spent what was reserved, so long ago, for activities that are over or gone. Returns how many budgets it changed. */
 export async function settleAbandoned(database: Database, olderThanMs: number, limit = 1_000): Promise<number> {
   const doing = "Settling what was abandoned";
-  const budgets = await askDatabase(database, doing, settleAbandonedText, [olderThanMs, limit]);
+  const budgets = await queryDatabase(database, doing, settleAbandonedText, [olderThanMs, limit]);
   // In a statement of its own: what is left open by a kill in between is found by the next look.
-  await askDatabase(database, doing, chargeAbandonedText, [olderThanMs, limit]);
+  await queryDatabase(database, doing, chargeAbandonedText, [olderThanMs, limit]);
   return budgets.length;
 }
 
@@ -261,6 +374,12 @@ interface BudgetRow {
   readonly spent_tokens: number;
   readonly reserved_nanodollars: number;
   readonly reserved_tokens: number;
+}
+
+/** Without a budget that has a cap, one row with nulls. */
+interface ReserveRow extends BudgetRow {
+  readonly passes: boolean;
+  readonly whole: boolean;
 }
 
 function toBudget(row: BudgetRow): Budget {

@@ -4,11 +4,11 @@
  * reply instead of paying again.
  */
 import type { Json } from "@markmill/engine";
-import { askDatabase } from "./ask-database.ts";
 import { type CallRef, endingReservations } from "./budgets.ts";
 import type { CallUsage } from "./charges.ts";
 import type { Database } from "./database.ts";
 import { toJson } from "./neutral.ts";
+import { queryDatabase, queryHot } from "./query-database.ts";
 
 export interface CallKey extends CallRef {
   readonly requestHash: string;
@@ -25,9 +25,10 @@ export interface StoredCall {
 }
 
 export async function findCall(database: Database, key: CallKey): Promise<StoredCall | null> {
-  const rows = await askDatabase<CallRow>(
+  const rows = await queryHot<CallRow>(
     database,
     "Looking for a call",
+    "find-call",
     `select ${callColumns} from calls where activity_id = $1 and call_index = $2 and request_hash = $3`,
     [key.activityId, key.callIndex, key.requestHash],
   );
@@ -41,49 +42,46 @@ export async function saveCall(
   call: StoredCall,
 ): Promise<void> {
   const { key, usage } = call;
-  await askDatabase(
-    database,
-    "Storing a reply",
-    `with stored as (
-       insert into calls (activity_id, call_index, request_hash, run_id, root_id, model, request, reply,
-         prompt_tokens, completion_tokens, characters, nanodollars, attempt)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9::bigint, $10::bigint, $11::bigint, $12::bigint, $14)
-       on conflict do nothing returning 1
-     ), ${endingReservations(ofClaim, { nanodollars: "$12::bigint", tokens: "$9::bigint + $10::bigint" })}, charged as (
-       update charges set state = 'paid', model = $6, prompt_tokens = $9::bigint, completion_tokens = $10::bigint,
-         characters = $11::bigint, nanodollars = $12::bigint
-       where ${ofClaim} and state = 'open'
-     ), unforeseen as (
-       insert into charges (tenant, activity_id, call_index, claim, run_id, root_id, model, state,
-         prompt_tokens, completion_tokens, characters, nanodollars)
-       select $15, $1, $2, coalesce($13::integer, 0), $4, $5, $6, 'paid', $9::bigint, $10::bigint, $11::bigint, $12::bigint
-       from stored where not exists (select 1 from charges where ${ofClaim})
-     ) select 1`,
-    [
-      key.activityId,
-      key.callIndex,
-      key.requestHash,
-      run.id,
-      run.rootId,
-      call.model,
-      toJson(call.request),
-      toJson(call.reply),
-      usage.promptTokens,
-      usage.completionTokens,
-      usage.characters,
-      usage.nanodollars,
-      key.claim ?? null,
-      call.attempt ?? 1,
-      run.tenant,
-    ],
-  );
+  await queryHot(database, "Storing a reply", "save-call", saveText, [
+    key.activityId,
+    key.callIndex,
+    key.requestHash,
+    run.id,
+    run.rootId,
+    call.model,
+    toJson(call.request),
+    toJson(call.reply),
+    usage.promptTokens,
+    usage.completionTokens,
+    usage.characters,
+    usage.nanodollars,
+    key.claim ?? null,
+    call.attempt ?? 1,
+    run.tenant,
+  ]);
 }
 
 const ofClaim = "activity_id = $1 and call_index = $2 and claim = coalesce($13::integer, claim)";
+const saveText = `
+with stored as (
+  insert into calls (activity_id, call_index, request_hash, run_id, root_id, model, request, reply,
+    prompt_tokens, completion_tokens, characters, nanodollars, attempt)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9::bigint, $10::bigint, $11::bigint, $12::bigint, $14)
+  on conflict do nothing returning 1
+), ${endingReservations(ofClaim, { nanodollars: "$12::bigint", tokens: "$9::bigint + $10::bigint" })}, charged as (
+  update charges set state = 'paid', model = $6, prompt_tokens = $9::bigint, completion_tokens = $10::bigint,
+    characters = $11::bigint, nanodollars = $12::bigint
+  where ${ofClaim} and state = 'open'
+), unforeseen as (
+  insert into charges (tenant, activity_id, call_index, claim, run_id, root_id, model, state,
+    prompt_tokens, completion_tokens, characters, nanodollars)
+  select $15, $1, $2, coalesce($13::integer, 0), $4, $5, $6, 'paid', $9::bigint, $10::bigint, $11::bigint, $12::bigint
+  from stored where not exists (select 1 from charges where run_id = $4 and ${ofClaim})
+) select 1`;
 
 /** In the order in which they were made. */
 export async function callsOfRun(database: Database, runId: string): Promise<readonly StoredCall[]> {
-  const rows = await askDatabase<CallRow>(
+  const rows = await queryDatabase<CallRow>(
     database,
     "Reading calls",
     `select ${callColumns} from calls where run_id = $1 order by created_at, activity_id, call_index`,

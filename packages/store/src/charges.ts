@@ -8,9 +8,9 @@
  * C3  An open line is not counted while its run goes on. One that is open when its run has ended was lost with its worker: it counts.
  */
 
-import { askDatabase } from "./ask-database.ts";
 import type { Database } from "./database.ts";
 import { waitsForCallee } from "./kinds-sql.ts";
+import { queryDatabase } from "./query-database.ts";
 
 export interface CallUsage {
   readonly promptTokens: number;
@@ -41,7 +41,8 @@ export const sumsOf = `json_build_object('calls', count(*), 'promptTokens', coal
       'tokens', coalesce(sum(c.prompt_tokens + c.completion_tokens) filter (where c.state <> 'paid'), 0),
       'nanodollars', coalesce(sum(c.nanodollars) filter (where c.state <> 'paid'), 0)))`;
 
-const sumOf = (where: string) => `(
+/** What lines `c` come to that count. */
+export const sumOf = (where: string) => `(
   select ${sumsOf}
   from markmill.charges c where ${where} and (c.state <> 'open'
     or exists (select 1 from markmill.runs ended where ended.id = c.run_id and ended.ended_at is not null)))`;
@@ -57,7 +58,7 @@ export const spentColumn = (id: string, root: string) => `case when ${id} = ${ro
 
 /** What a whole tree of runs has spent. */
 export async function spentOf(database: Database, rootId: string): Promise<Spent> {
-  const rows = await askDatabase<{ spent: Spent }>(
+  const rows = await queryDatabase<{ spent: Spent }>(
     database,
     "Summing what was spent",
     `select ${sumOf("c.root_id = $1")} as spent`,
@@ -79,7 +80,7 @@ export interface ChargeLine extends CallUsage {
 
 /** Of a whole tree of runs, in the order in which the requests left. */
 export async function chargesOf(database: Database, rootId: string, limit = 10_000): Promise<readonly ChargeLine[]> {
-  return askDatabase<ChargeLine>(
+  return queryDatabase<ChargeLine>(
     database,
     "Reading the account",
     `select run_id as "runId", activity_id as "activityId", call_index as "callIndex", model, state, prompt_tokens as "promptTokens",

@@ -10,9 +10,9 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Json } from "@markmill/engine";
-import { askDatabase } from "./ask-database.ts";
 import type { Database } from "./database.ts";
 import { toJson } from "./neutral.ts";
+import { queryDatabase } from "./query-database.ts";
 import { translate } from "./store-error.ts";
 import { inTransaction } from "./transaction.ts";
 
@@ -94,7 +94,7 @@ export async function loadManifest(
   name: "latest" | "begun",
   seal: string,
 ): Promise<Buffer | null> {
-  const rows = await askDatabase<{ manifest: Buffer }>(
+  const rows = await queryDatabase<{ manifest: Buffer }>(
     database,
     "Reading a mark",
     "select manifest from session_marks where session_id = $1 and name = $2 and seal = $3",
@@ -113,7 +113,7 @@ export async function loadCheckpoints(
   sessionId: string,
   position: number,
 ): Promise<readonly Checkpoint[]> {
-  const heads = await askDatabase<{ position: number; whole: boolean; removed: Buffer; parts: number }>(
+  const heads = await queryDatabase<{ position: number; whole: boolean; removed: Buffer; parts: number }>(
     database,
     "Reading checkpoints",
     `select c.position, c.whole, c.removed,
@@ -126,7 +126,7 @@ export async function loadCheckpoints(
   for (const head of heads) {
     const chunks: Buffer[] = [];
     for (let part = 0; part < head.parts; part += 1) {
-      const rows = await askDatabase<{ bytes: Buffer }>(
+      const rows = await queryDatabase<{ bytes: Buffer }>(
         database,
         "Reading a checkpoint",
         "select bytes from checkpoint_parts where session_id = $1 and position = $2 and part = $3",
@@ -141,7 +141,7 @@ export async function loadCheckpoints(
 }
 
 export async function chainOf(database: Database, sessionId: string, position: number): Promise<Chain> {
-  const rows = await askDatabase<Chain>(
+  const rows = await queryDatabase<Chain>(
     database,
     "Reading checkpoints",
     `select count(*)::integer as count, coalesce(sum(size), 0)::float8 as bytes from checkpoints
@@ -167,7 +167,7 @@ export async function beginExecute(
   worker: string,
   activityId: number,
 ): Promise<Begun> {
-  const rows = await askDatabase<{ held: boolean; waits: boolean }>(
+  const rows = await queryDatabase<{ held: boolean; waits: boolean }>(
     database,
     "Beginning commands",
     `with held as materialized (select id from sessions where id = $1 and worker = $2 for update
@@ -197,7 +197,7 @@ export async function beginExecute(
 
 /** Is the outcome of an EXECUTE in this session, other than this activity, not committed? */
 export async function waitsForExecute(database: Database, sessionId: string, activityId: number): Promise<boolean> {
-  const rows = await askDatabase(database, "Reading a mark", uncommitted.replaceAll("$3", "$2"), [
+  const rows = await queryDatabase(database, "Reading a mark", uncommitted.replaceAll("$3", "$2"), [
     sessionId,
     activityId,
   ]);
@@ -215,7 +215,7 @@ export async function settleMark(
   state: Json,
   problem: string | null,
 ): Promise<boolean> {
-  const rows = await askDatabase(
+  const rows = await queryDatabase(
     database,
     "Saving a sandbox session",
     `with held as (update sessions set state = $3 where id = $1 and worker = $2 returning id
@@ -270,7 +270,7 @@ export async function saveMark(
     problem,
   ];
   if (bytes === null || bytes.length <= partBytes) {
-    const rows = await askDatabase(database, "Saving a checkpoint", saveText, values);
+    const rows = await queryDatabase(database, "Saving a checkpoint", saveText, values);
     return rows.length === 1 ? seal : null;
   }
   try {
@@ -303,7 +303,7 @@ export async function saveRewound(
   standing: Standing,
 ): Promise<string | null> {
   const seal = randomUUID();
-  const rows = await askDatabase(
+  const rows = await queryDatabase(
     database,
     "Saving a sandbox session",
     `with held as materialized (update sessions set state = $3 where id = $1 and worker = $2 returning id
@@ -333,7 +333,7 @@ const bufferOf = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffs
 
 /** Of runs that have ended, or that are gone; of this one, or of all. Returns how many sessions were cleared. */
 export async function deleteEndedCheckpoints(database: Database, sessionId: string | null = null): Promise<number> {
-  const rows = await askDatabase<{ cleared: number }>(
+  const rows = await queryDatabase<{ cleared: number }>(
     database,
     "Deleting checkpoints",
     `with over as materialized (

@@ -14,9 +14,10 @@ import {
   type Program,
   type RunStarted,
   type RunState,
+  remainingCaps,
   step,
 } from "@markmill/engine";
-import { askDatabase } from "./ask-database.ts";
+import type { AuditAsked } from "./access/audit.ts";
 import { closeBudget, openBudget } from "./budgets.ts";
 import { boundsOf, type Ceilings, capsWithin } from "./ceilings.ts";
 import type { Committed, Committer } from "./commit/committer.ts";
@@ -25,6 +26,7 @@ import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Definition, Definitions } from "./definitions.ts";
 import { neutral } from "./neutral.ts";
+import { queryDatabase } from "./query-database.ts";
 import { readyRings } from "./ready-rings.ts";
 import { StoreError, translate } from "./store-error.ts";
 import { uuidv7 } from "./uuidv7.ts";
@@ -51,6 +53,8 @@ export interface NewRun {
   /** Tells requests with the same key apart. Absent: it is taken from all that is asked for. */
   readonly requestHash?: string;
   readonly forkedFrom?: string;
+  /** Written to the audit log with the run, as done; not where no run is made. */
+  readonly audit?: AuditAsked;
 }
 
 export interface CreatedRun {
@@ -126,6 +130,7 @@ export async function createRun(births: Births, tenant: string, request: NewRun)
       submission: request.submission ?? null,
       idempotency_key: idempotencyKey,
       request_hash: idempotencyKey === null ? null : requestHash(request, path),
+      audit: request.audit === undefined ? null : neutral(request.audit),
       forked_from: request.forkedFrom ?? null,
     },
   });
@@ -140,7 +145,7 @@ export async function createRun(births: Births, tenant: string, request: NewRun)
 
 /** The budget of a run that was not made. */
 export async function closeUnused(database: Database, tenant: string, id: string): Promise<void> {
-  const rows = await askDatabase(database, "Looking for a run", "select 1 from runs where id = $1 and tenant = $2", [
+  const rows = await queryDatabase(database, "Looking for a run", "select 1 from runs where id = $1 and tenant = $2", [
     id,
     tenant,
   ]);
@@ -158,7 +163,7 @@ async function takeBlobs(
 ): Promise<void> {
   const named = `${JSON.stringify(submission ?? null)} ${JSON.stringify(options ?? null)}`.match(/[0-9a-f]{64}/g);
   if (named === null) return;
-  const found = await askDatabase<{ hash: string; size: number }>(
+  const found = await queryDatabase<{ hash: string; size: number }>(
     database,
     "Taking blobs",
     `with touched as (
@@ -204,7 +209,7 @@ async function existingRun(
   const { idempotencyKey: key } = request;
   const keyed = key === undefined ? null : await keyedRun(births, tenant, key, requestHash(request, path));
   if (keyed !== null) return keyed;
-  const rows = await askDatabase(
+  const rows = await queryDatabase(
     births.database,
     "Looking for a run",
     "select 1 from runs where tenant = $1 and id = $2",
@@ -221,7 +226,7 @@ export async function keyedRun(
   key: string,
   requestHash: string | null,
 ): Promise<CreatedRun | null> {
-  const [found] = await askDatabase<{ id: string; other: boolean }>(
+  const [found] = await queryDatabase<{ id: string; other: boolean }>(
     births.database,
     "Looking for a key",
     `select run_id as id, coalesce(request_hash <> $3, false) as other from idempotency_keys where tenant = $1 and key = $2`,
@@ -243,7 +248,7 @@ async function madeBefore({ database }: Births, runId: string): Promise<CreatedR
 /** Two requests that ask for the same have the same. */
 function requestHash(request: NewRun, path: string): string {
   if (request.requestHash !== undefined) return request.requestHash;
-  const { id: _, notes: _notes, idempotencyKey: _key, definition, ...asked } = request;
+  const { id: _, notes: _notes, idempotencyKey: _key, audit: _audit, definition, ...asked } = request;
   return createHash("sha256")
     .update(JSON.stringify(sorted({ ...asked, definition: definition.hash, program: path })))
     .digest("hex");
@@ -290,14 +295,16 @@ export async function startCall(
     ...(aside === undefined ? {} : { aside }),
     ...(inherited === undefined ? {} : { inherited }),
   };
+  const at = clock.now();
   const event: RunStarted = {
     type: "run.started",
-    at: clock.now(),
+    at,
     seed: drawSeed(),
     run: run.id,
     variables: start.variables,
     environment: caller.state.environment,
-    caps: start.caps,
+    // What is left now: a call that is made again after a stop has less than the first had.
+    caps: remainingCaps(caller.program, caller.state, at),
     ...(patienceMs === undefined ? {} : { patienceMs }),
     bounds: caller.state.bounds,
     caller: from,
@@ -317,6 +324,7 @@ export async function startCall(
       submission: null,
       idempotency_key: null,
       request_hash: null,
+      audit: null,
       forked_from: null,
     },
   });

@@ -19,7 +19,7 @@ export interface Definition {
 }
 
 /** Whose definition, and which. */
-export interface DefinitionKey {
+interface DefinitionKey {
   readonly tenant: string;
   readonly hash: string;
 }

@@ -3,9 +3,10 @@
  * and budgets of runs that were never born. Both are written before what names them, hence the age, which is looked at again under the
  * row's lock: whoever stores or names the bytes meanwhile has made them young. Then objects that no blob names go (blobs.ts).
  */
-import { askDatabase } from "./ask-database.ts";
+
 import type { Blobs } from "./blobs/blobs.ts";
 import type { Database } from "./database.ts";
+import { queryDatabase } from "./query-database.ts";
 
 const text = `
 with old as materialized (
@@ -32,7 +33,7 @@ export async function deleteOrphans(
   olderThanMs: number,
   limit = 1_000,
 ): Promise<number> {
-  const rows = await askDatabase<{ deleted: number }>(database, "Deleting orphans", text, [olderThanMs, limit]);
+  const rows = await queryDatabase<{ deleted: number }>(database, "Deleting orphans", text, [olderThanMs, limit]);
   await blobs.deleteLoose();
   return rows[0]?.deleted ?? 0;
 }

@@ -1,9 +1,10 @@
 /**
  * Deletes root runs that have ended, with everything that hangs on them, in one statement. What they had reserved of a batch's budget is
- * left to `settleAbandoned`, the blobs they named to `deleteOrphans`.
+ * left to `settleAbandoned`, the blobs they named to `deleteOrphans`. A try whose run goes says so: its work shows that it was deleted.
  */
-import { askDatabase } from "./ask-database.ts";
+
 import type { Database } from "./database.ts";
+import { queryDatabase } from "./query-database.ts";
 import { StoreError } from "./store-error.ts";
 
 /** `roots`: selects the ids of ended root runs, and locks them. */
@@ -21,32 +22,47 @@ with roots as materialized (
 ), d7 as (delete from calls where root_id in (select id from roots)
 ), d8 as (delete from reservations where budget_id in (select id from roots)
 ), d9 as (delete from budgets where (tenant, id) in (select tenant, id from roots)
+), d16 as (delete from spendings where (tenant, budget_id) in (select tenant, id from roots)
 ), d15 as (delete from idempotency_keys where run_id in (select id from roots)
 ), d11 as (delete from charges where root_id in (select id from roots)
 ), d12 as (delete from checkpoint_parts where session_id in (select id from roots)
 ), d13 as (delete from checkpoints where session_id in (select id from roots)
 ), d14 as (delete from session_marks where session_id in (select id from roots)
+), d17 as (delete from tool_calls where root_id in (select id from roots)
+), d18 as (delete from passages where root_id in (select id from roots)
+), m1 as (update batch_runs set deleted_at = clock_timestamp(), end_seen_at = coalesce(end_seen_at, clock_timestamp())
+  where run_id in (select id from roots)
 ), d10 as (delete from runs where id in (select id from tree))
 select count(*)::integer as deleted from roots`;
 
 const oldText =
   deleting(`select id, tenant from runs where ended_at < clock_timestamp() - $1::float8 * interval '1 millisecond' and root_id = id
+    and not exists (select 1 from batch_runs t where t.run_id = runs.id)
   order by ended_at limit $2 for update skip locked`);
 const oneText = deleting(
   "select id, tenant from runs where id = $1 and root_id = id and ended_at is not null for update",
 );
 
-/** Those that ended before. Returns how many; call it again until it is less than `limit`. */
+const severalText = deleting(
+  "select id, tenant from runs where id = any($1) and root_id = id and ended_at is not null for update",
+);
+
+/** Of a batch that goes as a whole. */
+export async function deleteRuns(database: Database, ids: readonly string[]): Promise<void> {
+  await queryDatabase(database, "Deleting runs", severalText, [ids]);
+}
+
+/** Those that ended before; those of a batch go with it (delete-batch.ts). Returns how many; call it again until it is less than `limit`. */
 export async function deleteOldRuns(database: Database, olderThanMs: number, limit = 100): Promise<number> {
-  const rows = await askDatabase<{ deleted: number }>(database, "Deleting old runs", oldText, [olderThanMs, limit]);
+  const rows = await queryDatabase<{ deleted: number }>(database, "Deleting old runs", oldText, [olderThanMs, limit]);
   return rows[0]?.deleted ?? 0;
 }
 
 /** One root run, at a person's wish. Returns whether there was one. A run that goes on, or that another one called, is refused. */
 export async function deleteRun(database: Database, id: string): Promise<boolean> {
-  const rows = await askDatabase<{ deleted: number }>(database, "Deleting a run", oneText, [id]);
+  const rows = await queryDatabase<{ deleted: number }>(database, "Deleting a run", oneText, [id]);
   if ((rows[0]?.deleted ?? 0) > 0) return true;
-  const left = await askDatabase<{ root_id: string }>(
+  const left = await queryDatabase<{ root_id: string }>(
     database,
     "Deleting a run",
     "select root_id from runs where id = $1",

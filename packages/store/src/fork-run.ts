@@ -12,6 +12,7 @@
 import {
   activityKey,
   asideOf,
+  carryOver,
   type Doorbell,
   type Event,
   forkAtFailure,
@@ -25,9 +26,12 @@ import type { PoolClient } from "pg";
 import { openBudget } from "./budgets.ts";
 import { createActivityIds } from "./commit/activity-ids.ts";
 import { loadRuns } from "./commit/load-runs.ts";
+import type { LoadedRun } from "./commit/run-row.ts";
 import { type AdvancedLevel, type CallingActivity, type ForkedLevel, writeLevel } from "./commit/write-fork.ts";
 import { type Births, closeUnused, drawSeed, keyedRun } from "./create-run.ts";
+import type { Definition } from "./definitions.ts";
 import { copyMessages } from "./fork-messages.ts";
+import { copyPassages } from "./fork-passages.ts";
 import { copyWorkspace } from "./fork-workspace.ts";
 import { getHistory } from "./read/get-history.ts";
 import { readyRings } from "./ready-rings.ts";
@@ -42,6 +46,8 @@ export interface ForkRequest {
   /** Nodes from the root downwards, the last one to begin with, those before it calls; null: where the run failed. */
   readonly from: readonly string[] | null;
   readonly caps?: Partial<Limits>;
+  /** Instead of the other run's own: what can be carried over is (engine/src/carry-over.ts), at a node of the run itself. */
+  readonly definition?: Definition;
   /** Twice with the same key is once; the same key with another request is refused. */
   readonly key?: { readonly text: string; readonly requestHash: string };
 }
@@ -60,10 +66,16 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
   const before = await forkedBefore(births, tenant, request);
   if (before !== null) return before;
   const at = clock.now();
-  const levels = await descend(births, request.of, request.from, new Map(), uuidv7(at));
-  const [root] = levels;
-  if (root === undefined) throw new StoreError("STORE_NOT_FOUND", `There is no run ${request.of}.`);
-  const advanced = forkLevels(levels, at, request.caps ?? {});
+  const id = uuidv7(at);
+  const level = await readLevel(births, request.of, request.from?.[0], new Map(), id);
+  if (level === null) throw new StoreError("STORE_NOT_FOUND", `There is no run ${request.of}.`);
+  const other = otherDefinition(level, request);
+  const advanced =
+    other === null
+      ? forkLevels(await descend(births, level, request.from, new Map()), at, request.caps ?? {})
+      : [carryLevel(level, other, request, at)];
+  const levels = advanced.map((one) => one.level);
+  const [root = { ...level, left: null }] = levels;
   const budgets = root.run.budgets.filter((budget) => budget !== root.run.rootId);
   const limits = advanced[0]?.state.limits;
   if (limits !== undefined && (limits.nanodollars !== null || limits.tokens !== null)) {
@@ -76,10 +88,11 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
     );
     budgets.unshift(root.id);
   }
-  const { draw } = createActivityIds(database.calm);
   try {
     const written = await inTransaction(database.calm, async (client) => {
       if (!(await takeKey(client, tenant, request, root.id))) return false;
+      // On this very connection: those who wait for the key may hold all the others.
+      const { draw } = createActivityIds(client);
       const taken = levels.map(({ run, id, point }) => ({ old: run.id, id, seq: point.seq }));
       const files = await copyWorkspace(client, taken);
       let calling: CallingActivity | null = null;
@@ -88,6 +101,7 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
         calling = await writeLevel(client, { ...one, forked: told }, { rootId: root.id, calling, budgets, draw });
       }
       await copyMessages(client, taken);
+      await copyPassages(client, taken);
       return true;
     });
     if (!written) {
@@ -121,37 +135,101 @@ async function takeKey(client: PoolClient, tenant: string, { key }: ForkRequest,
   return rowCount === 1;
 }
 
-/** From a run to the called run in which the point lies. `ids`: of the runs above, old and new. */
-async function descend(
-  births: Births,
+/** null: it is the run's own. */
+function otherDefinition({ run }: FoundLevel, { definition }: ForkRequest): Definition | null {
+  return definition === undefined || definition.hash === run.definitionHash ? null : definition;
+}
+
+/** A run taken up with another definition. Whom it calls is called anew. */
+function carryLevel(level: FoundLevel, definition: Definition, request: ForkRequest, at: number): AdvancedLevel {
+  const { run, id, renamed, point } = level;
+  const refuse = (message: string): never => {
+    throw new StoreError("STORE_NO_FORK", `The definition ${definition.name} cannot take up run ${run.id}: ${message}`);
+  };
+  if ((request.from?.length ?? 0) > 1) refuse("a called workflow is called anew; name the call itself.");
+  const program = definition.programs[definition.root];
+  if (program === undefined) throw new StoreError("STORE_BUG", `Definition ${definition.hash} has no root.`);
+  const carried = carryOver(run.program, point, program);
+  if (!carried.ok) return refuse(carried.message);
+  const forked: RunForked = {
+    ...{ type: "run.forked", at, seed: drawSeed(), from: run.id, seq: point.seq, caps: request.caps ?? {}, left: [] },
+    carried: { state: carried.state, begins: carried.begins },
+  };
+  const { state, commands } = step(program, point.state, forked);
+  const works = commands.flatMap((command) =>
+    command.do === "perform" ? [[activityKey(command.activity), command.work] as const] : [],
+  );
+  const begun = commands.every((command) => ["perform", "deadline", "warn"].includes(command.do));
+  if (state.phase.is !== "doing" || !begun) {
+    const why = "reason" in state.phase ? state.phase.reason?.message : undefined;
+    refuse(why ?? `${carried.begins.join(", ")} would end at once.`);
+  }
+  const taken: LoadedRun = { ...run, program, path: definition.root, definitionHash: definition.hash };
+  const next: ForkedLevel = {
+    run: taken,
+    id,
+    renamed,
+    left: null,
+    point: { ...point, works: Object.fromEntries(works) },
+  };
+  return { level: next, forked, state, commands };
+}
+
+type FoundLevel = Omit<ForkedLevel, "left">;
+
+/** `ids`: of the runs above, old and new. null: there is no such run. */
+async function readLevel(
+  { database, definitions }: Births,
   runId: string,
-  from: readonly string[] | null,
+  node: string | undefined,
   ids: ReadonlyMap<string, string>,
   id: string,
-): Promise<readonly ForkedLevel[]> {
-  const { database, definitions, clock } = births;
+): Promise<FoundLevel | null> {
   const run = (await loadRuns(database.calm, definitions, [runId])).get(runId);
-  if (run === undefined) return [];
+  if (run === undefined) return null;
   const { entries } = await getHistory(database, runId);
-  const [begin, ...later] = entries.flatMap((entry) => (entry.kind === "event" ? entry.event : []));
-  if (begin === undefined) return [];
-  const known = new Map([...ids, [runId, id]]);
-  const first = renamed(begin, known);
-  const [node, ...below] = from ?? [];
-  const events = [first, ...later];
+  const names = new Map([...ids, [runId, id]]);
+  const renamed = new Map<number, Event>();
+  const events = entries.flatMap((entry) => {
+    if (entry.kind !== "event") return [];
+    const event = rename(entry.event, names);
+    if (event !== entry.event) renamed.set(entry.seq, event);
+    return event;
+  });
+  if (events.length === 0) return null;
   const point = node === undefined ? forkAtFailure(run.program, events) : forkAtNode(run.program, events, node);
   if (point === null) {
     const what = node === undefined ? "has not failed at a step that can be repeated" : `never came to ${node}`;
     throw new StoreError("STORE_NO_FORK", `Run ${runId} ${what}.`);
   }
-  const level = { run, id, first, point };
+  return { run, id, renamed, point };
+}
+
+/** From a run to the called run in which the point lies. */
+async function descend(
+  births: Births,
+  level: FoundLevel,
+  from: readonly string[] | null,
+  ids: ReadonlyMap<string, string>,
+): Promise<readonly ForkedLevel[]> {
+  const { point } = level;
+  const runId = level.run.id;
+  const known = new Map([...ids, [runId, level.id]]);
+  const [node, ...below] = from ?? [];
   if (from !== null && below.length === 0) return [{ ...level, left: null }];
   for (const [key, work] of Object.entries(point.works)) {
     const callee = work.kind === "call" ? await calleeOf(births, runId, key) : null;
     if (callee === null) continue;
     try {
-      const levels = await descend(births, callee, from === null ? null : below, known, uuidv7(clock.now()));
-      if (levels.length > 0) return [{ ...level, left: key }, ...levels];
+      const next = await readLevel(
+        births,
+        callee,
+        from === null ? undefined : below[0],
+        known,
+        uuidv7(births.clock.now()),
+      );
+      if (next === null) continue;
+      return [{ ...level, left: key }, ...(await descend(births, next, from === null ? null : below, known))];
     } catch (error) {
       // A callee that cannot be taken up is called anew, unless somebody named a node of it.
       if (from !== null || !(error instanceof StoreError) || error.code !== "STORE_NO_FORK") throw error;
@@ -161,15 +239,24 @@ async function descend(
   throw new StoreError("STORE_NO_FORK", `${node} of run ${runId} called nothing that came to ${below[0]}.`);
 }
 
-/** Threads are named after the runs that opened them. */
-function renamed(event: Event, ids: ReadonlyMap<string, string>): Event {
+/** Threads are named after the runs that opened them. A state that was carried over has them, as the start has. */
+function rename(event: Event, ids: ReadonlyMap<string, string>): Event {
+  const run = (id: string) => ids.get(id) ?? id;
+  const threads = (names: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(names).map(([agent, thread]) => [agent, renameThread(thread, ids)]));
+  if (event.type === "run.forked" && event.carried !== undefined) {
+    const { state } = event.carried;
+    return {
+      ...event,
+      carried: { ...event.carried, state: { ...state, run: run(state.run), threads: threads(state.threads) } },
+    };
+  }
   if (event.type !== "run.started") return event;
   const { caller } = event;
-  const threads = Object.entries(caller?.threads ?? {}).map(([agent, thread]) => [agent, renameThread(thread, ids)]);
   return {
     ...event,
-    run: ids.get(event.run) ?? event.run,
-    caller: caller === null ? null : { ...caller, threads: Object.fromEntries(threads) },
+    run: run(event.run),
+    caller: caller === null ? null : { ...caller, threads: threads(caller.threads) },
   };
 }
 

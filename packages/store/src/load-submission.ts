@@ -1,14 +1,15 @@
 /** What was handed in for a run tree, whole, for the worker that unpacks it. */
-import { askDatabase } from "./ask-database.ts";
+
 import type { Blobs } from "./blobs/blobs.ts";
 import type { Database } from "./database.ts";
+import { queryDatabase } from "./query-database.ts";
 
 /** null: nothing was. */
 export async function loadSubmission(
   { database, blobs }: { readonly database: Database; readonly blobs: Blobs },
   rootId: string,
 ): Promise<Buffer | null> {
-  const rows = await askDatabase<{ tenant: string; hash: string | null }>(
+  const rows = await queryDatabase<{ tenant: string; hash: string | null }>(
     database,
     "Reading a submission",
     "select tenant, submission ->> 'blob' as hash from runs where id = $1",

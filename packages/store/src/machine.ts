@@ -3,12 +3,14 @@
  * that come from claims, doorbells and rows, whosever they are, and take the tenant from the run's row. Nothing that serves a request may
  * import this (scripts/check-imports.ts): there it is `store.as(tenant)`.
  */
-export { applyEvent, breakRun, cancelRun, type MakeEvent, type Outside, resumeRun, stopRun } from "./apply-event.ts";
+export { applyEvent, breakRun, cancelRun, resumeRun, stopRun } from "./apply-event.ts";
 export { answerAsk, openAsks } from "./asks.ts";
-export type { Blobs } from "./blobs/blobs.ts";
+export { type Admission, type AdmissionOptions, admitWorks } from "./batches/admit.ts";
+export { deleteOldBatches } from "./batches/delete-batch.ts";
+export { pauseForBudget } from "./batches/pause-for-budget.ts";
 export {
-  type Amount,
   type CallRef,
+  gatherSpendings,
   getBudget,
   openBudget,
   type Reserved,
@@ -17,33 +19,28 @@ export {
   settleAbandoned,
   settleReservation,
 } from "./budgets.ts";
-export { type CallKey, callsOfRun, findCall, saveCall } from "./calls.ts";
-export { type Charge, spentOf } from "./charges.ts";
+export { callsOfRun, findCall, saveCall } from "./calls.ts";
+export { noCalls, spentOf } from "./charges.ts";
 export {
-  type Begun,
   beginExecute,
   type Chain,
-  type Checkpoint,
   chainOf,
   deleteEndedCheckpoints,
   loadCheckpoints,
   loadManifest,
   type Mark,
   type Marks,
-  type Standing,
   saveMark,
   saveRewound,
   settleMark,
   waitsForExecute,
 } from "./checkpoints.ts";
-export type { EventSource } from "./commit/advance.ts";
 export { type Claim, releaseClaims, renewLeases } from "./commit/claim.ts";
-export type { Commit, Committed } from "./commit/committer.ts";
+export type { Committed } from "./commit/committer.ts";
 export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/quiet-activities.ts";
-export type { Activity, LoadedRun, ParentCall } from "./commit/run-row.ts";
+export type { Activity, LoadedRun } from "./commit/run-row.ts";
 export { callExcess, createRun, drawSeed, startCall } from "./create-run.ts";
-export type { Database, DatabaseOptions } from "./database.ts";
-export type { Definitions } from "./definitions.ts";
+export type { Database } from "./database.ts";
 export { deleteOrphans } from "./delete-orphans.ts";
 export { deleteOldRuns } from "./delete-runs.ts";
 export { forkRun } from "./fork-run.ts";
@@ -51,7 +48,9 @@ export { withLeadership } from "./leadership.ts";
 export { createLeaseKeeper, type LeaseKeeper } from "./lease-keeper.ts";
 export { loadSubmission } from "./load-submission.ts";
 export { migrate } from "./migrate.ts";
+export { neutralText } from "./neutral.ts";
 export type { Machine } from "./open-store.ts";
+export { type FoundPassage, insertPassages, nearestPassages, type PassageScope } from "./passages.ts";
 export {
   currentPauses,
   endPause,
@@ -59,9 +58,8 @@ export {
   type ModelAt,
   pauseRate,
   type Rate,
-  type Slot,
   takeRate,
-} from "./rates.ts";
+} from "./rates-and-pauses.ts";
 export { getHistory } from "./read/get-history.ts";
 export { getMessages, getThreads } from "./read/get-messages.ts";
 export { childRuns, getRun } from "./read/get-run.ts";
@@ -75,11 +73,17 @@ export {
   liveSessions,
   releaseSession,
   renewSessions,
-  type Session,
   type SessionClaim,
   saveSession,
   takeDeadSessions,
 } from "./sessions.ts";
 export { enforceDeadlines, expireAsks, type OnSkipped, oldestDue } from "./supervise.ts";
-export { type Watch, watch } from "./watch.ts";
+export {
+  beginToolCall,
+  endToolCall,
+  type ToolCallBegin,
+  type ToolCallEnd,
+  type ToolCallFailure,
+} from "./tool-calls.ts";
+export { watch } from "./watch.ts";
 export { beat, buryWorkers, leave, listWorkers } from "./workers.ts";

@@ -5,7 +5,7 @@
 import type { Database } from "./database.ts";
 import { watch } from "./watch.ts";
 
-export interface Movement {
+interface Movement {
   /** The run moved, or the time is over. Never fails. */
   readonly happened: Promise<void>;
   cancel(): void;

@@ -6,12 +6,12 @@
  */
 import { randomBytes } from "node:crypto";
 import { type Access, openAccess } from "./access/access.ts";
-import { askDatabase } from "./ask-database.ts";
+import { createWorkFacts, type ReadWorkFacts } from "./batches/work-facts.ts";
 import { type BlobSettings, type Blobs, createBlobs } from "./blobs/blobs.ts";
 import { type Ceilings, defaultCeilings } from "./ceilings.ts";
 import { createActivityIds } from "./commit/activity-ids.ts";
 import { type Claim, type Claimable, type Claimer, createClaimer } from "./commit/claim.ts";
-import { type Commit, type Committed, type Committer, createCommitter } from "./commit/committer.ts";
+import { type Commit, type Committed, type Committer, createCommitter, type OnCommitted } from "./commit/committer.ts";
 import { createRunCache } from "./commit/run-cache.ts";
 import { type Database, type DatabaseOptions, openDatabase } from "./database.ts";
 import { createDatabaseClock, type DatabaseClock, databaseNow } from "./database-clock.ts";
@@ -19,6 +19,7 @@ import { createDefinitions, type Definitions } from "./definitions.ts";
 import { migrate } from "./migrate.ts";
 import { createMovements } from "./movements.ts";
 import { createOwnership } from "./ownership.ts";
+import { queryDatabase } from "./query-database.ts";
 import { type BoardReader, createBoardReader } from "./read/board-activities.ts";
 import { openRunCounts } from "./read/open-run-counts.ts";
 import { translate } from "./store-error.ts";
@@ -36,6 +37,8 @@ export interface StoreOptions extends DatabaseOptions {
   readonly blobs?: BlobSettings;
   readonly mostPerCommit?: number;
   readonly patienceMs?: number;
+  /** Whoever watches; it must not throw. */
+  readonly onCommitted?: OnCommitted;
   /** false: the schema is taken as it is. */
   readonly migrate?: boolean;
 }
@@ -74,6 +77,8 @@ export interface Machine {
   claim(delivery: Claimable): Promise<Claim>;
   /** The only way a run changes. */
   commit(item: Commit): Promise<Committed>;
+  /** Of a root run: what a model that is asked for it must not know; null: it belongs to no class. */
+  readonly workFacts: ReadWorkFacts;
 }
 
 export async function openStore(options: StoreOptions): Promise<Store> {
@@ -102,13 +107,28 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     most: options.mostPerCommit ?? 100,
     patienceMs: options.patienceMs ?? 30_000,
     onMoved: announcer.moved,
+    onCommitted: options.onCommitted,
+    onBatchRunEnded: announcer.batchMoved,
   });
   const claimer: Claimer = createClaimer({ database, definitions, cache, clock, worker, leaseMs });
   const movements = createMovements(database);
   const blobs = createBlobs(database, options.blobs);
   const { claim } = claimer;
   const { commit } = committer;
-  const machine = { database, definitions, blobs, clock, committer, worker, leaseMs, ceilings, claim, commit };
+  const workFacts = createWorkFacts(database, definitions);
+  const machine = {
+    database,
+    definitions,
+    blobs,
+    clock,
+    committer,
+    worker,
+    leaseMs,
+    ceilings,
+    claim,
+    commit,
+    workFacts,
+  };
   const parts = { ...machine, movements, ownership: createOwnership(database) };
   return {
     as: (tenant) => createTenantStore(parts, tenant),
@@ -129,7 +149,7 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
 }
 
 async function versionsOf(database: Database) {
-  const rows = await askDatabase<{ server: string; schema: string | null }>(
+  const rows = await queryDatabase<{ server: string; schema: string | null }>(
     database,
     "Asking for versions",
     "select current_setting('server_version') as server, (select max(name) from markmill.migrations) as schema",

@@ -1,6 +1,7 @@
 /** Which runs are a tenant's. A run never changes hands, so what was found once need not be asked again. */
-import { askDatabase } from "./ask-database.ts";
+
 import type { Database } from "./database.ts";
+import { queryDatabase } from "./query-database.ts";
 
 export interface Ownership {
   owns(tenant: string, runId: string): Promise<boolean>;
@@ -28,7 +29,7 @@ export function createOwnership(database: Database): Ownership {
   async function ownedOf(tenant: string, runIds: readonly string[]): Promise<readonly string[]> {
     const unknown = runIds.filter((id) => !owners.has(id));
     if (unknown.length > 0) {
-      const rows = await askDatabase<{ id: string; tenant: string }>(
+      const rows = await queryDatabase<{ id: string; tenant: string }>(
         database,
         "Looking for runs",
         "select id, tenant from runs where id = any($1)",
@@ -42,7 +43,7 @@ export function createOwnership(database: Database): Ownership {
   /** `from`: selects the run that has it. */
   async function holds(tenant: string, from: string, id: unknown): Promise<boolean> {
     const text = `select 1 from runs r where r.tenant = $1 and r.id = (${from})`;
-    return (await askDatabase(database, "Looking for a run", text, [tenant, id])).length > 0;
+    return (await queryDatabase(database, "Looking for a run", text, [tenant, id])).length > 0;
   }
 
   return {

@@ -1,7 +1,7 @@
 /** A run that waits goes on, with all the runs it called: what is parked anywhere in its tree is tried at once, with new patience. */
 import type { Doorbell } from "@markmill/engine";
 import { type Outside, resumeRun } from "./apply-event.ts";
-import { askDatabase } from "./ask-database.ts";
+import { queryDatabase } from "./query-database.ts";
 
 export interface Resumed {
   /** Runs of the tree that went on. */
@@ -11,7 +11,7 @@ export interface Resumed {
 
 /** Each run by an event of its own: killed in between, the next resume finds the rest. */
 export async function resumeTree(outside: Outside, rootId: string): Promise<Resumed> {
-  const waiting = await askDatabase<{ id: string }>(
+  const waiting = await queryDatabase<{ id: string }>(
     outside.database,
     "Looking for runs that wait",
     `select id from runs where id = $1 and status = 'stopped'

@@ -5,10 +5,10 @@
  *     later claim of the activity on whose behalf it is held: that one's worker has lost the activity, and the session with it.
  */
 import type { Json } from "@markmill/engine";
-import { askDatabase } from "./ask-database.ts";
 import { type MarkRow, type Marks, marksColumn, toMarks } from "./checkpoints.ts";
 import type { Database } from "./database.ts";
 import { toJson } from "./neutral.ts";
+import { queryDatabase } from "./query-database.ts";
 
 export interface Session {
   /** The root run. */
@@ -58,7 +58,7 @@ export async function claimSession(
     readonly activity?: { readonly id: number; readonly claim: number };
   },
 ): Promise<SessionClaim> {
-  const rows = await askDatabase<
+  const rows = await queryDatabase<
     SessionRow & { old_host: string | null; old_worker: string | null; marks: readonly MarkRow[] | null }
   >(
     database,
@@ -84,7 +84,7 @@ export async function claimSession(
       row.old_host === null || row.old_worker === null ? null : { host: row.old_host, worker: row.old_worker };
     return { kind: "held", session: toSession(row), marks: toMarks(row.marks), previous };
   }
-  const busy = await askDatabase<{ host: string; worker: string; for_ms: number }>(
+  const busy = await queryDatabase<{ host: string; worker: string; for_ms: number }>(
     database,
     "Reading a sandbox session",
     "select host, worker, greatest(0, ceil(extract(epoch from lease_until - clock_timestamp()) * 1000))::float8 as for_ms from sessions where id = $1",
@@ -100,7 +100,7 @@ export async function renewSessions(
   worker: string,
   leaseMs: number,
 ): Promise<ReadonlySet<string>> {
-  const rows = await askDatabase<{ id: string }>(
+  const rows = await queryDatabase<{ id: string }>(
     database,
     "Renewing sandbox sessions",
     "update sessions set lease_until = clock_timestamp() + $3::integer * interval '1 millisecond' where id = any($1) and worker = $2 returning id",
@@ -111,7 +111,7 @@ export async function renewSessions(
 
 /** false: another worker has it now. */
 export async function saveSession(database: Database, id: string, worker: string, state: Json): Promise<boolean> {
-  const rows = await askDatabase(
+  const rows = await queryDatabase(
     database,
     "Saving a sandbox session",
     "update sessions set state = $3 where id = $1 and worker = $2 returning id",
@@ -122,7 +122,7 @@ export async function saveSession(database: Database, id: string, worker: string
 
 /** Keeps the state for the next holder. */
 export async function releaseSession(database: Database, id: string, worker: string): Promise<void> {
-  await askDatabase(
+  await queryDatabase(
     database,
     "Releasing a sandbox session",
     "update sessions set lease_until = clock_timestamp() where id = $1 and worker = $2",
@@ -132,7 +132,7 @@ export async function releaseSession(database: Database, id: string, worker: str
 
 /** Sessions of trees that have ended, and of which nobody holds the lease: their containers can go. */
 export async function takeDeadSessions(database: Database, host: string, limit = 100): Promise<readonly Session[]> {
-  const rows = await askDatabase<SessionRow>(
+  const rows = await queryDatabase<SessionRow>(
     database,
     "Taking dead sandbox sessions",
     `delete from sessions where id in (
@@ -147,7 +147,7 @@ export async function takeDeadSessions(database: Database, host: string, limit =
 
 /** Of these, the ones whose run has not ended. */
 export async function liveSessions(database: Database, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  const rows = await askDatabase<{ id: string }>(
+  const rows = await queryDatabase<{ id: string }>(
     database,
     "Reading sandbox sessions",
     "select id from runs where id = any($1) and ended_at is null",

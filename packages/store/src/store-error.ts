@@ -43,7 +43,7 @@ export const storeErrorCodes = {
     fix: "Store less with this run, or let the operator raise the ceiling.",
   },
   STORE_NOT_FOUND: {
-    means: "There is no run, definition or file with this id.",
+    means: "There is no run, batch, definition or file with this id.",
     fix: "Check the id; `markmill status` lists what there is.",
   },
   STORE_NO_FORK: {
@@ -75,6 +75,14 @@ export const storeErrorCodes = {
   STORE_TENANT_ID: {
     means: "The text is no id of a tenant.",
     fix: "An id has 1 to 63 letters, digits, dots, hyphens and underscores, and begins with a letter or digit.",
+  },
+  STORE_BATCH_REFUSED: {
+    means: "A batch cannot be saved or changed as it was asked for.",
+    fix: "Correct what the message names; nothing was changed.",
+  },
+  STORE_GRADE_REFUSED: {
+    means: "What was said of a grade cannot be taken.",
+    fix: "Correct what the message names; the grade stands as it was.",
   },
   STORE_BLOB_LOST: {
     means: "The bytes of a file are not where they were stored, or are others.",

@@ -5,10 +5,10 @@
 
 import type { Doorbell } from "@markmill/engine";
 import { applyEvent, type Outside } from "./apply-event.ts";
-import { askDatabase } from "./ask-database.ts";
 import { expireAsk } from "./asks.ts";
 import type { Database } from "./database.ts";
 import { waitsForCallee } from "./kinds-sql.ts";
+import { queryDatabase } from "./query-database.ts";
 import { type StoreError, translate } from "./store-error.ts";
 
 /** Called for a run that cannot be dealt with; the others are. */
@@ -21,7 +21,7 @@ export async function enforceDeadlines(
   limit = 100,
 ): Promise<readonly Doorbell[]> {
   const { database } = outside;
-  const due = await askDatabase<{ id: string; deadline: string }>(
+  const due = await queryDatabase<{ id: string; deadline: string }>(
     database,
     "Looking for deadlines",
     // A run that waits for one it called is limited through that one, which has no more time: so every level gets its ON_FAILED.
@@ -52,7 +52,7 @@ export async function enforceDeadlines(
       // Unless the event set another one, this deadline has done its work. Where the event was dropped it is tried again, except of a
       // handler without a time of its own, for which the run's deadline means nothing; of a run that waits to be resumed beside other
       // work it is looked at again in a while.
-      await askDatabase(
+      await queryDatabase(
         database,
         "Clearing a deadline",
         `update runs set deadline = case when $3 or ended_at is not null then null else clock_timestamp() + interval '1 minute' end
@@ -83,7 +83,7 @@ export async function expireAsks(
   onSkipped: OnSkipped = rethrow,
   limit = 100,
 ): Promise<readonly Doorbell[]> {
-  const due = await askDatabase<{ activity_id: number }>(
+  const due = await queryDatabase<{ activity_id: number }>(
     outside.database,
     "Looking for unanswered questions",
     "select activity_id from asks where state = 'open' and expires_at < clock_timestamp() order by expires_at limit $1",
@@ -102,7 +102,7 @@ export async function expireAsks(
 
 /** For how long the oldest activity of these queues has been ready and due, in ms; 0: none. A worker that hears nothing then is deaf. */
 export async function oldestDue(database: Database, queues: readonly string[]): Promise<number> {
-  const rows = await askDatabase<{ ms: number }>(
+  const rows = await queryDatabase<{ ms: number }>(
     database,
     "Looking for due activities",
     // The oldest of those that have rows, and some of all: looking through every open run would cost more than it tells.

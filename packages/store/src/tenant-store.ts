@@ -7,6 +7,7 @@
  */
 import { cancelRun, type Outside, stopRun } from "./apply-event.ts";
 import { type Ask, answerAsk, type FoundAsk, findAsk, openAsks } from "./asks.ts";
+import { type TenantBatches, tenantBatches } from "./batches/tenant-batches.ts";
 import type { BlobContent } from "./blobs/blob-port.ts";
 import type { BlobInfo, BlobPart, Blobs } from "./blobs/blobs.ts";
 import { type Budget, getBudget, openBudget, setBudgetCap } from "./budgets.ts";
@@ -19,7 +20,7 @@ import { deleteRun } from "./delete-runs.ts";
 import { type ForkedRun, type ForkRequest, forkRun } from "./fork-run.ts";
 import type { Movements } from "./movements.ts";
 import type { Ownership } from "./ownership.ts";
-import { currentPauses, type Pause } from "./rates.ts";
+import { currentPauses, type Pause } from "./rates-and-pauses.ts";
 import { type EventPage, type EventsRequest, eventsAfter } from "./read/events-after.ts";
 import { getHistory, type History, type HistoryActivity, openActivities } from "./read/get-history.ts";
 import { getMessages, getThreads, type Thread, type ThreadMessage } from "./read/get-messages.ts";
@@ -32,8 +33,8 @@ import {
   type PageRequest,
   versionsOf,
 } from "./read/list-definitions.ts";
-import type { RunFilter, RunPage } from "./read/list-runs.ts";
-import { activityPage, callPage, messagePage, type Page, type TalkMessage } from "./read/pages.ts";
+import { listRuns, type RunFilter, type RunPage } from "./read/list-runs.ts";
+import { activityPage, callPage, messagePage, type Page, type TalkMessage, toolCallPage } from "./read/pages.ts";
 import { type Replay, replayRun } from "./read/replay-run.ts";
 import { type UsageBy, type UsageFilter, type UsageLine, usageBy } from "./read/usage.ts";
 import { type Wait, waitsOf } from "./read/waits-of.ts";
@@ -41,6 +42,7 @@ import { type RestartRequest, restartRun } from "./restart-run.ts";
 import { type Resumed, resumeTree } from "./resume-run.ts";
 import { StoreError } from "./store-error.ts";
 import { isTenantId } from "./tenants.ts";
+import { type StoredToolCall, toolCallsOfRun } from "./tool-calls.ts";
 
 export interface TenantStore {
   readonly tenant: string;
@@ -51,9 +53,10 @@ export interface TenantStore {
   readonly budgets: TenantBudgets;
   readonly usage: TenantUsage;
   readonly models: TenantModels;
+  readonly batches: TenantBatches;
 }
 
-export interface TenantDefinitions {
+interface TenantDefinitions {
   /** Twice is once: a definition is immutable under its hash. */
   save(definition: Definition): Promise<void>;
   find(hash: string): Promise<Definition | null>;
@@ -79,18 +82,22 @@ export interface TenantRuns {
   /** Those that are asked and not answered, without what is asked. */
   doing(id: string): Promise<readonly Omit<HistoryActivity, "work">[]>;
   calls(id: string): Promise<readonly StoredCall[]>;
+  /** What its activities asked of tools. */
+  toolCalls(id: string): Promise<readonly StoredToolCall[]>;
   threads(id: string): Promise<readonly Thread[]>;
   /** Of a thread. One of more than `mostBytes` is refused before it is read. */
   messages(thread: string, mostBytes?: number): Promise<readonly ThreadMessage[]>;
-  activityPage(id: string, page?: PageRequest): Promise<Page<HistoryActivity>>;
-  callPage(id: string, page?: PageRequest): Promise<Page<StoredCall>>;
-  /** Of all its threads. A page of more than `mostBytes` is cut short. */
+  // A page of more than `mostBytes` is cut short.
+  activityPage(id: string, page?: PageRequest, mostBytes?: number): Promise<Page<HistoryActivity>>;
+  callPage(id: string, page?: PageRequest, mostBytes?: number): Promise<Page<StoredCall>>;
+  toolCallPage(id: string, page?: PageRequest): Promise<Page<StoredToolCall>>;
+  /** Of all its threads. */
   messagePage(id: string, page?: PageRequest, mostBytes?: number): Promise<Page<TalkMessage>>;
   variables(id: string): Promise<Readonly<Record<string, string>> | null>;
   hits(id: string): Promise<Readonly<Record<string, number>> | null>;
   /** Endpoints in trouble, or a resume, that whole trees wait for, by their roots. */
   waits(rootIds: readonly string[]): Promise<readonly Wait[]>;
-  replay(id: string): Promise<Replay>;
+  replay(id: string): Promise<Omit<Replay, "state">>;
   /** The hash of the blob that holds what was handed in. */
   submission(rootId: string): Promise<string | null>;
   /** By a whole tree of runs. */
@@ -108,7 +115,7 @@ export interface TenantRuns {
   delete(id: string): Promise<boolean>;
 }
 
-export interface TenantAsks {
+interface TenantAsks {
   /** Open ones of one tree, or of all; the oldest first. */
   list(rootId?: string | null, limit?: number): Promise<readonly Ask[]>;
   /** Open or not. */
@@ -117,7 +124,7 @@ export interface TenantAsks {
   answer(activityId: number, text: string, by: string | null): Promise<Committed>;
 }
 
-export interface TenantBlobs {
+interface TenantBlobs {
   /** Content of more than `mostBytes` is refused while it is read, and nothing of it is kept. */
   save(content: BlobContent, mostBytes?: number): Promise<BlobInfo>;
   find(hash: string): Promise<BlobInfo | null>;
@@ -127,7 +134,7 @@ export interface TenantBlobs {
   stream(hash: string, part?: BlobPart): Promise<AsyncIterable<Uint8Array> | null>;
 }
 
-export interface TenantBudgets {
+interface TenantBudgets {
   /** One that exists stays as it is. */
   open(id: string, cap: Budget["cap"]): Promise<void>;
   get(id: string): Promise<Budget | null>;
@@ -135,11 +142,11 @@ export interface TenantBudgets {
   setCap(id: string, cap: Budget["cap"]): Promise<void>;
 }
 
-export interface TenantUsage {
+interface TenantUsage {
   by(what: UsageBy, filter?: UsageFilter, limit?: number): Promise<readonly UsageLine[]>;
 }
 
-export interface TenantModels {
+interface TenantModels {
   /** Endpoints that are left alone now, and why. */
   pauses(): Promise<readonly Pause[]>;
 }
@@ -177,6 +184,7 @@ export function createTenantStore(parts: TenantParts, tenant: string): TenantSto
     },
     usage: { by: (what, filter, limit) => usageBy(database, tenant, what, filter, limit) },
     models: { pauses: () => currentPauses(database, tenant) },
+    batches: tenantBatches(parts, tenant),
   };
 }
 
@@ -196,11 +204,11 @@ function tenantDefinitions({ database, definitions }: TenantParts, tenant: strin
 function tenantRuns(parts: TenantParts, tenant: string): TenantRuns {
   const { database, definitions, movements, ownership } = parts;
   /** O1, for what answers a run that does not exist with `none`. */
-  const read = async <Answer>(id: string, none: Answer, ask: () => Promise<Answer>): Promise<Answer> =>
-    (await ownership.owns(tenant, id)) ? ask() : none;
+  const read = async <Answer>(id: string, none: Answer, answer: () => Promise<Answer>): Promise<Answer> =>
+    (await ownership.owns(tenant, id)) ? answer() : none;
   /** O1, for what cannot be done to a run that does not exist. */
-  const act = async <Answer>(id: string, ask: () => Promise<Answer>): Promise<Answer> => {
-    if (await ownership.owns(tenant, id)) return ask();
+  const act = async <Answer>(id: string, change: () => Promise<Answer>): Promise<Answer> => {
+    if (await ownership.owns(tenant, id)) return change();
     throw new StoreError("STORE_NOT_FOUND", `There is no run ${id}.`);
   };
   const get = (id: string) => read(id, null, () => getRun(database, id));
@@ -212,22 +220,20 @@ function tenantRuns(parts: TenantParts, tenant: string): TenantRuns {
       return created;
     },
     get,
-    list: async (filter, page) => {
-      // On first use: its query builder takes 0.5 s to import.
-      const { listRuns } = await import("./read/list-runs.ts");
-      return listRuns(database, tenant, filter, page);
-    },
+    list: (filter, page) => listRuns(database, tenant, filter, page),
     children: (id) => read(id, [], () => childRuns(database, id)),
     history,
     events: (id, request) => read(id, null, () => eventsAfter(database, movements, id, request)),
     activities: async (id) => (await history(id)).activities,
     doing: (id) => read(id, [], () => openActivities(database, id)),
     calls: (id) => read(id, [], () => callsOfRun(database, id)),
+    toolCalls: (id) => read(id, [], () => toolCallsOfRun(database, id)),
     threads: (id) => read(id, [], () => getThreads(database, id)),
     messages: async (thread, mostBytes) =>
       (await ownership.ownsThread(tenant, thread)) ? getMessages(database, thread, mostBytes) : [],
-    activityPage: (id, page) => read(id, noPage, () => activityPage(database, id, page)),
-    callPage: (id, page) => read(id, noPage, () => callPage(database, id, page)),
+    activityPage: (id, page, mostBytes) => read(id, noPage, () => activityPage(database, id, page, mostBytes)),
+    callPage: (id, page, mostBytes) => read(id, noPage, () => callPage(database, id, page, mostBytes)),
+    toolCallPage: (id, page) => read(id, noPage, () => toolCallPage(database, id, page)),
     messagePage: (id, page, mostBytes) => read(id, noPage, () => messagePage(database, id, page, mostBytes)),
     variables: async (id) => (await get(id))?.variables ?? null,
     hits: async (id) => (await get(id))?.hits ?? null,

@@ -8,11 +8,14 @@ import type { Database } from "./database.ts";
 import { type StoreError, translate } from "./store-error.ts";
 
 const announceMs = 100;
+const announceBatchMs = 5;
 /** A payload is at most 8,000 bytes; a run id has 36. */
 const idsPerPayload = 150;
 
 export interface Announcer {
   moved(runIds: Iterable<string>): void;
+  /** A run of a batch has ended, and another may begin: told sooner, because a place is empty until then. */
+  batchMoved(): void;
   close(): Promise<void>;
 }
 
@@ -20,6 +23,13 @@ export function createAnnouncer(database: Database): Announcer {
   const ids = new Set<string>();
   let timer: NodeJS.Timeout | null = null;
   let sending: Promise<void> = Promise.resolve();
+  let batchTimer: NodeJS.Timeout | null = null;
+  let sendingBatch: Promise<void> = Promise.resolve();
+
+  async function sendBatch(): Promise<void> {
+    batchTimer = null;
+    await database.calm.query("select pg_notify('markmill_batches', '')").catch(() => undefined);
+  }
 
   async function send(): Promise<void> {
     timer = null;
@@ -42,21 +52,39 @@ export function createAnnouncer(database: Database): Announcer {
         sending = send();
       }, announceMs);
     },
+    batchMoved() {
+      batchTimer ??= setTimeout(() => {
+        sendingBatch = sendBatch();
+      }, announceBatchMs);
+    },
     async close() {
       if (timer !== null) {
         clearTimeout(timer);
         sending = sending.then(send);
       }
-      await sending;
+      if (batchTimer !== null) {
+        clearTimeout(batchTimer);
+        sendingBatch = sendingBatch.then(sendBatch);
+      }
+      await Promise.all([sending, sendingBatch]);
     },
   };
+}
+
+interface Control {
+  readonly runId: string;
+  readonly epoch: number;
+  /** What the run had in flight is needed by nobody any more; a run that was only stopped may be resumed. */
+  readonly over?: unknown;
 }
 
 export interface Watch {
   /** Runs that moved. */
   readonly onRuns?: (runIds: readonly string[]) => void;
   /** What a worker holds of this run in an older epoch is to be given up. */
-  readonly onControl?: (control: { readonly runId: string; readonly epoch: number }) => void;
+  readonly onControl?: (control: Control) => void;
+  /** A batch was saved or changed, or a run of one has ended. */
+  readonly onBatches?: () => void;
   /** After every (re)connection: notifications may have been missed. */
   readonly onConnected?: () => void;
   readonly onError?: (error: StoreError) => void;
@@ -86,6 +114,7 @@ export function watch(url: string, watcher: Watch): () => Promise<void> {
     next.on("error", again);
     next.on("end", () => again(new Error("Connection terminated")));
     next.on("notification", ({ channel, payload = "" }) => {
+      if (channel === "markmill_batches") return watcher.onBatches?.();
       // Anybody who may connect may notify: what is not ours is no news, and nothing thrown here has a catcher.
       try {
         const said: unknown = JSON.parse(payload);
@@ -99,6 +128,7 @@ export function watch(url: string, watcher: Watch): () => Promise<void> {
       await next.connect();
       if (watcher.onRuns !== undefined) await next.query("listen markmill_events");
       if (watcher.onControl !== undefined) await next.query("listen markmill_control");
+      if (watcher.onBatches !== undefined) await next.query("listen markmill_batches");
       if (!closed) watcher.onConnected?.();
     } catch (error) {
       again(error);
@@ -119,7 +149,7 @@ function isRuns(said: unknown): said is readonly string[] {
   return Array.isArray(said) && said.every((id) => typeof id === "string");
 }
 
-function isControl(said: unknown): said is { readonly runId: string; readonly epoch: number } {
+function isControl(said: unknown): said is Control {
   if (typeof said !== "object" || said === null) return false;
   return "runId" in said && typeof said.runId === "string" && "epoch" in said && Number.isSafeInteger(said.epoch);
 }

@@ -1,8 +1,8 @@
 /** Living workers, by heartbeat. */
 import type { Json } from "@markmill/engine";
-import { askDatabase } from "./ask-database.ts";
 import type { Database } from "./database.ts";
 import { toJson } from "./neutral.ts";
+import { queryDatabase } from "./query-database.ts";
 
 export interface WorkerRow {
   readonly id: string;
@@ -16,7 +16,7 @@ export async function beat(
   database: Database,
   worker: { readonly id: string; readonly host: string; readonly info: Json },
 ) {
-  await askDatabase(
+  await queryDatabase(
     database,
     "Beating",
     `insert into workers (id, host, info) values ($1, $2, $3)
@@ -27,11 +27,11 @@ export async function beat(
 
 /** A worker that leaves in order. */
 export async function leave(database: Database, id: string): Promise<void> {
-  await askDatabase(database, "Leaving", "delete from workers where id = $1", [id]);
+  await queryDatabase(database, "Leaving", "delete from workers where id = $1", [id]);
 }
 
 export async function listWorkers(database: Database): Promise<readonly WorkerRow[]> {
-  return askDatabase<WorkerRow>(
+  return queryDatabase<WorkerRow>(
     database,
     "Listing workers",
     `select id, host, info, started_at as "startedAt", heartbeat_at as "heartbeatAt" from workers order by started_at, id`,
@@ -40,7 +40,7 @@ export async function listWorkers(database: Database): Promise<readonly WorkerRo
 
 /** Workers silent for so long are forgotten and their leases end now. Returns their ids. */
 export async function buryWorkers(database: Database, silentMs: number): Promise<readonly string[]> {
-  const rows = await askDatabase<{ id: string }>(
+  const rows = await queryDatabase<{ id: string }>(
     database,
     "Burying workers",
     `with dead as (

@@ -2,11 +2,13 @@
  * The audit log: append-only (the database refuses the rest). What is asked for is written before it is done and what came of it after,
  * so that nothing is ever changed that the log does not know of: kill -9 in between leaves an entry without an outcome.
  *
- * Entries that come together are written by one statement.
+ * Entries that come together are written by one statement. A start brings its entry to the statement that makes the run, with the
+ * outcome (commit/sql/births.ts): the two are in the log if and only if the run is there.
  */
-import { askDatabase } from "../ask-database.ts";
+
 import type { Database } from "../database.ts";
 import { toJson } from "../neutral.ts";
+import { queryDatabase, queryNamed } from "../query-database.ts";
 import { gathered } from "./gathered.ts";
 
 export interface AuditAsked {
@@ -20,7 +22,7 @@ export interface AuditAsked {
   readonly details: { readonly [name: string]: string | number | boolean | null };
 }
 
-export interface AuditEntry extends AuditAsked {
+interface AuditEntry extends AuditAsked {
   readonly id: number;
   readonly at: Date;
   /** null: not known. */
@@ -36,9 +38,10 @@ export interface AuditLog {
 
 export function openAuditLog(database: Database): AuditLog {
   const asking = gathered<AuditAsked, number>(async (entries) => {
-    const rows = await askDatabase<{ id: number; position: number }>(
+    const rows = await queryNamed<{ id: number; position: number }>(
       database,
       "Writing the audit log",
+      "audit-asked",
       `with given as materialized (
          select nextval(pg_get_serial_sequence('markmill.audit', 'id')) as id, e.value as entry, e.ordinality::integer - 1 as position
          from json_array_elements($1::json) with ordinality e
@@ -53,9 +56,10 @@ export function openAuditLog(database: Database): AuditLog {
     return entries.map((_, position) => ids.get(position) ?? 0);
   });
   const ending = gathered<{ id: number; status: number; target: string | null }, void>(async (outcomes) => {
-    await askDatabase(
+    await queryNamed(
       database,
       "Writing the audit log",
+      "audit-done",
       `insert into audit_outcomes (audit_id, status, target)
        select (o ->> 'id')::bigint, (o ->> 'status')::integer, o ->> 'target' from json_array_elements($1::json) o
        on conflict do nothing`,
@@ -91,7 +95,7 @@ export async function readAudit(
   page: { readonly beforeId?: number; readonly limit?: number } = {},
 ): Promise<AuditPage> {
   const limit = Math.max(1, Math.min(page.limit ?? 50, 500));
-  const rows = await askDatabase<AuditEntry>(
+  const rows = await queryDatabase<AuditEntry>(
     database,
     "Reading the audit log",
     `select a.id, a.tenant, a.at, a.actor, a.actor_name as "actorName", a.action, coalesce(o.target, a.target) as target,

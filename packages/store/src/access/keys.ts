@@ -1,7 +1,8 @@
 /** API keys of a tenant. */
-import { askDatabase } from "../ask-database.ts";
+
 import type { Database } from "../database.ts";
 import { toJson } from "../neutral.ts";
+import { queryDatabase, queryNamed } from "../query-database.ts";
 import { StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
 import { gathered } from "./gathered.ts";
@@ -41,7 +42,7 @@ const columns = `id, tenant, name, roles, scopes, created_by as "createdBy", cre
 export async function createKey(database: Database, tenant: string, wanted: NewKey): Promise<MadeKey> {
   const { name, roles, scopes, createdBy, expiresAt } = wanted;
   const made = makeSecret("mm");
-  const rows = await askDatabase<Key>(
+  const rows = await queryDatabase<Key>(
     database,
     "Making a key",
     `insert into api_keys (id, tenant, name, secret_hash, roles, scopes, created_by, expires_at)
@@ -97,7 +98,7 @@ export async function createFirstKey(
 ): Promise<MadeKey | null> {
   const made = makeSecret("mm");
   const none = "where not exists (select 1 from api_keys) and not exists (select 1 from users) on conflict do nothing";
-  const rows = await askDatabase<Key>(
+  const rows = await queryDatabase<Key>(
     database,
     "Making the first key",
     `with ${keyWithEntry(none)} select * from made`,
@@ -114,7 +115,7 @@ export async function createLocalKey(
   by: KeyMaker,
 ): Promise<MadeKey> {
   const made = makeSecret("mm");
-  const [key] = await askDatabase<Key>(
+  const [key] = await queryDatabase<Key>(
     database,
     "Making a key",
     `with ${keyWithEntry("")} select * from made`,
@@ -127,9 +128,10 @@ export async function createLocalKey(
 /** Finds the key a text is, if it counts now. Those that are asked for together are read together. */
 export function openKeyFinder(database: Database): (text: string) => Promise<Key | null> {
   const read = gathered<string, FoundKey | null>(async (ids) => {
-    const rows = await askDatabase<FoundKey>(
+    const rows = await queryNamed<FoundKey>(
       database,
       "Looking for a key",
+      "keys",
       `select ${columns}, secret_hash as hash, revoked_at is null and (expires_at is null or expires_at > clock_timestamp()) as counts,
          last_used_at is null or last_used_at < clock_timestamp() - interval '1 minute' as stale
        from api_keys where id = any($1)`,
@@ -146,7 +148,7 @@ export function openKeyFinder(database: Database): (text: string) => Promise<Key
     const { hash: _, counts: __, stale, ...key } = row;
     // For people who look for keys nobody uses; to the minute.
     if (stale) {
-      await askDatabase(
+      await queryDatabase(
         database,
         "Noting that a key is used",
         `update api_keys set last_used_at = clock_timestamp()
@@ -165,7 +167,7 @@ interface FoundKey extends Key {
 }
 
 export async function listKeys(database: Database, tenant: string): Promise<readonly Key[]> {
-  return askDatabase<Key>(
+  return queryDatabase<Key>(
     database,
     "Listing keys",
     `select ${columns} from api_keys where tenant = $1 order by created_at desc, id limit 1000`,

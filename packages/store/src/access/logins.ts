@@ -1,6 +1,7 @@
 /** Sessions of browsers: a cookie with a secret of ours. What its bearer may do is read anew with every request. */
-import { askDatabase } from "../ask-database.ts";
+
 import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
 import { StoreError } from "../store-error.ts";
 import { makeSecret, readSecret, sameHash } from "./secrets.ts";
 
@@ -24,7 +25,7 @@ export async function openLogin(
   lastsMs: number,
 ): Promise<{ readonly id: string; readonly secret: string; readonly expiresAt: Date }> {
   const made = makeSecret("ms");
-  const rows = await askDatabase<{ expiresAt: Date }>(
+  const rows = await queryDatabase<{ expiresAt: Date }>(
     database,
     "Opening a session",
     `with over as (delete from logins where expires_at < clock_timestamp())
@@ -48,7 +49,7 @@ export async function openLogin(
 export async function findLogin(database: Database, text: string): Promise<Login | null> {
   const given = readSecret("ms", text);
   if (given === null) return null;
-  const rows = await askDatabase<Login & { readonly hash: Buffer }>(
+  const rows = await queryDatabase<Login & { readonly hash: Buffer }>(
     database,
     "Looking for a session",
     `select l.id, l.tenant, coalesce(u.name, k.name) as name, l.user_id as "userId", l.key_id as "keyId", k.expires_at as "keyExpiresAt",
@@ -65,5 +66,5 @@ export async function findLogin(database: Database, text: string): Promise<Login
 }
 
 export async function closeLogin(database: Database, id: string): Promise<void> {
-  await askDatabase(database, "Closing a session", "delete from logins where id = $1", [id]);
+  await queryDatabase(database, "Closing a session", "delete from logins where id = $1", [id]);
 }

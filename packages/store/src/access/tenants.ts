@@ -1,5 +1,5 @@
-import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
 import { StoreError } from "../store-error.ts";
 import { isTenantId } from "../tenants.ts";
 import { type Key, type KeyMaker, keyWithEntry, type MadeKey, type NewKey, valuesOfKey } from "./keys.ts";
@@ -14,13 +14,13 @@ export interface Tenant {
 const columns = `id, name, created_at as "createdAt"`;
 
 export async function listTenants(database: Database): Promise<readonly Tenant[]> {
-  return askDatabase<Tenant>(database, "Listing tenants", `select ${columns} from tenants order by id limit 1000`);
+  return queryDatabase<Tenant>(database, "Listing tenants", `select ${columns} from tenants order by id limit 1000`);
 }
 
 /** null: the id is taken. */
 export async function createTenant(database: Database, id: string, name: string): Promise<Tenant | null> {
   if (!isTenantId(id)) throw new StoreError("STORE_TENANT_ID", `${JSON.stringify(id)} is no id of a tenant.`);
-  const rows = await askDatabase<Tenant>(
+  const rows = await queryDatabase<Tenant>(
     database,
     "Making a tenant",
     `insert into tenants (id, name) values ($1, $2) on conflict do nothing returning ${columns}`,
@@ -40,7 +40,7 @@ export async function openTenant(
 ): Promise<{ readonly tenant: Tenant; readonly made: MadeKey } | null> {
   if (!isTenantId(id)) throw new StoreError("STORE_TENANT_ID", `${JSON.stringify(id)} is no id of a tenant.`);
   const secret = makeSecret("mm");
-  const [row] = await askDatabase<Key & { readonly openedAt: Date }>(
+  const [row] = await queryDatabase<Key & { readonly openedAt: Date }>(
     database,
     "Making a tenant",
     `with tenant as (

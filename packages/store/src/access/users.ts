@@ -1,7 +1,7 @@
 /** People who log in with a password. */
 import type { PoolClient } from "pg";
-import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
 import { StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
 import { keepAnOperator, keepAnOwner } from "./owners.ts";
@@ -31,7 +31,7 @@ export async function createUser(
   tenant: string,
   wanted: { readonly name: string; readonly password: string; readonly roles: readonly string[] },
 ): Promise<User | null> {
-  const rows = await askDatabase<User>(
+  const rows = await queryDatabase<User>(
     database,
     "Making a user",
     `insert into users (id, tenant, name, password, roles) values ($1, $2, $3, $4, $5)
@@ -42,7 +42,7 @@ export async function createUser(
 }
 
 export async function listUsers(database: Database, tenant: string): Promise<readonly User[]> {
-  return askDatabase<User>(
+  return queryDatabase<User>(
     database,
     "Listing users",
     `select ${columns} from users where tenant = $1 order by name, id limit 1000`,
@@ -57,7 +57,7 @@ export async function findUserByPassword(
   name: string,
   password: string,
 ): Promise<User | null> {
-  const rows = await askDatabase<User & { readonly password: string }>(
+  const rows = await queryDatabase<User & { readonly password: string }>(
     database,
     "Looking for a user",
     `select ${columns}, password from users where tenant = $1 and name = $2 and not disabled`,

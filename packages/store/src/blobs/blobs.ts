@@ -11,8 +11,8 @@
  * P4  Objects have names that are drawn: who deletes one can never hit the bytes that somebody stores anew.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
 import { StoreError } from "../store-error.ts";
 import type { BlobContent, BlobPlace, BlobStore } from "./blob-port.ts";
 import { createPostgresBlobs } from "./postgres-blobs.ts";
@@ -71,7 +71,7 @@ export function createBlobs(database: Database, settings: BlobSettings = { kind:
   async function saveObject(tenant: string, content: AsyncIterable<Uint8Array>, mostBytes: number): Promise<BlobInfo> {
     const object = `${tenant}/${randomUUID()}`;
     const counted = counting(content, mostBytes);
-    await askDatabase(
+    await queryDatabase(
       database,
       "Storing a blob",
       `insert into loose_objects (object, place, due) values ($1, $2, clock_timestamp() + ${looseFor})`,
@@ -81,7 +81,7 @@ export function createBlobs(database: Database, settings: BlobSettings = { kind:
       await into.write(object, counted.content);
     } catch (error) {
       // Only sooner: P1 finds it anyway.
-      await askDatabase(
+      await queryDatabase(
         database,
         "Storing a blob",
         "update loose_objects set due = clock_timestamp() where object = $1",
@@ -90,7 +90,7 @@ export function createBlobs(database: Database, settings: BlobSettings = { kind:
       throw error;
     }
     const { hash, size } = counted.told();
-    const rows = await askDatabase<BlobInfo>(database, "Naming a blob", nameText, [
+    const rows = await queryDatabase<BlobInfo>(database, "Naming a blob", nameText, [
       tenant,
       hash,
       size,
@@ -108,7 +108,7 @@ export function createBlobs(database: Database, settings: BlobSettings = { kind:
     hash: string,
     { from = 0, to }: BlobPart = {},
   ): Promise<AsyncIterable<Uint8Array> | null> {
-    const rows = await askDatabase<{ size: number; place: BlobPlace | "row"; object: string; bytes: Buffer | null }>(
+    const rows = await queryDatabase<{ size: number; place: BlobPlace | "row"; object: string; bytes: Buffer | null }>(
       database,
       "Reading a blob",
       `select size, place, object, case when size <= ${rowBytes} then bytes end as bytes from blobs where tenant = $1 and hash = $2`,
@@ -130,7 +130,7 @@ export function createBlobs(database: Database, settings: BlobSettings = { kind:
         const bytes = Buffer.concat(head);
         const hash = createHash("sha256").update(bytes).digest("hex");
         if (into === parts) return await saveOnRow(database, tenant, hash, bytes);
-        const known = await askDatabase<BlobInfo>(
+        const known = await queryDatabase<BlobInfo>(
           database,
           "Storing a blob",
           `update blobs set created_at = clock_timestamp() where tenant = $1 and hash = $2 returning ${infoColumns}`,
@@ -153,7 +153,7 @@ export function createBlobs(database: Database, settings: BlobSettings = { kind:
     stream,
     async deleteLoose(limit = 100) {
       const places = s3 === null ? ["row", "parts"] : ["row", "parts", "s3"];
-      const doomed = await askDatabase<{ object: string; place: BlobPlace }>(
+      const doomed = await queryDatabase<{ object: string; place: BlobPlace }>(
         database,
         "Looking for loose objects",
         `update loose_objects set doomed = true, due = clock_timestamp() + ${againAfter} where object in (
@@ -165,7 +165,7 @@ export function createBlobs(database: Database, settings: BlobSettings = { kind:
       let deleted = 0;
       for (const { object, place } of doomed) {
         await at(place).delete(object);
-        await askDatabase(database, "Forgetting an object", "delete from loose_objects where object = $1", [object]);
+        await queryDatabase(database, "Forgetting an object", "delete from loose_objects where object = $1", [object]);
         deleted += 1;
       }
       return deleted;
@@ -194,7 +194,7 @@ with held as (
 select ${infoColumns} from named`;
 
 async function saveOnRow(database: Database, tenant: string, hash: string, bytes: Buffer): Promise<BlobInfo> {
-  const rows = await askDatabase<BlobInfo>(
+  const rows = await queryDatabase<BlobInfo>(
     database,
     "Storing a blob",
     `insert into blobs (tenant, hash, bytes, size) values ($1, $2, $3, $4)
@@ -207,7 +207,7 @@ async function saveOnRow(database: Database, tenant: string, hash: string, bytes
 }
 
 async function findBlob(database: Database, tenant: string, hash: string): Promise<BlobInfo | null> {
-  const rows = await askDatabase<BlobInfo>(
+  const rows = await queryDatabase<BlobInfo>(
     database,
     "Looking for a blob",
     `select ${infoColumns} from blobs where tenant = $1 and hash = $2`,
@@ -283,7 +283,7 @@ async function* longRow(
 ): AsyncGenerator<Uint8Array> {
   const most = 8 * rowBytes;
   for (let at = from; at < to; at += most) {
-    const rows = await askDatabase<{ bytes: Buffer }>(
+    const rows = await queryDatabase<{ bytes: Buffer }>(
       database,
       "Reading a blob",
       "select substring(bytes from $3::integer for $4::integer) as bytes from blobs where tenant = $1 and hash = $2",

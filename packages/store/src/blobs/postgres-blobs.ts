@@ -1,6 +1,7 @@
 /** Objects in Postgres, in parts of the same length: neither a statement nor a process ever holds a whole one. */
-import { askDatabase } from "../ask-database.ts";
+
 import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
 import { StoreError } from "../store-error.ts";
 import type { BlobStore } from "./blob-port.ts";
 import { inParts } from "./parts.ts";
@@ -13,7 +14,7 @@ export function createPostgresBlobs(database: Database): BlobStore {
     async write(object, content) {
       let part = 0;
       for await (const bytes of inParts(content, partBytes)) {
-        await askDatabase(
+        await queryDatabase(
           database,
           "Storing a blob",
           "insert into blob_parts (object, part, bytes) values ($1, $2, $3)",
@@ -25,7 +26,7 @@ export function createPostgresBlobs(database: Database): BlobStore {
     async *read(object, from, to) {
       for (let at = from; at < to; ) {
         const part = Math.floor(at / partBytes);
-        const rows = await askDatabase<{ bytes: Buffer }>(
+        const rows = await queryDatabase<{ bytes: Buffer }>(
           database,
           "Reading a blob",
           "select bytes from blob_parts where object = $1 and part = $2",
@@ -41,7 +42,7 @@ export function createPostgresBlobs(database: Database): BlobStore {
       }
     },
     async exists(object) {
-      const rows = await askDatabase(
+      const rows = await queryDatabase(
         database,
         "Looking for a blob",
         "select 1 from blob_parts where object = $1 and part = 0",
@@ -50,7 +51,7 @@ export function createPostgresBlobs(database: Database): BlobStore {
       return rows.length > 0;
     },
     async delete(object) {
-      await askDatabase(database, "Deleting a blob", "delete from blob_parts where object = $1", [object]);
+      await queryDatabase(database, "Deleting a blob", "delete from blob_parts where object = $1", [object]);
     },
     close: async () => undefined,
   };

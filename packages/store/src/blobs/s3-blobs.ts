@@ -36,7 +36,7 @@ export function createS3Blobs(settings: S3Settings): BlobStore {
   };
 
   /** Sends a request again where that may help. */
-  async function ask<Answer>(doing: string, send: (loaded: Loaded) => Promise<Answer>): Promise<Answer> {
+  async function request<Answer>(doing: string, send: (loaded: Loaded) => Promise<Answer>): Promise<Answer> {
     const loaded = await client();
     for (const ms of retryMs) {
       try {
@@ -53,7 +53,7 @@ export function createS3Blobs(settings: S3Settings): BlobStore {
     place: "s3",
     async write(object, content) {
       await withBody(content, (body, ContentLength) =>
-        ask("Storing a blob", ({ s3, sdk }) =>
+        request("Storing a blob", ({ s3, sdk }) =>
           s3.send(new sdk.PutObjectCommand({ Bucket, Key: object, Body: body(), ContentLength })),
         ),
       );
@@ -63,7 +63,7 @@ export function createS3Blobs(settings: S3Settings): BlobStore {
       const doing = "Reading a blob";
       let at = from;
       const Range = `bytes=${from}-${to - 1}`;
-      const { Body } = await ask(doing, ({ s3, sdk }) =>
+      const { Body } = await request(doing, ({ s3, sdk }) =>
         s3.send(new sdk.GetObjectCommand({ Bucket, Key: object, Range })),
       );
       try {
@@ -78,7 +78,9 @@ export function createS3Blobs(settings: S3Settings): BlobStore {
     },
     async exists(object) {
       try {
-        await ask("Looking for a blob", ({ s3, sdk }) => s3.send(new sdk.HeadObjectCommand({ Bucket, Key: object })));
+        await request("Looking for a blob", ({ s3, sdk }) =>
+          s3.send(new sdk.HeadObjectCommand({ Bucket, Key: object })),
+        );
         return true;
       } catch (error) {
         if (error instanceof StoreError && error.code === "STORE_BLOB_LOST") return false;
@@ -86,7 +88,7 @@ export function createS3Blobs(settings: S3Settings): BlobStore {
       }
     },
     async delete(object) {
-      await ask("Deleting a blob", ({ s3, sdk }) => s3.send(new sdk.DeleteObjectCommand({ Bucket, Key: object })));
+      await request("Deleting a blob", ({ s3, sdk }) => s3.send(new sdk.DeleteObjectCommand({ Bucket, Key: object })));
     },
     async close() {
       (await opening?.catch(() => null))?.s3.destroy();

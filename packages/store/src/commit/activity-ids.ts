@@ -2,7 +2,7 @@
  * Ids for activities that have no row to get one from. They are drawn by the block: a block that is lost with its process leaves a gap and
  * nothing else.
  */
-import type { Pool } from "pg";
+import type { Pool, PoolClient } from "pg";
 
 export interface ActivityIds {
   draw(count: number): Promise<readonly number[]>;
@@ -11,7 +11,7 @@ export interface ActivityIds {
 /** The sequence's increment. */
 const block = 1_024;
 
-export function createActivityIds(pool: Pool): ActivityIds {
+export function createActivityIds(pool: Pool | PoolClient): ActivityIds {
   let held: number[] = [];
   let filling: Promise<void> | null = null;
 

@@ -87,6 +87,7 @@ interface ClaimRow extends RunColumns {
   readonly usage: Usage | null;
   readonly lease_ms: number | null;
   readonly early_ms: number | null;
+  readonly asked_at: number;
 }
 
 const text = `
@@ -112,7 +113,8 @@ select a.id, a.node, a.generation, a.item, a.attempt, a.kind, a.epoch, a.state a
   coalesce(t.claim, a.claim) as claim, coalesce(t.takeovers, a.takeovers) as takeovers, coalesce(t.interrupted, false) as interrupted,
   t.id is not null as taken,
   extract(epoch from a.lease_until - clock_timestamp())::float8 * 1000 as lease_ms,
-  extract(epoch from a.not_before - clock_timestamp())::float8 * 1000 as early_ms, ${runColumns}
+  extract(epoch from a.not_before - clock_timestamp())::float8 * 1000 as early_ms,
+  extract(epoch from a.created_at)::float8 * 1000 as asked_at, ${runColumns}
 from wanted w join activities a on a.id = w.id join runs r on r.id = a.run_id left join taken t on t.id = a.id`;
 
 interface ClaimRequest {
@@ -201,6 +203,7 @@ export function createClaimer(parts: ClaimerParts): Claimer {
       outcome: row.outcome,
       usage: row.usage,
       leased: row.taken,
+      askedAt: row.asked_at,
     };
     return { kind: "claimed", run: toLoadedRun(row, definitions), activity, interrupted, takeovers };
   }

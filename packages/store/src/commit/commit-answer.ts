@@ -4,7 +4,7 @@ import type { WorkKind } from "@markmill/engine";
 /** moved: a run of C1, or one that was born. next: an activity asked for. again: a further attempt. returned: a caller to ring. */
 export type CommitAnswer = MovedAnswer | NextAnswer | ReturnedAnswer;
 
-export interface MovedAnswer {
+interface MovedAnswer {
   readonly what: "moved";
   readonly run_id: string;
   readonly now: number;

@@ -72,7 +72,13 @@ export interface CommitterParts {
   /** How long an unreachable database is waited for before a commit fails. */
   readonly patienceMs: number;
   readonly onMoved: (runIds: Iterable<string>) => void;
+  /** Told of every event of this process once it is committed, with the run after it; for whoever watches. */
+  readonly onCommitted?: OnCommitted | undefined;
+  /** A root run that pays from a batch's budget has ended. */
+  readonly onBatchRunEnded: () => void;
 }
+
+export type OnCommitted = (run: LoadedRun, event: Event, source: EventSource | null) => void;
 
 interface Pending extends Required<Omit<Commit, "run" | "birth">> {
   readonly birth: Birth | null;
@@ -87,6 +93,11 @@ interface Pending extends Required<Omit<Commit, "run" | "birth">> {
 }
 interface Decided extends Decision {
   readonly pending: Pending;
+}
+interface Written {
+  readonly answers: readonly CommitAnswer[];
+  /** What was decided for called runs on the way (G3). */
+  readonly callees: readonly Decision[];
 }
 
 const mostMisses = 3;
@@ -229,11 +240,11 @@ export function createCommitter(parts: CommitterParts): Committer {
     }
   }
 
-  async function write(writings: readonly Decision[]): Promise<readonly CommitAnswer[]> {
+  async function write(writings: readonly Decision[]): Promise<Written> {
     if (writings.some(({ advance }) => advance.withdraws)) {
       return inTransaction(database.hot, (client) => writeWithCallees(client, writings));
     }
-    return writeOn(database.hot, writings);
+    return { answers: await writeOn(database.hot, writings), callees: [] };
   }
 
   async function writeOn(on: Pool | PoolClient, writings: readonly Decision[]): Promise<readonly CommitAnswer[]> {
@@ -243,8 +254,9 @@ export function createCommitter(parts: CommitterParts): Committer {
   }
 
   /** G3. A run called in the meantime is either seen here, or its birth finds the calling activity void (load-runs.ts, births). */
-  async function writeWithCallees(client: PoolClient, first: readonly Decision[]): Promise<CommitAnswer[]> {
+  async function writeWithCallees(client: PoolClient, first: readonly Decision[]): Promise<Written> {
     const answers: CommitAnswer[] = [];
+    const callees: Decision[] = [];
     await lockTree(
       client,
       first.map(({ advance }) => advance.run.id),
@@ -257,7 +269,8 @@ export function createCommitter(parts: CommitterParts): Committer {
         const { run, state } = advance;
         if (!moved.has(run.id)) continue;
         cache.delete(run.id);
-        const announced = JSON.stringify({ runId: run.id, epoch: state.epoch });
+        const over = state.phase.is === "ended" || state.phase.is === "handling";
+        const announced = JSON.stringify({ runId: run.id, epoch: state.epoch, over });
         await client.query("select pg_notify('markmill_control', $1)", [announced]);
       }
       const orphans = await lockOrphans(client, definitions, [...moved]);
@@ -266,11 +279,12 @@ export function createCommitter(parts: CommitterParts): Committer {
         const event: Event = { type: "run.cancelled", at: clock.now(), seed: 0, message };
         return decideEvent(child, event, null) ?? [];
       });
+      callees.push(...wave);
     }
-    return answers;
+    return { answers, callees };
   }
 
-  async function settle(group: readonly Decided[], answers: readonly CommitAnswer[]): Promise<Pending[]> {
+  async function settle(group: readonly Decided[], { answers, callees }: Written): Promise<Pending[]> {
     const byRun = Map.groupBy(answers, (answer) => answer.run_id);
     const returned = new Map(answers.flatMap((row) => (row.what === "returned" ? [[row.id, row] as const] : [])));
     const missed: Pending[] = [];
@@ -291,9 +305,16 @@ export function createCommitter(parts: CommitterParts): Committer {
       const rings = ringsOf(run, decided, byRun.get(run.id) ?? []);
       const caller = run.parent === null ? undefined : returned.get(run.parent.activityId);
       if (caller !== undefined) rings.push(toReturnedRing(caller));
-      if (run.state.phase.is === "ended") cache.delete(run.id);
-      else cache.set(run);
+      if (run.state.phase.is === "ended") {
+        cache.delete(run.id);
+        if (run.parent === null && run.budgets.some((budget) => budget !== run.id)) parts.onBatchRunEnded();
+      } else cache.set(run);
       pending.resolve({ kind: "committed", run, rings });
+      parts.onCommitted?.(run, pending.event, pending.source);
+    }
+    for (const { advance: decided } of callees) {
+      const { run, state, event } = decided;
+      if (moved.has(run.id)) parts.onCommitted?.({ ...run, rev: run.rev + 1, state }, event, null);
     }
     parts.onMoved(moved);
     return missed;
@@ -379,10 +400,12 @@ export function createCommitter(parts: CommitterParts): Committer {
       if (decided === null) return null;
       const group = await numbered([decided]);
       const { withdraws } = decided.advance;
-      const answers = withdraws ? await writeWithCallees(client, group) : await writeOn(client, group);
-      return { group, answers };
+      const whole = withdraws
+        ? await writeWithCallees(client, group)
+        : { answers: await writeOn(client, group), callees: [] };
+      return { group, whole };
     });
-    const missed = written === null ? [pending] : await settle(written.group, written.answers);
+    const missed = written === null ? [pending] : await settle(written.group, written.whole);
     if (missed.length === 0) return;
     cache.delete(pending.run.id);
     await drop(pending);

@@ -15,11 +15,11 @@ export interface LightActivity {
   readonly at: number;
 }
 
-export function toActivity(run: LoadedRun, { id, ref, kind }: LightActivity): Activity {
+export function toActivity(run: LoadedRun, { id, ref, kind, at }: LightActivity): Activity {
   const work = lightWork(kind);
   const { epoch } = run.state;
   const none = { outcome: null, usage: null, leased: false };
-  return { id, runId: run.id, ref, kind, epoch, claim: 0, rings: run.rings, work, ...none };
+  return { id, runId: run.id, ref, kind, epoch, claim: 0, rings: run.rings, work, ...none, askedAt: at };
 }
 
 export function toLightRing(run: LoadedRun, { id, ref, kind }: LightActivity, delayMs = 0): Doorbell {

@@ -67,7 +67,7 @@ export function toLoadedRun(row: RunColumns, definitions: Definitions): LoadedRu
 const byId = `select ${runColumns} from runs r where r.id = any($1)`;
 const lockText = "select r.id from runs r where r.id = any($1) order by r.id for update";
 /** Lateral and `offset 0`: joined freely, a young table is planned as a scan of all activities. */
-const lockTreeText = `
+const openTree = `
   with recursive tree as (
     select id from unnest($1::text[]) as id
     union
@@ -75,7 +75,8 @@ const lockTreeText = `
       cross join lateral (
         select a.id from activities a where a.run_id = t.id and ${waitsForCallee("a")} and a.state = 'waiting' offset 0) a
       join runs r on r.parent_activity_id = a.id and r.ended_at is null
-  )
+  )`;
+const lockTreeText = `${openTree}
   select r.id from runs r where r.id in (select id from tree) order by r.id for update of r`;
 const orphansText = `
   select r.id from activities a join runs r on r.parent_activity_id = a.id
@@ -104,6 +105,15 @@ export async function lockRun(on: PoolClient, definitions: Definitions, id: stri
  */
 export async function lockTree(on: PoolClient, ids: readonly string[]): Promise<void> {
   await on.query(lockTreeText, [ids]);
+}
+
+/** The open runs that a run called, down the tree, as they are now. */
+export async function loadCallees(on: Pool, definitions: Definitions, id: string): Promise<readonly LoadedRun[]> {
+  const text = `${openTree} select id from tree where id <> $2`;
+  const { rows } = await on.query<{ id: string }>(text, [[id], id]);
+  if (rows.length === 0) return [];
+  const below = rows.map((row) => row.id);
+  return [...(await loadRuns(on, definitions, below)).values()];
 }
 
 /** Open runs whose calling activity, of one of the given runs, no longer waits for them; locked until the transaction ends. */

@@ -3,8 +3,8 @@
  * one count of rings and one time of ringing in common. kill -9 after a count was raised and before the ring: it is found quiet again.
  */
 import type { Doorbell } from "@markmill/engine";
-import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
 import { type RingRow, ringColumns, toRing } from "../ready-rings.ts";
 
 export interface QuietActivity extends Doorbell {
@@ -26,13 +26,13 @@ export async function quietActivities(
   quietMs: number,
   limit = 500,
 ): Promise<readonly QuietActivity[]> {
-  const ask = (text: string) =>
-    askDatabase<RingRow & { readonly lease_over_ms: number | null }>(database, "Looking for quiet activities", text, [
+  const query = (text: string) =>
+    queryDatabase<RingRow & { readonly lease_over_ms: number | null }>(database, "Looking for quiet activities", text, [
       quietMs,
       limit,
     ]);
   const [rows, standing] = await Promise.all([
-    ask(`
+    query(`
       (select ${rowColumns}, null::float8 as lease_over_ms from activities a join runs r on r.id = a.run_id
        where a.state = 'ready' and a.rung_at < ${rungBefore} and r.status = 'doing' and a.epoch = r.epoch
        order by a.rung_at limit $2)
@@ -44,7 +44,7 @@ export async function quietActivities(
        order by a.lease_until limit $2)`),
     // All open runs are looked through: an index by the time of the last ring would have to be written with every step. The oldest activity
     // counts: a run that goes on in one branch may have lost the doorbell of another. Runs are chosen before what stands on them is read.
-    ask(`
+    query(`
       select ${lightColumns}, null::float8 as lease_over_ms
       from (
         select r.* from runs r
@@ -69,7 +69,7 @@ const toList = (activities: readonly Rung[]) =>
 /** Those the queue still has: they are quiet only after another while. */
 export async function leaveQuiet(database: Database, quiet: readonly Rung[]): Promise<void> {
   if (quiet.length === 0) return;
-  await askDatabase(
+  await queryDatabase(
     database,
     "Leaving activities quiet",
     `with ${listed}, left_rows as (
@@ -87,7 +87,7 @@ export async function leaveQuiet(database: Database, quiet: readonly Rung[]): Pr
  */
 export async function ringAgain(database: Database, lost: readonly Rung[]): Promise<readonly Doorbell[]> {
   if (lost.length === 0) return [];
-  const rows = await askDatabase<RingRow>(
+  const rows = await queryDatabase<RingRow>(
     database,
     "Ringing again",
     `with ${listed}, rung_rows as (

@@ -1,11 +1,12 @@
 /** What a commit writes, as rows: each group of events is one `CommitRows`, and commit-statement.ts makes one statement of it. */
 import type { LightKind, Parked, WorkKind, WorkQueue } from "@markmill/engine";
+import type { AuditAsked } from "../access/audit.ts";
 import type { columns } from "../schema/columns.ts";
 import type { RunRow } from "../schema/row-types.ts";
 import type { LightColumn } from "./light-activity.ts";
 
 /** What every event writes of a run, and of itself. What is absent, here and below, is null, false or 0. */
-export interface RunWrite {
+interface RunWrite {
   readonly id: string;
   readonly epoch: number;
   readonly status: string;
@@ -77,13 +78,15 @@ export const givenColumns = [
   "light",
 ] as const satisfies readonly RunColumn[];
 
-/** A run to be made: its columns, and the key it was asked for with. */
+/** A run to be made: its columns, the key it was asked for with, and what the audit log is told of it. */
 export interface Birth extends Pick<RunRow, (typeof requestedColumns)[number]> {
   readonly idempotency_key: string | null;
   readonly request_hash: string | null;
+  /** null: nobody's request, or its entry is written elsewhere. */
+  readonly audit: AuditAsked | null;
 }
 
-export interface BirthRow extends Birth, Omit<RunWrite, "id">, RareWrite {
+interface BirthRow extends Birth, Omit<RunWrite, "id">, RareWrite {
   readonly light?: readonly LightColumn[];
   /** Where the calling activity goes: waiting, or ready at once when the callee ended as it started. */
   readonly caller_state: "waiting" | "ready" | null;
@@ -91,7 +94,7 @@ export interface BirthRow extends Birth, Omit<RunWrite, "id">, RareWrite {
   readonly caller_usage: unknown;
 }
 
-export interface NextRow {
+interface NextRow {
   readonly n: number;
   readonly node: string;
   readonly generation: number;
@@ -106,7 +109,7 @@ export interface NextRow {
 }
 
 /** A further attempt at work that its activity still has. */
-export interface RetryRow {
+interface RetryRow {
   readonly n: number;
   readonly node: string;
   readonly generation: number;
@@ -118,7 +121,7 @@ export interface RetryRow {
 }
 
 /** Work that is no longer wanted, while the rest of its run goes on. */
-export interface VoidRow {
+interface VoidRow {
   readonly n: number;
   readonly node: string;
   readonly generation: number;
@@ -126,7 +129,7 @@ export interface VoidRow {
 }
 
 /** For people only. */
-export interface WarningRow {
+interface WarningRow {
   readonly n: number;
   readonly seq: number;
   readonly part: number;
@@ -134,7 +137,7 @@ export interface WarningRow {
   readonly body: unknown;
 }
 
-export interface VariableRow {
+interface VariableRow {
   readonly n: number;
   readonly name: string;
   readonly value: string | null;
@@ -142,7 +145,7 @@ export interface VariableRow {
   readonly final?: true;
 }
 
-export interface MessageRow {
+interface MessageRow {
   readonly n: number;
   readonly seq: number;
   readonly position: number;
@@ -157,7 +160,7 @@ export interface MessageRow {
 }
 
 /** The end of a called run, for its caller. */
-export interface ReturnRow {
+interface ReturnRow {
   readonly n: number;
   readonly activity_id: number;
   readonly attempt: number;

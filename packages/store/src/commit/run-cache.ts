@@ -15,6 +15,8 @@ export interface RunCache {
 const heaviest = 1_000_000;
 const heaviestTogether = 64_000_000;
 const mostRuns = 2_000;
+/** Beyond that, many go at once: to find the oldest of a Map means to step over all that were deleted before it. */
+const slack = 200;
 
 export function createRunCache(): RunCache {
   const entries = new Map<string, { readonly run: LoadedRun; readonly weight: number }>();
@@ -33,6 +35,7 @@ export function createRunCache(): RunCache {
       if (weight > heaviest) return;
       entries.set(run.id, { run, weight });
       together += weight;
+      if (together <= heaviestTogether && entries.size <= mostRuns + slack) return;
       for (const oldest of entries.keys()) {
         if (together <= heaviestTogether && entries.size <= mostRuns) break;
         remove(oldest);

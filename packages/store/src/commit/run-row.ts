@@ -42,7 +42,7 @@ export function unstarted(run: Omit<LoadedRun, "rev" | "state" | "light" | "ring
 }
 
 /** The CALL activity that waits for this run, as it was when it called; `job` is its queue job's id, opaque here. */
-export interface ParentCall {
+interface ParentCall {
   readonly activityId: number;
   readonly attempt: number;
   readonly epoch: number;
@@ -64,6 +64,8 @@ export interface Activity {
   readonly usage: Usage | null;
   /** It was claimed, under a lease that has to be renewed. */
   readonly leased: boolean;
+  /** When it was asked for first, by the database's clock. */
+  readonly askedAt: number;
 }
 
 export const itemToColumn = (item: number | null): number => item ?? -1;

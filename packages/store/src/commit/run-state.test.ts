@@ -161,6 +161,13 @@ describe("a state that was kept", () => {
     }
   });
 
+  it("of a run that has ended waits for nobody, also where it was kept so", () => {
+    const phase = { is: "ended", status: "success", reason: null } as const;
+    const kept = { ...sparseState({ ...initialState, phase }), idle: { ms: 500, since: 1_500 } };
+    expect(fullState(kept, {}).idle).toEqual({ ms: 500, since: null });
+    expect(fullState({ ...kept, phase: { is: "doing" } }, {}).idle).toEqual({ ms: 500, since: 1_500 });
+  });
+
   it("keeps a field that came back to what it was at the beginning, and one that became empty", () => {
     const state: RunState = {
       ...initialState,

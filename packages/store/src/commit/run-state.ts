@@ -58,7 +58,13 @@ export function sparseState(state: RunState): KeptState {
 /** `rows`: of the variables that have one. */
 export function fullState(kept: KeptState, rows: RunState["variables"]): RunState {
   const { form: _, ...newest } = upcast({ ...kept, variables: { ...rows, ...kept.variables } });
-  return { ...initialState, ...newest };
+  return waitingNoMore({ ...initialState, ...newest });
+}
+
+/** Some runs were kept as if they went on waiting after their end. */
+function waitingNoMore(state: RunState): RunState {
+  const { phase, idle } = state;
+  return phase.is === "ended" && idle.since !== null ? { ...state, idle: { ...idle, since: null } } : state;
 }
 
 /** K2. */

@@ -21,6 +21,8 @@ export interface Shape {
   readonly called: boolean;
   /** Some run that is made has an idempotency key. */
   readonly keyed: boolean;
+  /** Some run that is made has an entry in the audit log. */
+  readonly audited: boolean;
   readonly lists: readonly ListName[];
 }
 
@@ -69,6 +71,7 @@ export function shapeOf(rows: CommitRows, lists: readonly UsedList[]): Shape {
     births: births.length > 0,
     called,
     keyed: births.some((row) => row.idempotency_key !== null),
+    audited: births.some((row) => row.audit !== null),
     lists: lists.map((list) => list.name),
   };
 }

@@ -19,6 +19,7 @@ import {
 } from "@markmill/engine";
 import type { PoolClient } from "pg";
 import { toJson } from "../neutral.ts";
+import { copiedColumns } from "./fork-columns.ts";
 import { variableWrites } from "./kept-variables.ts";
 import type { LightColumn } from "./light-activity.ts";
 import { itemToColumn, type LoadedRun } from "./run-row.ts";
@@ -28,8 +29,8 @@ import { sparseState } from "./run-state.ts";
 export interface ForkedLevel {
   readonly run: LoadedRun;
   readonly id: string;
-  /** The first event as the fork has it: threads are named after runs. */
-  readonly first: Event;
+  /** Events by their numbers that are others in the fork: threads are named after runs. */
+  readonly renamed: ReadonlyMap<number, Event>;
   readonly point: ForkPoint;
   /** The call of this level that the next one answers. */
   readonly left: string | null;
@@ -63,32 +64,42 @@ export async function writeLevel(
   writing: Writing,
 ): Promise<CallingActivity | null> {
   const { level, forked, state, commands } = one;
-  const { run, id, point, first } = level;
+  const { run, id, point, renamed } = level;
   const light = await lightColumn(one, writing);
   const deadline = commands.findLast((command) => command.do === "deadline");
   const phase = state.phase.is === "handling" ? `handling.${state.phase.of}` : state.phase.is;
   await client.query(
-    `insert into runs (id, root_id, tenant, parent_activity_id, parent_attempt, parent_epoch, definition_hash, program, name, depth, labels,
-       budgets, options, submission, forked_from, rev, epoch, kept, status, phase, steps, started_at, light, deadline)
-     select $1, $2, tenant, $3, $4, $5, definition_hash, program, name, depth, labels, $6::text[], options, submission, id, $7, $8, $9,
-       'doing', $10, $11, clock_timestamp(), $12::json, to_timestamp($13::float8 / 1000)
+    `insert into runs (id, root_id, parent_activity_id, parent_attempt, parent_epoch, budgets, forked_from, rev, epoch, kept, status, phase,
+       steps, started_at, light, deadline, definition_hash, program, name, ${copiedColumns.runs})
+     select $1, $2, $3, $4, $5, $6::text[], id, $7, $8, $9, 'doing', $10,
+       $11, clock_timestamp(), $12::json, to_timestamp($13::float8 / 1000), $15, $16, $17, ${copiedColumns.runs}
      from runs where id = $14`,
     [
       ...[id, writing.rootId, writing.calling?.id ?? null, writing.calling?.attempt ?? null],
       ...[writing.calling?.epoch ?? null, writing.budgets, point.seq + 1, state.epoch, toJson(sparseState(state))],
       ...[phase, state.spent.steps, light.length === 0 ? null : toJson(light), deadline?.at ?? null, run.id],
+      ...[run.definitionHash, run.path, run.program.name],
     ],
   );
   await client.query(
-    `insert into events (run_id, seq, part, type, at, body, activity_id, kind, asked_at)
-     select $1, seq, part, type, at, case when seq = 1 and part = 0 then $4 else body end, activity_id, kind, asked_at
+    `insert into events (run_id, body, ${copiedColumns.events})
+     select $1, coalesce((select r.body from unnest($4::bigint[], $5::text[]) as r(seq, body) where r.seq = events.seq and part = 0), body),
+       ${copiedColumns.events}
      from events where run_id = $2 and seq <= $3`,
-    [id, run.id, point.seq, toJson(first)],
+    [id, run.id, point.seq, [...renamed.keys()], [...renamed.values()].map(toJson)],
   );
   await client.query(
     "insert into events (run_id, seq, part, type, at, body) values ($1, $2, 0, $3, to_timestamp($4::float8 / 1000), $5)",
     [id, point.seq + 1, forked.type, forked.at, toJson(forked)],
   );
+  const warnings = commands.flatMap((command) => (command.do === "warn" ? toJson(command) : []));
+  if (warnings.length > 0) {
+    await client.query(
+      `insert into events (run_id, seq, part, type, at, body)
+       select $1, $2, w.part, 'warning', to_timestamp($3::float8 / 1000), w.body from unnest($4::text[]) with ordinality w(body, part)`,
+      [id, point.seq + 1, forked.at, warnings],
+    );
+  }
   await client.query(
     `insert into variables (run_id, name, value)
      select $1, x.name, x.value from json_to_recordset($2::json) as x(name text, value text)`,
@@ -96,10 +107,7 @@ export async function writeLevel(
   );
   // Of those that were done: history shows them. A visit that is taken up again stands for itself below.
   await client.query(
-    `insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, claim, takeovers, claimed_by,
-       claimed_at, work, outcome, usage, seq, created_at, ended_at)
-     select $1, $2, node, generation, item, attempt, kind, queue, epoch, state, claim, takeovers, claimed_by,
-       claimed_at, work, outcome, usage, seq, created_at, ended_at
+    `insert into activities (run_id, root_id, ${copiedColumns.activities}) select $1, $2, ${copiedColumns.activities}
      from activities where run_id = $3 and state = 'done' and seq <= $4 order by id`,
     [id, writing.rootId, run.id, point.seq],
   );
@@ -145,10 +153,16 @@ async function writeInFlight(client: PoolClient, one: AdvancedLevel, rootId: str
       );
     }
     if (key === level.left) calling = { id, attempt: ref.attempt, epoch: state.epoch };
-    if (work.kind === "prompt" && level.point.keepsReplies) await copyReplies(client, level, rootId, ref, id);
+    if (paidKinds.has(work.kind) && level.point.keepsReplies) {
+      await copyReplies(client, level, rootId, ref, id);
+      await copyToolCalls(client, level, rootId, ref, id);
+    }
   }
   return calling;
 }
+
+/** What models answered and tools gave is taken over. */
+const paidKinds: ReadonlySet<Work["kind"]> = new Set(["prompt", "grade", "memory", "tool"]);
 
 /** Time and money count from the fork: what was reckoned when the work was first asked for is reckoned anew. */
 function renewed({ level, state, forked }: AdvancedLevel, node: string, work: Work): Work {
@@ -159,6 +173,8 @@ function renewed({ level, state, forked }: AdvancedLevel, node: string, work: Wo
       return { ...work, start };
     }
     case "prompt":
+    case "grade":
+    case "memory":
       return { ...work, aside: asideOf(program, state) };
     case "ask": {
       const asked = program.nodes[node];
@@ -197,6 +213,29 @@ async function copyReplies(
          || '{"promptTokens": 0, "completionTokens": 0, "characters": 0, "nanodollars": 0}'), 0, 0, 0, 0, 0
      from calls c join activities a on a.id = c.activity_id
      where a.run_id = $4 and a.node = $5 and a.generation = $6 and a.item = $7`,
+    [activityId, id, rootId, run.id, ref.node, ref.generation, itemToColumn(ref.item)],
+  );
+}
+
+/**
+ * What tools gave, or how they failed; older than every attempt of the fork, too. A call that was begun and has not ended is not taken over:
+ * whoever forks there was told that its outcome is unknown, and wants it done again.
+ */
+async function copyToolCalls(
+  client: PoolClient,
+  { run, id }: ForkedLevel,
+  rootId: string,
+  ref: { readonly node: string; readonly generation: number; readonly item: number | null },
+  activityId: number,
+): Promise<void> {
+  await client.query(
+    `insert into tool_calls (activity_id, call_index, request_hash, position, attempt, claim, run_id, root_id, tenant, name, arguments,
+       state, result, failure, ms)
+     select distinct on (t.call_index, t.request_hash, t.position) $1, t.call_index, t.request_hash, t.position, 0, 0, $2, $3, t.tenant,
+       t.name, t.arguments, t.state, t.result, t.failure, t.ms
+     from tool_calls t join activities a on a.id = t.activity_id
+     where a.run_id = $4 and a.node = $5 and a.generation = $6 and a.item = $7 and t.state <> 'begun'
+     order by t.call_index, t.request_hash, t.position, t.attempt desc`,
     [activityId, id, rootId, run.id, ref.node, ref.generation, itemToColumn(ref.item)],
   );
 }

@@ -5,8 +5,8 @@
  * Of each run only the last `window` events are looked at: a board asks every few seconds.
  */
 import { type WorkKind, type WorkQueue, workKinds } from "@markmill/engine";
-import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
 import type { HistoryActivity } from "./get-history.ts";
 import type { RunStatus } from "./get-run.ts";
 
@@ -80,7 +80,7 @@ type Row = Omit<BoardActivity, "queue">;
 const toActivity = (row: Row): BoardActivity => ({ ...row, queue: workKinds[row.kind as WorkKind].queue });
 
 async function endedActivities(database: Database, mostOfKind: number): Promise<readonly BoardActivity[]> {
-  const rows = await askDatabase<Row>(
+  const rows = await queryDatabase<Row>(
     database,
     "Listing what ended",
     `with moved as materialized (
@@ -104,7 +104,7 @@ async function endedActivities(database: Database, mostOfKind: number): Promise<
 
 async function activitiesOf(database: Database, wanted: readonly ActivityPlace[]): Promise<readonly BoardActivity[]> {
   if (wanted.length === 0) return [];
-  const rows = await askDatabase<Row>(
+  const rows = await queryDatabase<Row>(
     database,
     "Reading activities",
     `select ${columns} from unnest($1::text[], $2::bigint[]) as w(run_id, id) join runs r on r.id = w.run_id
@@ -115,7 +115,7 @@ async function activitiesOf(database: Database, wanted: readonly ActivityPlace[]
 }
 
 async function runOfActivity(database: Database, id: number): Promise<string | null> {
-  const rows = await askDatabase<{ runId: string }>(
+  const rows = await queryDatabase<{ runId: string }>(
     database,
     "Reading an activity",
     `select run_id as "runId" from activities where id = $1`,
@@ -125,7 +125,7 @@ async function runOfActivity(database: Database, id: number): Promise<string | n
 }
 
 async function boardTree(database: Database, runId: string): Promise<BoardTree | null> {
-  const runs = await askDatabase<BoardRun>(
+  const runs = await queryDatabase<BoardRun>(
     database,
     "Reading a tree of runs",
     `select id, root_id as "rootId", parent_activity_id as "parentActivityId", program, status, reason ->> 'code' as failure,
@@ -134,7 +134,7 @@ async function boardTree(database: Database, runId: string): Promise<BoardTree |
     [runId],
   );
   if (runs.length === 0) return null;
-  const rows = await askDatabase<Row>(
+  const rows = await queryDatabase<Row>(
     database,
     "Reading the activities of a tree",
     `select ${columns} from runs r

@@ -4,9 +4,10 @@
  *
  * `waitMs` is for long polling: with nothing new, the answer waits for the run to move, at most so long.
  */
-import { askAtOnce } from "../ask-database.ts";
+
 import type { Database } from "../database.ts";
 import type { Movements } from "../movements.ts";
+import { queryAtOnce } from "../query-database.ts";
 import { type EventColumns, type HistoryEntry, toEntry } from "./get-history.ts";
 import type { RunStatus } from "./get-run.ts";
 
@@ -32,6 +33,8 @@ export interface EventPage {
 
 const pollMs = 500;
 const mostEvents = 1_000;
+/** Of a page; the first event comes whole, however long it is. */
+const mostBytes = 16 * 1024 * 1024;
 
 /** null: there is no such run. */
 export async function eventsAfter(
@@ -46,7 +49,7 @@ export async function eventsAfter(
     const left = until - performance.now();
     // Listens before it looks: what moves in between wakes it.
     const moved = left > 0 && signal?.aborted !== true ? movements.next(runId, Math.min(left, pollMs), signal) : null;
-    const page = await readPage(database, runId, Math.max(0, after), most).catch((error: unknown) => {
+    const page = await readEvents(database, runId, Math.max(0, after), most).catch((error: unknown) => {
       moved?.cancel();
       throw error;
     });
@@ -59,15 +62,24 @@ export async function eventsAfter(
   }
 }
 
-async function readPage(database: Database, runId: string, after: number, limit: number): Promise<EventPage | null> {
-  const { run, rows } = await askAtOnce(database, "Reading events", async (ask) => ({
-    run: await ask<{ rev: number; status: RunStatus; over: boolean }>(
+/** One page, as it is now. Warnings come with their event, which has the same number. */
+export async function readEvents(
+  database: Database,
+  runId: string,
+  after: number,
+  limit: number,
+): Promise<EventPage | null> {
+  const { run, rows } = await queryAtOnce(database, "Reading events", async (query) => ({
+    run: await query<{ rev: number; status: RunStatus; over: boolean }>(
       "select rev, status, ended_at is not null as over from runs where id = $1",
       [runId],
     ),
-    rows: await ask<EventColumns>(
-      "select seq, part, at, body::json as body from events where run_id = $1 and seq > $2 and seq <= $3 order by seq, part",
-      [runId, after, after + limit],
+    rows: await query<EventColumns>(
+      `select seq, part, at, body::json as body from (
+         select seq, part, at, body, sum(octet_length(body)) over (order by seq) as bytes, min(seq) over () as first
+         from events where run_id = $1 and seq > $2 and seq <= $3
+       ) e where bytes <= $4 or seq = first order by seq, part`,
+      [runId, after, after + Math.min(limit, mostEvents), mostBytes],
     ),
   }));
   const [found] = run;

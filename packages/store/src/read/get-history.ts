@@ -1,8 +1,8 @@
 /** What happened in a run, and the activities it happened to. */
 import { type Event, type LightKind, lightWork, type Work, type WorkKind } from "@markmill/engine";
-import { askAtOnce, askDatabase } from "../ask-database.ts";
 import { columnToItem } from "../commit/run-row.ts";
 import type { Database } from "../database.ts";
+import { queryAtOnce, queryDatabase } from "../query-database.ts";
 
 export interface Warning {
   readonly code: string;
@@ -42,12 +42,12 @@ export const activityColumns = `id, node, generation, item, attempt, kind, state
 
 /** `after`: only what came later, for whoever follows a run. Read as of one moment: an activity's end is an event. */
 export async function getHistory(database: Database, runId: string, after = 0): Promise<History> {
-  const { entries, activities } = await askAtOnce(database, "Reading a history", async (ask) => ({
-    entries: await ask<EventColumns>(
+  const { entries, activities } = await queryAtOnce(database, "Reading a history", async (query) => ({
+    entries: await query<EventColumns>(
       "select seq, part, at, body::json as body from events where run_id = $1 and seq > $2 order by seq, part",
       [runId, after],
     ),
-    activities: await ask<ActivityRow>(
+    activities: await query<ActivityRow>(
       `select ${activityColumns} from run_activities where run_id = $1 and seq > $2
        union all select ${activityColumns} from run_activities where run_id = $1 and seq is null`,
       [runId, after],
@@ -75,7 +75,7 @@ export async function openActivities(
   runId: string,
   limit = 100,
 ): Promise<readonly Omit<HistoryActivity, "work">[]> {
-  const rows = await askDatabase<Omit<ActivityRow, "work">>(
+  const rows = await queryDatabase<Omit<ActivityRow, "work">>(
     database,
     "Reading what a run does",
     `select id, node, generation, item, attempt, kind, state, seq, claimed_by as "claimedBy", takeovers,

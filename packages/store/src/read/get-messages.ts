@@ -1,7 +1,7 @@
 /** Conversations. */
 import type { Role } from "@markmill/engine";
-import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
+import { queryDatabase, queryHot } from "../query-database.ts";
 import { StoreError } from "../store-error.ts";
 
 export interface ThreadMessage {
@@ -24,9 +24,10 @@ export async function getMessages(
   thread: string,
   mostBytes = Number.MAX_SAFE_INTEGER,
 ): Promise<readonly ThreadMessage[]> {
-  const rows = await askDatabase<ThreadMessage & { readonly bytes: number }>(
+  const rows = await queryHot<ThreadMessage & { readonly bytes: number }>(
     database,
     "Reading a conversation",
+    "conversation",
     `select id, role, case when bytes <= $2::float8 then text else '' end as text, run_id as "runId", activity_id as "activityId", bytes
      from (select *, (sum(octet_length(text)) over ())::float8 as bytes from messages where thread = $1) told order by id`,
     [thread, mostBytes],
@@ -40,7 +41,7 @@ export async function getMessages(
 
 /** Threads a run opened. */
 export async function getThreads(database: Database, runId: string): Promise<readonly Thread[]> {
-  return askDatabase<Thread>(
+  return queryDatabase<Thread>(
     database,
     "Reading threads",
     `select id, run_id as "runId", agent from threads where run_id = $1 order by created_at, id`,

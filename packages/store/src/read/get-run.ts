@@ -1,8 +1,8 @@
 /** One run, for people. */
 import type { Failure, Json, Usage } from "@markmill/engine";
-import { askDatabase } from "../ask-database.ts";
 import { type Spent, spentColumn } from "../charges.ts";
 import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
 import { columns } from "../schema/columns.ts";
 
 export interface RunSummary {
@@ -36,7 +36,7 @@ export interface RunDetail extends RunSummary {
 }
 
 /** What is read of a run's row, by the names in the schema: a summary has them all, `steps` within `spent`. */
-export const summaryKeys = [
+const summaryKeys = [
   "id",
   "rootId",
   "parentActivityId",
@@ -67,7 +67,8 @@ export interface SummaryRow extends Omit<RunSummary, "spent"> {
   readonly spent: Spent;
 }
 
-const summaryColumns = `${summaryKeys.map((key) => `r.${columns.runs[key].name} as "${key}"`).join(", ")},
+/** Of a run `r`. */
+export const summaryColumns = `${summaryKeys.map((key) => `r.${columns.runs[key].name} as "${key}"`).join(", ")},
   ${spentColumn("r.id", "r.root_id")} as spent`;
 
 export function toSummary({ steps, spent: { characters: _, ...spent }, ...row }: SummaryRow): RunSummary {
@@ -75,7 +76,7 @@ export function toSummary({ steps, spent: { characters: _, ...spent }, ...row }:
 }
 
 export async function getRun(database: Database, id: string): Promise<RunDetail | null> {
-  const rows = await askDatabase<SummaryRow & Pick<RunDetail, "variables" | "hits">>(
+  const rows = await queryDatabase<SummaryRow & Pick<RunDetail, "variables" | "hits">>(
     database,
     "Reading a run",
     `select ${summaryColumns},
@@ -90,7 +91,7 @@ export async function getRun(database: Database, id: string): Promise<RunDetail 
 
 /** Runs called by a run, in the order of their calls. */
 export async function childRuns(database: Database, runId: string): Promise<readonly RunSummary[]> {
-  const rows = await askDatabase<SummaryRow>(
+  const rows = await queryDatabase<SummaryRow>(
     database,
     "Reading called runs",
     `select ${summaryColumns} from runs r join activities a on a.id = r.parent_activity_id where a.run_id = $1 order by r.created_at, r.id`,
@@ -101,7 +102,7 @@ export async function childRuns(database: Database, runId: string): Promise<read
 
 /** The blob that holds what was handed in, or null. */
 export async function submissionOf(database: Database, rootId: string): Promise<string | null> {
-  const rows = await askDatabase<{ blob: string | null }>(
+  const rows = await queryDatabase<{ blob: string | null }>(
     database,
     "Reading a submission",
     "select submission ->> 'blob' as blob from runs where id = $1",

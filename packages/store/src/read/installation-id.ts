@@ -1,9 +1,9 @@
-import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
 
 /** Names this database among all others, and is the same for all processes that share it: when it was first migrated. */
 export async function installationId(database: Database): Promise<string> {
-  const rows = await askDatabase<{ id: string }>(
+  const rows = await queryDatabase<{ id: string }>(
     database,
     "Reading the database's identity",
     "select substr(md5(current_database() || min(applied_at)::text), 1, 12) as id from markmill.migrations",

@@ -1,6 +1,7 @@
 /** Definitions for people: the latest version of each name, and the versions of one. */
-import { askDatabase } from "../ask-database.ts";
+
 import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
 
 export interface DefinitionSummary {
   readonly hash: string;
@@ -10,7 +11,7 @@ export interface DefinitionSummary {
   readonly createdAt: Date;
 }
 
-export interface ListedDefinition extends DefinitionSummary {
+interface ListedDefinition extends DefinitionSummary {
   /** How many definitions have this name; this is the latest. */
   readonly versions: number;
 }
@@ -41,7 +42,7 @@ export async function listDefinitions(
   page: PageRequest = {},
 ): Promise<DefinitionPage> {
   const limit = Math.max(1, Math.min(page.limit ?? 50, 500));
-  const rows = await askDatabase<ListedDefinition>(
+  const rows = await queryDatabase<ListedDefinition>(
     database,
     "Listing definitions",
     `select distinct on (d.name) ${columns}, count(*) over (partition by d.name)::integer as versions
@@ -60,7 +61,7 @@ export async function versionsOf(
   tenant: string,
   name: string,
 ): Promise<readonly DefinitionSummary[]> {
-  return askDatabase<DefinitionSummary>(
+  return queryDatabase<DefinitionSummary>(
     database,
     "Listing versions",
     `select ${columns} from definitions d where d.tenant = $2 and d.name = $1 order by d.created_at desc, d.hash limit 1000`,

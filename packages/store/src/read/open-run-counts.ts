@@ -1,11 +1,11 @@
-import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
 
 /** How many runs of the whole installation have not ended, by status: numbers only. */
 export async function openRunCounts(
   database: Database,
 ): Promise<readonly { readonly status: string; readonly runs: number }[]> {
-  return askDatabase(
+  return queryDatabase(
     database,
     "Counting open runs",
     "select status, count(*)::integer as runs from runs where status in ('created', 'doing', 'stopped') group by status order by status",

@@ -1,14 +1,19 @@
-/** Folds a run's events again, from its rows alone, and compares the result with what is stored. */
-import { type Event, initialState, type RunState, step } from "@markmill/engine";
+/**
+ * Folds a run's events again, from its rows alone, and compares the result with what is stored. Read page by page, and with a pause after
+ * each few: a long run is folded without being held in memory, and others are served meanwhile.
+ */
+import { setImmediate as pause } from "node:timers/promises";
+import { initialState, type RunState, step } from "@markmill/engine";
 import { loadRuns } from "../commit/load-runs.ts";
 import type { Database } from "../database.ts";
 import type { Definitions } from "../definitions.ts";
 import { StoreError, translate } from "../store-error.ts";
-import { getHistory } from "./get-history.ts";
+import { readEvents } from "./events-after.ts";
 
 export interface Replay {
   readonly state: RunState;
-  readonly events: readonly Event[];
+  /** How many were folded. */
+  readonly events: number;
   /** Paths whose folded value is not the stored one; empty: identical. */
   readonly differences: readonly Difference[];
 }
@@ -19,18 +24,34 @@ export interface Difference {
   readonly stored: string;
 }
 
+/** So long others wait at most, beyond one step. */
+const sliceMs = 10;
+
 export async function replayRun(database: Database, definitions: Definitions, runId: string): Promise<Replay> {
   const runs = await loadRuns(database.calm, definitions, [runId]).catch((error: unknown) => {
     throw translate(error, "Reading a run");
   });
   const run = runs.get(runId);
   if (run === undefined) throw new StoreError("STORE_NOT_FOUND", `There is no run ${runId}.`);
-  const { entries } = await getHistory(database, runId);
-  // A run that moved between the two reads is compared at the earlier of them.
-  const events = entries.flatMap((entry) => (entry.kind === "event" && entry.seq <= run.rev ? entry.event : []));
-  const state = events.reduce((folded: RunState, event) => step(run.program, folded, event).state, initialState);
+  let state: RunState = initialState;
+  let events = 0;
+  let since = performance.now();
+  // What came after the run was read is not compared.
+  for (let last = 0; last < run.rev; ) {
+    const page = await readEvents(database, runId, last, run.rev - last);
+    if (page === null || page.entries.length === 0) break;
+    for (const entry of page.entries) {
+      if (entry.kind !== "event") continue;
+      state = step(run.program, state, entry.event).state;
+      events += 1;
+      if (performance.now() - since < sliceMs) continue;
+      await pause();
+      since = performance.now();
+    }
+    last = page.last;
+  }
   const differences: Difference[] = [];
-  if (events.length !== run.rev) differences.push({ path: "rev", folded: `${events.length}`, stored: `${run.rev}` });
+  if (events !== run.rev) differences.push({ path: "rev", folded: `${events}`, stored: `${run.rev}` });
   compare(JSON.parse(JSON.stringify(state)), run.state, "", differences);
   return { state, events, differences };
 }

@@ -1,7 +1,8 @@
 /** What was spent, from the account (charges.ts), by what somebody wants to know it of. */
-import { askDatabase } from "../ask-database.ts";
+
 import { type Spent, sumsOf } from "../charges.ts";
 import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
 
 /** run: a root run with all it called. label: the values of one label of root runs. day: in UTC, as 2026-01-31. */
 export type UsageBy =
@@ -46,7 +47,7 @@ export async function usageBy(
   limit = 1_000,
 ): Promise<readonly UsageLine[]> {
   const { from, before, definitionHash, model, labels, rootId } = filter;
-  const rows = await askDatabase<{ key: string; runs: number; spent: Spent }>(
+  const rows = await queryDatabase<{ key: string; runs: number; spent: Spent }>(
     database,
     "Summing usage",
     `select key, runs, spent from (

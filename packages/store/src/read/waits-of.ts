@@ -1,7 +1,7 @@
 /** What runs wait for that is not theirs: endpoints in trouble, and, where patience is over, somebody who resumes them. */
 import type { Parked } from "@markmill/engine";
-import { askDatabase } from "../ask-database.ts";
 import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
 
 export interface Wait {
   readonly rootId: string;
@@ -15,7 +15,7 @@ export interface Wait {
 /** Of whole trees, by their roots. The oldest first. */
 export async function waitsOf(database: Database, rootIds: readonly string[]): Promise<readonly Wait[]> {
   if (rootIds.length === 0) return [];
-  return askDatabase<Wait>(
+  return queryDatabase<Wait>(
     database,
     "Looking for what runs wait for",
     `select a.root_id as "rootId", a.run_id as "runId", a.node, a.trouble as parked, a.not_before as "nextTry"

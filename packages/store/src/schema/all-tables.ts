@@ -1,6 +1,7 @@
 /** The whole schema, for the tools that compare it with something. Importing it takes as long as importing drizzle. */
 import * as accessTables from "./access.ts";
 import * as activitiesTables from "./activities.ts";
+import * as batchesTables from "./batches.ts";
 import * as conversationsTables from "./conversations.ts";
 import * as resourcesTables from "./resources.ts";
 import * as runsTables from "./runs.ts";
@@ -11,4 +12,5 @@ export const schema = {
   ...conversationsTables,
   ...resourcesTables,
   ...accessTables,
+  ...batchesTables,
 };

@@ -28,6 +28,71 @@ export const calls = markmill.table(
   ],
 );
 
+/** One row per try of a tool call: begun before it is performed, ended after. */
+export const toolCalls = markmill.table(
+  "tool_calls",
+  {
+    activityId: counter("activity_id").notNull(),
+    /** The model call that asked for it; -1: no model did. */
+    callIndex: integer("call_index").notNull(),
+    /** Of the request whose reply asked for it; where no model did, of the name and the arguments. */
+    requestHash: text("request_hash").notNull(),
+    position: integer("position").notNull(),
+    /** Of the activity. */
+    attempt: integer("attempt").notNull(),
+    /** The claim under which it was begun. */
+    claim: integer("claim").notNull(),
+    runId: text("run_id").notNull(),
+    rootId: text("root_id").notNull(),
+    tenant: text("tenant").notNull(),
+    name: text("name").notNull(),
+    arguments: text("arguments").notNull(),
+    state: text("state").notNull(),
+    result: text("result"),
+    failure: json("failure"),
+    ms: integer("ms"),
+    createdAt: now("created_at"),
+  },
+  (table) => [
+    primaryKey({
+      name: "tool_calls_pkey",
+      columns: [table.activityId, table.callIndex, table.requestHash, table.position, table.attempt],
+    }),
+    check("tool_calls_state_check", sql`${table.state} in ('begun', 'done', 'failed')`),
+    check(
+      "tool_calls_end_check",
+      sql`(${table.state} = 'done') = (${table.result} is not null) and (${table.state} = 'failed') = (${table.failure} is not null)`,
+    ),
+    index("tool_calls_by_root").on(table.rootId),
+    index("tool_calls_by_run").on(table.runId),
+  ],
+);
+
+/** Texts that are found by meaning. A scope is a root run's own, and goes with it, or named, and the tenant's. */
+export const passages = markmill.table(
+  "passages",
+  {
+    id: counter("id").primaryKey().generatedAlwaysAsIdentity(),
+    tenant: text("tenant").notNull(),
+    scope: text("scope").notNull(),
+    /** Of the run that inserted it: it goes with that run, whatever its scope. */
+    rootId: text("root_id").notNull(),
+    /** Vectors of one embedder are compared with each other alone. */
+    embedder: text("embedder").notNull(),
+    activityId: counter("activity_id").notNull(),
+    position: integer("position").notNull(),
+    text: text("text").notNull(),
+    /** 32-bit floats, little-endian, of length one. */
+    vector: bytea("vector").notNull(),
+    createdAt: now("created_at"),
+  },
+  (table) => [
+    uniqueIndex("passages_once").on(table.activityId, table.position),
+    index("passages_by_scope").on(table.tenant, table.scope, table.embedder, table.id),
+    index("passages_by_root").on(table.rootId),
+  ],
+);
+
 export const budgets = markmill.table(
   "budgets",
   {
@@ -59,13 +124,29 @@ export const reservations = markmill.table(
     createdAt: now("created_at"),
     claim: integer("claim").notNull().default(0),
     tenant: text("tenant").notNull(),
+    /** It is part of what its budget's row has reserved. */
+    counted: boolean("counted").notNull().default(true),
   },
   (table) => [
     primaryKey({
       name: "reservations_pkey",
       columns: [table.activityId, table.callIndex, table.budgetId, table.claim],
     }),
+    index("reservations_uncounted").on(table.tenant, table.budgetId).where(sql`not ${table.counted}`),
   ],
+);
+
+/** What reservations that were not counted came to, until it is added to the budget's row. */
+export const spendings = markmill.table(
+  "spendings",
+  {
+    tenant: text("tenant").notNull(),
+    budgetId: text("budget_id").notNull(),
+    id: counter("id").notNull().generatedAlwaysAsIdentity(),
+    nanodollars: counter("nanodollars").notNull(),
+    tokens: counter("tokens").notNull(),
+  },
+  (table) => [primaryKey({ name: "spendings_pkey", columns: [table.tenant, table.budgetId, table.id] })],
 );
 
 export const charges = markmill.table(

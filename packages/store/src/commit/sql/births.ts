@@ -7,9 +7,9 @@ import { listed } from "./texts.ts";
 const types = new Map<string, string>(Object.values(columns.runs).map(({ name, type }) => [name, type]));
 const given = givenColumns.join(", ");
 
-/** What comes of a run that is made: columns of its row, and what its caller, its key and its event are told. */
+/** What comes of a run that is made: columns of its row, and what its caller, its key, the audit log and its event are told. */
 const bearing = `${givenColumns.map((name) => `${name} ${types.get(name)}`).join(", ")}, caller_state text, caller_outcome json, caller_usage json,
-  idempotency_key text, request_hash text, deadline float8, ended boolean, type text, at float8`;
+  idempotency_key text, request_hash text, audit json, deadline float8, ended boolean, type text, at float8`;
 
 const birthFrom = (p: number) => {
   const names = bearing.split(",").map((column) => column.trim().split(" ")[0]);
@@ -37,10 +37,23 @@ keyed as (
   returning run_id
 ),`;
 
+/** Request and outcome together, and only with the run: access/audit.ts. */
+const audit = `
+, entries as materialized (
+  select nextval(pg_get_serial_sequence('markmill.audit', 'id')) as id, o.id as run_id, b.tenant, b.audit as entry
+  from born o join birth b on b.id = o.id where b.audit is not null
+), audited as (
+  insert into audit (id, tenant, actor, actor_name, action, request_id, address, details) overriding system value
+  select id, tenant, entry ->> 'actor', entry ->> 'actorName', entry ->> 'action', entry ->> 'requestId', entry ->> 'address',
+    entry -> 'details' from entries
+), outcomes as (
+  insert into audit_outcomes (audit_id, status, target) select id, 201, run_id from entries
+)`;
+
 const calling = "(b.parent_activity_id is null or exists (select 1 from caller c where c.id = b.parent_activity_id))";
 const first = "(b.idempotency_key is null or exists (select 1 from keyed k where k.run_id = b.id))";
 
-export const births = (p: number, { called, keyed }: Pick<Shape, "called" | "keyed">) => `
+export const births = (p: number, { called, keyed, audited }: Pick<Shape, "called" | "keyed" | "audited">) => `
 birth as materialized (select x.* from ${birthFrom(p)}),
 ${called ? caller : ""} ${keyed ? keys : ""} born as (
   insert into runs (${given}, rev, kept, deadline, ended_at, started_at)
@@ -50,7 +63,7 @@ ${called ? caller : ""} ${keyed ? keys : ""} born as (
   where ${[called ? calling : "true", keyed ? first : "true"].join(" and ")}
   on conflict do nothing
   returning id, root_id, rev, epoch
-)`;
+) ${audited ? audit : ""}`;
 
 export const bornAtGate = (shape: Shape) => `
   select -b.n as n, o.id, o.root_id, o.rev, o.epoch, b.type, b.at, b.body

@@ -7,11 +7,13 @@
  * G3  A pause is ended by a probe: when its time is over one call is let through. An answer ends the pause, a further refusal renews it,
  *     doubled. A prober that dies is replaced when its time is over.
  * G4  Refusals of calls that were on their way when the pause began count once.
+ * G5  Without limits there is nothing to reckon: while the endpoint is not paused its row is read and not written, so that the calls of a
+ *     class do not go through it one commit at a time.
  *
  * kill -9 between asking and calling: a slot passes unused, a probe is taken over after PROBE_MS.
  */
-import { askDatabase } from "./ask-database.ts";
 import type { Database } from "./database.ts";
+import { queryDatabase, queryHot } from "./query-database.ts";
 
 export interface Rate {
   readonly requestsPerMinute: number | null;
@@ -73,6 +75,8 @@ on conflict (tenant, endpoint, model) do update set (requests_until, tokens_unti
 returning refusals, coalesce(prober = $6, false) as probe, ${left("starts_at")} as wait_ms, ${left("paused_until")} as paused_ms,
   ${left("probe_until")} as probe_ms, coalesce(reason, '') as reason`;
 
+const pausedText = "select 1 from rates where tenant = $1 and endpoint = $2 and model = $3 and refusals > 0";
+
 /** Takes one request of so many tokens. `taker` names this one call, should it become the probe. */
 export async function takeRate(
   database: Database,
@@ -89,7 +93,11 @@ export async function takeRate(
     readonly probe_ms: number | null;
     readonly reason: string;
   }
-  const rows = await askDatabase<Row>(database, "Asking a rate limit", takeText, [
+  if (rate.requestsPerMinute === null && rate.tokensPerMinute === null) {
+    const paused = await queryHot(database, "Asking a rate limit", "paused", pausedText, [tenant, endpoint, model]);
+    if (paused.length === 0) return { kind: "granted", waitMs: 0, probe: false };
+  }
+  const rows = await queryHot<Row>(database, "Asking a rate limit", "take-rate", takeText, [
     endpoint,
     model,
     rate.requestsPerMinute,
@@ -118,7 +126,7 @@ export async function pauseRate(
     readonly mostMs: number;
   },
 ): Promise<void> {
-  await askDatabase(
+  await queryDatabase(
     database,
     "Pausing a model",
     `insert into rates as r (tenant, endpoint, model, requests_until, tokens_until, starts_at, refusals, paused_at, paused_until, reason)
@@ -144,7 +152,7 @@ export async function endPause(
   { tenant, endpoint, model }: ModelAt,
   prober: string,
 ): Promise<void> {
-  await askDatabase(
+  await queryDatabase(
     database,
     "Ending a pause",
     `update rates set refusals = 0, paused_at = null, paused_until = null, reason = null, prober = null, probe_until = null
@@ -159,7 +167,7 @@ export async function leaveProbe(
   { tenant, endpoint, model }: ModelAt,
   prober: string,
 ): Promise<void> {
-  await askDatabase(
+  await queryDatabase(
     database,
     "Leaving a probe",
     `update rates set prober = null, probe_until = null
@@ -170,7 +178,7 @@ export async function leaveProbe(
 
 /** Whom all workers leave alone now for this tenant, and why. One that nobody asked again for a day is no news. */
 export async function currentPauses(database: Database, tenant: string): Promise<readonly Pause[]> {
-  return await askDatabase<Pause>(
+  return await queryDatabase<Pause>(
     database,
     "Reading pauses",
     `select endpoint, model, coalesce(reason, '') as reason, refusals, paused_at as since, paused_until as until,

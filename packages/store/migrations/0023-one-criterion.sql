@@ -1,0 +1,1 @@
+ALTER TABLE "markmill"."batch_runs" ADD COLUMN "criterion" text;

@@ -1,0 +1,233 @@
+/**
+ * What people do to a batch. Each act is one statement or one transaction on its row, and then whatever follows from it for its runs,
+ * run by run: killed in between, the supervisor does the rest (admit.ts), and doing it again is harmless.
+ */
+import type { Doorbell } from "@markmill/engine";
+import type { Rubric } from "@markmill/grading";
+import type { PoolClient } from "pg";
+import { cancelRun, type Outside } from "../apply-event.ts";
+import type { Database } from "../database.ts";
+import type { DatabaseClock } from "../database-clock.ts";
+import type { Definition } from "../definitions.ts";
+import { neutralText, toJson } from "../neutral.ts";
+import { queryDatabase } from "../query-database.ts";
+import { type Resumed, resumeTree } from "../resume-run.ts";
+import { StoreError, translate } from "../store-error.ts";
+import { inTransaction } from "../transaction.ts";
+import { uuidv7 } from "../uuidv7.ts";
+import type { Retried, TryReason } from "./batch.ts";
+import { noBatch } from "./read-batches.ts";
+import { checkConcurrency } from "./save-batch.ts";
+import { type GradedBy, isReworded, rubricOfDefinition } from "./standing-marks.ts";
+import { proposalOfWork, standing, worksWithRuns } from "./standing-sql.ts";
+
+async function change(database: Database, tenant: string, id: string, set: string, values: readonly unknown[] = []) {
+  const rows = await queryDatabase(
+    database,
+    "Changing a batch",
+    `update batches set ${set} where tenant = $1 and id = $2 returning pg_notify('markmill_batches', '')`,
+    [tenant, id, ...values],
+  );
+  if (rows.length === 0) throw noBatch(id);
+}
+
+/** A batch that is cancelled stays so. */
+export async function pauseBatch(database: Database, tenant: string, id: string, reason: string): Promise<void> {
+  await change(
+    database,
+    tenant,
+    id,
+    `state = case when state = 'cancelled' then state else 'paused' end, paused_by = 'person',
+     reason = case when state = 'cancelled' then batches.reason else $3 end`,
+    [neutralText(reason)],
+  );
+}
+
+export async function setConcurrency(database: Database, tenant: string, id: string, runs: number): Promise<void> {
+  checkConcurrency(runs);
+  await change(database, tenant, id, "concurrency = $3", [runs]);
+}
+
+const together = 8;
+
+/** Of the runs of a batch that have not ended, those that wait: stopped, or in trouble. */
+export async function resumeBatch(outside: Outside, tenant: string, id: string): Promise<Resumed> {
+  const { database } = outside;
+  await change(database, tenant, id, "state = 'open', paused_by = null, reason = ''");
+  const waiting = await queryDatabase<{ id: string }>(
+    database,
+    "Looking for runs that wait",
+    `select r.id from batch_runs t join runs r on r.id = t.run_id
+     where t.batch_id = $1 and t.admitted_at is not null and t.end_seen_at is null and r.ended_at is null
+       and (r.status = 'stopped' or exists (
+         select 1 from activities a where a.root_id = r.id and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')))`,
+    [id],
+  );
+  let runs = 0;
+  const rings: Doorbell[] = [];
+  await eachOf(waiting, async ({ id: runId }) => {
+    const resumed = await resumeTree(outside, runId);
+    runs += resumed.runs;
+    rings.push(...resumed.rings);
+  });
+  return { runs, rings };
+}
+
+/** Nothing is admitted once the state is written; what was being admitted just then is ended by the supervisor. */
+export async function cancelBatch(outside: Outside, tenant: string, id: string, reason: string): Promise<number> {
+  const { database } = outside;
+  await change(database, tenant, id, "state = 'cancelled', paused_by = null, reason = $3", [neutralText(reason)]);
+  const open = await queryDatabase<{ id: string }>(
+    database,
+    "Looking for open runs",
+    `select r.id from batch_runs t join runs r on r.id = t.run_id
+     where t.batch_id = $1 and t.admitted_at is not null and t.end_seen_at is null and r.ended_at is null`,
+    [id],
+  );
+  let ended = 0;
+  await eachOf(open, async ({ id: runId }) => {
+    const committed = await cancelRun(outside, runId, neutralText(reason));
+    if (committed.kind === "committed") ended += 1;
+  });
+  return ended;
+}
+
+export async function eachOf<Item>(items: readonly Item[], act: (item: Item) => Promise<void>): Promise<void> {
+  const left = [...items];
+  await Promise.all(
+    Array.from({ length: together }, async () => {
+      for (let item = left.shift(); item !== undefined; item = left.shift()) await act(item);
+    }),
+  );
+}
+
+/** `of`: which of those that could be tried again. */
+const retryText = (of: string) => `
+with chosen as (
+  select w.key, w.hash, w.content -> 'start' ->> 'definition' as definition, coalesce(l.try, 0) + 1 as try, l.criterion, row_number() over (order by w.key) as position
+  from ${worksWithRuns}
+  where w.batch_id = $1 and w.hash is not null and w.counts and ($2::text[] is null or w.key = any($2)) and (${of})
+)
+insert into batch_runs (batch_id, work, try, run_id, definition_hash, rubric_hash, hash, why, criterion)
+select $1, c.key, c.try, d.id, coalesce($4::text, c.definition, b.definition_hash), b.rubric_hash, c.hash, $5,
+  case when $5 = 'retry' then c.criterion else $6 end
+from chosen c join json_array_elements_text($3::json) with ordinality as d(id, position) on d.position = c.position
+  join batches b on b.id = $1
+order by c.key
+returning work`;
+
+/** Failed, or ended with an error of the grader: our cause, so another try is owed. What stands is not repeated. */
+const failed = `${standing} in ('failed', 'refused') and not exists (${proposalOfWork})
+  or ${standing} in ('succeeded', 'failed') and (
+    select p.grade -> 'outcome' ->> 'is' from (${proposalOfWork}) p) = 'grader error'`;
+const settled = `${standing} not in ('waiting', 'running')`;
+
+export interface TryParts {
+  readonly database: Database;
+  readonly clock: DatabaseClock;
+}
+
+/** Of the rubric that a run of it grades by; null: it says none. */
+async function rubricHashOf(definition: Definition): Promise<string | null> {
+  const { rubricHash } = await import("@markmill/grading");
+  const said = rubricOfDefinition(definition);
+  return said === null ? null : rubricHash(said);
+}
+
+/** Of the works that would be tried: how each was graded, and how many have nothing that could stand. */
+const marksText = `
+select m.definition_hash as "definitionHash", m.rubric_hash as "rubricHash", p.grade -> 'outcome' ->> 'is' as outcome, count(*)::integer as works
+from ${worksWithRuns}
+  left join lateral (${proposalOfWork}) p on true
+  left join batch_runs m on m.batch_id = w.batch_id and m.work = w.key and m.try = p.try
+where w.batch_id = $1 and w.hash is not null and w.counts and ($2::text[] is null or w.key = any($2)) and (${standing} not in ('waiting', 'running'))
+group by 1, 2, 3`;
+
+/** What is asked for one criterion is begun only where all other marks stand (standing-marks.ts), for all works or for none. */
+async function checkMarks(
+  client: PoolClient,
+  tenant: string,
+  id: string,
+  keys: readonly string[] | null,
+  criterion: string,
+  now: GradedBy,
+): Promise<void> {
+  const { rows } = await client.query<GradedBy & { outcome: string | null; works: number }>(marksText, [id, keys]);
+  const bare = rows.filter(({ outcome }) => outcome !== "graded" && outcome !== "needs human");
+  if (bare.length > 0) {
+    const count = bare.reduce((sum, { works }) => sum + works, 0);
+    throw new StoreError(
+      "STORE_BATCH_REFUSED",
+      `${count} of the works have no marks that could stand beside ${criterion}. Regrade those as a whole.`,
+    );
+  }
+  const read = async (hash: string) => {
+    const found = await client.query<Pick<Definition, "programs" | "root">>(
+      "select root, programs from definitions where tenant = $1 and hash = $2",
+      [tenant, hash],
+    );
+    return found.rows[0] ?? null;
+  };
+  for (const before of rows) await isReworded(criterion, before, now, read);
+}
+
+function checkCriterion({ criteria }: Rubric, id: string): void {
+  const found = criteria.find((one) => one.id === id);
+  if (found === undefined) {
+    const known = criteria.map((one) => one.id).join(", ");
+    throw new StoreError("STORE_BATCH_REFUSED", `The rubric has no criterion ${JSON.stringify(id)}; it has ${known}.`);
+  }
+  if (found.source.is === "human")
+    throw new StoreError("STORE_BATCH_REFUSED", `${id} is graded by a person, so nothing grades it anew.`);
+}
+
+/** null of `keys`: all of the batch. */
+export async function tryAgain(
+  { database, clock }: TryParts,
+  tenant: string,
+  id: string,
+  request: {
+    readonly keys: readonly string[] | null;
+    readonly why: TryReason & ("retry" | "regrade");
+    readonly criterion?: string;
+  },
+  definition: Definition | null = null,
+): Promise<Retried> {
+  const { keys, why, criterion = null } = request;
+  const rubric = definition === null ? null : await rubricHashOf(definition);
+  try {
+    return await inTransaction(database.calm, async (client) => {
+      // save-batch.ts, V1.
+      const { rows: found } = await client.query<{
+        works: number;
+        rubric_hash: string;
+        rubric: Rubric;
+        definition_hash: string;
+      }>(
+        `select b.rubric_hash, b.rubric, b.definition_hash, (select count(*)::integer from batch_works w where w.batch_id = b.id) as works
+         from batches b where b.tenant = $1 and b.id = $2 for update of b`,
+        [tenant, id],
+      );
+      if (found[0] === undefined) throw noBatch(id);
+      if (rubric !== null && rubric !== found[0].rubric_hash) {
+        throw new StoreError(
+          "STORE_BATCH_REFUSED",
+          "The workflow grades by another rubric than the batch has. Save the batch with that rubric first, then regrade.",
+        );
+      }
+      if (criterion !== null) {
+        checkCriterion(found[0].rubric, criterion);
+        const definitionHash = definition?.hash ?? found[0].definition_hash;
+        await checkMarks(client, tenant, id, keys, criterion, { rubricHash: found[0].rubric_hash, definitionHash });
+      }
+      const ids = Array.from({ length: found[0].works }, () => uuidv7(clock.now()));
+      const { rows } = await client.query<{ work: string }>(retryText(why === "retry" ? failed : settled), [
+        ...[id, keys, toJson(ids), definition?.hash ?? null, why, criterion],
+      ]);
+      await client.query("select pg_notify('markmill_batches', '')");
+      return { works: rows.map(({ work }) => work).sort() };
+    });
+  } catch (error) {
+    throw translate(error, "Trying works again");
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * A batch goes with all that hangs on it: members, works, tries, what people said, and its runs with what they named. What a model or a
+ * student wrote of a person is then nowhere; blobs that nobody names any more are deleted by the supervisor (delete-orphans.ts).
+ *
+ * D1  It is cancelled first, so nothing new begins. A try whose run may be made at this very moment is barred: its idempotency key is taken, and
+ *     a run is born with its key or not at all.
+ * D2  Then its runs go, some at a time, those that were forked from them too; the rest goes in one transaction.
+ *
+ * kill -9 at any line: the batch is still there, cancelled, and deleting it again does the rest.
+ */
+
+import type { Database } from "../database.ts";
+import { deleteRuns } from "../delete-runs.ts";
+import { queryDatabase } from "../query-database.ts";
+import { StoreError, translate } from "../store-error.ts";
+import { inTransaction } from "../transaction.ts";
+import { tryKey } from "./try-key.ts";
+
+const runsTogether = 50;
+
+/** Runs of tries, and runs that were made from them: they carry the batch in their options, which nobody outside writes. */
+const runsOf = `select r.id, r.ended_at from runs r
+  where r.tenant = $1 and r.root_id = r.id and (
+    r.id in (select t.run_id from batch_runs t where t.batch_id = $2)
+    or (r.labels @> jsonb_build_object('batch', $2::text) and r.labels <> '{}' and r.options -> 'grading' ->> 'batch' = $2))`;
+
+export async function deleteBatch(database: Database, tenant: string, id: string): Promise<boolean> {
+  const doing = "Deleting a batch";
+  const open = await queryDatabase<{ open: number }>(
+    database,
+    doing,
+    `select (select count(*)::integer from (${runsOf}) r where r.ended_at is null) as open from batches where tenant = $1 and id = $2`,
+    [tenant, id],
+  );
+  if (open[0] === undefined) return false;
+  if (open[0].open > 0) {
+    throw new StoreError("STORE_RUN_OPEN", `${open[0].open} runs of batch ${id} have not ended.`);
+  }
+  // D1.
+  await queryDatabase(
+    database,
+    doing,
+    "update batches set state = 'cancelled', paused_by = null, reason = 'it is being deleted' where tenant = $1 and id = $2",
+    [tenant, id],
+  );
+  await queryDatabase(
+    database,
+    doing,
+    `insert into idempotency_keys (tenant, key, request_hash, run_id)
+     select $1, ${tryKey.sql("t.run_id")}, null, t.run_id from batch_runs t
+     where t.batch_id = $2 and not exists (select 1 from runs r where r.id = t.run_id)
+     on conflict (tenant, key) do nothing`,
+    [tenant, id],
+  );
+  // D2.
+  for (;;) {
+    const rows = await queryDatabase<{ id: string; ended_at: Date | null }>(database, doing, `${runsOf} limit $3`, [
+      ...[tenant, id, runsTogether],
+    ]);
+    if (rows.length === 0) break;
+    if (rows.some(({ ended_at }) => ended_at === null)) {
+      throw new StoreError("STORE_RUN_OPEN", `A run of batch ${id} has just begun.`);
+    }
+    await deleteRuns(
+      database,
+      rows.map((row) => row.id),
+    );
+  }
+  try {
+    await inTransaction(database.calm, async (client) => {
+      // First: the events of a batch that is there cannot be deleted.
+      await client.query("delete from batches where tenant = $1 and id = $2", [tenant, id]);
+      for (const table of ["grade_events", "batch_runs", "batch_works", "batch_members"]) {
+        await client.query(`delete from ${table} where batch_id = $1`, [id]);
+      }
+      await client.query("delete from budgets where tenant = $1 and id = $2", [tenant, id]);
+      await client.query("delete from spendings where tenant = $1 and budget_id = $2", [tenant, id]);
+    });
+  } catch (error) {
+    throw translate(error, doing);
+  }
+  return true;
+}
+
+/**
+ * Batches whose last run ended, and which were made, so long ago; each as a whole, so that no class loses single grades. One with
+ * an open run that was made from one of its runs is left for later, and one that cannot be deleted keeps no other. Returns how many.
+ */
+export async function deleteOldBatches(
+  database: Database,
+  olderThanMs: number,
+  limit = 10,
+  onSkipped: (error: StoreError, batch: string) => void = rethrow,
+): Promise<number> {
+  const old = await queryDatabase<{ tenant: string; id: string }>(
+    database,
+    "Looking for old batches",
+    `select b.tenant, b.id from batches b
+     where b.created_at < clock_timestamp() - $1::float8 * interval '1 millisecond'
+       and not exists (select 1 from batch_runs t where t.batch_id = b.id and (
+         t.created_at >= clock_timestamp() - $1::float8 * interval '1 millisecond'
+         or exists (select 1 from runs r where r.id = t.run_id
+           and (r.ended_at is null or r.ended_at >= clock_timestamp() - $1::float8 * interval '1 millisecond'))))
+       and not exists (select 1 from runs r where r.tenant = b.tenant and r.root_id = r.id and r.ended_at is null
+         and r.labels @> jsonb_build_object('batch', b.id) and r.labels <> '{}' and r.options -> 'grading' ->> 'batch' = b.id)
+     order by b.created_at limit $2`,
+    [olderThanMs, limit],
+  );
+  let deleted = 0;
+  for (const { tenant, id } of old) {
+    try {
+      if (await deleteBatch(database, tenant, id)) deleted += 1;
+    } catch (error) {
+      const known = translate(error, "Deleting a batch");
+      if (known.code === "STORE_UNREACHABLE") throw known;
+      onSkipped(known, id);
+    }
+  }
+  return deleted;
+}
+
+const rethrow = (error: StoreError) => {
+  throw error;
+};

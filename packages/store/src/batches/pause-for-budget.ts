@@ -1,0 +1,39 @@
+/**
+ * What becomes of a call that a batch's budget refuses. A student's work is never ended by what others have spent: where the money is only
+ * reserved by calls under way, the run waits for them; where it is spent, the run is held and the batch paused, with the reason.
+ *
+ * The pause is written only while the budget still refuses as much: of a cap that was raised in between nobody is told.
+ */
+
+import type { Amount, Budget } from "../budgets.ts";
+import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
+
+/** none: no batch has this budget. */
+export type Refused = "none" | "reserved" | "spent";
+
+export async function pauseForBudget(
+  database: Database,
+  tenant: string,
+  budget: Budget,
+  want: Amount,
+  reason: string,
+): Promise<Refused> {
+  const { cap, spent } = budget;
+  const over = (most: number | null, used: number) => most !== null && used > most;
+  const isSpent =
+    over(cap.nanodollars, spent.nanodollars + want.nanodollars) || over(cap.tokens, spent.tokens + want.tokens);
+  const rows = await queryDatabase(
+    database,
+    "Pausing a batch",
+    `with paused as (
+       update batches b set state = 'paused', paused_by = 'budget', reason = $3
+       where b.tenant = $1 and b.id = $2 and b.state = 'open' and $6 and exists (
+         select 1 from budgets g where g.tenant = $1 and g.id = $2
+           and (g.spent_nanodollars + $4::bigint > g.cap_nanodollars or g.spent_tokens + $5::bigint > g.cap_tokens))
+     ) select 1 from batches where tenant = $1 and id = $2`,
+    [tenant, budget.id, reason, want.nanodollars, want.tokens, isSpent],
+  );
+  if (rows.length === 0) return "none";
+  return isSpent ? "spent" : "reserved";
+}

@@ -1,0 +1,167 @@
+/** Batches for people: how they stand, in counts that Postgres makes. */
+
+import { type Budget, spentOrReserved } from "../budgets.ts";
+import { noCalls, sumOf } from "../charges.ts";
+import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
+import type { PageRequest } from "../read/list-definitions.ts";
+import { StoreError } from "../store-error.ts";
+import type { BatchDetail, BatchFilter, BatchPage, BatchState, BatchSummary, MemberPage } from "./batch.ts";
+import { standing, worksWithRuns } from "./standing-sql.ts";
+
+interface SummaryRow extends Omit<BatchSummary, "state"> {
+  readonly state: BatchState["is"];
+  readonly pausedBy: "person" | "budget" | null;
+  readonly reason: string;
+  readonly micros: string;
+}
+
+/** Runs in trouble, of whole trees; looked up by the small index of what is in trouble. */
+const inTrouble = `select 1 from activities a
+  where a.root_id = r.id and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')`;
+
+const countsOf = (batch: string) => `(
+  select json_build_object(
+    'works', count(*),
+    'waiting', count(*) filter (where s = 'waiting'),
+    'running', count(*) filter (where s = 'running'),
+    'parked', count(*) filter (where s = 'running' and parked),
+    'succeeded', count(*) filter (where s = 'succeeded'),
+    'failed', count(*) filter (where s in ('failed', 'refused')),
+    'ungradable', count(*) filter (where s = 'ungradable'),
+    'notCounted', count(*) filter (where s = 'not counted'),
+    'deleted', count(*) filter (where s = 'deleted'))
+  from (
+    select ${standing} as s, case when r.id is not null and r.ended_at is null then exists (${inTrouble}) else false end as parked
+    from ${worksWithRuns} where w.batch_id = ${batch}
+  ) stand)`;
+
+const summaryColumns = `b.id, b.key, b.name, b.definition_hash as "definitionHash", b.state, b.paused_by as "pausedBy", b.reason,
+  b.concurrency, b.created_at as "createdAt", (extract(epoch from b.created_at) * 1000000)::bigint::text as micros,
+  ${countsOf("b.id")} as counts`;
+
+function toSummary({ state, pausedBy, reason, micros: _, ...row }: SummaryRow): BatchSummary {
+  return { ...row, state: toState(state, pausedBy, reason) };
+}
+
+function toState(is: BatchState["is"], by: "person" | "budget" | null, reason: string): BatchState {
+  switch (is) {
+    case "open":
+      return { is };
+    case "paused":
+      return { is, by: by ?? "person", reason };
+    case "cancelled":
+      return { is, reason };
+  }
+}
+
+const mostRunTimes = 200;
+
+const detailText = `select ${summaryColumns}, b.rubric, b.rubric_hash as "rubricHash", b.settings,
+  (select count(*)::integer from batch_members m where m.batch_id = b.id) as members,
+  (select json_build_object('id', g.id, 'cap', json_build_object('nanodollars', g.cap_nanodollars, 'tokens', g.cap_tokens),
+      'spent', json_build_object('nanodollars', u.spent_nanodollars, 'tokens', u.spent_tokens),
+      'reserved', json_build_object('nanodollars', u.reserved_nanodollars, 'tokens', u.reserved_tokens))
+    from budgets g cross join lateral ${spentOrReserved("g")} u where g.tenant = b.tenant and g.id = b.id) as budget,
+  ${sumOf("c.root_id in (select t.run_id from markmill.batch_runs t where t.batch_id = b.id)")} as spent,
+  array(select ms from (
+    select r.ended_at, (extract(epoch from r.ended_at - r.created_at) * 1000)::float8 as ms
+    from batch_runs t join runs r on r.id = t.run_id where t.batch_id = b.id and r.ended_at is not null
+    order by r.ended_at desc limit ${mostRunTimes}) ended order by ended_at) as "runMs",
+  (select coalesce(json_agg(json_build_object('reason', reason, 'works', works, 'held', held) order by works desc, reason), '[]')
+    from (
+      select coalesce(a.trouble -> 'trouble' ->> 'reason', a.trouble -> 'failure' ->> 'message') as reason,
+        (a.trouble ->> 'held')::boolean as held, count(distinct a.root_id)::integer as works
+      from batch_runs t join activities a on a.root_id = t.run_id
+      where t.batch_id = b.id and t.admitted_at is not null and t.end_seen_at is null
+        and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')
+      group by 1, 2 order by 3 desc limit 20) reasons) as troubles
+from batches b where b.tenant = $1 and b.id = $2`;
+
+interface DetailRow extends SummaryRow, Omit<BatchDetail, keyof BatchSummary | "budgetNearlySpent"> {}
+
+export async function getBatch(database: Database, tenant: string, id: string): Promise<BatchDetail | null> {
+  const [row] = await queryDatabase<DetailRow>(database, "Reading a batch", detailText, [tenant, id]);
+  if (row === undefined) return null;
+  const { rubric, rubricHash, settings, members, budget, spent, runMs, troubles, ...summary } = row;
+  return {
+    ...toSummary(summary),
+    ...{ rubric, rubricHash, settings, members, budget, spent: spent ?? noCalls, troubles },
+    runMs: runMs.map((ms) => Math.round(ms)),
+    budgetNearlySpent: budget !== null && nearlySpent(budget),
+  };
+}
+
+/** The part of a budget after which it is said that it ends. */
+const nearly = 0.8;
+
+function nearlySpent({ cap, spent, reserved }: Budget): boolean {
+  const used = (what: "nanodollars" | "tokens") => spent[what] + reserved[what];
+  return (["nanodollars", "tokens"] as const).some((what) => {
+    const most = cap[what];
+    return most !== null && used(what) > 0 && used(what) >= nearly * most;
+  });
+}
+
+export async function listBatches(
+  database: Database,
+  tenant: string,
+  { key, state }: BatchFilter = {},
+  page: PageRequest = {},
+): Promise<BatchPage> {
+  const limit = Math.max(1, Math.min(page.limit ?? 50, 200));
+  const after = readKey(page.after);
+  const rows = await queryDatabase<SummaryRow>(
+    database,
+    "Listing batches",
+    `select ${summaryColumns} from batches b
+     where b.tenant = $1 and ($2::text is null or b.key = $2) and ($3::text[] is null or b.state = any($3))
+       and ($4::text is null
+         or (b.created_at, b.id) < (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $5::text))
+     order by b.created_at desc, b.id desc limit $6`,
+    [tenant, key ?? null, state ?? null, after?.micros ?? null, after?.id ?? null, limit + 1],
+  );
+  const found = rows.slice(0, limit);
+  const last = rows.length > limit ? found.at(-1) : undefined;
+  return { batches: found.map(toSummary), next: last === undefined ? null : `${last.micros}-${last.id}` };
+}
+
+function readKey(key: string | undefined): { readonly micros: string; readonly id: string } | null {
+  if (key === undefined) return null;
+  const [, micros, id] = /^(\d{1,17})-(.+)$/.exec(key) ?? [];
+  if (micros !== undefined && id !== undefined) return { micros, id };
+  throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(key)} is no key of a page here.`);
+}
+
+export async function listMembers(
+  database: Database,
+  tenant: string,
+  id: string,
+  page: PageRequest = {},
+): Promise<MemberPage> {
+  const limit = Math.max(1, Math.min(page.limit ?? 200, 1_000));
+  const rows = await queryDatabase<{ pseudonym: string; person: MemberPage["members"][number] }>(
+    database,
+    "Listing members",
+    `select m.pseudonym, m.person from batch_members m join batches b on b.id = m.batch_id
+     where b.tenant = $1 and b.id = $2 and ($3::text is null or m.key > $3) order by m.key limit $4`,
+    [tenant, id, page.after ?? null, limit + 1],
+  );
+  const members = rows.slice(0, limit).map(({ person, pseudonym }) => ({ ...person, pseudonym }));
+  return { members, next: rows.length > limit ? (members.at(-1)?.key ?? null) : null };
+}
+
+/** Those that are not there, or another's, are told alike. */
+export async function requireBatch(database: Database, tenant: string, id: string): Promise<void> {
+  const rows = await queryDatabase(
+    database,
+    "Looking for a batch",
+    "select 1 from batches where tenant = $1 and id = $2",
+    [tenant, id],
+  );
+  if (rows.length === 0) throw noBatch(id);
+}
+
+export function noBatch(id: string): StoreError {
+  return new StoreError("STORE_NOT_FOUND", `There is no batch ${id}.`);
+}

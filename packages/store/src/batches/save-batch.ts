@@ -1,0 +1,309 @@
+/**
+ * A batch is saved in one transaction: itself, its members, its works, and a try for each work that has something to grade and none of
+ * that content yet. All of it or nothing; twice is once.
+ *
+ * V1  The row of the batch is locked first, by whoever saves, retries, regrades or admits: what is decided here on the last try of a
+ *     work is still so when it is written.
+ * V2  Nothing is deleted: a work that is no longer handed in stays, and does not count. A try that has not begun takes the new content; one that has begun stays, and a new one is added.
+ * V3  A run's id is drawn with its try: whoever makes the run, and however often, makes the same one.
+ *
+ * kill -9 at any line: the transaction is rolled back and saving again does it all. Blobs that were stored before it are deleted when they are
+ * old and nobody names them.
+ */
+import { randomBytes } from "node:crypto";
+import type { PoolClient } from "pg";
+import { type Budget, writeBudgetCap } from "../budgets.ts";
+import type { Database } from "../database.ts";
+import type { DatabaseClock } from "../database-clock.ts";
+import type { Definitions } from "../definitions.ts";
+import { neutral, toJson } from "../neutral.ts";
+import { StoreError, translate } from "../store-error.ts";
+import { inTransaction } from "../transaction.ts";
+import { uuidv7 } from "../uuidv7.ts";
+import type { BatchMember, NewBatch, NewWork, SavedBatch, WorkStart } from "./batch.ts";
+
+export interface BatchParts {
+  readonly database: Database;
+  readonly definitions: Definitions;
+  readonly clock: DatabaseClock;
+}
+
+const defaultConcurrency = 16;
+const mostConcurrency = 10_000;
+
+export async function saveBatch(parts: BatchParts, tenant: string, request: NewBatch): Promise<SavedBatch> {
+  const { database, definitions, clock } = parts;
+  const batch = neutral({ ...request, definition: null });
+  const { pseudonyms, rubricHash } = await import("@markmill/grading");
+  check(batch);
+  await definitions.save(tenant, request.definition);
+  const definitionHash = request.definition.hash;
+  const hash = rubricHash(batch.rubric);
+  try {
+    return await inTransaction(database.calm, async (client) => {
+      const [saved] = await query<{ id: string; created: boolean; secret: string }>(client, batchText, [
+        ...[uuidv7(clock.now()), tenant, batch.key, batch.name, definitionHash, toJson(batch.rubric)],
+        ...[hash, toJson(batch.settings), randomBytes(32).toString("base64url")],
+        ...[batch.concurrency ?? null, defaultConcurrency],
+      ]);
+      if (saved === undefined) throw new StoreError("STORE_BUG", "A batch was neither made nor found.");
+      const { id, created, secret } = saved;
+      const named = (keys: readonly string[]) => pseudonyms(keys, secret);
+      const members = await saveMembers(client, id, batch.members, named);
+      await takeBlobs(client, tenant, batch.works);
+      await requireDefinitions(client, tenant, batch.works);
+      const works = await nameWorks(client, id, batch.works, members, named);
+      const rows = works.map((work) => ({
+        ...{ key: work.key, pseudonym: work.pseudonym, members: work.by, group_name: work.group },
+        ...{ attempt: work.attempt, counts: work.counts, label: work.label, sources: work.sources },
+        ...{ submitted_at: work.submittedAt, lateness: work.lateness, content: work.content },
+        ...{ hash: work.content.is === "taken" ? work.content.hash : null, run_id: uuidv7(clock.now()) },
+        definition: startOf(work)?.definition ?? null,
+      }));
+      const [counted] = await query<{ added: number; changed: number }>(client, worksText, [
+        ...[id, tenant, toJson(rows), definitionHash, hash],
+      ]);
+      const [other] = await query<{ other: number }>(client, definitionText, [id, definitionHash, hash]);
+      const all = batch.whole === true ? works.map(({ key }) => key) : (batch.whole ?? false);
+      const dropped = all === false ? null : await query(client, droppedText, [id, all]);
+      // Last: calls of a class that is under way wait while its cap is written.
+      await saveBudget(client, tenant, id, batch.budget);
+      await query(client, "select pg_notify('markmill_batches', '')", []);
+      return {
+        ...{ id, created, added: counted?.added ?? 0, changed: counted?.changed ?? 0 },
+        otherDefinition: other?.other ?? 0,
+        ...(dropped === null ? {} : { dropped: dropped.length }),
+      };
+    });
+  } catch (error) {
+    throw translate(error, "Saving a batch");
+  }
+}
+
+function startOf({ content }: NewWork): WorkStart | null {
+  return content.is === "taken" ? (content.start ?? null) : null;
+}
+
+/** What the works name is there: a run that cannot be made is better refused now. */
+async function requireDefinitions(client: PoolClient, tenant: string, works: readonly NewWork[]): Promise<void> {
+  const hashes = [...new Set(works.flatMap((work) => startOf(work)?.definition ?? []))];
+  if (hashes.length === 0) return;
+  const [missing] = await query<{ hash: string }>(
+    client,
+    `select hash from unnest($2::text[]) as hash
+     where not exists (select 1 from definitions d where d.tenant = $1 and d.hash = hash.hash) limit 1`,
+    [tenant, hashes],
+  );
+  if (missing !== undefined) throw new StoreError("STORE_NOT_FOUND", `There is no definition ${missing.hash}.`);
+}
+
+function check({ key, concurrency = 1, members, works, whole }: Omit<NewBatch, "definition">): void {
+  const refuse = (message: string) => {
+    throw new StoreError("STORE_BATCH_REFUSED", message);
+  };
+  if (key === "") refuse("A batch needs a key.");
+  checkConcurrency(concurrency);
+  for (const [what, list] of [["member", members] as const, ["work", works] as const]) {
+    const seen = new Set<string>();
+    for (const { key: one } of list) {
+      if (one === "") refuse(`A ${what} needs a key.`);
+      if (seen.has(one)) refuse(`There are two ${what}s with the key ${JSON.stringify(one)}.`);
+      seen.add(one);
+    }
+  }
+  if (typeof whole !== "object") return;
+  const all = new Set(whole);
+  const left = works.find((work) => !all.has(work.key));
+  if (left !== undefined) refuse(`The work ${JSON.stringify(left.key)} is saved, and is not among the whole.`);
+}
+
+export function checkConcurrency(runs: number): void {
+  if (Number.isInteger(runs) && runs >= 1 && runs <= mostConcurrency) return;
+  throw new StoreError("STORE_BATCH_REFUSED", `Between 1 and ${mostConcurrency} runs can go on at once, not ${runs}.`);
+}
+
+async function query<Row extends object>(client: PoolClient, text: string, values: readonly unknown[]): Promise<Row[]> {
+  return (await client.query<Row>(text, [...values])).rows;
+}
+
+/** V1. `xmax`: 0 in a row that was inserted. */
+const batchText = `
+insert into batches (id, tenant, key, name, definition_hash, rubric, rubric_hash, settings, secret, concurrency)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, coalesce($10::integer, $11::integer))
+on conflict (tenant, key) do update set name = excluded.name, definition_hash = excluded.definition_hash, rubric = excluded.rubric,
+  rubric_hash = excluded.rubric_hash, settings = excluded.settings, concurrency = coalesce($10::integer, batches.concurrency)
+returning id, xmax = 0 as created, secret`;
+
+/** There is always one: what a batch has spent stands there. Without a wish its cap stays. */
+async function saveBudget(client: PoolClient, tenant: string, id: string, cap: Budget["cap"] | undefined) {
+  if (cap !== undefined) return await writeBudgetCap(client, tenant, id, cap);
+  await query(client, "insert into budgets (tenant, id) values ($1, $2) on conflict (tenant, id) do nothing", [
+    ...[tenant, id],
+  ]);
+}
+
+type Naming = (keys: readonly string[]) => ReadonlyMap<string, string>;
+
+/** Returns the pseudonyms of all there are, by key. */
+async function saveMembers(
+  client: PoolClient,
+  id: string,
+  members: readonly BatchMember[],
+  named: Naming,
+): Promise<ReadonlyMap<string, string>> {
+  const known = await namesOf(client, "batch_members", id);
+  const names = drawNames(
+    known,
+    members.map(({ key }) => ({ key, wish: null })),
+    named,
+  );
+  const rows = members.map((person) => ({ key: person.key, pseudonym: names.get(person.key), person: plain(person) }));
+  await query(
+    client,
+    `with incoming as (select * from json_to_recordset($2::json) as i(key text, pseudonym text, person json)
+     ), written as (
+       insert into batch_members as m (batch_id, key, pseudonym, person) select $1, key, pseudonym, person from incoming
+       on conflict (batch_id, key) do update set person = excluded.person where m.person::text <> excluded.person::text
+       returning 1
+     ) update batches set roster = roster + 1 where id = $1 and exists (select 1 from written)`,
+    [id, toJson(rows)],
+  );
+  return names;
+}
+
+/** What is known of a person, and no place in a file. */
+function plain(person: BatchMember): BatchMember {
+  const { key, name, sortableName, id, sisId, login, email, handle, section, group, language, aiConsent, submittedAt } =
+    person;
+  return {
+    ...{ key, name, sortableName, id, sisId, login, email, handle, section, group, language, aiConsent, submittedAt },
+  } as BatchMember;
+}
+
+/** The work of one person has that person's pseudonym; of a group, one of its own. A further attempt says which. */
+async function nameWorks(
+  client: PoolClient,
+  id: string,
+  works: readonly NewWork[],
+  members: ReadonlyMap<string, string>,
+  named: Naming,
+): Promise<readonly (NewWork & { readonly pseudonym: string })[]> {
+  const wishes = works.map(({ key, by, attempt }) => {
+    const [first] = by;
+    const stranger = by.find((one) => !members.has(one));
+    if (first === undefined || stranger !== undefined) {
+      const who = first === undefined ? "nobody" : `${JSON.stringify(stranger)}, who is not among the members`;
+      throw new StoreError("STORE_BATCH_REFUSED", `The work ${JSON.stringify(key)} is by ${who}.`);
+    }
+    const alone = by.length === 1 ? members.get(first) : undefined;
+    return { key, wish: alone === undefined ? null : attempt > 1 ? `${alone}-${attempt}` : alone };
+  });
+  const ofWorks: Naming = (keys) => {
+    const drawn = named(keys.map((key) => `work ${key}`));
+    return new Map(keys.map((key) => [key, drawn.get(`work ${key}`) ?? "Student"]));
+  };
+  const names = drawNames(await namesOf(client, "batch_works", id), wishes, ofWorks);
+  return works.map((work) => ({ ...work, pseudonym: names.get(work.key) ?? "" }));
+}
+
+async function namesOf(client: PoolClient, table: "batch_members" | "batch_works", id: string) {
+  const rows = await query<{ key: string; pseudonym: string }>(
+    client,
+    `select key, pseudonym from ${table} where batch_id = $1`,
+    [id],
+  );
+  return new Map(rows.map(({ key, pseudonym }) => [key, pseudonym]));
+}
+
+/** Names that were given stay; of two that are alike the later one gets a number. */
+function drawNames(
+  known: ReadonlyMap<string, string>,
+  wanted: readonly { readonly key: string; readonly wish: string | null }[],
+  named: Naming,
+): ReadonlyMap<string, string> {
+  const names = new Map(known);
+  const taken = new Set(known.values());
+  const missing = wanted.filter(({ key }) => !names.has(key));
+  const drawn = named(missing.flatMap(({ key, wish }) => (wish === null ? key : [])));
+  for (const { key, wish } of missing) {
+    const first = wish ?? drawn.get(key) ?? "Student";
+    let name = first;
+    for (let number = 2; taken.has(name); number += 1) name = `${first}-${number}`;
+    taken.add(name);
+    names.set(key, name);
+  }
+  return names;
+}
+
+/** What the works name is there, and young (blobs.ts, P3). */
+async function takeBlobs(client: PoolClient, tenant: string, works: readonly NewWork[]): Promise<void> {
+  const hashes = [...new Set(works.flatMap(({ content }) => (content.is === "taken" ? content.hash : [])))];
+  if (hashes.length === 0) return;
+  await query(
+    client,
+    `update blobs set created_at = clock_timestamp()
+     where tenant = $1 and hash = any($2) and created_at < clock_timestamp() - interval '1 hour'`,
+    [tenant, hashes],
+  );
+  const [missing] = await query<{ hash: string }>(
+    client,
+    `select hash from unnest($2::text[]) as hash
+     where not exists (select 1 from blobs b where b.tenant = $1 and b.hash = hash.hash) limit 1`,
+    [tenant, hashes],
+  );
+  if (missing !== undefined) throw new StoreError("STORE_NOT_FOUND", `There is no blob ${missing.hash}.`);
+}
+
+/** V2. Statements see what was there before any of them wrote. */
+const worksText = `
+with incoming as materialized (
+  select i.*, row_number() over () as position from json_to_recordset($3::json) as i(key text, pseudonym text, members json, group_name text,
+    attempt integer, counts boolean, label text, sources json, submitted_at text, lateness json, content json, hash text, run_id text,
+    definition text)
+), known as materialized (
+  select w.key, w.hash from batch_works w where w.batch_id = $1 and w.key in (select key from incoming)
+), written as (
+  insert into batch_works as w (batch_id, key, tenant, pseudonym, members, group_name, attempt, counts, label, sources, submitted_at,
+    lateness, hash, content)
+  select $1, key, $2, pseudonym, array(select json_array_elements_text(members)), group_name, attempt, counts, label,
+    array(select json_array_elements_text(sources)), submitted_at, lateness, hash, content
+  from incoming
+  on conflict (batch_id, key) do update set members = excluded.members, group_name = excluded.group_name, attempt = excluded.attempt,
+    counts = excluded.counts, label = excluded.label, sources = excluded.sources, submitted_at = excluded.submitted_at,
+    lateness = excluded.lateness, hash = excluded.hash, content = excluded.content
+  where (w.members, w.group_name, w.attempt, w.counts, w.label, w.sources, w.submitted_at, w.lateness::text, w.hash, w.content::text)
+    is distinct from (excluded.members, excluded.group_name, excluded.attempt, excluded.counts, excluded.label, excluded.sources,
+      excluded.submitted_at, excluded.lateness::text, excluded.hash, excluded.content::text)
+), last as materialized (
+  select distinct on (t.work) t.work, t.id, t.try, t.hash, t.admitted_at from batch_runs t
+  where t.batch_id = $1 and t.work in (select key from incoming) order by t.work, t.try desc
+), renewed as (
+  update batch_runs t set hash = i.hash, criterion = null from last l join incoming i on i.key = l.work
+  where t.id = l.id and l.admitted_at is null and l.hash <> i.hash
+), added as (
+  insert into batch_runs (batch_id, work, try, run_id, definition_hash, rubric_hash, hash, why)
+  select $1, i.key, coalesce(l.try, 0) + 1, i.run_id, coalesce(i.definition, $4), $5, i.hash, case when l.id is null then 'first' else 'content' end
+  from incoming i left join last l on l.work = i.key
+  where i.hash is not null and i.counts and (l.id is null or (l.admitted_at is not null and l.hash <> i.hash))
+  order by i.position
+)
+select count(*) filter (where k.key is null)::integer as added,
+  count(*) filter (where k.key is not null and k.hash is distinct from i.hash)::integer as changed
+from incoming i left join known k on k.key = i.key`;
+
+/** V2. */
+const droppedText =
+  "update batch_works set counts = false where batch_id = $1 and counts and key <> all($2::text[]) returning 1";
+
+/** Tries that have not begun follow the batch, or what their work says itself. */
+const definitionText = `
+with own as materialized (
+  select w.key, coalesce(w.content -> 'start' ->> 'definition', $2) as definition from batch_works w where w.batch_id = $1
+), following as (
+  update batch_runs t set definition_hash = own.definition, rubric_hash = $3 from own
+  where t.batch_id = $1 and own.key = t.work and t.admitted_at is null and t.why <> 'regrade'
+    and (t.definition_hash, t.rubric_hash) <> (own.definition, $3)
+)
+select count(*)::integer as other from (
+  select distinct on (t.work) t.work, t.definition_hash, t.admitted_at from batch_runs t where t.batch_id = $1 order by t.work, t.try desc
+) last join own on own.key = last.work where last.definition_hash <> own.definition and last.admitted_at is not null`;

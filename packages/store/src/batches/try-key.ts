@@ -1,0 +1,7 @@
+/** The idempotency key under which the run of a try is born. */
+const prefix = "batch-try:";
+
+export const tryKey = {
+  of: (runId: string) => `${prefix}${runId}`,
+  sql: (runId: string) => `'${prefix}' || ${runId}`,
+};

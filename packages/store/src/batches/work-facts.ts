@@ -1,0 +1,132 @@
+/**
+ * What whoever asks a model for a run of a batch must know of the class, and the model must not. The run says in its options which work it is of;
+ * runs that were made from it say the same. Members are read once per process and batch, and again when the roster has changed.
+ *
+ * A run whose batch is gone gets no answer but an error: without the names nobody can take them out. So does a run for one criterion beside which
+ * no marks stand (standing-marks.ts): it never becomes a grade of the whole work.
+ */
+import type { AiConsent, Grade, Person, WorkFacts } from "@markmill/grading";
+import type { Database } from "../database.ts";
+import type { Definitions } from "../definitions.ts";
+import { queryDatabase, queryHot } from "../query-database.ts";
+import { StoreError } from "../store-error.ts";
+import type { BatchMember, BatchSettings } from "./batch.ts";
+import { type GradedBy, hasMarks, isReworded, withoutMark } from "./standing-marks.ts";
+import { gradeOfTree } from "./standing-sql.ts";
+
+/** null: the run belongs to no class. */
+export type ReadWorkFacts = (rootId: string) => Promise<WorkFacts | null>;
+
+interface Roster {
+  readonly version: number;
+  readonly members: ReadonlyMap<string, BatchMember>;
+  readonly people: readonly Person[];
+  readonly pseudonyms: ReadonlyMap<string, string>;
+}
+
+interface FactsRow {
+  readonly batch: string | null;
+  readonly tenant: string;
+  readonly found: boolean;
+  readonly roster: number;
+  readonly settings: BatchSettings;
+  readonly own: readonly string[] | null;
+  readonly criterion: string | null;
+  /** As the last try with a grade of the same content left it. */
+  readonly standing: { readonly grade: Grade; readonly before: GradedBy; readonly now: GradedBy } | null;
+}
+
+const rostersHeld = 20;
+const gradedBy = (of: string) =>
+  `json_build_object('rubricHash', ${of}.rubric_hash, 'definitionHash', ${of}.definition_hash)`;
+
+export function createWorkFacts(database: Database, definitions: Pick<Definitions, "find">): ReadWorkFacts {
+  const rosters = new Map<string, Roster>();
+
+  async function rosterOf(batch: string, version: number): Promise<Roster> {
+    const known = rosters.get(batch);
+    if (known?.version === version) return known;
+    const rows = await queryDatabase<{ pseudonym: string; person: BatchMember }>(
+      database,
+      "Reading a roster",
+      "select pseudonym, person from batch_members where batch_id = $1 order by key",
+      [batch],
+    );
+    const roster: Roster = {
+      version,
+      members: new Map(rows.map(({ person }) => [person.key, person])),
+      people: rows.map(({ person: { key, name, id, sisId, login, email, handle } }) => ({
+        ...{ key, name },
+        ...(id === undefined ? {} : { id }),
+        ...(sisId === undefined ? {} : { sisId }),
+        ...(login === undefined ? {} : { login }),
+        ...(email === undefined ? {} : { email }),
+        ...(handle === undefined ? {} : { handle }),
+      })),
+      pseudonyms: new Map(rows.map(({ pseudonym, person }) => [person.key, pseudonym])),
+    };
+    rosters.delete(batch);
+    rosters.set(batch, roster);
+    for (const oldest of rosters.keys()) {
+      if (rosters.size <= rostersHeld) break;
+      rosters.delete(oldest);
+    }
+    return roster;
+  }
+
+  async function besides(
+    criterion: string,
+    { tenant, standing }: FactsRow,
+    rootId: string,
+  ): Promise<NonNullable<WorkFacts["regrade"]>> {
+    const grade = standing?.grade ?? null;
+    if (standing === null || !hasMarks(grade)) {
+      throw new StoreError(
+        "STORE_BATCH_REFUSED",
+        `Run ${rootId} is for ${criterion} alone, and the work has no marks that could stand beside it. Regrade the whole work.`,
+      );
+    }
+    const read = (hash: string) => definitions.find({ tenant, hash });
+    const reworded = await isReworded(criterion, standing.before, standing.now, read);
+    return { criterion, standing: reworded ? withoutMark(grade, criterion) : grade };
+  }
+
+  return async (rootId) => {
+    const [row] = await queryHot<FactsRow>(
+      database,
+      "Reading what a run is of",
+      "work-facts",
+      `select r.options -> 'grading' ->> 'batch' as batch, r.tenant, b.id is not null as found, b.roster, b.settings, w.members as own,
+         r.options -> 'grading' ->> 'criterion' as criterion, case when r.options -> 'grading' ->> 'criterion' is null then null else (
+           select json_build_object('grade', g.grade, 'before', ${gradedBy("t")}, 'now', ${gradedBy("now")}) from batch_runs now
+             join batch_runs t on t.batch_id = now.batch_id and t.work = now.work and t.try < now.try and t.hash = now.hash
+             join runs k on k.id = t.run_id and k.ended_at is not null
+             cross join lateral (${gradeOfTree("t.run_id")}) g
+           where now.batch_id = b.id and now.work = w.key and now.try = (r.options -> 'grading' ->> 'try')::integer and g.grade is not null
+           order by t.try desc limit 1) end as standing
+       from runs r left join batches b on b.tenant = r.tenant and b.id = r.options -> 'grading' ->> 'batch'
+         left join batch_works w on w.batch_id = b.id and w.pseudonym = r.options -> 'grading' ->> 'work'
+       where r.id = $1`,
+      [rootId],
+    );
+    if (row === undefined || row.batch === null) return null;
+    if (!row.found || row.own === null) {
+      throw new StoreError("STORE_NOT_FOUND", `The class that run ${rootId} belongs to is gone.`);
+    }
+    const { settings, own } = row;
+    const { members, people, pseudonyms } = await rosterOf(row.batch, row.roster);
+    const owners = own.flatMap((key) => members.get(key) ?? []);
+    const languages = new Set(owners.map(({ language }) => language ?? settings.language));
+    const [language = settings.language] = languages.size === 1 ? languages : [];
+    return {
+      ...{ people, pseudonyms, own, language },
+      ...(row.criterion === null ? {} : { regrade: await besides(row.criterion, row, rootId) }),
+      consent: strictest(owners.map(({ aiConsent }) => aiConsent ?? settings.aiConsent)) ?? settings.aiConsent,
+    };
+  };
+}
+
+/** Work of several is seen by no model that one of them does not want. */
+function strictest(consents: readonly AiConsent[]): AiConsent | undefined {
+  return (["none", "local", "any"] as const).find((consent) => consents.includes(consent));
+}

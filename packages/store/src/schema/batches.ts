@@ -1,0 +1,152 @@
+/** Batches: a class, who is in it, what they handed in, the runs that were made of it, and what people said of the grades. */
+import { isNull, sql } from "drizzle-orm";
+import {
+  boolean,
+  check,
+  doublePrecision,
+  index,
+  integer,
+  json,
+  primaryKey,
+  text,
+  unique,
+  uniqueIndex,
+} from "drizzle-orm/pg-core";
+import { at, counter, now } from "./column-types.ts";
+import { markmill } from "./runs.ts";
+
+export const batches = markmill.table(
+  "batches",
+  {
+    /** Also of its budget. */
+    id: text("id").primaryKey(),
+    tenant: text("tenant").notNull(),
+    key: text("key").notNull(),
+    name: text("name").notNull(),
+    definitionHash: text("definition_hash").notNull(),
+    rubric: json("rubric").notNull(),
+    rubricHash: text("rubric_hash").notNull(),
+    settings: json("settings").notNull(),
+    /** Pseudonyms are made with it. */
+    secret: text("secret").notNull(),
+    state: text("state").notNull().default("open"),
+    /** Of a pause: a person, or the budget. */
+    pausedBy: text("paused_by"),
+    reason: text("reason").notNull().default(""),
+    concurrency: integer("concurrency").notNull(),
+    /** Raised whenever a member is added or changed: who has read them knows whether they are still so. */
+    roster: integer("roster").notNull().default(0),
+    createdAt: now("created_at"),
+  },
+  (table) => [
+    unique("batches_tenant_key").on(table.tenant, table.key),
+    check("batches_state_check", sql`${table.state} in ('open', 'paused', 'cancelled')`),
+    check("batches_concurrency_check", sql`${table.concurrency} > 0`),
+    index("batches_by_time").on(table.tenant, sql`${table.createdAt} desc`, sql`${table.id} desc`),
+  ],
+);
+
+/** Names stand here and nowhere else. */
+export const batchMembers = markmill.table(
+  "batch_members",
+  {
+    batchId: text("batch_id").notNull(),
+    key: text("key").notNull(),
+    pseudonym: text("pseudonym").notNull(),
+    person: json("person").notNull(),
+  },
+  (table) => [
+    primaryKey({ name: "batch_members_pkey", columns: [table.batchId, table.key] }),
+    unique("batch_members_pseudonym").on(table.batchId, table.pseudonym),
+  ],
+);
+
+export const batchWorks = markmill.table(
+  "batch_works",
+  {
+    batchId: text("batch_id").notNull(),
+    key: text("key").notNull(),
+    tenant: text("tenant").notNull(),
+    pseudonym: text("pseudonym").notNull(),
+    /** Keys of members. */
+    members: text("members").array().notNull(),
+    groupName: text("group_name"),
+    attempt: integer("attempt").notNull(),
+    counts: boolean("counts").notNull(),
+    label: text("label").notNull(),
+    sources: text("sources").array().notNull(),
+    submittedAt: text("submitted_at"),
+    lateness: json("lateness").notNull(),
+    /** The blob; null: there is nothing to grade, and `content` says why. */
+    hash: text("hash"),
+    content: json("content").notNull(),
+  },
+  (table) => [
+    primaryKey({ name: "batch_works_pkey", columns: [table.batchId, table.key] }),
+    unique("batch_works_pseudonym").on(table.batchId, table.pseudonym),
+  ],
+);
+
+/**
+ * A try of a work is a run. How it stands is what the run's row says; `admittedAt` and `endSeenAt` only spare looking at all of them:
+ * an admitted one may have no run yet, one whose end was not seen may have ended.
+ */
+export const batchRuns = markmill.table(
+  "batch_runs",
+  {
+    id: counter("id").primaryKey().generatedAlwaysAsIdentity(),
+    batchId: text("batch_id").notNull(),
+    work: text("work").notNull(),
+    try: integer("try").notNull(),
+    /** Drawn with the try, so that whoever makes the run makes the same one. */
+    runId: text("run_id").notNull(),
+    definitionHash: text("definition_hash").notNull(),
+    /** Of the rubric that its grade is by. */
+    rubricHash: text("rubric_hash").notNull(),
+    hash: text("hash").notNull(),
+    why: text("why").notNull(),
+    /** Only this criterion is judged anew; the marks of the try before stand. */
+    criterion: text("criterion"),
+    createdAt: now("created_at"),
+    admittedAt: at("admitted_at"),
+    endSeenAt: at("end_seen_at"),
+    /** Its run was deleted alone. */
+    deletedAt: at("deleted_at"),
+    /** Why the run could not be made. */
+    refusal: json("refusal"),
+  },
+  (table) => [
+    unique("batch_runs_try").on(table.batchId, table.work, table.try),
+    uniqueIndex("batch_runs_by_run").on(table.runId),
+    index("batch_runs_waiting").on(table.batchId, table.id).where(isNull(table.admittedAt)),
+    index("batch_runs_in_flight")
+      .on(table.batchId)
+      .where(sql`${table.admittedAt} is not null and ${table.endSeenAt} is null`),
+  ],
+);
+
+/** Append-only: a trigger refuses any change, and any deletion but that of a whole batch. */
+export const gradeEvents = markmill.table(
+  "grade_events",
+  {
+    id: counter("id").primaryKey().generatedAlwaysAsIdentity(),
+    batchId: text("batch_id").notNull(),
+    work: text("work").notNull(),
+    at: now("at"),
+    who: text("who").notNull(),
+    kind: text("kind").notNull(),
+    criterion: text("criterion"),
+    pointsFrom: doublePrecision("points_from"),
+    pointsTo: doublePrecision("points_to"),
+    reason: text("reason").notNull(),
+    comment: text("comment").notNull(),
+    rubricHash: text("rubric_hash").notNull(),
+    content: text("content"),
+    try: integer("try").notNull(),
+  },
+  (table) => [
+    check("grade_events_kind_check", sql`${table.kind} in ('override', 'reviewed', 'released', 'withdrawn')`),
+    check("grade_events_reason_check", sql`${table.reason} <> '' or ${table.kind} not in ('override', 'withdrawn')`),
+    index("grade_events_by_work").on(table.batchId, table.work, table.id),
+  ],
+);
