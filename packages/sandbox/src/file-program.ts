@@ -3,14 +3,15 @@
 // Invariants:
 // 1. A path is walked part by part from the workspace, each folder opened without following links and then entered by its
 //    descriptor: what is swapped meanwhile is refused or read as it is, but never leads out.
-// 2. A link is followed only where it stays in the workspace. Only plain files are opened: no pipe, socket or device.
+// 2. A link is followed only where it stays in the workspace, and by `plain` never. Only plain files are opened: no pipe, socket or
+//    device.
 // 3. A file is written beside its place and then renamed, so that it is there whole or not at all. kill -9 in between leaves
 //    `.markmill-write`, which the next write into that folder takes away.
 //
-// arguments  read ROOT PATH MAXIMUM, or write ROOT PATH SIZE with SIZE bytes on stdin
+// arguments  read ROOT PATH MAXIMUM, plain ROOT PATH MAXIMUM, or write ROOT PATH SIZE with SIZE bytes on stdin
 // stdout     one line (`read SIZE`, `missing`, `long SIZE`, `refused WHY`, `written`), after `read` the bytes
 
-import type { FileRead, FileWritten } from "./port.ts";
+import type { FileRead, FileWritten, ReadFileOptions } from "./port.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
 /** Part of every Debian (perl-base) and of what a session's image needs anyway. */
@@ -30,6 +31,8 @@ sub is { $! + 0 == $_[0] }
 my ($ENOENT, $EINTR, $ELOOP) = (2, 4, $^O eq "linux" ? 40 : 62);
 $| = 1; $0 = "file"; binmode STDIN; binmode STDOUT;
 my ($verb, $root, $path, $limit) = @ARGV;
+my $plain = $verb eq "plain";
+$verb = "read" if $plain;
 sub answer { print "$_[0]\\n"; exit 0 }
 sub refuse { answer("refused $_[0]") }
 sub fault { refuse(is($ELOOP) ? "it was changed while it was opened" : lc "$!") }
@@ -58,6 +61,7 @@ while (@todo) {
   my $there = lstat $part;
   if (!$there && !is($ENOENT)) { fault() }
   if ($there && -l _) {
+    refuse("it is a link, or lies behind one") if $plain;
     refuse("it goes through too many links") if ++$links > 40;
     my $target = readlink $part;
     fault() unless defined $target;
@@ -124,8 +128,13 @@ export const ANSWER_BYTES = 4096;
 /** Longest time one file may take: a process of the session may stop the reader. */
 export const FILE_MS = 30_000;
 
-export function readFileCommand(root: string, path: string, maxBytes: number): [string, ...string[]] {
-  return [PERL, "-e", PROGRAM, "read", root, checkFilePath(path), String(maxBytes)];
+export function readFileCommand(
+  root: string,
+  path: string,
+  { maxBytes, links = "inside" }: ReadFileOptions,
+): [string, ...string[]] {
+  const verb = links === "inside" ? "read" : "plain";
+  return [PERL, "-e", PROGRAM, verb, root, checkFilePath(path), String(maxBytes)];
 }
 
 export function writeFileCommand(root: string, path: string, size: number): [string, ...string[]] {

@@ -47,7 +47,7 @@ export interface Session {
    * One file of the workspace, by a path from its root, whatever the shell's directory is. Read by a program of ours, never by
    * the session's shell. A link is followed only inside the workspace.
    */
-  readFile(path: string, options: { readonly maxBytes: number }): Promise<FileRead>;
+  readFile(path: string, options: ReadFileOptions): Promise<FileRead>;
   /** Writes one file, whole or not at all, and the folders it needs. */
   writeFile(path: string, bytes: Uint8Array): Promise<FileWritten>;
   /** How all it can write to stands now. Rejects as `changes` does. */
@@ -67,6 +67,12 @@ export interface Session {
   endAllBut(processes: readonly string[]): Promise<void>;
   /** Same as `sandbox.remove(id)`. */
   end(): Promise<void>;
+}
+
+export interface ReadFileOptions {
+  readonly maxBytes: number;
+  /** refused: a path that is a link, or goes through one, is not read. inside when absent. */
+  readonly links?: "inside" | "refused";
 }
 
 export type FileRead =
@@ -101,6 +107,8 @@ export interface SessionSpec {
   readonly network: "none";
   /** Folders beside the workspace that no command of the session can change. */
   readonly readOnly?: readonly ReadOnlyTree[];
+  /** An empty folder beside the workspace that commands can write to, as large as the workspace. */
+  readonly scratch?: ScratchPlace;
 }
 
 export interface ReadOnlyTree {
@@ -110,6 +118,9 @@ export interface ReadOnlyTree {
 
 export const readOnlyPlaces = ["/submission", "/judge", "/run/judge"] as const;
 export type ReadOnlyPlace = (typeof readOnlyPlaces)[number];
+
+/** Where autograders made for Gradescope look. */
+export type ScratchPlace = "/autograder";
 
 export type SessionFiles =
   | { readonly kind: "list"; readonly files: readonly SessionFile[] }
@@ -157,7 +168,7 @@ export interface SessionState {
 }
 
 /** Who wrote a command: the author of the workflow, or a model or student. */
-export type CommandTrust = "author" | "foreign";
+type CommandTrust = "author" | "foreign";
 
 export interface ProgramSpec {
   /** The program, sought in PATH unless it holds a slash, and its arguments. */

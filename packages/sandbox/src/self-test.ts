@@ -27,7 +27,7 @@ export interface SelfTestReport {
   readonly durationMs: number;
 }
 
-export interface ControlResult {
+interface ControlResult {
   readonly name: string;
   readonly held: boolean;
   readonly evidence: string;

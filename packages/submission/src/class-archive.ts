@@ -4,7 +4,7 @@
  * memory.
  */
 import { openPromise, type Entry as ZipEntry, type ZipFile } from "yauzl";
-import { ArchiveEntries } from "./archive-entries.ts";
+import { ArchiveEntries } from "./archive-rules.ts";
 import { packEntries } from "./read-submission.ts";
 import { broken, entriesOf, takeEntry, zipEntryName } from "./read-zip.ts";
 import { showName } from "./show-name.ts";

@@ -1,6 +1,5 @@
-export { type ClassArchive, openClassArchive, packSubmission, type ReadWork } from "./class-archive.ts";
-export { archiveKind, readArchive, readEntries, readSubmission, type SubmissionOptions } from "./read-submission.ts";
+export { openClassArchive, packSubmission, type ReadWork } from "./class-archive.ts";
+export { archiveKind, readArchive, readEntries, readSubmission } from "./read-submission.ts";
 export { showName } from "./show-name.ts";
 export { defaultLimits, type Entry, type Submission, type SubmissionLimits } from "./submission.ts";
-/** @public */
 export { SubmissionError, type SubmissionErrorCode, submissionErrorCodes } from "./submission-error.ts";

@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { extract, type Header } from "tar-stream";
-import { ArchiveEntries } from "./archive-entries.ts";
+import { ArchiveEntries } from "./archive-rules.ts";
 import type { ReadEntries } from "./read-folder.ts";
 import { showName } from "./show-name.ts";
 import { mostArchiveBytes, type SubmissionLimits } from "./submission.ts";

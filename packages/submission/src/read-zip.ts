@@ -2,7 +2,7 @@
 // directory is damaged, not a submission.
 import { crc32 } from "node:zlib";
 import { fromBufferPromise, getFileNameLowLevel, type Entry as ZipEntry, type ZipFile } from "yauzl";
-import { ArchiveEntries } from "./archive-entries.ts";
+import { ArchiveEntries } from "./archive-rules.ts";
 import type { ReadEntries } from "./read-folder.ts";
 import { showName } from "./show-name.ts";
 import type { SubmissionLimits } from "./submission.ts";

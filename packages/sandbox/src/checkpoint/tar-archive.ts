@@ -5,7 +5,7 @@
 
 import { SandboxError } from "../sandbox-error.ts";
 
-export type TarType = "file" | "directory" | "symlink" | "hardlink" | "fifo";
+type TarType = "file" | "directory" | "symlink" | "hardlink" | "fifo";
 
 export interface TarEntry {
   /** Relative, without `./` in front and without `/` at the end. */

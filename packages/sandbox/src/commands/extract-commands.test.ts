@@ -169,6 +169,12 @@ describe("what a session block leaves out", () => {
   });
 });
 
+/** Of this thread: what else the machine does counts for nothing. */
+const cpuMs = () => {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+};
+
 describe("long replies", () => {
   it("says that a reply is longer than what is searched", () => {
     const { blocks, skipped } = extractCommands(`${"x\n".repeat(MAX_REPLY_CHARS / 2)}${block("bash", "ls")}`);
@@ -192,9 +198,9 @@ describe("long replies", () => {
       const reply = unit.repeat(Math.ceil(length / unit.length)).slice(0, length);
       return Math.min(
         ...[1, 2, 3].map(() => {
-          const start = performance.now();
+          const start = cpuMs();
           extractCommands(reply);
-          return performance.now() - start;
+          return cpuMs() - start;
         }),
       );
     };

@@ -9,7 +9,7 @@
 import { randomInt } from "node:crypto";
 import type Docker from "dockerode";
 import type { Limits } from "../limits.ts";
-import { type ReadOnlyPlace, type SessionLabels, WORKSPACE } from "../port.ts";
+import { type ReadOnlyPlace, type ScratchPlace, type SessionLabels, WORKSPACE } from "../port.ts";
 import type { EngineFacts } from "./engine-host.ts";
 import { keeper } from "./keeper-script.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
@@ -41,6 +41,7 @@ export interface ContainerWish {
   readonly runtime?: string | undefined;
   readonly apparmorProfile?: string | undefined;
   readonly readOnly?: readonly ReadOnlyPlace[];
+  readonly scratch?: ScratchPlace | undefined;
 }
 
 // @types/dockerode lacks these two fields of the API.
@@ -74,6 +75,7 @@ export function containerTemplate(
       Tmpfs: {
         [WORKSPACE]: `${scratch},mode=0700,uid=${uid},gid=${uid}`,
         "/tmp": `${scratch},mode=1777`,
+        ...(wish.scratch === undefined ? {} : { [wish.scratch]: `${scratch},mode=0700,uid=${uid},gid=${uid}` }),
         ...Object.fromEntries(
           (wish.readOnly ?? []).map((place) => [place, `${scratch},mode=0755,uid=${KEEPER_UID},gid=${KEEPER_UID}`]),
         ),

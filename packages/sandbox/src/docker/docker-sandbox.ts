@@ -7,15 +7,12 @@
 //    is moved afterwards brings no untested image in.
 
 import { randomBytes } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
-import type Docker from "dockerode";
 import { checkSessionId, checkSessionSpec } from "../check-spec.ts";
 import { LeaseKeeper } from "../lease.ts";
 import { checkLimits, type Limits } from "../limits.ts";
 import { packFiles, packTrees } from "../pack-files.ts";
 import {
   type ListedSession,
-  type ReadOnlyPlace,
   readOnlyPlaces,
   type Sandbox,
   type Session,
@@ -24,30 +21,35 @@ import {
 } from "../port.ts";
 import { initialState } from "../session-script.ts";
 import { oldEngine, type ThinWall } from "../thin-walls.ts";
-import { containerTemplate, labelNames, labelsOf, pickUid, readLabels } from "./container-template.ts";
+import { labelNames, labelsOf } from "./container-template.ts";
+import { createContainer, leastLoaded } from "./create-container.ts";
 import { DockerSession, feedFiles, feedTrees } from "./docker-session.ts";
-import { type EngineFacts, EngineHost } from "./engine-host.ts";
+import { type EngineFacts, EngineHost, isAbsentSocket } from "./engine-host.ts";
+import {
+  findSession,
+  listHost,
+  type MadeContainer,
+  removeContainer,
+  removeFromHost,
+  SESSION_PREFIX,
+} from "./engine-sessions.ts";
 import { LEASE_SIGNAL } from "./keeper-script.ts";
 import { Launcher } from "./launcher.ts";
 import {
   addressInvalid,
+  engineUnreachable,
   imageRefused,
   isConflict,
   isNotFound,
-  limitUnsupported,
   translateEngineError,
 } from "./translate-engine-error.ts";
 import { type WarmContainer, WarmPool } from "./warm-pool.ts";
 
-const SESSION_PREFIX = "markmill-session-";
 const NEW_PREFIX = "markmill-new-";
 const POOL_PREFIX = "markmill-pool-";
-/** The id under which `list` shows a warm container that no session has taken. */
-const POOLED = /^pool-[0-9a-f]{16}$/;
 const POOL_MAX_AGE_MS = 30 * 60_000;
 /** A claimed pool container has its session's deadline in its record; this only bounds it when everybody has died. */
 const POOL_LIFETIME_SECONDS = 24 * 3600;
-const REMOVE_MS = 20_000;
 
 export interface DockerSandboxOptions {
   /** Engines, as unix:///path, tcp://host:port, http:// or https://. */
@@ -88,7 +90,9 @@ export async function createDockerSandbox(options: DockerSandboxOptions): Promis
   const [first] = options.hosts;
   if (first === undefined) throw addressInvalid("");
   if (options.images.length === 0) throw imageRefused("(none)", []);
-  const hosts = options.hosts.map((address) => new EngineHost(address));
+  // Without an engine on this machine, which is how `auto` comes to the jail, the client's library is not read at all.
+  if (options.hosts.every(isAbsentSocket)) throw engineUnreachable(first, `connect ENOENT ${first}`);
+  const hosts = await Promise.all(options.hosts.map((address) => EngineHost.at(address)));
   await Promise.any(hosts.map((host) => host.facts())).catch((error: AggregateError) => {
     throw error.errors[0];
   });
@@ -104,12 +108,6 @@ export async function createDockerSandbox(options: DockerSandboxOptions): Promis
     describe: () => sandbox.describe(),
     warm: () => sandbox.pool?.ready ?? 0,
   };
-}
-
-interface MadeContainer {
-  readonly host: EngineHost;
-  readonly container: Docker.Container;
-  readonly uid: number;
 }
 
 class EngineSandbox {
@@ -141,7 +139,7 @@ class EngineSandbox {
     const trees = await packTrees(spec.readOnly ?? [], spec.limits.diskBytes);
     for (;;) {
       signal?.throwIfAborted();
-      const found = await this.#find(spec.id);
+      const found = await findSession(this.#hosts, spec.id);
       if (found !== undefined) await this.#leases.once(SESSION_PREFIX + spec.id);
       const session =
         found === undefined ? await this.#make(spec, image, files, trees) : this.#session(found, spec, true);
@@ -239,33 +237,6 @@ class EngineSandbox {
     );
   }
 
-  /** The living container of the session, on whichever engine. A dead one is removed: its workspace is gone. */
-  async #find(id: string): Promise<MadeContainer | undefined> {
-    const answers = await Promise.allSettled(
-      this.#hosts.map(async (host) => {
-        const container = host.docker.getContainer(SESSION_PREFIX + id);
-        try {
-          const info = await container.inspect();
-          if (info.State.Running) {
-            const uid = Number(info.Config.Labels[labelNames.uid]);
-            return { host, container: host.docker.getContainer(info.Id), uid };
-          }
-          await removeContainer(host, container);
-          return undefined;
-        } catch (error) {
-          if (isNotFound(error)) return undefined;
-          throw translateEngineError(error, { host: host.address, act: "look for a session" });
-        }
-      }),
-    );
-    const failures = answers.filter((answer) => answer.status === "rejected");
-    const found = answers.find((answer) => answer.status === "fulfilled" && answer.value !== undefined);
-    if (found?.status === "fulfilled") return found.value;
-    // A session on an engine that does not answer is lost, and is made again on one that does.
-    if (failures.length === answers.length) throw failures[0]?.reason;
-    return undefined;
-  }
-
   /** Undefined when another worker made the session first. */
   async #make(spec: SessionSpec, image: string, files: Uint8Array, trees: Uint8Array): Promise<Session | undefined> {
     const warm = this.#fitsPool(spec, image) ? this.pool?.take() : undefined;
@@ -298,20 +269,28 @@ class EngineSandbox {
     }
   }
 
+  #engineOptions() {
+    const { runtime, apparmorProfile } = this.#options;
+    return { runtime, apparmorProfile };
+  }
+
   #fitsPool(spec: SessionSpec, image: string): boolean {
     const wish = this.#options.pool;
+    if (spec.scratch !== undefined) return false;
     return wish !== undefined && this.#allowedImage(wish.image) === image && sameContainer(wish.limits, spec.limits);
   }
 
   async #makeCold(spec: SessionSpec, image: string): Promise<MadeContainer> {
     const seconds = Math.ceil((Date.parse(spec.labels.deadline) - Date.now()) / 1000);
-    return await this.#create(await this.#leastLoaded(), {
+    return await createContainer(await leastLoaded(this.#hosts), {
+      ...this.#engineOptions(),
       name: NEW_PREFIX + randomBytes(8).toString("hex"),
       image,
       limits: spec.limits,
       labels: { [labelNames.session]: spec.id, ...labelsOf(spec.labels) },
       lifetimeSeconds: Math.max(1, seconds),
       readOnly: (spec.readOnly ?? []).map(({ at }) => at),
+      scratch: spec.scratch,
     });
   }
 
@@ -324,7 +303,8 @@ class EngineSandbox {
       created: new Date(now).toISOString(),
       deadline: new Date(now + 2 * POOL_MAX_AGE_MS).toISOString(),
     };
-    const made = await this.#create(await this.#leastLoaded(), {
+    const made = await createContainer(await leastLoaded(this.#hosts), {
+      ...this.#engineOptions(),
       name,
       image: this.#allowedImage(wish.image),
       limits: wish.limits,
@@ -343,67 +323,6 @@ class EngineSandbox {
     }
   }
 
-  async #create(
-    host: EngineHost,
-    wish: {
-      name: string;
-      image: string;
-      limits: Limits;
-      labels: Record<string, string>;
-      lifetimeSeconds: number;
-      readOnly: readonly ReadOnlyPlace[];
-    },
-  ): Promise<MadeContainer> {
-    try {
-      const [facts, siblings, image] = await Promise.all([
-        host.facts(),
-        listContainers(host),
-        host.imageId(wish.image),
-      ]);
-      const uid = pickUid(new Set(siblings.map(({ Labels }) => Number(Labels[labelNames.uid]))));
-      const container = await host.docker.createContainer(
-        containerTemplate(
-          {
-            ...wish,
-            image,
-            uid,
-            labels: { [labelNames.kind]: "1", [labelNames.uid]: String(uid), ...wish.labels },
-            runtime: this.#options.runtime,
-            apparmorProfile: this.#options.apparmorProfile,
-          },
-          facts,
-        ),
-      );
-      const made = { host, container, uid };
-      try {
-        await refuseDiscardedLimits(host, container);
-        await container.start();
-        return made;
-      } catch (error) {
-        await this.#discard(made).catch(() => {});
-        throw error;
-      }
-    } catch (error) {
-      throw translateEngineError(error, { host: host.address, act: "create a session", image: wish.image });
-    }
-  }
-
-  async #leastLoaded(): Promise<EngineHost> {
-    const [only] = this.#hosts;
-    if (only !== undefined && this.#hosts.length === 1) return only;
-    const loads = await Promise.allSettled(
-      this.#hosts.map(async (host) => {
-        const [facts, containers] = await Promise.all([host.facts(), listContainers(host)]);
-        return { host, load: containers.length / facts.cpus };
-      }),
-    );
-    const answered = loads.filter((load) => load.status === "fulfilled").map(({ value }) => value);
-    const [best] = answered.sort((a, b) => a.load - b.load);
-    if (best !== undefined) return best.host;
-    const failed = loads.find((load) => load.status === "rejected");
-    throw translateEngineError(failed?.reason, { host: only?.address ?? "", act: "count its sessions" });
-  }
-
   async #discard({ host, container }: MadeContainer): Promise<void> {
     this.#leases.forget(container.id);
     await removeContainer(host, container);
@@ -415,96 +334,10 @@ function sameContainer(a: Limits, b: Limits): boolean {
   return (["memoryBytes", "cpus", "pids", "diskBytes"] as const).every((name) => a[name] === b[name]);
 }
 
-/** What the engine took, not what it was asked: an engine may drop a limit it cannot set, with no more than a warning. */
-async function refuseDiscardedLimits(host: EngineHost, container: Docker.Container): Promise<void> {
-  const { HostConfig: set } = await container.inspect();
-  const missing = [
-    (set.Memory ?? 0) > 0 && set.MemorySwap === set.Memory ? undefined : "memory and swap",
-    (set.PidsLimit ?? 0) > 0 ? undefined : "processes",
-    (set.NanoCpus ?? 0) > 0 ? undefined : "processor share",
-    set.ReadonlyRootfs === true ? undefined : "read-only root",
-  ].filter((name) => name !== undefined);
-  if (missing.length > 0) throw limitUnsupported(host.address, `it dropped ${missing.join(", ")}`);
-}
-
 /** A pool container's labels are older than its session. Labels cannot change, so an empty volume of the same name carries them. */
 async function recordLabels(host: EngineHost, spec: SessionSpec): Promise<void> {
   await host.docker.createVolume({
     Name: SESSION_PREFIX + spec.id,
     Labels: { [labelNames.kind]: "1", ...labelsOf(spec.labels) },
   });
-}
-
-const ours = { filters: JSON.stringify({ label: [labelNames.kind] }) };
-
-function listContainers(host: EngineHost): Promise<Docker.ContainerInfo[]> {
-  return host.docker.listContainers({ all: true, ...ours });
-}
-
-async function listHost(host: EngineHost): Promise<ListedSession[]> {
-  try {
-    const [containers, volumes] = await Promise.all([listContainers(host), host.docker.listVolumes(ours)]);
-    const records = new Map((volumes.Volumes ?? []).map(({ Name, Labels }) => [Name, Labels ?? {}]));
-    const sessions = containers.map((container): ListedSession => {
-      const name = (container.Names[0] ?? "").replace(/^\//, "");
-      const named = name.startsWith(SESSION_PREFIX);
-      const labels = readLabels(records.get(name) ?? container.Labels);
-      records.delete(name);
-      const status = container.State === "running" ? (named ? "live" : "starting") : "dead";
-      const meant = container.Labels[labelNames.session] ?? name.replace(/^markmill-/, "");
-      return { id: named ? name.slice(SESSION_PREFIX.length) : meant, labels, status };
-    });
-    const orphans = [...records].map(
-      ([name, labels]): ListedSession => ({
-        id: name.slice(SESSION_PREFIX.length),
-        labels: readLabels(labels),
-        status: "dead",
-      }),
-    );
-    return [...sessions, ...orphans];
-  } catch (error) {
-    throw translateEngineError(error, { host: host.address, act: "list its sessions" });
-  }
-}
-
-/** Whether there was anything to remove. */
-async function removeFromHost(host: EngineHost, id: string): Promise<boolean> {
-  try {
-    const containers = await host.docker.listContainers({
-      all: true,
-      filters: JSON.stringify({ label: [`${labelNames.session}=${id}`] }),
-    });
-    const names = [
-      SESSION_PREFIX + id,
-      ...(POOLED.test(id) ? [`markmill-${id}`] : []),
-      ...containers.map(({ Id }) => Id),
-    ];
-    let found = false;
-    for (const name of names) found = (await removeContainer(host, host.docker.getContainer(name))) || found;
-    await host.docker
-      .getVolume(SESSION_PREFIX + id)
-      .remove()
-      .catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
-    return found;
-  } catch (error) {
-    throw translateEngineError(error, { host: host.address, act: "remove a session" });
-  }
-}
-
-/** Returns when it is gone; false when it was not there. One that is being removed already (it ended by itself) is waited for. */
-async function removeContainer(host: EngineHost, container: Docker.Container): Promise<boolean> {
-  const giveUp = Date.now() + REMOVE_MS;
-  for (;;) {
-    try {
-      await container.remove({ force: true, v: true });
-      return true;
-    } catch (error) {
-      if (isNotFound(error)) return false;
-      if (!isConflict(error) || Date.now() > giveUp)
-        throw translateEngineError(error, { host: host.address, act: "remove a container" });
-      await pause(20);
-    }
-  }
 }

@@ -6,34 +6,16 @@ import { randomBytes } from "node:crypto";
 import { PassThrough } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
+import { BaseSession, type FileRequest } from "../base-session.ts";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, limitsOfCommand } from "../check-spec.ts";
-import type { LookBounds } from "../checkpoint/look.ts";
-import { rewind } from "../checkpoint/rewind.ts";
-import {
-  type Changes,
-  type ChangesOptions,
-  type Snapshot,
-  takeChanges,
-  takeSnapshot,
-  type WorkspaceAccess,
-} from "../checkpoint/workspace.ts";
-import {
-  ANSWER_BYTES,
-  fileProgramFailed,
-  parseFileRead,
-  parseFileWritten,
-  readFileCommand,
-  writeFileCommand,
-} from "../file-program.ts";
+import type { Snapshot, WorkspaceAccess } from "../checkpoint/workspace.ts";
+import { ANSWER_BYTES, fileProgramFailed } from "../file-program.ts";
 import type { Limits } from "../limits.ts";
 import {
   type CommandOutcome,
   type CommandSpec,
-  type FileRead,
-  type FileWritten,
   type ProgramSpec,
-  type Rewind,
   type RunOptions,
   type Session,
   type SessionState,
@@ -70,13 +52,10 @@ export interface SessionPlace {
   readonly limits: Limits;
 }
 
-export class DockerSession implements Session {
-  readonly id: string;
-  readonly attached: boolean;
+export class DockerSession extends BaseSession implements Session {
+  protected readonly workspace = WORKSPACE;
   readonly #place: SessionPlace;
   readonly #remove: () => Promise<void>;
-  readonly #first: SessionState;
-  #state: SessionState;
   #standby: { launcher: Launcher; timer: NodeJS.Timeout } | undefined;
   #last: Promise<unknown> = Promise.resolve();
   /** Execs of `start`: they run beside the commands, which do not wait for them. */
@@ -92,17 +71,10 @@ export class DockerSession implements Session {
       remove: () => Promise<void>;
     },
   ) {
-    this.id = place.id;
-    this.attached = options.attached;
+    super(place.id, options.attached, options.first, options.state);
     this.#place = place;
-    this.#first = options.first;
-    this.#state = options.state;
     this.#remove = options.remove;
     if (options.standby !== undefined) this.#keepStandby(options.standby);
-  }
-
-  get state(): SessionState {
-    return this.#state;
   }
 
   run(command: CommandSpec, options: RunOptions = {}): Promise<CommandOutcome> {
@@ -115,20 +87,20 @@ export class DockerSession implements Session {
           session: this.id,
           container,
           command,
-          ...startOf(command, this.#state, this.#first),
+          ...startOf(command, this.current, this.first),
           limits: limitsOfCommand(limits, command),
           killAll: () => this.#killAll(),
         },
         options,
       );
-      this.#state = outcome.state;
+      this.current = outcome.state;
       return outcome;
     });
   }
 
   async start(program: ProgramSpec): Promise<StartedProgram> {
     const { container, uid, host, limits } = this.#place;
-    const { argv, nonce } = programLaunch("bash", program, this.#first, {
+    const { argv, nonce } = programLaunch("bash", program, this.first, {
       cpuSeconds: Math.ceil(limits.cpuMs / 1000) + 1,
       fileBytes: largestFile(limits),
     });
@@ -205,28 +177,15 @@ export class DockerSession implements Session {
     if (!State.Running) throw sessionLost(this.id);
   }
 
-  async readFile(path: string, { maxBytes }: { readonly maxBytes: number }): Promise<FileRead> {
-    return await this.#withFile(readFileCommand(WORKSPACE, path, maxBytes), undefined, maxBytes, parseFileRead);
+  protected endLeftovers(): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#takeStandby()?.close();
+      await this.#requireTurn(undefined);
+      await this.#killAll();
+    });
   }
 
-  async writeFile(path: string, bytes: Uint8Array): Promise<FileWritten> {
-    // What foreign commands left running must neither see nor replace what the author writes.
-    if (this.#state.leftBy === "foreign") {
-      await this.#inTurn(async () => {
-        this.#takeStandby()?.close();
-        await this.#requireTurn(undefined);
-        await this.#killAll();
-      });
-    }
-    return await this.#withFile(writeFileCommand(WORKSPACE, path, bytes.length), bytes, 0, parseFileWritten);
-  }
-
-  #withFile<T>(
-    command: readonly string[],
-    input: Uint8Array | undefined,
-    maxBytes: number,
-    parse: (answer: Buffer) => T | undefined,
-  ): Promise<T> {
+  protected askFile<T>({ command, input, maxBytes, parse }: FileRequest<T>): Promise<T> {
     return this.#inTurn(async () => {
       this.#takeStandby()?.close();
       await this.#requireTurn(undefined);
@@ -242,15 +201,7 @@ export class DockerSession implements Session {
     });
   }
 
-  snapshot(bounds?: LookBounds): Promise<Snapshot> {
-    return this.#looking("a command follows", (access) => takeSnapshot(access, bounds));
-  }
-
-  changes(since: Snapshot | null, options: ChangesOptions): Promise<Changes> {
-    return this.#looking("nothing follows", (access) => takeChanges(access, since, options));
-  }
-
-  rewind({ snapshot, parts, state }: Rewind): Promise<Snapshot> {
+  protected takeOver<T>(_: Snapshot, act: (access: WorkspaceAccess) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
       this.#takeStandby()?.close();
       let launcher: Launcher | undefined;
@@ -260,9 +211,7 @@ export class DockerSession implements Session {
       });
       try {
         // The command of a worker that lost the lease may still run: it ends with the first act, and its exec with it.
-        const now = await rewind(access, snapshot, parts);
-        this.#state = state ?? this.#first;
-        return now;
+        return await act(access);
       } finally {
         launcher?.close();
       }
@@ -305,8 +254,11 @@ export class DockerSession implements Session {
     if (unpacked !== 0) throw sessionLost(this.id);
   }
 
-  /** While no command runs in the container, ours or another worker's. The launcher that looked can run the next command. */
-  #looking<T>(then: "a command follows" | "nothing follows", act: (access: WorkspaceAccess) => Promise<T>): Promise<T> {
+  /** The launcher that looked can run the next command. */
+  protected look<T>(
+    then: "a command follows" | "nothing follows",
+    act: (access: WorkspaceAccess) => Promise<T>,
+  ): Promise<T> {
     return this.#inTurn(async () => {
       const launcher = this.#takeStandby() ?? (await this.#startLauncher(undefined));
       try {

@@ -2,8 +2,9 @@
 // 1. An engine that cannot enforce a limit serves no session; there is no weaker second choice.
 // 2. Nothing of this process's environment (DOCKER_HOST, certificates) chooses the engine: the address does.
 
+import { existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import Docker from "dockerode";
+import type Docker from "dockerode";
 import { addressInvalid, engineUnreachable, limitUnsupported, translateEngineError } from "./translate-engine-error.ts";
 
 /** A dead engine must not hold a job for the system's own connection timeout of minutes. */
@@ -28,9 +29,16 @@ export class EngineHost {
   #facts: Promise<EngineFacts> | undefined;
   readonly #imageIds = new Map<string, Promise<string>>();
 
-  constructor(address: string) {
+  private constructor(address: string, docker: Docker) {
     this.address = address;
-    this.docker = new Docker(parseAddress(address));
+    this.docker = docker;
+  }
+
+  /** The client's library is read here: its 200 files would cost every process that has no use for them a quarter of a second. */
+  static async at(address: string): Promise<EngineHost> {
+    const options = parseAddress(address);
+    const { default: Client } = await import("dockerode");
+    return new EngineHost(address, new Client(options));
   }
 
   /** The digest of what the name means on this engine; asked once, again only after a failure. */
@@ -62,6 +70,12 @@ export function parseAddress(address: string): Docker.DockerOptions {
   if (match === null) throw addressInvalid(address);
   const [, scheme, host = "", port] = match;
   return { protocol: scheme === "https" ? "https" : "http", host: host.replace(/^\[|\]$/g, ""), port: Number(port) };
+}
+
+/** Of a local engine that is not there. */
+export function isAbsentSocket(address: string): boolean {
+  const { socketPath } = parseAddress(address);
+  return socketPath !== undefined && !existsSync(socketPath);
 }
 
 async function readFacts(host: EngineHost): Promise<EngineFacts> {

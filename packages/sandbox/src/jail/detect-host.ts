@@ -20,8 +20,8 @@ export interface JailHost {
   readonly hardLimits: { readonly processes: number; readonly coreBytes: number };
 }
 
-const toolNames = ["bash", "unshare", "nsenter", "perl", "mount", "pivot_root", "tar"] as const;
-export type ToolName = (typeof toolNames)[number];
+const toolNames = ["bash", "unshare", "nsenter", "perl", "mount", "tar"] as const;
+type ToolName = (typeof toolNames)[number];
 
 /** The jail shows /usr, /bin and /sbin, so a tool elsewhere would not be found inside. */
 const directories = ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"];

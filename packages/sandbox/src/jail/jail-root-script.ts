@@ -1,5 +1,5 @@
-// The first process of a jail: it builds the file tree in its own namespaces, pivots into it and stays as pid 1, first a bash, then
-// the watch, a perl. It starts as root of a new user namespace, in new mount, pid, net, ipc, uts and cgroup namespaces, before any foreign code exists.
+// The first process of a jail, a perl: it builds the file tree in its own namespaces, pivots into it and stays as pid 1, the watch. It
+// starts as root of a new user namespace, in new mount, pid, net, ipc, uts and cgroup namespaces, before any foreign code exists.
 // Invariants:
 // 1. It dies with its maker until it has been recorded: it waits for one line on stdin and exits on end of file.
 // 2. It ends itself at the deadline, and when nobody has renewed its lease for so long (a line in the file on its stdout), and
@@ -8,7 +8,7 @@
 //    is ignored, and commands live in a child user namespace, which has no ptrace access to it.
 // 4. The shell of commands is a copy of bash that can be run and not read, on a read-only file system: no process of the same
 //    user can look into a shell, or write to its memory.
-// 5. Only /workspace, /tmp and /dev/shm can be written, each a tmpfs of fixed size. Read-only trees are tmpfs too; they are filled
+// 5. Only /workspace, /tmp, /dev/shm and a place that was asked for can be written, each a tmpfs of fixed size. Read-only trees are tmpfs too; they are filled
 //    before the line on stdin and made read-only after it, so before any command; then it prints `sealed`.
 //
 // It prints `pid <pid on the host>`, `ready`, and later `oom` for each time the memory watch struck: ten times a second it adds
@@ -16,7 +16,6 @@
 // them when that did not help. Pages that forked processes share are counted once before it strikes.
 
 import { SYSTEM_CALLS } from "../guard-script.ts";
-import { quoteForBash } from "../session-script.ts";
 import { SHELL_DIRECTORY } from "./launch.ts";
 
 export const PROGRAMS = "/opt/programs";
@@ -71,83 +70,117 @@ while (time < $end && awake() - $renewed < $lease) {
 `;
 
 /**
- * Given to `bash -s` on stdin, so that `ps` inside stays readable; hence one function, read whole before it runs.
- * After it on stdin comes a tar for /etc (etc-files.ts). Arguments: bytes of the workspace and of /tmp, seconds to live, bytes of
- * memory for all processes together, seconds of a lease, bytes of that tar, read-only places parted by spaces, then pairs of a name
- * and a path: programs from outside /usr, shown in PROGRAMS.
+ * The perl that builds the tree and becomes the watch. It makes its mounts by system calls: a program for each of some forty mounts
+ * cost three quarters of the processor time of a session's start. On stdin comes a tar for /etc (etc-files.ts). Arguments: bytes
+ * of the workspace and of /tmp, seconds to live, bytes of memory for all processes together, seconds of a lease, bytes of that tar,
+ * the paths of bash and tar, read-only places parted by spaces, one more place to write to or nothing, then pairs of a name and a
+ * path: programs from outside /usr, shown in PROGRAMS.
  */
-export const JAIL_ROOT_SCRIPT = `main() {
-set -e
-watch=${quoteForBash(WATCH)}
-umask 022
-disk=$1 seconds=$2 memory=$3 lease=$4 etc=$5 trees=$6
-shift 6
-read -r host_pid _ </proc/self/stat
-echo "pid $host_pid"
+export const JAIL_ROOT_SCRIPT = `${SYSTEM_CALLS}
+my ($disk, $seconds, $memory, $lease, $etc, $bash, $tar, $trees, $scratch, @programs) = @ARGV;
+my ($RDONLY, $NOSUID, $NODEV, $NOEXEC, $REMOUNT, $BIND, $REC, $PRIVATE) = (1, 2, 4, 8, 0x20, 0x1000, 0x4000, 0x40000);
+my @trees = split " ", $trees;
+sub fill { my ($file, @text) = @_; open my $out, ">", $file or die "$file: $!\\n"; print $out @text; close $out or die "$file: $!\\n" }
+sub make { for (@_) { mkdir $_ or die "mkdir: $_: $!\\n" } }
+sub make_all { my $path = "."; for (split m{/}, $_[0]) { next if $_ eq ""; $path .= "/$_"; -d $path or make($path) } }
+sub link_to { symlink $_[0], $_[1] or die "symlink: $_[1]: $!\\n" }
+sub mount { my ($what, $at, $type, $flags, $data) = @_; call(165, 40, $what, $at, $type, $flags, $data) == 0 or die "mount: $at: $!\\n" }
+sub memory { my ($name, $at, $flags, $data) = @_; mount($name, $at, "tmpfs", $NOSUID | $NODEV | $flags, $data) }
+sub graft { my ($what, $at, $flags) = @_; mount($what, $at, "none", $BIND | ($flags // 0), 0) }
+sub show { my ($what, $at) = @_; fill($at); graft($what, $at) }
+sub unescape { my ($text) = @_; $text =~ s/\\\\([0-7]{3})/chr oct $1/ge; return $text }
+# The kernel lets no flag of a mount of the host go; those of time it keeps by itself.
+sub seal {
+  my ($wanted, $flags) = @_;
+  open my $table, "<", "/proc/self/mountinfo" or die "mountinfo: $!\\n";
+  for (map { [(split / /)[4, 5]] } <$table>) {
+    my ($at, $options) = (unescape($_->[0]), ",$_->[1],");
+    next unless $at =~ $wanted;
+    my $kept = ($options =~ /,noexec,/ ? $NOEXEC : 0) | ($options =~ /,nosymfollow,/ ? 0x100 : 0);
+    mount("none", $at, "none", $REMOUNT | $BIND | $RDONLY | $NOSUID | $NODEV | $flags | $kept, 0);
+  }
+}
 
-mount --make-rprivate /
-mount -t tmpfs -o size=24m,nr_inodes=8192,mode=755,nosuid,nodev sandbox /tmp
-cd /tmp
-mkdir usr proc dev dev/shm tmp workspace etc old
-for name in bin sbin lib lib32 lib64 libx32; do
-  if [ -L "/$name" ]; then ln -s "$(readlink "/$name")" "$name"
-  elif [ -d "/$name" ]; then mkdir "$name"; mount --rbind "/$name" "$name"; fi
-done
-mount --rbind /usr usr
-for name in null zero full random urandom tty; do : >"dev/$name"; mount --bind "/dev/$name" "dev/$name"; done
-ln -s /proc/self/fd dev/fd; ln -s fd/0 dev/stdin; ln -s fd/1 dev/stdout; ln -s fd/2 dev/stderr
-mount -t tmpfs -o size=16m,nr_inodes=1024,mode=1777,nosuid,nodev,noexec shm dev/shm
-mount -t tmpfs -o "size=$disk,nr_inodes=100000,mode=1777,nosuid,nodev" tmp tmp
-mount -t tmpfs -o "size=$disk,nr_inodes=100000,mode=755,nosuid,nodev" workspace workspace
-for tree in $trees; do
-  mkdir -p ".$tree"
-  mount -t tmpfs -o "size=$disk,nr_inodes=100000,mode=755,nosuid,nodev" tree ".$tree"
-done
-head -c "$etc" | tar -x --no-same-owner -C etc -f -
-mkdir -p .${SHELL_DIRECTORY}
-cat "$BASH" >.${SHELL_DIRECTORY}/bash
-chmod 111 .${SHELL_DIRECTORY}/bash
-while (($# > 0)); do
-  mkdir -p .${PROGRAMS}
-  : >".${PROGRAMS}/$1"
-  mount --bind "$2" ".${PROGRAMS}/$1"
-  shift 2
-done
-printf 'student:x:1000:1000::/workspace:/bin/bash\\nnobody:x:65534:65534::/:/bin/false\\n' >etc/passwd
-printf 'student:x:1000:\\nnogroup:x:65534:\\n' >etc/group
-printf '127.0.0.1 localhost\\n::1 localhost\\n' >etc/hosts
-printf 'passwd: files\\ngroup: files\\nhosts: files\\nservices: files\\nprotocols: files\\n' >etc/nsswitch.conf
+umask 022;
+$| = 1;
+my ($host_pid) = split / /, do { open my $stat, "<", "/proc/self/stat" or die "stat: $!\\n"; scalar <$stat> };
+print "pid $host_pid\\n";
 
-mount -t proc -o nosuid,nodev,noexec proc proc
-for name in kcore keys key-users kmsg timer_list sched_debug sysrq-trigger latency_stats kallsyms kpagecount kpageflags; do
-  [ ! -e "proc/$name" ] || mount --bind /dev/null "proc/$name"
-done
-for name in acpi scsi bus irq fs; do
-  [ ! -d "proc/$name" ] || mount -t tmpfs -o ro,size=4k,nosuid,nodev,noexec masked "proc/$name"
-done
+mount("none", "/", "none", $REC | $PRIVATE, 0);
+memory("sandbox", "/tmp", 0, "size=24m,nr_inodes=8192,mode=755");
+chdir "/tmp" or die "chdir: $!\\n";
+make(qw(usr proc dev dev/shm tmp workspace etc old));
+for (qw(bin sbin lib lib32 lib64 libx32)) {
+  if (-l "/$_") { link_to(readlink "/$_", $_) }
+  elsif (-d "/$_") { make($_); graft("/$_", $_, $REC) }
+}
+graft("/usr", "usr", $REC);
+show("/dev/$_", "dev/$_") for qw(null zero full random urandom tty);
+link_to("/proc/self/fd", "dev/fd");
+link_to("fd/0", "dev/stdin");
+link_to("fd/1", "dev/stdout");
+link_to("fd/2", "dev/stderr");
+memory("shm", "dev/shm", $NOEXEC, "size=16m,nr_inodes=1024,mode=1777");
+memory("tmp", "tmp", 0, "size=$disk,nr_inodes=100000,mode=1777");
+memory("workspace", "workspace", 0, "size=$disk,nr_inodes=100000,mode=755");
+if ($scratch ne "") {
+  make(".$scratch");
+  memory("scratch", ".$scratch", 0, "size=$disk,nr_inodes=100000,mode=1777");
+}
+for (@trees) {
+  make_all($_);
+  memory("tree", ".$_", 0, "size=$disk,nr_inodes=100000,mode=755");
+}
+open my $unpack, "|-", $tar, "-x", "--no-same-owner", "-C", "etc", "-f", "-" or die "tar: $!\\n";
+while ($etc > 0) {
+  my $got = sysread STDIN, my $bytes, $etc < 65536 ? $etc : 65536 or die "the archive of /etc ended early\\n";
+  print $unpack $bytes or die "tar: $!\\n";
+  $etc -= $got;
+}
+close $unpack or die "tar ended with $?\\n";
+make_all("${SHELL_DIRECTORY}");
+{
+  local $/ = \\(1 << 20);
+  open my $from, "<", $bash or die "$bash: $!\\n";
+  fill(".${SHELL_DIRECTORY}/bash", <$from>);
+}
+chmod 0111, ".${SHELL_DIRECTORY}/bash" or die "chmod: $!\\n";
+make_all("${PROGRAMS}") if @programs;
+while (my ($name, $path) = splice @programs, 0, 2) { show($path, ".${PROGRAMS}/$name") }
+fill("etc/passwd", "student:x:1000:1000::/workspace:/bin/bash\\nnobody:x:65534:65534::/:/bin/false\\n");
+fill("etc/group", "student:x:1000:\\nnogroup:x:65534:\\n");
+fill("etc/hosts", "127.0.0.1 localhost\\n::1 localhost\\n");
+fill("etc/nsswitch.conf", "passwd: files\\ngroup: files\\nhosts: files\\nservices: files\\nprotocols: files\\n");
+
+mount("proc", "proc", "proc", $NOSUID | $NODEV | $NOEXEC, 0);
+for (qw(kcore keys key-users kmsg timer_list sched_debug sysrq-trigger latency_stats kallsyms kpagecount kpageflags)) {
+  graft("/dev/null", "proc/$_") if -e "proc/$_";
+}
+for (qw(acpi scsi bus irq fs)) { memory("masked", "proc/$_", $RDONLY | $NOEXEC, "size=4k") if -d "proc/$_" }
 # Quotas the host keeps for each user: a session must not use up those of others that share its uid.
-for quota in inotify_instances=64 inotify_watches=16384 fanotify_groups=1 fanotify_marks=1; do
-  echo "\${quota#*=}" 2>/dev/null >"proc/sys/user/max_\${quota%=*}" || true
-done
-mount --bind proc/sys proc/sys
-hostname sandbox 2>/dev/null || echo sandbox >proc/sys/kernel/hostname
-mount -o remount,bind,ro,nosuid,nodev,noexec proc/sys
-
-pivot_root . old
-cd /
-umount -l /old
-rmdir /old
-while read -r _ _ _ _ point _; do
-  case "$point" in /usr*|/bin*|/sbin*|/lib*|/etc*|/opt*) mount -o remount,bind,ro,nosuid,nodev "$point" ;; esac
-done </proc/self/mountinfo
-{ ip link set lo up || ifconfig lo up ||
-  perl -e 'socket(S, 2, 2, 0) && ioctl(S, 0x8914, pack("a16 s x22", "lo", 0x49)) or exit 1'; } 2>/dev/null || {
-  echo 'neither ip, ifconfig nor perl is there to bring up the loopback' >&2
-  exit 1
+for (qw(inotify_instances=64 inotify_watches=16384 fanotify_groups=1 fanotify_marks=1)) {
+  my ($quota, $most) = split /=/;
+  eval { fill("proc/sys/user/max_$quota", "$most\\n") };
 }
-mount -o remount,bind,ro,nosuid,nodev /
+graft("proc/sys", "proc/sys");
+fill("proc/sys/kernel/hostname", "sandbox\\n") if call(170, 161, "sandbox", 7) != 0;
+seal(qr{^/tmp/proc/sys\\z}, $NOEXEC);
 
-exec perl -e "$watch" -- "$seconds" "$memory" "$lease" $trees
-}
-main "$@"
+call(155, 41, ".", "old") == 0 or die "pivot_root: $!\\n";
+chdir "/" or die "chdir: $!\\n";
+# MNT_DETACH.
+call(166, 39, "/old", 2) == 0 or die "umount: $!\\n";
+rmdir "/old" or die "rmdir: $!\\n";
+seal(qr{^/(?:usr|bin|sbin|lib|etc|opt)}, 0);
+# The loopback, up and running.
+my $up = pack "a16 s x22", "lo", 0x49;
+socket(NET, 2, 2, 0) && ioctl(NET, 0x8914, $up) or die "loopback: $!\\n";
+close NET;
+seal(qr{^/\\z}, 0);
+
+exec { $^X } $^X, "-e", ${quoteForPerl(WATCH)}, "--", $seconds, $memory, $lease, @trees or die "exec: $!\\n";
 `;
+
+function quoteForPerl(text: string): string {
+  return `'${text.replaceAll(/['\\]/g, "\\$&")}'`;
+}

@@ -139,19 +139,21 @@ export function trialLaunch(host: JailHost, uid: number | undefined): Launch {
   return { argv: chain(host, shape, [host.tools.unshare, ...NAMESPACES, host.tools.bash, "--norc", "-c", ":"]) };
 }
 
-/** The script goes to stdin; one more line lets the holder live on (jail-root-script, invariant 1). */
+/** A tar for /etc goes to stdin; one more line lets the holder live on (jail-root-script, invariant 1). */
 export function holderLaunch(
   host: JailHost,
   shape: JailShape,
+  script: string,
   holder: {
     readonly seconds: number;
     readonly programs: Programs;
     /** Read-only trees. */
     readonly trees: readonly string[];
+    readonly scratch: string;
     readonly etcBytes: number;
   },
 ): Launch {
-  const { seconds, programs, trees, etcBytes } = holder;
+  const { seconds, programs, trees, scratch, etcBytes } = holder;
   const { tools } = host;
   const { diskBytes, memoryBytes } = shape.limits;
   // Not in the cgroup: the kernel must never choose the holder when the session is out of memory.
@@ -171,8 +173,8 @@ export function holderLaunch(
     ...chain(host, outside, [
       tools.unshare,
       ...NAMESPACES,
-      ...[tools.bash, "--noprofile", "--norc", "-s", "--", String(diskBytes), String(seconds), String(memoryBytes)],
-      ...[String(LEASE_MS / 1000), String(etcBytes), trees.join(" "), ...shown],
+      ...[tools.perl, "-e", script, "--", String(diskBytes), String(seconds), String(memoryBytes)],
+      ...[String(LEASE_MS / 1000), String(etcBytes), tools.bash, tools.tar, trees.join(" "), scratch, ...shown],
     ]),
   ];
   return { argv: [program, ...args] };

@@ -2,7 +2,9 @@
 // 1. It is made fresh from data: the submission's plain files read-only at /submission, the teacher's read-only at /judge, an empty
 //    scratch as the workspace. Nothing of the student's session (process, environment, shell state, descriptor) reaches it.
 // 2. A student's program runs only as a guest (guest-host.ts): in a session of its own, with pipes and an exit code between them.
-// 3. It is used once and ended. kill -9 anywhere leaves sessions that the reaper knows by their ids and that end by themselves; a
+// 3. Results come from a file that the command leaves at a place drawn for it, read when all of its processes and all guests are gone.
+//    The nonce in it is known to this session's commands and to nobody else, and is in no outcome.
+// 4. It is used once and ended. kill -9 anywhere leaves sessions that the reaper knows by their ids and that end by themselves; a
 //    judgement is made from data, so making it again is always safe.
 //
 // Why guests are sessions of their own, and not processes in nested namespaces of the judge's: every wall of the sandbox then stands
@@ -15,6 +17,7 @@ import type { Limits } from "../limits.ts";
 import type {
   CommandOutcome,
   CommandSpec,
+  FileRead,
   RunOptions,
   Sandbox,
   Session,
@@ -23,8 +26,10 @@ import type {
   SessionLabels,
 } from "../port.ts";
 import { SandboxError } from "../sandbox-error.ts";
+import { AUTOGRADER_PLACE, autograderScript } from "./autograder-script.ts";
 import { GuestHost } from "./guest-host.ts";
 import { GUEST_SCRIPT } from "./guest-script.ts";
+import { drawResultsPlace, type ResultsPlace, redact } from "./judge-results.ts";
 import { plainFiles } from "./plain-files.ts";
 import { RelayConnections } from "./relay-connections.ts";
 import { GUEST_SOCKET, RELAY_SCRIPT, WINDOW } from "./relay-script.ts";
@@ -45,6 +50,8 @@ export interface JudgeSpec {
   readonly guests: Limits;
   readonly labels: Omit<SessionLabels, "run" | "created" | "deadline">;
   readonly image?: string;
+  /** The teacher's files hold an autograder made for Gradescope, below AUTOGRADER_FILES. */
+  readonly autograder?: { readonly setup: "run" | "skip" };
 }
 
 export interface JudgeSession {
@@ -53,7 +60,17 @@ export interface JudgeSession {
   readonly leftOut: number;
   /** Rejects with a SandboxError, whatever the command said, when the sandbox failed under a guest. */
   run(command: CommandSpec, options?: RunOptions): Promise<CommandOutcome>;
+  /** The one command that decides, told where to leave its results. Nothing runs in the session after it. */
+  decide(command: CommandSpec, options: RunOptions & { readonly maxResultBytes: number }): Promise<Decision>;
   end(): Promise<void>;
+}
+
+export interface Decision {
+  readonly outcome: CommandOutcome;
+  /** null: one of our clocks ended the command, and what it may have left is not looked at. */
+  readonly results: FileRead | null;
+  /** What true results carry. For whoever reads them, and nobody else. */
+  readonly nonce: string;
 }
 
 /** Sessions of judges and guests have no row of their own: they belong to the worker that made them. */
@@ -110,8 +127,9 @@ export async function openJudge(
         readOnly: [
           { at: "/submission", files: submitted },
           { at: "/judge", files: spec.files },
-          { at: TOOLS, files: [tool("guest", GUEST_SCRIPT, 0o755), tool("relay", RELAY_SCRIPT, 0o644)] },
+          { at: TOOLS, files: toolsOf(spec) },
         ],
+        ...(spec.autograder === undefined ? {} : { scratch: AUTOGRADER_PLACE }),
       },
       options,
     );
@@ -171,6 +189,21 @@ class Judge implements JudgeSession {
     return outcome;
   }
 
+  async decide(
+    command: CommandSpec,
+    { maxResultBytes, ...options }: RunOptions & { readonly maxResultBytes: number },
+  ): Promise<Decision> {
+    const place = drawResultsPlace();
+    const outcome = await this.run(withEnvironment(command, place), options);
+    const shown = redact(outcome, place.nonce);
+    if (outcome.timedOut !== false) return { outcome: shown, results: null, nonce: place.nonce };
+    this.#relay.close();
+    await this.#guests.close();
+    await this.#session.endAllBut([]);
+    const results = await this.#session.readFile(place.file, { maxBytes: maxResultBytes, links: "refused" });
+    return { outcome: shown, results, nonce: place.nonce };
+  }
+
   async end(): Promise<void> {
     this.#relay.close();
     await Promise.all([this.#guests.close(), this.#session.end()]);
@@ -182,10 +215,20 @@ function withTools(command: CommandSpec): CommandSpec {
   return command.kind === "shell" ? { ...command, text: `export PATH=${TOOLS}:"$PATH"; ${command.text}` } : command;
 }
 
+/** On the same line: the lines of the author's command keep their numbers. */
+function withEnvironment(command: CommandSpec, { nonce, path }: ResultsPlace): CommandSpec {
+  return { ...command, text: `export MARKMILL_NONCE=${nonce} MARKMILL_RESULTS=${path}; ${command.text}` };
+}
+
 /** A session that lived before is no session to judge in. */
 function fresh(session: Session): Session {
   if (!session.attached) return session;
   throw new SandboxError("SANDBOX_SESSION_INVALID", `The session ${session.id} is not new.`, "Try again.");
+}
+
+function toolsOf({ autograder }: JudgeSpec): SessionFile[] {
+  const tools = [tool("guest", GUEST_SCRIPT, 0o755), tool("relay", RELAY_SCRIPT, 0o644)];
+  return autograder === undefined ? tools : [...tools, tool("autograder", autograderScript(autograder.setup), 0o755)];
 }
 
 function tool(path: string, text: string, mode: number): SessionFile {

@@ -9,36 +9,18 @@ import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { type ProcessIdentity, type ProcessStat, readProcessStat } from "@markmill/process-identity";
+import { BaseSession, type FileRequest } from "../base-session.ts";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, checkSessionId, checkSessionSpec, limitsOfCommand } from "../check-spec.ts";
-import type { LookBounds } from "../checkpoint/look.ts";
 import { listPlaces, readPlaces } from "../checkpoint/read-places.ts";
-import { rewind } from "../checkpoint/rewind.ts";
-import {
-  type Changes,
-  type ChangesOptions,
-  type Snapshot,
-  takeChanges,
-  takeSnapshot,
-  type WorkspaceAccess,
-} from "../checkpoint/workspace.ts";
+import type { Snapshot, WorkspaceAccess } from "../checkpoint/workspace.ts";
 import { removals, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
-import {
-  FILE_MS,
-  fileProgramFailed,
-  parseFileRead,
-  parseFileWritten,
-  readFileCommand,
-  writeFileCommand,
-} from "../file-program.ts";
+import { FILE_MS, fileProgramFailed } from "../file-program.ts";
 import { packFiles } from "../pack-files.ts";
 import type {
   CommandOutcome,
   CommandSpec,
-  FileRead,
-  FileWritten,
   ListedSession,
-  Rewind,
   RunOptions,
   Sandbox,
   Session,
@@ -124,42 +106,32 @@ async function listDirectories(root: string): Promise<ListedSession[]> {
   return found.filter((session) => session !== undefined);
 }
 
-class NoneSession implements Session {
-  readonly id: string;
-  readonly attached: boolean;
+class NoneSession extends BaseSession implements Session {
+  protected readonly workspace: string;
   readonly #spec: SessionSpec;
   readonly #directory: string;
   readonly #remove: () => Promise<void>;
-  readonly #first: SessionState;
-  #state: SessionState;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(spec: SessionSpec, directory: string, attached: boolean, remove: () => Promise<void>) {
-    this.id = spec.id;
-    this.attached = attached;
+    const workspace = join(directory, "workspace");
+    const initial = initialState({ HOME: workspace, ...spec.environment, [MARK]: directory });
+    const first = { ...initial, cwd: workspace };
+    super(spec.id, attached, first, spec.state === undefined ? first : settle(spec.state, directory));
+    this.workspace = workspace;
     this.#spec = spec;
     this.#directory = directory;
     this.#remove = remove;
-    const workspace = join(directory, "workspace");
-    const initial = initialState({ HOME: workspace, ...spec.environment, [MARK]: directory });
-    this.#first = { ...initial, cwd: workspace };
-    this.#state = spec.state === undefined ? this.#first : settle(spec.state, directory);
-  }
-
-  get state(): SessionState {
-    return this.#state;
   }
 
   async run(command: CommandSpec, options: RunOptions = {}): Promise<CommandOutcome> {
     checkCommand(command);
-    const turn = this.#last.then(() => this.#runNow(command, options));
-    this.#last = turn.catch(() => {});
-    return await turn;
+    return await this.#inTurn(() => this.#runNow(command, options));
   }
 
   async #runNow(command: CommandSpec, options: RunOptions): Promise<CommandOutcome> {
     const limits = limitsOfCommand(this.#spec.limits, command);
-    const { state, fresh } = startOf(command, this.#state, this.#first);
+    const { state, fresh } = startOf(command, this.current, this.first);
     if (fresh) await killMarked(this.#directory);
     const { outcome } = await runWrapper(
       {
@@ -194,7 +166,7 @@ class NoneSession implements Session {
       },
       options,
     );
-    this.#state = outcome.state;
+    this.current = outcome.state;
     return outcome;
   }
 
@@ -202,23 +174,13 @@ class NoneSession implements Session {
     throw judgeUnprotected();
   }
 
-  async readFile(path: string, { maxBytes }: { readonly maxBytes: number }): Promise<FileRead> {
-    const root = join(this.#directory, "workspace");
-    return await this.#withFile(readFileCommand(root, path, maxBytes), undefined, parseFileRead);
+  protected async endLeftovers(): Promise<void> {
+    await killMarked(this.#directory);
   }
 
-  async writeFile(path: string, bytes: Uint8Array): Promise<FileWritten> {
-    const root = join(this.#directory, "workspace");
-    if (this.#state.leftBy === "foreign") await killMarked(this.#directory);
-    return await this.#withFile(writeFileCommand(root, path, bytes.length), bytes, parseFileWritten);
-  }
-
-  async #withFile<T>(
-    [program, ...args]: [string, ...string[]],
-    input: Uint8Array | undefined,
-    parse: (answer: Buffer) => T | undefined,
-  ): Promise<T> {
-    const turn = this.#last.then(async () => {
+  protected askFile<T>({ command, input, parse }: FileRequest<T>): Promise<T> {
+    const [program, ...args] = command;
+    return this.#inTurn(async () => {
       const child = spawn(program, args, { cwd: "/", env: {}, stdio: ["pipe", "pipe", "ignore"], timeout: FILE_MS });
       const chunks: Buffer[] = [];
       child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -229,24 +191,18 @@ class NoneSession implements Session {
       if (answer === undefined) throw fileProgramFailed(this.id, "");
       return answer;
     });
-    this.#last = turn.catch(() => {});
-    return await turn;
   }
 
-  snapshot(bounds?: LookBounds): Promise<Snapshot> {
-    return this.#inTurn(() => takeSnapshot(this.#access(), bounds));
+  protected look<T>(_: string, act: (access: WorkspaceAccess) => Promise<T>): Promise<T> {
+    return this.#inTurn(() => act(this.#access()));
   }
 
-  changes(since: Snapshot | null, options: ChangesOptions): Promise<Changes> {
-    return this.#inTurn(() => takeChanges(this.#access(), since, options));
+  protected takeOver<T>(_: Snapshot, act: (access: WorkspaceAccess) => Promise<T>): Promise<T> {
+    return this.look("nothing follows", act);
   }
 
-  rewind({ snapshot, parts, state }: Rewind): Promise<Snapshot> {
-    return this.#inTurn(async () => {
-      const now = await rewind(this.#access(), snapshot, parts);
-      this.#state = state === undefined ? this.#first : settle(state, this.#directory);
-      return now;
-    });
+  protected override settled(state: SessionState): SessionState {
+    return settle(state, this.#directory);
   }
 
   async endAllBut(processes: readonly string[]): Promise<void> {

@@ -10,7 +10,10 @@ import { type Finding, type ProbeResult, shorten } from "./probe.ts";
 
 export interface JudgeLab {
   /** Opens a judge over a submission that is given as files, with the teacher's files. */
-  openJudge(submission: readonly SessionFile[], files: readonly SessionFile[]): Promise<JudgeSession>;
+  openJudge(
+    submission: readonly SessionFile[],
+    files: readonly SessionFile[],
+  ): Promise<Pick<JudgeSession, "run" | "end">>;
   readonly token: string;
   readonly diskBytes: number;
 }

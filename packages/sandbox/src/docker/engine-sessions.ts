@@ -1,0 +1,119 @@
+/** What stands on Docker engines under the names and labels of sessions: found, listed, removed. */
+import { setTimeout as pause } from "node:timers/promises";
+import type Docker from "dockerode";
+import type { ListedSession } from "../port.ts";
+import { labelNames, readLabels } from "./container-template.ts";
+import type { EngineHost } from "./engine-host.ts";
+import { isConflict, isNotFound, translateEngineError } from "./translate-engine-error.ts";
+
+export const SESSION_PREFIX = "markmill-session-";
+/** The id under which `list` shows a warm container that no session has taken. */
+const POOLED = /^pool-[0-9a-f]{16}$/;
+const REMOVE_MS = 20_000;
+
+export interface MadeContainer {
+  readonly host: EngineHost;
+  readonly container: Docker.Container;
+  readonly uid: number;
+}
+
+/** The living container of the session, on whichever engine. A dead one is removed: its workspace is gone. */
+export async function findSession(hosts: readonly EngineHost[], id: string): Promise<MadeContainer | undefined> {
+  const answers = await Promise.allSettled(
+    hosts.map(async (host) => {
+      const container = host.docker.getContainer(SESSION_PREFIX + id);
+      try {
+        const info = await container.inspect();
+        if (info.State.Running) {
+          const uid = Number(info.Config.Labels[labelNames.uid]);
+          return { host, container: host.docker.getContainer(info.Id), uid };
+        }
+        await removeContainer(host, container);
+        return undefined;
+      } catch (error) {
+        if (isNotFound(error)) return undefined;
+        throw translateEngineError(error, { host: host.address, act: "look for a session" });
+      }
+    }),
+  );
+  const failures = answers.filter((answer) => answer.status === "rejected");
+  const found = answers.find((answer) => answer.status === "fulfilled" && answer.value !== undefined);
+  if (found?.status === "fulfilled") return found.value;
+  // A session on an engine that does not answer is lost, and is made again on one that does.
+  if (failures.length === answers.length) throw failures[0]?.reason;
+  return undefined;
+}
+
+const ours = { filters: JSON.stringify({ label: [labelNames.kind] }) };
+
+export function listContainers(host: EngineHost): Promise<Docker.ContainerInfo[]> {
+  return host.docker.listContainers({ all: true, ...ours });
+}
+
+export async function listHost(host: EngineHost): Promise<ListedSession[]> {
+  try {
+    const [containers, volumes] = await Promise.all([listContainers(host), host.docker.listVolumes(ours)]);
+    const records = new Map((volumes.Volumes ?? []).map(({ Name, Labels }) => [Name, Labels ?? {}]));
+    const sessions = containers.map((container): ListedSession => {
+      const name = (container.Names[0] ?? "").replace(/^\//, "");
+      const named = name.startsWith(SESSION_PREFIX);
+      const labels = readLabels(records.get(name) ?? container.Labels);
+      records.delete(name);
+      const status = container.State === "running" ? (named ? "live" : "starting") : "dead";
+      const meant = container.Labels[labelNames.session] ?? name.replace(/^markmill-/, "");
+      return { id: named ? name.slice(SESSION_PREFIX.length) : meant, labels, status };
+    });
+    const orphans = [...records].map(
+      ([name, labels]): ListedSession => ({
+        id: name.slice(SESSION_PREFIX.length),
+        labels: readLabels(labels),
+        status: "dead",
+      }),
+    );
+    return [...sessions, ...orphans];
+  } catch (error) {
+    throw translateEngineError(error, { host: host.address, act: "list its sessions" });
+  }
+}
+
+/** Whether there was anything to remove. */
+export async function removeFromHost(host: EngineHost, id: string): Promise<boolean> {
+  try {
+    const containers = await host.docker.listContainers({
+      all: true,
+      filters: JSON.stringify({ label: [`${labelNames.session}=${id}`] }),
+    });
+    const names = [
+      SESSION_PREFIX + id,
+      ...(POOLED.test(id) ? [`markmill-${id}`] : []),
+      ...containers.map(({ Id }) => Id),
+    ];
+    let found = false;
+    for (const name of names) found = (await removeContainer(host, host.docker.getContainer(name))) || found;
+    await host.docker
+      .getVolume(SESSION_PREFIX + id)
+      .remove()
+      .catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+    return found;
+  } catch (error) {
+    throw translateEngineError(error, { host: host.address, act: "remove a session" });
+  }
+}
+
+/** Returns when it is gone; false when it was not there. One that is being removed already (it ended by itself) is waited for. */
+export async function removeContainer(host: EngineHost, container: Docker.Container): Promise<boolean> {
+  const giveUp = Date.now() + REMOVE_MS;
+  for (;;) {
+    try {
+      await container.remove({ force: true, v: true });
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      if (!isConflict(error) || Date.now() > giveUp)
+        throw translateEngineError(error, { host: host.address, act: "remove a container" });
+      await pause(20);
+    }
+  }
+}

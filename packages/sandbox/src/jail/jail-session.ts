@@ -1,0 +1,281 @@
+// A session in its jail: each command enters the namespaces anew. Invariants:
+// 1. Nothing here is needed to serve the session: another worker builds the same from its record.
+// 2. Commands run one after the other, by a lock in the session's directory; what a dead worker's command started goes with its lock.
+
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { constants as osConstants } from "node:os";
+import { isAlive } from "@markmill/process-identity";
+import { BaseSession, type FileRequest } from "../base-session.ts";
+import { startOf } from "../carry-state.ts";
+import { checkCommand, limitsOfCommand } from "../check-spec.ts";
+import { PLACES } from "../checkpoint/manifest.ts";
+import { listPlaces, readPlaces } from "../checkpoint/read-places.ts";
+import type { Snapshot, WorkspaceAccess } from "../checkpoint/workspace.ts";
+import { removals, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
+import { ANSWER_BYTES, FILE_MS, fileProgramFailed } from "../file-program.ts";
+import { guardLine } from "../guard-script.ts";
+import type { Limits } from "../limits.ts";
+import {
+  type CommandOutcome,
+  type CommandSpec,
+  type ProgramSpec,
+  type RunOptions,
+  type Session,
+  type SessionSpec,
+  type StartedProgram,
+  WORKSPACE,
+} from "../port.ts";
+import { runWrapper, type WrapperResult } from "../run-wrapper.ts";
+import { baseEnvironment, type CommandUlimits, initialState } from "../session-script.ts";
+import { afterNonce, programLaunch } from "../start-program.ts";
+import { countOutOfMemory } from "./cgroup.ts";
+import { createCpuMeter } from "./cpu-meter.ts";
+import { GRACE_MS, type Jail, type LiveRecord, pause, START_MS } from "./jail.ts";
+import { PROGRAMS } from "./jail-root-script.ts";
+import { guardLaunch, processesOf, toolLaunch } from "./launch.ts";
+import { removeSession } from "./make-session.ts";
+import { openPipes } from "./open-pipes.ts";
+import { runTool, startLaunch, toolFailure } from "./run-tool.ts";
+import { isHolding, killAllBut, listInside, signal } from "./session-processes.ts";
+import { killFailed, sessionBusy, sessionLost, translateLaunchFailure } from "./translate-host-error.ts";
+
+const OPEN_FILES = 1024;
+/** One process may grow this much past the limit between two looks of the watch, so that the watch, which reports, strikes first. */
+const WATCH_SLACK_BYTES = 64 * 1024 * 1024;
+
+export class JailSession extends BaseSession implements Session {
+  protected readonly workspace = WORKSPACE;
+  readonly #jail: Jail;
+  readonly #record: LiveRecord;
+
+  constructor(jail: Jail, record: LiveRecord, spec: SessionSpec, attached: boolean) {
+    const path = Object.keys(jail.programs).length === 0 ? {} : { PATH: `${baseEnvironment.PATH}:${PROGRAMS}` };
+    const first = initialState({ ...path, ...spec.environment });
+    super(record.id, attached, first, spec.state ?? first);
+    this.#jail = jail;
+    this.#record = record;
+  }
+
+  async run(command: CommandSpec, options: RunOptions = {}): Promise<CommandOutcome> {
+    checkCommand(command);
+    return await this.#exclusively(options.signal, async (before) => {
+      const first = await this.#runOnce(command, options, before);
+      // A command that died with its session says nothing about the command.
+      if (!isHolding(this.#record.holder)) throw sessionLost(this.id);
+      if (first.started || first.outcome.timedOut !== false) return this.#accept(first);
+      // Background processes may have filled the process table so that not even the launcher could fork: clear it once.
+      if (!(await killAllBut(this.#record.holder, []))) throw killFailed(this.id);
+      const second = await this.#runOnce(command, options, []);
+      if (!second.started && second.outcome.timedOut === false) throw translateLaunchFailure(second.diagnostics);
+      return this.#accept(second);
+    });
+  }
+
+  async start(program: ProgramSpec): Promise<StartedProgram> {
+    const { host } = this.#jail;
+    const { holder, uid } = this.#record;
+    if (!isHolding(holder)) throw sessionLost(this.id);
+    const { argv, nonce } = programLaunch(host.tools.bash, program, this.first, {
+      ...this.#ulimits(this.#record.limits),
+      fileBytes: this.#record.limits.diskBytes + 1024 * 1024,
+    });
+    const { theirs, stdin, stdout, stderr, release } = await openPipes(host.tools.bash, uid);
+    const child = startLaunch(toolLaunch(host, this.#record, holder.pid, argv), theirs);
+    release();
+    for (const stream of [stdin, stdout, stderr]) stream.on("error", () => {});
+    const said = afterNonce(stderr, nonce);
+    const ended = new Promise<number>((resolve, reject) => {
+      child.once("error", (error) => reject(translateLaunchFailure(String(error))));
+      child.once("exit", (code, name) => {
+        void (async () => {
+          // The nonce was written before the end; the pipe may bring it after.
+          for (let turn = 0; turn < 500 && !said.started() && !stderr.closed; turn += 1) await pause(2);
+          if (!isHolding(holder)) reject(sessionLost(this.id));
+          else if (!said.started()) reject(translateLaunchFailure(said.diagnostics()));
+          else resolve(code ?? 128 + (name === null ? 0 : osConstants.signals[name]));
+        })();
+      });
+    });
+    ended.catch(() => {});
+    return { stdin, stdout, stderr: said.stream, ended };
+  }
+
+  #ulimits(limits: Limits): CommandUlimits {
+    return {
+      // The processor clock is for all processes together and is read from outside; this stops one that outlives it.
+      cpuSeconds: Math.ceil(limits.cpuMs / 1000) + 1,
+      openFiles: OPEN_FILES,
+      ...(this.#record.cgroup === undefined ? { dataBytes: limits.memoryBytes * 1.25 + WATCH_SLACK_BYTES } : {}),
+    };
+  }
+
+  protected async endLeftovers(): Promise<void> {
+    await this.#exclusively(undefined, () => this.#killAllBut([]));
+  }
+
+  protected async askFile<T>({ command, input, maxBytes, parse }: FileRequest<T>): Promise<T> {
+    return await this.#exclusively(undefined, async () => {
+      const ask = () => runTool(this.#jail, this.#record, command, input, maxBytes + ANSWER_BYTES, FILE_MS);
+      let result = await ask();
+      if (parse(result.stdout) === undefined && isHolding(this.#record.holder)) {
+        // Background processes may have filled the process table, stopped or killed the program: clear them once.
+        if (!(await killAllBut(this.#record.holder, []))) throw killFailed(this.id);
+        result = await ask();
+      }
+      const answer = parse(result.stdout);
+      if (answer !== undefined) return answer;
+      if (!isHolding(this.#record.holder)) throw sessionLost(this.id);
+      throw fileProgramFailed(this.id, result.stderr);
+    });
+  }
+
+  protected async look<T>(_: string, act: (access: WorkspaceAccess) => Promise<T>): Promise<T> {
+    return await this.#exclusively(undefined, () => act(this.#access()));
+  }
+
+  protected async takeOver<T>(to: Snapshot, act: (access: WorkspaceAccess) => Promise<T>): Promise<T> {
+    // The command of a worker that lost the lease may still run and hold the lock: both end here.
+    await this.endAllBut(to.instance === this.instance ? to.processes : []);
+    return await this.look("nothing follows", act);
+  }
+
+  async endAllBut(processes: readonly string[]): Promise<void> {
+    await this.#killAllBut(processes);
+    await this.#jail.directory.breakLock(this.id);
+  }
+
+  get instance(): string {
+    const { number, holder } = this.#record;
+    return `jail-${number}-${holder.startTime}`;
+  }
+
+  #access(): WorkspaceAccess {
+    const { holder } = this.#record;
+    const places = Object.fromEntries(PLACES.map((place) => [place, `/proc/${holder.pid}/root/${place}`]));
+    const living = async <T>(act: Promise<T>) => {
+      const result = await act;
+      // A walk through the root of a dead process finds nothing, which must not be taken for an empty workspace.
+      if (!isHolding(holder)) throw sessionLost(this.id);
+      return result;
+    };
+    return {
+      instance: this.instance,
+      list: (look) => living(listPlaces(places, look)),
+      readsCheaply: true,
+      read: (paths, maxBytes, look) => living(readPlaces(places, paths, maxBytes, look)),
+      write: async (remove, tar) => {
+        const { word, list } = removals(remove);
+        const { bash } = this.#jail.host.tools;
+        const sizes = [word, String(tar.length)];
+        const command = [bash, "--noprofile", "--norc", "-c", WRITE_PLACES, "bash", "/", ...sizes, ...PLACES];
+        const result = await runTool(this.#jail, this.#record, command, Buffer.concat([list, tar]), 64 * 1024);
+        if (result.code !== 0) throw toolFailure(this.#record, "The workspace could not be put back", result);
+      },
+      processes: async () =>
+        listInside(holder)
+          .filter(({ pid, parent, state }) => pid !== 1 && parent <= 1 && state !== "Z" && state !== "X")
+          .map(({ pid, startTime }) => `${pid}@${startTime}`),
+      killAllBut: (processes) => this.#killAllBut([...processes]),
+    };
+  }
+
+  async #killAllBut(processes: readonly string[]): Promise<void> {
+    const keep = processes.map((text) => {
+      const [pid, startTime = ""] = text.split("@");
+      return { pid: Number(pid), startTime };
+    });
+    if (await killAllBut(this.#record.holder, keep, { theirs: true })) return;
+    await this.end();
+    throw killFailed(this.id);
+  }
+
+  async end(): Promise<void> {
+    await removeSession(this.#jail, this.id);
+  }
+
+  #accept(result: WrapperResult): CommandOutcome {
+    this.current = result.outcome.state;
+    return result.outcome;
+  }
+
+  async #runOnce(
+    command: CommandSpec,
+    options: RunOptions,
+    before: readonly { pid: number; startTime: string }[],
+  ): Promise<WrapperResult> {
+    const { host, directory } = this.#jail;
+    const { holder, cgroup, limits: sessionLimits } = this.#record;
+    const limits = limitsOfCommand(sessionLimits, command);
+    const strikes = async () =>
+      (readFileSync(directory.eventsPath(this.id), "utf8").match(/^oom$/gm)?.length ?? 0) +
+      (cgroup === undefined ? 0 : await countOutOfMemory(cgroup));
+    const strikesBefore = await strikes();
+    const { state, fresh } = startOf(command, this.current, this.first);
+    return await runWrapper(
+      {
+        command,
+        limits,
+        state,
+        guarded: true,
+        ulimits: this.#ulimits(limits),
+        spawn: () => startLaunch(guardLaunch(host, this.#record, holder.pid), ["pipe", "pipe", "pipe"]),
+        feed: (child, script, nonce) => {
+          const line = guardLine(script.length, nonce, processesOf(host, this.#record), fresh);
+          child.stdin?.write(Buffer.concat([Buffer.from(line), script]));
+        },
+        cpuMs: createCpuMeter(holder, cgroup, Math.max(1, Math.ceil(limits.cpus))),
+        kill: async (child, why) => {
+          // The guard asks its command to end, and kills it; it may be gone, stopped or kept from it.
+          const gone = new Promise((resolve) => child.once("exit", resolve));
+          if (why === "ended" && child.exitCode === null && child.signalCode === null) {
+            child.stdin?.end("\n");
+            await Promise.race([gone, pause(GRACE_MS)]);
+          }
+          if (!(await killAllBut(holder, why === "lost" || fresh ? [] : before))) {
+            await this.end();
+            throw killFailed(this.id);
+          }
+          if (child.pid !== undefined) signal(-child.pid, "SIGKILL");
+        },
+        outOfMemory: async () => (await strikes()) > strikesBefore,
+      },
+      options,
+    );
+  }
+
+  /** One command at a time over all workers of the host. */
+  async #exclusively<T>(
+    abort: AbortSignal | undefined,
+    act: (before: readonly { pid: number; startTime: string }[]) => Promise<T>,
+  ): Promise<T> {
+    const { directory } = this.#jail;
+    const { holder, limits } = this.#record;
+    const giveUp = Date.now() + limits.wallMs + START_MS;
+    for (;;) {
+      abort?.throwIfAborted();
+      if (!isHolding(holder)) throw sessionLost(this.id);
+      const before = listInside(holder).map(({ pid, startTime }) => ({ pid, startTime }));
+      const token = randomBytes(8).toString("hex");
+      const held = await directory.tryLock(this.id, before, token).catch(() => {
+        throw sessionLost(this.id);
+      });
+      if (held === undefined) {
+        try {
+          return await act(before);
+        } finally {
+          await directory.unlock(this.id, token);
+        }
+      }
+      if (!isAlive(held.owner)) {
+        // Its worker died mid-command: what that command started goes with it.
+        await killAllBut(holder, held.before);
+        await directory.unlock(this.id, held.token);
+      } else if (Date.now() > giveUp) {
+        throw sessionBusy(this.id);
+      } else {
+        await pause(5);
+      }
+    }
+  }
+}
