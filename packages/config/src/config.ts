@@ -1,4 +1,5 @@
 // What the programs work with: the environment with its alternatives spelled out, so that no caller asks "is this set?".
+import type { AllowedAddress } from "./allowed-address.ts";
 import type { Environment } from "./environment.ts";
 
 export type Config = {
@@ -9,6 +10,15 @@ export type Config = {
   readonly pgPoolSize: number;
   /** 0 keeps finished runs. */
   readonly retentionDays: number;
+  /** What lets this machine into students' repositories. */
+  readonly git: {
+    readonly token?: { readonly host: string; readonly value: string };
+    readonly sshKey?: string;
+    readonly knownHosts?: string;
+    readonly caFile?: string;
+  };
+  /** Runs of classes at once: of all, and of one tenant's. */
+  readonly batchRuns: { readonly most: number; readonly mostOfTenant: number };
   /** `kind`: where new files go; `s3`: the bucket, null where there is none. */
   readonly blobs: {
     readonly kind: "postgres" | "s3";
@@ -36,6 +46,8 @@ export type Config = {
     readonly lockDurationMs: number;
     readonly stalledIntervalMs: number;
     readonly drainTimeoutMs: number;
+    /** Of a process that is a worker and nothing else. */
+    readonly nice: number;
   };
   /** What no run may go beyond. */
   readonly ceilings: {
@@ -86,11 +98,42 @@ export type Config = {
     };
     readonly poolSize: number;
   };
+  /** What tools of workflows may reach and use. */
+  readonly tools: {
+    readonly allow: readonly AllowedAddress[];
+    readonly secrets: Readonly<Record<string, { readonly value: string; readonly hosts: readonly string[] }>>;
+    /** By name; null: off. */
+    readonly builtins: Readonly<
+      Record<
+        "serper" | "duckduckgo" | "jina" | "browserless" | "scraper" | "stock",
+        { readonly url: string; readonly key: string | null } | null
+      >
+    >;
+    readonly timeoutMs: number;
+    readonly maxTimeoutMs: number;
+    readonly resultBytes: number;
+  };
+  /** null: off, and nothing of it is loaded. */
+  readonly telemetry: TelemetrySettings | null;
   /** left out: a process that works on in this folder leaves the `.env` out as well. */
   readonly envFile: "counts" | "left out";
   /** The only variables of the environment that a workflow can see. */
   readonly workflowEnvironment: Readonly<Record<string, string>>;
 };
+
+export interface TelemetrySettings {
+  /** Whole addresses; null: none are sent. */
+  readonly tracesUrl: string | null;
+  readonly metricsUrl: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly serviceName: string;
+  readonly resource: Readonly<Record<string, string>>;
+  /** The share of runs that are traced, 0 to 1. */
+  readonly share: number;
+  readonly metricsEveryMs: number;
+  readonly spans: { readonly everyMs: number; readonly mostWaiting: number; readonly mostTogether: number };
+}
 
 export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Record<string, string>>): Config {
   return {
@@ -102,6 +145,15 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
     home: env.MARKMILL_HOME,
     pgPoolSize: env.PG_POOL_SIZE,
     retentionDays: env.RETENTION_DAYS,
+    git: {
+      ...(env.GIT_TOKEN === undefined || env.GIT_TOKEN_HOST === undefined
+        ? {}
+        : { token: { host: env.GIT_TOKEN_HOST, value: env.GIT_TOKEN } }),
+      ...(env.GIT_SSH_KEY === undefined ? {} : { sshKey: env.GIT_SSH_KEY }),
+      ...(env.GIT_CA_FILE === undefined ? {} : { caFile: env.GIT_CA_FILE }),
+      ...(env.GIT_KNOWN_HOSTS === undefined ? {} : { knownHosts: env.GIT_KNOWN_HOSTS }),
+    },
+    batchRuns: { most: env.BATCH_RUNS, mostOfTenant: env.BATCH_RUNS_PER_TENANT },
     blobs: { kind: env.BLOBS, s3: bucketOf(env) },
     models: {
       baseUrl: env.OPENAI_BASE_URL,
@@ -121,6 +173,7 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
       lockDurationMs: env.LOCK_DURATION_MS,
       stalledIntervalMs: env.STALLED_INTERVAL_MS,
       drainTimeoutMs: env.DRAIN_TIMEOUT_MS,
+      nice: env.WORKER_NICE,
     },
     ceilings: {
       steps: env.CEILING_STEPS,
@@ -163,9 +216,80 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
       },
       poolSize: env.SANDBOX_POOL_SIZE,
     },
+    tools: {
+      allow: env.TOOL_ALLOW ?? [],
+      secrets: env.TOOL_SECRETS ?? {},
+      builtins: {
+        serper: env.TOOL_SERPER_KEY === undefined ? null : { url: env.TOOL_SERPER_URL, key: env.TOOL_SERPER_KEY },
+        duckduckgo: endpointOf(env.TOOL_DUCKDUCKGO_URL),
+        jina: endpointOf(env.TOOL_JINA_URL, env.TOOL_JINA_KEY),
+        browserless: endpointOf(env.TOOL_BROWSERLESS_URL, env.TOOL_BROWSERLESS_KEY),
+        scraper: env.TOOL_SCRAPER === "yes" ? { url: "", key: null } : null,
+        stock: endpointOf(env.TOOL_STOCK_URL),
+      },
+      timeoutMs: env.TOOL_TIMEOUT_MS,
+      maxTimeoutMs: Math.max(env.TOOL_TIMEOUT_MS, env.TOOL_TIMEOUT_MAX_MS),
+      resultBytes: env.TOOL_RESULT_KB * 1024,
+    },
+    telemetry: telemetryOf(env),
     envFile: "counts",
     workflowEnvironment,
   };
+}
+
+function endpointOf(url: string | undefined, key?: string) {
+  return url === undefined ? null : { url, key: key ?? null };
+}
+
+function telemetryOf(env: Environment): TelemetrySettings | null {
+  if (env.OTEL_SDK_DISABLED.toLowerCase() === "true") return null;
+  const base = env.OTEL_EXPORTER_OTLP_ENDPOINT;
+  const at = (path: string) => (base === undefined ? null : withPath(base, path));
+  const sampler = env.OTEL_TRACES_SAMPLER.replace(/^parentbased_/, "");
+  const share = sampler === "always_on" ? 1 : sampler === "always_off" ? 0 : env.OTEL_TRACES_SAMPLER_ARG;
+  const traced = env.OTEL_TRACES_EXPORTER !== "none" && share > 0;
+  const tracesUrl = traced ? (env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? at("v1/traces")) : null;
+  const metricsUrl =
+    env.OTEL_METRICS_EXPORTER === "none" ? null : (env.OTEL_EXPORTER_OTLP_METRICS_ENDPOINT ?? at("v1/metrics"));
+  if (tracesUrl === null && metricsUrl === null) return null;
+  return {
+    ...{ tracesUrl, metricsUrl, share },
+    headers: pairsOf(env.OTEL_EXPORTER_OTLP_HEADERS),
+    timeoutMs: env.OTEL_EXPORTER_OTLP_TIMEOUT,
+    serviceName: env.OTEL_SERVICE_NAME,
+    resource: pairsOf(env.OTEL_RESOURCE_ATTRIBUTES),
+    metricsEveryMs: env.OTEL_METRIC_EXPORT_INTERVAL,
+    spans: {
+      everyMs: env.OTEL_BSP_SCHEDULE_DELAY,
+      mostWaiting: env.OTEL_BSP_MAX_QUEUE_SIZE,
+      mostTogether: Math.min(env.OTEL_BSP_MAX_EXPORT_BATCH_SIZE, env.OTEL_BSP_MAX_QUEUE_SIZE),
+    },
+  };
+}
+
+/** Behind the path that the address has, before its parameters. */
+function withPath(base: string, path: string): string {
+  const url = new URL(base);
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}/${path}`;
+  return url.href;
+}
+
+/** name=value, comma-separated, percent-encoded, as OpenTelemetry writes them. What is no pair is left out. */
+function pairsOf(text = ""): Record<string, string> {
+  const pairs = text.split(",").flatMap((pair) => {
+    const at = pair.indexOf("=");
+    const name = pair.slice(0, at).trim();
+    return at < 1 || name === "" ? [] : [[decoded(name), decoded(pair.slice(at + 1).trim())] as const];
+  });
+  return Object.fromEntries(pairs);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function bucketOf(env: Environment): Config["blobs"]["s3"] {

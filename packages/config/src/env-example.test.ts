@@ -25,10 +25,16 @@ describe(".env.example", () => {
     expect(secrets.map(({ name, fallback }) => [name, fallback])).toEqual([
       ["DATABASE_URL", null],
       ["REDIS_URL", null],
+      ["GIT_TOKEN", null],
       ["S3_ACCESS_KEY_ID", null],
       ["S3_SECRET_ACCESS_KEY", null],
       ["OPENAI_API_KEY", null],
       ["MARKMILL_TOKEN", null],
+      ["TOOL_SECRETS", null],
+      ["TOOL_SERPER_KEY", null],
+      ["TOOL_JINA_KEY", null],
+      ["TOOL_BROWSERLESS_KEY", null],
+      ["OTEL_EXPORTER_OTLP_HEADERS", null],
     ]);
   });
 });

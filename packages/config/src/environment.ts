@@ -5,8 +5,9 @@
 // V3 A `.env` file sets what reaches outside only where it is trusted (env-file.ts). `anywhere` marks the few that any may set; a new
 //    variable is not among them unless it says so.
 import { z } from "zod";
+import { parseAllowed } from "./allowed-address.ts";
 
-export type VariableFacts = {
+type VariableFacts = {
   readonly section: string;
   readonly description: string;
   /** As it would stand in the environment; null when absence has a meaning of its own, told in the description. */
@@ -110,6 +111,30 @@ const stores = {
     description: "Finished runs are deleted after this time; 0 keeps them.",
     unit: "days",
   }),
+  GIT_TOKEN: optional(text, {
+    description:
+      "Lets `markmill grade` read students' repositories over https at GIT_TOKEN_HOST; it is sent nowhere else.",
+    secret: true,
+  }),
+  GIT_TOKEN_HOST: optional(text, { description: "The host that GIT_TOKEN is for, such as github.com." }),
+  GIT_SSH_KEY: optional(text, {
+    description: "File with the key for students' repositories over ssh. Absent: the keys of whoever runs the command.",
+  }),
+  GIT_KNOWN_HOSTS: optional(text, {
+    description: "File with the keys of hosts for it, as in known_hosts. Absent: that of whoever runs the command.",
+  }),
+  GIT_CA_FILE: optional(text, {
+    description: "Certificates of your own authority for students' repositories over https. Absent: the system's.",
+  }),
+  BATCH_RUNS: defaulted("256", whole(1, 100_000), {
+    description: "How many runs of classes go on at once, of all classes together.",
+    unit: "runs",
+  }),
+  BATCH_RUNS_PER_TENANT: defaulted("192", whole(1, 100_000), {
+    description:
+      "How many of them one tenant may have, with however many classes; what is left is for others who come.",
+    unit: "runs",
+  }),
   BLOBS: defaulted("postgres", choice(["postgres", "s3"]), {
     description: "Where new files (submissions, uploads) are kept. Those that are there stay where they are, readable.",
   }),
@@ -172,7 +197,8 @@ const processes = {
     anywhere: true,
   }),
   WORKER_CONCURRENCY_PROMPT: defaulted("20", whole(1, 1_000), {
-    description: "Model calls that one worker holds at a time.",
+    description:
+      "Model calls that one worker makes at a time; from 8 on, an eighth more prompts are made ready meanwhile.",
     unit: "activities",
     anywhere: true,
   }),
@@ -180,6 +206,10 @@ const processes = {
     description: "Commands that one worker runs at a time.",
     unit: "activities",
     anywhere: true,
+  }),
+  WORKER_NICE: defaulted("5", whole(0, 19), {
+    description:
+      "How far a worker's process stands back for others of the machine (Unix niceness), so that starts are taken while work is done. 0: not at all.",
   }),
   LOCK_DURATION_MS: defaulted("3000", whole(500, 10 * minute), {
     description: "An activity whose worker was silent for this long is given to another.",
@@ -270,6 +300,99 @@ const sandbox = {
   }),
 };
 
+const secretsSchema = z.record(
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
+  z.strictObject({
+    value: z.string().regex(/^[\x20-\x7e]+$/),
+    hosts: z.array(z.string().regex(/^(http:\/\/)?([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:\d{1,5})?$/)).min(1),
+  }),
+);
+const secretsForm = 'must be JSON of the form {"NAME":{"value":"…","hosts":["api.example.org"]}}';
+
+const tools = {
+  TOOL_ALLOW: optional(
+    z
+      .string()
+      .transform((given) => given.split(",").map((part) => parseAllowed(part)))
+      .pipe(
+        z.array(
+          z.custom<NonNullable<ReturnType<typeof parseAllowed>>>(
+            (one) => one !== null,
+            "must be a comma-separated list of addresses or networks such as 10.1.0.0/16, 127.0.0.1:8080 or [::1]:3000",
+          ),
+        ),
+      ),
+    {
+      description:
+        "Private, loopback and link-local addresses that tools of workflows may reach, comma-separated, with a port or without. Absent: public addresses only.",
+    },
+  ),
+  TOOL_SECRETS: optional(
+    z.string().transform((given, context) => {
+      try {
+        const parsed = secretsSchema.safeParse(JSON.parse(given));
+        if (parsed.success) return parsed.data;
+      } catch {
+        // The same message: the text holds secrets.
+      }
+      context.addIssue({ code: "custom", message: secretsForm });
+      return z.NEVER;
+    }),
+    {
+      description:
+        'Secrets that headers of tools may name, with the hosts that may get them: {"NAME":{"value":"…","hosts":["api.example.org"]}}. They go over https; to a host written http://HOST also without. Absent: none.',
+      secret: true,
+    },
+  ),
+  TOOL_SERPER_KEY: optional(text, {
+    description: "Key of the built-in tool serper, a web search. Absent: it is off.",
+    secret: true,
+  }),
+  TOOL_SERPER_URL: defaulted("https://google.serper.dev", address(["http", "https"]), {
+    description: "Where serper is asked; /search, /scholar or /news is added.",
+  }),
+  TOOL_DUCKDUCKGO_URL: optional(address(["http", "https"]), {
+    description:
+      "Where the built-in tool duckduckgo searches, such as https://html.duckduckgo.com/html/. Absent: it is off.",
+  }),
+  TOOL_JINA_URL: optional(address(["http", "https"]), {
+    description:
+      "Reader of the built-in tool jina, such as https://r.jina.ai; the page's address is added. Absent: it is off.",
+  }),
+  TOOL_JINA_KEY: optional(text, { description: "Its key. Absent: none is sent.", secret: true }),
+  TOOL_BROWSERLESS_URL: optional(address(["http", "https"]), {
+    description:
+      "Headless browser of the built-in tool browserless, such as http://127.0.0.1:3000, which TOOL_ALLOW then has to name. Keep it from your own network: pages choose what it loads. Absent: it is off.",
+  }),
+  TOOL_BROWSERLESS_KEY: optional(text, { description: "Its token. Absent: none is sent.", secret: true }),
+  TOOL_SCRAPER: defaulted("no", choice(["no", "yes"]), {
+    description: "yes: the built-in tool scraper reads public pages by itself.",
+  }),
+  TOOL_STOCK_URL: optional(
+    z
+      .string()
+      .refine(
+        (given) => URL.canParse(given) && /^https?:/.test(given) && given.includes("{ticker}"),
+        "must be a URL with {ticker}, and {exchange} where it is needed",
+      ),
+    {
+      description: "Where the built-in tool stock asks, with the places {exchange} and {ticker}. Absent: it is off.",
+    },
+  ),
+  TOOL_TIMEOUT_MS: defaulted("30000", whole(100, 60 * minute), {
+    description: "Longest wait for one tool, where the workflow says nothing.",
+    unit: "ms",
+  }),
+  TOOL_TIMEOUT_MAX_MS: defaulted("300000", whole(100, 60 * minute), {
+    description: "Longest wait for one tool, whatever the workflow says.",
+    unit: "ms",
+  }),
+  TOOL_RESULT_KB: defaulted("64", whole(1, 1_024), {
+    description: "A longer result of a tool is a failure of it.",
+    unit: "KiB",
+  }),
+};
+
 const ceilings = {
   CEILING_STEPS: defaulted("100000", whole(1, 1_000_000_000), {
     description: "No run takes more activities, whatever its workflow says.",
@@ -330,7 +453,69 @@ const api = {
   }),
 };
 
-export const environmentSchema = z.object({ ...stores, ...models, ...processes, ...api, ...ceilings, ...sandbox });
+/** Names and meanings are those of OpenTelemetry. What is no value of ours is refused only where telemetry is on (read-config.ts). */
+const telemetry = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: optional(address(["http", "https"]), {
+    description:
+      "OTLP collector, such as http://127.0.0.1:4318; /v1/traces and /v1/metrics are added. Absent: no traces and no metrics are sent.",
+  }),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optional(address(["http", "https"]), {
+    description: "The whole address for traces, where it is another one.",
+  }),
+  OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: optional(address(["http", "https"]), {
+    description: "The whole address for metrics, where it is another one.",
+  }),
+  OTEL_EXPORTER_OTLP_HEADERS: optional(text, {
+    description: "Headers for the collector, such as a key: name=value, comma-separated. Absent: none.",
+    secret: true,
+  }),
+  OTEL_EXPORTER_OTLP_PROTOCOL: defaulted("http/protobuf", text, { description: "Only http/protobuf is spoken." }),
+  OTEL_EXPORTER_OTLP_TIMEOUT: defaulted("10000", whole(100, 10 * minute), {
+    description: "Longest wait for the collector; what it does not take in this time is lost.",
+    unit: "ms",
+  }),
+  OTEL_SERVICE_NAME: defaulted("markmill", text, {
+    description: "How this installation is called there; the role (api, worker …) is added as service.instance.role.",
+  }),
+  OTEL_RESOURCE_ATTRIBUTES: optional(text, {
+    description: "Further facts of this process, name=value, comma-separated. Absent: none.",
+  }),
+  OTEL_TRACES_EXPORTER: defaulted("otlp", text, { description: "otlp, or none: no traces." }),
+  OTEL_METRICS_EXPORTER: defaulted("otlp", text, { description: "otlp, or none: no metrics." }),
+  OTEL_TRACES_SAMPLER: defaulted("always_on", text, {
+    description:
+      "always_on, always_off, or traceidratio: some of the runs, all of each (parentbased_… means the same here: a run begins its trace).",
+  }),
+  OTEL_TRACES_SAMPLER_ARG: defaulted("1", decimal(0, 1), { description: "The share of runs for traceidratio." }),
+  OTEL_METRIC_EXPORT_INTERVAL: defaulted("60000", whole(100, 60 * minute), {
+    description: "Time between two exports of metrics.",
+    unit: "ms",
+  }),
+  OTEL_BSP_SCHEDULE_DELAY: defaulted("1000", whole(10, 10 * minute), {
+    description: "Time between two exports of traces.",
+    unit: "ms",
+  }),
+  OTEL_BSP_MAX_QUEUE_SIZE: defaulted("20000", whole(1, 10_000_000), {
+    description: "Spans that wait to be sent; more are dropped.",
+    unit: "spans",
+  }),
+  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: defaulted("2000", whole(1, 1_000_000), {
+    description: "Spans in one request.",
+    unit: "spans",
+  }),
+  OTEL_SDK_DISABLED: defaulted("false", text, { description: "true: off, whatever else is set." }),
+};
+
+export const environmentSchema = z.object({
+  ...stores,
+  ...models,
+  ...processes,
+  ...api,
+  ...ceilings,
+  ...sandbox,
+  ...tools,
+  ...telemetry,
+});
 
 export type Environment = z.output<typeof environmentSchema>;
 export type VariableName = keyof Environment;
@@ -344,6 +529,8 @@ const sections = {
   API: api,
   Ceilings: ceilings,
   Sandbox: sandbox,
+  Tools: tools,
+  Telemetry: telemetry,
 };
 
 /** In the order of this file. */

@@ -1,9 +1,7 @@
-export type { Config } from "./config.ts";
+export type { Config, TelemetrySettings } from "./config.ts";
 export { type EnvFilePlace, makeProject } from "./env-file.ts";
-export { type Variable, type VariableName, variables } from "./environment.ts";
+export { variables } from "./environment.ts";
 export {
-  type ConfigFinding,
-  type ConfigReading,
   configFindingCodes,
   describeFindings,
   type EnvironmentText,

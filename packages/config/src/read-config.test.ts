@@ -241,3 +241,60 @@ describe("a .env that anybody may have written", () => {
     expect(accepted({ SANDBOX: "none" }).sandbox).toMatchObject({ kind: "none", byFlag: false });
   });
 });
+
+describe("telemetry", () => {
+  it("is off unless a collector is named", () => {
+    expect(accepted({}).telemetry).toBeNull();
+    expect(accepted({ OTEL_SERVICE_NAME: "x", OTEL_EXPORTER_OTLP_HEADERS: "a=b" }).telemetry).toBeNull();
+    const base = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318" };
+    expect(accepted({ ...base, OTEL_SDK_DISABLED: "TRUE" }).telemetry).toBeNull();
+    expect(accepted({ ...base, OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" }).telemetry).toBeNull();
+  });
+
+  it("has one address for both, or one for each", () => {
+    expect(accepted({ OTEL_EXPORTER_OTLP_ENDPOINT: "https://c.example/in/?k=1" }).telemetry).toMatchObject({
+      tracesUrl: "https://c.example/in/v1/traces?k=1",
+      metricsUrl: "https://c.example/in/v1/metrics?k=1",
+      share: 1,
+    });
+    expect(accepted({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://t.example/x" }).telemetry).toMatchObject({
+      tracesUrl: "http://t.example/x",
+      metricsUrl: null,
+    });
+  });
+
+  it("reads pairs as OpenTelemetry writes them, and leaves out what is none", () => {
+    const { telemetry } = accepted({
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://c.example",
+      OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20abc==, x = y ,nothing,=z",
+      OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=exam,broken=%E0%A4%A",
+    });
+    expect(telemetry?.headers).toEqual({ authorization: "Bearer abc==", x: "y" });
+    expect(telemetry?.resource).toEqual({ "deployment.environment.name": "exam", broken: "%E0%A4%A" });
+  });
+
+  it("samples runs by their share", () => {
+    const share = (OTEL_TRACES_SAMPLER: string, OTEL_TRACES_SAMPLER_ARG = "0.25") =>
+      accepted({
+        OTEL_EXPORTER_OTLP_ENDPOINT: "http://c.example",
+        ...{ OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG },
+      }).telemetry;
+    expect(share("parentbased_always_on")?.share).toBe(1);
+    expect(share("traceidratio")?.share).toBe(0.25);
+    expect(share("always_off")).toMatchObject({ tracesUrl: null, metricsUrl: "http://c.example/v1/metrics" });
+  });
+
+  it("values of other programs are refused only where it is on", () => {
+    const foreign = {
+      OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
+      OTEL_TRACES_SAMPLER: "xray",
+      OTEL_TRACES_EXPORTER: "zipkin",
+    };
+    expect(accepted(foreign).telemetry).toBeNull();
+    expect(refused({ ...foreign, OTEL_EXPORTER_OTLP_ENDPOINT: "http://c.example" })).toMatchObject([
+      { code: "CONFIG_CONFLICT", variable: "OTEL_EXPORTER_OTLP_PROTOCOL" },
+      { code: "CONFIG_CONFLICT", variable: "OTEL_TRACES_EXPORTER" },
+      { code: "CONFIG_CONFLICT", variable: "OTEL_TRACES_SAMPLER" },
+    ]);
+  });
+});

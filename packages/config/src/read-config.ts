@@ -139,6 +139,16 @@ function invalid(name: string, message: string, value: string | undefined): Conf
   };
 }
 
+const ratio = ["always_on", "always_off", "traceidratio"];
+const spoken = {
+  OTEL_EXPORTER_OTLP_PROTOCOL: ["http/protobuf"],
+  OTEL_TRACES_EXPORTER: ["otlp", "none"],
+  OTEL_METRICS_EXPORTER: ["otlp", "none"],
+  OTEL_TRACES_SAMPLER: [...ratio, ...ratio.map((name) => `parentbased_${name}`)],
+};
+
+const telemetryIsOn = (env: Environment) => shapeConfig(env, {}).telemetry !== null;
+
 function conflicts(env: Environment): ConfigFinding[] {
   const findings: ConfigFinding[] = [];
   const find = (code: ConfigFinding["code"], variable: VariableName, message: string, fix: string) =>
@@ -170,6 +180,13 @@ function conflicts(env: Environment): ConfigFinding[] {
       `STALLED_INTERVAL_MS (${env.STALLED_INTERVAL_MS}) is longer than LOCK_DURATION_MS (${env.LOCK_DURATION_MS}): silent workers would be found late`,
       "Make it a third of LOCK_DURATION_MS.",
     );
+  }
+  for (const [name, known] of Object.entries(spoken)) {
+    const value = env[name as keyof typeof spoken];
+    // Other programs read these variables, too: only where telemetry is on are they ours.
+    if (known.includes(value) || !telemetryIsOn(env)) continue;
+    const message = `${name} is ${JSON.stringify(value.slice(0, 40))}, and only ${known.join(", ")} can be had`;
+    find("CONFIG_CONFLICT", name as VariableName, message, `Set ${name}=${known[0]}, or OTEL_SDK_DISABLED=true.`);
   }
   for (const name of env.WORKFLOW_ENV ?? []) {
     if (!secretNames.has(name)) continue;

@@ -12,6 +12,8 @@ it("no credential of a configuration survives", () => {
     S3_ACCESS_KEY_ID: "hunter2",
     S3_SECRET_ACCESS_KEY: "hunter2",
     SANDBOX_HOSTS: "tcp://user:hunter2@engine:2376",
+    OTEL_EXPORTER_OTLP_ENDPOINT: "https://user:hunter2@collector.example/?token=hunter2",
+    OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20hunter2",
     WORKFLOW_ENV: "TEACHER_TOKEN",
     TEACHER_TOKEN: "hunter2",
   });
@@ -44,12 +46,14 @@ it("no sentence tells a credential, in an address or alone, as written or decode
     S3_BUCKET: "files",
     S3_ACCESS_KEY_ID: "hunter8",
     S3_SECRET_ACCESS_KEY: "hunter9",
+    OTEL_EXPORTER_OTLP_ENDPOINT: "https://user:hunter10@collector.example",
+    OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20hunter11",
     WORKFLOW_ENV: "COURSE",
     COURSE: "hunter6",
   });
   if (!reading.ok) throw new Error("refused");
   const said =
-    "cannot fetch https://user:hunter3@models.example/v1?sig=hunter4, password hunter@2 (hunter%402), Bearer sk-hunter5 hunter6 hunter8 hunter9 redis://:hunter7@x.";
+    "cannot fetch https://user:hunter3@models.example/v1?sig=hunter4, password hunter@2 (hunter%402), Bearer sk-hunter5 hunter6 hunter8 hunter9 hunter10 Bearer hunter11 redis://:hunter7@x.";
   const shown = redactText(said, reading.config);
   expect(shown).not.toMatch(/hunter/);
   expect(shown).toContain("redis://:***@x.");

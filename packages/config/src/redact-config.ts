@@ -1,5 +1,5 @@
 // For screens and logs: everything of a configuration but its credentials.
-import type { Config } from "./config.ts";
+import type { Config, TelemetrySettings } from "./config.ts";
 
 const hidden = "***";
 const secretParameter = /pass|pwd|secret|token|key|auth|sig|cred/i;
@@ -28,6 +28,7 @@ export function redactConfig(config: Config): Config {
         ? { ...config.database, url: redactUrl(config.database.url) }
         : config.database,
     queue: config.queue.backend === "redis" ? { ...config.queue, url: redactUrl(config.queue.url) } : config.queue,
+    git: config.git.token === undefined ? config.git : { ...config.git, token: { ...config.git.token, value: hidden } },
     blobs: { ...config.blobs, s3: config.blobs.s3 === null ? null : redactBucket(config.blobs.s3) },
     models: {
       ...config.models,
@@ -36,7 +37,33 @@ export function redactConfig(config: Config): Config {
     },
     server: config.server === null ? null : { ...config.server, token: config.server.token === null ? null : hidden },
     sandbox: { ...config.sandbox, hosts: config.sandbox.hosts.map(redactUrl) },
+    tools: {
+      ...config.tools,
+      secrets: Object.fromEntries(
+        Object.entries(config.tools.secrets).map(([name, secret]) => [name, { ...secret, value: hidden }]),
+      ),
+      builtins: redactBuiltins(config.tools.builtins),
+    },
+    telemetry: config.telemetry === null ? null : redactTelemetry(config.telemetry),
     workflowEnvironment: Object.fromEntries(Object.keys(config.workflowEnvironment).map((name) => [name, hidden])),
+  };
+}
+
+function redactBuiltins(builtins: Config["tools"]["builtins"]): Config["tools"]["builtins"] {
+  const shown = Object.entries(builtins).map(([name, endpoint]) => [
+    name,
+    endpoint === null ? null : { url: endpoint.url, key: endpoint.key === null ? null : hidden },
+  ]);
+  return Object.fromEntries(shown) as Config["tools"]["builtins"];
+}
+
+function redactTelemetry(telemetry: TelemetrySettings): TelemetrySettings {
+  const { tracesUrl, metricsUrl, headers } = telemetry;
+  return {
+    ...telemetry,
+    tracesUrl: tracesUrl === null ? null : redactUrl(tracesUrl),
+    metricsUrl: metricsUrl === null ? null : redactUrl(metricsUrl),
+    headers: Object.fromEntries(Object.keys(headers).map((name) => [name, hidden])),
   };
 }
 
@@ -76,8 +103,17 @@ function secretsOf(config: Config): string[] {
     ...(config.blobs.s3?.endpoint == null ? [] : [config.blobs.s3.endpoint]),
     config.models.baseUrl,
     ...config.sandbox.hosts,
+    ...[config.telemetry?.tracesUrl, config.telemetry?.metricsUrl].map((url) => url ?? ""),
   ];
-  const keys = [config.models.apiKey, config.server?.token, ...Object.values(config.blobs.s3?.credentials ?? {})];
+  const keys = [
+    ...[config.models.apiKey, config.server?.token],
+    ...Object.values(config.blobs.s3?.credentials ?? {}),
+    config.git.token?.value,
+    ...Object.values(config.tools.secrets).map(({ value }) => value),
+    ...Object.values(config.tools.builtins).map((endpoint) => endpoint?.key),
+    // A scheme such as Bearer is no secret; what follows it is.
+    ...Object.values(config.telemetry?.headers ?? {}).flatMap((value) => [value, value.replace(/^\w+\s+/, "")]),
+  ];
   const found = [...keys.map((key) => key ?? ""), ...Object.values(config.workflowEnvironment)];
   for (const address of addresses) {
     const text = URL.canParse(address) ? address : address.replace("@/", "@localhost/");
@@ -87,7 +123,9 @@ function secretsOf(config: Config): string[] {
     const queried = [...searchParams].filter(([name]) => secretParameter.test(name)).map(([, value]) => value);
     for (const one of [password, ...named, ...queried]) found.push(one, decoded(one));
   }
-  return [...new Set(found)].filter((secret) => secret.length >= shortest);
+  // As a line of a log has it, too.
+  const written = found.map((secret) => JSON.stringify(secret).slice(1, -1));
+  return [...new Set([...found, ...written])].filter((secret) => secret.length >= shortest);
 }
 
 function decoded(text: string): string {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import {
-  type BudgetGate,
+  type BudgetPort,
   type CallKey,
   type CallLedger,
   type CallPorts,
@@ -12,7 +12,7 @@ import { formatFinding } from "./finding.ts";
 import { builtInCatalogue, findModel } from "./model-catalogue.ts";
 import { createModelClient } from "./model-client.ts";
 import type { ModelRequest } from "./model-request.ts";
-import type { Passage, RateGate } from "./rate-gate.ts";
+import type { Passage, RatePort } from "./rate-port.ts";
 import { parseScript } from "./script.ts";
 import { type ScriptedModel, startScriptedModel } from "./scripted-server.ts";
 import { worstCaseOf } from "./worst-case.ts";
@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 /** The contract of the ports, kept in memory; the one in Postgres has tests of its own. */
-function memoryBudget(cap: number): BudgetGate & { spent(): number; reserved(): number; uncertain(): number } {
+function memoryBudget(cap: number): BudgetPort & { spent(): number; reserved(): number; uncertain(): number } {
   const openReservations = new Map<string, number>();
   let spent = 0;
   let uncertain = 0;
@@ -72,7 +72,7 @@ function memoryLedger(): CallLedger & { size(): number } {
 const request: ModelRequest = { model: "scripted", messages: [{ role: "user", content: "Mark this." }], settings: {} };
 const call: ModelCall = { activityId: "mark.1.1", attempt: 1, callIndex: 0, request };
 const go: Passage = { kind: "go", probe: null };
-const openGate: RateGate = { take: async () => go, heard: async () => undefined };
+const openRate: RatePort = { take: async () => go, heard: async () => undefined };
 const worst = (() => {
   const lookup = findModel(builtInCatalogue, "scripted");
   if (!lookup.ok) throw new Error(lookup.message);
@@ -87,7 +87,7 @@ async function start(yaml: string, cap = 1e9) {
   const budget = memoryBudget(cap);
   const ledger = memoryLedger();
   const client = createModelClient({ baseUrl: model.url, catalogue: builtInCatalogue, timeoutMs: 5_000 });
-  const ports: CallPorts = { client, catalogue: builtInCatalogue, ledger, budget, gate: openGate };
+  const ports: CallPorts = { client, catalogue: builtInCatalogue, ledger, budget, rate: openRate };
   return { model, budget, ledger, ports };
 }
 
@@ -107,12 +107,97 @@ describe("a paid call", () => {
     expect([ledger.size(), budget.spent(), budget.reserved()]).toEqual([1, price, 0]);
   });
 
+  it("holds a slot from before its reservation until its reply is there, and gives it back whatever comes", async () => {
+    const cases: [string, (ports: CallPorts) => CallPorts][] = [
+      [answering, (ports) => ports],
+      ["default: { fault: { status: 429, retryAfter: 2 } }", (ports) => ports],
+      [answering, (ports) => ({ ...ports, rate: { ...openRate, take: kill } })],
+      [answering, (ports) => ({ ...ports, budget: { ...ports.budget, reserve: kill } })],
+      [
+        answering,
+        (ports) => ({
+          ...ports,
+          rate: { ...openRate, take: async () => ({ kind: "paused", reason: "busy", forMs: 1_000 }) },
+        }),
+      ],
+      [answering, (ports) => ({ ...ports, budget: memoryBudget(0) })],
+    ];
+    for (const [script, changed] of cases) {
+      const { ports } = await start(script);
+      const saw: string[] = [];
+      const slot = async () => {
+        saw.push("taken");
+        return () => void saw.push("back");
+      };
+      const telling: CallPorts = changed({
+        ...ports,
+        slot,
+        budget: {
+          ...ports.budget,
+          reserve(...asked) {
+            saw.push("reserve");
+            return ports.budget.reserve(...asked);
+          },
+        },
+        ledger: {
+          ...ports.ledger,
+          record(...told) {
+            saw.push("record");
+            return ports.ledger.record(...told);
+          },
+        },
+      });
+      await callModel(telling, call).catch((error: unknown) => expect(error).toBeInstanceOf(Killed));
+      expect(saw[0]).toBe("taken");
+      expect(saw).toContain("back");
+      if (saw.includes("record")) expect(saw.slice(0, 4)).toEqual(["taken", "reserve", "back", "record"]);
+    }
+  });
+
+  it("that is answered from the ledger, or waits for a slot in vain, asks nobody", async () => {
+    const { ports, model } = await start(answering);
+    await callModel(ports, call);
+    expect(await callModel({ ...ports, slot: kill }, call)).toMatchObject({ kind: "replied", remembered: true });
+    const controller = new AbortController();
+    const slot = async (): Promise<never> => {
+      controller.abort(new Error("drained"));
+      throw new Error("drained");
+    };
+    const other = { ...call, activityId: "mark.2.1", signal: controller.signal };
+    expect(await callModel({ ...ports, slot }, other)).toMatchObject({
+      ...{ kind: "failed", booked: null },
+      failure: { code: "MODEL_ABORTED" },
+    });
+    expect(model.requests()).toHaveLength(1);
+  });
+
+  it("a ledger that settles with the record is not asked to settle again", async () => {
+    const { ports, budget } = await start(answering);
+    const ledger: CallLedger = { ...ports.ledger, settles: true };
+    const settled: CallKey[] = [];
+    const counting: BudgetPort = { ...budget, settle: async (key) => void settled.push(key) };
+    expect(await callModel({ ...ports, ledger, budget: counting }, call)).toMatchObject({ kind: "replied" });
+    expect(settled).toHaveLength(0);
+    expect(await callModel({ ...ports, ledger, budget: counting }, call)).toMatchObject({ remembered: true });
+    expect(settled).toHaveLength(1);
+  });
+
   it("is never paid twice: the same call is answered from the ledger", async () => {
     const { ports, budget, model } = await start(answering);
     const first = await callModel(ports, call);
     const again = await callModel(ports, call);
     expect(again).toEqual({ ...first, remembered: true });
     expect([model.requests().length, budget.spent()]).toEqual([1, price]);
+  });
+
+  it("is booked by the attempt that got it, and by no later one", async () => {
+    const { ports, budget } = await start(answering);
+    const first = await callModel(ports, call);
+    const killed = await callModel(ports, call);
+    expect([first.booked?.nanodollars, killed.booked?.nanodollars]).toEqual([price, price]);
+    for (const attempt of [2, 3])
+      expect(await callModel(ports, { ...call, attempt })).toMatchObject({ kind: "replied", booked: null });
+    expect(budget.spent()).toBe(price);
   });
 
   it("is another call when its index or its request differs", async () => {
@@ -174,12 +259,12 @@ describe("a paid call", () => {
   it("given up while it waits for its rate slot reserves and sends nothing", async () => {
     const { ports, model, budget } = await start(answering);
     const stop = new AbortController();
-    const never: CallPorts["gate"] = {
-      ...openGate,
+    const never: CallPorts["rate"] = {
+      ...openRate,
       take: (_model, _tokens, _limits, signal) =>
         new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
     };
-    const waiting = callModel({ ...ports, gate: never }, { ...call, signal: stop.signal });
+    const waiting = callModel({ ...ports, rate: never }, { ...call, signal: stop.signal });
     await new Promise((resolve) => setTimeout(resolve, 10));
     stop.abort();
     expect(await waiting).toMatchObject({ kind: "failed", failure: { code: "MODEL_ABORTED", billed: "no" } });
@@ -250,7 +335,7 @@ describe("a worker killed between two lines of a call leaves what the next attem
 
   it("nobody sees a reply that is not recorded", async () => {
     const { ports, ledger } = await start(answering);
-    // The signal has fired, so the record is tried once only; client and gate are kept from noticing.
+    // The signal has fired, so the record is tried once only; client and rate are kept from noticing.
     const stop = new AbortController();
     stop.abort();
     const seen = callModel(
@@ -258,7 +343,7 @@ describe("a worker killed between two lines of a call leaves what the next attem
         ...ports,
         client: { ...ports.client, complete: (asked) => ports.client.complete(asked) },
         ledger: { ...ledger, record: kill },
-        gate: openGate,
+        rate: openRate,
       },
       { ...call, signal: stop.signal },
     );
@@ -305,7 +390,7 @@ default: { reply: Points 7, usage: { prompt: 10, completion: 5 } }`;
 
   it("that was recorded before a kill is what became of its attempt", async () => {
     const { ports, model } = await start(emptyFirst);
-    const dying = { ...ports, gate: { ...openGate, heard: kill } };
+    const dying = { ...ports, rate: { ...openRate, heard: kill } };
     await expect(callModel(dying, call)).rejects.toThrow(Killed);
     expect(await callModel(ports, call)).toMatchObject({ kind: "failed", failure: { code: "MODEL_EMPTY_REPLY" } });
     expect(model.requests()).toHaveLength(1);
@@ -322,7 +407,7 @@ describe("a paused endpoint", () => {
   it("is not asked, and the failure says for how long and why", async () => {
     const { ports, model, budget } = await start(answering);
     const passage: Passage = { kind: "paused", reason: "429 slow down", forMs: 9_000 };
-    expect(await callModel({ ...ports, gate: { ...openGate, take: async () => passage } }, call)).toMatchObject({
+    expect(await callModel({ ...ports, rate: { ...openRate, take: async () => passage } }, call)).toMatchObject({
       kind: "failed",
       failure: { code: "MODEL_PAUSED", next: "park", retryAfterMs: 9_000, reason: "429 slow down" },
       booked: null,
@@ -333,9 +418,9 @@ describe("a paused endpoint", () => {
   it("is told what came of every call that was let through", async () => {
     const { ports } = await start("rules: [{ when: { nth: 1 }, fault: 429 }]\ndefault: { reply: Yes }");
     const heard: unknown[] = [];
-    const gate: RateGate = { ...openGate, heard: async (_, __, failure) => void heard.push(failure?.code ?? null) };
-    await callModel({ ...ports, gate }, call);
-    await callModel({ ...ports, gate }, call);
+    const rate: RatePort = { ...openRate, heard: async (_, __, failure) => void heard.push(failure?.code ?? null) };
+    await callModel({ ...ports, rate }, call);
+    await callModel({ ...ports, rate }, call);
     expect(heard).toEqual(["MODEL_RATE_LIMITED", null]);
   });
 });

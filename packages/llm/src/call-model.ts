@@ -13,7 +13,8 @@
 //              tell whether the request left: the budget errs to the careful side by one worst case.
 //   4 complete as 3; the endpoint may bill the request twice (it gets the same idempotency key, which some honour).
 //   5 record   the reply is found by 1; the reservation still open is settled with the reply's own usage.
-//   6 settle   the reply is found by 1; settling again finds no open reservation and changes nothing.
+//   6 settle   the reply is found by 1; settling again finds no open reservation and changes nothing. A ledger whose record settles
+//              makes 5 and 6 one act.
 //   7 heard    as 6; others learn a little later that a paused endpoint answers again.
 //
 // An empty reply is paid for, so it is recorded like any other, and is what became of the attempt that got it. A later attempt of the
@@ -23,8 +24,8 @@ import { likelyPromptTokens } from "./estimate-tokens.ts";
 import { findModel, type ModelCatalogue } from "./model-catalogue.ts";
 import type { ModelClient } from "./model-client.ts";
 import { ModelFailure } from "./model-failure.ts";
-import type { ModelReply, ModelRequest } from "./model-request.ts";
-import type { Passage, RateGate } from "./rate-gate.ts";
+import { charactersOf, type ModelReply, type ModelRequest } from "./model-request.ts";
+import type { Passage, RatePort } from "./rate-port.ts";
 import { recordPatiently } from "./record-patiently.ts";
 import { requestHash } from "./request-hash.ts";
 import { readStructuredReply, type StructuredReply, schemaProblem } from "./structured-reply.ts";
@@ -43,6 +44,8 @@ export interface Remembered {
 }
 
 export interface CallLedger {
+  /** A record closes the call's open reservation too, with the reply's own usage. Absent: it does not. */
+  readonly settles?: true;
   find(call: CallKey): Promise<Remembered | undefined>;
   /**
    * Resolves once the reply is committed. A second record of the same key changes nothing. Rejects with an error whose `transient`
@@ -51,7 +54,7 @@ export interface CallLedger {
   record(call: CallKey, remembered: Remembered): Promise<void>;
 }
 
-export interface Spending {
+interface Spending {
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly nanodollars: number;
@@ -68,18 +71,19 @@ export interface Booked {
   readonly nanodollars: number;
 }
 
-export type Reserved =
+type Reserved =
   /** `left`: what a killed worker had open for the same call, now spending. */
   | { readonly ok: true; readonly left?: Booked }
   | {
       readonly ok: false;
-      readonly code: "LIMIT_COST" | "LIMIT_TOKENS";
+      /** LIMIT: the run's own cap. BATCH_BUDGET: that of many runs, for which this one waits. */
+      readonly code: "LIMIT_COST" | "LIMIT_TOKENS" | "BATCH_BUDGET_SPENT" | "BATCH_BUDGET_RESERVED";
       readonly message: string;
       readonly left?: Booked;
     };
 
 /** At most one reservation is open per (activity, call index). */
-export interface BudgetGate {
+export interface BudgetPort {
   /** Atomic against all other workers. One still open for the same call was left by a killed worker: it becomes spending. */
   reserve(call: CallKey, worstCase: WorstCase, sent: { model: string; characters: number }): Promise<Reserved>;
   /** Closes the open reservation and adds the spending; none open: changes nothing. */
@@ -92,8 +96,10 @@ export interface CallPorts {
   readonly client: ModelClient;
   readonly catalogue: ModelCatalogue;
   readonly ledger: CallLedger;
-  readonly budget: BudgetGate;
-  readonly gate: RateGate;
+  readonly budget: BudgetPort;
+  readonly rate: RatePort;
+  /** Waits until a request may be made beside those under way; resolves with what says that it is over. Absent: there is no limit. */
+  readonly slot?: (signal: AbortSignal | undefined) => Promise<() => void>;
   /** A reply that is paid for could not be recorded, told once per call; it is held and tried again. */
   readonly onUnrecorded?: (error: unknown) => void;
 }
@@ -118,6 +124,8 @@ export type CallOutcome = {
   | {
       readonly kind: "replied";
       readonly reply: ModelReply;
+      /** With the call index it names the reply among those of the activity. */
+      readonly requestHash: string;
       /** Answered from the ledger; nothing was sent. */
       readonly remembered: boolean;
       /** Present when the request has a schema; asking once more after a finding is the caller's decision (call index + 1). */
@@ -127,13 +135,18 @@ export type CallOutcome = {
   | { readonly kind: "failed"; readonly failure: ModelFailure }
 );
 
+const nothing = () => undefined;
+
+/** Calls under way end, and with them what they reserve. */
+const reservedWaitMs = 2_000;
+
 export async function callModel(ports: CallPorts, call: ModelCall): Promise<CallOutcome> {
-  const { client, catalogue, ledger, budget, gate } = ports;
+  const { client, catalogue, ledger, budget, rate } = ports;
   const { request, signal, attempt } = call;
   const hash = requestHash(request);
   let key: CallKey = { activityId: call.activityId, callIndex: call.callIndex, requestHash: hash };
   let known = await ledger.find(key); // 1
-  while (known !== undefined && isEmpty(known.reply) && known.attempt < attempt) {
+  while (known !== undefined && isEmpty(known.reply, request) && known.attempt < attempt) {
     key = { ...key, callIndex: key.callIndex + 1 };
     known = await ledger.find(key);
   }
@@ -146,7 +159,9 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
   });
   if (known !== undefined) {
     await budget.settle(key, spendingOf(known.reply));
-    return outcomeOf(known.reply, request, callIndex, { remembered: true, booked: bookedFor(known.reply) });
+    // An attempt that has ended has booked its own replies; one that was killed is delivered again under its number.
+    const booked = known.attempt === attempt ? bookedFor(known.reply) : null;
+    return outcomeOf(known.reply, request, key, { remembered: true, booked });
   }
 
   const lookup = findModel(catalogue, request.model);
@@ -155,65 +170,79 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
   const problem = request.schema === undefined ? undefined : schemaProblem(request.schema.schema);
   if (problem !== undefined) return failed(new ModelFailure("MODEL_SCHEMA_UNUSABLE", problem));
   const worstCase = worstCaseOf(model, request);
-  const characters = request.messages.reduce((sum, { content }) => sum + content.length, 0);
+  const characters = charactersOf(request.messages);
 
   // Before the reservation: waiting here must not hold budget that others could use.
   let passage: Passage;
+  let over: () => void = nothing;
   try {
+    over = (await ports.slot?.(signal)) ?? nothing;
     const tokens = likelyPromptTokens(request.messages) + worstCase.completionTokens;
-    passage = await gate.take(model.name, tokens, model.limits, signal); // 2
+    passage = await rate.take(model.name, tokens, model.limits, signal); // 2
   } catch (error) {
+    over();
     if (signal?.aborted) return failed(new ModelFailure("MODEL_ABORTED", "", { billed: "no" }));
     throw error;
   }
   if (passage.kind === "paused") {
+    over();
     const { reason, forMs } = passage;
     const told = `${reason} (model ${model.name} at ${client.endpoint})`;
     return failed(new ModelFailure("MODEL_PAUSED", told, { retryAfterMs: forMs, reason }));
   }
 
-  const reserved = await budget.reserve(key, worstCase, { model: model.name, characters }); // 3
-  const left = reserved.left ?? null;
-  if (!reserved.ok) {
-    await gate.heard(model.name, passage, new ModelFailure("MODEL_ABORTED", ""));
-    return { kind: "limited", code: reserved.code, message: reserved.message, booked: left, callIndex };
-  }
-
+  let left: Booked | null;
   let reply: ModelReply;
   try {
-    reply = await client.complete(request, {
-      idempotencyKey: idempotencyKeyOf(key),
-      ...(signal === undefined ? {} : { signal }),
-      ...(call.onDelta === undefined ? {} : { onDelta: call.onDelta }),
-    }); // 4
-  } catch (error) {
-    const free = error instanceof ModelFailure && error.billed === "no";
-    if (free) await budget.release(key);
-    else await budget.settle(key, { ...worstCase, certain: false });
-    if (!(error instanceof ModelFailure)) throw error;
-    await gate.heard(model.name, passage, error);
-    return failed(error, together(left, free ? null : { calls: 1, ...worstCase, characters }));
+    const reserved = await budget.reserve(key, worstCase, { model: model.name, characters }); // 3
+    left = reserved.left ?? null;
+    if (!reserved.ok) {
+      await rate.heard(model.name, passage, new ModelFailure("MODEL_ABORTED", ""));
+      const { code, message } = reserved;
+      if (code === "BATCH_BUDGET_SPENT") return failed(new ModelFailure(code, message), left);
+      if (code === "BATCH_BUDGET_RESERVED") {
+        return failed(new ModelFailure(code, message, { retryAfterMs: reservedWaitMs }), left);
+      }
+      return { kind: "limited", code, message, booked: left, callIndex };
+    }
+
+    try {
+      reply = await client.complete(request, {
+        idempotencyKey: idempotencyKeyOf(key),
+        ...(signal === undefined ? {} : { signal }),
+        ...(call.onDelta === undefined ? {} : { onDelta: call.onDelta }),
+      }); // 4
+    } catch (error) {
+      const free = error instanceof ModelFailure && error.billed === "no";
+      if (free) await budget.release(key);
+      else await budget.settle(key, { ...worstCase, certain: false });
+      if (!(error instanceof ModelFailure)) throw error;
+      await rate.heard(model.name, passage, error);
+      return failed(error, together(left, free ? null : { calls: 1, ...worstCase, characters }));
+    }
+  } finally {
+    over();
   }
 
   await recordPatiently(() => ledger.record(key, { reply, attempt }), { signal, tell: ports.onUnrecorded }); // 5
-  await budget.settle(key, spendingOf(reply)); // 6
-  await gate.heard(model.name, passage, null); // 7
+  if (ledger.settles !== true) await budget.settle(key, spendingOf(reply)); // 6
+  await rate.heard(model.name, passage, null); // 7
   const booked = together(left, bookedFor(reply));
-  return outcomeOf(reply, request, callIndex, { remembered: false, booked });
+  return outcomeOf(reply, request, key, { remembered: false, booked });
 }
 
 /** A refusal is paid for like an answer, so it is recorded like one; only its outcome differs. So is an empty reply. */
 function outcomeOf(
   reply: ModelReply,
   request: ModelRequest,
-  callIndex: number,
+  { callIndex, requestHash: hash }: CallKey,
   how: { readonly remembered: boolean; readonly booked: Booked | null },
 ): CallOutcome {
   const { booked } = how;
   if (reply.finishReason === "refused") {
     return { kind: "failed", failure: new ModelFailure("MODEL_REFUSED", reply.text.slice(0, 500)), booked, callIndex };
   }
-  if (isEmpty(reply)) {
+  if (isEmpty(reply, request)) {
     return { kind: "failed", failure: new ModelFailure("MODEL_EMPTY_REPLY", whatCame(reply)), booked, callIndex };
   }
   const { schema } = request;
@@ -221,14 +250,23 @@ function outcomeOf(
     kind: "replied",
     reply,
     callIndex,
+    requestHash: hash,
     ...how,
-    ...(schema === undefined ? {} : { structured: readStructuredReply(reply.text, schema.schema) }),
+    // A reply that asks for tools is not yet the answer.
+    ...(schema === undefined || asksForTools(reply, request)
+      ? {}
+      : { structured: readStructuredReply(reply.text, schema.schema) }),
   };
 }
 
+function asksForTools({ toolCalls }: ModelReply, { tools }: ModelRequest): boolean {
+  return tools !== undefined && (toolCalls?.length ?? 0) > 0;
+}
+
 /** White space, and characters that only steer how text is shown, say nothing. */
-function isEmpty({ text, finishReason }: ModelReply): boolean {
-  return finishReason !== "refused" && /^[\s\p{C}\p{Default_Ignorable_Code_Point}]*$/u.test(text);
+function isEmpty(reply: ModelReply, request: ModelRequest): boolean {
+  if (reply.finishReason === "refused" || asksForTools(reply, request)) return false;
+  return /^[\s\p{C}\p{Default_Ignorable_Code_Point}]*$/u.test(reply.text);
 }
 
 function whatCame({ reasoning, toolCalls, finishReason, usage }: ModelReply): string {

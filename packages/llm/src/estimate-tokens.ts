@@ -1,17 +1,26 @@
 // Two answers to "how many tokens is this": one that is never too low (money), one that is near (room in the context window).
-import type { ModelMessage, ModelRequest } from "./model-request.ts";
+import { lettersOf, type ModelMessage, type ModelRequest, type ToolOffer } from "./model-request.ts";
 
 /** Role markers and separators a chat template puts around one message; known templates need 3 to 8. */
 const TOKENS_PER_MESSAGE = 16;
 const TOKENS_PER_REQUEST = 16;
 
 /** Every token of a byte-level vocabulary covers at least one UTF-8 byte, so bytes bound tokens from above. */
-export function promptTokensAtMost(request: Pick<ModelRequest, "messages" | "schema">): number {
+export function promptTokensAtMost(request: Pick<ModelRequest, "messages" | "schema" | "tools">): number {
   const schema = request.schema === undefined ? 0 : Buffer.byteLength(JSON.stringify(request.schema));
-  return request.messages.reduce(
-    (sum, message) => sum + Buffer.byteLength(message.content) + TOKENS_PER_MESSAGE,
-    TOKENS_PER_REQUEST + schema,
+  // Templates write a tool as JSON with words around it.
+  const tools = (request.tools ?? []).reduce(
+    (sum, tool) => sum + Buffer.byteLength(JSON.stringify(tool)) + TOKENS_PER_MESSAGE,
+    0,
   );
+  return request.messages.reduce(
+    (sum, message) => sum + Buffer.byteLength(lettersOf(message)) + TOKENS_PER_MESSAGE * (1 + callsIn(message)),
+    TOKENS_PER_REQUEST + schema + tools,
+  );
+}
+
+function callsIn(message: ModelMessage): number {
+  return message.role === "assistant" ? (message.toolCalls?.length ?? 0) : 0;
 }
 
 export function likelyPromptTokens(messages: readonly ModelMessage[]): number {
@@ -19,7 +28,12 @@ export function likelyPromptTokens(messages: readonly ModelMessage[]): number {
 }
 
 export function likelyMessageTokens(message: ModelMessage): number {
-  return likelyTokens(message.content) + TOKENS_PER_MESSAGE;
+  return likelyTokens(lettersOf(message)) + TOKENS_PER_MESSAGE * (1 + callsIn(message));
+}
+
+/** What the offer of tools takes of the window. */
+export function likelyToolTokens(tools: readonly ToolOffer[]): number {
+  return tools.reduce((sum, tool) => sum + likelyTokens(JSON.stringify(tool)) + TOKENS_PER_MESSAGE, 0);
 }
 
 /** English prose runs at 4 to 5 characters a token, code and digits near 3, other scripts near 1. Errs to the high side. */

@@ -1,7 +1,7 @@
 // Makes a conversation fit the model's window and says what it left out, so that a grade given on half a submission is seen as
 // such and never passes for a grade on the whole.
-import { likelyMessageTokens, likelyPromptTokens } from "./estimate-tokens.ts";
-import type { ModelMessage } from "./model-request.ts";
+import { likelyMessageTokens, likelyPromptTokens, likelyToolTokens } from "./estimate-tokens.ts";
+import type { ModelMessage, ToolOffer } from "./model-request.ts";
 
 export interface ContextRoom {
   /** Prompt and reply together. */
@@ -12,7 +12,7 @@ export interface ContextRoom {
   readonly maxPromptCharacters?: number;
 }
 
-export interface ContextCut {
+interface ContextCut {
   readonly droppedMessages: number;
   /** Of the dropped messages and of the middles cut out of user messages. */
   readonly droppedCharacters: number;
@@ -21,6 +21,21 @@ export interface ContextCut {
 export type FittedContext =
   | { readonly kind: "fits"; readonly messages: readonly ModelMessage[]; readonly cut: ContextCut }
   | { readonly kind: "too-long"; readonly code: "MODEL_CONTEXT_EXCEEDED"; readonly message: string };
+
+/** The sentence where a conversation with its tools is too long for the window; null: it fits. Nothing of it can be left out. */
+export function contextExcess(
+  messages: readonly ModelMessage[],
+  tools: readonly ToolOffer[],
+  { contextTokens, maxOutputTokens }: ContextRoom,
+): string | null {
+  const tokens = likelyPromptTokens(messages) + likelyToolTokens(tools);
+  const room = contextTokens - maxOutputTokens;
+  if (tokens <= room) return null;
+  return (
+    `With what the tools gave the conversation needs about ${tokens} tokens, but the model has room for ${room} ` +
+    `(${contextTokens} less ${maxOutputTokens} kept for the reply). Ask the tools for less, or take a model with a larger context.`
+  );
+}
 
 export function fitContext(messages: readonly ModelMessage[], room: ContextRoom): FittedContext {
   let droppedCharacters = 0;

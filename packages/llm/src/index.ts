@@ -1,63 +1,45 @@
 export {
-  type Booked,
-  type BudgetGate,
-  type CallKey,
+  type BudgetPort,
   type CallLedger,
-  type CallOutcome,
   type CallPorts,
   callModel,
-  type ModelCall,
   type Remembered,
-  type Reserved,
-  type Spending,
   together,
 } from "./call-model.ts";
 export { nanodollars } from "./dollars.ts";
+export { likelyToolTokens } from "./estimate-tokens.ts";
 export { modelFileCodes, scriptedServerCodes, scriptFileCodes } from "./file-codes.ts";
-export { type Finding, formatFinding } from "./finding.ts";
-export { type ContextCut, type ContextRoom, type FittedContext, fitContext } from "./fit-context.ts";
+export { formatFinding } from "./finding.ts";
+export { contextExcess, fitContext } from "./fit-context.ts";
+export { hashEmbedding } from "./hash-embedding.ts";
 export {
   builtInCatalogue,
-  type CatalogueReading,
   findModel,
   type Model,
   type ModelCatalogue,
-  type ModelLimits,
-  type ModelLookup,
   parseModels,
 } from "./model-catalogue.ts";
 export {
-  type CallOptions,
   createModelClient,
   type ModelClient,
-  type ModelClientOptions,
 } from "./model-client.ts";
-/** @public */
 export {
-  type AfterFailure,
-  type Billed,
   ModelFailure,
-  type ModelFailureCode,
   modelFailureCodes,
 } from "./model-failure.ts";
 export {
-  type EffectiveSettings,
   effectiveSettings,
   type ModelMessage,
   type ModelReply,
-  type ModelRequest,
-  type ModelSettings,
-  type ModelUsage,
-  type ReplySchema,
+  type ToolCall,
+  type ToolOffer,
 } from "./model-request.ts";
-export type { Passage, RateGate } from "./rate-gate.ts";
-export { parseScript, type Script, type ScriptReading } from "./script.ts";
+export type { RatePort } from "./rate-port.ts";
+export { parseScript, type Script } from "./script.ts";
 export {
   type LoggedRequest,
   type ScriptedModel,
-  type ScriptedModelOptions,
   startScriptedModel,
 } from "./scripted-server.ts";
-export type { SplitReply } from "./split-reasoning.ts";
-export type { SchemaFinding, StructuredReply } from "./structured-reply.ts";
-export type { WorstCase } from "./worst-case.ts";
+export { readToolArguments } from "./structured-reply.ts";
+export { readVectors, unitBytes } from "./vectors-text.ts";

@@ -1,5 +1,5 @@
 // Which rule answers a request. Pure: the counters go in and come out.
-import { type Answer, fillTemplate, type Rule, type Script } from "./script.ts";
+import { type Answer, fillTemplate, fillTexts, type Rule, type Script } from "./script.ts";
 
 export interface ScriptedMessage {
   readonly role: string;
@@ -9,6 +9,13 @@ export interface ScriptedMessage {
 export interface ScriptedRequest {
   readonly model: string;
   readonly messages: readonly ScriptedMessage[];
+}
+
+/** A tool call as it is sent; without an id, one is made. */
+export interface SentCall {
+  readonly id: string | undefined;
+  readonly name: string;
+  readonly arguments: string;
 }
 
 /** By rule, the requests so far that met its conditions and that no earlier rule took. */
@@ -21,6 +28,7 @@ export type ScriptMatch =
       readonly n: number;
       readonly answer: Answer;
       readonly text: string;
+      readonly calls: readonly SentCall[];
     }
   /** One line per rule: why it did not answer. */
   | { readonly kind: "unmatched"; readonly reasons: readonly string[] };
@@ -98,5 +106,10 @@ function matched(
     ["model", request.model],
     ...groups,
   ]);
-  return { kind: "matched", rule, n, answer, text: answer.verbatim ? template : fillTemplate(template, values) };
+  const fill = (text: string) => (answer.verbatim ? text : fillTemplate(text, values));
+  const calls = answer.calls.map(({ id, name, arguments: given }) => {
+    const filled = fillTexts(given, fill);
+    return { id, name, arguments: typeof filled === "string" ? filled : JSON.stringify(filled) };
+  });
+  return { kind: "matched", rule, n, answer, text: fill(template), calls };
 }

@@ -26,6 +26,8 @@ export interface Model {
   readonly limits: ModelLimits;
   /** Refuses sampling settings (temperature, top p, penalties, stop) and takes its output limit as max_completion_tokens. */
   readonly reasoning: boolean;
+  /** It runs where its operator runs Markmill: what it reads leaves nobody's hands. */
+  readonly local: boolean;
   /** Used for what a request leaves open. */
   readonly defaults: ModelSettings;
 }
@@ -68,6 +70,7 @@ const modelSchema = z.strictObject({
     .strictObject({ requestsPerMinute: count.exactOptional(), tokensPerMinute: count.exactOptional() })
     .default({}),
   reasoning: z.boolean().default(false),
+  local: z.boolean().default(false),
   defaults: settingsSchema.default({}),
 });
 
@@ -122,6 +125,7 @@ function readCatalogue(yamlText: string, file: string, base: ModelCatalogue | un
       maxOutputTokens: entry.maxOutputTokens,
       limits: entry.limits,
       reasoning: entry.reasoning,
+      local: entry.local,
       defaults: entry.defaults,
     });
   }
@@ -188,6 +192,7 @@ function unpricedModel(name: string): Model {
     maxOutputTokens: UNPRICED_MAX_OUTPUT_TOKENS,
     limits: {},
     reasoning: false,
+    local: false,
     defaults: {},
   };
 }
@@ -232,6 +237,7 @@ models:
   # What the scripted model server answers as. It has a price so that budgets can be tried out without spending anything.
   scripted:
     price: { prompt: 1, completion: 2 }
+    local: true
     contextTokens: 128000
     maxOutputTokens: 16384
     defaults: { maxOutputTokens: 2000 }

@@ -1,19 +1,30 @@
 // One request to an OpenAI-compatible endpoint, one reply or one ModelFailure. It never tries again by itself: retries are
 // durable and belong to the engine, and a hidden second request would be a second bill outside the reservation.
-import OpenAI, { APIError } from "openai";
+import type { ClientOptions, OpenAI } from "openai";
+import { APIError } from "openai/core/error";
 import type {
   ChatCompletionCreateParamsNonStreaming,
   ChatCompletionCreateParamsStreaming,
+  ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
 import { z } from "zod";
 import { likelyPromptTokens, likelyTokens } from "./estimate-tokens.ts";
+import { fetchWithoutTimeouts } from "./fetch-without-timeouts.ts";
 import { costOf, findModel, type Model, type ModelCatalogue } from "./model-catalogue.ts";
 import { isCut, ModelFailure, ReplyOfWrongKind, ReplyTooLarge, translateModelError } from "./model-failure.ts";
-import { effectiveSettings, type ModelReply, type ModelRequest } from "./model-request.ts";
+import {
+  charactersOf,
+  effectiveSettings,
+  type ModelMessage,
+  type ModelReply,
+  type ModelRequest,
+  type ToolCall,
+} from "./model-request.ts";
 import { createDeltaNeutraliser, neutraliseText } from "./neutralise-text.ts";
-import { patientFetch } from "./patient-fetch.ts";
+import { readToolCalls, ToolCallPieces } from "./read-tool-calls.ts";
 import { type Redactor, redactorOf } from "./redact-key.ts";
 import { joined, splitReasoning } from "./split-reasoning.ts";
+import { writeVectors } from "./vectors-text.ts";
 
 const DEFAULT_BASE_URL = "https://api.openai.com/v1";
 const DEFAULT_TIMEOUT_MS = 600_000;
@@ -113,16 +124,12 @@ function thoughtsIn(message: z.infer<z.ZodObject<typeof messageShape>>): string 
   );
 }
 
-function wantsTools({ tool_calls, function_call }: { tool_calls?: unknown; function_call?: unknown }): boolean {
-  return (Array.isArray(tool_calls) && tool_calls.length > 0) || (typeof function_call === "object" && !!function_call);
-}
-
 /** A reply before it is priced. */
 interface RawReply {
   readonly model: string;
   readonly text: string;
   readonly reasoning: string;
-  readonly tools: boolean;
+  readonly toolCalls: readonly ToolCall[];
   readonly refusal: string;
   readonly finish: string;
   readonly usage: z.infer<typeof usageSchema> | undefined;
@@ -146,7 +153,7 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new ModelFailure("MODEL_KEY_REFUSED", "It holds spaces or characters that no HTTP header can carry.");
   }
-  const openai = new OpenAI({
+  const settings = {
     baseURL: baseUrl,
     // Given explicitly, all of them: the library otherwise reads the environment, which only packages/config may.
     apiKey: apiKey ?? "none",
@@ -160,7 +167,13 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
     // Ours covers the whole reply and fires first; the library's ends with the headers of a stream.
     timeout: timeoutMs + 60_000,
     fetch: guardedFetch(maxReplyBytes),
-  });
+  } satisfies ClientOptions;
+  let opened: Promise<OpenAI> | undefined;
+  /** Read with the first request: 180 files that most commands never need. */
+  const client = (): Promise<OpenAI> => {
+    opened ??= import("openai").then(({ default: Client }) => new Client(settings));
+    return opened;
+  };
 
   const endpoint = `${origin}${pathname.replace(/\/+$/, "")}`;
   const redact = redactorOf(apiKey, "reply");
@@ -175,6 +188,7 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
         throw new ModelFailure("MODEL_KEY_MISSING", `(model ${model.name} at ${baseUrl})`);
       }
 
+      const openai = await client();
       const timeout = new AbortController();
       const timer = setTimeout(() => timeout.abort(), timeoutMs);
       const signal = call.signal ? AbortSignal.any([call.signal, timeout.signal]) : timeout.signal;
@@ -184,6 +198,7 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
       };
       try {
         if (call.signal?.aborted) throw new ModelFailure("MODEL_ABORTED", "", { billed: "no" });
+        if (request.embed !== undefined) return await embedded(openai, model, request, sending);
         const raw =
           call.onDelta === undefined
             ? await readWhole(openai, bodyOf(model, request), sending)
@@ -227,7 +242,7 @@ async function readWhole(
     model: reply.model,
     text: message?.content.text ?? "",
     reasoning: message === undefined ? "" : thoughtsIn(message),
-    tools: message !== undefined && wantsTools(message),
+    toolCalls: message === undefined ? [] : readToolCalls(message),
     refusal: message?.refusal ?? "",
     finish: reply.choices[0]?.finish_reason ?? "",
     usage: reply.usage,
@@ -251,7 +266,7 @@ async function readStream(
     if (text !== "") onDelta(text);
   };
   let [model, text, reasoning, refusal, finish] = ["", "", "", "", ""];
-  let tools = false;
+  const calls = new ToolCallPieces();
   let usage: RawReply["usage"];
   let bytes = 0;
   let events = 0;
@@ -266,12 +281,12 @@ async function readStream(
       const piece = delta?.content.text ?? "";
       const thought = delta === undefined ? "" : thoughtsIn(delta);
       bytes += Buffer.byteLength(piece) + Buffer.byteLength(thought) + Buffer.byteLength(delta?.refusal ?? "");
+      if (delta !== undefined) bytes += calls.add(delta);
       if (bytes > maxReplyBytes) throw new ReplyTooLarge();
       model = chunk.model || model;
       text += piece;
       reasoning += thought;
       refusal += delta?.refusal ?? "";
-      tools ||= delta !== undefined && wantsTools(delta);
       finish = choice?.finish_reason ?? finish;
       usage = chunk.usage ?? usage;
       emit(deltas.push(piece));
@@ -291,7 +306,49 @@ async function readStream(
       throw new ModelFailure("MODEL_CONNECTION_CUT", `The stream broke off after ${far}.`);
     }
   }
-  return { model, text, reasoning, tools, refusal, finish, usage };
+  return { model, text, reasoning, toolCalls: calls.whole(), refusal, finish, usage };
+}
+
+const embeddingSchema = z.object({
+  model: z.string().catch(""),
+  data: z.array(z.object({ index: z.int().optional(), embedding: z.union([z.array(z.number()), z.string()]) })),
+  usage: z.object({ prompt_tokens: z.int().nonnegative() }).optional().catch(undefined),
+});
+
+/** The texts of the messages as vectors, in their order, all of one length. */
+async function embedded(openai: OpenAI, model: Model, request: ModelRequest, sending: Sending): Promise<ModelReply> {
+  const input = request.messages.map(({ content }) => neutraliseText(content));
+  const { dimensions } = request.embed ?? {};
+  // Asked for by name: the library would ask for base64 otherwise, which some endpoints refuse.
+  const body = { model: model.name, input, encoding_format: "float" as const };
+  const sent: unknown = await openai.embeddings.create(
+    { ...body, ...(dimensions === undefined ? {} : { dimensions }) },
+    sending,
+  );
+  const parsed = embeddingSchema.parse(sent);
+  const vectors = parsed.data
+    .map((one, position) => ({
+      at: one.index ?? position,
+      vector: typeof one.embedding === "string" ? [] : one.embedding,
+    }))
+    .toSorted((one, other) => one.at - other.at)
+    .map(({ vector }) => vector);
+  const [first = []] = vectors;
+  const whole = vectors.every((vector) => vector.length === first.length && vector.every(Number.isFinite));
+  if (vectors.length !== input.length || first.length === 0 || first.length > 8_192 || !whole) {
+    const told = `${input.length} vectors of one length were asked for, and ${vectors.length} came.`;
+    throw new ModelFailure("MODEL_REPLY_MALFORMED", told);
+  }
+  const promptTokens = parsed.usage?.prompt_tokens ?? likelyPromptTokens(request.messages);
+  return {
+    text: writeVectors(vectors),
+    finishReason: "stop",
+    usage: {
+      ...{ promptTokens, completionTokens: 0, nanodollars: costOf(model, promptTokens, 0) },
+      ...{ characters: charactersOf(request.messages), estimated: parsed.usage === undefined },
+    },
+    model: neutraliseText(parsed.model || model.name),
+  };
 }
 
 function priced(raw: RawReply, model: Model, request: ModelRequest, redact: Redactor): ModelReply {
@@ -301,29 +358,64 @@ function priced(raw: RawReply, model: Model, request: ModelRequest, redact: Reda
   const text = raw.text === "" ? clean(raw.refusal) : split.text;
   const reasoning = joined([clean(raw.reasoning), split.reasoning]);
   const promptTokens = raw.usage?.prompt_tokens ?? likelyPromptTokens(request.messages);
-  const completionTokens = raw.usage?.completion_tokens ?? likelyTokens(raw.text + raw.reasoning + raw.refusal);
-  const sent = request.messages.reduce((sum, message) => sum + message.content.length, 0);
+  const completionTokens =
+    raw.usage?.completion_tokens ??
+    likelyTokens(
+      raw.text + raw.reasoning + raw.refusal + raw.toolCalls.map((call) => call.name + call.arguments).join(""),
+    );
+  const toolCalls = raw.toolCalls.map(({ id, name, arguments: given }) => ({
+    id: clean(id),
+    name: clean(name),
+    arguments: clean(given),
+  }));
+  const asked = charactersOf([{ role: "assistant", content: "", toolCalls }]);
   return {
     text,
     ...(reasoning === "" ? {} : { reasoning }),
-    ...(raw.tools ? { toolCalls: true } : {}),
-    finishReason: refused ? "refused" : raw.finish === "stop" || raw.finish === "length" ? raw.finish : "other",
+    ...(toolCalls.length === 0 ? {} : { toolCalls }),
+    finishReason: refused ? "refused" : finishOf(raw.finish),
     usage: {
       promptTokens,
       completionTokens,
       nanodollars: costOf(model, promptTokens, completionTokens),
-      characters: sent + text.length + reasoning.length,
+      characters: charactersOf(request.messages) + text.length + reasoning.length + asked,
       estimated: raw.usage === undefined,
     },
     model: clean(raw.model || model.name),
   };
 }
 
+function finishOf(finish: string): ModelReply["finishReason"] {
+  if (finish === "tool_calls" || finish === "function_call") return "tools";
+  return finish === "stop" || finish === "length" ? finish : "other";
+}
+
+function messageOf(message: ModelMessage): ChatCompletionMessageParam {
+  const content = neutraliseText(message.content);
+  if (message.role === "tool") return { role: "tool", content, tool_call_id: message.callId };
+  if (message.role !== "assistant" || message.toolCalls === undefined) return { role: message.role, content };
+  const tool_calls = message.toolCalls.map(({ id, name, arguments: given }) => ({
+    id,
+    type: "function" as const,
+    function: { name, arguments: neutraliseText(given) },
+  }));
+  return { role: "assistant", content: content === "" ? null : content, tool_calls };
+}
+
 function bodyOf(model: Model, request: ModelRequest): ChatCompletionCreateParamsNonStreaming {
   const { settings } = effectiveSettings(model, request.settings);
   return {
     model: model.name,
-    messages: request.messages.map(({ role, content }) => ({ role, content: neutraliseText(content) })),
+    messages: request.messages.map(messageOf),
+    ...(request.tools === undefined || request.tools.length === 0
+      ? {}
+      : {
+          tools: request.tools.map(({ name, description, schema }) => ({
+            type: "function" as const,
+            function: { name, description: neutraliseText(description), parameters: { ...schema } },
+          })),
+          ...(request.toolChoice === undefined ? {} : { tool_choice: request.toolChoice }),
+        }),
     // Reasoning models know only the new name of the limit, many self-hosted endpoints only the old one.
     ...(model.reasoning
       ? { max_completion_tokens: settings.maxOutputTokens }
@@ -344,7 +436,7 @@ const NEWLINE = 0x0a;
 /** fetch, with the body refused as soon as it is too large or plainly not a reply, so it is never held whole. */
 function guardedFetch(maxBytes: number): typeof fetch {
   return async (input, init) => {
-    const response = await patientFetch(input, init);
+    const response = await fetchWithoutTimeouts(input, init);
     const contentType = response.headers.get("content-type") ?? "none";
     const streamed = contentType.startsWith("text/event-stream");
     if (response.ok && !streamed && !/\bjson\b/.test(contentType)) {

@@ -32,7 +32,7 @@ describe("how long the endpoint asks to wait", () => {
 describe("the table of failures", () => {
   it("has one sentence for every code", () => {
     for (const [code, { sentence }] of Object.entries(modelFailureCodes)) {
-      expect(code).toMatch(/^MODEL_[A-Z_]+$/);
+      expect(code).toMatch(/^(?:MODEL|BATCH_BUDGET)_[A-Z_]+$/);
       expect(sentence).toMatch(/^[A-Z].*\.$/);
       expect(sentence.match(/\.(\s|$)/g)).toHaveLength(1);
     }

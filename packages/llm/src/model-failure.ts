@@ -7,7 +7,7 @@
 //        that is misspelt look alike, and all three are put right outside the run.
 // fail   Something about this request: invalid, too long, refused, filtered, a reply cut or too large. Asked again it fares no better.
 // retry  An empty reply: the endpoint works, the next try may say something. A few tries, then the activity fails.
-import { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai";
+import { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai/core/error";
 import { ZodError } from "zod";
 import { neutraliseText } from "./neutralise-text.ts";
 import { redactorOf } from "./redact-key.ts";
@@ -156,6 +156,18 @@ export const modelFailureCodes = {
     "no",
     "OPENAI_BASE_URL is not an http or https address; correct it.",
     "Set OPENAI_BASE_URL to an http or https address.",
+  ),
+  BATCH_BUDGET_SPENT: rule(
+    "hold",
+    "no",
+    "The budget of the batch is spent.",
+    "Raise the budget of the batch and resume it; nothing is repeated.",
+  ),
+  BATCH_BUDGET_RESERVED: rule(
+    "park",
+    "no",
+    "What is left of the batch's budget is reserved by calls under way.",
+    "Nothing: it is tried again when they have ended. Fewer runs at once reserve less.",
   ),
   MODEL_ABORTED: rule(
     "retry",

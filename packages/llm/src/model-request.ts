@@ -1,8 +1,34 @@
 import type { Model } from "./model-catalogue.ts";
 
-export interface ModelMessage {
-  readonly role: "system" | "user" | "assistant";
-  readonly content: string;
+/** A tool the model wants to be called. `arguments`: as it wrote them, JSON if it kept to its task. */
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** A tool the model may ask for. */
+export interface ToolOffer {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of its arguments. */
+  readonly schema: Readonly<Record<string, unknown>>;
+}
+
+export type ModelMessage =
+  | { readonly role: "system" | "user"; readonly content: string }
+  | { readonly role: "assistant"; readonly content: string; readonly toolCalls?: readonly ToolCall[] }
+  /** What came of a tool call of the assistant's message before it. */
+  | { readonly role: "tool"; readonly content: string; readonly callId: string };
+
+/** What is written in a message: its words, and what it wants of tools. */
+export function lettersOf(message: ModelMessage): string {
+  if (message.role !== "assistant" || message.toolCalls === undefined) return message.content;
+  return message.content + message.toolCalls.map(({ id, name, arguments: given }) => id + name + given).join("");
+}
+
+export function charactersOf(messages: readonly ModelMessage[]): number {
+  return messages.reduce((sum, message) => sum + lettersOf(message).length, 0);
 }
 
 export interface ModelSettings {
@@ -28,9 +54,15 @@ export interface ModelRequest {
   readonly messages: readonly ModelMessage[];
   readonly settings: ModelSettings;
   readonly schema?: ReplySchema;
+  /** Absent: it may ask for none. */
+  readonly tools?: readonly ToolOffer[];
+  /** The messages are texts to be embedded: the reply's text is their vectors (vectors-text.ts). Nothing else of the request is sent. */
+  readonly embed?: { readonly dimensions?: number };
+  /** With tools. Absent: it decides itself. none: it has to answer now. */
+  readonly toolChoice?: "none" | "required";
 }
 
-export interface ModelUsage {
+interface ModelUsage {
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly nanodollars: number;
@@ -45,10 +77,10 @@ export interface ModelReply {
   readonly text: string;
   /** What it thought: for people who look into a run, never part of the conversation. */
   readonly reasoning?: string;
-  /** It wanted tools to be called, although it was given none. */
-  readonly toolCalls?: true;
+  /** Tools it wants to be called, in its order; also where it was given none. */
+  readonly toolCalls?: readonly ToolCall[];
   /** `length`: cut at the output limit. `refused`: the endpoint's content filter or the model itself declined. */
-  readonly finishReason: "stop" | "length" | "refused" | "other";
+  readonly finishReason: "stop" | "length" | "refused" | "tools" | "other";
   readonly usage: ModelUsage;
   /** As the endpoint names it. */
   readonly model: string;

@@ -39,11 +39,21 @@ const plainFaults = [
   "tool-calls",
   "reasoning",
 ] as const;
-export type PlainFault = (typeof plainFaults)[number];
+type PlainFault = (typeof plainFaults)[number];
+
+/** A tool the reply asks for. */
+interface ScriptedCall {
+  readonly name: string;
+  /** An object, whose texts are filled like a reply; or the text to send in its place. */
+  readonly arguments: string | Readonly<Record<string, unknown>>;
+  readonly id: string | undefined;
+}
 
 export interface Answer {
   /** The n-th time gives the n-th; the last one repeats. Empty only beside a fault. */
   readonly replies: readonly string[];
+  /** Tools it asks for; a reply beside them is sent too. */
+  readonly calls: readonly ScriptedCall[];
   /** Sent beside the reply, in a field of its own. */
   readonly reasoning: string | undefined;
   /** Replies are sent as they stand, {{...}} included. */
@@ -55,7 +65,7 @@ export interface Answer {
   readonly sticky: boolean;
 }
 
-export interface Conditions {
+interface Conditions {
   readonly model: string | undefined;
   /** Of the last message. */
   readonly role: string | undefined;
@@ -80,7 +90,7 @@ export interface Rule {
 }
 
 /** Requests that fail by chance, before any rule is looked at: they advance no counter. The same seed gives the same sequence. */
-export interface ScriptedTrouble {
+interface ScriptedTrouble {
   /** 0 to 1. */
   readonly share: number;
   readonly seed: number;
@@ -165,6 +175,21 @@ const answerShape = {
       error: "expected a text or a list of texts",
     })
     .default([]),
+  calls: z
+    .array(
+      z.strictObject({
+        name: z.string(),
+        arguments: z
+          .union([z.string(), z.record(z.string(), z.json())], {
+            error: "expected an object, or a text to be sent as it is",
+          })
+          .default({}),
+        id: z.string().min(1).optional(),
+      }),
+    )
+    .min(1)
+    .max(1_000)
+    .default([]),
   reasoning: z.string().optional(),
   verbatim: z.boolean().default(false),
   usage: z.strictObject({ prompt: z.int().nonnegative(), completion: z.int().nonnegative() }).optional(),
@@ -180,7 +205,7 @@ const ruleSchema = z.strictObject({
   when: z
     .strictObject({
       model: z.string().min(1).optional(),
-      role: z.enum(["system", "user", "assistant"]).optional(),
+      role: z.enum(["system", "user", "assistant", "tool"]).optional(),
       text: texts.default([]),
       pattern: z.string().min(1).optional(),
       flags: z
@@ -255,14 +280,18 @@ export function parseScript(yamlText: string, file: string): ScriptReading {
 
   const readAnswer = (raw: z.infer<typeof answerSchema>, path: YamlPath, groups: ReadonlySet<string>): Answer => {
     const needsReply = raw.fault === undefined || raw.fault.kind === "cut";
-    if (needsReply && raw.reply.length === 0) {
+    if (needsReply && raw.reply.length === 0 && raw.calls.length === 0) {
       report(path, "NO_REPLY", "There is neither a reply nor a fault that stands alone.", "Add a reply.");
     }
-    for (const text of raw.verbatim ? [] : raw.reply) {
+    const filled: readonly [string, string][] = [
+      ...raw.reply.map((text): [string, string] => ["reply", text]),
+      ...raw.calls.flatMap((call) => textsIn(call.arguments).map((text): [string, string] => ["calls", text])),
+    ];
+    for (const [field, text] of raw.verbatim ? [] : filled) {
       for (const name of placeholdersOf(text)) {
         if (groups.has(name)) continue;
         report(
-          [...path, "reply"],
+          [...path, field],
           "PLACEHOLDER_UNKNOWN",
           `{{${name}}} stands for nothing here; known are ${[...groups].join(", ")}.`,
           "Correct the name, add the group to the pattern, or set verbatim: true to send the text as it stands.",
@@ -271,6 +300,7 @@ export function parseScript(yamlText: string, file: string): ScriptReading {
     }
     return {
       replies: raw.reply,
+      calls: raw.calls.map((call) => ({ id: undefined, ...call })),
       reasoning: raw.reasoning,
       verbatim: raw.verbatim,
       usage: raw.usage,
@@ -334,6 +364,20 @@ export function parseScript(yamlText: string, file: string): ScriptReading {
   if (findings.length > 0) return { ok: false, findings: inFileOrder(findings) };
   const script = { rules: parsedRules, otherwise: parsedOtherwise };
   return { ok: true, script: trouble === undefined ? script : { ...script, trouble } };
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(textsIn);
+}
+
+/** The same with each of its texts filled. */
+export function fillTexts(value: unknown, fill: (text: string) => string): unknown {
+  if (typeof value === "string") return fill(value);
+  if (Array.isArray(value)) return value.map((inner) => fillTexts(inner, fill));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, fillTexts(inner, fill)]));
 }
 
 const PLACEHOLDER = /\{\{\s*([\p{L}\p{N}_]+)\s*\}\}/gu;

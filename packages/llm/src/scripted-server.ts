@@ -8,13 +8,24 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import type { scriptedServerCodes } from "./file-codes.ts";
 import { hashEmbedding } from "./hash-embedding.ts";
 import { matchScript, type RuleCounts, type ScriptedMessage, type ScriptMatch } from "./match-script.ts";
 import { canonicalJson } from "./request-hash.ts";
-import type { Answer, Fault, Script } from "./script.ts";
+import type { Script } from "./script.ts";
+import {
+  type Chat,
+  chatSchema,
+  completionOf,
+  exchangeOf,
+  type Matched,
+  sendStream,
+  tokensOf,
+} from "./scripted-exchange.ts";
+import { isBilled, nameOfFault, sendFault } from "./scripted-fault.ts";
+import { readJson, sendError, sendJson, waitUnlessClosed } from "./scripted-http.ts";
+import { troubleOf } from "./scripted-trouble.ts";
 
 export interface ScriptedModelOptions {
   readonly script: Script;
@@ -68,27 +79,10 @@ class ScriptedModelError extends Error {
   }
 }
 
-const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
 const MAX_LOGGED_REQUESTS = 10_000;
-const PIECE = 64 * 1024;
 const EMBEDDING_DIMENSIONS = 256;
 const ENDPOINTS =
   "POST /v1/chat/completions, POST /v1/embeddings, GET /v1/models, GET /healthz, GET /log and DELETE /log";
-
-const contentSchema = z
-  .union([z.string(), z.array(z.object({ text: z.string().optional() })), z.null()])
-  .optional()
-  .transform((content) => (Array.isArray(content) ? content.map(({ text }) => text ?? "").join("") : (content ?? "")));
-
-const chatSchema = z.object({
-  model: z.string(),
-  messages: z.array(z.object({ role: z.string(), content: contentSchema })).min(1),
-  stream: z.boolean().nullish(),
-  stream_options: z.object({ include_usage: z.boolean().optional() }).nullish(),
-  max_tokens: z.int().positive().nullish(),
-  max_completion_tokens: z.int().positive().nullish(),
-});
-type Chat = z.infer<typeof chatSchema>;
 
 const embeddingSchema = z.object({
   model: z.string(),
@@ -96,19 +90,6 @@ const embeddingSchema = z.object({
   dimensions: z.int().positive().max(4096).optional(),
   encoding_format: z.enum(["float", "base64"]).optional(),
 });
-
-type Matched = Extract<ScriptMatch, { kind: "matched" }>;
-
-/** One chat request being answered. */
-interface Exchange {
-  readonly response: ServerResponse;
-  readonly chat: Chat;
-  readonly id: string;
-  readonly text: string;
-  readonly reasoning: string | undefined;
-  readonly finish: string;
-  readonly usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
-}
 
 export async function startScriptedModel(options: ScriptedModelOptions): Promise<ScriptedModel> {
   const { script, apiKey } = options;
@@ -118,17 +99,7 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
   const remembered = new Map<string, Matched>();
   let counts: RuleCounts = new Map();
   let received = 0;
-  const chance = chanceOf(script.trouble?.seed ?? 0);
-
-  /** Two numbers are drawn for every request, so that whether one fails does not change the fate of the next. */
-  const drawTrouble = (): Matched | undefined => {
-    const { trouble } = script;
-    if (trouble === undefined) return undefined;
-    const [happens, which] = [chance(), chance()];
-    const fault = trouble.kinds[Math.floor(which * trouble.kinds.length)];
-    if (happens >= trouble.share || fault === undefined) return undefined;
-    return { kind: "matched", rule: "trouble", n: 0, answer: { ...plainAnswer, fault }, text: "This ends too early." };
-  };
+  const drawTrouble = troubleOf(script);
 
   const record = (entry: Omit<LoggedRequest, "receivedAt">) => {
     log.push({ ...entry, receivedAt: new Date().toISOString() });
@@ -286,289 +257,6 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
   };
 }
 
-function exchangeOf(response: ServerResponse, chat: Chat, number: number, match: Matched): Exchange {
-  const { usage: given, finish } = match.answer;
-  const prompt = given?.prompt ?? chat.messages.reduce((sum, { content }) => sum + tokensOf(content) + 4, 0);
-  const limit = chat.max_completion_tokens ?? chat.max_tokens ?? Number.POSITIVE_INFINITY;
-  const wanted = given?.completion ?? tokensOf(match.text);
-  // A computed usage obeys the request's limit as a real endpoint does; an explicit one is the script's own word.
-  const cut = given === undefined && wanted > limit;
-  const completion = cut ? limit : wanted;
-  return {
-    response,
-    chat,
-    id: `chatcmpl-scripted-${number}`,
-    text: cut
-      ? Buffer.from(match.text)
-          .subarray(0, limit * BYTES_PER_TOKEN)
-          .toString()
-          .replace(/\uFFFD$/, "")
-      : match.text,
-    reasoning: match.answer.reasoning,
-    finish: cut ? "length" : finish,
-    usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
-  };
-}
-
-const BYTES_PER_TOKEN = 4;
-
-function tokensOf(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
-}
-
-const plainAnswer: Answer = {
-  replies: [],
-  reasoning: undefined,
-  verbatim: true,
-  usage: undefined,
-  finish: "stop",
-  delayMs: 0,
-  fault: undefined,
-  sticky: false,
-};
-
-/** An endpoint that refuses, or that never saw the request, bills nothing. Whatever else goes wrong, the reply was generated. */
-function isBilled(fault: Fault | undefined): boolean {
-  return fault?.kind !== "status" && fault?.kind !== "html";
-}
-
-function nameOfFault(fault: Fault): string {
-  if (fault.kind !== "status") return fault.kind;
-  return fault.code === undefined ? String(fault.status) : `${fault.status} ${fault.code}`;
-}
-
-/** mulberry32: small, and the same everywhere. */
-function chanceOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-const unaskedTool = { index: 0, id: "call_1", type: "function", function: { name: "look_up", arguments: "{}" } };
-
-/** The message, or its parts, of a choice that holds nothing to read. */
-function hollowMessage(kind: "null" | "blank" | "tool-calls" | "reasoning"): { message: object; finish: string } {
-  switch (kind) {
-    case "null":
-      return { message: { role: "assistant", content: null }, finish: "stop" };
-    case "blank":
-      return { message: { role: "assistant", content: " \n\t\u00a0" }, finish: "stop" };
-    case "tool-calls":
-      return { message: { role: "assistant", content: null, tool_calls: [unaskedTool] }, finish: "tool_calls" };
-    case "reasoning":
-      return {
-        message: { role: "assistant", content: "<think>Let me see.</think>", reasoning_content: "I look." },
-        finish: "stop",
-      };
-  }
-}
-
-function completionOf({ id, chat, text, reasoning, finish, usage }: Exchange) {
-  const thought = reasoning === undefined ? {} : { reasoning_content: reasoning };
-  const message = { role: "assistant", content: text, refusal: null, ...thought };
-  return {
-    id,
-    object: "chat.completion",
-    created: Math.floor(Date.now() / 1000),
-    model: chat.model,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
-    usage,
-  };
-}
-
-function chunkOf({ id, chat }: Exchange, delta: object, finish: string | null) {
-  return {
-    id,
-    object: "chat.completion.chunk",
-    created: Math.floor(Date.now() / 1000),
-    model: chat.model,
-    choices: [{ index: 0, delta, finish_reason: finish }],
-  };
-}
-
-function beginStream(exchange: Exchange): void {
-  exchange.response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });
-}
-
-async function sendEvent(response: ServerResponse, event: unknown): Promise<void> {
-  await write(response, `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`);
-}
-
-async function sendStream(exchange: Exchange): Promise<void> {
-  const { response, chat, text, reasoning, finish, usage } = exchange;
-  beginStream(exchange);
-  await sendEvent(response, chunkOf(exchange, { role: "assistant", content: "" }, null));
-  if (reasoning !== undefined) await sendEvent(response, chunkOf(exchange, { reasoning_content: reasoning }, null));
-  for (const piece of text.match(/.{1,24}/gsu) ?? [])
-    await sendEvent(response, chunkOf(exchange, { content: piece }, null));
-  await sendEvent(response, chunkOf(exchange, {}, finish));
-  if (chat.stream_options?.include_usage) {
-    await sendEvent(response, { ...chunkOf(exchange, {}, null), choices: [], usage });
-  }
-  await sendEvent(response, "[DONE]");
-  response.end();
-}
-
-async function sendFault(exchange: Exchange, fault: Fault): Promise<void> {
-  const { response, chat, text } = exchange;
-  switch (fault.kind) {
-    case "status": {
-      if (fault.retryAfter !== undefined) response.setHeader("retry-after", fault.retryAfter);
-      if (fault.retryAfterMs !== undefined) response.setHeader("retry-after-ms", fault.retryAfterMs);
-      if (fault.retryAfterDate !== undefined) {
-        response.setHeader("retry-after", new Date(Date.now() + fault.retryAfterDate * 1000).toUTCString());
-      }
-      const code = fault.code ?? (fault.status === 429 ? "rate_limit_exceeded" : "scripted_fault");
-      return sendError(
-        response,
-        fault.status,
-        code,
-        fault.message ?? `The script answers with status ${fault.status}.`,
-      );
-    }
-    case "malformed": {
-      if (!chat.stream) return send(response, 200, "application/json", '{"id":"chatcmpl-scripted","choices":[{"mess');
-      beginStream(exchange);
-      await sendEvent(response, '{"id":"chatcmpl-scripted","choices":[{"del');
-      response.end();
-      return;
-    }
-    case "html":
-      return send(
-        response,
-        200,
-        "text/html; charset=utf-8",
-        "<!doctype html><html><body><h1>Sign in</h1></body></html>",
-      );
-    case "empty": {
-      if (!chat.stream) return sendJson(response, 200, { ...completionOf(exchange), choices: [] });
-      beginStream(exchange);
-      await sendEvent(response, { ...chunkOf(exchange, {}, null), choices: [] });
-      await sendEvent(response, "[DONE]");
-      response.end();
-      return;
-    }
-    case "hang":
-      // Until the client gives up or the server closes.
-      if (!response.destroyed) await once(response, "close");
-      return;
-    case "reset":
-      response.destroy();
-      return;
-    case "reset-after-headers":
-      response.writeHead(200, { "content-type": chat.stream ? "text/event-stream" : "application/json" });
-      response.flushHeaders();
-      await sleep(20);
-      response.destroy();
-      return;
-    case "null":
-    case "blank":
-    case "tool-calls":
-    case "reasoning": {
-      const { message, finish } = hollowMessage(fault.kind);
-      if (!chat.stream) {
-        return sendJson(response, 200, {
-          ...completionOf(exchange),
-          choices: [{ index: 0, message, finish_reason: finish }],
-        });
-      }
-      beginStream(exchange);
-      await sendEvent(response, chunkOf(exchange, message, null));
-      await sendEvent(response, chunkOf(exchange, {}, finish));
-      await sendEvent(response, { ...chunkOf(exchange, {}, null), choices: [], usage: exchange.usage });
-      await sendEvent(response, "[DONE]");
-      response.end();
-      return;
-    }
-    case "cut":
-      return await sendCut(exchange, text.slice(0, fault.characters));
-    case "huge":
-      return await sendHuge(exchange, fault.characters);
-  }
-}
-
-async function sendCut(exchange: Exchange, head: string): Promise<void> {
-  const { response, chat } = exchange;
-  if (chat.stream) {
-    beginStream(exchange);
-    await sendEvent(response, chunkOf(exchange, { role: "assistant", content: head }, null));
-  } else {
-    const body = JSON.stringify(completionOf(exchange));
-    response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
-    await write(response, body.slice(0, body.indexOf('"content":"') + '"content":"'.length) + head);
-  }
-  // What was written has to leave before the connection goes, or the client sees a reset instead of a cut.
-  await sleep(20);
-  response.destroy();
-}
-
-async function sendHuge(exchange: Exchange, characters: number): Promise<void> {
-  const { response, chat } = exchange;
-  const pieces = function* () {
-    for (let left = characters; left > 0; left -= PIECE) yield "x".repeat(Math.min(left, PIECE));
-  };
-  if (chat.stream) {
-    beginStream(exchange);
-    for (const piece of pieces()) await sendEvent(response, chunkOf(exchange, { content: piece }, null));
-    await sendEvent(response, chunkOf(exchange, {}, "stop"));
-    await sendEvent(response, "[DONE]");
-  } else {
-    const [before = "", after = ""] = JSON.stringify(completionOf({ ...exchange, text: "\u0001" })).split("\\u0001");
-    response.writeHead(200, { "content-type": "application/json" });
-    await write(response, before);
-    for (const piece of pieces()) await write(response, piece);
-    await write(response, after);
-  }
-  response.end();
-}
-
-async function write(response: ServerResponse, text: string): Promise<void> {
-  if (response.destroyed) throw new Error("the client hung up");
-  if (response.write(text)) return;
-  const closed = new AbortController();
-  try {
-    await Promise.race([
-      once(response, "drain", { signal: closed.signal }),
-      once(response, "close", { signal: closed.signal }),
-    ]);
-  } finally {
-    closed.abort();
-  }
-}
-
-async function waitUnlessClosed(response: ServerResponse, ms: number): Promise<void> {
-  const closed = new AbortController();
-  const stop = () => closed.abort();
-  response.once("close", stop);
-  await sleep(ms, undefined, { signal: closed.signal }).catch(() => undefined);
-  response.off("close", stop);
-}
-
-/** The parsed body; undefined when it was refused and answered. */
-async function readJson(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MAX_REQUEST_BYTES) {
-      response.setHeader("connection", "close");
-      sendError(response, 413, "request_too_large", `A request may have ${MAX_REQUEST_BYTES} bytes.`);
-      return undefined;
-    }
-    chunks.push(chunk);
-  }
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString()) ?? {};
-  } catch {
-    sendError(response, 400, "invalid_json", "The request body is not JSON.");
-    return undefined;
-  }
-}
-
 /** Of the request as a question: whether it is streamed is only how it is answered. */
 function identityOf(body: unknown): string {
   const { stream: _stream, stream_options: _options, ...question } = body as Record<string, unknown>;
@@ -586,20 +274,6 @@ function describeUnmatched(chat: Chat, reasons: readonly string[]): string {
 
 function describeIssues(error: z.ZodError): string {
   return error.issues.map((issue) => `${issue.path.join(".") || "body"}: ${issue.message}`).join("; ");
-}
-
-function sendError(response: ServerResponse, status: number, code: string, message: string): void {
-  const type = status === 429 ? "rate_limit_error" : status >= 500 ? "server_error" : "invalid_request_error";
-  sendJson(response, status, { error: { message, type, param: null, code } });
-}
-
-function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  send(response, status, "application/json", JSON.stringify(body));
-}
-
-function send(response: ServerResponse, status: number, contentType: string, body: string): void {
-  response.writeHead(status, { "content-type": contentType, "content-length": Buffer.byteLength(body) });
-  response.end(body);
 }
 
 function portError(error: unknown, host: string, port: number): unknown {

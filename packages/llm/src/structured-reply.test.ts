@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readStructuredReply, schemaProblem } from "./structured-reply.ts";
+import { readStructuredReply, readToolArguments, schemaProblem } from "./structured-reply.ts";
 
 const schema = {
   type: "object",
@@ -55,5 +55,40 @@ describe("a schema is refused before anything is paid", () => {
   it("when a keyword cannot be checked or a reference leads nowhere", () => {
     expect(schemaProblem({ type: "object", dependentRequired: { a: ["b"] } })).toBeDefined();
     expect(schemaProblem({ $ref: "#/$defs/none" })).toBeDefined();
+  });
+});
+
+describe("arguments of a tool", () => {
+  const schema = {
+    type: "object",
+    properties: { city: { type: "string", pattern: "^(a+)+$" }, days: { type: "integer" } },
+    required: ["city"],
+    additionalProperties: false,
+  };
+
+  it("are those that fit its schema", () => {
+    expect(readToolArguments('{"city":"Bonn","days":2}', schema)).toEqual({
+      ok: true,
+      value: { city: "Bonn", days: 2 },
+    });
+    expect(readToolArguments("", { type: "object" })).toEqual({ ok: true, value: {} });
+  });
+
+  it.each(["[1]", "7", "null", "{", '{"days":2}', '{"city":1}', '{"city":"x","extra":1}', '{"city":"x","days":1.5}'])(
+    "%s does not fit",
+    (text) => expect(readToolArguments(text, schema).ok).toBe(false),
+  );
+
+  it("a schema that refers to itself, and arguments nested deeply in it, come to an end", () => {
+    const list = { type: "object", properties: { next: { $ref: "#" } }, additionalProperties: false };
+    expect(readToolArguments('{"next":{"next":{}}}', list).ok).toBe(true);
+    expect(readToolArguments('{"next":{"other":1}}', list).ok).toBe(false);
+    const deep = `${'{"next":'.repeat(200_000)}{}${"}".repeat(200_000)}`;
+    expect(readToolArguments(deep, list)).toMatchObject({ ok: false, findings: [{ message: /cannot be checked/ }] });
+    expect(readToolArguments("{}", { $ref: "#" }).ok).toBe(false);
+    // Where somebody else checks them, too.
+    expect(readToolArguments('{"a":1}', { $ref: "#" }, "pass")).toEqual({ ok: true, value: { a: 1 } });
+    expect(readToolArguments("[]", { $ref: "#" }, "pass").ok).toBe(false);
+    expect(readToolArguments('{"next":{"other":1}}', list, "pass").ok).toBe(false);
   });
 });

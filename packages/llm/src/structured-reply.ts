@@ -1,10 +1,10 @@
-// Reads a reply that was asked to be JSON of a given schema. zod compiles the schema (it is here anyway, and refuses a keyword it
+// Reads a reply, or the arguments of a tool call, that was asked to be JSON of a given schema. zod compiles the schema (it is here anyway, and refuses a keyword it
 // cannot check instead of passing it by); `pattern` is refused on top, because it would run an author's regular expression with
 // backtracking over text a student can influence.
 import { z } from "zod";
 import type { ReplySchema } from "./model-request.ts";
 
-export interface SchemaFinding {
+interface SchemaFinding {
   /** Into the reply, `grades.0.points`; empty for the whole. */
   readonly path: string;
   readonly message: string;
@@ -26,20 +26,58 @@ export function schemaProblem(schema: ReplySchema["schema"]): string | undefined
 }
 
 export function readStructuredReply(text: string, schema: ReplySchema["schema"]): StructuredReply {
-  let value: unknown;
-  try {
-    value = JSON.parse(withoutFence(text));
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { ok: false, findings: [{ path: "", message: `The reply is not JSON: ${why}` }] };
+  const parsed = parseJson(withoutFence(text));
+  return "value" in parsed ? fitsSchema(parsed.value, schema, "reply") : notJson("reply", parsed.why);
+}
+
+/**
+ * The arguments of a tool call, checked against the tool's schema. Without any text there are none. `pattern` is not checked here: a server
+ * of tools may use it, and checks it itself; the model is told of it with the schema.
+ */
+export function readToolArguments(
+  text: string,
+  schema: ReplySchema["schema"],
+  uncheckable: "refuse" | "pass" = "refuse",
+): StructuredReply {
+  const parsed = text.trim() === "" ? { value: {} } : parseJson(text);
+  if (!("value" in parsed)) return notJson("arguments", parsed.why);
+  const { value } = parsed;
+  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+    return { ok: false, findings: [{ path: "", message: "The arguments are no JSON object." }] };
   }
+  return fitsSchema(value, withoutPatterns(schema) as ReplySchema["schema"], "arguments", uncheckable);
+}
+
+function parseJson(text: string): { readonly value: unknown } | { readonly why: string } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return { why: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+type Checked = "reply" | "arguments";
+
+function notJson(what: Checked, why: string): StructuredReply {
+  return { ok: false, findings: [{ path: "", message: `The ${what} ${isOf(what)} not JSON: ${why}` }] };
+}
+
+const isOf = (what: Checked) => (what === "reply" ? "is" : "are");
+
+function fitsSchema(
+  value: unknown,
+  schema: ReplySchema["schema"],
+  what: Checked,
+  uncheckable: "refuse" | "pass" = "refuse",
+): StructuredReply {
   let parsed: z.ZodSafeParseResult<unknown>;
   try {
     parsed = z.fromJSONSchema(schema).safeParse(value);
   } catch (error) {
+    if (uncheckable === "pass") return { ok: true, value };
     // A schema that refers to itself, and a reply nested deeper than the stack.
     const why = error instanceof Error ? error.message : String(error);
-    return { ok: false, findings: [{ path: "", message: `The reply cannot be checked: ${why}` }] };
+    return { ok: false, findings: [{ path: "", message: `The ${what} cannot be checked: ${why}` }] };
   }
   // The value as it was sent: zod's output drops or adds keys.
   if (parsed.success) return { ok: true, value };
@@ -56,6 +94,19 @@ function withoutFence(text: string): string {
 
 const NAMED = new Set(["properties", "$defs", "definitions"]);
 const DATA = new Set(["const", "enum", "default", "examples"]);
+
+function withoutPatterns(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutPatterns);
+  if (schema === null || typeof schema !== "object") return schema;
+  return Object.fromEntries(
+    Object.entries(schema).flatMap(([key, inner]): [string, unknown][] => {
+      if (key === "pattern" || key === "patternProperties") return [];
+      if (DATA.has(key)) return [[key, inner]];
+      if (!NAMED.has(key) || inner === null || typeof inner !== "object") return [[key, withoutPatterns(inner)]];
+      return [[key, Object.fromEntries(Object.entries(inner).map(([name, of]) => [name, withoutPatterns(of)]))]];
+    }),
+  );
+}
 
 function usesPattern(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.some(usesPattern);

@@ -11,6 +11,7 @@ export interface WorstCase {
 
 export function worstCaseOf(model: Model, request: ModelRequest): WorstCase {
   const promptTokens = promptTokensAtMost(request);
-  const completionTokens = effectiveSettings(model, request.settings).settings.maxOutputTokens;
+  const completionTokens =
+    request.embed !== undefined ? 0 : effectiveSettings(model, request.settings).settings.maxOutputTokens;
   return { promptTokens, completionTokens, nanodollars: costOf(model, promptTokens, completionTokens) };
 }

@@ -16,15 +16,16 @@ import {
   Queue,
   type QueueOptions,
   runMigrations,
+  type Telemetry,
   type WorkerOptions,
 } from "bullmq";
 import type { Redis } from "ioredis";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
 import { FollowingWorker } from "./following-worker.ts";
 import { GatheringRedis } from "./gathering-redis.ts";
-import type { Hand } from "./hand-over.ts";
-import { handOnPostgres } from "./hand-over-postgres.ts";
-import { handOnRedis } from "./hand-over-redis.ts";
+import type { HandOverAct } from "./hand-over.ts";
+import { handOverOnPostgres } from "./hand-over-postgres.ts";
+import { handOverOnRedis } from "./hand-over-redis.ts";
 import type { BellData } from "./job-id.ts";
 import { PatientClient } from "./patient-client.ts";
 import { QueueError, translate } from "./queue-error.ts";
@@ -64,7 +65,7 @@ export interface Backend {
   readonly companion: ((name: QueueName) => BellQueue) | null;
   worker(name: QueueName, process: Processor<BellData, null>, settings: Settings): BellWorker;
   /** null: this queue's workers fetch every job from the waiting list (H4). */
-  hand(name: QueueName, lockDuration: number): Hand | null;
+  handOverAct(name: QueueName, lockDuration: number): HandOverAct | null;
   close(): Promise<void>;
 }
 
@@ -82,15 +83,21 @@ const keptJobs = (name: QueueName) => ({
   removeOnFail: { count: 500 },
 });
 
-export function openBackend(
-  options: BackendOptions,
-  prefix: string,
-  onError: (error: QueueError) => void,
-): Promise<Backend> {
-  return options.kind === "redis" ? openRedis(options.url, prefix, onError) : openPostgres(options.url, onError);
+interface BackendParts {
+  readonly prefix: string;
+  readonly onError: (error: QueueError) => void;
+  /** Of BullMQ's queues and workers. */
+  readonly telemetry: Telemetry | undefined;
 }
 
-async function openRedis(url: string, prefix: string, onError: (error: QueueError) => void): Promise<Backend> {
+export function openBackend(options: BackendOptions, parts: BackendParts): Promise<Backend> {
+  return options.kind === "redis" ? openRedis(options.url, parts) : openPostgres(options.url, parts);
+}
+
+/** Absent where there is none: BullMQ then goes the short way. */
+const telemetryOption = (telemetry: Telemetry | undefined) => (telemetry === undefined ? {} : { telemetry });
+
+async function openRedis(url: string, { prefix, onError, telemetry }: BackendParts): Promise<Backend> {
   const reconnect = (times: number) => Math.min(50 * 2 ** times, 1_000);
   const ringing = new GatheringRedis(url, {
     lazyConnect: true,
@@ -115,6 +122,7 @@ async function openRedis(url: string, prefix: string, onError: (error: QueueErro
     prefix,
     skipWaitingForReady: true,
     streams: { events: { maxLen: 100 } },
+    ...telemetryOption(telemetry),
   };
   return {
     kind: "redis",
@@ -125,10 +133,14 @@ async function openRedis(url: string, prefix: string, onError: (error: QueueErro
       new FollowingWorker(
         name,
         process,
-        { ...settings, ...keptJobs(name), connection: serving, prefix, drainDelay: 5 },
+        {
+          ...{ ...settings, ...keptJobs(name), ...telemetryOption(telemetry) },
+          ...{ connection: serving, prefix, drainDelay: 5 },
+        },
         createRedisBackend,
       ),
-    hand: (name, lockDuration) => (handsOver(name) ? handOnRedis(serving, `${prefix}:${name}`, lockDuration) : null),
+    handOverAct: (name, lockDuration) =>
+      handsOver(name) ? handOverOnRedis(serving, `${prefix}:${name}`, lockDuration) : null,
     async close() {
       ringing.disconnect();
       serving.disconnect();
@@ -148,7 +160,7 @@ async function refuseEviction(redis: Redis): Promise<void> {
   }
 }
 
-async function openPostgres(url: string, onError: (error: QueueError) => void): Promise<Backend> {
+async function openPostgres(url: string, { onError, telemetry }: BackendParts): Promise<Backend> {
   const common: ClientConfig = {
     connectionString: url,
     keepAlive: true,
@@ -184,15 +196,16 @@ async function openPostgres(url: string, onError: (error: QueueError) => void): 
     kind: "postgres",
     bulkFrom: 8,
     companion: null,
-    queue: (name) => new Queue(name, { connection }, createPostgresBackend) as unknown as BellQueue,
+    queue: (name) =>
+      new Queue(name, { connection, ...telemetryOption(telemetry) }, createPostgresBackend) as unknown as BellQueue,
     worker: (name, process, settings) =>
       new FollowingWorker(
         name,
         process,
-        { ...settings, ...keptJobs(name), connection, drainDelay: 5 },
+        { ...settings, ...keptJobs(name), ...telemetryOption(telemetry), connection, drainDelay: 5 },
         createPostgresBackend,
       ),
-    hand: (name, lockDuration) => (handsOver(name) ? handOnPostgres(pool, name, lockDuration) : null),
+    handOverAct: (name, lockDuration) => (handsOver(name) ? handOverOnPostgres(pool, name, lockDuration) : null),
     close: () => endPool(pool, clients),
   };
 }

@@ -1,6 +1,6 @@
 /** hand-over.ts on Postgres: one statement for all that are handed over together. */
 import type { Pool } from "pg";
-import type { Hand } from "./hand-over.ts";
+import type { HandOverAct } from "./hand-over.ts";
 
 /**
  * $1 queue, $2 now, $3 ms of a lock, then by the column: from, to, token, data. Answers with the ids of the jobs that were, or had been,
@@ -32,15 +32,15 @@ select id from made
 union all
 select n.id from wanted w join job n on n.queue = $1 and n.id = w.to_id and n.state = 'active' and n.lock_token = w.token`;
 
-export function handOnPostgres(pool: Pool, queue: string, lockDuration: number): Hand {
-  return async (handings, now) => {
-    const column = (name: "from" | "to" | "token" | "data") => handings.map((handing) => handing[name]);
+export function handOverOnPostgres(pool: Pool, queue: string, lockDuration: number): HandOverAct {
+  return async (handOvers, now) => {
+    const column = (name: "from" | "to" | "token" | "data") => handOvers.map((one) => one[name]);
     const { rows } = await pool.query<{ id: string }>({
       name: "hand-over",
       text: statement,
       values: [queue, now, lockDuration, column("from"), column("to"), column("token"), column("data")],
     });
     const handed = new Set(rows.map(({ id }) => id));
-    return handings.map(({ to }) => handed.has(to));
+    return handOvers.map(({ to }) => handed.has(to));
   };
 }

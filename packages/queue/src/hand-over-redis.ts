@@ -1,6 +1,6 @@
 /** hand-over.ts on Redis: one script for all that are handed over together. */
 import type { Redis } from "ioredis";
-import type { Hand } from "./hand-over.ts";
+import type { HandOverAct } from "./hand-over.ts";
 
 /** KEYS: active, meta. ARGV: prefix of the jobs' keys, now, ms of a lock; then of each: from, to, token, data. */
 const script = `
@@ -30,15 +30,15 @@ for i = 4, #ARGV, 4 do
 end
 return answers`;
 
-type Handing = Redis & { markmillHandOver(...args: readonly (string | number)[]): Promise<readonly number[]> };
+type HandOver = Redis & { markmillHandOver(...args: readonly (string | number)[]): Promise<readonly number[]> };
 
 /** `queueKey`: prefix and name of the queue. */
-export function handOnRedis(redis: Redis, queueKey: string, lockDuration: number): Hand {
+export function handOverOnRedis(redis: Redis, queueKey: string, lockDuration: number): HandOverAct {
   if (!("markmillHandOver" in redis)) redis.defineCommand("markmillHandOver", { numberOfKeys: 2, lua: script });
   const fixed = [`${queueKey}:active`, `${queueKey}:meta`, `${queueKey}:`];
-  return async (handings, now) => {
-    const each = handings.flatMap(({ from, to, token, data }) => [from, to, token, data]);
-    const answers = await (redis as Handing).markmillHandOver(...fixed, now, lockDuration, ...each);
+  return async (handOvers, now) => {
+    const each = handOvers.flatMap(({ from, to, token, data }) => [from, to, token, data]);
+    const answers = await (redis as HandOver).markmillHandOver(...fixed, now, lockDuration, ...each);
     return answers.map((answer) => answer === 1);
   };
 }

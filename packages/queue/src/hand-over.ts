@@ -17,7 +17,7 @@
  * No events are emitted: nobody here listens, and a busy queue trims them before anybody could.
  */
 
-export interface Handing {
+export interface HandOver {
   /** Job ids. */
   readonly from: string;
   readonly to: string;
@@ -28,25 +28,28 @@ export interface Handing {
 }
 
 /** Says of each whether it was handed over (H1). */
-export type Hand = (handings: readonly Handing[], now: number) => Promise<readonly boolean[]>;
+export type HandOverAct = (handOvers: readonly HandOver[], now: number) => Promise<readonly boolean[]>;
 
 /** H5. */
 export const mostInARow = 50;
 export const longestMs = 1_000;
 
-interface Gathered extends Handing {
+interface Gathered extends HandOver {
   readonly settle: (handed: boolean) => void;
 }
 
 /** What one turn of the event loop hands over goes out together: the jobs of a group commit end together. */
-export function createHandOver(hand: Hand, report: (error: unknown) => void): (handing: Handing) => Promise<boolean> {
+export function createHandOver(
+  act: HandOverAct,
+  report: (error: unknown) => void,
+): (one: HandOver) => Promise<boolean> {
   let gathered: Gathered[] = [];
 
   async function flush(): Promise<void> {
     const batch = gathered;
     gathered = [];
     try {
-      const answers = await hand(batch, Date.now());
+      const answers = await act(batch, Date.now());
       batch.forEach(({ settle }, index) => {
         settle(answers[index] === true);
       });
@@ -56,8 +59,8 @@ export function createHandOver(hand: Hand, report: (error: unknown) => void): (h
     }
   }
 
-  return (handing) =>
+  return (one) =>
     new Promise((settle) => {
-      if (gathered.push({ ...handing, settle }) === 1) process.nextTick(() => void flush());
+      if (gathered.push({ ...one, settle }) === 1) process.nextTick(() => void flush());
     });
 }

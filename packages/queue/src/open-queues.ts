@@ -12,7 +12,7 @@
  */
 
 import { type Doorbell, type QueueName, queueNames } from "@markmill/engine";
-import type { Job } from "bullmq";
+import type { Job, Telemetry } from "bullmq";
 import { type Backend, type BackendOptions, type BellQueue, openBackend, type WatchedQueue } from "./backend.ts";
 import { type BellData, jobId } from "./job-id.ts";
 import { type QueueError, translate } from "./queue-error.ts";
@@ -25,6 +25,8 @@ export interface QueuesOptions {
   readonly prefix?: string;
   /** Broken connections and failed rings; the queues go on by themselves. */
   readonly onError?: (error: QueueError) => void;
+  /** BullMQ's own instrumentation: the `telemetry` option of its queues and workers. */
+  readonly telemetry?: Telemetry;
 }
 
 /** delayed: for about so long yet, by this host's clock; the job was put off by the clock of whoever rang it. */
@@ -51,8 +53,8 @@ export interface Queues {
 }
 
 export async function openQueues(options: QueuesOptions): Promise<Queues> {
-  const { prefix = "markmill", onError = () => undefined } = options;
-  const backend = await openBackend(options.backend, prefix, onError);
+  const { prefix = "markmill", onError = () => undefined, telemetry } = options;
+  const backend = await openBackend(options.backend, { prefix, onError, telemetry });
   const servings = new Set<Serving>();
   const report = (doing: string) => (error: unknown) => onError(translate(error, doing));
 
@@ -70,7 +72,7 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
   }
 
   const ringerOf = (queueOf: (name: QueueName) => BellQueue): Ringer =>
-    createRinger({ queueOf, bulkFrom: backend.bulkFrom, report });
+    createRinger({ queueOf, bulkFrom: backend.bulkFrom, report, contexts: telemetry?.contextManager ?? null });
 
   // Made while the server is known to be there: a queue whose first breath meets a server that is away never recovers.
   const queueOf = openAll(backend.queue);

@@ -6,7 +6,7 @@
  */
 
 import type { Doorbell, QueueName } from "@markmill/engine";
-import type { JobsOptions } from "bullmq";
+import type { JobsOptions, Telemetry } from "bullmq";
 import type { BellQueue } from "./backend.ts";
 import { type BellData, jobId } from "./job-id.ts";
 
@@ -14,7 +14,7 @@ export interface Ringer {
   ring(bells: readonly Doorbell[]): Ringing;
 }
 
-export interface Ringing {
+interface Ringing {
   readonly sent: Promise<void>;
   readonly rung: Promise<readonly Doorbell[]>;
 }
@@ -24,18 +24,33 @@ export interface RingerParts {
   /** Below so many jobs, adding them one by one is cheaper than together. */
   readonly bulkFrom: number;
   readonly report: (doing: string) => (error: unknown) => void;
+  /** Who rang, for BullMQ's instrumentation; null: there is none. */
+  readonly contexts: Telemetry["contextManager"] | null;
 }
 
 interface Waiting {
   readonly bells: readonly Doorbell[];
+  readonly context: unknown;
   readonly sent: () => void;
   readonly rung: (failed: readonly Doorbell[]) => void;
 }
 
 const nothing: Ringing = { sent: Promise.resolve(), rung: Promise.resolve([]) };
 
-export function createRinger({ queueOf, bulkFrom, report }: RingerParts): Ringer {
+export function createRinger({ queueOf, bulkFrom, report, contexts }: RingerParts): Ringer {
   let waiting: Waiting[] = [];
+
+  /** Of bells that go out together with those of others. */
+  type Ringers = ReadonlyMap<Doorbell, unknown>;
+  const ringersOf = (batch: readonly Waiting[]): Ringers =>
+    new Map(batch.flatMap(({ bells, context }) => bells.map((bell) => [bell, context] as const)));
+
+  /** In the context of who rang these bells; of several, in nobody's. */
+  function asRinger<T>(ringers: Ringers | null, bells: readonly Doorbell[], act: () => T): T {
+    if (ringers === null || contexts === null) return act();
+    const [one, ...others] = new Set(bells.map((bell) => ringers.get(bell)));
+    return contexts.with(others.length === 0 ? one : contexts.root?.(), act);
+  }
 
   const toJob = (bell: Doorbell, adopted: boolean) => {
     const data: BellData = { runId: bell.runId, activityId: bell.activityId, epoch: bell.epoch };
@@ -57,15 +72,17 @@ export function createRinger({ queueOf, bulkFrom, report }: RingerParts): Ringer
     await queue.add(name, data, opts);
   }
 
-  async function addTogether(name: QueueName, bells: readonly Doorbell[]): Promise<void> {
+  async function addTogether(name: QueueName, bells: readonly Doorbell[], ringers: Ringers | null): Promise<void> {
     const queue = queueOf(name);
     const [orphans, adopted] = [
       bells.filter((bell) => bell.parentJob === null),
       bells.filter((bell) => bell.parentJob !== null),
     ];
-    if (orphans.length >= bulkFrom) await queue.addBulk(orphans.map((bell) => toJob(bell, false)));
-    else await Promise.all(orphans.map((bell) => add(queue, bell)));
-    await Promise.all(adopted.map((bell) => add(queue, bell)));
+    const addOne = (bell: Doorbell) => asRinger(ringers, [bell], () => add(queue, bell));
+    if (orphans.length >= bulkFrom) {
+      await asRinger(ringers, orphans, () => queue.addBulk(orphans.map((bell) => toJob(bell, false))));
+    } else await Promise.all(orphans.map(addOne));
+    await Promise.all(adopted.map(addOne));
   }
 
   async function flush(): Promise<void> {
@@ -82,11 +99,12 @@ export function createRinger({ queueOf, bulkFrom, report }: RingerParts): Ringer
       batch.flatMap(({ bells }) => bells),
       (bell) => bell.queue,
     );
+    const ringers = contexts === null ? null : ringersOf(batch);
     const failed = new Set<Doorbell>();
     await Promise.all(
       [...byQueue].map(async ([name, bells]) => {
         try {
-          await addTogether(name, bells);
+          await addTogether(name, bells, ringers);
         } catch (error) {
           for (const bell of bells) failed.add(bell);
           report(`Ringing ${bells.length} in ${name}`)(error);
@@ -102,7 +120,9 @@ export function createRinger({ queueOf, bulkFrom, report }: RingerParts): Ringer
       if (bells.length === 0) return nothing;
       const sent = Promise.withResolvers<void>();
       const rung = Promise.withResolvers<readonly Doorbell[]>();
-      if (waiting.push({ bells, sent: sent.resolve, rung: rung.resolve }) === 1) setImmediate(() => void flush());
+      const context = contexts?.active() ?? null;
+      if (waiting.push({ bells, context, sent: sent.resolve, rung: rung.resolve }) === 1)
+        setImmediate(() => void flush());
       return { sent: sent.promise, rung: rung.promise };
     },
   };

@@ -51,8 +51,8 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
   let active = 0;
   let heard = performance.now();
   const lockDuration = settings.lockDuration ?? 3_000;
-  const hand = backend.hand(name, lockDuration);
-  const handOver = hand === null ? null : createHandOver(hand, onError);
+  const act = backend.handOverAct(name, lockDuration);
+  const handOver = act === null ? null : createHandOver(act, onError);
 
   async function process(worker: BellWorker, job: Job<BellData>, token: string): Promise<null> {
     active += 1;

@@ -12,7 +12,7 @@ type Dispatcher = NonNullable<RequestInit["dispatcher"]>;
 /** Where undici, the one in Node too, keeps its dispatcher; there once a class of fetch has been touched. */
 const key = Symbol.for("undici.globalDispatcher.1");
 
-export const patientFetch: typeof fetch = async (input, init) => {
+export const fetchWithoutTimeouts: typeof fetch = async (input, init) => {
   void globalThis.Response;
   const nodes = (globalThis as { readonly [key]?: Dispatching })[key];
   if (nodes === undefined) return await fetch(input, init);

@@ -1,5 +1,5 @@
 // What a call passes before it leaves: the rate of its model, and the pause of an endpoint that refused others. Both are shared by all
-// workers, so the one implementation is rows in Postgres (packages/store/src/rates.ts).
+// workers, so the one implementation is rows in Postgres (packages/store/src/rates-and-pauses.ts).
 import type { ModelLimits } from "./model-catalogue.ts";
 import type { ModelFailure } from "./model-failure.ts";
 
@@ -9,7 +9,7 @@ export type Passage =
   | { readonly kind: "paused"; readonly reason: string; readonly forMs: number };
 
 /** Of one endpoint. */
-export interface RateGate {
+export interface RatePort {
   /** Resolves when the call may start. Rejects with the signal's reason when it fires first; the slot then passes unused. */
   take(model: string, tokens: number, limits: ModelLimits, signal?: AbortSignal): Promise<Passage>;
   /** What came of a call that was let through; null: an answer, or a failure that was the request's own. */

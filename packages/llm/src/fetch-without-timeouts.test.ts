@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, it } from "vitest";
-import { patientFetch } from "./patient-fetch.ts";
+import { fetchWithoutTimeouts } from "./fetch-without-timeouts.ts";
 
 // Node's own 300 s, shortened for everybody in this process.
 const key = Symbol.for("undici.globalDispatcher.1");
@@ -33,8 +33,8 @@ it("a patient fetch waits for a reply longer than Node's would, for its headers 
     () => null,
     (error: { cause: { code: string } }) => error.cause.code,
   );
-  const aborted = patientFetch(url, { signal: AbortSignal.timeout(500) }).catch((error: Error) => error.name);
-  expect(await (await patientFetch(url)).text()).toBe("late but whole");
+  const aborted = fetchWithoutTimeouts(url, { signal: AbortSignal.timeout(500) }).catch((error: Error) => error.name);
+  expect(await (await fetchWithoutTimeouts(url)).text()).toBe("late but whole");
   expect(await impatient).toBe("UND_ERR_HEADERS_TIMEOUT");
   expect(await aborted).toBe("TimeoutError");
 });

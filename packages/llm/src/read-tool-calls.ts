@@ -1,0 +1,77 @@
+// The tool calls of a reply, whole or in the pieces of a stream. A call whose shape is not what the protocol says is still a call: it
+// keeps what can be read of it, so that whoever performs it can say what is wrong. Arguments are text here; nobody parses them yet.
+import type { ToolCall } from "./model-request.ts";
+
+/** The fields of a message, or of a piece of one, that may hold calls. `function_call` is the protocol's first form. */
+interface Holder {
+  readonly tool_calls?: unknown;
+  readonly function_call?: unknown;
+}
+
+interface Piece {
+  readonly index: number;
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+export function readToolCalls(message: Holder): readonly ToolCall[] {
+  const pieces = new ToolCallPieces();
+  pieces.add(message);
+  return pieces.whole();
+}
+
+/** Collects calls whose parts arrive one after the other, told apart by their index. */
+export class ToolCallPieces {
+  readonly #calls = new Map<number, { id: string; name: string; arguments: string[] }>();
+
+  /** The bytes it brought. */
+  add(message: Holder): number {
+    let bytes = 0;
+    for (const piece of piecesIn(message)) {
+      const known = this.#calls.get(piece.index);
+      const call = known ?? { id: "", name: "", arguments: [] };
+      if (known === undefined) this.#calls.set(piece.index, call);
+      call.id ||= piece.id;
+      call.name ||= piece.name;
+      call.arguments.push(piece.arguments);
+      bytes += Buffer.byteLength(piece.id) + Buffer.byteLength(piece.name) + Buffer.byteLength(piece.arguments) + 1;
+    }
+    return bytes;
+  }
+
+  /** In the order of their index. Each has an id of its own: results name the call they belong to. */
+  whole(): readonly ToolCall[] {
+    const ordered = [...this.#calls].toSorted(([a], [b]) => a - b).map(([, call]) => call);
+    const taken = new Set<string>();
+    return ordered.map(({ id, name, arguments: given }, position) => {
+      let own = id;
+      for (let n = position + 1; own === "" || taken.has(own); n += 1) own = `call_${n}`;
+      taken.add(own);
+      return { id: own, name, arguments: given.join("") };
+    });
+  }
+}
+
+function piecesIn({ tool_calls, function_call }: Holder): Piece[] {
+  const old = isObject(function_call) ? [{ function: function_call }] : [];
+  const listed: readonly unknown[] = Array.isArray(tool_calls) && tool_calls.length > 0 ? tool_calls : old;
+  return listed.filter(isObject).map((call, position) => {
+    const called = isObject(call.function) ? call.function : {};
+    const index = typeof call.index === "number" && Number.isInteger(call.index) ? call.index : position;
+    return { index, id: textOf(call.id), name: textOf(called.name), arguments: argumentsOf(called.arguments) };
+  });
+}
+
+/** Some endpoints send the object itself instead of its text. */
+function argumentsOf(given: unknown): string {
+  return isObject(given) ? JSON.stringify(given) : textOf(given);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,158 @@
+/**
+ * Tools that workflows know by name: searches, pages, stocks. Each is a request to an endpoint that the operator configures; what is not
+ * configured is off. Keys go to that endpoint and nowhere else.
+ */
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import type { BuiltinName } from "@markmill/engine";
+import type { AddressRules } from "./address-rules.ts";
+import type { CheckedFetch } from "./checked-fetch.ts";
+import { type ArgumentValues, fillUrl, textOf } from "./fill-url.ts";
+import { headingsAndParagraphs, searchResults } from "./html-text.ts";
+import { type CallLimits, successOf } from "./http-tool.ts";
+import { ToolFailure } from "./tool-codes.ts";
+
+interface BuiltinEndpoint {
+  readonly url: string;
+  readonly key: string | null;
+}
+
+/** null: off. The scraper asks the pages themselves: its endpoint is any. */
+export type BuiltinSettings = Readonly<Record<BuiltinName, BuiltinEndpoint | null>>;
+
+export interface BuiltinPorts {
+  readonly fetch: CheckedFetch;
+  readonly rules: AddressRules;
+  readonly builtins: BuiltinSettings;
+}
+
+/** A page is longer than what is read of it. */
+const pageBytes = 4 * 1024 * 1024;
+
+export async function performBuiltin(
+  { fetch, rules, builtins }: BuiltinPorts,
+  name: BuiltinName,
+  values: ArgumentValues,
+  limits: CallLimits,
+): Promise<string> {
+  const endpoint = builtins[name];
+  if (endpoint === null) {
+    throw new ToolFailure("TOOL_NOT_CONFIGURED", `The built-in tool ${name} is off: ${settingOf[name]} is not set.`);
+  }
+  const { url, key } = endpoint;
+  const ask = async (request: { url: string; body?: object; headers?: Record<string, string> }) =>
+    successOf(
+      await fetch.request({
+        ...limits,
+        method: request.body === undefined ? "GET" : "POST",
+        url: request.url,
+        headers: { ...request.headers, ...(request.body === undefined ? {} : { "content-type": "application/json" }) },
+        body: request.body === undefined ? null : JSON.stringify(request.body),
+        maxBytes: pageBytes,
+      }),
+    );
+  const cut = (text: string) => cutTo(text, limits.maxBytes);
+  const base = url.replace(/\/+$/, "");
+  switch (name) {
+    case "serper": {
+      const kind = textOf(values, "search_type") || "search";
+      const count = typeof values.n_results === "number" ? Math.min(values.n_results, 10) : 5;
+      const body = { q: textOf(values, "query"), hl: textOf(values, "lang") || "en", num: count };
+      return cut(blocksOf(await ask({ url: `${base}/${kind}`, body, headers: keyHeader("x-api-key", key) }), count));
+    }
+    case "duckduckgo": {
+      const at = new URL(url);
+      at.searchParams.set("q", textOf(values, "query"));
+      return cut(JSON.stringify(searchResults(await ask({ url: at.href })).slice(0, 10)));
+    }
+    case "jina": {
+      const page = await checkedPage(textOf(values, "website"), rules);
+      return cut(await ask({ url: `${base}/${page}`, headers: keyHeader("authorization", key, "Bearer ") }));
+    }
+    case "browserless": {
+      const page = await checkedPage(textOf(values, "website"), rules);
+      const at = new URL(`${base}/content`);
+      if (key !== null) at.searchParams.set("token", key);
+      return cut(headingsAndParagraphs(await ask({ url: at.href, body: { url: page } })));
+    }
+    case "scraper":
+      return cut(headingsAndParagraphs(await ask({ url: await checkedPage(textOf(values, "website"), rules) })));
+    case "stock":
+      return cut(await ask({ url: fillUrl(url, values), headers: keyHeader("authorization", key, "Bearer ") }));
+  }
+}
+
+const settingOf: Readonly<Record<BuiltinName, string>> = {
+  serper: "TOOL_SERPER_KEY",
+  duckduckgo: "TOOL_DUCKDUCKGO_URL",
+  jina: "TOOL_JINA_URL",
+  browserless: "TOOL_BROWSERLESS_URL",
+  scraper: "TOOL_SCRAPER",
+  stock: "TOOL_STOCK_URL",
+};
+
+function keyHeader(name: string, key: string | null, before = ""): Record<string, string> {
+  return key === null ? {} : { [name]: before + key };
+}
+
+/**
+ * A page that others are to open for us: public, as far as we can see. (They resolve its name again; a service that must not see the
+ * inside of a network has to be kept from it.)
+ */
+async function checkedPage(website: string, rules: AddressRules): Promise<string> {
+  const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(website) ? website : `https://${website}`;
+  if (!URL.canParse(text)) throw new ToolFailure("TOOL_ARGUMENTS", "The website is no address.");
+  const page = new URL(text);
+  if (!/^https?:$/.test(page.protocol) || page.username !== "" || page.password !== "") {
+    throw new ToolFailure("TOOL_ADDRESS_REFUSED", "Only plain http and https addresses can be read.");
+  }
+  const host = page.hostname.replace(/^\[|\]$/g, "");
+  const port = page.port === "" ? (page.protocol === "https:" ? 443 : 80) : Number(page.port);
+  const addresses = isIP(host) === 0 ? await resolved(host) : [host];
+  if (addresses.some((address) => !rules.mayReach(address, port))) {
+    throw new ToolFailure(
+      "TOOL_ADDRESS_REFUSED",
+      `${host}, port ${port}, is not public and not allowed by TOOL_ALLOW.`,
+    );
+  }
+  return page.href;
+}
+
+async function resolved(host: string): Promise<readonly string[]> {
+  try {
+    return (await lookup(host, { all: true })).map(({ address }) => address);
+  } catch {
+    throw new ToolFailure("TOOL_FAILED", `The name ${host} is not known.`, true);
+  }
+}
+
+/** Blocks of title, link, snippet, date and position. */
+function blocksOf(text: string, most: number): string {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    throw new ToolFailure("TOOL_FAILED", "The search answered with something that is no JSON.");
+  }
+  const { organic, news } = (typeof answer === "object" && answer !== null ? answer : {}) as Record<string, unknown>;
+  const results: unknown = organic ?? news;
+  const blocks = (Array.isArray(results) ? results : []).slice(0, most).map((one: unknown) => {
+    const result = (typeof one === "object" && one !== null ? one : {}) as Record<string, unknown>;
+    return ["title", "link", "snippet", "date", "position"]
+      .flatMap((field) => (result[field] === undefined ? [] : [`${field}: ${String(result[field])}`]))
+      .join("\n");
+  });
+  return blocks.join("\n\n");
+}
+
+function cutTo(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxBytes) return text;
+  const note = "\n[... cut]";
+  return (
+    bytes
+      .subarray(0, maxBytes - note.length)
+      .toString()
+      .replace(/\uFFFD+$/, "") + note
+  );
+}

@@ -1,0 +1,34 @@
+/**
+ * The address of an HTTP tool with its places filled.
+ *
+ * F1  A value stays inside its place: it is percent-encoded, and cannot become a segment that leads elsewhere (`..`).
+ * F2  Places stand in the path or in the query, never in the host: where a tool leads is its author's decision.
+ */
+import { ToolFailure } from "./tool-codes.ts";
+
+const place = /\{([A-Za-z_][A-Za-z0-9_-]*)\}/g;
+
+export type ArgumentValues = Readonly<Record<string, unknown>>;
+
+/** Names of the places in an address. */
+export function urlPlaces(url: string): readonly string[] {
+  return [...url.matchAll(place)].map(([, name = ""]) => name);
+}
+
+export function fillUrl(template: string, values: ArgumentValues): string {
+  const host = /^[a-z]+:\/\/[^/?#]*/i.exec(template)?.[0] ?? "";
+  if (urlPlaces(host).length > 0) throw new ToolFailure("TOOL_NOT_CONFIGURED", "The host of a tool's url has a place.");
+  const filled = template.replace(place, (_, name: string) => encodeURIComponent(textOf(values, name)));
+  const path = (/^[^?#]*/.exec(filled.slice(host.length))?.[0] ?? "").split(/[/\\]/);
+  if (path.some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))) {
+    throw new ToolFailure("TOOL_ARGUMENTS", "An argument would make the address lead to another path.");
+  }
+  return filled;
+}
+
+/** What a place or a parameter of the query gets. */
+export function textOf(values: ArgumentValues, name: string): string {
+  const value = Object.hasOwn(values, name) ? values[name] : undefined;
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value.toWellFormed() : JSON.stringify(value);
+}

@@ -1,0 +1,3 @@
+export type { ListedTool } from "./mcp-tool.ts";
+export { createToolBox, type ToolBox, type ToolFunction } from "./tool-box.ts";
+export { toolFailureCodes } from "./tool-codes.ts";

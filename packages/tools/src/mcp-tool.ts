@@ -1,0 +1,116 @@
+/** What a server of the Model Context Protocol offers, and what a call of it gives, as text. */
+import type { Json, McpServer } from "@markmill/engine";
+import type { ArgumentValues } from "./fill-url.ts";
+import type { CallLimits } from "./http-tool.ts";
+import { type McpPorts, withMcpServer } from "./mcp-session.ts";
+import { ToolFailure } from "./tool-codes.ts";
+
+/** What a model is told of a tool, as its server says. */
+export interface ListedTool {
+  readonly tool: string;
+  readonly description: string;
+  readonly schema: Json;
+}
+
+const mostPages = 20;
+const mostDescriptionCharacters = 4_096;
+const mostSchemaCharacters = 32 * 1024;
+
+/** The tools that are wanted, in their order. All of them have to be there. */
+export async function listMcpTools(
+  ports: McpPorts,
+  server: McpServer,
+  wanted: readonly string[],
+  limits: CallLimits,
+): Promise<readonly ListedTool[]> {
+  const found = new Map<string, ListedTool>();
+  const others: string[] = [];
+  await withMcpServer(ports, server, limits, async (client, options) => {
+    let cursor: string | undefined;
+    for (let page = 0; page < mostPages && found.size < wanted.length; page += 1) {
+      const listed = await client.listTools(cursor === undefined ? {} : { cursor }, options);
+      for (const { name, description = "", inputSchema } of listed.tools) {
+        if (!wanted.includes(name)) others.push(name);
+        else if (!found.has(name)) found.set(name, listedTool(name, ports.hide(description), inputSchema));
+      }
+      cursor = listed.nextCursor;
+      if (cursor === undefined) break;
+    }
+  });
+  return wanted.map((name) => {
+    const tool = found.get(name);
+    if (tool !== undefined) return tool;
+    const has = [...found.keys(), ...others].slice(0, 20).map((other) => ports.hide(other).slice(0, 64));
+    const known = has.length === 0 ? "none" : has.join(", ");
+    throw new ToolFailure("TOOL_NOT_CONFIGURED", `The server has no tool '${name}'; it has: ${known}.`);
+  });
+}
+
+function listedTool(tool: string, description: string, inputSchema: object): ListedTool {
+  const written = JSON.stringify(inputSchema, (_, value: unknown) =>
+    typeof value === "string" ? sound(value) : value,
+  );
+  if (written.length > mostSchemaCharacters) {
+    const most = `${mostSchemaCharacters / 1024} Ki characters`;
+    throw new ToolFailure("TOOL_TOO_LARGE", `The schema of the server's tool '${tool}' is longer than ${most}.`);
+  }
+  const told = sound(description.slice(0, mostDescriptionCharacters));
+  return { tool, description: told, schema: JSON.parse(written) as Json };
+}
+
+const sound = (text: string) => text.replaceAll("\0", "\uFFFD").toWellFormed();
+
+export async function callMcpTool(
+  ports: McpPorts,
+  server: McpServer,
+  tool: string,
+  values: ArgumentValues,
+  limits: CallLimits,
+): Promise<string> {
+  const result = await withMcpServer(ports, server, limits, (client, options) =>
+    client.callTool({ name: tool, arguments: { ...values } }, undefined, options),
+  );
+  const parts: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
+  const text = withStructure(parts.map(textOfPart), result.structuredContent);
+  if (result.isError === true) throw new ToolFailure("TOOL_FAILED", text || "The tool says no more.");
+  return text;
+}
+
+/** Structure goes as JSON; servers repeat it among the texts, and then it is there. */
+function withStructure(texts: readonly string[], structure: unknown): string {
+  if (structure === undefined) return texts.join("\n");
+  const written = JSON.stringify(structure);
+  return (texts.some((text) => sameJson(text, written)) ? texts : [...texts, written]).join("\n");
+}
+
+function sameJson(text: string, written: string): boolean {
+  try {
+    return JSON.stringify(JSON.parse(text)) === written;
+  } catch {
+    return false;
+  }
+}
+
+/** What is no text is told of, and not sent. */
+function textOfPart(part: unknown): string {
+  const { type, text, mimeType, resource, uri, name } = fields(part);
+  switch (type) {
+    case "text":
+      return String(text);
+    case "image":
+    case "audio":
+      return `[${type}, ${String(mimeType)}: not shown]`;
+    case "resource": {
+      const held = fields(resource);
+      return typeof held.text === "string" ? held.text : `[resource ${String(held.uri)}: no text, not shown]`;
+    }
+    case "resource_link":
+      return `[resource ${String(name)}: ${String(uri)}]`;
+    default:
+      return "[a part of an unknown kind: not shown]";
+  }
+}
+
+function fields(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}

@@ -1,0 +1,165 @@
+/**
+ * Performs tools: one function per kind. What a tool gives is text from outside (I7): it is bounded, holds no secret of ours, and is
+ * never expanded again. Arguments have been checked against the tool's schema before.
+ */
+import type { McpServer, Tool } from "@markmill/engine";
+import { type AllowedAddress, addressRules } from "./address-rules.ts";
+import { type BuiltinSettings, performBuiltin } from "./builtin-tool.ts";
+import { type CheckedFetch, createCheckedFetch } from "./checked-fetch.ts";
+import type { ArgumentValues } from "./fill-url.ts";
+import { type CallLimits, performHttp } from "./http-tool.ts";
+import { callMcpTool, listMcpTools } from "./mcp-tool.ts";
+import { hideSecrets, type Secrets } from "./secrets.ts";
+import { ToolFailure, type ToolResult } from "./tool-codes.ts";
+
+export interface ToolSettings {
+  /** Addresses that are not public and may be reached all the same. */
+  readonly allow: readonly AllowedAddress[];
+  readonly secrets: Secrets;
+  readonly builtins: BuiltinSettings;
+  readonly timeoutMs: number;
+  /** Whatever the tool says. */
+  readonly maxTimeoutMs: number;
+  readonly maxBytes: number;
+}
+
+/** A function of whoever embeds Markmill. What it throws is a failure of the tool. */
+export type ToolFunction = (values: ArgumentValues, signal: AbortSignal) => Promise<string> | string;
+
+interface ToolCallRequest {
+  readonly name: string;
+  readonly tool: Tool;
+  readonly values: ArgumentValues;
+  /** Of the program, by the name that tools of the kind mcp use. */
+  readonly servers?: Readonly<Record<string, McpServer>>;
+  readonly signal: AbortSignal;
+}
+
+interface McpListing {
+  readonly server: McpServer;
+  /** Names of its tools, at least one. */
+  readonly tools: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+export interface ToolBox {
+  /** false: it is built in, and off here. */
+  has(tool: Tool): boolean;
+  /** Never rejects but for an abort. */
+  perform(request: ToolCallRequest): Promise<ToolResult>;
+  /** What a server says of its tools: a JSON list of `ListedTool`. Never rejects but for an abort. */
+  list(listing: McpListing): Promise<ToolResult>;
+  close(): Promise<void>;
+}
+
+export function createToolBox(settings: ToolSettings, functions: Readonly<Record<string, ToolFunction>> = {}): ToolBox {
+  const { builtins } = settings;
+  const rules = addressRules(settings.allow);
+  const hide = hideSecrets([
+    ...Object.values(settings.secrets).map(({ value }) => value),
+    ...Object.values(builtins).flatMap((endpoint) => endpoint?.key ?? []),
+  ]);
+  const outside = createCheckedFetch(rules);
+  // Before anybody cuts it: half a secret is a secret too.
+  const fetch: CheckedFetch = {
+    ...outside,
+    async request(wanted) {
+      const answer = await outside.request(wanted);
+      return { ...answer, text: hide(answer.text) };
+    },
+  };
+
+  const mcp = { fetch, secrets: settings.secrets, hide };
+
+  async function act({ name, tool, values, servers = {} }: ToolCallRequest, limits: CallLimits): Promise<string> {
+    switch (tool.kind) {
+      case "http":
+        return await performHttp({ fetch, secrets: settings.secrets }, tool, values, limits);
+      case "function": {
+        const registered = Object.hasOwn(functions, tool.function) ? functions[tool.function] : undefined;
+        if (registered === undefined) {
+          throw new ToolFailure(
+            "TOOL_NOT_CONFIGURED",
+            `No function '${tool.function}' is registered with this worker.`,
+          );
+        }
+        return await callFunction(registered, values, limits);
+      }
+      case "declared":
+        throw new ToolFailure("TOOL_NOT_CONFIGURED", `The tool '${name}' is only declared: nothing performs it.`);
+      case "builtin":
+        return await performBuiltin({ fetch, rules, builtins }, tool.builtin, values, limits);
+      case "mcp": {
+        const server = Object.hasOwn(servers, tool.server) ? servers[tool.server] : undefined;
+        if (server === undefined)
+          throw new ToolFailure("TOOL_NOT_CONFIGURED", `The workflow has no MCP server '${tool.server}'.`);
+        return await callMcpTool(mcp, server, tool.tool, values, limits);
+      }
+      case "sandbox":
+        throw new ToolFailure("TOOL_NOT_CONFIGURED", `Tools of the kind ${tool.kind} are not performed here.`);
+    }
+  }
+
+  async function resultOf(acting: () => Promise<string>, maxBytes: number, signal: AbortSignal): Promise<ToolResult> {
+    try {
+      const text = hide(await acting());
+      if (Buffer.byteLength(text) > maxBytes) {
+        const most = `${Math.floor(maxBytes / 1024)} KiB`;
+        throw new ToolFailure("TOOL_TOO_LARGE", `The result is longer than ${most}.`);
+      }
+      return { ok: true, text };
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const failure = error instanceof ToolFailure ? error : new ToolFailure("TOOL_FAILED", messageOf(error));
+      const message = hide(failure.message).slice(0, 1_000);
+      return { ok: false, code: failure.code, message, passing: failure.passing };
+    }
+  }
+
+  return {
+    has: (tool) => tool.kind !== "builtin" || builtins[tool.builtin] !== null,
+    async perform(request) {
+      const { tool, signal } = request;
+      const timeoutMs = Math.min(tool.timeoutMs ?? settings.timeoutMs, settings.maxTimeoutMs);
+      const limits = { timeoutMs, maxBytes: settings.maxBytes, signal };
+      return await resultOf(() => act(request, limits), settings.maxBytes, signal);
+    },
+    async list({ server, tools, signal }) {
+      const timeoutMs = Math.min(settings.timeoutMs, settings.maxTimeoutMs);
+      const limits = { timeoutMs, maxBytes: mostListingBytes, signal };
+      const listed = async () => JSON.stringify(await listMcpTools(mcp, server, tools, limits));
+      return await resultOf(listed, limits.maxBytes, signal);
+    },
+    close: () => fetch.close(),
+  };
+}
+
+/** Of what a model is told with every question. */
+const mostListingBytes = 256 * 1024;
+
+/** Within its time, whether it minds its signal or not. */
+async function callFunction(
+  registered: ToolFunction,
+  values: ArgumentValues,
+  { timeoutMs, signal }: CallLimits,
+): Promise<string> {
+  const deadline = AbortSignal.timeout(timeoutMs);
+  const either = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
+  const given = await new Promise<unknown>((resolve, reject) => {
+    const late = () => {
+      const why = new ToolFailure("TOOL_TIMEOUT", `The function did not end within ${timeoutMs} ms.`, true);
+      reject(deadline.aborted ? why : either.reason);
+    };
+    if (either.aborted) return late();
+    either.addEventListener("abort", late, { once: true });
+    Promise.resolve()
+      .then(() => registered(values, either))
+      .then(resolve, reject)
+      .finally(() => either.removeEventListener("abort", late));
+  });
+  return typeof given === "string" ? given : (JSON.stringify(given) ?? "");
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
