@@ -7,6 +7,8 @@
  *     whose lease ended `halfDeadMs` ago: it reaches the queue and not Postgres. That last one only while Postgres has answered for as
  *     long: leases that ran out because Postgres was away are renewed when it is back.
  * U3  The duties do not depend on each other: one that fails, or one run that cannot be dealt with, is logged and the others are done.
+ * U5  Works of batches are admitted in a loop of their own: an empty place is worth more than a look that is late. It looks when it hears
+ *     that a run of a batch ended or a batch was changed, and by itself four times a second while any has something to do.
  * U4  A duty rests for twenty times as long as it took, up to some seconds: with a hundred thousand open runs, looking through them must
  *     not become the load.
  *
@@ -16,11 +18,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { jobId, type LiveJob, type Queues } from "@markmill/queue";
 import { StoreError } from "@markmill/store";
 import {
+  type AdmissionOptions,
+  admitWorks,
   buryWorkers,
+  deleteOldBatches,
   deleteOldRuns,
   deleteOrphans,
   enforceDeadlines,
   expireAsks,
+  gatherSpendings,
   leaveQuiet,
   type Machine,
   type OnSkipped,
@@ -28,6 +34,7 @@ import {
   quietActivities,
   ringAgain,
   settleAbandoned,
+  watch,
   withLeadership,
 } from "@markmill/store/machine";
 
@@ -42,9 +49,14 @@ export interface SupervisorParts {
   readonly quietMs?: number;
   /** U2. */
   readonly halfDeadMs?: number;
+  /** Runs of all batches at once, and of one tenant's. */
+  readonly batchRuns?: number;
+  readonly batchRunsPerTenant?: number;
+  /** For tests: called between the steps of an admission. */
+  readonly failPoint?: AdmissionOptions["failPoint"];
 }
 
-export interface Log {
+interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
@@ -72,6 +84,10 @@ const overdueMs = 30_000;
 /** A duty that takes so long has waited for Postgres. */
 const slowMs = 5_000;
 const deletedTogether = 100;
+const defaultBatchRuns = 256;
+/** U5. */
+const admitMs = 250;
+const admitIdleMs = 5_000;
 /** U4. */
 const restPerWork = 20;
 const longestRestMs = 3_000;
@@ -105,6 +121,8 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     { name: "lost workers", everyMs: 0, does: bury },
     { name: "reservations", everyMs: settleEveryMs, does: settle },
     { name: "retention", everyMs: deleteEveryMs, does: deleteOld },
+    { name: "retention of batches", everyMs: deleteEveryMs, does: deleteOldClasses },
+    { name: "orphans", everyMs: deleteEveryMs, does: deleteUnnamed },
   ];
   const dueAt = new Map<Duty, number>();
 
@@ -132,6 +150,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
 
   async function settle(): Promise<void> {
     const budgets = await settleAbandoned(store.database, abandonedMs);
+    await gatherSpendings(store.database);
     if (budgets > 0) log.info({ budgets }, "counted as spent what ended activities had reserved");
   }
 
@@ -141,6 +160,17 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
       deleted = await deleteOldRuns(store.database, parts.retentionDays * dayMs, deletedTogether);
       if (deleted > 0) log.info({ deleted }, "old runs were deleted");
     }
+  }
+
+  async function deleteOldClasses(): Promise<void> {
+    if (parts.retentionDays <= 0) return;
+    const batches = await deleteOldBatches(store.database, parts.retentionDays * dayMs, undefined, (error, batch) =>
+      log.error({ err: error, batch }, "an old batch cannot be deleted"),
+    );
+    if (batches > 0) log.info({ batches }, "old batches were deleted");
+  }
+
+  async function deleteUnnamed(): Promise<void> {
     const orphans = await deleteOrphans(store, dayMs);
     if (orphans > 0) log.info({ orphans }, "deleted what no run names");
   }
@@ -168,11 +198,51 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     leads = true;
     answersSince = performance.now();
     log.info({}, "this supervisor leads");
-    while (!stopping.signal.aborted && !lost.aborted) {
+    const over = AbortSignal.any([stopping.signal, lost]);
+    const admitting = admit(over);
+    while (!over.aborted) {
       await look();
       looked = performance.now();
       await pause(lookMs);
     }
+    await admitting;
+  }
+
+  /** U5. */
+  async function admit(over: AbortSignal): Promise<void> {
+    let heard = Promise.withResolvers<void>();
+    const hear = () => heard.resolve();
+    over.addEventListener("abort", hear);
+    const onError = (error: StoreError) => log.warn({ err: error }, "batches are not heard of; they are looked at");
+    const unwatch = watch(store.database.url, { onBatches: hear, onConnected: hear, onError });
+    const warned = new Set<string>();
+    while (!over.aborted) {
+      heard = Promise.withResolvers();
+      const began = performance.now();
+      let busy = true;
+      try {
+        const ring = async (rings: Parameters<Queues["ring"]>[0]) => void (await queues.ring(rings));
+        const most = parts.batchRuns ?? defaultBatchRuns;
+        const admission = await admitWorks(store, {
+          ...{ most, ring, onSkipped },
+          ...(parts.batchRunsPerTenant === undefined ? {} : { mostOfTenant: parts.batchRunsPerTenant }),
+          ...(parts.failPoint === undefined ? {} : { failPoint: parts.failPoint }),
+        });
+        busy = admission.busy;
+        for (const batch of admission.nearlySpent) {
+          if (!warned.has(batch)) log.warn({ batch }, "four fifths of a batch's budget are spent or reserved");
+          warned.add(batch);
+        }
+      } catch (error) {
+        log.warn({ err: error }, "works could not be admitted");
+      }
+      // However many tell of an end at once, one look sees them all.
+      const restMs = Math.min(performance.now() - began, longestRestMs);
+      await pause(restMs);
+      await Promise.race([heard.promise, pause(busy ? admitMs : admitIdleMs)]);
+    }
+    over.removeEventListener("abort", hear);
+    await unwatch();
   }
 
   async function run(): Promise<void> {

@@ -17,6 +17,7 @@ import {
   type SessionFiles,
 } from "@markmill/sandbox";
 import { wishesOf } from "./sandbox-wishes.ts";
+import { unpackAutograder } from "./unpack-autograder.ts";
 
 export interface JudgeKeeper {
   /** Opens a judge, lets it be used and ends it, whatever happens. */
@@ -46,7 +47,8 @@ export function createJudgeKeeper({ sandbox, ceiling, images, app, worker }: Jud
         {
           run: rootId,
           submission,
-          files: filesOf(program),
+          files: await filesOf(program),
+          ...(program.judge?.autograder === undefined ? {} : { autograder: program.judge.autograder }),
           limits: clampLimits(wishesOf(program.judge ?? {}), ceiling),
           // A guest is a student's program: it has what the student's session would have.
           guests: clampLimits(wishesOf(program.sandbox), ceiling),
@@ -65,10 +67,11 @@ export function createJudgeKeeper({ sandbox, ceiling, images, app, worker }: Jud
 }
 
 /** All may be started: the definition keeps no permission bits. */
-function filesOf({ judge }: Program): SessionFile[] {
-  return Object.entries(judge?.files ?? {}).map(([path, base64]) => ({
+async function filesOf({ judge }: Program): Promise<SessionFile[]> {
+  const files = Object.entries(judge?.files ?? {}).map(([path, base64]) => ({
     path,
     mode: 0o755,
     bytes: Buffer.from(base64, "base64"),
   }));
+  return judge?.autograder === undefined ? files : await unpackAutograder(files);
 }

@@ -1,28 +1,25 @@
-/** The ports of a paid call, on the store: memo, budget and rate are rows that all workers share. */
-import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
+/** The ports of a paid call, on the store: memo and budget are rows that all workers share. The third, the rate, is in pause-endpoint.ts. */
 import type { Json } from "@markmill/engine";
-import type { BudgetGate, CallLedger, ModelReply, RateGate } from "@markmill/llm";
+import type { BudgetPort, CallLedger, ModelReply } from "@markmill/llm";
 import {
   type Activity,
   type Database,
-  endPause,
   findCall,
   type LoadedRun,
-  leaveProbe,
-  type ModelAt,
-  pauseRate,
+  noCalls,
+  pauseForBudget,
   releaseReservation,
   reserve,
   saveCall,
   settleReservation,
-  takeRate,
 } from "@markmill/store/machine";
 
 /** With the activity a reply settles only what its own claim has reserved. */
 export function ledgerOf(database: Database, run: LoadedRun, activity?: Activity): CallLedger {
   const claimed = activity === undefined ? {} : { claim: activity.claim };
   return {
+    // By the statement that stores the reply.
+    settles: true,
     async find({ activityId, callIndex, requestHash }) {
       const found = await findCall(database, { activityId: Number(activityId), callIndex, requestHash });
       if (found === null) return undefined;
@@ -47,14 +44,14 @@ export function ledgerOf(database: Database, run: LoadedRun, activity?: Activity
 }
 
 /** What is set aside for handlers is left to them. */
-export function budgetOf(database: Database, run: LoadedRun, { work, claim }: Activity): BudgetGate {
-  const aside = work.kind === "prompt" ? work.aside : undefined;
+export function budgetOf(database: Database, run: LoadedRun, { work, claim }: Activity): BudgetPort {
+  const aside = work.kind === "prompt" || work.kind === "grade" || work.kind === "memory" ? work.aside : undefined;
   const leave = { of: run.rootId, nanodollars: aside?.nanodollars ?? 0, tokens: aside?.tokens ?? 0 };
   return {
     async reserve({ activityId, callIndex }, worstCase, sent) {
       const call = { activityId: Number(activityId), callIndex, claim };
-      // One that is still open was left by a worker that died in the act: its call may have been billed.
-      const { calls, ...lost } = await settleReservation(database, call, "reserved");
+      // One that is still open was left by a worker that died in the act: its call may have been billed. The first claim has no earlier one.
+      const { calls, ...lost } = claim > 1 ? await settleReservation(database, call, "reserved") : noCalls;
       const left = calls === 0 ? {} : { left: { calls, ...lost } };
       const want = {
         nanodollars: worstCase.nanodollars,
@@ -65,7 +62,17 @@ export function budgetOf(database: Database, run: LoadedRun, { work, claim }: Ac
       const reserved = await reserve(database, run.tenant, call, run.budgets, want, leave, charge);
       if (reserved.kind === "reserved") return { ok: true, ...left };
       const { budget, code } = reserved;
-      return { ok: false, code, message: refusal(code, budget, want, leave), ...left };
+      const message = refusal(code, budget, want, leave);
+      // A run's own cap ends it; one that it shares with others holds it.
+      if (budget.id === run.rootId) return { ok: false, code, message, ...left };
+      const refused = await pauseForBudget(database, run.tenant, budget, want, message);
+      if (refused === "none") return { ok: false, code, message, ...left };
+      return {
+        ok: false,
+        code: refused === "spent" ? "BATCH_BUDGET_SPENT" : "BATCH_BUDGET_RESERVED",
+        message,
+        ...left,
+      };
     },
     async settle({ activityId, callIndex }, { nanodollars, promptTokens, completionTokens, certain }) {
       const call = { activityId: Number(activityId), callIndex, claim };
@@ -98,59 +105,4 @@ function refusal(
   const used = budget.spent.tokens + budget.reserved.tokens;
   const kept = left && leave.tokens > 0 ? `, ${leave.tokens} are set aside for the handlers` : "";
   return `The next call could take ${want.tokens} tokens; ${used} of ${budget.cap.tokens ?? 0} are used or reserved${kept}.`;
-}
-
-/** A pause that is over so soon is waited for where the call stands; of a longer one the run is told, and holds no slot. */
-const shortMs = 2_000;
-/** So long at most in all, and so often it is looked whether a probe was answered. */
-const standMs = 5_000;
-const lookMs = 250;
-
-/** Failures after which asking again, by whomever, is useless for a while. Others concern one request, or heal by themselves. */
-const pausing: ReadonlySet<string> = new Set(["MODEL_RATE_LIMITED", "MODEL_QUOTA_EXHAUSTED"]);
-
-export function rateGateOf(
-  database: Database,
-  { tenant, endpoint }: Omit<ModelAt, "model">,
-  pauseMaxMs: number,
-): RateGate {
-  return {
-    async take(model, tokens, limits, signal) {
-      const at: ModelAt = { tenant, endpoint, model };
-      const { requestsPerMinute = null, tokensPerMinute = null } = limits;
-      const taker = randomUUID();
-      const until = performance.now() + standMs;
-      for (;;) {
-        signal?.throwIfAborted();
-        const slot = await takeRate(database, at, { requestsPerMinute, tokensPerMinute }, tokens, taker);
-        if (slot.kind === "granted") {
-          try {
-            if (slot.waitMs > 0) await sleep(slot.waitMs, undefined, signal === undefined ? {} : { signal });
-          } catch (error) {
-            if (slot.probe) await leaveProbe(database, at, taker);
-            throw error;
-          }
-          return { kind: "go", probe: slot.probe ? taker : null };
-        }
-        const { probing, reason, forMs } = slot;
-        const waitMs = probing ? lookMs : forMs + 1;
-        if (waitMs > shortMs || performance.now() + waitMs > until) {
-          return { kind: "paused", reason, forMs: probing ? shortMs : forMs };
-        }
-        await sleep(waitMs, undefined, signal === undefined ? {} : { signal });
-      }
-    },
-    async heard(model, passage, failure) {
-      const at: ModelAt = { tenant, endpoint, model };
-      const prober = passage.kind === "go" ? passage.probe : null;
-      if (failure === null || failure.next === "fail" || failure.code === "MODEL_EMPTY_REPLY") {
-        if (prober !== null) await endPause(database, at, prober);
-      } else if (failure.code === "MODEL_ABORTED") {
-        if (prober !== null) await leaveProbe(database, at, prober);
-      } else if (prober !== null || pausing.has(failure.code) || failure.retryAfterMs !== undefined) {
-        const { reason, retryAfterMs: wishMs = null } = failure;
-        await pauseRate(database, at, { wishMs, reason, prober, mostMs: pauseMaxMs });
-      }
-    },
-  };
 }

@@ -1,6 +1,7 @@
 /** A whole worker from its configuration: ports, performer, sessions, heartbeat, reaper. */
 import { hostname } from "node:os";
 import type { Config } from "@markmill/config";
+import type { WorkFacts } from "@markmill/grading";
 import type { ModelCatalogue, ModelClient } from "@markmill/llm";
 import type { Queues } from "@markmill/queue";
 import { defaultLimits, type Limits, type ProvenSandbox, type Sandbox, type SessionFiles } from "@markmill/sandbox";
@@ -9,20 +10,28 @@ import {
   callExcess,
   type Database,
   getMessages,
+  insertPassages,
   installationId,
   type LoadedRun,
   leave,
   loadSubmission,
   type Machine,
+  nearestPassages,
   startCall,
 } from "@markmill/store/machine";
+import type { Telemetry } from "@markmill/telemetry";
+import { createToolBox, type ToolFunction } from "@markmill/tools";
 import { awaitStore } from "./await-store.ts";
 import type { Health } from "./decide/hearing.ts";
 import { createJudgeKeeper } from "./judge-session.ts";
-import { budgetOf, ledgerOf, rateGateOf } from "./model-ports.ts";
+import { budgetOf, ledgerOf } from "./model-ports.ts";
+import { createModelSlots, inHand } from "./model-slots.ts";
+import { rateOf } from "./pause-endpoint.ts";
 import { createPerformer } from "./perform.ts";
 import { reapSessions } from "./reap-sessions.ts";
+import { scrubberOf, scrubRequests } from "./scrub-requests.ts";
 import { createSessionKeeper, type SessionKeeperParts } from "./sessions.ts";
+import { toolPortsOf } from "./tool-ports.ts";
 import { type Log, startWorker, type WorkerParts } from "./worker.ts";
 
 export interface OpenWorkerParts {
@@ -38,7 +47,11 @@ export interface OpenWorkerParts {
   readonly sandbox: Sandbox | ProvenSandbox | null;
   /** With a sandbox that failed its self-test: leave EXECUTE to other workers, or fail it. */
   readonly unsafe?: "abstain" | "refuse";
+  /** What tools of the kind function do, by their names. Absent: there are none. */
+  readonly functions?: Readonly<Record<string, ToolFunction>>;
   readonly log: Log;
+  /** Absent: nobody watches. */
+  readonly telemetry?: Telemetry | null;
   readonly onDeaf: () => void;
   readonly failPoint?: WorkerParts["failPoint"];
   readonly sessionFailPoint?: SessionKeeperParts["failPoint"];
@@ -81,18 +94,41 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
           ...(parts.sessionFailPoint === undefined ? {} : { failPoint: parts.sessionFailPoint }),
         });
   const { pauseMaxMs } = config.models;
+  const { resultBytes: maxBytes, ...toolSettings } = config.tools;
+  const box = createToolBox({ ...toolSettings, maxBytes }, parts.functions);
+  const slots = createModelSlots(config.worker.concurrency.prompt);
+  const scrubOf = async (run: LoadedRun) => {
+    const facts = await awaitStore(() => workFactsOf(store, run));
+    return facts === null ? (text: string) => text : scrubberOf(facts);
+  };
   const performer = createPerformer({
-    promptPorts: (run, activity) => {
+    modelPorts: async (run, activity) => {
+      const facts = await awaitStore(() => workFactsOf(store, run));
+      const scrub = facts === null ? (text: string) => text : scrubberOf(facts);
       const asked = parts.modelsFor?.(run) ?? { client: parts.client, defaultModel: config.models.defaultModel };
       return {
         ...asked,
+        client: facts === null ? asked.client : scrubRequests(asked.client, scrub),
+        consent: facts?.consent ?? "any",
+        language: facts?.language ?? null,
+        regrade: facts?.regrade ?? null,
+        scrub,
         catalogue: parts.catalogue,
         ledger: ledgerOf(database, run, activity),
         budget: budgetOf(database, run, activity),
-        gate: rateGateOf(database, { tenant: run.tenant, endpoint: asked.client.endpoint }, pauseMaxMs),
+        rate: rateOf(database, { tenant: run.tenant, endpoint: asked.client.endpoint }, pauseMaxMs),
         pauseMaxMs,
+        slot: slots.take,
         onUnrecorded: (error) => log.warn({ err: error, run: run.id }, "a reply waits to be stored"),
       };
+    },
+    passages: (activity) => ({
+      insert: (scope, passages) => awaitStore(() => insertPassages(database, scope, activity, passages)),
+      nearest: (scope, vector, top) => awaitStore(() => nearestPassages(database, scope, vector, top)),
+    }),
+    async toolPorts(run, activity, known) {
+      const scrub = known ?? (await scrubOf(run));
+      return toolPortsOf(database, box, run, activity, scrub, parts.failPoint);
     },
     conversation: async (thread) => {
       const messages = await awaitStore(() => getMessages(database, thread, mostConversationBytes));
@@ -118,11 +154,12 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
     databaseUrl: parts.databaseUrl,
     queues,
     performer,
-    concurrency: config.worker.concurrency,
+    concurrency: { ...config.worker.concurrency, prompt: inHand(slots.count) },
     executes: mayExecute(parts),
     lockDurationMs: config.worker.lockDurationMs,
     stalledIntervalMs: config.worker.stalledIntervalMs,
     log,
+    telemetry: parts.telemetry ?? null,
     onRootEnded: async (rootId) => sessions?.end(rootId),
     onDeaf: parts.onDeaf,
     ...(parts.failPoint === undefined ? {} : { failPoint: parts.failPoint }),
@@ -150,6 +187,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
       clearInterval(reaping);
       await worker.drain(config.worker.drainTimeoutMs);
       clearInterval(beating);
+      await box.close();
       await leave(database, store.worker).catch(() => undefined);
     },
   };
@@ -178,6 +216,12 @@ export function ceilingOf({ sandbox }: Config): Limits {
   const { memoryMb, cpus, pids, diskMb, wallMs } = sandbox.ceilings;
   const mebibyte = 1024 * 1024;
   return { ...defaultLimits, memoryBytes: memoryMb * mebibyte, cpus, pids, diskBytes: diskMb * mebibyte, wallMs };
+}
+
+/** null: the run belongs to no class. Its options say so, so that others pay for no question. */
+async function workFactsOf({ workFacts }: Machine, { rootId, options }: LoadedRun): Promise<WorkFacts | null> {
+  const named = typeof options === "object" && options !== null && "grading" in options;
+  return named ? await workFacts(rootId) : null;
 }
 
 /** The submission of a run tree: a tar in the blobs, or nothing. */

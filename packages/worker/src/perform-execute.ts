@@ -20,7 +20,9 @@ import {
   type TranscriptEntry,
   tellSkipped,
 } from "@markmill/sandbox";
+import type { Watched } from "@markmill/telemetry";
 import { done, failed, type Performed } from "./performed.ts";
+import { watchedCommand } from "./watch-activity.ts";
 
 export async function performExecute(
   session: Session,
@@ -28,6 +30,7 @@ export async function performExecute(
   work: Extract<Work, { kind: "execute" }>,
   signal: AbortSignal,
   save: () => Promise<void>,
+  watched: Watched | null = null,
 ): Promise<Performed> {
   const { commands, skipped } = await commandsOf(session, program, work);
   const notes = notesOf(skipped);
@@ -43,7 +46,13 @@ export async function performExecute(
     for (const command of commands) {
       const verdict = judgeCommand(command.text, policyOf(program));
       if (verdict.allowed) {
-        entries.push({ kind: "ran", command: command.text, outcome: await session.run(command, { signal }) });
+        const outcome = await watchedCommand(
+          watched,
+          command,
+          () => session.run(command, { signal }),
+          (ran) => ran,
+        );
+        entries.push({ kind: "ran", command: command.text, outcome });
         await save();
       } else entries.push({ kind: "refused", command: command.text, message: verdict.message });
     }

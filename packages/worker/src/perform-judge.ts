@@ -1,25 +1,43 @@
 /**
  * Runs the author's command in a judge session. Transcript and exit code are the judge's; what a student's program printed is in them
  * only as far as the judge let it through. Trouble of the sandbox, also under a guest, is a failure to be tried again and never an
- * exit code; a judgement is made from data, so trying again is always safe.
+ * exit code; a judgement is made from data, so trying again is always safe: with another nonce, which nobody has seen.
  */
 import type { Work } from "@markmill/engine";
+import { MOST_RESULT_BYTES } from "@markmill/grading";
 import { exitCodeOf, type JudgeSession, renderTranscript, type SandboxError } from "@markmill/sandbox";
+import type { Watched } from "@markmill/telemetry";
+import { type ResultsBy, readDecision } from "./judge-results.ts";
 import { nextStep, sandboxFailed } from "./perform-execute.ts";
 import { done, type Performed } from "./performed.ts";
+import { watchedCommand } from "./watch-activity.ts";
 
 export async function performJudge(
   judge: JudgeSession,
   work: Extract<Work, { kind: "execute" }>,
+  by: ResultsBy,
   signal: AbortSignal,
+  watched: Watched | null = null,
 ): Promise<Performed> {
-  const outcome = await judge.run({ kind: "shell", text: work.text }, { signal });
-  const entries = [{ kind: "ran", command: work.text, outcome }] as const;
+  const command = { kind: "shell", text: work.text } as const;
+  const decision = await watchedCommand(
+    watched,
+    { kind: "shell", trust: "author" },
+    () => judge.decide(command, { signal, maxResultBytes: MOST_RESULT_BYTES }),
+    ({ outcome }) => outcome,
+  );
+  const entries = [{ kind: "ran", command: work.text, outcome: decision.outcome }] as const;
   const note =
     judge.leftOut === 0
       ? ""
       : `[${judge.leftOut} ${judge.leftOut === 1 ? "entry" : "entries"} of the submission, such as links, are no plain files and not in /submission]\n`;
-  return done({ kind: "executed", text: note + renderTranscript(entries), exitCode: exitCodeOf(entries), commands: 1 });
+  return done({
+    kind: "executed",
+    text: note + renderTranscript(entries),
+    exitCode: exitCodeOf(entries),
+    commands: 1,
+    ...readDecision(decision, by),
+  });
 }
 
 export function judgeFailed(error: SandboxError): Performed {

@@ -1,58 +1,82 @@
 /**
- * Asks the model: the thread's messages so far and the new one, fitted to the model's window, as one memoised paid call (I3).
+ * Asks the model: the thread's messages so far and the new one, fitted to the model's window, as one memoised paid call (I3). Where it may
+ * ask for tools, what they give is sent back, round by round: each round is a call with an index of its own, each tool call a row. What goes
+ * between model and tools stays in the activity: the thread gets the answer.
  *
  * kill -9 at any line: the activity is delivered again and the thread is as it was (messages are written with the outcome), so the
- * same request is made and its hash finds a reply that had arrived.
+ * same request is made and its hash finds a reply that had arrived. Tool calls that ended are found in their rows, so the next round's request
+ * is the same, too; so is what MCP servers said of their tools (list-mcp-tools.ts).
  */
-import type { Work } from "@markmill/engine";
+import type { Usage, Work } from "@markmill/engine";
 import {
-  type CallPorts,
   callModel,
+  contextExcess,
   effectiveSettings,
-  findModel,
   fitContext,
+  likelyToolTokens,
   ModelFailure,
   type ModelMessage,
+  type ToolCall,
+  type ToolOffer,
   together,
 } from "@markmill/llm";
+import { chooseModel, consentRefusal, type ModelPorts, modelFailed } from "./choose-model.ts";
+import { listMcpTools } from "./list-mcp-tools.ts";
+import {
+  endedByTools,
+  failedByTool,
+  mostCallsAtOnce,
+  performToolCalls,
+  type ToolPorts,
+  toldFailure,
+} from "./perform-tools.ts";
 import { done, failed, type Performed } from "./performed.ts";
+import { scrubMessage } from "./scrub-requests.ts";
 
-export interface PromptPorts extends CallPorts {
+export interface PromptPorts extends ModelPorts {
   /** The messages of a thread, oldest first. */
   readonly conversation: (thread: string) => Promise<readonly ModelMessage[]>;
-  readonly defaultModel: string | null;
-  /** No endpoint is left alone for longer, whatever it asks for. */
-  readonly pauseMaxMs: number;
+  readonly tools: ToolPorts;
 }
+
+type PromptWork = Extract<Work, { kind: "prompt" }>;
 
 export async function performPrompt(
   ports: PromptPorts,
-  work: Extract<Work, { kind: "prompt" }>,
+  work: PromptWork,
   activity: { readonly id: number; readonly ref: { readonly attempt: number } },
   signal: AbortSignal,
 ): Promise<Performed> {
   const { maxPromptCharacters, model: named, stop, cutReplies, ...settings } = work.settings;
-  const name = named ?? ports.defaultModel;
-  if (name === null) {
-    const fix = "Set DEFAULT_MODEL, pass --model, or name a model in the workflow.";
-    return failed("MODEL_NOT_CHOSEN", `The workflow names no model and there is no default. ${fix}`, "hold");
-  }
-  const lookup = findModel(ports.catalogue, name);
-  if (!lookup.ok) return failed(lookup.code, lookup.message, "hold");
-  const model = lookup.model.name;
+  const chosenModel = chooseModel(ports, named);
+  if ("did" in chosenModel) return chosenModel;
+  const { name, model } = chosenModel;
+  const refusal = consentRefusal(ports.consent, model);
+  if (refusal !== null) return failed("CONSENT_MISSING", refusal, "fail");
+  const listed = await listMcpTools(ports.tools, work.tools, signal);
+  if (listed.is === "ended") return listed.performed;
+  const { ports: tools } = listed;
+  const offers = offersOf(work.tools, tools);
+  if ("did" in offers) return offers;
+  const offered = offers.map((offer) => offer.name);
   const chosen = { ...settings, ...(stop === undefined ? {} : { stop: [...stop] }) };
-  const { maxOutputTokens } = effectiveSettings(lookup.model, chosen).settings;
+  const { maxOutputTokens } = effectiveSettings(model, chosen).settings;
+  const room = { contextTokens: model.contextTokens, maxOutputTokens: maxOutputTokens ?? model.maxOutputTokens };
 
-  const messages = [...(await ports.conversation(work.thread)), { role: "user" as const, content: work.text }];
+  const opening = (work.opening ?? []).map(({ role, text }) => ({ role, content: text }));
+  const asked = opening.length > 0 && work.text === "" ? [] : [{ role: "user" as const, content: work.text }];
+  const said = [...(await ports.conversation(work.thread)), ...opening, ...asked];
+  const messages = said.map((message) => scrubMessage(message, ports.scrub));
   const fitted = fitContext(messages, {
-    contextTokens: lookup.model.contextTokens,
-    maxOutputTokens: maxOutputTokens ?? lookup.model.maxOutputTokens,
+    ...room,
+    contextTokens: room.contextTokens - likelyToolTokens(offers),
     ...(maxPromptCharacters === undefined ? {} : { maxPromptCharacters }),
   });
   if (fitted.kind === "too-long") return failed(fitted.code, fitted.message, "fail");
 
-  const ask = (conversation: readonly ModelMessage[], callIndex: number) =>
-    callModel(ports, {
+  let usage: Usage | null = null;
+  const ask = async (conversation: readonly ModelMessage[], callIndex: number, toolChoice?: "none") => {
+    const called = await callModel(ports, {
       activityId: String(activity.id),
       attempt: activity.ref.attempt,
       callIndex,
@@ -61,19 +85,59 @@ export async function performPrompt(
         messages: conversation,
         settings: chosen,
         ...(work.schema === null ? {} : { schema: { name: "reply", schema: work.schema as Record<string, unknown> } }),
+        ...(offers.length === 0 ? {} : { tools: offers, ...(toolChoice === undefined ? {} : { toolChoice }) }),
       },
       signal,
     });
-  let called = await ask(fitted.messages, 0);
-  let usage = called.booked;
+    usage = together(usage, called.booked);
+    return called;
+  };
+  const withUsage = (performed: Performed): Performed => ("usage" in performed ? { ...performed, usage } : performed);
+
+  const notes: string[] = [];
+  let conversation = fitted.messages;
+  let called = await ask(conversation, 0);
+  if (offers.length > 0) {
+    const use = work.toolUse ?? "feed";
+    for (let round = 0; called.kind === "replied"; round += 1) {
+      const { reply, callIndex, requestHash } = called;
+      const calls = reply.toolCalls ?? [];
+      if (use !== "feed") {
+        return withUsage(await answerWithCalls(tools, { use, calls, callIndex, requestHash, offered }, signal));
+      }
+      if (calls.length === 0) break;
+      if (round >= work.rounds) {
+        const told = `It still asks for ${calls[0]?.name ?? "tools"} after ${work.rounds} rounds.`;
+        return withUsage(failed("TOOL_ROUNDS_EXHAUSTED", told, "fail"));
+      }
+      if (calls.length > mostCallsAtOnce) return withUsage(tooMany(calls.length));
+      const asked = { callIndex, requestHash, calls, offered, again: false };
+      const outcomes = await performToolCalls(tools, asked, signal);
+      const ended = endedByTools(outcomes, calls);
+      if (ended !== null) return withUsage(ended);
+      if (signal.aborted) return { did: "leave" };
+      const results = calls.map(({ id, name: tool }, position): ModelMessage => {
+        const outcome = outcomes[position];
+        if (outcome?.is === "done") return { role: "tool", callId: id, content: ports.scrub(outcome.text) };
+        const failure = outcome?.is === "failed" ? outcome.failure : { code: "TOOL_FAILED", message: "" };
+        notes.push(`The tool '${tool.slice(0, 64)}' failed: ${failure.code}: ${failure.message.slice(0, 200)}`);
+        return { role: "tool", callId: id, content: ports.scrub(toldFailure(failure)) };
+      });
+      const asking: ModelMessage = { role: "assistant", content: reply.text, toolCalls: calls };
+      conversation = [...conversation, scrubMessage(asking, ports.scrub), ...results];
+      const excess = contextExcess(conversation, offers, room);
+      if (excess !== null) return withUsage(failed("MODEL_CONTEXT_EXCEEDED", excess, "fail"));
+      called = await ask(conversation, callIndex + 1, round + 1 >= work.rounds ? "none" : undefined);
+    }
+  }
   if (called.kind === "replied" && called.structured?.ok === false) {
     // Asked once more, with what was wrong; the first reply stays paid for and remembered.
     const wish = `That reply does not fit the schema: ${called.structured.findings.map(({ message }) => message).join("; ")}. Reply again.`;
     called = await ask(
-      [...fitted.messages, { role: "assistant", content: called.reply.text }, { role: "user", content: wish }],
+      [...conversation, { role: "assistant", content: called.reply.text }, { role: "user", content: wish }],
       called.callIndex + 1,
+      offers.length === 0 ? undefined : "none",
     );
-    usage = together(usage, called.booked);
   }
   switch (called.kind) {
     case "limited":
@@ -81,28 +145,92 @@ export async function performPrompt(
     case "failed": {
       const { failure } = called;
       if (signal.aborted && failure.code === "MODEL_ABORTED") return { did: "leave" };
-      return fail(failure);
+      return modelFailed(ports, model.name, failure, usage);
     }
     case "replied": {
       const { reply } = called;
-      if (called.structured?.ok === false) return fail(new ModelFailure("MODEL_REPLY_OFF_SCHEMA", ""));
+      // A reply that asks for tools after all is no answer either.
+      if (work.schema !== null && called.structured?.ok !== true)
+        return modelFailed(ports, model.name, new ModelFailure("MODEL_REPLY_OFF_SCHEMA", ""), usage);
       const cut = reply.finishReason === "length";
       if (cut && cutReplies === "fail") {
-        return fail(new ModelFailure("MODEL_REPLY_CUT", `It has ${reply.usage.completionTokens} tokens.`));
+        const cutAt = new ModelFailure("MODEL_REPLY_CUT", `It has ${reply.usage.completionTokens} tokens.`);
+        return modelFailed(ports, model.name, cutAt, usage);
       }
-      const notes = notesOf(fitted.cut, reply.finishReason);
+      notes.push(...notesOf(fitted.cut, reply.finishReason));
       return done({ kind: "replied", text: reply.text, notes, ...(cut ? { cut: "length" } : {}) }, usage);
     }
   }
+}
 
-  function fail({ code, message, next, reason, retryAfterMs }: ModelFailure): Performed {
-    const wish = retryAfterMs === undefined ? undefined : Math.min(retryAfterMs, ports.pauseMaxMs);
-    const trouble = { model, endpoint: ports.client.endpoint, reason };
-    return failed(code, message, next, {
-      retryAfterMs: wish,
-      usage,
-      ...(next === "park" || next === "hold" ? { trouble } : {}),
-    });
+/** What a model is told of the tools; a name that the program does not have is a defect of its definition. */
+function offersOf(
+  names: readonly string[],
+  { tools, box }: ToolPorts,
+): readonly ToolOffer[] | Extract<Performed, { did: "fail" }> {
+  const offers: ToolOffer[] = [];
+  for (const name of names) {
+    const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
+    if (tool === undefined) return failed("TOOL_UNKNOWN", `The workflow has no tool '${name}'.`, "fail");
+    const { description, schema } = tool;
+    if (tool.kind === "builtin" && tool.optional === true && !box.has(tool)) continue;
+    offers.push({ name, description, schema: schema as Readonly<Record<string, unknown>> });
+  }
+  if (names.length > 0 && offers.length === 0) {
+    return failed("TOOL_NOT_CONFIGURED", `None of the tools is configured here: ${names.join(", ")}.`, "fail");
+  }
+  return offers;
+}
+
+/** The calls themselves, or what they give, are the answer. */
+async function answerWithCalls(
+  tools: ToolPorts,
+  asked: {
+    readonly use: "outputs" | "raw";
+    readonly calls: readonly ToolCall[];
+    readonly callIndex: number;
+    readonly requestHash: string;
+    readonly offered: readonly string[];
+  },
+  signal: AbortSignal,
+): Promise<Performed> {
+  const { use, calls, offered } = asked;
+  if (calls.length === 0)
+    return failed("TOOL_NOT_CALLED", "The model was to ask for a tool and asked for none.", "fail");
+  if (calls.length > mostCallsAtOnce) return tooMany(calls.length);
+  if (use === "raw") {
+    const invented = calls.find(({ name }) => !offered.includes(name));
+    if (invented !== undefined) {
+      const shown = JSON.stringify(invented.name.slice(0, 100));
+      return failed("TOOL_UNKNOWN", `There is no tool ${shown}; offered: ${offered.join(", ")}.`, "fail");
+    }
+    const written = calls.map(({ name, arguments: given }) => ({ name, arguments: jsonOrText(given) }));
+    return done({ kind: "replied", text: JSON.stringify(written.length === 1 ? written[0] : written) });
+  }
+  const outcomes = await performToolCalls(tools, { ...asked, again: true }, signal);
+  const ended = endedByTools(outcomes, calls);
+  if (ended !== null) return ended;
+  const texts: string[] = [];
+  for (const [position, outcome] of outcomes.entries()) {
+    if (outcome.is === "failed") return failedByTool(calls[position]?.name ?? "", outcome);
+    if (outcome.is === "done") texts.push(outcome.text);
+  }
+  return done({ kind: "replied", text: texts.join("\n") });
+}
+
+function tooMany(count: number): Extract<Performed, { did: "fail" }> {
+  return failed(
+    "TOOL_CALLS_TOO_MANY",
+    `The reply asks for ${count} tools; at most ${mostCallsAtOnce} are called.`,
+    "fail",
+  );
+}
+
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text === "" ? "{}" : text);
+  } catch {
+    return text;
   }
 }
 

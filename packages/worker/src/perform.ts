@@ -10,23 +10,37 @@ import {
   workspaceFiles,
 } from "@markmill/sandbox";
 import type { Activity, Claim, LoadedRun } from "@markmill/store/machine";
+import type { Watched } from "@markmill/telemetry";
 import { fileCapOf, readBytesInSession, readTextInSession, writeInSession } from "./file-values.ts";
 import type { JudgeKeeper } from "./judge-session.ts";
 import { nextStep, performExecute, sandboxFailed } from "./perform-execute.ts";
+import { type GradePorts, performGrade } from "./perform-grade.ts";
 import { judgeFailed, performJudge } from "./perform-judge.ts";
+import { type MemoryPorts, performMemory } from "./perform-memory.ts";
 import { type PromptPorts, performPrompt } from "./perform-prompt.ts";
+import { performTool } from "./perform-tool.ts";
+import type { ToolPorts } from "./perform-tools.ts";
 import { done, failed, type Performed } from "./performed.ts";
-import { SessionBusy, type SessionKeeper, type SessionUse } from "./sessions.ts";
+import { SessionBusy } from "./session-busy.ts";
+import type { SessionUse } from "./session-marks.ts";
+import type { SessionKeeper } from "./sessions.ts";
+import { watchedClient } from "./watch-activity.ts";
 
 export type Claimed = Extract<Claim, { kind: "claimed" }>;
 
 export interface Performer {
-  /** `job`: the queue job that brought the activity; a callee's jobs name it as their parent. */
-  perform(claimed: Claimed, job: string, signal: AbortSignal): Promise<Performed>;
+  /** `job`: the queue job that brought the activity; a callee's jobs name it as their parent. `watched`: absent, nobody looks. */
+  perform(claimed: Claimed, job: string, signal: AbortSignal, watched?: Watched | null): Promise<Performed>;
 }
 
 export interface PerformerParts {
-  readonly promptPorts: (run: LoadedRun, activity: Activity) => Omit<PromptPorts, "conversation">;
+  readonly modelPorts: (
+    run: LoadedRun,
+    activity: Activity,
+  ) => Promise<Omit<PromptPorts, "conversation" | "tools"> & Omit<GradePorts, "submission">>;
+  readonly passages: (activity: Activity) => Pick<MemoryPorts, "insert" | "nearest">;
+  /** `scrub`: takes the names of a class out; absent: it is made. */
+  readonly toolPorts: (run: LoadedRun, activity: Activity, scrub?: (text: string) => string) => Promise<ToolPorts>;
   readonly conversation: (thread: string) => Promise<readonly ModelMessage[]>;
   /** null: no sandbox is configured. */
   readonly sessions: SessionKeeper | null;
@@ -44,7 +58,7 @@ const MAX_WORKSPACE_BYTES = 1024 * 1024 * 1024;
 
 export function createPerformer(parts: PerformerParts): Performer {
   return {
-    async perform(claimed, job, signal) {
+    async perform(claimed, job, signal, watched = null) {
       const { run, activity } = claimed;
       const { work } = activity;
       const cap = fileCapOf(run.program.sandbox, parts.fileCeilingBytes);
@@ -58,9 +72,13 @@ export function createPerformer(parts: PerformerParts): Performer {
         case "note":
           return work.read === null ? done(nothing) : inSession(claimed, "read", signal, readWith([work.read], cap));
         case "prompt":
-          return prompt(claimed, work, signal);
+          return prompt(claimed, work, signal, watched);
+        case "grade": {
+          const ports = await modelPorts(claimed, watched);
+          return performGrade({ ...ports, submission: () => parts.submission(run.rootId) }, work, activity, signal);
+        }
         case "execute":
-          return execute(claimed, work, signal);
+          return execute(claimed, work, signal, watched);
         case "call": {
           if (activity.outcome !== null) return done(activity.outcome, activity.usage);
           const excess = await parts.startCall(run, activity, job);
@@ -69,18 +87,35 @@ export function createPerformer(parts: PerformerParts): Performer {
         case "ask":
           return { did: "leave" };
         case "tool":
+          return performTool(await parts.toolPorts(run, activity), work, signal);
         case "memory":
-          return failed("TOOL_UNKNOWN", `No tool is registered for '${work.kind}'.`, "fail");
+          return performMemory(await memoryPorts(claimed, watched), work, run, activity, signal);
       }
     },
   };
+
+  async function modelPorts({ run, activity }: Claimed, watched: Watched | null) {
+    const given = await parts.modelPorts(run, activity);
+    return { ...given, client: watchedClient(given.client, given.catalogue, watched) };
+  }
+
+  async function memoryPorts(claimed: Claimed, watched: Watched | null): Promise<MemoryPorts> {
+    return { ...(await modelPorts(claimed, watched)), ...parts.passages(claimed.activity) };
+  }
 
   async function prompt(
     claimed: Claimed,
     work: Extract<Work, { kind: "prompt" }>,
     signal: AbortSignal,
+    watched: Watched | null,
   ): Promise<Performed> {
-    const ports = { ...parts.promptPorts(claimed.run, claimed.activity), conversation: parts.conversation };
+    // What is said so far is read beside what is known of the class.
+    const said = parts.conversation(work.thread);
+    // It is awaited where it is needed; until then its failure is nobody's.
+    said.catch(() => undefined);
+    const given = await modelPorts(claimed, watched);
+    const tools = await parts.toolPorts(claimed.run, claimed.activity, given.scrub);
+    const ports = { ...given, conversation: () => said, tools };
     if (work.read === null) return performPrompt(ports, work, claimed.activity, signal);
     const cap = fileCapOf(claimed.run.program.sandbox, parts.fileCeilingBytes);
     const read = await inSession(claimed, "read", signal, readWith([work.read], cap));
@@ -102,8 +137,9 @@ export function createPerformer(parts: PerformerParts): Performer {
     claimed: Claimed,
     work: Extract<Work, { kind: "execute" }>,
     signal: AbortSignal,
+    watched: Watched | null,
   ): Promise<Performed> {
-    if (work.session === "judge") return judge(claimed, work, signal);
+    if (work.session === "judge") return judge(claimed, work, signal, watched);
     if (claimed.interrupted) {
       return failed(
         "WORKER_LOST",
@@ -112,7 +148,7 @@ export function createPerformer(parts: PerformerParts): Performer {
       );
     }
     return inSession(claimed, "execute", signal, (session, save, either) =>
-      performExecute(session, claimed.run.program, work, either, save),
+      performExecute(session, claimed.run.program, work, either, save, watched),
     );
   }
 
@@ -120,6 +156,7 @@ export function createPerformer(parts: PerformerParts): Performer {
     claimed: Claimed,
     work: Extract<Work, { kind: "execute" }>,
     signal: AbortSignal,
+    watched: Watched | null,
   ): Promise<Performed> {
     const { run } = claimed;
     const { judges } = parts;
@@ -140,7 +177,15 @@ export function createPerformer(parts: PerformerParts): Performer {
     }
     try {
       const files = submission ?? (await parts.submission(run.rootId));
-      return await judges.use(run.rootId, run.program, files, signal, (session) => performJudge(session, work, signal));
+      return await judges.use(run.rootId, run.program, files, signal, (session) =>
+        performJudge(
+          session,
+          work,
+          run.program.judge?.autograder === undefined ? "tests" : "autograder",
+          signal,
+          watched,
+        ),
+      );
     } catch (error) {
       if (signal.aborted) return { did: "leave" };
       if (error instanceof SandboxError) return judgeFailed(error);

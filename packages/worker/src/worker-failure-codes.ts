@@ -16,11 +16,14 @@ export const workerFailureCodes = {
     means: "The workflow names no model and there is no default.",
     fix: "Set DEFAULT_MODEL, pass --model, or name a model in the workflow; then `markmill resume RUN`.",
   },
+  CONSENT_MISSING: {
+    means: "The student did not agree that this model, or any, sees the work.",
+    fix: "Grade it by hand, or use a model that models.yaml calls local where the student agreed to those.",
+  },
   SANDBOX_NOT_CONFIGURED: {
     means: "The workflow runs commands, and no sandbox is configured for this worker.",
     fix: "Configure one as the message says; then `markmill resume RUN`.",
   },
-  TOOL_UNKNOWN: { means: "No tool is registered for this kind of work.", fix: "Use another kind of node." },
   FILE_MISSING: {
     means: "A file came neither with the workflow nor with the submission.",
     fix: "Check the path, and what came with the submission.",

@@ -24,6 +24,7 @@ import {
   renewLeases,
   watch,
 } from "@markmill/store/machine";
+import type { Telemetry, Watched } from "@markmill/telemetry";
 import { afterClaim, afterFailedClaim, mustRenewFirst } from "./decide/after-claim.ts";
 import {
   afterFailedPerformance,
@@ -39,6 +40,9 @@ import { afterListening, deafMs, type Health, type Hearing, healthOf } from "./d
 import { isOvertaken } from "./decide/is-overtaken.ts";
 import type { Claimed, Performer } from "./perform.ts";
 import type { Performed } from "./performed.ts";
+import { RunOver } from "./run-over.ts";
+import type { ToolFailPoint } from "./tool-ports.ts";
+import { endOf, traced } from "./watch-activity.ts";
 
 export interface WorkerParts {
   readonly store: Machine;
@@ -51,6 +55,8 @@ export interface WorkerParts {
   readonly lockDurationMs: number;
   readonly stalledIntervalMs: number;
   readonly log: Log;
+  /** Absent: nobody watches. */
+  readonly telemetry?: Telemetry | null;
   /** A root run has ended: what was kept for it may go. */
   readonly onRootEnded: (rootId: string) => Promise<void>;
   /** Called when the worker stays deaf although it has reconnected. */
@@ -59,7 +65,7 @@ export interface WorkerParts {
   readonly failPoint?: (point: FailPoint, kind: WorkKind | null) => void | Promise<void>;
 }
 
-export type FailPoint = "before-claim" | "after-claim" | "after-work" | "after-commit" | "after-ring";
+type FailPoint = "before-claim" | "after-claim" | ToolFailPoint | "after-work" | "after-commit" | "after-ring";
 
 export interface Log {
   info(fields: object, message: string): void;
@@ -82,6 +88,8 @@ interface Held {
   readonly controller: AbortController;
   /** Something that must not be repeated may have begun. */
   acted: boolean;
+  /** Until its end is told. */
+  watched: Watched | null;
 }
 
 export function startWorker(parts: WorkerParts): RunningWorker {
@@ -116,7 +124,8 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     const { claimed } = decided;
     // Only the lease counts, not the queue's lock (I1): work is given up when the lease is lost, the run went on, or this worker goes.
     const { activity } = claimed;
-    const mine: Held = { claimed, delivered, controller: new AbortController(), acted: false };
+    const watched = parts.telemetry?.perform(traced(claimed, delivered, store.clock.now())) ?? null;
+    const mine: Held = { claimed, delivered, controller: new AbortController(), acted: false, watched };
     if (activity.leased) {
       held.set(activity.id, mine);
       leases.hold(activity.id, activity.claim, () => mine.controller.abort(new Error("The lease was lost.")));
@@ -134,6 +143,8 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       );
       return giveBack(mine, 1_000);
     } finally {
+      // What was only read, and not committed, has left no trace.
+      if (activity.leased) mine.watched?.end({ did: "give back" });
       if (held.get(activity.id) === mine) {
         held.delete(activity.id);
         leases.drop(activity.id);
@@ -155,7 +166,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       if (decided.untouched) mine.acted = false;
       return giveBack(mine, decided.ms);
     }
-    const committed = await commit(claimed, decided.done);
+    const committed = await commit(mine, decided.done);
     await failPoint("after-commit", activity.kind);
     await ring(committed.rings);
     await failPoint("after-ring", activity.kind);
@@ -167,15 +178,20 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     return { do: "done" };
   }
 
-  async function commit(claimed: Claimed, done: Done): Promise<Committed> {
-    const { run, activity } = claimed;
+  async function commit(mine: Held, done: Done): Promise<Committed> {
+    const { run, activity } = mine.claimed;
     try {
       const event = eventOf(activity, done, { at: store.clock.now(), seed: drawSeed() });
-      return await store.commit({ run, event, source: { id: activity.id, claim: activity.claim } });
+      const committed = await store.commit({ run, event, source: { id: activity.id, claim: activity.claim } });
+      if (committed.kind === "committed") {
+        mine.watched?.end(endOf(done));
+        mine.watched = null;
+      }
+      return committed;
     } catch (error) {
       const decided = afterRefusedCommit(error, done);
       if (decided.do === "give back") throw error;
-      return decided.do === "commit" ? commit(claimed, decided.done) : breakRun(store, run.id, decided.why);
+      return decided.do === "commit" ? commit(mine, decided.done) : breakRun(store, run.id, decided.why);
     }
   }
 
@@ -186,7 +202,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     if (refusal !== null) return refusal;
     mine.acted = mayAct(claimed.activity.kind);
     try {
-      return await performer.perform(claimed, job, signal);
+      return await performer.perform(claimed, job, signal, mine.watched);
     } catch (error) {
       const decided = afterFailedPerformance(error, { aborted: signal.aborted, acted: mine.acted });
       if (decided === null) throw error;
@@ -223,7 +239,9 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     onControl(control) {
       for (const { claimed, controller } of held.values()) {
         if (isOvertaken({ runId: claimed.run.id, epoch: claimed.activity.epoch }, control))
-          controller.abort(new Error("The run went on without this."));
+          controller.abort(
+            control.over === true ? new RunOver("The run is over.") : new Error("The run went on without this."),
+          );
       }
     },
     onConnected: leases.renewNow,

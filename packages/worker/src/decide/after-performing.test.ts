@@ -12,9 +12,9 @@ describe("before an activity is performed", () => {
     expect(refuseToPerform({ takeovers: 5 })).toMatchObject({ failure: { code: "WORKER_CRASHED" }, next: "fail" });
   });
 
-  it("only commands and tools may not be repeated", () => {
+  it("only commands may not be repeated by themselves: of a tool its own row says it", () => {
     const kinds = ["check", "set", "assign", "note", "prompt", "execute", "call", "ask", "tool", "memory"] as const;
-    expect(kinds.filter(mayAct)).toEqual(["execute", "tool"]);
+    expect(kinds.filter(mayAct)).toEqual(["execute"]);
   });
 });
 

@@ -1,5 +1,5 @@
-/** Runs what has the same key one after the other, in the order of asking. */
-export function createTurns(): <Result>(key: string, act: () => Promise<Result>) => Promise<Result> {
+/** Runs what has the same key one after the other, in the order in which it came. */
+export function oneAtATime(): <Result>(key: string, act: () => Promise<Result>) => Promise<Result> {
   const last = new Map<string, Promise<unknown>>();
   return async (key, act) => {
     const before = last.get(key) ?? Promise.resolve();

@@ -1,0 +1,60 @@
+/** What every activity that asks a model does before and after: which model, whether it may, and what its trouble means for the run. */
+import type { Usage } from "@markmill/engine";
+import type { AiConsent } from "@markmill/grading";
+import { type CallPorts, findModel, type Model, type ModelFailure } from "@markmill/llm";
+import { failed, type Performed } from "./performed.ts";
+
+export interface ModelPorts extends CallPorts {
+  readonly defaultModel: string | null;
+  /** No endpoint is left alone for longer, whatever it asks for. */
+  readonly pauseMaxMs: number;
+  /** Of those whose work it is. */
+  readonly consent: AiConsent;
+  /** Takes the names of a class out of what a model is sent; outside a class it changes nothing. */
+  readonly scrub: (text: string) => string;
+}
+
+type Failed = Extract<Performed, { did: "fail" }>;
+
+/** `name` as it was asked for, an alias maybe. */
+export function chooseModel(
+  ports: Pick<ModelPorts, "catalogue" | "defaultModel">,
+  named: string | undefined,
+): { readonly name: string; readonly model: Model } | Failed {
+  const name = named ?? ports.defaultModel;
+  if (name === null) {
+    const fix = "Set DEFAULT_MODEL, pass --model, or name a model in the workflow.";
+    return failed("MODEL_NOT_CHOSEN", `The workflow names no model and there is no default. ${fix}`, "hold");
+  }
+  const lookup = findModel(ports.catalogue, name);
+  return lookup.ok ? { name, model: lookup.model } : failed(lookup.code, lookup.message, "hold");
+}
+
+/** Why this model may not see the work; null: it may. */
+export function consentRefusal(consent: AiConsent, { name, local }: Model): string | null {
+  switch (consent) {
+    case "any":
+      return null;
+    case "local":
+      return local
+        ? null
+        : `The student agreed to models that run here only; ${name} is not called local in models.yaml.`;
+    case "none":
+      return "The student did not agree that a model sees the work.";
+  }
+}
+
+export function modelFailed(
+  ports: Pick<ModelPorts, "client" | "pauseMaxMs">,
+  model: string,
+  { code, message, next, reason, retryAfterMs }: ModelFailure,
+  usage: Usage | null,
+): Failed {
+  const wish = retryAfterMs === undefined ? undefined : Math.min(retryAfterMs, ports.pauseMaxMs);
+  const trouble = { model, endpoint: ports.client.endpoint, reason };
+  return failed(code, message, next, {
+    retryAfterMs: wish,
+    usage,
+    ...(next === "park" || next === "hold" ? { trouble } : {}),
+  });
+}

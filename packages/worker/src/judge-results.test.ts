@@ -1,0 +1,85 @@
+import type { CommandOutcome, Decision } from "@markmill/sandbox";
+import { describe, expect, it } from "vitest";
+import { readDecision } from "./judge-results.ts";
+
+const nonce = "5e".repeat(32);
+const outcome = { timedOut: false } as CommandOutcome;
+const left = (results: Decision["results"], more: Partial<CommandOutcome> = {}) =>
+  readDecision({ outcome: { ...outcome, ...more }, results, nonce });
+const file = (value: unknown) => ({ kind: "read", bytes: Buffer.from(JSON.stringify(value)) }) as const;
+
+describe("what a judge's command left as results", () => {
+  it("is read against the nonce, and carried without it", () => {
+    const test = { name: `to/${nonce}`, status: "passed", message: `env: ${nonce.toUpperCase()}` };
+    const { tests = "", notes } = left(file({ nonce, tests: [test] }));
+    expect(tests.toLowerCase()).not.toContain(nonce);
+    expect(JSON.parse(tests)).toMatchObject({ is: "read", tests: [{ passed: true, weight: 1, share: 1 }] });
+    expect(notes).toBeUndefined();
+  });
+
+  it("is nothing when there is no file", () => {
+    expect(left({ kind: "missing" })).toEqual({});
+  });
+
+  it.each([
+    ["another nonce", file({ nonce: "5e".repeat(31), tests: [] }), "forged", "nonce"],
+    ["no nonce", file({ tests: [] }), "forged", "nonce"],
+    ["a list", file([]), "forged", "nonce"],
+    ["no JSON", { kind: "read", bytes: Buffer.from("{") } as const, "unusable", "no JSON"],
+    [
+      "two tests of one name",
+      file({ nonce, tests: [1, 2].map(() => ({ name: "a", status: "passed" })) }),
+      "unusable",
+      "one name",
+    ],
+    ["too much", { kind: "too long", size: 10_000_000 } as const, "unusable", "too long"],
+    ["a link", { kind: "refused", why: "it is a link" } as const, "unusable", "link"],
+  ])("is said not to count: %s", (_, results, is, why) => {
+    const { tests = "", notes = [] } = left(results);
+    expect(JSON.parse(tests)).toMatchObject({ is, why: expect.stringContaining(why) });
+    expect(notes).toHaveLength(1);
+  });
+
+  it("of an autograder is its own word, and says so; without one it is an error of the grader", () => {
+    const by = (results: Decision["results"], exitCode = 0) =>
+      readDecision({ outcome: { ...outcome, exitCode }, results, nonce }, "autograder");
+    const tests = [
+      { name: "a", score: 1, max_score: 2, output: "half", output_format: "html" },
+      { name: "a", status: "failed" },
+      { score: "9", max_score: 3, visibility: "hidden" },
+    ];
+    const { tests: text = "", notes } = by(file({ tests, visibility: "after_published" }), 1);
+    expect(JSON.parse(text)).toMatchObject({
+      is: "read",
+      tests: [
+        { name: "a", share: 0.5, weight: 2, message: "half", visibility: "after_published" },
+        { name: "a (2)", share: 0, passed: false },
+        { name: "Test 3", share: 1, weight: 3, visibility: "hidden" },
+      ],
+    });
+    expect(notes).toEqual([
+      expect.stringContaining("own word"),
+      expect.stringContaining("exit code 1"),
+      "Test 3: 9 became 3",
+    ]);
+    for (const [left, code, why] of [
+      [{ kind: "missing" }, 3, "setup.sh"],
+      [{ kind: "missing" }, 4, "results.json"],
+      [file({ score: 3 }), 0, "no tests"],
+      [file([]), 0, "results.json"],
+    ] as const) {
+      const said = JSON.parse(by(left, code).tests ?? "");
+      expect(said).toMatchObject({ is: "unusable", why: expect.stringContaining(why) });
+    }
+  });
+
+  it("does not count when a clock ended the command", () => {
+    const { tests = "" } = left(null, { timedOut: "silence" });
+    expect(JSON.parse(tests)).toMatchObject({ is: "unusable", why: expect.stringContaining("silent") });
+  });
+
+  it("says which shares were cut", () => {
+    const { notes } = left(file({ nonce, tests: [{ name: "a", status: "passed", share: 7 }] }));
+    expect(notes).toEqual(["a: a share of 7 became 1"]);
+  });
+});

@@ -1,0 +1,59 @@
+/**
+ * When a model at an endpoint is asked, and when it is left alone: its rate and its pause are a row that all workers share
+ * (store/src/rates-and-pauses.ts). Here is decided which failures begin a pause, and whether its end is waited for.
+ */
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { RatePort } from "@markmill/llm";
+import { type Database, endPause, leaveProbe, type ModelAt, pauseRate, takeRate } from "@markmill/store/machine";
+
+/** A pause that is over so soon is waited for where the call stands; of a longer one the run is told, and holds no slot. */
+const shortMs = 2_000;
+/** So long at most in all, and so often it is looked whether a probe was answered. */
+const standMs = 5_000;
+const lookMs = 250;
+
+/** Failures after which asking again, by whomever, is useless for a while. Others concern one request, or heal by themselves. */
+const pausing: ReadonlySet<string> = new Set(["MODEL_RATE_LIMITED", "MODEL_QUOTA_EXHAUSTED"]);
+
+export function rateOf(database: Database, { tenant, endpoint }: Omit<ModelAt, "model">, pauseMaxMs: number): RatePort {
+  return {
+    async take(model, tokens, limits, signal) {
+      const at: ModelAt = { tenant, endpoint, model };
+      const { requestsPerMinute = null, tokensPerMinute = null } = limits;
+      const taker = randomUUID();
+      const until = performance.now() + standMs;
+      for (;;) {
+        signal?.throwIfAborted();
+        const slot = await takeRate(database, at, { requestsPerMinute, tokensPerMinute }, tokens, taker);
+        if (slot.kind === "granted") {
+          try {
+            if (slot.waitMs > 0) await sleep(slot.waitMs, undefined, signal === undefined ? {} : { signal });
+          } catch (error) {
+            if (slot.probe) await leaveProbe(database, at, taker);
+            throw error;
+          }
+          return { kind: "go", probe: slot.probe ? taker : null };
+        }
+        const { probing, reason, forMs } = slot;
+        const waitMs = probing ? lookMs : forMs + 1;
+        if (waitMs > shortMs || performance.now() + waitMs > until) {
+          return { kind: "paused", reason, forMs: probing ? shortMs : forMs };
+        }
+        await sleep(waitMs, undefined, signal === undefined ? {} : { signal });
+      }
+    },
+    async heard(model, passage, failure) {
+      const at: ModelAt = { tenant, endpoint, model };
+      const prober = passage.kind === "go" ? passage.probe : null;
+      if (failure === null || failure.next === "fail" || failure.code === "MODEL_EMPTY_REPLY") {
+        if (prober !== null) await endPause(database, at, prober);
+      } else if (failure.code === "MODEL_ABORTED") {
+        if (prober !== null) await leaveProbe(database, at, prober);
+      } else if (prober !== null || pausing.has(failure.code) || failure.retryAfterMs !== undefined) {
+        const { reason, retryAfterMs: wishMs = null } = failure;
+        await pauseRate(database, at, { wishMs, reason, prober, mostMs: pauseMaxMs });
+      }
+    },
+  };
+}

@@ -1,0 +1,447 @@
+/**
+ * Grades a submission: tests that ran, and what models say of the rest, by the rubric. A model sees the work as data between marks that
+ * the work cannot close, and says marks with quotations; points are looked up, clamped and summed here. Every work that models judge is
+ * looked at twice, once without comments and texts in quotes, unless the workflow says otherwise; a panel of other models may be asked too.
+ *
+ * Each look has its own range of call indexes, and every request is made of what is stored (submission, work, roster), so kill -9 at any
+ * line is harmless: the activity is delivered again, finds each reply that had arrived under the same index and hash, and asks only what
+ * was not answered.
+ *
+ * Missing is not graded, and never 0: a model that does not answer as asked is asked once more, then a person is.
+ */
+import { createHash } from "node:crypto";
+import type { Json, Outcome, Usage, Work } from "@markmill/engine";
+import {
+  compareLooks,
+  comparePanel,
+  criteriaForModel,
+  type Flag,
+  type FlagKind,
+  findAttempts,
+  findSpokenAttempts,
+  flagKinds,
+  freeName,
+  type Grade,
+  type GradeInput,
+  gradeMessages,
+  gradeWork,
+  neutralise,
+  type ReadResults,
+  type ReadVerdicts,
+  type Rubric,
+  readVerdicts,
+  regradeCriterion,
+  repairMessage,
+  type ShownWork,
+  scoreTests,
+  showWork,
+  storedResults,
+  stripWords,
+  trimLineEnds,
+  ungradable,
+  verdictSchema,
+  type WorkFacts,
+} from "@markmill/grading";
+import { callModel, fitContext, type Model, type ModelMessage, together } from "@markmill/llm";
+import type { SessionFiles } from "@markmill/sandbox";
+import { chooseModel, consentRefusal, type ModelPorts, modelFailed } from "./choose-model.ts";
+import { done, failed, type Performed } from "./performed.ts";
+import { submissionTexts } from "./submission-texts.ts";
+
+export interface GradePorts extends ModelPorts {
+  readonly submission: () => Promise<SessionFiles>;
+  /** In which feedback is written; null: the rubric's. */
+  readonly language: string | null;
+  /** Only this criterion is judged, beside what stands; null: the whole work is. */
+  readonly regrade: NonNullable<WorkFacts["regrade"]> | null;
+}
+
+type GradeWork = Extract<Work, { kind: "grade" }>;
+type GradedActivity = { readonly id: number; readonly ref: { readonly attempt: number } };
+
+/** Between the first indexes of two looks: a look takes two calls, and one more for each empty reply. */
+const CALLS_PER_LOOK = 100;
+const FIRST_LOOK = 0;
+const SECOND_LOOK = 1;
+const PANEL = 2;
+/** Of the submission in one request. */
+const MOST_CHARACTERS = 200_000;
+const LEAST_CHARACTERS = 2_000;
+
+export async function performGrade(
+  ports: GradePorts,
+  work: GradeWork,
+  activity: GradedActivity,
+  signal: AbortSignal,
+): Promise<Performed> {
+  const whole = work.rubric as unknown as Rubric;
+  const { regrade } = ports;
+  const rubric = regrade === null ? whole : { criteria: whole.criteria.filter(({ id }) => id === regrade.criterion) };
+  const { texts, empty, notes, cut } = submissionTexts(await ports.submission());
+  if (empty) return graded(ungradable(whole, "nothing was handed in"), [], null);
+  const tests = storedResults(work.tests);
+  const flags: Flag[] = [...findAttempts(texts), ...findSpokenAttempts(foreignOf(work))];
+  const looks = new Looks(ports, work, rubric, texts, tests, activity, signal);
+  // A work whose tests gave nothing is graded again: no opinion is paid for until then.
+  const untested = rubric.criteria.some(({ source }) => source.is === "tests") && tests?.is !== "read";
+  const asked = criteriaForModel(rubric).length > 0 && !untested;
+  const opinion = asked ? await looks.opinion(flags) : noOpinion;
+  if ("did" in opinion) return opinion;
+  const { confidence, pass, borderline, flags: wanted } = work.grading.review;
+  const input: GradeInput = {
+    tests,
+    verdicts: opinion.verdicts,
+    flags: [...flags, ...opinion.flags],
+    doubts: asked ? [...cut, ...opinion.doubts] : [],
+    review: {
+      confidenceBelow: confidence,
+      ...(pass === null ? {} : { passMark: pass, borderline }),
+      flags: flagKinds.filter((kind: FlagKind) => wanted.includes(kind)),
+    },
+  };
+  const grade =
+    regrade === null ? gradeWork(whole, input) : regradeCriterion(whole, regrade.standing, regrade.criterion, input);
+  return graded(grade, asked ? [...notes, ...cut, ...opinion.notes] : [], looks.usage);
+}
+
+interface Opinion {
+  readonly verdicts: ReadVerdicts | null;
+  readonly flags: readonly Flag[];
+  readonly doubts: readonly string[];
+  readonly notes: readonly string[];
+}
+
+const noOpinion: Opinion = { verdicts: null, flags: [], doubts: [], notes: [] };
+const unasked = (problem: string): ReadVerdicts => ({
+  verdicts: [],
+  problems: [{ criterion: null, problem }],
+  nextSteps: [],
+});
+
+interface Chosen {
+  readonly name: string;
+  readonly model: Model;
+}
+
+class Looks {
+  /** All calls so far. */
+  usage: Usage | null = null;
+  readonly #ports: GradePorts;
+  readonly #work: GradeWork;
+  readonly #rubric: Rubric;
+  readonly #texts: ReadonlyMap<string, string>;
+  readonly #tests: ReadResults | null;
+  readonly #activity: GradedActivity;
+  readonly #signal: AbortSignal;
+  /** By the name that is shown: as it was handed in. */
+  readonly #paths = new Map<string, string>();
+
+  constructor(
+    ports: GradePorts,
+    work: GradeWork,
+    rubric: Rubric,
+    texts: ReadonlyMap<string, string>,
+    tests: ReadResults | null,
+    activity: GradedActivity,
+    signal: AbortSignal,
+  ) {
+    this.#ports = ports;
+    this.#work = work;
+    this.#rubric = rubric;
+    this.#texts = texts;
+    this.#tests = tests;
+    this.#activity = activity;
+    this.#signal = signal;
+  }
+
+  async opinion(attempts: readonly Flag[]): Promise<Opinion | Performed> {
+    const { grading, settings } = this.#work;
+    if (this.#ports.consent === "none") {
+      return { ...noOpinion, verdicts: unasked("not graded: the student did not agree that a model sees the work") };
+    }
+    const first = chooseModel(this.#ports, settings.model);
+    if ("did" in first) return first;
+    const refusal = consentRefusal(this.#ports.consent, first.model);
+    if (refusal !== null) return { ...noOpinion, verdicts: unasked(`not graded: ${refusal}`) };
+    if (this.#texts.size === 0) return { ...noOpinion, verdicts: unasked("nothing in the submission is text") };
+
+    const flags: Flag[] = [];
+    const doubts: string[] = [];
+    const shown = this.#prepared();
+    const whole = await this.#look(FIRST_LOOK, first, this.#rubric, shown, false);
+    if ("did" in whole) return whole;
+    doubts.push(...whole.cut);
+
+    const bare = this.#withoutWords(shown);
+    const wantsSecond = grading.twice === "always" || (grading.twice === "flagged" && attempts.length > 0);
+    const subset = { criteria: this.#rubric.criteria.filter(({ evidence }) => evidence !== "comments") };
+    if (wantsSecond && bare !== null && criteriaForModel(subset).length > 0) {
+      const second = await this.#look(SECOND_LOOK, first, subset, bare, true);
+      if ("did" in second) return second;
+      flags.push(...compareLooks(subset, whole.verdicts.verdicts, second.verdicts.verdicts));
+      const open = unanswered(subset, whole.verdicts, second.verdicts);
+      if (open.length > 0) doubts.push(`the look without comments gave no answer for ${open.join(", ")}`);
+    }
+
+    for (const [index, named] of grading.panel.entries()) {
+      const other = chooseModel(this.#ports, named);
+      if ("did" in other) return other;
+      const held = consentRefusal(this.#ports.consent, other.model);
+      if (held !== null) {
+        doubts.push(`${other.name} was not asked: ${held}`);
+        continue;
+      }
+      const second = await this.#look(PANEL + index, other, this.#rubric, shown, false);
+      if ("did" in second) return second;
+      const one = { model: first.name, verdicts: whole.verdicts.verdicts };
+      flags.push(...comparePanel(this.#rubric, one, { model: other.name, verdicts: second.verdicts.verdicts }));
+      const open = unanswered(this.#rubric, whole.verdicts, second.verdicts);
+      if (open.length > 0) doubts.push(`${other.name} gave no answer for ${open.join(", ")}`);
+    }
+    return { verdicts: whole.verdicts, flags, doubts, notes: [] };
+  }
+
+  /** One question, and one more with what was wrong. A performed activity: the run has to wait, or cannot pay. */
+  async #look(
+    look: number,
+    chosen: Chosen,
+    rubric: Rubric,
+    texts: ReadonlyMap<string, string>,
+    bare: boolean,
+  ): Promise<{ readonly verdicts: ReadVerdicts; readonly cut: readonly string[] } | Performed> {
+    const asked = this.#question(chosen, rubric, texts, bare);
+    if (asked === null) return { verdicts: unasked(`the task does not fit ${chosen.name}`), cut: [] };
+    const { messages, work } = asked;
+    const first = await this.#ask(look * CALLS_PER_LOOK, chosen, rubric, messages);
+    if ("did" in first) return first;
+    const read = this.#read(rubric, first, work);
+    if (read.problems.length === 0 || first.text === null) return { verdicts: read, cut: work.notes };
+    const again: readonly ModelMessage[] = [
+      ...messages,
+      { role: "assistant", content: first.text },
+      { role: "user", content: repairMessage(read.problems) },
+    ];
+    const second = await this.#ask(first.callIndex + 1, chosen, rubric, again);
+    if ("did" in second) return second;
+    return { verdicts: better(rubric, this.#read(rubric, second, work), read), cut: work.notes };
+  }
+
+  #read(rubric: Rubric, reply: { readonly text: string | null; readonly why: string }, work: ShownWork): ReadVerdicts {
+    if (reply.text === null) return unasked(reply.why);
+    const read = readVerdicts(rubric, reply.text, work.files);
+    return reply.why === "" || read.verdicts.length > 0 ? read : unasked(reply.why);
+  }
+
+  async #ask(
+    callIndex: number,
+    { name, model }: Chosen,
+    rubric: Rubric,
+    messages: readonly ModelMessage[],
+  ): Promise<{ readonly text: string | null; readonly why: string; readonly callIndex: number } | Performed> {
+    const called = await callModel(this.#ports, {
+      activityId: String(this.#activity.id),
+      attempt: this.#activity.ref.attempt,
+      callIndex,
+      request: {
+        model: name,
+        messages,
+        settings: this.#settings(model, rubric),
+        schema: { name: "grade", schema: verdictSchema(rubric), strict: true },
+      },
+      signal: this.#signal,
+    });
+    this.usage = together(this.usage, called.booked);
+    switch (called.kind) {
+      case "limited":
+        return failed(called.code, called.message, "fail", { usage: this.usage });
+      case "failed": {
+        const { failure } = called;
+        if (this.#signal.aborted && failure.code === "MODEL_ABORTED") return { did: "leave" };
+        // It will not say, however often it is asked: a person will.
+        if (declined.has(failure.code)) return { text: null, why: `${name}: ${failure.message}`, callIndex };
+        return modelFailed(this.#ports, model.name, failure, this.usage);
+      }
+      case "replied": {
+        const cut = called.reply.finishReason === "length" ? "the answer was cut at the limit of output tokens" : "";
+        return { text: called.reply.text, why: cut, callIndex: called.callIndex };
+      }
+    }
+  }
+
+  /** The question with as much of the work as the model has room for; null: with nothing of it there is none. */
+  #question(
+    { model }: Chosen,
+    rubric: Rubric,
+    texts: ReadonlyMap<string, string>,
+    bare: boolean,
+  ): { readonly messages: readonly ModelMessage[]; readonly work: ShownWork } | null {
+    const { task } = this.#work;
+    const { scrub, language } = this.#ports;
+    const given = new Map(Object.entries(this.#given(bare)).map(([name, text]) => [name, scrub(text)]));
+    // Nobody can write a text that holds its own hash: the marks cannot be closed from inside.
+    const nonce = createHash("sha256")
+      .update(JSON.stringify([task, [...given], this.#work.rubric, [...texts], bare]))
+      .digest("hex")
+      .slice(0, 32);
+    const { maxOutputTokens = model.maxOutputTokens } = this.#settings(model, rubric);
+    for (let most = MOST_CHARACTERS; most >= LEAST_CHARACTERS; most = Math.floor(most * 0.6)) {
+      const work = showWork(texts, { nonce, mostCharacters: most, pathOf: (name) => this.#paths.get(name) ?? name });
+      const messages = gradeMessages({
+        rubric,
+        task: scrub(task),
+        given,
+        work,
+        nonce,
+        tests: this.#testLines(),
+        bare,
+        language,
+      });
+      // Room for an answer of that length and the repair that quotes it.
+      const room = { contextTokens: model.contextTokens - maxOutputTokens, maxOutputTokens };
+      if (fitContext(messages, room).kind === "fits") return { messages, work };
+    }
+    return null;
+  }
+
+  #settings(model: Model, rubric: Rubric) {
+    const { maxPromptCharacters: _, model: __, stop, cutReplies: ___, ...settings } = this.#work.settings;
+    const needed = 500 + 300 * criteriaForModel(rubric).length;
+    const usual = Math.max(model.defaults.maxOutputTokens ?? 0, needed);
+    const maxOutputTokens = settings.maxOutputTokens ?? Math.min(usual, model.maxOutputTokens);
+    return { ...settings, maxOutputTokens, ...(stop === undefined ? {} : { stop: [...stop] }) };
+  }
+
+  /** How many passed, and nothing that a test or a program printed. */
+  #testLines(): string[] {
+    const tests = this.#tests;
+    if (tests?.is !== "read") return [];
+    const { criteria } = this.#work.rubric as unknown as Rubric;
+    return criteria.flatMap((criterion) => {
+      const score = scoreTests(criterion, tests.tests);
+      if (score.is !== "scored") return [];
+      const passed = score.tests.filter((test) => test.passed).length;
+      return [`${criterion.id}: ${passed} of ${score.tests.length} passed`];
+    });
+  }
+
+  #prepared(): ReadonlyMap<string, string> {
+    const { scrub } = this.#ports;
+    const shown = new Map<string, string>();
+    for (const [path, text] of this.#texts) {
+      const name = freeName(neutralise(scrub(path)).replaceAll("\n", " ").slice(0, 180), shown);
+      this.#paths.set(name, path);
+      shown.set(name, neutralise(scrub(text)));
+    }
+    return shown;
+  }
+
+  /** Without words, what nobody but the author wrote stays, numbers stay, and of programs their code. */
+  #given(bare: boolean): Readonly<Record<string, string>> {
+    const { given } = this.#work;
+    if (!bare) return given;
+    const foreign = foreignOf(this.#work);
+    return Object.fromEntries(
+      Object.entries(given).map(([name, text]) => [name, foreign.has(name) ? withoutWords(name, text) : text]),
+    );
+  }
+
+  /** null: there is nothing but prose, or nothing to take out. */
+  #withoutWords(texts: ReadonlyMap<string, string>): ReadonlyMap<string, string> | null {
+    const bare = new Map<string, string>();
+    let taken = Object.entries(this.#given(true)).some(([name, text]) => this.#work.given[name] !== text);
+    for (const [name, text] of texts) {
+      // A language is known by the name that was handed in: what is left of it without names may tell another.
+      const path = this.#paths.get(name) ?? name;
+      const { bare: left, prose } = stripWords(path, text);
+      taken ||= prose || left !== text;
+      if (prose) continue;
+      const plain = freeName(ordinaryName(name, bare.size), {
+        has: (one) => bare.has(one) || (this.#paths.has(one) && one !== name),
+      });
+      this.#paths.set(plain, path);
+      bare.set(plain, trimLineEnds(left));
+    }
+    const something = [...bare.values()].some((text) => text.trim() !== "");
+    return taken && something ? bare : null;
+  }
+}
+
+/** Values of places in the task that a student, a program of theirs, or a model may have written. */
+function foreignOf({ given, authored = [] }: GradeWork): ReadonlyMap<string, string> {
+  return new Map(Object.entries(given).filter(([name]) => !authored.includes(name)));
+}
+
+/** A number says nothing to a grader. */
+function withoutWords(name: string, text: string): string {
+  if (/^[\s\d.,:%/+-]{0,200}$/.test(text)) return text;
+  const { bare, prose } = stripWords(name, text);
+  return prose ? "(words, taken out)" : trimLineEnds(bare);
+}
+
+/** Refused for what it is; asking again changes nothing. */
+const declined: ReadonlySet<string> = new Set(["MODEL_REFUSED", "MODEL_CONTEXT_EXCEEDED"]);
+
+/** A name can hold a sentence too. */
+function ordinaryName(path: string, index: number): string {
+  const plain = path.split("/").every((part) => /^[\w.+-]{1,40}$/.test(part) && (part.match(/[_-]/g)?.length ?? 0) < 4);
+  if (plain) return path;
+  const ending = /\.[A-Za-z0-9]{1,8}$/.exec(path)?.[0] ?? "";
+  return `file-${index + 1}${ending}`;
+}
+
+/** Criteria with one answer and not the other. */
+function unanswered(rubric: Rubric, first: ReadVerdicts, second: ReadVerdicts): string[] {
+  const has = ({ verdicts }: ReadVerdicts, id: string) => verdicts.some((one) => one.criterion === id);
+  return criteriaForModel(rubric)
+    .map(({ id }) => id)
+    .filter((id) => has(first, id) && !has(second, id));
+}
+
+/** Each criterion as it was last answered well. */
+function better(rubric: Rubric, later: ReadVerdicts, earlier: ReadVerdicts): ReadVerdicts {
+  const of = (id: string, { verdicts }: ReadVerdicts) => verdicts.find(({ criterion }) => criterion === id);
+  const verdicts = criteriaForModel(rubric).flatMap(({ id }) => of(id, later) ?? of(id, earlier) ?? []);
+  const left = later.problems.filter(({ criterion }) => !verdicts.some((one) => one.criterion === criterion));
+  return { verdicts, problems: left, nextSteps: later.nextSteps.length > 0 ? later.nextSteps : earlier.nextSteps };
+}
+
+function graded(grade: Grade, notes: readonly string[], usage: Usage | null): Performed {
+  const outcome: Outcome = {
+    kind: "graded",
+    is: grade.outcome.is,
+    points: grade.total,
+    text: summary(grade),
+    grade: storable(grade),
+    ...(notes.length === 0 ? {} : { notes }),
+  };
+  return done(outcome, usage);
+}
+
+/** What Postgres and an event can hold: no NUL, no half character, and messages of tests no longer than there is room for. */
+function storable(grade: Grade): Json {
+  const clean = (most: number) =>
+    JSON.parse(
+      JSON.stringify(grade, (_, value: unknown) =>
+        typeof value === "string" ? neutralise(value.slice(0, most)).toWellFormed() : value,
+      ),
+    ) as Json;
+  for (const most of [20_000, 1_000, 100]) {
+    const stored = clean(most);
+    if (JSON.stringify(stored).length < 1_000_000) return stored;
+  }
+  return clean(20);
+}
+
+function summary({ outcome, criteria, points, most, total }: Grade): string {
+  const marks = criteria
+    .map((one) => (one.is === "scored" ? `${one.id} ${one.points}` : `${one.id} not graded`))
+    .join(", ");
+  switch (outcome.is) {
+    case "graded":
+      return `${total} of ${most} points: ${marks}`;
+    case "needs human":
+      return `needs human${points === null ? "" : `, ${points} of ${most} points proposed`}: ${outcome.why.join("; ").slice(0, 2_000)}\n${marks}`;
+    default:
+      return `${outcome.is}: ${outcome.why.slice(0, 2_000)}`;
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * Memory that is found by meaning: passages are split, embedded and inserted, or the nearest are found.
+ *
+ * The embedder is the definition's. A model's embeddings are paid calls: remembered, reserved and booked as any (I3), some texts at a time.
+ * kill -9 at any line: embeddings that arrived are found, and passages that were inserted are not inserted again
+ * (packages/store/src/passages.ts).
+ */
+import type { Embedder, Program, Usage, Work } from "@markmill/engine";
+import { callModel, hashEmbedding, readVectors, together, unitBytes } from "@markmill/llm";
+import type { FoundPassage, PassageScope } from "@markmill/store/machine";
+import { chooseModel, consentRefusal, type ModelPorts, modelFailed } from "./choose-model.ts";
+import { done, failed, type Performed } from "./performed.ts";
+import { splitPassages } from "./split-passages.ts";
+
+export interface MemoryPorts extends ModelPorts {
+  readonly insert: (
+    scope: PassageScope,
+    passages: readonly { readonly text: string; readonly vector: Uint8Array }[],
+  ) => Promise<boolean>;
+  readonly nearest: (scope: PassageScope, vector: Uint8Array, top: number) => Promise<readonly FoundPassage[]>;
+}
+
+type MemoryWork = Extract<Work, { kind: "memory" }>;
+
+const usualEmbedder: Embedder = { kind: "hash" };
+const usualDimensions = 384;
+const mostDimensions = 4_096;
+/** In one request: its reply, some 80 KB for each text of 4,096 dimensions, stays well below what a reply may have (MAX_REPLY_BYTES). */
+const textsAtOnce = 16;
+const mostFound = 100;
+
+export async function performMemory(
+  ports: MemoryPorts,
+  work: MemoryWork,
+  run: { readonly rootId: string; readonly tenant: string; readonly program: Pick<Program, "memory"> },
+  activity: { readonly id: number; readonly ref: { readonly attempt: number } },
+  signal: AbortSignal,
+): Promise<Performed> {
+  const { memory } = run.program;
+  const embedder = memory?.embedder ?? usualEmbedder;
+  const inserts = work.op === "insert";
+  const texts = inserts ? splitPassages(work.text) : [work.text];
+  const embedded = await embed(ports, embedder, texts, inserts ? "passage" : "query", activity, signal);
+  if ("did" in embedded) return embedded;
+  const { vectors, key, usage } = embedded;
+  const named = memory?.scope;
+  const scope: PassageScope = {
+    tenant: run.tenant,
+    embedder: key,
+    scope: named === undefined ? `run:${run.rootId}` : `named:${named}`,
+    rootId: run.rootId,
+  };
+  if (inserts) {
+    const passages = texts.map((text, at) => ({ text, vector: vectors[at] ?? new Uint8Array() }));
+    const held = await ports.insert(scope, passages);
+    return held ? done({ kind: "produced", text: String(passages.length) }, usage) : { did: "leave" };
+  }
+  const top = work.op === "similar" ? 1 : Math.max(1, Math.min(work.top, mostFound));
+  const found = await ports.nearest(scope, vectors[0] ?? new Uint8Array(), top);
+  const text =
+    work.op === "similar"
+      ? String(found.some(({ similarity }) => similarity > (work.threshold ?? 0.95)))
+      : found
+          .map(({ text: passage, similarity }) => `${JSON.stringify({ passage, similarity: rounded(similarity) })} \n`)
+          .join("");
+  return done({ kind: "produced", text }, usage);
+}
+
+/** Six digits are what 32-bit floats can tell apart. */
+const rounded = (similarity: number) => Math.round(similarity * 1e6) / 1e6;
+
+interface Embedded {
+  readonly vectors: readonly Uint8Array[];
+  /** Which vectors can be compared with these. */
+  readonly key: string;
+  readonly usage: Usage | null;
+}
+
+async function embed(
+  ports: MemoryPorts,
+  embedder: Embedder,
+  texts: readonly string[],
+  as: "passage" | "query",
+  activity: { readonly id: number; readonly ref: { readonly attempt: number } },
+  signal: AbortSignal,
+): Promise<Embedded | Performed> {
+  if (embedder.kind === "hash") {
+    const dimensions = Math.max(1, Math.min(embedder.dimensions ?? usualDimensions, mostDimensions));
+    const vectors = texts.map((text) => unitBytes(hashEmbedding(text, dimensions)));
+    return { vectors, key: `hash/${dimensions}`, usage: null };
+  }
+  const chosen = chooseModel(ports, embedder.model);
+  if ("did" in chosen) return chosen;
+  const refusal = consentRefusal(ports.consent, chosen.model);
+  if (refusal !== null) return failed("CONSENT_MISSING", refusal, "fail");
+  const before = as === "query" ? (embedder.queryPrefix ?? "") : "";
+  const { dimensions } = embedder;
+  const vectors: Uint8Array[] = [];
+  let usage: Usage | null = null;
+  let callIndex = 0;
+  for (let from = 0; from < texts.length; from += textsAtOnce) {
+    const some = texts.slice(from, from + textsAtOnce);
+    const called = await callModel(ports, {
+      activityId: String(activity.id),
+      attempt: activity.ref.attempt,
+      callIndex,
+      request: {
+        model: chosen.name,
+        messages: some.map((text) => ({ role: "user", content: ports.scrub(before + text) })),
+        settings: {},
+        embed: dimensions === undefined ? {} : { dimensions },
+      },
+      signal,
+    });
+    usage = together(usage, called.booked);
+    if (called.kind === "limited") return failed(called.code, called.message, "fail", { usage });
+    if (called.kind === "failed") {
+      if (signal.aborted && called.failure.code === "MODEL_ABORTED") return { did: "leave" };
+      return modelFailed(ports, chosen.model.name, called.failure, usage);
+    }
+    vectors.push(...readVectors(called.reply.text));
+    callIndex = called.callIndex + 1;
+  }
+  const size = (vectors[0]?.byteLength ?? 0) / 4;
+  return { vectors, key: `model/${chosen.model.name}/${size}`, usage };
+}

@@ -1,0 +1,163 @@
+/**
+ * What an activity asks of tools: each call is checked, begun as a row, performed, and ended in its row before anything is made of it
+ * (packages/store/src/tool-calls.ts says what that means after kill -9). Calls of one reply are performed together; their ends are in the
+ * reply's order.
+ *
+ * T1  A tool that is not safe to repeat is not aborted once it has begun: its end is written down, so that a run that was stopped, or
+ *     whose worker goes, finds it. Its own time limit ends it, and so does the end of its run (a cancel), because nobody looks for its
+ *     outcome then: its row says that it was begun.
+ * T2  Names of a class are taken out of arguments before they leave (I7 for what comes back: it is text, and nothing else).
+ */
+import type { Failure, McpServer, Tool } from "@markmill/engine";
+import { readToolArguments, type ToolCall } from "@markmill/llm";
+import { neutralText, type ToolCallBegin, type ToolCallEnd, type ToolCallFailure } from "@markmill/store/machine";
+import type { ToolBox } from "@markmill/tools";
+import { failed, type Performed } from "./performed.ts";
+import { whenRunIsOver } from "./run-over.ts";
+
+interface ToolCallPlace {
+  readonly callIndex: number;
+  readonly requestHash: string;
+  readonly position: number;
+}
+
+export interface ToolPorts {
+  readonly box: ToolBox;
+  /** Of the program, by name. */
+  readonly tools: Readonly<Record<string, Tool>>;
+  /** MCP servers of the program, by name. */
+  readonly servers: Readonly<Record<string, McpServer>>;
+  readonly begin: (
+    place: ToolCallPlace,
+    call: { readonly name: string; readonly arguments: string; readonly safe: boolean; readonly again: boolean },
+  ) => Promise<ToolCallBegin>;
+  readonly end: (place: ToolCallPlace, end: ToolCallEnd) => Promise<void>;
+  readonly scrub: (text: string) => string;
+}
+
+export type ToolCallOutcome =
+  | { readonly is: "done"; readonly text: string }
+  | { readonly is: "failed"; readonly failure: ToolCallFailure; readonly safe: boolean }
+  | { readonly is: "unknown" }
+  | { readonly is: "overtaken" };
+
+export interface AskedTools {
+  readonly callIndex: number;
+  /** Of the request whose reply asks; where no model does, of what is asked for. */
+  readonly requestHash: string;
+  readonly calls: readonly Omit<ToolCall, "id">[];
+  /** Names that were offered. */
+  readonly offered: readonly string[];
+  /** A failure of an earlier attempt is tried again. */
+  readonly again: boolean;
+}
+
+/** No reply needs more at a time, and a worker holds many. */
+export const mostCallsAtOnce = 64;
+
+export async function performToolCalls(
+  ports: ToolPorts,
+  asked: AskedTools,
+  signal: AbortSignal,
+): Promise<readonly ToolCallOutcome[]> {
+  // All of them are waited for: one that is at work must not be left alone because another one could not begin.
+  const settled = await Promise.allSettled(
+    asked.calls.map((call, position) => performToolCall(ports, asked, call, position, signal)),
+  );
+  return settled.map((one) => {
+    if (one.status === "fulfilled") return one.value;
+    // It was given up, which is no defect: nothing is made of the others either.
+    if (signal.aborted) return { is: "overtaken" };
+    throw one.reason;
+  });
+}
+
+async function performToolCall(
+  ports: ToolPorts,
+  { callIndex, requestHash, offered, again }: AskedTools,
+  call: Omit<ToolCall, "id">,
+  position: number,
+  signal: AbortSignal,
+): Promise<ToolCallOutcome> {
+  const place = { callIndex, requestHash, position };
+  const tool =
+    offered.includes(call.name) && Object.hasOwn(ports.tools, call.name) ? ports.tools[call.name] : undefined;
+  // What is not there does nothing, however often.
+  const safe = tool === undefined || tool.repeat === "safe";
+  const given = ports.scrub(neutralText(call.arguments));
+  signal.throwIfAborted();
+  const begun = await ports.begin(place, { name: call.name, arguments: given, safe, again });
+  switch (begun.is) {
+    case "done":
+      return { is: "done", text: begun.result };
+    case "failed":
+      return { is: "failed", failure: begun.failure, safe };
+    case "unknown":
+    case "overtaken":
+      return begun;
+    case "begun":
+      break;
+  }
+  const since = performance.now();
+  const end = await actOn(ports, call.name, tool, given, offered, safe ? signal : whenRunIsOver(signal));
+  await ports.end(place, { ...end, ms: performance.now() - since });
+  return "result" in end ? { is: "done", text: end.result } : { is: "failed", failure: end.failure, safe };
+}
+
+type End = { readonly result: string } | { readonly failure: ToolCallFailure };
+
+async function actOn(
+  { box, servers }: ToolPorts,
+  name: string,
+  tool: Tool | undefined,
+  given: string,
+  offered: readonly string[],
+  signal: AbortSignal,
+): Promise<End> {
+  if (tool === undefined) {
+    const known = offered.length === 0 ? "none" : offered.join(", ");
+    const shown = JSON.stringify(neutralText(name).slice(0, 100));
+    return { failure: { code: "TOOL_UNKNOWN", message: `There is no tool ${shown}; offered: ${known}.` } };
+  }
+  // The schema of a server need not be one that can be checked here: then the server alone checks.
+  const uncheckable = tool.kind === "mcp" ? "pass" : "refuse";
+  const read = readToolArguments(given, tool.schema as Readonly<Record<string, unknown>>, uncheckable);
+  if (!read.ok) {
+    const wrong = read.findings.slice(0, 5).map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+    return { failure: { code: "TOOL_ARGUMENTS", message: neutralText(wrong.join("; ").slice(0, 1_000)) } };
+  }
+  const values = read.value as Readonly<Record<string, unknown>>;
+  const result = await box.perform({ name, tool, values, servers, signal });
+  if (result.ok) return { result: neutralText(result.text) };
+  const { code, message, passing } = result;
+  return { failure: { code, message: neutralText(message), ...(passing ? { passing } : {}) } };
+}
+
+/** What the activity comes to where it cannot go on with these; null: it can. */
+export function endedByTools(
+  outcomes: readonly ToolCallOutcome[],
+  calls: readonly { readonly name: string }[],
+): Performed | null {
+  if (outcomes.some(({ is }) => is === "overtaken")) return { did: "leave" };
+  const unknown = outcomes.findIndex(({ is }) => is === "unknown");
+  if (unknown === -1) return null;
+  const name = calls[unknown]?.name ?? "";
+  return failed(
+    "OUTCOME_UNKNOWN",
+    `The worker was lost while the tool '${name}' was at work, and the tool is not marked safe to repeat.`,
+    "fail",
+  );
+}
+
+export function toldFailure({ code, message }: Failure): string {
+  return JSON.stringify({ error: { code, message } });
+}
+
+/** A failed tool fails its activity: at once, or after some tries where it may pass and may be repeated. */
+export function failedByTool(
+  name: string,
+  { failure, safe }: Extract<ToolCallOutcome, { is: "failed" }>,
+): Extract<Performed, { did: "fail" }> {
+  const next = failure.passing === true && safe ? "retry" : "fail";
+  return failed(failure.code, `The tool '${name}': ${failure.message}`, next);
+}

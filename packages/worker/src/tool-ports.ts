@@ -1,0 +1,42 @@
+/** The ports of tools, on the store: what was begun and what ended are rows that all workers share. */
+import type { WorkKind } from "@markmill/engine";
+import { type Activity, beginToolCall, type Database, endToolCall, type LoadedRun } from "@markmill/store/machine";
+import type { ToolBox } from "@markmill/tools";
+import { awaitStore } from "./await-store.ts";
+import type { ToolPorts } from "./perform-tools.ts";
+
+/** Where a test kills the process: the row stands; the tool has given its result, which is not written yet; its end is written. */
+export type ToolFailPoint = "tool-begun" | "tool-performed" | "tool-ended";
+
+export function toolPortsOf(
+  database: Database,
+  box: ToolBox,
+  run: LoadedRun,
+  activity: Activity,
+  scrub: (text: string) => string,
+  failPoint: (point: ToolFailPoint, kind: WorkKind) => void | Promise<void> = () => undefined,
+): ToolPorts {
+  const { id: activityId, claim } = activity;
+  const key = { activityId, claim, attempt: activity.ref.attempt };
+  return {
+    box,
+    tools: run.program.tools ?? {},
+    servers: run.program.mcp ?? {},
+    scrub,
+    async begin(place, call) {
+      let tries = 0;
+      const begun = await awaitStore(() => {
+        tries += 1;
+        return beginToolCall(database, run, { ...key, ...place }, { ...call, retried: tries > 1 });
+      });
+      if (begun.is === "begun") await failPoint("tool-begun", activity.kind);
+      return begun;
+    },
+    async end(place, end) {
+      await failPoint("tool-performed", activity.kind);
+      // What was done outside must not be lost for a database that is away for a moment.
+      await awaitStore(() => endToolCall(database, { ...key, ...place }, end));
+      await failPoint("tool-ended", activity.kind);
+    },
+  };
+}

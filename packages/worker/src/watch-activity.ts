@@ -1,0 +1,70 @@
+/** What the worker tells whoever watches (telemetry): ids, kinds, codes and figures of an activity, never what it holds. */
+import type { Delivery } from "@markmill/engine";
+import { findModel, type ModelCatalogue, type ModelClient, ModelFailure } from "@markmill/llm";
+import { type CommandOutcome, type CommandSpec, SandboxError } from "@markmill/sandbox";
+import type { ActivityEnd, TracedActivity, Watched } from "@markmill/telemetry";
+import type { Done } from "./decide/after-performing.ts";
+import type { Claimed } from "./perform.ts";
+
+export function traced({ run, activity, takeovers }: Claimed, { queue, jobId }: Delivery, now: number): TracedActivity {
+  const { node, generation, attempt } = activity.ref;
+  return {
+    run: { id: run.id, rootId: run.rootId },
+    id: activity.id,
+    kind: activity.kind,
+    // A node that was planned while it ran may be named by a model.
+    node: node in run.program.nodes ? node : null,
+    ...{ generation, attempt, takeovers, queue },
+    claim: activity.leased ? activity.claim : 0,
+    job: jobId,
+    askedMsAgo: Math.max(0, now - activity.askedAt),
+  };
+}
+
+export function endOf(done: Done): ActivityEnd {
+  if (done.did === "fail") return { did: "fail", code: done.failure.code, next: done.next, spent: done.usage };
+  const { outcome, usage } = done;
+  return { did: "succeed", spent: usage, ...(outcome.kind === "executed" ? { exitCode: outcome.exitCode } : {}) };
+}
+
+/** A client whose requests are watched. What the ledger answers is no request. */
+export function watchedClient(client: ModelClient, catalogue: ModelCatalogue, watched: Watched | null): ModelClient {
+  if (watched === null) return client;
+  return {
+    endpoint: client.endpoint,
+    async complete(request, options) {
+      const lookup = findModel(catalogue, request.model);
+      const tell = watched.modelCall(lookup.ok ? lookup.model.name : "other", request.settings.maxOutputTokens ?? null);
+      try {
+        const reply = await client.complete(request, options);
+        const { model, finishReason, usage } = reply;
+        const { promptTokens, completionTokens, nanodollars } = usage;
+        tell({ did: "reply", model, finishReason, promptTokens, completionTokens, nanodollars });
+        return reply;
+      } catch (error) {
+        tell({ did: "fail", code: error instanceof ModelFailure ? error.code : "WORKER_BUG" });
+        throw error;
+      }
+    },
+  };
+}
+
+/** A command, watched from its start to its end. */
+export async function watchedCommand<Ran>(
+  watched: Watched | null,
+  { kind, trust }: Pick<CommandSpec, "kind" | "trust">,
+  run: () => Promise<Ran>,
+  outcomeOf: (ran: Ran) => CommandOutcome,
+): Promise<Ran> {
+  if (watched === null) return run();
+  const tell = watched.command(kind, trust ?? "author");
+  try {
+    const ran = await run();
+    const { exitCode, timedOut, outOfMemory, outputBytes } = outcomeOf(ran);
+    tell({ did: "end", exitCode, timedOut, outOfMemory, outputBytes });
+    return ran;
+  } catch (error) {
+    tell({ did: "fail", code: error instanceof SandboxError ? error.code : "WORKER_LOST" });
+    throw error;
+  }
+}
