@@ -16,7 +16,8 @@ describe("a .cfg.json batch", () => {
         runs: [
           {
             number: 1,
-            workflow: "a.wf.md",
+            workflow: { path: "a.wf.md", at: { file: "b.cfg.json", line: 2, column: 21 } },
+            at: { file: "b.cfg.json", line: 1, column: 1 },
             repeat: 1,
             values: {},
             label: "",
@@ -46,7 +47,9 @@ describe("a .cfg.json batch", () => {
     });
     expect(batch?.runs).toHaveLength(16);
     expect(
-      batch?.runs.slice(0, 5).map(({ workflow, repeat, settings, label }) => [workflow, repeat, settings.model, label]),
+      batch?.runs
+        .slice(0, 5)
+        .map(({ workflow, repeat, settings, label }) => [workflow.path, repeat, settings.model, label]),
     ).toEqual([
       ["a", 1, "m", "one"],
       ["a", 1, "m", "two"],
@@ -59,7 +62,7 @@ describe("a .cfg.json batch", () => {
       values: { N: "true" },
       settings: { topP: 0.5, temperature: null },
     });
-    expect(batch).toMatchObject({ setup: "s.wf.md", cleanup: "c.wf.md", expectedLength: 200 });
+    expect(batch).toMatchObject({ setup: { path: "s.wf.md" }, cleanup: { path: "c.wf.md" }, expectedLength: 200 });
   });
 
   it.each([

@@ -2,14 +2,15 @@
  * A `.cfg.json` batch of CodeMentor: workflows, values and settings of which every combination is a run. Keys may be missing; the order
  * of runs is theirs, so that numbers and labels in its tables mean the same here. Nothing is run.
  */
-import { type Finding, Report } from "@markmill/definition";
+import { type Finding, type Place, Report } from "@markmill/definition";
 import { z } from "zod";
+import type { ClassFindingCode } from "./class-codes.ts";
 import { readPositioned } from "./positioned-yaml.ts";
 
 export interface CfgBatch {
   /** Run once before and after, with the first values; null: none. */
-  readonly setup: string | null;
-  readonly cleanup: string | null;
+  readonly setup: CfgWorkflow | null;
+  readonly cleanup: CfgWorkflow | null;
   readonly runs: readonly CfgRun[];
   /** Words the result should have; null: not asked. */
   readonly expectedLength: number | null;
@@ -17,10 +18,18 @@ export interface CfgBatch {
   readonly expectedFacts: readonly (string | readonly string[])[];
 }
 
-export interface CfgRun {
+/** A path as the file has it, and where. */
+export interface CfgWorkflow {
+  readonly path: string;
+  readonly at: Place;
+}
+
+interface CfgRun {
   /** From 1, in the order of the file. */
   readonly number: number;
-  readonly workflow: string;
+  readonly workflow: CfgWorkflow;
+  /** Of its values. */
+  readonly at: Place;
   readonly repeat: number;
   readonly values: Readonly<Record<string, string>>;
   /** What LABEL says; empty: nothing. */
@@ -68,8 +77,8 @@ export function readCfgBatch(
   text: string,
   file: string,
 ): { readonly batch: CfgBatch | null; readonly findings: readonly Finding[] } {
-  const report = new Report();
-  const codes = { syntax: "CFG_JSON", key: "CFG_KEY", value: "CFG_VALUE" };
+  const report = new Report<ClassFindingCode>();
+  const codes = { syntax: "CFG_JSON", key: "CFG_KEY", value: "CFG_VALUE" } as const;
   const read = readPositioned(
     text.replace(/^\ufeff/, ""),
     file,
@@ -79,7 +88,13 @@ export function readCfgBatch(
     report,
   );
   if (read === null) return { batch: null, findings: report.findings };
-  const { data } = read;
+  const { data, placeOf } = read;
+  const one = (key: "setup_workflow_file" | "cleanup_workflow_file"): CfgWorkflow | null => {
+    const path = data[key];
+    return path === null || path === undefined ? null : { path, at: placeOf([key]) };
+  };
+  // Of a list that is written as its one item, the place is the item's.
+  const workflows = data.workflow_files.map((path, index) => ({ path, at: placeOf(["workflow_files", index]) }));
   const each = <T>(given: readonly T[] | null | undefined): readonly (T | null)[] =>
     given === null || given === undefined || given.length === 0 ? [null] : given;
   const entries =
@@ -105,19 +120,21 @@ export function readCfgBatch(
     return { batch: null, findings: report.findings };
   }
   const runs: CfgRun[] = [];
-  for (const workflow of data.workflow_files)
+  const entryAt = entries.map((_, index) => placeOf(["key_values", index]));
+  for (const workflow of workflows)
     for (let repeat = 1; repeat <= (data.repeats ?? 1); repeat += 1)
       for (const model of each(data.ai_model_names))
         for (const temperature of each(data.ai_temperature_values))
           for (const topP of each(data.ai_top_p_values))
             for (const frequencyPenalty of each(data.ai_f_penalty_values))
               for (const presencePenalty of each(data.ai_p_penalty_values))
-                for (const entry of entries) {
+                for (const [index, entry] of entries.entries()) {
                   const texts = Object.fromEntries(Object.entries(entry).map(([key, value]) => [key, String(value)]));
                   const settings = { model, temperature, topP, frequencyPenalty, presencePenalty };
                   runs.push({
                     number: runs.length + 1,
                     workflow,
+                    at: entryAt[index] ?? { file, line: 1, column: 1 },
                     repeat,
                     values: texts,
                     label: texts.LABEL ?? "",
@@ -126,8 +143,8 @@ export function readCfgBatch(
                 }
   return {
     batch: {
-      setup: data.setup_workflow_file ?? null,
-      cleanup: data.cleanup_workflow_file ?? null,
+      setup: one("setup_workflow_file"),
+      cleanup: one("cleanup_workflow_file"),
       runs,
       expectedLength: data.expected_length ?? null,
       expectedFacts: data.expected_facts ?? [],

@@ -1,6 +1,7 @@
 /** `class.yaml`: what makes a folder a class. Everything but the submissions may be left out; paths count from the file's folder. */
-import { duration, type Finding, money, Report, readAmount } from "@markmill/definition";
+import { duration, type Finding, money, type Place, Report, readAmount } from "@markmill/definition";
 import { z } from "zod";
+import type { ClassFindingCode } from "./class-codes.ts";
 import { readPositioned } from "./positioned-yaml.ts";
 
 export interface ClassFile {
@@ -10,6 +11,8 @@ export interface ClassFile {
   /** Columns of the roster by header or number, where sniffing does not find them. */
   readonly columns: Readonly<Record<string, string | number>>;
   readonly submissions: string;
+  /** An address with {login}, {handle}, {id} or {key}, or `roster`: each student's work is in a git repository. */
+  readonly repositories?: string;
   readonly layout: LayoutChoice;
   /** With named groups: student or group, and optionally attempt, time, file. */
   readonly match?: RegExp;
@@ -81,6 +84,13 @@ const schema = z.strictObject({
   roster: path.optional(),
   columns: columns.optional(),
   submissions: path.optional(),
+  repositories: z
+    .string()
+    .regex(
+      /^(?:(?:https|ssh|file):\/\/(?=\S*\{(?:login|handle|id|key)\})\S+|roster)$/,
+      "expected an address such as https://host/course/{login}.git, or `roster` where the roster has a column with addresses",
+    )
+    .optional(),
   layout: z.enum(["auto", "canvas", "moodle", "gradescope", "plain"]).optional(),
   match: pattern.optional(),
   requires: z.array(path).optional(),
@@ -89,30 +99,39 @@ const schema = z.strictObject({
   attempts: z.enum(["last", "last-before-deadline", "first", "best"]).optional(),
   rubric: path.optional(),
   model: z.string().min(1).optional(),
-  budget: z.union([budget, amount(money)]).optional(),
+  budget: z
+    .union([budget, amount(money)], "expected an amount such as $5, or class: $5 and student: $0.20 below it")
+    .optional(),
   concurrency: z.int().min(1).max(10_000).optional(),
   sandbox: z.enum(["docker", "jail", "none"]).optional(),
   language: z.string().min(1).optional(),
   aiConsent: z.enum(["none", "local", "any"]).optional(),
-  params: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+  params: z
+    .record(z.string(), z.union([z.string(), z.number(), z.boolean()], "expected a text, a number, true or false"))
+    .optional(),
 });
 
 /** null: there are errors among the findings. */
 export function readClassFile(
   text: string,
   file: string,
-): { readonly class: ClassFile | null; readonly findings: readonly Finding[] } {
-  const report = new Report();
-  const codes = { syntax: "CLASS_YAML", key: "CLASS_KEY", value: "CLASS_VALUE" };
+): {
+  readonly class: ClassFile | null;
+  readonly findings: readonly Finding[];
+  /** Where a key stands, or would. */
+  readonly placeOf: (key: string) => Place;
+} {
+  const report = new Report<ClassFindingCode>();
+  const codes = { syntax: "CLASS_YAML", key: "CLASS_KEY", value: "CLASS_VALUE" } as const;
   const read = readPositioned(text.replace(/^\ufeff/, ""), file, schema, knownKeys, codes, report);
-  if (read === null) return { class: null, findings: report.findings };
+  if (read === null) return { class: null, findings: report.findings, placeOf: () => ({ file, line: 1, column: 1 }) };
   const { data, placeOf } = read;
-  if (data.submissions === undefined) {
+  if (data.submissions === undefined && data.repositories === undefined) {
     report.error(
       "CLASS_SUBMISSIONS",
       { file, line: 1, column: 1 },
       "The class does not say where its submissions are.",
-      "Add a line such as `submissions: submissions`, a folder or an export, from the folder of this file.",
+      "Add a line such as `submissions: submissions`, a folder or an export, from the folder of this file; or `repositories: roster`.",
     );
   }
   const { deadline } = data;
@@ -124,13 +143,15 @@ export function readClassFile(
       "Add a deadline, or write `attempts: last`.",
     );
   }
-  if (report.hasErrors) return { class: null, findings: report.findings };
+  const place = (key: string) => placeOf([key]);
+  if (report.hasErrors) return { class: null, findings: report.findings, placeOf: place };
   const money = typeof data.budget === "number" ? { class: data.budget } : (data.budget ?? {});
   const found = {
     ...given({
       name: data.name,
       workflow: data.workflow,
       roster: data.roster,
+      repositories: data.repositories,
       match: data.match,
       deadline,
       rubric: data.rubric,
@@ -153,7 +174,7 @@ export function readClassFile(
     aiConsent: data.aiConsent ?? ("any" as const),
     params: Object.fromEntries(Object.entries(data.params ?? {}).map(([name, value]) => [name, String(value)])),
   };
-  return { class: found, findings: report.findings };
+  return { class: found, findings: report.findings, placeOf: place };
 }
 
 function knownKeys(at: readonly PropertyKey[]): readonly string[] {

@@ -48,6 +48,22 @@ describe("a Canvas export", () => {
     "readme.txt": "not by Canvas",
   };
 
+  it("says of whom nobody knows how late, where lateness costs points", async () => {
+    const files = { "lovelaceada_LATE_101_9_a.js": "1", "mullerjorg_102_8_a.js": "2" };
+    const late = { graceMs: 0, percentPerDay: 10, mostPercent: 30 };
+    const told = (await readClass(folder(files), { roster: roster(canvasRoster), late })).problems;
+    expect(told.find(({ code }) => code === "INTAKE_LATE_UNKNOWN")?.message).toBe(
+      "101#1: late, and nobody says by how much. No points are taken off.",
+    );
+    const free = await readClass(folder(files), { roster: roster(canvasRoster), late: { ...late, percentPerDay: 0 } });
+    expect(free.problems.map(({ code }) => code)).not.toContain("INTAKE_LATE_UNKNOWN");
+    const plain = { roster: roster(canvasRoster), late, deadline: Date.UTC(2026, 0, 1) };
+    const untimed = await readClass(folder({ "ada/a.js": "1", "jorg/a.js": "2" }), plain);
+    expect(untimed.problems.find(({ code }) => code === "INTAKE_LATE_UNKNOWN")?.message).toContain(
+      "nobody says when it was handed in",
+    );
+  });
+
   it("gives one work per user, with files by their own names, archives unpacked and the late mark kept", async () => {
     const found = await both(files, { roster: roster(canvasRoster) });
     expect(found.layout).toBe("canvas");
@@ -390,7 +406,7 @@ describe("a class", () => {
     expect(await readClassFolder(at)).toMatchObject({ ok: false, findings: [{ code: "SUBMISSION_REFUSED" }] });
     expect(await readClassFolder(join(at, "no such"))).toMatchObject({
       ok: false,
-      findings: [{ code: "SUBMISSION_REFUSED" }],
+      findings: [{ code: "CLASS_PATH_MISSING" }],
     });
   });
 });

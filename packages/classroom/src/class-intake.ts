@@ -20,6 +20,7 @@ import {
 } from "@markmill/submission";
 import { type AttemptPolicy, type LatePolicy, type LayoutChoice, readInstant } from "./class-file.ts";
 import { type ExportSource, openExport } from "./export-source.ts";
+import { FetchTrouble } from "./fetch-trouble.ts";
 import {
   detectLayout,
   type Layout,
@@ -41,6 +42,8 @@ export interface ClassIntake {
   readonly layout: Layout;
   readonly members: readonly Member[];
   readonly submissions: readonly ClassSubmission[];
+  /** Works that could not be asked for, by no cause of the student's: nothing is known of them now, and what was known stands. */
+  readonly unfetched: readonly Unfetched[];
   /** What belongs to nobody, by the name it has in the export. */
   readonly unmatched: readonly Unmatched[];
   /** Keys of members who handed in nothing. */
@@ -48,7 +51,7 @@ export interface ClassIntake {
   readonly problems: readonly Finding[];
 }
 
-export interface ClassSubmission {
+interface ClassSubmission {
   /** Stable in the class: the member's or the group's key, and the attempt. */
   readonly key: string;
   /** Keys of the members whose work it is; more than one for group work, each of whom gets the grade. */
@@ -65,13 +68,13 @@ export interface ClassSubmission {
   readonly content: Content;
 }
 
-export type Lateness =
+type Lateness =
   | { readonly is: "unknown" }
   | { readonly is: "on time" }
   /** byMs after deadline and grace; null: the platform says late, nobody says by how much. */
   | { readonly is: "late"; readonly byMs: number | null };
 
-export type Content =
+type Content =
   | {
       readonly is: "taken";
       /** SHA-256 of the tar: the same content, the same hash. */
@@ -92,7 +95,13 @@ export type Content =
       readonly paths: readonly string[];
     };
 
-export interface Unmatched {
+interface Unfetched {
+  readonly key: string;
+  readonly by: readonly string[];
+  readonly message: string;
+}
+
+interface Unmatched {
   readonly name: string;
   readonly why: "no rule" | "unknown" | "ambiguous" | "link";
   /** Whom it could mean. */
@@ -104,13 +113,15 @@ export interface IntakeOptions {
   readonly layout?: LayoutChoice;
   readonly match?: RegExp;
   readonly deadline?: number;
-  readonly late?: Pick<LatePolicy, "graceMs">;
+  readonly late?: Pick<LatePolicy, "graceMs"> & Partial<LatePolicy>;
   readonly attempts?: AttemptPolicy;
   readonly limits?: SubmissionLimits;
   /** Files without which a work cannot be graded. */
   readonly requires?: readonly string[];
   /** Names at the top that are the teacher's: class.yaml, the roster. */
   readonly without?: readonly string[];
+  /** Where works come from, when not from the path. */
+  readonly source?: ExportSource;
   /** Gets each work once; what it throws ends the intake. */
   readonly take?: (work: {
     readonly key: string;
@@ -121,9 +132,9 @@ export interface IntakeOptions {
 
 export async function readClass(path: string, options: IntakeOptions = {}): Promise<ClassIntake> {
   const index = options.roster === undefined ? null : new StudentIndex(options.roster.members, options.roster.kind);
-  const source = await openExport(path, (name) =>
-    index === null ? null : index.match({ by: "name", name }).is !== "unknown",
-  );
+  const source =
+    options.source ??
+    (await openExport(path, (name) => (index === null ? null : index.match({ by: "name", name }).is !== "unknown")));
   try {
     return await intake(source, path, options);
   } finally {
@@ -173,6 +184,7 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
   for (const { name, why, near } of unmatched) problems.push(unmatchedFinding(name, why, near, at));
 
   const submissions: ClassSubmission[] = [];
+  const unfetched: Unfetched[] = [];
   for (const attempts of gather(placed)) {
     const timed = attempts.map((one) => ({ ...one, lateness: latenessOf(one, options) }));
     const counting = countingAttempt(timed, options.attempts ?? "last");
@@ -181,6 +193,13 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
       const attempt = index + 1;
       const key = `${owner}#${attempt}`;
       const content = await takeWork(source, one.work, key, limits, options);
+      if (content instanceof FetchTrouble) {
+        const about = one.work.pieces[0]?.top ?? one.work.label;
+        const message = `${showName(about)}: ${content.message} It was not fetched, and nothing is said of it.`;
+        problems.push({ severity: "warning", code: "INTAKE_NOT_FETCHED", message, fix: content.fix, at, about });
+        unfetched.push({ key, by: one.by.map((member) => member.key), message: content.message });
+        continue;
+      }
       submissions.push({
         key,
         by: one.by.map((member) => member.key),
@@ -196,10 +215,10 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
       problems.push(...contentFindings(content, one.work, at));
     }
   }
-  const handedIn = new Set(submissions.flatMap(({ by }) => by));
+  const handedIn = new Set([...submissions, ...unfetched].flatMap(({ by }) => by));
   const withoutWork = [...members.keys()].filter((key) => !handedIn.has(key));
-  problems.push(...twins(submissions, at));
-  return { layout, members: [...members.values()], submissions, unmatched, withoutWork, problems };
+  problems.push(...twins(submissions, at), ...untimed(submissions, options, at));
+  return { layout, members: [...members.values()], submissions, unfetched, unmatched, withoutWork, problems };
 }
 
 async function sort(
@@ -330,13 +349,14 @@ async function takeWork(
   key: string,
   limits: SubmissionLimits,
   { take, requires = [] }: IntakeOptions,
-): Promise<Content> {
+): Promise<Content | FetchTrouble> {
   let submission: Submission;
   try {
     const { entries, notes } = await unpackNested(await readPieces(source, work.pieces, limits), limits);
     if (!entries.some(({ kind }) => kind === "file")) return { is: "empty" };
     submission = await packSubmission(entries, notes);
   } catch (error) {
+    if (error instanceof FetchTrouble) return error;
     if (!(error instanceof SubmissionError)) throw error;
     return { is: "refused", code: error.code, message: error.message, fix: error.fix };
   }
@@ -419,6 +439,34 @@ function contentFindings(content: Content, { label, says, pieces }: Work, at: Pl
   return isLink
     ? finding("INTAKE_LINK", `${showName(about)} is a link; what it leads to was not fetched.`, "Fetch it yourself.")
     : [];
+}
+
+/** Works of which nobody knows whether they are late, or by how much, where lateness costs points: nothing is taken off, and that is said. */
+function untimed(submissions: readonly ClassSubmission[], { deadline, late }: IntakeOptions, at: Place): Finding[] {
+  if ((late?.percentPerDay ?? 0) === 0) return [];
+  const counting = submissions.filter(({ counts }) => counts);
+  const of = (found: readonly ClassSubmission[], says: string): Finding[] =>
+    found.length === 0
+      ? []
+      : [
+          {
+            severity: "warning",
+            code: "INTAKE_LATE_UNKNOWN",
+            message: `${found.map(({ key }) => showName(key)).join(", ")}: ${says}. No points are taken off.`,
+            fix: "Take a roster or worksheet that says when each work was handed in, or take points off by hand.",
+            at,
+          },
+        ];
+  return [
+    ...of(
+      counting.filter(({ lateness }) => lateness.is === "late" && lateness.byMs === null),
+      "late, and nobody says by how much",
+    ),
+    ...of(
+      deadline === undefined ? [] : counting.filter(({ lateness }) => lateness.is === "unknown"),
+      "nobody says when it was handed in",
+    ),
+  ];
 }
 
 /** The same content from different people: said, and judged by nobody here. */

@@ -1,17 +1,18 @@
 /**
  * The example class, with the grades it must come to kept here and not beside it. Its tests run as in a judge session, with a
- * stand-in for `guest` that has no walls and four times the patience, since machines that test are busy: the submissions are ours and
+ * stand-in for `guest` that has no walls and twice the patience, since machines that test are busy: the submissions are ours and
  * harm nothing.
  */
+
 import { execFile } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
+import { readRubricFile } from "@markmill/definition";
 import { findAttempts, gradeWork, readTestResults, scoreTests } from "@markmill/grading";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readClassFolder } from "./read-class-folder.ts";
-import { readRubricFile } from "./read-rubric-file.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const example = join(root, "examples/class-roman");
@@ -38,7 +39,7 @@ beforeAll(async () => {
   if (!read.ok) throw new Error(JSON.stringify(read.findings));
   found = read;
   mkdirSync(join(home, "bin"));
-  const guest = `#!/bin/bash\nwhile [ "$1" != -- ]; do [ "$1" = --time ] && limit=$2; shift; done; shift\nexec timeout -s KILL $((limit * 4)) "$@"\n`;
+  const guest = `#!/bin/bash\nwhile [ "$1" != -- ]; do [ "$1" = --time ] && limit=$2; shift; done; shift\nexec timeout -s KILL $((limit * 2)) "$@"\n`;
   writeFileSync(join(home, "bin/guest"), guest);
   chmodSync(join(home, "bin/guest"), 0o755);
 });

@@ -1,5 +1,6 @@
 // Who is in the class. A member is never made from a guess: what a roster or an export says of a person, and no more.
 import type { Place } from "@markmill/definition";
+import type { AiConsent } from "@markmill/grading";
 
 export interface Member {
   /** Names the member in this class: the first there is of id, login, e-mail, name. */
@@ -15,6 +16,8 @@ export interface Member {
   readonly email?: string;
   /** At a git host. */
   readonly handle?: string;
+  /** Address of the repository with the work, as it was given. */
+  readonly repository?: string;
   readonly section?: string;
   readonly group?: string;
   /** In which feedback is written, as the roster spells it. */
@@ -24,9 +27,6 @@ export interface Member {
   readonly submittedAt?: string;
   readonly at?: Place;
 }
-
-/** none: no model sees the work; local: only one that runs here; any: whichever the class uses. */
-export type AiConsent = "none" | "local" | "any";
 
 /** Ways of writing a member's name or number, each reduced to letters and digits. */
 export function aliasesOf(member: Member): string[] {

@@ -2,13 +2,14 @@
 import type { Place, Report } from "@markmill/definition";
 import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
 import type { z } from "zod";
+import type { ClassFindingCode } from "./class-codes.ts";
 
 const MAX_CHARACTERS = 1024 * 1024;
 
 export interface Codes {
-  readonly syntax: string;
-  readonly key: string;
-  readonly value: string;
+  readonly syntax: ClassFindingCode;
+  readonly key: ClassFindingCode;
+  readonly value: ClassFindingCode;
 }
 
 export interface Positioned<T> {
@@ -22,7 +23,7 @@ export function readPositioned<T>(
   schema: z.ZodType<T>,
   known: (path: readonly PropertyKey[]) => readonly string[],
   codes: Codes,
-  report: Report,
+  report: Report<ClassFindingCode>,
 ): Positioned<T> | null {
   const start = { file, line: 1, column: 1 };
   if (text.length > MAX_CHARACTERS) {

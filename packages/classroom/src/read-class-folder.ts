@@ -2,12 +2,16 @@
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { type Finding, Report } from "@markmill/definition";
-import { SubmissionError } from "@markmill/submission";
+import { SubmissionError, type SubmissionErrorCode } from "@markmill/submission";
+import { readCfgBatch } from "./cfg-batch.ts";
+import type { ClassFindingCode } from "./class-codes.ts";
 import { type ClassFile, readClassFile } from "./class-file.ts";
 import { type ClassIntake, type IntakeOptions, readClass } from "./class-intake.ts";
+import type { GitAccess } from "./fetch-repository.ts";
+import { ROSTER, repositorySource } from "./repository-source.ts";
 import { type Roster, readRoster } from "./roster.ts";
 
-export interface ClassFolder {
+interface ClassFolder {
   readonly class: ClassFile;
   /** Of class.yaml, or of the export. */
   readonly folder: string;
@@ -21,13 +25,44 @@ export type ReadClassFolder =
 
 export const CLASS_FILE = "class.yaml";
 
-export async function readClassFolder(
-  path: string,
-  options: Pick<IntakeOptions, "take" | "limits"> & { readonly roster?: string } = {},
-): Promise<ReadClassFolder> {
-  const report = new Report();
+export interface ClassHead {
+  readonly class: ClassFile;
+  /** Of class.yaml, or of the export. */
+  readonly folder: string;
+  /** Whether there is a class.yaml. */
+  readonly described: boolean;
+  readonly roster: Roster | null;
+  /** Where the submissions are. */
+  readonly submissions: string;
+  /** Names at the top of the submissions that are the teacher's. */
+  readonly without: readonly string[];
+}
+
+export type ReadClassHead =
+  | { readonly ok: true; readonly head: ClassHead; readonly findings: readonly Finding[] }
+  | { readonly ok: false; readonly findings: readonly Finding[] };
+
+export interface HeadOptions {
+  /** Of an export without a class.yaml; paths count from the working directory. */
+  readonly roster?: string;
+}
+
+/** Everything but the submissions. */
+export async function readClassHead(path: string, options: HeadOptions = {}): Promise<ReadClassHead> {
+  const report = new Report<ClassFindingCode>();
+  const batch = /\.cfg\.json$/i.test(path) ? await readFile(path, "utf8").catch(() => null) : null;
+  if (batch !== null) return { ok: false, findings: refuseCfg(batch, path) };
   const file = path.endsWith(CLASS_FILE) ? path : join(path, CLASS_FILE);
   const text = await readFile(file, "utf8").catch(() => null);
+  if (text === null && !(await exists(path))) {
+    report.error(
+      "CLASS_PATH_MISSING",
+      { file: path, line: 1, column: 1 },
+      `there is nothing at ${path}.`,
+      "Name a folder with class.yaml, or an export.",
+    );
+    return { ok: false, findings: report.findings };
+  }
   const read = text === null ? plainClass(path, options.roster) : readClassFile(text, file);
   report.add(read.findings);
   if (read.class === null) return { ok: false, findings: report.findings };
@@ -40,7 +75,7 @@ export async function readClassFolder(
     if (written === undefined || (await exists(inFolder(written)))) continue;
     report.error(
       "CLASS_FILE_MISSING",
-      { file, line: 1, column: 1 },
+      read.placeOf(key),
       `${key}: there is no file ${written}.`,
       "Check the path; it counts from the folder of class.yaml.",
     );
@@ -51,7 +86,7 @@ export async function readClassFolder(
     if (bytes === null) {
       report.error(
         "CLASS_FILE_MISSING",
-        { file, line: 1, column: 1 },
+        read.placeOf("roster"),
         `roster: there is no file ${found.roster}.`,
         "Check the path; it counts from the folder of class.yaml.",
       );
@@ -61,32 +96,86 @@ export async function readClassFolder(
     }
   }
   if (report.hasErrors) return { ok: false, findings: report.findings };
-
+  if (found.repositories !== undefined) {
+    const members = roster?.members ?? [];
+    const named = found.repositories === ROSTER;
+    if (members.length === 0 || (named && members.every(({ repository }) => repository === undefined))) {
+      report.error(
+        "CLASS_REPOSITORIES",
+        read.placeOf("repositories"),
+        roster === null
+          ? "Works are in repositories, and no roster says whose."
+          : "No column of the roster has an address of a repository.",
+        roster === null
+          ? "Add roster: with a CSV."
+          : "Name a column `repository`, or say which it is: `columns: { repository: HEADER }`.",
+      );
+      return { ok: false, findings: report.findings };
+    }
+  }
   const submissions = text === null ? resolve(path) : inFolder(found.submissions);
   const own = [file, ...[found.roster, workflow, rubric].filter((one) => one !== undefined).map(inFolder)];
   const without = own
     .map((one) => relative(submissions, one))
     .filter((one) => !one.startsWith("..") && !one.includes("/"));
-  const { deadline, match } = found;
+  const head = { class: found, folder, described: text !== null, roster, submissions, without };
+  return { ok: true, head, findings: report.findings };
+}
+
+/** With what is wrong in it, if anything is. */
+function refuseCfg(text: string, file: string): readonly Finding[] {
+  const report = new Report<ClassFindingCode>();
+  const { batch, findings } = readCfgBatch(text, file);
+  report.add(findings);
+  const runs = batch === null ? "" : ` of ${batch.runs.length} runs`;
+  report.error(
+    "CFG_NOT_A_CLASS",
+    { file, line: 1, column: 1 },
+    `${file} is a batch${runs} by workflows and values, not a class with submissions.`,
+    "markmill grade FILE runs it. For a class, name its folder or export.",
+  );
+  return report.findings;
+}
+
+/** The submissions of a class whose head was read. */
+export async function readClassWorks(
+  head: ClassHead,
+  options: Pick<IntakeOptions, "take" | "limits" | "without"> & { readonly git?: GitAccess } = {},
+): Promise<ReadClassFolder> {
+  const report = new Report<ClassFindingCode | SubmissionErrorCode>();
+  const { class: found, folder, roster, submissions } = head;
+  const { deadline, match, repositories } = found;
   try {
+    const { git, ...intakeOptions } = options;
+    const fetching = {
+      ...(deadline === undefined ? {} : { deadline: deadline + found.late.graceMs }),
+      ...(git === undefined ? {} : { access: git }),
+      folder,
+    };
     const intake = await readClass(submissions, {
-      ...options,
+      ...intakeOptions,
+      ...(repositories === undefined
+        ? {}
+        : { source: repositorySource(repositories, roster?.members ?? [], fetching) }),
       ...(roster === null ? { roster: undefined } : { roster }),
       ...(deadline === undefined ? {} : { deadline }),
       ...(match === undefined ? {} : { match }),
-      layout: found.layout,
+      layout: repositories === undefined ? found.layout : "plain",
       requires: found.requires,
       late: found.late,
       attempts: found.attempts,
-      without,
+      without: [...head.without, ...(options.without ?? [])],
     } as IntakeOptions);
     report.add(intake.problems);
-    if (intake.submissions.length === 0) {
+    if (intake.submissions.length === 0 && intake.unfetched.length === 0) {
+      const none = intake.unmatched.length === 0;
       report.error(
         "INTAKE_NOTHING",
         { file: submissions, line: 1, column: 1 },
-        "No submission belongs to anybody in the class.",
-        "Look at what is listed as unmatched, and at the roster.",
+        none ? `There is no submission in ${submissions}.` : "No submission belongs to anybody in the class.",
+        none
+          ? "Put one folder, zip or file for each student there, or name the export."
+          : "Look at what is listed as unmatched, and at the roster.",
       );
     }
     if (report.hasErrors) return { ok: false, findings: report.findings };
@@ -96,6 +185,17 @@ export async function readClassFolder(
     report.error(error.code, { file: submissions, line: 1, column: 1 }, error.message, error.fix);
     return { ok: false, findings: report.findings };
   }
+}
+
+export async function readClassFolder(
+  path: string,
+  options: Pick<IntakeOptions, "take" | "limits"> & HeadOptions = {},
+): Promise<ReadClassFolder> {
+  const { roster, ...rest } = options;
+  const head = await readClassHead(path, roster === undefined ? {} : { roster });
+  if (!head.ok) return head;
+  const read = await readClassWorks(head.head, rest);
+  return { ...read, findings: [...head.findings, ...read.findings] };
 }
 
 /** An export without a class.yaml: everything by default. */

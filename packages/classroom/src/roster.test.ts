@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { compareRosters, readRoster } from "./roster.ts";
+import { readRoster } from "./roster.ts";
 
 const read = (text: string | Buffer, columns = {}) => readRoster(Buffer.from(text as string), "roster.csv", columns);
 const people = (text: string | Buffer, columns = {}) => {
@@ -63,7 +63,7 @@ describe("a roster", () => {
   });
 
   it("keeps a name with a line break in quotes in one row", () => {
-    expect(people('id,name\n1,"Ada\nLovelace"\n2,Bob\n')).toMatchObject([{ name: "Ada\nLovelace" }, { name: "Bob" }]);
+    expect(people('id,name\n1,"Ada\nLovelace"\n2,Bob\n')).toMatchObject([{ name: "Ada Lovelace" }, { name: "Bob" }]);
   });
 
   it("shows what each column was taken for", () => {
@@ -116,15 +116,27 @@ describe("a roster", () => {
   ])("%j is told of", (text, code) => {
     expect(codes(text)).toContain(code);
   });
+});
 
-  it("is compared with an older one: added, changed, missing, and nobody is deleted", () => {
-    const before = people("id,name\n1,Ada\n2,Bob\n");
-    const after = people("id,name\n1,Ada L\n3,Eve\n");
-    expect(compareRosters(before, after)).toMatchObject({
-      added: [{ key: "3" }],
-      changed: [{ before: { key: "1" }, fields: ["name"] }],
-      missing: [{ key: "2" }],
+describe("cells as people export them", () => {
+  const read = (text: string) => readRoster(Buffer.from(text), "roster.csv");
+
+  it("line breaks and invisible letters in a quoted name are blanks", () => {
+    expect(read('id;name\n1;"Ada\r\nByron"\n2;"Bo\u0000b"\n').members.map(({ name }) => name)).toEqual([
+      "Ada Byron",
+      "Bo b",
+    ]);
+  });
+
+  it("of two columns for one thing the first is taken, and that is told", () => {
+    const { members, findings } = read("id,email,E-Mail Address,name\n1,a@x,b@x,Ada\n");
+    expect(members[0]?.email).toBe("a@x");
+    expect(findings.map(({ code, severity, at }) => [severity, code, at.column])).toEqual([
+      ["warning", "ROSTER_AMBIGUOUS", 10],
+    ]);
+    const said = readRoster(Buffer.from("id,email,E-Mail Address,name\n1,a@x,b@x,Ada\n"), "r.csv", {
+      email: "E-Mail Address",
     });
-    expect(compareRosters(after, after)).toEqual({ added: [], changed: [], missing: [] });
+    expect(said.members[0]?.email).toBe("b@x");
   });
 });

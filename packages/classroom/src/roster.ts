@@ -4,8 +4,10 @@
  */
 import { type Cell, decodeText, type Row, readTable } from "@markmill/csv";
 import { type Finding, type Place, Report } from "@markmill/definition";
+import type { AiConsent } from "@markmill/grading";
+import type { ClassFindingCode } from "./class-codes.ts";
 import { type Given, given } from "./class-file.ts";
-import type { AiConsent, Member } from "./member.ts";
+import type { Member } from "./member.ts";
 
 export interface Roster {
   readonly kind: RosterKind;
@@ -35,6 +37,19 @@ const headers = {
   login: ["login", "login id", "username", "user name", "sis login id", "benutzername", "anmeldename"],
   sisId: ["sis id", "sis user id"],
   handle: ["git", "git handle", "github", "github username", "gitlab", "gitlab username"],
+  repository: [
+    ...[
+      "repository",
+      "repository url",
+      "repository link",
+      "repo",
+      "repo url",
+      "repo link",
+      "git url",
+      "git repository",
+    ],
+    ...["git repo", "clone url", "github url", "github repository", "github repo", "gitlab url", "git link"],
+  ],
   section: ["section", "sections", "section name"],
   group: ["group", "group name", "team", "gruppe"],
   language: ["language", "lang", "preferred language", "sprache"],
@@ -43,7 +58,7 @@ const headers = {
   submittedAt: ["last modified submission", "submission time", "submitted at"],
 } as const;
 
-export type Field = keyof typeof headers;
+type Field = keyof typeof headers;
 const fields = Object.keys(headers) as Field[];
 const byHeader = new Map<string, Field>(
   fields.flatMap((field) => headers[field].map((name) => [name, field] as const)),
@@ -55,7 +70,7 @@ export function readRoster(
   file: string,
   columns: Readonly<Record<string, string | number>> = {},
 ): Roster {
-  const report = new Report();
+  const report = new Report<ClassFindingCode>();
   const none = (): Roster => ({ kind: "plain", members: [], mapping: [], findings: report.findings });
   const decoded = decodeText(bytes);
   const start = { file, line: 1, column: 1 };
@@ -103,7 +118,7 @@ function mapColumns(
   first: Row,
   columns: Readonly<Record<string, string | number>>,
   file: string,
-  report: Report,
+  report: Report<ClassFindingCode>,
 ): { readonly mapping: readonly (Field | null)[]; readonly headed: boolean } | null {
   const mapping: (Field | null)[] = first.cells.map(() => null);
   const names = first.cells.map(({ text }) => headerWords(text));
@@ -140,7 +155,16 @@ function mapColumns(
   const sniffed = names.map((name) => byHeader.get(name) ?? null);
   if (headed || Object.keys(columns).length === 0 || sniffed.filter((field) => field !== null).length >= 2) {
     for (const [index, field] of sniffed.entries()) {
-      if (field === null || mapping[index] !== null || taken.has(field)) continue;
+      if (field === null || mapping[index] !== null) continue;
+      if (taken.has(field)) {
+        report.warn(
+          "ROSTER_AMBIGUOUS",
+          { file, line: first.line, column: first.cells[index]?.column ?? 1 },
+          `Two columns could be ${field}; "${(first.cells[mapping.indexOf(field)]?.text ?? "").trim().slice(0, 40)}" was taken, and "${(first.cells[index]?.text ?? "").trim().slice(0, 40)}" was not.`,
+          `If it is the other one, say so in class.yaml: \`columns: { ${field}: HEADER }\`.`,
+        );
+        continue;
+      }
       mapping[index] = field;
       taken.add(field);
       headed = true;
@@ -184,7 +208,7 @@ function collect(
   mapping: readonly (Field | null)[],
   kind: RosterKind,
   file: string,
-  report: Report,
+  report: Report<ClassFindingCode>,
 ): Member[] {
   const members: Member[] = [];
   const seen = new Map<string, { readonly line: number; readonly same: string }>();
@@ -245,9 +269,10 @@ function isNoStudent({ cells: [first, second] }: Row): boolean {
   );
 }
 
-function draftOf(row: Row, mapping: readonly (Field | null)[], at: Place, report: Report): Draft {
+function draftOf(row: Row, mapping: readonly (Field | null)[], at: Place, report: Report<ClassFindingCode>): Draft {
   const value = (field: Field): string | undefined => {
-    const text = row.cells[mapping.indexOf(field)]?.text.trim();
+    // A line break in a quoted cell, or what else no screen shows, is a blank.
+    const text = row.cells[mapping.indexOf(field)]?.text.replaceAll(/[\s\p{Cc}]+/gu, " ").trim();
     return mapping.includes(field) && text !== undefined && text !== "" ? text.normalize("NFC") : undefined;
   };
   if (row.cells.length > mapping.length && row.cells.slice(mapping.length).some(({ text }) => text.trim() !== "")) {
@@ -258,7 +283,7 @@ function draftOf(row: Row, mapping: readonly (Field | null)[], at: Place, report
       "Put cells that hold a separator into quotes.",
     );
   }
-  const participant = /(\d+)\s*$/.exec(value("participant") ?? "")?.[1];
+  const participant = /(?<!\d)(\d+)\s*$/.exec(value("participant") ?? "")?.[1];
   const [first, last, whole] = [value("firstName"), value("lastName"), value("name")];
   const split = /^([^,]+),\s*(\S.*)$/.exec(whole ?? "");
   const sortableName =
@@ -289,6 +314,7 @@ function draftOf(row: Row, mapping: readonly (Field | null)[], at: Place, report
     login: value("login"),
     email,
     handle: value("handle"),
+    repository: value("repository"),
     sortableName,
     section: value("section"),
     group: value("group"),
@@ -318,31 +344,4 @@ function headerWords(text: string): string {
 
 function isField(name: string): name is Field {
   return Object.hasOwn(headers, name);
-}
-
-export interface RosterChange {
-  readonly added: readonly Member[];
-  readonly changed: readonly { readonly before: Member; readonly after: Member; readonly fields: readonly string[] }[];
-  /** In the class and not in the new roster. They are never deleted by an import. */
-  readonly missing: readonly Member[];
-}
-
-/** What an import would change; nothing is decided here. */
-export function compareRosters(before: readonly Member[], after: readonly Member[]): RosterChange {
-  const known = new Map(before.map((member) => [member.key.toLowerCase(), member]));
-  const added: Member[] = [];
-  const changed: { before: Member; after: Member; fields: string[] }[] = [];
-  for (const member of after) {
-    const name = member.key.toLowerCase();
-    const old = known.get(name);
-    known.delete(name);
-    if (old === undefined) added.push(member);
-    else {
-      const names = (Object.keys({ ...old, ...member }) as (keyof Member)[]).filter(
-        (field) => field !== "at" && old[field] !== member[field],
-      );
-      if (names.length > 0) changed.push({ before: old, after: member, fields: names });
-    }
-  }
-  return { added, changed, missing: [...known.values()] };
 }

@@ -11,13 +11,19 @@ export interface GradeSheet {
 
 export interface GradeRow {
   readonly student: GradedStudent;
-  /** null: nothing was handed in. */
+  /** null: nothing was handed in, or it is not graded yet. */
   readonly grade: Grade | null;
+  /** There is work, and nobody has said anything of it yet. */
+  readonly open?: true;
+  /** There is work, but only a sample of the class is graded so far, without this one. */
+  readonly unsampled?: true;
+  /** There may be work, and its repository could not be asked. */
+  readonly unfetched?: true;
   /** Plain text for the student; empty: none. */
   readonly feedback: string;
 }
 
-export interface GradedStudent {
+interface GradedStudent {
   readonly key: string;
   readonly name: string;
   readonly id?: string;
@@ -26,11 +32,22 @@ export interface GradedStudent {
   readonly email?: string;
 }
 
+export type RowStatus =
+  | "graded"
+  | "ungradable"
+  | "grader error"
+  | "needs human"
+  | "nothing handed in"
+  | "not in the sample"
+  | "not fetched"
+  | "waiting";
+
 /** What may be said of a row in every export; only graded has a number. */
-export function statusOf({
-  grade,
-}: GradeRow): "graded" | "ungradable" | "grader error" | "needs human" | "nothing handed in" {
-  return grade === null ? "nothing handed in" : grade.outcome.is;
+export function statusOf({ grade, open, unsampled, unfetched }: GradeRow): RowStatus {
+  if (grade !== null) return grade.outcome.is;
+  if (unfetched === true) return "not fetched";
+  if (unsampled === true) return "not in the sample";
+  return open === true ? "waiting" : "nothing handed in";
 }
 
 /** Two decimals, as gradebooks compare them. */

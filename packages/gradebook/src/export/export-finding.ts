@@ -1,7 +1,9 @@
+import type { ExportFindingCode } from "./export-codes.ts";
+
 /** What is wrong or worth knowing about a file that is handed over. Lines count from 1; null: the file as a whole. */
 export interface ExportFinding {
   readonly severity: "error" | "warning";
-  readonly code: string;
+  readonly code: ExportFindingCode;
   readonly message: string;
   readonly fix: string;
   readonly line: number | null;

@@ -4,6 +4,7 @@
  */
 import { looksLikeFormula, type Row, readTable, writeTable } from "@markmill/csv";
 import { formatPoints, type GradeSheet, statusOf } from "../grade-sheet.ts";
+import type { ExportFindingCode } from "./export-codes.ts";
 import { type Exported, type ExportFinding, refused } from "./export-finding.ts";
 import { RowsByStudent } from "./match-rows.ts";
 
@@ -16,7 +17,7 @@ export interface CanvasOptions {
 
 export function toCanvas(sheet: GradeSheet, template: string, options: CanvasOptions = {}): Exported {
   const findings: ExportFinding[] = [];
-  const error = (code: string, line: number | null, message: string, fix: string) =>
+  const error = (code: ExportFindingCode, line: number | null, message: string, fix: string) =>
     findings.push({ severity: "error", code, line, message, fix });
   const { rows, separator, newline } = readTable(template);
   const [header, ...body] = rows;

@@ -4,6 +4,7 @@
  */
 import { guardCell, looksLikeFormula, readTable, writeTable } from "@markmill/csv";
 import { formatPoints, type GradeSheet, statusOf } from "../grade-sheet.ts";
+import type { ExportFindingCode } from "./export-codes.ts";
 import { type Exported, type ExportFinding, refused } from "./export-finding.ts";
 import { RowsByStudent } from "./match-rows.ts";
 
@@ -28,8 +29,13 @@ const headers = {
 
 export function toMoodle(sheet: GradeSheet, template: string, options: MoodleOptions = {}): Exported {
   const findings: ExportFinding[] = [];
-  const note = (severity: "error" | "warning", code: string, line: number | null, message: string, fix: string) =>
-    findings.push({ severity, code, line, message, fix });
+  const note = (
+    severity: "error" | "warning",
+    code: ExportFindingCode,
+    line: number | null,
+    message: string,
+    fix: string,
+  ) => findings.push({ severity, code, line, message, fix });
   const { rows, separator, newline } = readTable(template);
   const [header, ...body] = rows;
   const texts = header?.cells.map(({ text }) => text.trim()) ?? [];

@@ -16,7 +16,7 @@ export interface MoodleBook {
   };
 }
 
-export interface MoodleRow {
+interface MoodleRow {
   readonly grade: number | null;
   readonly feedback: string;
   readonly locked: boolean;
@@ -109,7 +109,7 @@ export function importMoodle(book: MoodleBook, file: string, now: number, ignore
   const skipped: { id: string; why: MoodleImport["skipped"][number]["why"] }[] = [];
   const after: Record<string, MoodleRow> = { ...book.rows };
   for (const row of rows) {
-    const id = /(\d+)\s*$/.exec(row[idAt] ?? "")?.[1] ?? "";
+    const id = /(?<!\d)(\d+)\s*$/.exec(row[idAt] ?? "")?.[1] ?? "";
     const known = book.rows[id];
     const why =
       known === undefined

@@ -99,7 +99,7 @@ function section(title: string, content: string): string {
 
 function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = (row: readonly string[], tag: string) => row.map((cell) => `<${tag}>${html(cell)}</${tag}>`).join("");
-  return `<table><thead><tr>${cells(header, "th")}</tr></thead><tbody>${rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("")}</tbody></table>`;
+  return `<div class="wide" tabindex="0"><table><thead><tr>${cells(header, "th")}</tr></thead><tbody>${rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("")}</tbody></table></div>`;
 }
 
 function studentTable(sheet: GradeSheet): string {
@@ -113,7 +113,7 @@ function studentTable(sheet: GradeSheet): string {
     return `<tr><td>${html(row.student.name)}</td><td>${html(statusOf(row))}${flags === 0 ? "" : ` <span class="warn">⚑ ${flags}</span>`}</td><td class="number">${total == null ? "–" : formatPoints(total)}</td>${marks.join("")}</tr>`;
   });
   const heads = sheet.criteria.map(({ id }) => `<th class="number">${html(id)}</th>`).join("");
-  return `<table><thead><tr><th>Student</th><th>Status</th><th class="number">Total</th>${heads}</tr></thead><tbody>${rows.join("")}</tbody></table>`;
+  return `<div class="wide" tabindex="0"><table><thead><tr><th>Student</th><th>Status</th><th class="number">Total</th>${heads}</tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
 }
 
 /** At most ten, of a round width; the last takes the full points in. */

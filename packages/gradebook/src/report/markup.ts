@@ -28,7 +28,7 @@ export function codeBlock(text: string, language = ""): string {
   return `${fence}${language}\n${visible(text)}\n${fence}`;
 }
 
-function visible(text: string): string {
+export function visible(text: string): string {
   return text
     .toWellFormed()
     .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>

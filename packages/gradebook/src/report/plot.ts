@@ -35,7 +35,7 @@ export function barList(
   bars: readonly Bar[],
   most = Math.max(1e-9, ...bars.map(({ value }) => value)),
 ): string {
-  const [width, line, left] = [640, 26, 250];
+  const [width, line, left] = [670, 26, 280];
   const height = Math.max(line, bars.length * line);
   const drawn = bars.map(({ label, value, shown }, index) => {
     const y = index * line;
@@ -47,7 +47,7 @@ export function barList(
 
 function frame(title: string, bars: readonly Bar[], width: number, height: number, content: string): string {
   const words = `${title}: ${bars.map(({ label, shown }) => `${label} ${shown}`).join(", ")}`;
-  return `<svg role="img" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" aria-label="${html(words.slice(0, 2000))}">${content}</svg>`;
+  return `<div class="wide" tabindex="0"><svg role="img" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" aria-label="${html(words.slice(0, 2000))}">${content}</svg></div>`;
 }
 
 function px(value: number): string {

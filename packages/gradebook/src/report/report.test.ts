@@ -170,3 +170,9 @@ describe("markup", () => {
     );
   });
 });
+
+it("a grade without a total is nobody's zero", () => {
+  const open = { ...grade, points: null, total: null };
+  const told = reportFor({ title: "Sheet 3", student: "A", grade: open, criteria, moment: hidden, reviewer: null });
+  expect(told.result).toBe("Not graded yet. A person will look at it.");
+});

@@ -16,7 +16,7 @@ export interface StudentReport {
   readonly notice: string;
 }
 
-export interface ReportedCriterion {
+interface ReportedCriterion {
   readonly title: string;
   /** "3 of 4", or why there is no mark. */
   readonly mark: string;
@@ -77,7 +77,9 @@ export function reportFor({ title, student, grade, criteria, moment, reviewer }:
 function resultOf({ outcome, total, most }: Grade): string {
   switch (outcome.is) {
     case "graded":
-      return `${formatPoints(total ?? 0)} of ${formatPoints(most)} points`;
+      // Without a total nobody has a zero.
+      if (total === null) return "Not graded yet. A person will look at it.";
+      return `${formatPoints(total)} of ${formatPoints(most)} points`;
     case "ungradable":
       return `Could not be graded: ${outcome.why}`;
     case "grader error":
@@ -154,7 +156,10 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 svg { max-width: 100%; height: auto; display: block; } svg text { fill: currentColor; font: 12px system-ui, sans-serif; }
 svg .bar { fill: var(--bar); } svg .axis { stroke: var(--line); } .warn { color: var(--warn); font-weight: 600; }
 footer { margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .6rem; opacity: .8; }
-@media print { main { max-width: none; } section { break-inside: avoid; } }
+.wide { overflow-x: auto; overflow-wrap: normal; } .wide td { min-width: 3ch; }
+@media (max-width: 42rem) { main { padding: 1rem; } .wide svg { max-width: none; } .wide td:first-child { min-width: 9ch; } .wide td { min-width: 4ch; } }
+@media print { main { max-width: none; } section { break-inside: avoid; } section:has(tr) { break-inside: auto; } tr, h2 { break-inside: avoid; }
+  h2 { break-after: avoid; } .wide { overflow: visible; } svg { print-color-adjust: exact; } }
 </style></head>
 <body>${body}</body></html>
 `;

@@ -1,0 +1,118 @@
+/** What may be wrong with the files of a class: class.yaml, its rubric, its roster, the export of its submissions, an old batch. */
+export const classFindingCodes = {
+  CFG_FILE_MISSING: {
+    means: "A workflow that the batch file names is not there.",
+    fix: "Correct the path; it counts from the folder of the batch file, else from the working directory.",
+  },
+  CFG_JSON: { means: "The batch file cannot be read as JSON.", fix: "Correct it at this place." },
+  CFG_KEY: { means: "A key of the batch file does not exist.", fix: "Remove it, or correct its spelling." },
+  CFG_NOT_A_CLASS: {
+    means: "The file is a batch of workflows and values, not a class with submissions.",
+    fix: "`markmill grade FILE` runs it; for a class, name its folder or export.",
+  },
+  CFG_RUNS: { means: "The batch file asks for more runs than are taken at once.", fix: "Split it." },
+  CFG_VALUE: {
+    means: "A key of the batch file has a value of the wrong kind.",
+    fix: "Correct the value, or leave it out.",
+  },
+  CLASS_DEADLINE: {
+    means: "Attempts are counted up to a deadline, and there is none.",
+    fix: "Add a deadline, or write attempts: last.",
+  },
+  CLASS_FILE_MISSING: {
+    means: "A file that the class names is not there.",
+    fix: "Correct the path; it counts from the folder of class.yaml.",
+  },
+  CLASS_KEY: { means: "A setting of the class does not exist.", fix: "Remove it, or correct its spelling." },
+  CLASS_PATH_MISSING: {
+    means: "There is nothing at the path that was named.",
+    fix: "Name a folder with class.yaml, or an export.",
+  },
+  CLASS_REPOSITORIES: {
+    means: "Works are in git repositories, and nothing says which repository is whose.",
+    fix: "Add a roster, with a column `repository` where class.yaml says repositories: roster.",
+  },
+  CLASS_SUBMISSIONS: {
+    means: "The class does not say where its submissions are.",
+    fix: "Add submissions: with a folder or an export.",
+  },
+  CLASS_VALUE: {
+    means: "A setting of the class has a value of the wrong kind.",
+    fix: "Correct the value, or leave it out.",
+  },
+  CLASS_YAML: { means: "The file of the class cannot be read as YAML.", fix: "Correct it at this place." },
+  INTAKE_AMBIGUOUS: {
+    means: "A submission could belong to several students, and was left out.",
+    fix: "Rename it to the student's id or login, or set match.",
+  },
+  INTAKE_EMPTY: { means: "A submission holds no file.", fix: "Ask the student for their work." },
+  INTAKE_FILE_MISSING: {
+    means: "A submission lacks a file that the class requires.",
+    fix: "Rename it, or ask the student for it.",
+  },
+  INTAKE_LATE_UNKNOWN: {
+    means: "Being late costs points, and nobody says whether a work is late, or by how much: none are taken off.",
+    fix: "Take a roster or worksheet that says when each work was handed in, or take points off by hand.",
+  },
+  INTAKE_LINK: { means: "A submission is a link; what it leads to was not fetched.", fix: "Fetch it yourself." },
+  INTAKE_METADATA: {
+    means: "The list of owners in an export of Gradescope is missing or not what Gradescope writes.",
+    fix: "Export the submissions again, or write layout: plain.",
+  },
+  INTAKE_NOT_FETCHED: {
+    means:
+      "A repository could not be asked: no network, no answer, no right, no git. What was known of the work stands.",
+    fix: "Check the network, the address and the access, then run the same command again.",
+  },
+  INTAKE_NOTHING: {
+    means: "No submission belongs to anybody in the class.",
+    fix: "Look at what is listed as unmatched, and at the roster.",
+  },
+  INTAKE_SAME_CONTENT: {
+    means: "Works of different students are the same, byte by byte.",
+    fix: "Look at them; nothing was decided.",
+  },
+  INTAKE_UNMATCHED: {
+    means: "A submission belongs to nobody, and was left out.",
+    fix: "Rename it to the student's id or login, add the student to the roster, or set match.",
+  },
+  ROSTER_AMBIGUOUS: {
+    means: "Two columns of the roster could say the same of a student, and the first was taken.",
+    fix: "Say which one is meant: columns in class.yaml.",
+  },
+  ROSTER_CELLS: {
+    means: "A row of the roster has more cells than the header.",
+    fix: "Put cells that hold a separator into quotes.",
+  },
+  ROSTER_COLUMN: {
+    means: "A column that the class names is not in the roster, or is nothing a roster can say.",
+    fix: "Correct columns in class.yaml.",
+  },
+  ROSTER_CONSENT: {
+    means: "The roster does not say clearly whether a model may see a student's work.",
+    fix: "Write none, local or any.",
+  },
+  ROSTER_DUPLICATE: {
+    means: "Two students of the roster have the same key.",
+    fix: "Give each student a key of their own.",
+  },
+  ROSTER_EMAIL: { means: "An e-mail address of the roster is none.", fix: "Correct it, or check the columns." },
+  ROSTER_EMPTY: { means: "The roster has no rows, or no students.", fix: "Export it again, with its header." },
+  ROSTER_ENCODING: {
+    means: "The roster is not UTF-8 and was read as Windows-1252.",
+    fix: "Look whether accents are right, or save it as CSV UTF-8.",
+  },
+  ROSTER_HEADER: {
+    means: "No column of the roster says who a student is.",
+    fix: "Name a column id, name, email or login, or set columns in class.yaml.",
+  },
+  ROSTER_LONG: { means: "The roster has more rows than are taken.", fix: "Split it." },
+  ROSTER_QUOTE: {
+    means: "A quote in the roster is never closed.",
+    fix: "Close it, or write it twice if it is part of the text.",
+  },
+  ROSTER_ROW: { means: "A row of the roster names nobody and was left out.", fix: "Fill it in, or remove it." },
+  ROSTER_TWICE: { means: "A row of the roster stands twice and counts once.", fix: "Remove one of the two." },
+} as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
+
+export type ClassFindingCode = keyof typeof classFindingCodes;

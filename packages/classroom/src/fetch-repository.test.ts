@@ -1,0 +1,125 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { defaultLimits } from "@markmill/submission";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { fetchRepository } from "./fetch-repository.ts";
+
+let folder: string;
+const git = (at: string, day: string, ...args: string[]) =>
+  execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@x", ...args], {
+    cwd: at,
+    env: {
+      PATH: process.env.PATH ?? "",
+      HOME: at,
+      GIT_COMMITTER_DATE: `${day}T12:00:00Z`,
+      GIT_AUTHOR_DATE: `${day}T12:00:00Z`,
+    },
+  });
+const commit = (at: string, day: string) => {
+  git(at, day, "add", "-A");
+  git(at, day, "commit", "-qm", "work");
+};
+const pathsOf = ({ entries }: Awaited<ReturnType<typeof fetchRepository>>) => entries.map(({ path }) => path).sort();
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "markmill-repository-"));
+  git(folder, "2026-11-01", "init", "-q", ".");
+  await mkdir(join(folder, "src"));
+  await writeFile(join(folder, "src/a.js"), "first");
+  commit(folder, "2026-11-01");
+  await writeFile(join(folder, "src/a.js"), "second $Format:%H$");
+  await writeFile(join(folder, ".gitattributes"), "src/a.js export-subst\nb.js export-ignore filter=evil\n");
+  await writeFile(join(folder, "b.js"), "b");
+  await writeFile(join(folder, ".git/hooks/post-checkout"), `#!/bin/sh\ntouch ${folder}/HOOK\n`);
+  await chmod(join(folder, ".git/hooks/post-checkout"), 0o755);
+  commit(folder, "2026-11-10");
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe("a repository", () => {
+  it("is read at the last commit before the deadline, whose hash is told", async () => {
+    const url = `file://${folder}`;
+    const early = await fetchRepository(url, {
+      limits: defaultLimits,
+      folder: tmpdir(),
+      deadline: Date.parse("2026-11-05T00:00:00Z"),
+    });
+    expect(pathsOf(early)).toEqual(["src", "src/a.js"]);
+    expect(early.notes[0]).toBe(`commit ${early.commit} of 2026-11-01T12:00:00.000Z`);
+    await expect(fetchRepository(url, { limits: defaultLimits, folder: tmpdir(), deadline: 0 })).rejects.toThrow(
+      "no commit before",
+    );
+  });
+
+  it("is read as it was committed, and nothing of it runs", async () => {
+    const read = await fetchRepository(`file://${folder}`, { limits: defaultLimits, folder: tmpdir() });
+    expect(pathsOf(read)).toEqual([".gitattributes", "b.js", "src", "src/a.js"]);
+    const file = read.entries.find(({ path }) => path === "src/a.js");
+    expect(file?.kind === "file" ? file.bytes.toString() : "").toBe("second $Format:%H$");
+    expect(existsSync(join(folder, "HOOK"))).toBe(false);
+  });
+
+  it("that cannot be asked says nothing of the work; one without a commit does", async () => {
+    const nowhere = fetchRepository("https://127.0.0.1:1/ada.git", { limits: defaultLimits });
+    await expect(nowhere).rejects.toMatchObject({ name: "FetchTrouble" });
+    const late = fetchRepository(`file://${folder}`, { limits: defaultLimits, folder: tmpdir(), timeoutMs: 1 });
+    await expect(late).rejects.toMatchObject({ name: "FetchTrouble" });
+    const empty = await mkdtemp(join(tmpdir(), "markmill-repository-"));
+    git(empty, "2026-11-01", "init", "-q", ".");
+    await expect(fetchRepository(`file://${empty}`, { limits: defaultLimits, folder: tmpdir() })).rejects.toMatchObject(
+      { name: "SubmissionError" },
+    );
+    await rm(empty, { recursive: true });
+  });
+
+  it("of links, of another kind of address, or too large is refused", async () => {
+    for (const url of ["ext::sh -c id", `file://${folder}`, "https://-oProxyCommand=id/x", "--upload-pack=id", folder])
+      await expect(fetchRepository(url, { limits: defaultLimits })).rejects.toMatchObject({
+        code: "SUBMISSION_REFUSED",
+      });
+    await expect(
+      fetchRepository(`file://${folder}`, { limits: { files: 1, bytes: 3 }, folder: tmpdir() }),
+    ).rejects.toMatchObject({ name: "SubmissionError" });
+    const linked = await mkdtemp(join(tmpdir(), "markmill-repository-"));
+    git(linked, "2026-11-01", "init", "-q", ".");
+    await symlink("/etc/passwd", join(linked, "x"));
+    commit(linked, "2026-11-01");
+    await expect(fetchRepository(`file://${linked}`, { limits: defaultLimits, folder: tmpdir() })).rejects.toThrow(
+      "is a link",
+    );
+    await rm(linked, { recursive: true });
+  });
+});
+
+describe("a host that says what it was sent", () => {
+  it("is quoted without the token, in clear and as it was encoded", async () => {
+    const [key, cert] = [join(folder, "..", `${process.pid}-key.pem`), join(folder, "..", `${process.pid}-cert.pem`)];
+    const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+    const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
+    execFileSync("openssl", [...kind, ...subject, "-keyout", key, "-out", cert], { stdio: "ignore" });
+    const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, ({ headers }, response) => {
+      const [, basic = ""] = headers.authorization?.split(" ") ?? [];
+      const said = `Permission denied for ${Buffer.from(basic, "base64").toString()} (${basic})`;
+      response.writeHead(403, { "content-type": "text/plain" }).end(said);
+    });
+    try {
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const host = `localhost:${(server.address() as AddressInfo).port}`;
+      const access = { caFile: cert, token: { host, value: "very-secret" } };
+      const refused = await fetchRepository(`https://${host}/ada.git`, { limits: defaultLimits, access }).catch(String);
+      expect(refused).toContain("Permission denied for x-access-token:*** (***)");
+    } finally {
+      server.closeAllConnections();
+      server.close();
+      await rm(key, { force: true });
+      await rm(cert, { force: true });
+    }
+  });
+});

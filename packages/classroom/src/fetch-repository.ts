@@ -1,0 +1,265 @@
+/**
+ * A student's work from a git repository: the files of the last commit before the deadline, and that commit's hash. Fetching is a step
+ * of its own, on this machine and with the network; nothing of it runs in a grading sandbox.
+ *
+ * G1  Nothing of the repository runs or decides: no working tree is made, so no hooks, filters, attributes, submodules or LFS; files are
+ *     read as objects. Settings of the machine and its users do not count, and nobody is asked for a password.
+ * G2  Only https, ssh, and files below the folder of the class (repository-address.ts); no redirect is followed. A token goes to its host alone,
+ *     by the environment: it stands in no argument, no address and no message.
+ * G3  Size and time are capped before and while it is fetched; what is read passes the caps of every submission.
+ * G4  What says nothing of the work (no git, no network, no answer in time, no right) is thrown as FetchTrouble, never as a refusal of the work.
+ */
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ReadWork, readArchive, SubmissionError, type SubmissionLimits, showName } from "@markmill/submission";
+import { FetchTrouble, saysContent } from "./fetch-trouble.ts";
+import { repositoryAddress } from "./repository-address.ts";
+
+export interface FetchOptions {
+  readonly limits: SubmissionLimits;
+  /** Milliseconds since 1970; absent: the newest commit counts. */
+  readonly deadline?: number;
+  /** Below this folder repositories are read as files; absent: nowhere. */
+  readonly folder?: string;
+  readonly access?: GitAccess;
+  readonly timeoutMs?: number;
+}
+
+/** What lets this machine in. */
+export interface GitAccess {
+  /** Over https, for one host. */
+  readonly token?: { readonly host: string; readonly value: string };
+  /** Paths of files, for ssh; absent: those of the person at the machine. */
+  readonly sshKey?: string;
+  readonly knownHosts?: string;
+  /** Certificates of the authority that vouches for hosts over https; absent: the system's. */
+  readonly caFile?: string;
+}
+
+export interface FetchedWork extends ReadWork {
+  readonly commit: string;
+  /** When it was committed, as the student's machine said. */
+  readonly committedAt: string;
+}
+
+const mostObjectBytes = 256 * 1024 * 1024;
+const lookMs = 250;
+const tooLong = "takes too long";
+const withoutAttributes = "* -export-ignore -export-subst -filter -text -eol -crlf -ident -working-tree-encoding\n";
+
+export async function fetchRepository(written: string, options: FetchOptions): Promise<FetchedWork> {
+  const { timeoutMs = 120_000, deadline, limits, folder: below, access = {} } = options;
+  const url = await repositoryAddress(written, below === undefined ? {} : { folder: below });
+  const scheme = url.slice(0, url.indexOf(":"));
+  const folder = await mkdtemp(join(tmpdir(), "markmill-git-"));
+  const deadlineAt = performance.now() + timeoutMs;
+  const git = (args: readonly string[], most = 1024 * 1024) =>
+    runGit({ cwd: folder, scheme, access }, args, most, Math.max(1, deadlineAt - performance.now()));
+  try {
+    await git(["init", "--quiet", "--bare", "."]);
+    // Goes before attributes of the tree, which would hide files, or write into them.
+    await mkdir(join(folder, "info"), { recursive: true });
+    await writeFile(join(folder, "info/attributes"), withoutAttributes);
+    await git(["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--", url, "HEAD"]);
+    const until = deadline === undefined ? [] : [`--before=${new Date(deadline).toISOString()}`];
+    const found = (await git(["log", "-1", "--first-parent", ...until, "--format=%H %cI", "FETCH_HEAD"]))
+      .toString("utf8")
+      .trim();
+    const [commit = "", committedAt = ""] = found.split(" ");
+    if (!/^[0-9a-f]{40,64}$/.test(commit)) {
+      throw refused(`${showName(url)} has no commit before the deadline.`, "Ask the student when it was handed in.");
+    }
+    const at = new Date(committedAt).toISOString();
+    const notes = await unread(git, commit);
+    const most = limits.bytes + 2 * limits.files * 4096;
+    const tar = await git(["archive", "--format=tar", `${commit}^{tree}`], most);
+    const { entries } = await readArchive("repository.tar", tar, limits);
+    return { entries, notes: [`commit ${commit} of ${at}`, ...notes], commit, committedAt: at };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+type Git = (args: readonly string[], most?: number) => Promise<Buffer>;
+
+/** What is in the tree and not in the work: links and submodules refuse it, large files kept elsewhere are told. */
+async function unread(git: Git, commit: string): Promise<string[]> {
+  const listed = (await git(["ls-tree", "-r", "-z", commit], 16 * 1024 * 1024)).toString("utf8").split("\0");
+  const notes: string[] = [];
+  for (const line of listed) {
+    const [, mode = "", path = ""] = /^(\d{6}) \S+ \S+\t([\s\S]+)$/.exec(line) ?? [];
+    if (mode === "120000") throw refused(`${showName(path)} is a link.`, "Commit plain files.");
+    if (mode === "160000") notes.push(`${showName(path)} is another repository and was not fetched`);
+  }
+  return notes;
+}
+
+interface Surroundings {
+  readonly cwd: string;
+  /** The only one that git may use. */
+  readonly scheme: string;
+  readonly access: GitAccess;
+}
+
+function runGit(
+  { cwd, scheme, access }: Surroundings,
+  args: readonly string[],
+  most: number,
+  ms: number,
+): Promise<Buffer> {
+  const settings = [
+    "protocol.allow=never",
+    `protocol.${scheme}.allow=always`,
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "credential.helper=",
+    "core.askPass=",
+    "submodule.recurse=false",
+    "fetch.fsckObjects=true",
+    "gc.auto=0",
+    "core.attributesFile=/dev/null",
+    "http.followRedirects=false",
+    "http.lowSpeedLimit=100",
+    "http.lowSpeedTime=30",
+    // Everything comes as one pack, whose size is watched.
+    "fetch.unpackLimit=1",
+    "transfer.bundleURI=false",
+  ];
+  return new Promise((resolve, reject) => {
+    const child = spawn("git", [...settings.flatMap((one) => ["-c", one]), ...args], {
+      cwd,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: gitEnvironment(cwd, scheme, access),
+      // A group of its own: what it started ends with it.
+      detached: true,
+    });
+    const chunks: Buffer[] = [];
+    let [bytes, words, why] = [0, "", ""];
+    const stop = (reason: string) => {
+      why ||= reason;
+      endGroup(child.pid);
+    };
+    const timer = setTimeout(() => stop(tooLong), ms);
+    const watch = setInterval(
+      () => void sizeOf(cwd).then((size) => size > mostObjectBytes && stop("is too large")),
+      lookMs,
+    );
+    child.stdout.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > most) stop("is too large");
+      else chunks.push(chunk);
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      if (words.length < 4_000) words += chunk.toString("utf8");
+    });
+    const done = () => {
+      clearTimeout(timer);
+      clearInterval(watch);
+      endGroup(child.pid);
+    };
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      done();
+      reject(error.code === "ENOENT" ? new FetchTrouble("There is no git on this machine.", "Install git.") : error);
+    });
+    child.on("close", (code) => {
+      done();
+      if (why === tooLong) reject(new FetchTrouble(`The repository ${why}.`, "Try again later."));
+      else if (why !== "") reject(refused(`The repository ${why}.`, "Leave out what is not part of the work."));
+      else if (code === 0) resolve(Buffer.concat(chunks));
+      else
+        reject(
+          (args[0] === "fetch" && !saysContent(words) ? trouble : refused)(
+            `git says: ${showName(told(withoutToken(words, access.token?.value)))}`,
+            /redirect|returned error: 30[12378]/i.test(words)
+              ? "Write the address it leads to; often .git at the end is missing."
+              : "Check the address, and that this machine may read it.",
+          ),
+        );
+    });
+  });
+}
+
+/** A host may say what it was sent, and git passes on what a host says. */
+function withoutToken(words: string, token: string | undefined): string {
+  if (token === undefined) return words;
+  return [token, basicOf(token), encodeURIComponent(token)].reduce((text, one) => text.replaceAll(one, "***"), words);
+}
+
+const basicOf = (token: string) => Buffer.from(`x-access-token:${token}`).toString("base64");
+
+/** The line that says what is wrong, of all that git and ssh say. */
+function told(words: string): string {
+  const lines = words
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  const cause = lines.find((line) => /permission denied|host key/i.test(line));
+  return cause ?? lines.find((line) => /^(?:fatal|error|ssh):/i.test(line)) ?? lines.at(-1) ?? "nothing";
+}
+
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}
+
+/** No settings, no agent and no helper of the person at the machine. Over ssh their key is used where no other is named. */
+function gitEnvironment(
+  cwd: string,
+  scheme: string,
+  { token, sshKey, knownHosts, caFile }: GitAccess,
+): Record<string, string> {
+  const quoted = (path: string) => `'${path.replaceAll("'", "'\\''")}'`;
+  const ssh = [
+    "ssh -F /dev/null -oBatchMode=yes -oStrictHostKeyChecking=yes -oConnectTimeout=20 -oClearAllForwardings=yes",
+    ...(sshKey === undefined ? [] : [`-oIdentitiesOnly=yes -i ${quoted(sshKey)}`]),
+    ...(knownHosts === undefined
+      ? []
+      : [`-oUserKnownHostsFile=${quoted(knownHosts)} -oGlobalKnownHostsFile=/dev/null`]),
+  ].join(" ");
+  return {
+    ...(caFile === undefined ? {} : { GIT_SSL_CAINFO: caFile }),
+    ...(token === undefined
+      ? {}
+      : {
+          GIT_CONFIG_COUNT: "1",
+          GIT_CONFIG_KEY_0: `http.https://${token.host}/.extraHeader`,
+          GIT_CONFIG_VALUE_0: `Authorization: Basic ${basicOf(token.value)}`,
+        }),
+    ...{
+      PATH: "/usr/local/bin:/usr/bin:/bin",
+      HOME: cwd,
+      LC_ALL: "C",
+      GIT_TERMINAL_PROMPT: "0",
+      GIT_CONFIG_NOSYSTEM: "1",
+    },
+    ...{
+      GIT_CONFIG_GLOBAL: "/dev/null",
+      GIT_LFS_SKIP_SMUDGE: "1",
+      GIT_ASKPASS: "/bin/false",
+      SSH_ASKPASS: "/bin/false",
+    },
+    ...{ GIT_SSH_COMMAND: ssh, GIT_SSH_VARIANT: "ssh", GIT_ALLOW_PROTOCOL: scheme, GIT_PROTOCOL_FROM_USER: "0" },
+  };
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  let sum = 0;
+  for (const name of await readdir(join(folder, "objects", "pack")).catch(() => [])) {
+    sum += (await stat(join(folder, "objects", "pack", name)).catch(() => null))?.size ?? 0;
+  }
+  return sum;
+}
+
+function trouble(message: string, fix: string): FetchTrouble {
+  return new FetchTrouble(message, fix);
+}
+
+function refused(message: string, fix: string): SubmissionError {
+  return new SubmissionError("SUBMISSION_REFUSED", message, fix);
+}

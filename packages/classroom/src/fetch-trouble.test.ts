@@ -1,0 +1,22 @@
+import { expect, it } from "vitest";
+import { saysContent } from "./fetch-trouble.ts";
+
+it.each([
+  "fatal: unable to access 'https://x/': Could not resolve host: x",
+  "fatal: unable to access 'https://x/': Failed to connect to x port 443",
+  "fatal: unable to access 'https://x/': The requested URL returned error: 503",
+  "fatal: Authentication failed for 'https://x/'",
+  "remote: Repository not found.\nfatal: repository 'https://x/' not found",
+  "git@x: Permission denied (publickey).\nfatal: Could not read from remote repository.",
+  "fatal: early EOF\nfatal: the remote end hung up unexpectedly",
+  "",
+])("%s is no word about a work", (words) => {
+  expect(saysContent(words)).toBe(false);
+});
+
+it.each([
+  "fatal: couldn't find remote ref HEAD",
+  "error: object 1: hasDotgit\nfatal: fsck error in packed object\nfatal: fetch-pack: invalid index-pack output",
+])("%s is a word about a work", (words) => {
+  expect(saysContent(words)).toBe(true);
+});

@@ -1,0 +1,19 @@
+/** A repository could not be asked: our cause, or its host's. Nothing is known of the work, so nothing is said of it; asking again may do. */
+export class FetchTrouble extends Error {
+  override readonly name = "FetchTrouble";
+  /** What the reader can do about it, one sentence. */
+  readonly fix: string;
+
+  constructor(message: string, fix: string) {
+    super(message);
+    this.fix = fix;
+  }
+}
+
+/**
+ * Whether git says what is in the repository, and not that it could not be had: it is empty, or its objects are broken. Whatever else
+ * git says may be an outage: hosts answer "not found" for what they do not show, too.
+ */
+export function saysContent(words: string): boolean {
+  return /couldn't find remote ref|fsck error|index-pack failed|unpack-objects failed|bad object/i.test(words);
+}

@@ -1,0 +1,59 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readClassHead } from "./read-class-folder.ts";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "markmill-class-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe("a .cfg.json where a class is wanted", () => {
+  it.each([
+    ["good.cfg.json", '{"workflow_files": ["a.wf.md", "b.wf.md"], "repeats": 3}', ["CFG_NOT_A_CLASS"], "of 6 runs"],
+    ["BAD.CFG.JSON", '{"workflow_files": ["a.wf.md"], "repeats": "x"}', ["CFG_VALUE", "CFG_NOT_A_CLASS"], "is a batch"],
+  ])("is refused by name, with what is wrong in it (%s)", async (name, text, codes, says) => {
+    const file = join(folder, name);
+    await writeFile(file, text);
+    const read = await readClassHead(file);
+    expect(read.ok).toBe(false);
+    expect(read.findings.map(({ code }) => code)).toEqual(codes);
+    expect(read.findings.at(-1)?.message).toContain(`${name} is a batch`);
+    expect(read.findings.at(-1)?.message).toContain(says);
+  });
+});
+
+describe("what is wrong with a class is told at its place", () => {
+  const told = async (name: string, text: string | null) => {
+    const at = join(folder, name);
+    if (text !== null) {
+      await mkdir(at, { recursive: true });
+      await writeFile(join(at, "class.yaml"), text);
+    }
+    const read = await readClassHead(at);
+    return read.findings.map(({ code, at: { line, column }, message }) => `${code}:${line}:${column} ${message}`);
+  };
+
+  it("files that are not there, at the key that names them", async () => {
+    expect(await told("missing", "submissions: s\nworkflow: nope.wf.md\nroster: no.csv\n")).toEqual([
+      "CLASS_FILE_MISSING:2:11 workflow: there is no file nope.wf.md.",
+      "CLASS_FILE_MISSING:3:9 roster: there is no file no.csv.",
+    ]);
+  });
+
+  it("values of the wrong kind, with the kind that is expected", async () => {
+    const [budget] = await told("budget", "submissions: s\nbudget: lots\n");
+    expect(budget).toBe(
+      "CLASS_VALUE:2:9 budget: expected an amount such as $5, or class: $5 and student: $0.20 below it.",
+    );
+    expect(await told("list", "- a\n- b\n")).toEqual([expect.stringMatching(/^CLASS_VALUE:1:1 the file: /)]);
+  });
+
+  it("a path with nothing at it, before anything else is asked for", async () => {
+    expect(await told("nowhere", null)).toEqual([
+      expect.stringMatching(/^CLASS_PATH_MISSING:1:1 there is nothing at /),
+    ]);
+  });
+});
