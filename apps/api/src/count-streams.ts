@@ -10,28 +10,39 @@ export interface Streams {
   enter(principal: Principal | null): () => void;
 }
 
-export function countStreams({ mostStreams, mostStreamsEach }: ApiSettings): Streams {
+export function countStreams({ mostStreams, mostStreamsOfTenant, mostStreamsEach }: ApiSettings): Streams {
   const by = new Map<string, number>();
   let open = 0;
+  const add = (who: string, more: 1 | -1) => {
+    const now = (by.get(who) ?? 0) + more;
+    if (now === 0) by.delete(who);
+    else by.set(who, now);
+  };
   return {
     get open() {
       return open;
     },
     enter(principal) {
       const who = principal?.actor ?? "";
+      // Whoever makes many keys has no more for it.
+      const tenant = `tenant ${principal?.tenant ?? ""}`;
       const own = by.get(who) ?? 0;
+      const theirs = by.get(tenant) ?? 0;
       if (open >= mostStreams) throw new Refusal("OVERLOADED", { detail: `${open} streams are open.` });
       if (own >= mostStreamsEach) throw new Refusal("RATE_LIMITED", { detail: `${own} streams of this key are open.` });
+      if (theirs >= mostStreamsOfTenant) {
+        throw new Refusal("RATE_LIMITED", { detail: `${theirs} streams of this tenant are open.` });
+      }
       open += 1;
-      by.set(who, own + 1);
+      add(who, 1);
+      add(tenant, 1);
       let left = false;
       return () => {
         if (left) return;
         left = true;
         open -= 1;
-        const rest = (by.get(who) ?? 1) - 1;
-        if (rest === 0) by.delete(who);
-        else by.set(who, rest);
+        add(who, -1);
+        add(tenant, -1);
       };
     },
   };

@@ -3,22 +3,27 @@
  *
  * kill -9 at any line: a change is one commit in Postgres, made or not; its doorbells are rung by the supervisor.
  */
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import cookie from "@fastify/cookie";
-import helmet from "@fastify/helmet";
 import rateLimit from "@fastify/rate-limit";
-import { makeProblem, type Route, type RouteName } from "@markmill/contract";
+import { makeProblem, type ProblemCode, type Route, type RouteName } from "@markmill/contract";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, LogController } from "fastify";
 import type { Board } from "./board/board.ts";
 import { closeServer, countUnderWay } from "./close-server.ts";
 import { countStreams } from "./count-streams.ts";
+import { createDefinitionLoader } from "./definition-loader.ts";
 import { makeHandlers } from "./handlers.ts";
-import { countRequests } from "./metrics.ts";
+import { countRequests, figureNames } from "./metrics.ts";
+import { networkOf } from "./network-of.ts";
 import type { ApiParts } from "./parts.ts";
-import { identify, type Principal, permit } from "./principal.ts";
+import { pathOf } from "./path-of.ts";
+import { permit } from "./permit.ts";
+import { identify, type Principal } from "./principal.ts";
 import { problemOf } from "./problem-of.ts";
 import { Refusal } from "./refusal.ts";
 import { registerRoutes } from "./register-routes.ts";
+import { securityHeaders } from "./security-headers.ts";
+import { weighJson } from "./weigh-json.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -38,8 +43,14 @@ const headersMs = 15_000;
 /** For the whole request, an upload over a slow line included. */
 const requestMs = 300_000;
 
+/** By the code that Node gives it. */
+const connectionProblems: Readonly<Record<string, ProblemCode>> = {
+  HPE_HEADER_OVERFLOW: "HEADERS_TOO_LARGE",
+  ERR_HTTP_REQUEST_TIMEOUT: "TIMED_OUT",
+};
+
 /** A route as the router has it, the board's included. */
-export interface RouteFacts {
+interface RouteFacts {
   readonly method: string;
   readonly url: string;
   readonly contract: RouteName | null;
@@ -60,7 +71,7 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     loggerInstance: parts.log,
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: settings.trustProxy.length === 0 ? false : [...settings.trustProxy],
-    genReqId: () => randomBytes(9).toString("base64url"),
+    genReqId: () => randomUUID(),
     requestTimeout: requestMs,
     keepAliveTimeout: 30_000,
     maxRequestsPerSocket: 10_000,
@@ -75,7 +86,12 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     frameworkErrors: (error, request, reply) => answerProblem(error, request, reply),
     clientErrorHandler: (error, socket) => {
       if (error.code === "ECONNRESET" || !socket.writable) return;
-      const code = error.code === "HPE_HEADER_OVERFLOW" ? "HEADERS_TOO_LARGE" : "BAD_REQUEST";
+      // A connection that was opened ahead and never used, as browsers do: nobody waits for an answer.
+      if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && "bytesRead" in socket && socket.bytesRead === 0) {
+        socket.destroy();
+        return;
+      }
+      const code = connectionProblems[error.code] ?? "BAD_REQUEST";
       const body = JSON.stringify(makeProblem(code));
       const { status, title } = makeProblem(code);
       socket.end(
@@ -100,26 +116,20 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
   const readJson = app.getDefaultJsonParser("error", "error");
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
-    if (body === "") done(null, undefined);
-    else readJson(request, body as string, done);
+    if (body === "") return done(null, undefined);
+    try {
+      weighJson(body as string);
+    } catch (error) {
+      return done(error as Error);
+    }
+    readJson(request, body as string, done);
   });
 
-  await app.register(helmet, {
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        "default-src": ["'none'"],
-        "base-uri": ["'none'"],
-        "form-action": ["'none'"],
-        "frame-ancestors": ["'none'"],
-      },
-    },
-    crossOriginResourcePolicy: { policy: "same-origin" },
-    strictTransportSecurity: settings.publicUrl?.startsWith("https:") === true ? { maxAge: 15_552_000 } : false,
-  });
+  const walls = await securityHeaders(settings.publicUrl?.startsWith("https:") === true);
   await app.register(cookie);
   app.decorateRequest("principal", null);
   app.addHook("onRequest", async (request, reply) => {
+    reply.headers(walls);
     reply.header("x-request-id", request.id);
     if (accessOf(request) !== "public") request.principal = await identify(request, parts);
   });
@@ -127,7 +137,7 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     max: settings.requestsPerMinute,
     timeWindow: 60_000,
     cache: 20_000,
-    keyGenerator: (request) => request.principal?.actor ?? request.ip,
+    keyGenerator: (request) => request.principal?.actor ?? networkOf(request.ip),
     errorResponseBuilder: (_, { ttl }) =>
       new Refusal("RATE_LIMITED", { detail: `Try again in ${Math.ceil(ttl / 1000)} s.` }),
   });
@@ -137,11 +147,14 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
   });
   const streams = countStreams(settings);
   const meter = countRequests(app);
+  parts.telemetry?.observe(figureNames, () => meter.figures(parts, streams));
   app.addHook("preClose", async () => closing.abort());
   app.addHook("onSend", async (_request, reply) => {
     if (closing.signal.aborted) reply.header("connection", "close");
   });
-  const handlers = makeHandlers(parts, { streams, meter });
+  const loader = createDefinitionLoader(Object.keys(settings.environment));
+  app.addHook("onClose", () => loader.close());
+  const handlers = makeHandlers(parts, { streams, meter, loader });
   await registerRoutes(app, { parts, handlers, streams, closing: closing.signal });
   if (board !== null) await board.mount(app, parts);
   const underWay = countUnderWay(app.server);
@@ -158,7 +171,8 @@ function accessOf(request: FastifyRequest): Route["access"] {
 
 function answerProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const problem = problemOf(error, request.id);
-  if (problem.status >= 500) request.log.error({ err: error, requestId: request.id, url: request.url }, problem.title);
+  if (problem.status >= 500)
+    request.log.error({ err: error, requestId: request.id, path: pathOf(request) }, problem.title);
   if (problem.status === 401) void reply.header("www-authenticate", 'Bearer realm="markmill"');
   // What was not read of the body is not waited for.
   if (problem.status === 413 || problem.status === 415) void reply.header("connection", "close");

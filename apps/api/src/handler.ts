@@ -1,6 +1,6 @@
 /** What a handler is: a function typed by its route, which knows nothing of Fastify. */
 import type { Asked, Route, RouteName, Routes } from "@markmill/contract";
-import type { TenantAccess, TenantStore } from "@markmill/store";
+import type { AuditAsked, TenantAccess, TenantStore } from "@markmill/store";
 import type { z } from "zod";
 import type { Principal } from "./principal.ts";
 
@@ -20,6 +20,8 @@ export interface Request<R extends Route> extends Asked<R> {
   readonly caller: R["access"] extends "public" ? null : Caller;
   /** The body of an upload, as it comes. */
   readonly content: AsyncIterable<Uint8Array>;
+  /** What the audit log is to know of this; null: nothing. */
+  readonly audit: AuditAsked | null;
   /** The client has gone, or the server ends. */
   readonly signal: AbortSignal;
 }
@@ -35,12 +37,14 @@ interface Besides {
   readonly status?: number;
   /** What was made, for the audit log. */
   readonly target?: string;
+  /** The handler has written the entry in the audit log, with its outcome. */
+  readonly audited?: boolean;
   readonly location?: string;
   /** null: the cookie is taken back. */
   readonly cookie?: { readonly value: string; readonly maxAgeMs: number } | null;
 }
 
-export type Reply<A extends Route["answer"]> = A extends {
+type Reply<A extends Route["answer"]> = A extends {
   readonly kind: "json";
   readonly schema: infer S extends z.ZodType;
 }
@@ -53,7 +57,7 @@ export type Reply<A extends Route["answer"]> = A extends {
         ? { readonly content: AsyncIterable<Uint8Array>; readonly size: number; readonly name: string }
         : { readonly frames: AsyncIterable<Frame> | null };
 
-export type Handler<R extends Route> = (request: Request<R>) => Promise<Reply<R["answer"]>>;
+type Handler<R extends Route> = (request: Request<R>) => Promise<Reply<R["answer"]>>;
 
 /** One for each route of the table: one too few or one too many does not compile. */
 export type Handlers = { readonly [Name in RouteName]: Handler<Routes[Name]> };

@@ -1,7 +1,9 @@
 import type { Streams } from "./count-streams.ts";
+import type { DefinitionLoader } from "./definition-loader.ts";
 import type { Handlers } from "./handler.ts";
 import { accessHandlers } from "./handlers/access.ts";
 import { askAndFileHandlers } from "./handlers/asks-and-files.ts";
+import { batchHandlers } from "./handlers/batches.ts";
 import { definitionHandlers } from "./handlers/definitions.ts";
 import { eventHandlers } from "./handlers/events.ts";
 import { operationHandlers } from "./handlers/operation.ts";
@@ -10,11 +12,18 @@ import { keepSubmissions } from "./known-submissions.ts";
 import type { Meter } from "./metrics.ts";
 import type { ApiParts } from "./parts.ts";
 
-export function makeHandlers(parts: ApiParts, watched: { readonly streams: Streams; readonly meter: Meter }): Handlers {
+interface Beside {
+  readonly streams: Streams;
+  readonly meter: Meter;
+  readonly loader: DefinitionLoader;
+}
+
+export function makeHandlers(parts: ApiParts, watched: Beside): Handlers {
   const submissions = keepSubmissions();
   return {
-    ...definitionHandlers(parts),
+    ...definitionHandlers(parts, watched.loader),
     ...runHandlers(parts, submissions),
+    ...batchHandlers(parts),
     ...eventHandlers(parts),
     ...askAndFileHandlers(parts, submissions),
     ...operationHandlers(parts, watched),

@@ -1,5 +1,5 @@
 export { apiRole } from "./api-role.ts";
 export { type Board, createBoard } from "./board/board.ts";
-export { type Api, createApi, type RouteFacts } from "./create-api.ts";
-export { type ApiParts, type ApiSettings, type Bell, defaultSettings } from "./parts.ts";
-export { type Served, serveApi } from "./serve-api.ts";
+export { type Api, createApi } from "./create-api.ts";
+export { type ApiParts, type ApiSettings, defaultSettings } from "./parts.ts";
+export { serveApi } from "./serve-api.ts";

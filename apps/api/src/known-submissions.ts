@@ -1,5 +1,5 @@
 /** What uploads said of themselves, so that a start need not unpack them again. Lost with the process, and then read from the tar. */
-export interface KnownSubmission {
+interface KnownSubmission {
   readonly paths: readonly string[];
   readonly notes: readonly string[];
 }

@@ -1,12 +1,27 @@
-/** Counters of this process, and what the database and the queue say, for Prometheus. No label has the name of anybody. */
+/** Counters of this process, and what the database and the queue say, for Prometheus and OTLP. No label has the name of anybody. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { Figure } from "@markmill/telemetry";
 import type { FastifyInstance } from "fastify";
 import type { Streams } from "./count-streams.ts";
 import type { ApiParts } from "./parts.ts";
 
 export interface Meter {
+  /** As Prometheus reads it. */
   write(parts: ApiParts, streams: Streams): Promise<string>;
+  figures(parts: ApiParts, streams: Streams): Promise<readonly Figure[]>;
 }
+
+export const figureNames = [
+  { name: "http_streams", help: "Open event streams" },
+  { name: "runs_open", help: "Runs that have not ended, by status" },
+  { name: "oldest_due_seconds", help: "For how long the oldest due activity has waited" },
+  { name: "workers_alive", help: "Workers heard of in the last 10 s" },
+  { name: "queue_reachable", help: "1: the queue answers" },
+  { name: "queue_jobs", help: "Jobs by queue and state" },
+  { name: "process_resident_bytes", help: "Memory of this process" },
+  { name: "process_heap_bytes", help: "Heap in use" },
+  { name: "event_loop_delay_seconds", help: "99th percentile since the last look" },
+] as const;
 
 const boundsS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const silentMs = 10_000;
@@ -40,26 +55,12 @@ export function countRequests(app: FastifyInstance): Meter {
 
   return {
     async write(parts, streams) {
-      const { store, bell } = parts;
-      const [runs, workers, due, queues] = await Promise.all([
-        store.openRuns(),
-        store.workers(),
-        store.oldestDue(["control", "prompt", "execute"]),
-        bell.counts(),
-      ]);
-      const now = store.clock.now();
-      const memory = process.memoryUsage();
       const lines: string[] = [];
-      const metric = (name: string, kind: string, help: string, values: readonly (readonly [string, number])[]) => {
+      const head = (name: string, kind: string, help: string) =>
         lines.push(`# HELP markmill_${name} ${help}`, `# TYPE markmill_${name} ${kind}`);
-        for (const [labels, value] of values)
-          lines.push(`markmill_${name}${labels === "" ? "" : `{${labels}}`} ${value}`);
-      };
-      metric("http_requests_total", "counter", "Answered requests", [...answered]);
-      lines.push(
-        "# HELP markmill_http_request_seconds Time to answer",
-        "# TYPE markmill_http_request_seconds histogram",
-      );
+      head("http_requests_total", "counter", "Answered requests");
+      for (const [labels, value] of answered) lines.push(`markmill_http_requests_total{${labels}} ${value}`);
+      head("http_request_seconds", "histogram", "Time to answer");
       for (const [route, { count, sum, below }] of timed) {
         for (const [index, bound] of boundsS.entries()) {
           lines.push(`markmill_http_request_seconds_bucket{route="${route}",le="${bound}"} ${below[index] ?? 0}`);
@@ -68,28 +69,49 @@ export function countRequests(app: FastifyInstance): Meter {
         lines.push(`markmill_http_request_seconds_sum{route="${route}"} ${sum}`);
         lines.push(`markmill_http_request_seconds_count{route="${route}"} ${count}`);
       }
-      metric("http_streams", "gauge", "Open event streams", [["", streams.open]]);
-      metric(
-        "runs_open",
-        "gauge",
-        "Runs that have not ended, by status",
-        runs.map(({ status, runs: open }) => [`status="${status}"`, open]),
-      );
-      metric("oldest_due_seconds", "gauge", "For how long the oldest due activity has waited", [["", due / 1000]]);
-      const alive = workers.filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs).length;
-      metric("workers_alive", "gauge", "Workers heard of in the last 10 s", [["", alive]]);
-      metric("queue_reachable", "gauge", "1: the queue answers", [["", queues === null ? 0 : 1]]);
-      const jobs = Object.entries(queues ?? {}).flatMap(([queue, counts]) =>
-        Object.entries(counts).map(([state, count]) => [`queue="${queue}",state="${state}"`, count] as const),
-      );
-      metric("queue_jobs", "gauge", "Jobs by queue and state", jobs);
-      metric("process_resident_bytes", "gauge", "Memory of this process", [["", memory.rss]]);
-      metric("process_heap_bytes", "gauge", "Heap in use", [["", memory.heapUsed]]);
-      metric("event_loop_delay_seconds", "gauge", "99th percentile since the last look", [
-        ["", loop.percentile(99) / 1e9 || 0],
-      ]);
-      loop.reset();
+      for (const { name, help, values } of await readFigures(parts, streams, loop)) {
+        head(name, "gauge", help);
+        for (const { labels, value } of values) {
+          const written = Object.entries(labels).map(([label, text]) => `${label}="${text}"`);
+          lines.push(`markmill_${name}${written.length === 0 ? "" : `{${written.join(",")}}`} ${value}`);
+        }
+      }
       return `${lines.join("\n")}\n`;
     },
+    figures: (parts, streams) => readFigures(parts, streams, loop),
   };
+}
+
+/** What stands now, in this process and in all. */
+async function readFigures(
+  { store, bell }: ApiParts,
+  streams: Streams,
+  loop: ReturnType<typeof monitorEventLoopDelay>,
+): Promise<readonly Figure[]> {
+  const [runs, workers, due, queues] = await Promise.all([
+    store.openRuns(),
+    store.workers(),
+    store.oldestDue(["control", "prompt", "execute"]),
+    bell.counts(),
+  ]);
+  const now = store.clock.now();
+  const memory = process.memoryUsage();
+  const alive = workers.filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs).length;
+  const delay = loop.percentile(99) / 1e9 || 0;
+  loop.reset();
+  const one = (value: number) => [{ labels: {}, value }];
+  const found: Readonly<Record<(typeof figureNames)[number]["name"], Figure["values"]>> = {
+    http_streams: one(streams.open),
+    runs_open: runs.map(({ status, runs: open }) => ({ labels: { status }, value: open })),
+    oldest_due_seconds: one(due / 1000),
+    workers_alive: one(alive),
+    queue_reachable: one(queues === null ? 0 : 1),
+    queue_jobs: Object.entries(queues ?? {}).flatMap(([queue, counts]) =>
+      Object.entries(counts).map(([state, value]) => ({ labels: { queue, state }, value })),
+    ),
+    process_resident_bytes: one(memory.rss),
+    process_heap_bytes: one(memory.heapUsed),
+    event_loop_delay_seconds: one(delay),
+  };
+  return figureNames.map(({ name, help }) => ({ name, help, values: found[name] }));
 }

@@ -3,6 +3,7 @@
 import type { Doorbell } from "@markmill/engine";
 import type { ModelCatalogue } from "@markmill/llm";
 import type { Access, Store } from "@markmill/store";
+import type { Telemetry } from "@markmill/telemetry";
 import type { FastifyBaseLogger } from "fastify";
 
 export interface ApiSettings {
@@ -14,8 +15,9 @@ export interface ApiSettings {
   readonly requestsPerMinute: number;
   readonly loginsPerMinute: number;
   readonly uploadBytes: number;
-  /** Streams and long polls of all clients together, and of one. */
+  /** Streams and long polls of all clients together, of those of one tenant, and of one. */
   readonly mostStreams: number;
+  readonly mostStreamsOfTenant: number;
   readonly mostStreamsEach: number;
   /** A sign of life in a stream for proxies, and the moment to look whether its bearer may still see it. */
   readonly aliveMs: number;
@@ -32,6 +34,7 @@ export const defaultSettings: ApiSettings = {
   loginsPerMinute: 20,
   uploadBytes: 64 * 1024 * 1024,
   mostStreams: 1_000,
+  mostStreamsOfTenant: 500,
   mostStreamsEach: 100,
   aliveMs: 15_000,
   sessionMs: 12 * 3_600_000,
@@ -54,6 +57,8 @@ export interface ApiParts {
   readonly settings: ApiSettings;
   readonly version: string;
   readonly log: FastifyBaseLogger;
+  /** Absent: nobody watches. */
+  readonly telemetry?: Telemetry | null;
   /** Every answer is held against its schema; for tests. */
   readonly checkAnswers?: boolean;
 }

@@ -1,7 +1,7 @@
 /** What the store says, as the contract has it. */
 import type { Routes } from "@markmill/contract";
 import { type Event, type Json, redacted } from "@markmill/engine";
-import type { HistoryEntry, RunDetail, RunSummary, Wait, Warning } from "@markmill/store";
+import type { Difference, HistoryEntry, RunDetail, RunSummary, Wait, Warning } from "@markmill/store";
 import type { z } from "zod";
 
 type Body<Name extends keyof Routes> = Routes[Name]["answer"] extends { readonly schema: infer S extends z.ZodType }
@@ -64,6 +64,13 @@ export function presentEvents(runId: string, entries: readonly HistoryEntry[]): 
     }
   }
   return events;
+}
+
+/** As far as it is told: what a run was given of the environment is the operator's. */
+export function presentDifference({ path, folded, stored }: Difference): Difference {
+  const hidden = /(^|\.)environment(\.|$)/.test(path);
+  const cut = (text: string) => (hidden ? redacted : text.length > 1_000 ? `${text.slice(0, 1_000)}…` : text);
+  return { path, folded: cut(folded), stored: cut(stored) };
 }
 
 /** What a run sees of the environment may be a secret of whoever operates it. */

@@ -1,19 +1,21 @@
 /**
  * Routes from the contract's table, with what is the same for all of them: parse, write the audit log, answer.
  *
- * P1  What is asked for is written to the audit log before it is done (store/access/audit.ts); what cannot be parsed is not asked for.
+ * P1  What is asked for is written to the audit log before it is done, or with it in one statement (store/access/audit.ts); what cannot be
+ *     parsed is not asked for.
  * P2  A client that goes away ends what was begun for it, unless it changes something.
  */
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { type Route, type RouteName, routes } from "@markmill/contract";
+import type { AuditAsked } from "@markmill/store";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { auditDetails } from "./audit-details.ts";
 import type { Streams } from "./count-streams.ts";
 import type { Frame, Handlers, Request } from "./handler.ts";
 import type { ApiParts } from "./parts.ts";
-import { cookieName, identify } from "./principal.ts";
+import { cookieName, identify, isSecure } from "./principal.ts";
 import { errorsOf, problemOf } from "./problem-of.ts";
 import { notFound, Refusal } from "./refusal.ts";
 
@@ -24,8 +26,11 @@ const bodyLimits: Partial<Record<RouteName, number>> = {
   saveDefinition: 32 * mebi,
   startRun: 16 * mebi,
   answerAsk: 8 * mebi,
+  saveBatch: 32 * mebi,
 };
 const usualBody = mebi;
+/** Their handlers bring the entry to the statement that makes the change; where there is no change it is written after. */
+const auditedWithTheChange: ReadonlySet<RouteName> = new Set(["startRun"]);
 
 export interface Ground {
   readonly parts: ApiParts;
@@ -61,33 +66,41 @@ function register(app: FastifyInstance, ground: Ground, name: RouteName, route: 
       ...(name === "getLive" || name === "getReady" ? { rateLimit: false as const } : {}),
     },
     handler: async (asked, reply) => {
-      const request = read(ground, route, asked, reply);
-      const { caller } = request as { caller: Request<Routes0>["caller"] };
-      const entry =
-        audited && caller !== null
-          ? await parts.access.log.asked({
-              tenant: caller.principal.tenant,
-              actor: caller.principal.actor,
-              actorName: caller.principal.name,
-              action: name,
-              target: targetOf(request.params),
-              requestId: asked.id,
-              address: asked.ip,
-              details: auditDetails(name, request.body),
-            })
-          : null;
+      const began = performance.now();
+      const request = read(ground, route, asked, reply, audited ? name : null);
+      const { audit } = request;
+      const late = auditedWithTheChange.has(name);
+      const entry = audit === null || late ? null : await parts.access.log.asked(audit);
+      let answer: Record<string, unknown>;
       try {
-        const answer = await counted(ground, name, request, asked, handle);
-        if (entry !== null) {
-          const status = typeof answer.status === "number" ? answer.status : route.answer.status;
-          note(parts, entry, status, typeof answer.target === "string" ? answer.target : undefined);
-        }
-        return await send(ground, route, asked, reply, answer);
+        answer = await counted(ground, name, request, asked, handle);
       } catch (error) {
-        if (entry !== null) note(parts, entry, problemOf(error, asked.id).status);
+        if (audit !== null) note(parts, entry ?? audit, problemOf(error, asked.id).status);
         throw error;
       }
+      tellStart(parts, name, asked, request, answer, performance.now() - began);
+      const status = typeof answer.status === "number" ? answer.status : route.answer.status;
+      if (audit !== null && answer.audited !== true) note(parts, entry ?? audit, status, answer.target);
+      return await send(ground, route, asked, reply, answer);
     },
+  });
+}
+
+/** A run that a request made, for whoever watches. */
+function tellStart(
+  { telemetry }: ApiParts,
+  name: RouteName,
+  { headers: { traceparent } }: FastifyRequest,
+  { params }: Request<Route>,
+  { target: id, body }: Record<string, unknown>,
+  tookMs: number,
+): void {
+  if (telemetry == null || (name !== "startRun" && name !== "retryRun") || typeof id !== "string") return;
+  telemetry.started({
+    ...{ id, rootId: id, route: name, tookMs },
+    traceparent: typeof traceparent === "string" ? traceparent : null,
+    forkOf: name === "retryRun" ? targetOf(params) : null,
+    created: (body as { readonly created?: unknown } | undefined)?.created !== false,
   });
 }
 
@@ -109,31 +122,39 @@ async function counted(
   }
 }
 
-type Routes0 = Route & { readonly access: "anybody" };
-
-/** The change is made and told; that its outcome is in the log as well is not waited for. */
-function note(parts: ApiParts, entry: number, status: number, target?: string): void {
-  parts.access.log
-    .done(entry, status, target)
-    .catch((error: unknown) => parts.log.warn({ err: error }, "the audit log"));
+/**
+ * The change is made and told, or there is none; that it is in the log as well is not waited for. `entry`: its number, or the entry
+ * itself where it has not been written yet.
+ */
+function note({ access, log }: ApiParts, entry: number | AuditAsked, status: number, target?: unknown): void {
+  const written = typeof entry === "number" ? Promise.resolve(entry) : access.log.asked(entry);
+  written
+    .then((id) => access.log.done(id, status, typeof target === "string" ? target : undefined))
+    .catch((error: unknown) => log.warn({ err: error }, "the audit log"));
 }
 
-function read(ground: Ground, route: Route, asked: FastifyRequest, reply: FastifyReply): Request<Route> {
+/** `audited`: the name under which the audit log knows it. */
+function read(
+  ground: Ground,
+  route: Route,
+  asked: FastifyRequest,
+  reply: FastifyReply,
+  audited: RouteName | null,
+): Request<Route> {
   const { parts } = ground;
   const params = route.params?.safeParse(asked.params);
   // An id that cannot be one is one that does not exist.
   if (params?.success === false) throw notFound("such id");
   const { principal } = asked;
-  const gone = new AbortController();
-  whenGone(reply, () => gone.abort());
+  const body = route.upload === true ? undefined : parse(route.body, asked.body ?? undefined, "");
   return {
     id: asked.id,
     address: asked.ip,
-    secure: asked.protocol === "https" || parts.settings.publicUrl?.startsWith("https:") === true,
+    secure: isSecure(asked, parts.settings.publicUrl),
     params: params?.data,
     query: parse(route.query, asked.query, "query"),
     headers: parse(route.headers, asked.headers, "headers"),
-    body: route.upload === true ? undefined : parse(route.body, asked.body ?? undefined, ""),
+    body,
     content: route.upload === true ? contentOf(asked, parts.settings.uploadBytes) : nothing(),
     caller:
       principal === null || route.access === "public"
@@ -144,7 +165,25 @@ function read(ground: Ground, route: Route, asked: FastifyRequest, reply: Fastif
             access: parts.access.of(principal.tenant),
             stillMay: () => stillMay(ground, route, asked),
           },
-    signal: AbortSignal.any([gone.signal, ground.closing]),
+    audit:
+      audited === null || principal === null
+        ? null
+        : {
+            tenant: principal.tenant,
+            actor: principal.actor,
+            actorName: principal.name,
+            action: audited,
+            target: targetOf(params?.data),
+            requestId: asked.id,
+            address: asked.ip,
+            details: auditDetails(audited, body),
+          },
+    // Made for who asks for it: most do not, and to abort one costs as much as to read a body.
+    get signal() {
+      const gone = new AbortController();
+      whenGone(reply, () => gone.abort());
+      return AbortSignal.any([gone.signal, ground.closing]);
+    },
   } as unknown as Request<Route>;
 }
 
@@ -265,11 +304,11 @@ async function* written(frames: AsyncIterable<Frame>, closing: AbortSignal): Asy
 
 function setCookie(cookie: unknown, asked: FastifyRequest, reply: FastifyReply, { settings }: ApiParts): void {
   if (cookie === undefined) return;
-  const secure = asked.protocol === "https" || settings.publicUrl?.startsWith("https:") === true;
+  const secure = isSecure(asked, settings.publicUrl);
   const facts = { path: "/", httpOnly: true, sameSite: "strict", secure } as const;
-  if (cookie === null) void reply.clearCookie(cookieName, facts);
+  if (cookie === null) void reply.clearCookie(cookieName(secure), facts);
   else {
     const { value, maxAgeMs } = cookie as { value: string; maxAgeMs: number };
-    void reply.setCookie(cookieName, value, { ...facts, maxAge: Math.floor(maxAgeMs / 1000) });
+    void reply.setCookie(cookieName(secure), value, { ...facts, maxAge: Math.floor(maxAgeMs / 1000) });
   }
 }

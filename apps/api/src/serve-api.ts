@@ -2,8 +2,9 @@
 import type { Config } from "@markmill/config";
 import type { ModelCatalogue } from "@markmill/llm";
 import type { Queues } from "@markmill/queue";
-import { markmillVersion } from "@markmill/stack";
+import { markmillVersion, openProcessLog } from "@markmill/stack";
 import { defaultTenant, type Store } from "@markmill/store";
+import type { Telemetry } from "@markmill/telemetry";
 import { type LevelWithSilent, pino } from "pino";
 import { bellOf } from "./bell.ts";
 import { createBoard } from "./board/board.ts";
@@ -24,6 +25,7 @@ export interface ServeOptions {
   readonly queues: Pick<Queues, "ring" | "counts" | "watch">;
   readonly catalogue: ModelCatalogue;
   readonly logLevel?: LevelWithSilent;
+  readonly telemetry?: Telemetry | null;
 }
 
 const usualPort = 8085;
@@ -31,25 +33,10 @@ const usualPort = 8085;
 export async function serveApi(options: ServeOptions): Promise<Served> {
   const { config, store, queues, catalogue } = options;
   const access = store.access;
-  const log = pino(
-    {
-      level: options.logLevel ?? config.logLevel,
-      base: { role: "api", pid: process.pid },
-      redact: {
-        paths: [
-          "req.headers.authorization",
-          "req.headers.cookie",
-          'res.headers["set-cookie"]',
-          "*.password",
-          "*.secret",
-          "*.token",
-          "*.key",
-        ],
-        censor: "[redacted]",
-      },
-    },
-    pino.destination(2),
-  );
+  const log = await openProcessLog(config, "api", {
+    level: options.logLevel ?? config.logLevel,
+    to: pino.destination(2),
+  });
   const { app, close } = await createApi(
     {
       store,
@@ -58,6 +45,7 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
       catalogue,
       version: markmillVersion(),
       log,
+      telemetry: options.telemetry ?? null,
       settings: {
         ...defaultSettings,
         publicUrl: config.api.url,

@@ -1,13 +1,13 @@
 import { z } from "zod";
-import { roleSchema, scopeSchema } from "./access.ts";
 import { named } from "./named.ts";
+import { roleSchema, scopeSchema } from "./roles-and-scopes.ts";
 import { count, cursor, limit, page, text, time } from "./values.ts";
 
-export const tenantId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/);
-export const personName = text(200, 1).regex(/^[^\p{Cc}]+$/u, "must not contain control characters");
+const tenantId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/);
+const personName = text(200, 1).regex(/^[^\p{Cc}]+$/u, "must not contain control characters");
 const password = z.string().min(12).max(200);
-export const roleList = z.array(roleSchema).min(1).max(4);
-export const accessId = z.string().regex(/^[0-9a-z]{10,40}$/);
+const roleList = z.array(roleSchema).min(1).max(4);
+const accessId = z.string().regex(/^[0-9a-z]{10,40}$/);
 export const accessParams = z.object({ id: accessId });
 
 export const loginBody = named(
@@ -45,7 +45,7 @@ export const userChange = named(
   z.strictObject({ password: password.optional(), roles: roleList.optional(), disabled: z.boolean().optional() }),
 );
 
-export const key = named(
+const key = named(
   "Key",
   z.object({
     id: accessId,
@@ -75,12 +75,12 @@ export const madeKey = named(
   key.extend({ secret: z.string().describe("shown this once and kept nowhere") }),
 );
 
-export const tenant = named("Tenant", z.object({ id: tenantId, name: z.string(), createdAt: time }));
+const tenant = named("Tenant", z.object({ id: tenantId, name: z.string(), createdAt: time }));
 export const tenantList = named("TenantList", z.object({ items: z.array(tenant) }));
 export const newTenant = named("NewTenant", z.strictObject({ id: tenantId, name: personName }));
 export const madeTenant = named("MadeTenant", tenant.extend({ key: madeKey.describe("of its first owner") }));
 
-export const auditEntry = named(
+const auditEntry = named(
   "AuditEntry",
   z.object({
     id: count,

@@ -22,6 +22,7 @@ export interface ClientOptions {
   readonly patienceMs?: readonly number[];
 }
 
+/** @public */
 export interface CallOptions {
   readonly signal?: AbortSignal;
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { named } from "./named.ts";
 import { count, hash, limit, page, text, time } from "./values.ts";
 
-export const filePath = text(1_024, 1);
+const filePath = text(1_024, 1);
 /** A file's text, or its bytes where it is no text. */
 const fileContent = z.union([z.string(), z.strictObject({ base64: z.base64() })]);
 
@@ -16,7 +16,7 @@ export const definitionUpload = named(
   }),
 );
 
-export const finding = named(
+const finding = named(
   "Finding",
   z.object({
     severity: z.enum(["error", "warning"]),
@@ -29,7 +29,7 @@ export const finding = named(
   }),
 );
 
-export const parameter = named(
+const parameter = named(
   "Parameter",
   z.object({ name: z.string(), default: z.string().nullable().describe("null: a run must be given it") }),
 );
@@ -45,7 +45,7 @@ export const definitionCheck = named(
   }),
 );
 
-export const definitionSummary = named(
+const definitionSummary = named(
   "DefinitionSummary",
   z.object({ hash, name: z.string(), dialect: z.string(), root: z.string(), createdAt: time }),
 );
@@ -65,7 +65,7 @@ export const savedDefinition = named(
   definitionDetail.extend({ findings: z.array(finding).describe("warnings") }),
 );
 
-export const listedDefinition = named(
+const listedDefinition = named(
   "ListedDefinition",
   definitionSummary.extend({ versions: count.describe("definitions of this name; this is the latest") }),
 );

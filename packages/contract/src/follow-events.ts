@@ -21,7 +21,9 @@ export interface FollowOptions {
   readonly silentMs?: number;
 }
 
+/** @public */
 export type RunEvent = z.output<typeof runEvent>;
+/** @public */
 export type StreamEnd = z.output<typeof streamEnd>;
 /** Returns how the run stood at the end; null: the caller stopped. */
 export type Follow = AsyncGenerator<RunEvent, StreamEnd | null>;

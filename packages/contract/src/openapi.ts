@@ -35,7 +35,12 @@ export function openapiDocument(version: string): Json {
     components: {
       securitySchemes: {
         key: { type: "http", scheme: "bearer", description: "An API key: Authorization: Bearer mm_…" },
-        session: { type: "apiKey", in: "cookie", name: "markmill_session" },
+        session: {
+          type: "apiKey",
+          in: "cookie",
+          name: "markmill_session",
+          description: "__Host-markmill_session over https",
+        },
       },
       schemas: sorted(schemas),
     },

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { named } from "./named.ts";
 import { count, hash, many, nanodollars, pair, runId, text, time, whole } from "./values.ts";
 
-export const model = named(
+const model = named(
   "Model",
   z.object({
     name: z.string(),
@@ -25,7 +25,7 @@ export const modelList = named(
   }),
 );
 
-export const usageBy = ["run", "definition", "model", "label", "day"] as const;
+const usageBy = ["run", "definition", "model", "label", "day"] as const;
 export const usageQuery = z.object({
   by: z.enum(usageBy).default("day"),
   key: text(100, 1).optional().describe("which label; for by=label"),
@@ -37,7 +37,7 @@ export const usageQuery = z.object({
   before: time.optional(),
   limit: whole(1, 1_000).default(200),
 });
-export const usageRow = named(
+const usageRow = named(
   "UsageRow",
   z.object({
     key: z.string().describe("a run, a definition, a model, a label's value, or a day (UTC)"),
@@ -51,7 +51,7 @@ export const usageRow = named(
 );
 export const usage = named("Usage", z.object({ by: z.enum(usageBy), items: z.array(usageRow) }));
 
-export const worker = named(
+const worker = named(
   "Worker",
   z.object({
     id: z.string(),

@@ -12,11 +12,14 @@ export const problemCodes = {
   CSRF: [403, "The request does not come from our own page"],
   NOT_FOUND: [404, "There is no such thing"],
   METHOD_NOT_ALLOWED: [405, "There is no such method here"],
+  TIMED_OUT: [408, "The request did not come whole in time"],
   RUN_OPEN: [409, "The run has not ended"],
   RUN_ENDED: [409, "The run has ended"],
   RUN_NOT_ROOT: [409, "The run was called by another one"],
+  RUN_OF_CLASS: [409, "The run grades a work of a class"],
   RUN_UNCHANGED: [409, "There was nothing to change"],
   NO_FORK: [409, "The run cannot be taken up there"],
+  GRADE_REFUSED: [409, "What was said of the grade cannot be taken"],
   ASK_CLOSED: [409, "The question is closed"],
   IDEMPOTENCY_KEY_REUSED: [409, "The key was used for another request"],
   NAME_TAKEN: [409, "The name is taken"],
@@ -25,6 +28,7 @@ export const problemCodes = {
   TOO_LARGE: [413, "There is too much of it"],
   UNSUPPORTED_TYPE: [415, "The content type is not taken here"],
   DEFINITION_INVALID: [422, "The definition has errors"],
+  BATCH_REFUSED: [422, "The batch cannot be taken as it is"],
   START_REFUSED: [422, "The run was not given what it needs"],
   SUBMISSION_REFUSED: [422, "The submission is not taken"],
   RATE_LIMITED: [429, "Too many requests"],
@@ -36,7 +40,7 @@ export const problemCodes = {
 
 export type ProblemCode = keyof typeof problemCodes;
 
-export const problemError = named(
+const problemError = named(
   "ProblemError",
   z.object({
     path: z.string().describe("where: a field of the request, or a file of the definition"),

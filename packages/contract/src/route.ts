@@ -1,8 +1,9 @@
 /** What a route is: all that the server, the client and the OpenAPI document need to know of it. */
 import type { z } from "zod";
-import type { Scope } from "./access.ts";
 import type { ProblemCode } from "./problem.ts";
+import type { Scope } from "./roles-and-scopes.ts";
 
+/** @public */
 export type Answer =
   /** `also`: another status that the same body may come with. */
   | { readonly kind: "json"; readonly status: number; readonly schema: z.ZodType; readonly also?: number }

@@ -4,6 +4,7 @@
  */
 import type { z } from "zod";
 import * as access from "./access-schemas.ts";
+import * as batches from "./batch-schemas.ts";
 import * as definitions from "./definition-schemas.ts";
 import * as files from "./file-schemas.ts";
 import * as operations from "./operation-schemas.ts";
@@ -13,6 +14,7 @@ import * as runs from "./run-schemas.ts";
 const json = <S extends z.ZodType>(schema: S) => ({ kind: "json", status: 200, schema }) as const;
 const made = <S extends z.ZodType>(schema: S) => ({ kind: "json", status: 201, schema }) as const;
 const none = { kind: "none", status: 204 } as const;
+const aBatch = { tag: "Batches", params: batches.batchParams } as const;
 const aRun = { tag: "Runs", params: runs.runParams } as const;
 
 export const routes = {
@@ -108,6 +110,13 @@ export const routes = {
     query: runs.pageQuery,
     answer: json(runs.callPage),
   },
+  listToolCalls: {
+    ...aRun,
+    ...{ method: "GET", path: "/v1/runs/{id}/tool-calls", access: "runs:read" },
+    summary: "What tools were asked and what they gave",
+    query: runs.pageQuery,
+    answer: json(runs.toolCallPage),
+  },
   listMessages: {
     ...aRun,
     ...{ method: "GET", path: "/v1/runs/{id}/messages", access: "runs:read" },
@@ -150,6 +159,14 @@ export const routes = {
     headers: runs.streamHeaders,
     answer: { kind: "events", status: 200, schema: runs.runEvent },
   },
+  replayRun: {
+    ...aRun,
+    ...{ method: "GET", path: "/v1/runs/{id}/replay", tag: "Events", access: "runs:read" },
+    summary: "Fold its events once more, and compare the outcome with what is stored",
+    description:
+      "Done at the server, with the values of the run's environment, which it tells nobody. Nothing is asked, executed or changed.",
+    answer: json(runs.replay),
+  },
   getSubmission: {
     ...aRun,
     ...{ method: "GET", path: "/v1/runs/{id}/submission", tag: "Files", access: "files:read" },
@@ -185,7 +202,7 @@ export const routes = {
     headers: runs.idempotencyHeaders,
     body: runs.retryBody.optional(),
     answer: { kind: "json", status: 201, also: 200, schema: runs.retriedRun },
-    problems: ["RUN_OPEN", "RUN_NOT_ROOT", "NO_FORK", "START_REFUSED", "IDEMPOTENCY_KEY_REUSED"],
+    problems: ["RUN_OPEN", "RUN_NOT_ROOT", "RUN_OF_CLASS", "NO_FORK", "START_REFUSED", "IDEMPOTENCY_KEY_REUSED"],
   },
   deleteRun: {
     ...aRun,
@@ -193,6 +210,117 @@ export const routes = {
     summary: "Delete an ended run with all it called and kept",
     answer: none,
     problems: ["RUN_OPEN", "RUN_NOT_ROOT"],
+  },
+
+  // Batches
+  saveBatch: {
+    ...{ method: "POST", path: "/v1/batches", tag: "Batches", access: "batches:write" },
+    summary: "Save a class: its members, and what they handed in",
+    description:
+      "Twice is once: a batch is known by its key, a work by its key and content. Changed content is tried anew, nothing is deleted. A large class is saved piece by piece. Works begin as the concurrency allows.",
+    body: batches.batchSave,
+    answer: { kind: "json", status: 201, also: 200, schema: batches.savedBatch },
+    problems: ["BATCH_REFUSED", "START_REFUSED"],
+  },
+  listBatches: {
+    ...{ method: "GET", path: "/v1/batches", tag: "Batches", access: "batches:read" },
+    summary: "List batches, newest first",
+    query: batches.batchQuery,
+    answer: json(batches.batchPage),
+  },
+  getBatch: {
+    ...aBatch,
+    ...{ method: "GET", path: "/v1/batches/{id}", access: "batches:read" },
+    summary: "One batch: how its works stand, what it has cost, what it waits for",
+    answer: json(batches.batch),
+  },
+  updateBatch: {
+    ...aBatch,
+    ...{ method: "PATCH", path: "/v1/batches/{id}", access: "batches:write" },
+    summary: "Change how many of its works run at once, or what it may spend",
+    body: batches.batchChange,
+    answer: json(batches.changedBatch),
+    problems: ["BATCH_REFUSED"],
+  },
+  deleteBatch: {
+    ...aBatch,
+    ...{ method: "DELETE", path: "/v1/batches/{id}", access: "runs:delete" },
+    summary: "Delete a batch with its members, works, runs and all that was said of its grades",
+    answer: none,
+    problems: ["RUN_OPEN"],
+  },
+  listWorks: {
+    ...aBatch,
+    ...{ method: "GET", path: "/v1/batches/{id}/works", access: "batches:read" },
+    summary: "Its works by key: how each stands, and its grade",
+    description:
+      "Without members:read works have their pseudonyms as keys, and grades their numbers: nothing that may tell whose they are.",
+    query: batches.workQuery,
+    answer: json(batches.workPage),
+  },
+  listTries: {
+    ...aBatch,
+    ...{ method: "GET", path: "/v1/batches/{id}/tries", access: "members:read" },
+    summary: "All tries of one work, the oldest first, each with its own grade",
+    query: batches.tryQuery,
+    answer: json(batches.tryList),
+  },
+  listMembers: {
+    ...aBatch,
+    ...{ method: "GET", path: "/v1/batches/{id}/members", access: "members:read" },
+    summary: "Who is in it, and which pseudonym is whose",
+    query: batches.memberQuery,
+    answer: json(batches.memberPage),
+  },
+  listGradeEvents: {
+    ...aBatch,
+    ...{ method: "GET", path: "/v1/batches/{id}/grades", access: "members:read" },
+    summary: "What people said of its grades, the oldest first",
+    query: batches.gradeQuery,
+    answer: json(batches.gradePage),
+  },
+  recordGrade: {
+    ...aBatch,
+    ...{ method: "POST", path: "/v1/batches/{id}/grades", access: "grades:write" },
+    summary: "Override a criterion with a reason, confirm a review, release a grade or withdraw it",
+    body: batches.gradeBody,
+    answer: made(batches.gradeEvent),
+    problems: ["GRADE_REFUSED"],
+  },
+  pauseBatch: {
+    ...aBatch,
+    ...{ method: "POST", path: "/v1/batches/{id}/pause", access: "batches:write" },
+    summary: "Begin no further work; what runs goes on to its end",
+    body: batches.reasonBody,
+    answer: json(batches.changedBatch),
+  },
+  resumeBatch: {
+    ...aBatch,
+    ...{ method: "POST", path: "/v1/batches/{id}/resume", access: "batches:write" },
+    summary: "Go on with it, and with its runs that wait to be resumed",
+    answer: json(batches.changedBatch),
+  },
+  cancelBatch: {
+    ...aBatch,
+    ...{ method: "POST", path: "/v1/batches/{id}/cancel", access: "batches:write" },
+    summary: "End its open runs and begin none; grades stand",
+    body: batches.reasonBody,
+    answer: json(batches.changedBatch),
+  },
+  retryWorks: {
+    ...aBatch,
+    ...{ method: "POST", path: "/v1/batches/{id}/retry", access: "batches:write" },
+    summary: "Try those again that failed; grades that stand are not repeated",
+    body: batches.retryWorksBody.optional(),
+    answer: json(batches.retriedWorks),
+  },
+  regradeWorks: {
+    ...aBatch,
+    ...{ method: "POST", path: "/v1/batches/{id}/regrade", access: "batches:write" },
+    summary: "Grade these anew, with this or another definition; earlier tries stay",
+    body: batches.regradeBody,
+    answer: json(batches.retriedWorks),
+    problems: ["START_REFUSED"],
   },
 
   // Asks

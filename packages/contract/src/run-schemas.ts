@@ -2,7 +2,7 @@ import { z } from "zod";
 import { named } from "./named.ts";
 import { count, cursor, flag, hash, limit, many, nanodollars, page, pair, runId, text, time, whole } from "./values.ts";
 
-export const runStatus = named("RunStatus", z.enum(["created", "doing", "stopped", "success", "failed", "cancelled"]));
+const runStatus = named("RunStatus", z.enum(["created", "doing", "stopped", "success", "failed", "cancelled"]));
 
 export const failure = named(
   "Failure",
@@ -28,7 +28,7 @@ const labels = z
   .record(text(100, 1), text(1_000))
   .refine((given) => Object.keys(given).length <= 50, "at most 50 labels");
 
-export const runSummary = named(
+const runSummary = named(
   "RunSummary",
   z.object({
     id: runId,
@@ -51,7 +51,7 @@ export const runSummary = named(
   }),
 );
 
-export const wait = named(
+const wait = named(
   "Wait",
   z.object({
     runId,
@@ -65,7 +65,7 @@ export const wait = named(
   }),
 );
 
-export const doing = named(
+const doing = named(
   "Doing",
   z.object({
     activityId: count,
@@ -115,6 +115,11 @@ export const runStart = named(
   z.strictObject({
     definition: hash,
     variables: variables.optional(),
+    input: z
+      .string()
+      .max(8 * 1024 * 1024)
+      .optional()
+      .describe("what a workflow of tasks is given as its input; the variable `__input`"),
     caps: caps.optional(),
     patienceMs: z
       .int()
@@ -161,7 +166,7 @@ export const runQuery = z.object({
 export const runParams = z.object({ id: runId });
 export const runPage = named("RunPage", page(runSummary));
 
-export const activity = named(
+const activity = named(
   "Activity",
   z.object({
     id: count,
@@ -181,7 +186,7 @@ export const activity = named(
 );
 export const activityPage = named("ActivityPage", page(activity));
 
-export const call = named(
+const call = named(
   "Call",
   z.object({
     activityId: count,
@@ -197,7 +202,27 @@ export const call = named(
 );
 export const callPage = named("CallPage", page(call));
 
-export const message = named(
+const toolCall = named(
+  "ToolCall",
+  z.object({
+    activityId: count,
+    callIndex: z
+      .int()
+      .describe("the model call that asked for it; -1: a node of the workflow did; -2: what an MCP server lists"),
+    position: count.describe("from 0, among the tools that the same reply asked for"),
+    attempt: count,
+    name: z.string(),
+    arguments: z.string().describe("as the model wrote them"),
+    state: z.enum(["begun", "done", "failed"]),
+    result: z.string().nullable(),
+    failure: z.object({ code: z.string(), message: z.string() }).nullable(),
+    ms: count.nullable(),
+    createdAt: time,
+  }),
+);
+export const toolCallPage = named("ToolCallPage", page(toolCall));
+
+const message = named(
   "Message",
   z.object({
     id: count,
@@ -250,10 +275,7 @@ export const retriedRun = named(
   }),
 );
 
-export const warning = named(
-  "Warning",
-  z.object({ code: z.string(), message: z.string(), node: z.string().nullable() }),
-);
+const warning = named("Warning", z.object({ code: z.string(), message: z.string(), node: z.string().nullable() }));
 /** One thing that happened to a run, with what was warned of then. */
 export const runEvent = named(
   "RunEvent",
@@ -278,10 +300,23 @@ export const eventPage = named(
   z.object({
     items: z.array(runEvent),
     last: count.describe("`after` of the next request"),
+    rev: count.describe("how many there are: more than `last` while there are further pages"),
     status: runStatus,
     ended: z.boolean().describe("true: nothing comes after these"),
   }),
 );
+/** What a fold of a run's events came to, compared with what is stored. */
+export const replay = named(
+  "Replay",
+  z.object({
+    events: count.describe("how many were folded"),
+    identical: z.boolean(),
+    differences: z
+      .array(z.object({ path: z.string(), folded: z.string(), stored: z.string() }))
+      .describe("at most 100; long values are cut, those of the server's environment are not told"),
+  }),
+);
+
 export const streamQuery = z.object({
   after: after.optional().describe("as Last-Event-ID, which counts before it"),
 });
@@ -292,7 +327,7 @@ const lastEventId = z
   .transform((id) => ({ after: Number.parseInt(id, 10), end: id.endsWith("-end") }));
 export const streamHeaders = z.object({ "last-event-id": lastEventId.optional() });
 
-export const ask = named(
+const ask = named(
   "Ask",
   z.object({
     id: count,

@@ -1,24 +1,32 @@
+/** What whoever embeds the stack registers by name. @public */
+export type { ToolFunction } from "@markmill/tools";
+export { type ClassSheet, classSheet } from "./class-sheet.ts";
+export { everyMember, everyWork } from "./every-page.ts";
+export { type BatchLook, followBatch } from "./follow-batch.ts";
 export { type Doing, followRun, type Happening, type Look } from "./follow-run.ts";
-export { type HealthServer, serveHealth } from "./health-server.ts";
-export { aborted, catchInterrupts, type Interrupts } from "./interrupts.ts";
+export { serveHealth } from "./health-server.ts";
+export { aborted, catchInterrupts } from "./interrupts.ts";
+export { modelPrice } from "./model-price.ts";
 export { openSandbox } from "./open-sandbox.ts";
-export { openStack, type Stack, type StackOptions, type WorkOptions } from "./open-stack.ts";
+export { openStack, type Stack } from "./open-stack.ts";
 export { openStackOrServer } from "./open-stack-or-server.ts";
+export { requireOwnWorker } from "./own-worker-only.ts";
+export { openProcessLog } from "./process-log.ts";
 export { supervisorRole, workerRole } from "./process-roles.ts";
 export { type Caps, parseCount, readCaps, type WrittenCaps } from "./read-caps.ts";
 export { readCatalogue } from "./read-catalogue.ts";
-export { type Place, requireConfig } from "./require-config.ts";
-export { type RetriedRun, type RetryRequest, retryRun } from "./retry-run.ts";
+export { requireConfig } from "./require-config.ts";
+export { retryRun } from "./retry-run.ts";
 export { runAsJson, standingOf, waitAsJson } from "./run-as-json.ts";
-export { isSandboxChoice, type RunOptions } from "./run-options.ts";
-export { type Begun, type ProcessRole, runProcess, type Surroundings, serveProcess } from "./serve-process.ts";
+export { isSandboxChoice, type RunOptions, readRunOptions, writeRunOptions } from "./run-options.ts";
+export { type ProcessRole, runProcess, serveProcess } from "./serve-process.ts";
 export { readScript, type ScriptFile, serveScript } from "./serve-script.ts";
-/** @public */
+/** What whoever embeds the stack catches. @public */
 export { StackError, type StackErrorCode, stackErrorCodes } from "./stack-error.ts";
 export type { StackLog } from "./stack-log.ts";
 export { keepScript, type StartRequest, startRun } from "./start-run.ts";
-export { describeError, systemErrorCodes, type Told, tellError } from "./tell-error.ts";
+export { describeError, systemErrorCodes, tellError } from "./tell-error.ts";
 export { markmillVersion } from "./version.ts";
-export { livingWorkers, mustWork, workFor } from "./work-for-run.ts";
-/** @public */
+export { livingWorkers, mustWork, workFor, workForBatch } from "./work-for-run.ts";
+/** What whoever embeds the stack catches. @public */
 export { WrongInput } from "./wrong-input.ts";

@@ -35,6 +35,7 @@ async function serverStack({ url, token }: NonNullable<Config["server"]>, log: S
     // Nothing to listen at: a follower looks again after a while.
     databaseUrl: "",
     embedded: null,
+    telemetry: null,
     work: () => Promise.reject(new WrongInput("MARKMILL_URL is set: its server works, not this process.")),
     health: () => ({ ok: true }),
     close: async () => undefined,

@@ -10,14 +10,17 @@ import { mayPass, type Patience, patiently } from "@markmill/patience";
 import type { Queues } from "@markmill/queue";
 import type { WarmPoolWish } from "@markmill/sandbox";
 import type { Store, TenantStore } from "@markmill/store";
+import type { Telemetry } from "@markmill/telemetry";
+import type { ToolFunction } from "@markmill/tools";
 import type { OpenWorker } from "@markmill/worker";
 import { openModels } from "./open-models.ts";
 import { openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
-import { queuesWhenThere } from "./queues-when-there.ts";
+import { openTelemetryIfAny } from "./open-telemetry.ts";
 import { routeSandbox } from "./route-sandbox.ts";
 import { readRunOptions } from "./run-options.ts";
 import { serveOnly } from "./serve-only.ts";
 import { type StackLog, silent } from "./stack-log.ts";
+import { watchCommits } from "./watch-commits.ts";
 
 export interface StackOptions {
   readonly config: Config;
@@ -27,16 +30,20 @@ export interface StackOptions {
   readonly migrate?: boolean;
   /** when there: the process begins, and goes on, without it. */
   readonly queue?: "needed" | "when there";
+  /** What this process is, for whoever watches; absent: a command. */
+  readonly role?: string;
 }
 
-export interface WorkOptions {
+interface WorkOptions {
   readonly worker: boolean;
   readonly supervisor: boolean;
-  /** A root run, with all it calls; null: every run there is. */
-  readonly only: string | null;
+  /** A root run, with all it calls, or all runs of a batch; null: every run there is. */
+  readonly only: string | { readonly batch: string } | null;
   /** Runs get the sandbox and the script they were started with (run-options.ts), not those of this process. */
   readonly obeys: boolean;
   readonly onDeaf?: () => void;
+  /** What tools of the kind `function` do, by the names that workflows use. Absent: there are none. */
+  readonly functions?: Readonly<Record<string, ToolFunction>>;
 }
 
 export interface Stack {
@@ -46,6 +53,8 @@ export interface Stack {
   readonly queues: Queues;
   readonly databaseUrl: string;
   readonly embedded: EmbeddedPostgres | null;
+  /** null: not configured. */
+  readonly telemetry: Telemetry | null;
   /** Starts a worker and a supervisor in this process; they end with `close`. */
   work(options: WorkOptions): Promise<void>;
   health(): { readonly ok: boolean };
@@ -63,6 +72,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
   const { config, cwd } = options;
   const { defaultTenant, nameProcess, openStore } = await import("@markmill/store");
   const { openQueues } = await import("@markmill/queue");
+  const { queuesWhenThere } = await import("./queues-when-there.ts");
   const closing: (() => Promise<unknown>)[] = [];
   let closed = false;
   const log = untilClosed(options.log ?? silent, () => closed);
@@ -71,6 +81,8 @@ export async function openStack(options: StackOptions): Promise<Stack> {
     for (const end of closing.splice(0).reverse()) await end();
   };
   try {
+    const telemetry = await openTelemetryIfAny(config, options.role ?? "command", log);
+    if (telemetry !== null) closing.push(() => telemetry.close());
     const embedded =
       config.database.kind === "embedded"
         ? await (await import("@markmill/embedded-postgres")).startEmbeddedPostgres({
@@ -90,6 +102,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
           ceilings: config.ceilings,
           blobs: config.blobs,
           onError: (error) => log.warn({ err: error }, "the database"),
+          ...(telemetry === null ? {} : { onCommitted: watchCommits(telemetry) }),
           ...(options.migrate === undefined ? {} : { migrate: options.migrate }),
         }),
       startingServer,
@@ -102,6 +115,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
             ? { kind: "redis", url: config.queue.url }
             : { kind: "postgres", url: databaseUrl },
         onError: (error) => log.warn({ err: error }, "the queue"),
+        ...(telemetry === null ? {} : { telemetry: telemetry.queue }),
       });
     const queues =
       options.queue === "when there"
@@ -116,15 +130,20 @@ export async function openStack(options: StackOptions): Promise<Stack> {
       queues,
       databaseUrl,
       embedded,
+      telemetry,
       async work(wanted) {
         if (wanted.worker) {
-          const started = await startWorking({ config, cwd, log, store, queues, databaseUrl }, wanted);
+          const started = await startWorking({ config, cwd, log, store, queues, databaseUrl, telemetry }, wanted);
           closing.push(started.close);
           worker = started.worker;
         }
         if (wanted.supervisor) {
           const { startSupervisor } = await import("@markmill/supervisor");
-          const started = startSupervisor({ store: store.machine, queues, log, retentionDays: config.retentionDays });
+          const { retentionDays, batchRuns } = config;
+          const started = startSupervisor({
+            ...{ store: store.machine, queues, log, retentionDays },
+            ...{ batchRuns: batchRuns.most, batchRunsPerTenant: batchRuns.mostOfTenant },
+          });
           closing.push(() => started.stop());
           supervisor = started;
         }
@@ -142,9 +161,10 @@ interface Ground extends Required<Pick<StackOptions, "config" | "cwd" | "log">> 
   readonly store: Store;
   readonly queues: Queues;
   readonly databaseUrl: string;
+  readonly telemetry: Telemetry | null;
 }
 
-async function startWorking(ground: Ground, { only, obeys, onDeaf }: WorkOptions) {
+async function startWorking(ground: Ground, { only, obeys, onDeaf, functions }: WorkOptions) {
   const { config, cwd, log, store, queues } = ground;
   const { openWorker } = await import("@markmill/worker");
   const { getRun } = await import("@markmill/store/machine");
@@ -168,11 +188,17 @@ async function startWorking(ground: Ground, { only, obeys, onDeaf }: WorkOptions
     queues:
       only === null
         ? queues
-        : serveOnly(queues, only, async (runId) => (await getRun(machine.database, runId))?.rootId ?? null),
+        : serveOnly(queues, async (runId) => {
+            const run = await getRun(machine.database, runId);
+            if (run === null || typeof only === "string") return run?.rootId === only;
+            const root = run.rootId === run.id ? run : await getRun(machine.database, run.rootId);
+            return root?.labels.batch === only.batch;
+          }),
     client: models.client,
     catalogue: models.catalogue,
     modelsFor: (run) => (obeys ? models.modelsFor(run) : null),
     sandbox,
+    ...(functions === undefined ? {} : { functions }),
     onDeaf: onDeaf ?? (() => process.exit(1)),
   });
   const close = async () => {

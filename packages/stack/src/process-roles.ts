@@ -1,5 +1,7 @@
 /** What the processes of a deployment do on an open stack. */
+import { setPriority } from "node:os";
 import type { ProcessRole } from "./serve-process.ts";
+import type { StackLog } from "./stack-log.ts";
 
 export const workerRole: ProcessRole = {
   name: "worker",
@@ -14,12 +16,23 @@ ends it at once: others take over.
 Example:
   DATABASE_URL=postgresql://… REDIS_URL=redis://… ${command}`,
 
-  async begin(stack, { giveUp }) {
+  async begin(stack, { config, log, giveUp }) {
     const onDeaf = () => giveUp("work is due and nothing is heard, also after reconnecting: leaving");
     await stack.work({ worker: true, supervisor: false, only: null, obeys: false, onDeaf });
+    // After the thread that renews leases has begun: that one keeps its place.
+    standBack(config.worker.nice, log);
     return endsWithTheStack;
   },
 };
+
+function standBack(nice: number, log: StackLog): void {
+  if (nice === 0) return;
+  try {
+    setPriority(nice);
+  } catch (error) {
+    log.warn({ err: error }, "the worker's priority stays as it is");
+  }
+}
 
 export const supervisorRole: ProcessRole = {
   name: "supervisor",

@@ -3,7 +3,7 @@
  * they use. Doorbells are the server's matter: there is nothing to ring here.
  */
 import { ApiProblem, type Client, type Got, type Routes } from "@markmill/contract";
-import type { Event, Failure, Limits, Parked, Program, Work, WorkKind } from "@markmill/engine";
+import type { Event, Failure, Parked, Program, Work, WorkKind } from "@markmill/engine";
 import type {
   Definition,
   HistoryActivity,
@@ -16,6 +16,8 @@ import type {
   TenantStore,
   Wait,
 } from "@markmill/store";
+import { remoteBatches } from "./remote-batches.ts";
+import { toCaps, unless404 } from "./remote-values.ts";
 import { readRunOptions } from "./run-options.ts";
 import type { StackLog } from "./stack-log.ts";
 
@@ -58,7 +60,7 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
   }
 
   /** What is set here and counts only where the work is done. */
-  function tellUnsent({ options, environment }: NewRun): void {
+  function tellUnsent({ options, environment }: Pick<NewRun, "options" | "environment">): void {
     const asked = readRunOptions(options ?? null);
     const model = asked?.defaultModel ?? null;
     if (model !== null) log.warn({}, `DEFAULT_MODEL=${model} counts here, not at the server: name it with --model`);
@@ -78,7 +80,7 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
       const found = await client.listEvents({ params, query: { after: last, limit: page } });
       for (const event of found.items) entries.push(...toEntries(event));
       last = found.last;
-      if (found.items.length < page) break;
+      if (found.items.length === 0 || last >= found.rev) break;
     }
     return { entries, activities: (await activities(id)).filter(({ seq }) => seq === null || seq > after) };
   }
@@ -173,15 +175,25 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
             characters: 0,
           },
         })),
+      toolCalls: async (id) =>
+        (await all((query) => client.listToolCalls({ params: { id }, query }))).map((call) => ({
+          ...call,
+          createdAt: new Date(call.createdAt),
+        })),
       threads: () => refuse("threads"),
       messages: () => refuse("messages"),
       activityPage: () => refuse("a page of activities"),
       callPage: () => refuse("a page of calls"),
+      toolCallPage: () => refuse("a page of tool calls"),
       messagePage: () => refuse("a page of messages"),
       variables: async (id) => (await details(id))?.variables ?? null,
       hits: async (id) => (await details(id))?.hits ?? null,
       waits,
-      replay: () => refuse("replaying"),
+      // Folded there: the values of the run's environment are told nobody.
+      async replay(id) {
+        const { events, differences } = await client.replayRun({ params: { id } });
+        return { events, differences };
+      },
       submission: () => refuse("the hash of a submission"),
       spent: async (id) => (await client.getRun({ params: { id } })).spent as unknown as Spent,
       charges: () => refuse("the account"),
@@ -194,17 +206,25 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
         );
         return { runs, rings: nothing };
       },
-      async fork({ of, from, caps }) {
+      async fork({ of, from, caps, definition }) {
         const made = await client.retryRun({
           params: { id: of },
-          body: { caps: toCaps(caps), ...(from === null ? {} : { from: [...from] }) },
+          body: {
+            caps: toCaps(caps),
+            ...(from === null ? {} : { from: [...from] }),
+            ...(definition === undefined ? {} : { definition: await upload(definition) }),
+          },
         });
         return { runId: made.id, created: made.created, from: made.from, rings: nothing };
       },
-      async restart({ of, caps }) {
+      async restart({ of, caps, definition }) {
         const { id, created } = await client.retryRun({
           params: { id: of },
-          body: { from: ["START"], caps: toCaps(caps) },
+          body: {
+            from: ["START"],
+            caps: toCaps(caps),
+            ...(definition === undefined ? {} : { definition: await upload(definition) }),
+          },
         });
         return { runId: id, created, rings: nothing };
       },
@@ -237,6 +257,7 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
         })),
     },
   };
+  const batches = remoteBatches(client, { upload, tellUnsent });
   const blobs: Pick<TenantStore["blobs"], "save"> = {
     async save(content) {
       if (!(content instanceof Uint8Array)) return await refuse("a stream of bytes");
@@ -245,7 +266,7 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
     },
   };
   // What is left out (budgets, usage, reading blobs) no command asks for.
-  return { ...remote, blobs } as unknown as TenantStore;
+  return { ...remote, blobs, batches } as unknown as TenantStore;
 }
 
 async function all<Item>(
@@ -263,15 +284,6 @@ async function all<Item>(
   return items;
 }
 
-async function unless404<Result>(ask: () => Promise<Result>): Promise<Result | null> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (error instanceof ApiProblem && error.code === "NOT_FOUND") return null;
-    throw error;
-  }
-}
-
 /** What was changed before, or had ended, was not changed: the same word as the store has for it. */
 async function changing(act: () => Promise<unknown>) {
   try {
@@ -287,11 +299,11 @@ function isUnchanged(error: unknown): boolean {
   return error instanceof ApiProblem && ["RUN_ENDED", "RUN_UNCHANGED", "ASK_CLOSED"].includes(error.code);
 }
 
-function refuse(what: string): Promise<never> {
+function refuse(what: string, why = `The server has no way for ${what} yet.`): Promise<never> {
   return Promise.reject(
     new ApiProblem({
       ...{ type: "about:blank", title: "Not over HTTP", status: 0, code: "NOT_OVER_HTTP" },
-      detail: `The server has no way for ${what} yet.`,
+      detail: why,
       hint: "Unset MARKMILL_URL where the database is.",
     }),
   );
@@ -345,17 +357,5 @@ function toActivity({ work, kind, createdAt, endedAt, ...same }: RemoteActivity)
     work: work as Work,
     createdAt: new Date(createdAt),
     endedAt: endedAt === null ? null : new Date(endedAt),
-  };
-}
-
-function toCaps(caps: Partial<Limits> = {}) {
-  const { nanodollars, tokens, timeMs, steps, depth, hits } = caps;
-  return {
-    ...(nanodollars === undefined || nanodollars === null ? {} : { dollars: nanodollars / 1e9 }),
-    ...(tokens === undefined || tokens === null ? {} : { tokens }),
-    ...(timeMs === undefined || timeMs === null ? {} : { timeMs }),
-    ...(steps === undefined ? {} : { steps }),
-    ...(depth === undefined ? {} : { depth }),
-    ...(hits === undefined ? {} : { hits }),
   };
 }

@@ -1,6 +1,6 @@
-/** A run goes on from a step, or from its start, as a new run with the same definition, parameters and submission. */
+/** A run goes on from a step, or from its start, as a new run with the same parameters and submission, and the same definition or another. */
 import type { Limits } from "@markmill/engine";
-import type { CreatedRun, RunDetail } from "@markmill/store";
+import type { CreatedRun, Definition, NewRun, RunDetail } from "@markmill/store";
 import type { Stack } from "./open-stack.ts";
 import { StackError } from "./stack-error.ts";
 
@@ -9,6 +9,10 @@ export interface RetryRequest {
   readonly from: string | null;
   /** They replace those of the old run. */
   readonly caps: Partial<Limits>;
+  /** Instead of the one that the old run has. */
+  readonly definition?: Definition;
+  /** What was found when the old run's parameters were looked at for it. */
+  readonly notes?: NewRun["notes"];
 }
 
 export interface RetriedRun extends Pick<CreatedRun, "runId" | "rings"> {
@@ -19,7 +23,7 @@ export interface RetriedRun extends Pick<CreatedRun, "runId" | "rings"> {
 export async function retryRun(
   stack: Pick<Stack, "tenant">,
   old: RunDetail,
-  { from, caps }: RetryRequest,
+  { from, caps, definition, notes }: RetryRequest,
 ): Promise<RetriedRun> {
   if (old.rootId !== old.id) {
     throw new StackError(
@@ -28,14 +32,34 @@ export async function retryRun(
       `Name that one: markmill retry ${old.rootId}`,
     );
   }
+  const batch = batchOf(old.options);
+  if (batch !== null) {
+    throw new StackError(
+      "RUN_OF_CLASS",
+      `${old.id} grades a work of a class: the grade of a run made from it would count nowhere.`,
+      `Try again what failed in the class: markmill retry ${batch}. Or grade works anew: markmill regrade ${batch} --where student=KEY`,
+    );
+  }
   if (old.endedAt === null && from === null) {
     throw new StackError("RUN_OPEN", `${old.id} has not ended.`, `Go on with it: markmill resume ${old.id}`);
   }
+  const other = definition === undefined || definition.hash === old.definitionHash ? {} : { definition };
+  // A server keeps what it is sent; a store of our own is told first.
+  if (other.definition !== undefined) await stack.tenant.definitions.save(other.definition);
   if (from === "START" || (from === null && old.status === "success")) {
-    const { runId, rings } = await stack.tenant.runs.restart({ of: old.id, caps });
+    const { runId, rings } = await stack.tenant.runs.restart({
+      ...{ of: old.id, caps, ...other },
+      ...(other.definition === undefined || notes === undefined ? {} : { notes }),
+    });
     return { runId, rings, from: null };
   }
   const { fork } = stack.tenant.runs;
-  const { runId, rings, from: way } = await fork({ of: old.id, from: from?.split("/") ?? null, caps });
+  const { runId, rings, from: way } = await fork({ of: old.id, from: from?.split("/") ?? null, caps, ...other });
   return { runId, rings, from: way.map((node) => node ?? "what was under way").join("/") };
+}
+
+/** As admission writes it into the options of a run (store's admit.ts). */
+function batchOf(options: RunDetail["options"]): string | null {
+  const { grading } = (options ?? {}) as { readonly grading?: { readonly batch?: unknown } };
+  return typeof grading?.batch === "string" ? grading.batch : null;
 }

@@ -1,6 +1,6 @@
 /**
- * Queues for a worker that serves one tree of runs: other deliveries are given back for whoever serves them. So a terminal never
- * continues, or pays for, a run that somebody interrupted in another one.
+ * Queues for a worker that serves one tree of runs, or one batch: other deliveries are given back for whoever serves them. So a
+ * terminal never continues, or pays for, a run that somebody interrupted in another one.
  */
 import type { Queues } from "@markmill/queue";
 
@@ -9,17 +9,17 @@ const firstMs = 100;
 const longestMs = 3_200;
 const remembered = 10_000;
 
-export function serveOnly(queues: Queues, rootId: string, rootOf: (runId: string) => Promise<string | null>): Queues {
-  const roots = new Map<string, string | null>();
+/** `serves`: asked once for each run. What a run belongs to never changes. */
+export function serveOnly(queues: Queues, serves: (runId: string) => Promise<boolean>): Queues {
+  const known = new Map<string, boolean>();
   const refusals = new Map<number, number>();
   const isMine = async (runId: string): Promise<boolean> => {
-    let root = roots.get(runId);
-    if (root === undefined) {
-      root = await rootOf(runId);
-      if (roots.size >= remembered) roots.clear();
-      roots.set(runId, root);
-    }
-    return root === rootId;
+    const before = known.get(runId);
+    if (before !== undefined) return before;
+    const mine = await serves(runId);
+    if (known.size >= remembered) known.clear();
+    known.set(runId, mine);
+    return mine;
   };
   return {
     ...queues,

@@ -3,10 +3,11 @@
  * is its role; a role begins on an open stack, and what it leaves open ends with the stack.
  */
 import { type Config, leaveOutEnvFile } from "@markmill/config";
-import { visibleJson, visibleText } from "@markmill/engine";
+import { visibleText } from "@markmill/engine";
 import { serveHealth } from "./health-server.ts";
 import { aborted, catchInterrupts } from "./interrupts.ts";
 import { openStack, type Stack } from "./open-stack.ts";
+import { openProcessLog } from "./process-log.ts";
 import { type Place, requireConfig } from "./require-config.ts";
 import type { StackLog } from "./stack-log.ts";
 import { tellError } from "./tell-error.ts";
@@ -21,7 +22,7 @@ export interface ProcessRole {
   begin(stack: Stack, surroundings: Surroundings): Promise<Begun>;
 }
 
-export interface Surroundings {
+interface Surroundings {
   readonly config: Config;
   readonly cwd: string;
   readonly log: StackLog;
@@ -29,7 +30,7 @@ export interface Surroundings {
   readonly giveUp: (why: string) => void;
 }
 
-export interface Begun {
+interface Begun {
   /** For the line that says that the process has started. */
   readonly facts: object;
   /** Before the stack is closed. */
@@ -39,19 +40,14 @@ export interface Begun {
 /** Resolves with the exit code when the process was asked to end. */
 export async function serveProcess(role: ProcessRole, place: Place): Promise<number> {
   const config = requireConfig(place);
-  const { pino } = await import("pino");
-  const log = pino({
-    level: config.logLevel,
-    base: { role: role.name, pid: process.pid },
-    hooks: { streamWrite: (line) => visibleJson(line) },
-  });
+  const log = await openProcessLog(config, role.name);
   const giveUp = (why: string) => {
     log.fatal(why);
     process.exit(1);
   };
   const interrupts = catchInterrupts();
   const { queue = "needed" } = role;
-  const stack = await openStack({ config, cwd: place.cwd, log, queue });
+  const stack = await openStack({ config, cwd: place.cwd, log, queue, role: role.name });
   try {
     const begun = await role.begin(stack, { config, cwd: place.cwd, log, giveUp });
     const health = config.healthPort === null ? null : await serveHealth(config.healthPort, () => stack.health());

@@ -4,6 +4,7 @@ export const stackErrorCodes = {
     fix: "Run the command where the stack runs, without MARKMILL_URL.",
   },
   RUN_NOT_ROOT: { means: "Another run called it.", fix: "Name the run that called it." },
+  RUN_OF_CLASS: { means: "It grades a work of a class.", fix: "Retry the class, or regrade the work." },
   RUN_OPEN: { means: "It has not ended.", fix: "Cancel the run first, or wait for its end." },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 

@@ -1,6 +1,7 @@
-/** Makes sure that somebody works for a run: this process, unless workers of the shared database are alive. */
+/** Makes sure that somebody works for a run or a batch: this process, unless workers of the shared database are alive. */
 import type { Config } from "@markmill/config";
 import type { Store } from "@markmill/store";
+import { everyWork } from "./every-page.ts";
 import type { Stack } from "./open-stack.ts";
 
 /** Three heartbeats. */
@@ -23,4 +24,13 @@ export async function workFor(stack: Stack, rootId: string): Promise<void> {
   const { readyRings } = await import("@markmill/store/machine");
   await stack.work({ worker: true, supervisor: true, only: rootId, obeys: true });
   await stack.queues.ring(await readyRings(stack.store.machine.database.calm, [rootId]));
+}
+
+/** The same for a class: its runs under way are rung at once, the others as they are admitted. */
+export async function workForBatch(stack: Stack, batchId: string): Promise<void> {
+  const { readyRings } = await import("@markmill/store/machine");
+  await stack.work({ worker: true, supervisor: true, only: { batch: batchId }, obeys: true });
+  const running = await everyWork(stack.tenant.batches, batchId, { standing: ["running"] });
+  const runs = running.flatMap((work) => work.try?.runId ?? []);
+  await stack.queues.ring(await readyRings(stack.store.machine.database.calm, runs));
 }

@@ -10,7 +10,7 @@ const silentMs = 10_000;
 /** Ended ones of each kind of work. */
 const mostOfKind = 200;
 
-export interface BoardWorker {
+interface BoardWorker {
   readonly id: string;
   readonly host: string;
   readonly aliveMs: number;

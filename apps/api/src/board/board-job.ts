@@ -74,11 +74,35 @@ export function queuedJob(queue: string, queued: QueuedJob, activity: BoardActiv
     name: activity === null ? `activity ${activityId} · run ${runId}` : nameOf(activity),
     queue,
     rootId: activity?.rootId ?? null,
-    // Ids only, whatever somebody else may have put there.
-    json: { ...json, data: { runId, activityId, epoch } },
+    // What the queue's own bookkeeping says, and ids: whatever else somebody may have put there, or a driver into an error, is not shown.
+    json: {
+      progress: 0,
+      attemptsMade: json.attemptsMade,
+      timestamp: json.timestamp,
+      processedOn: json.processedOn ?? null,
+      processedBy: json.processedBy ?? null,
+      finishedOn: json.finishedOn ?? null,
+      failedReason: failedReasonOf(json.failedReason ?? "", activity),
+      stacktrace: [],
+      data: { runId, activityId, epoch },
+      returnvalue: null,
+      opts: {},
+      ...(json.delay === undefined ? {} : { delay: json.delay }),
+    },
     state: async () => (await queued.getState()) as JobState,
     queued,
   });
+}
+
+/** What BullMQ says of a job by itself. */
+const ownReasons = /^(job stalled more than allowable limit|Missing (?:lock|key) for job)/;
+
+/** A failed job's reason may hold anything: an address with its password, a student's text. A code says enough, the log says the rest. */
+function failedReasonOf(text: string, activity: BoardActivity | null): string {
+  if (text === "") return "";
+  if (activity?.failure != null) return reasonOf(activity.failure);
+  const code = /^(?:\w*Error: )?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b/.exec(text)?.[1];
+  return code ?? ownReasons.exec(text)?.[0] ?? "The log of the worker says why.";
 }
 
 /** One that Postgres knows. `brief`: without its run, which is the tree it stands in. */

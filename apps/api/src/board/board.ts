@@ -14,6 +14,7 @@ import { queueNames } from "@markmill/engine";
 import type { Queues } from "@markmill/queue";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { ApiParts } from "../parts.ts";
+import { pathOf } from "../path-of.ts";
 import { problemOf } from "../problem-of.ts";
 import { notFound, Refusal } from "../refusal.ts";
 import { readHistory } from "./board-history.ts";
@@ -21,7 +22,7 @@ import { runJobId } from "./board-job.ts";
 import { BoardQueue } from "./board-queue.ts";
 import { signInPage, signInPolicy } from "./sign-in-page.ts";
 
-export const boardPath = "/board";
+const boardPath = "/board";
 
 /** A page of its own, with scripts and styles of its own. */
 const boardContentPolicy =
@@ -131,7 +132,8 @@ async function changing(request: Changing, parts: ApiParts, writes: boolean): Pr
 
 function answerRefused(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const problem = problemOf(error, request.id);
-  if (problem.status >= 500) request.log.error({ err: error, requestId: request.id, url: request.url }, problem.title);
+  if (problem.status >= 500)
+    request.log.error({ err: error, requestId: request.id, path: pathOf(request) }, problem.title);
   void reply.code(problem.status).header("cache-control", "no-store");
   const asksForPage = request.method === "GET" && (request.headers.accept ?? "").includes("text/html");
   if (problem.status === 401 && asksForPage) {

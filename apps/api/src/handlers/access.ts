@@ -1,6 +1,7 @@
 import { effectiveScopes, type Role, type Scope } from "@markmill/contract";
 import type { Key, User } from "@markmill/store";
 import type { Some } from "../handler.ts";
+import { inTurn } from "../in-turn.ts";
 import { placeOf } from "../page.ts";
 import type { ApiParts } from "../parts.ts";
 import { csrfTokenOf, knownRoles, knownScopes, ofKey, ofLogin, type Principal } from "../principal.ts";
@@ -21,19 +22,25 @@ type Names =
   | "listTenants"
   | "createTenant";
 
-export function accessHandlers({ access, settings }: ApiParts): Some<Names> {
+/** Each takes memory and a processor's time (store's passwords.ts). */
+const mostPasswords = 100;
+
+export function accessHandlers({ access, settings, log }: ApiParts): Some<Names> {
+  const oneByOne = inTurn(mostPasswords);
   return {
     async logIn({ body, id, address }) {
       const bearer = "key" in body ? await byKey(body.key) : await byPassword(body.tenant, body.name, body.password);
       const tenant = bearer?.tenant ?? ("tenant" in body ? body.tenant : "");
       const entry = { action: "logIn", target: null, requestId: id, address, details: {} };
       if (bearer === null) {
-        // Whoever does not exist has no log to be written to.
+        // Whoever does not exist has no log to be written to. How long the answer takes says nothing of who does.
         const known = tenant !== "" && (await access.listTenants()).some((one) => one.id === tenant);
         if (known) {
-          const name = "name" in body ? body.name : "";
-          const asked = await access.log.asked({ ...entry, tenant, actor: `address:${address}`, actorName: name });
-          await access.log.done(asked, 401);
+          const actorName = "name" in body ? body.name : "";
+          access.log
+            .asked({ ...entry, tenant, actor: `address:${address}`, actorName })
+            .then((asked) => access.log.done(asked, 401))
+            .catch((error: unknown) => log.warn({ err: error }, "the audit log"));
         }
         throw new Refusal("LOGIN_REFUSED", { detail: "Name, password or key is wrong." });
       }
@@ -163,7 +170,7 @@ export function accessHandlers({ access, settings }: ApiParts): Some<Names> {
   }
 
   async function byPassword(tenant: string, name: string, password: string) {
-    const user = await access.findUserByPassword(tenant, name, password);
+    const user = await oneByOne(() => access.findUserByPassword(tenant, name, password));
     return user === null
       ? null
       : {

@@ -1,7 +1,9 @@
-import { drawProgram, type Finding, isProtectedPath, loadDefinition, type Workspace } from "@markmill/definition";
+import { drawProgram, type Finding, isProtectedPath } from "@markmill/definition";
 import type { Program } from "@markmill/engine";
 import type { Definition } from "@markmill/store";
+import type { DefinitionLoader } from "../definition-loader.ts";
 import type { Some } from "../handler.ts";
+import type { Upload } from "../load-upload.ts";
 import type { ApiParts } from "../parts.ts";
 import { notFound, Refusal } from "../refusal.ts";
 
@@ -15,20 +17,14 @@ type Names =
   | "getDefinitionProgram"
   | "getDefinitionMermaid";
 
-interface Upload {
-  readonly root: string;
-  readonly files: Readonly<Record<string, string | { readonly base64: string }>>;
-}
-
-export function definitionHandlers({ settings, store: { clock } }: ApiParts): Some<Names> {
+export function definitionHandlers({ store: { clock } }: ApiParts, loader: DefinitionLoader): Some<Names> {
   const load = (upload: Upload) => {
-    const workspace = workspaceOf(upload);
-    const loaded = loadDefinition(workspace, upload.root, { environment: Object.keys(settings.environment) });
-    return { ...loaded, workspace };
+    refusePaths(upload);
+    return loader.load(upload);
   };
   return {
     async validateDefinition({ body }) {
-      const { definition, findings } = load(body);
+      const { definition, findings } = await load(body);
       const root = definition?.programs[definition.root];
       return {
         body: {
@@ -42,7 +38,7 @@ export function definitionHandlers({ settings, store: { clock } }: ApiParts): So
     },
 
     async saveDefinition({ body, caller: { store } }) {
-      const { definition, findings, workspace } = load(body);
+      const { definition, findings, sources } = await load(body);
       if (definition === null) {
         throw new Refusal("DEFINITION_INVALID", {
           detail: `${findings.filter(({ severity }) => severity === "error").length} errors`,
@@ -52,12 +48,9 @@ export function definitionHandlers({ settings, store: { clock } }: ApiParts): So
         });
       }
       const { hash, dialect, root, programs } = definition;
-      const sources = definition.files.map(
-        ({ path }) => [path, new TextDecoder().decode(workspace.read(path))] as const,
-      );
       const name = programs[root]?.name ?? root;
       const known = (await store.definitions.find(hash)) !== null;
-      const saved: Definition = { hash, dialect, root, programs, name, files: Object.fromEntries(sources) };
+      const saved: Definition = { hash, dialect, root, programs, name, files: sources };
       await store.definitions.save(saved);
       const [version] = (await store.definitions.versions(name)).filter((one) => one.hash === hash);
       return {
@@ -131,11 +124,9 @@ async function findProgram(store: Store, hash: string, wanted: string | undefine
   return { path, program };
 }
 
-/** Files in memory: nothing of the server's own can be read by any path. */
-function workspaceOf({ files }: Upload): Workspace {
-  const bytes = new Map<string, Uint8Array>();
+function refusePaths({ files }: Upload): void {
   const errors: { path: string; message: string }[] = [];
-  for (const [path, content] of Object.entries(files)) {
+  for (const path of Object.keys(files)) {
     if (!isPlainPath(path))
       errors.push({ path: `files.${path.slice(0, 200)}`, message: "must be a path below the workflow folder" });
     else if (isProtectedPath(path))
@@ -143,21 +134,8 @@ function workspaceOf({ files }: Upload): Workspace {
         path: `files.${path.slice(0, 200)}`,
         message: "is a file that may hold secrets: do not upload it",
       });
-    else
-      bytes.set(
-        path,
-        typeof content === "string" ? new TextEncoder().encode(content) : Buffer.from(content.base64, "base64"),
-      );
   }
   if (errors.length > 0) throw new Refusal("INVALID", { errors: errors.slice(0, 50) });
-  return {
-    read: (path) => bytes.get(path),
-    list: () => bytes.keys(),
-    tree: (folder) => {
-      const below = [...bytes.keys()].filter((path) => path.startsWith(`${folder}/`));
-      return below.length === 0 ? undefined : { files: below, leftOut: [] };
-    },
-  };
 }
 
 function isPlainPath(path: string): boolean {

@@ -15,8 +15,8 @@ export function eventHandlers({ settings }: ApiParts): Some<"listEvents" | "stre
     async listEvents({ params: { id }, query: { after, limit, waitMs }, caller: { store }, signal }) {
       const page = await store.runs.events(id, { after, limit, waitMs, signal });
       if (page === null) throw notFound("such run");
-      const { entries, last, status, ended } = page;
-      return { body: { items: presentEvents(id, entries), last, status, ended } };
+      const { entries, last, rev, status, ended } = page;
+      return { body: { items: presentEvents(id, entries), last, rev, status, ended } };
     },
 
     async streamEvents({ params: { id }, query, headers, caller, signal }) {

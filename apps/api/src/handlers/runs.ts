@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
-import { type Definition as Checked, checkStart } from "@markmill/definition";
-import type { Limits } from "@markmill/engine";
+import { type Definition as Checked, checkStart, inputName } from "@markmill/definition";
+import type { Doorbell, Limits } from "@markmill/engine";
 import { type Committed, type Definition, type RunDetail, StoreError, type TenantStore } from "@markmill/store";
 import { defaultLimits, readArchive } from "@markmill/submission";
 import type { Some } from "../handler.ts";
+import { inTurn } from "../in-turn.ts";
 import type { KnownSubmissions } from "../known-submissions.ts";
 import { pageOf, pairs } from "../page.ts";
 import type { ApiParts } from "../parts.ts";
-import { presentRun, presentSummary } from "../present.ts";
+import { presentDifference, presentRun, presentSummary } from "../present.ts";
 import { notFound, Refusal } from "../refusal.ts";
 
 type Names =
@@ -16,10 +17,12 @@ type Names =
   | "getRun"
   | "listActivities"
   | "listCalls"
+  | "listToolCalls"
   | "listMessages"
   | "getVariables"
   | "getHits"
   | "listChildRuns"
+  | "replayRun"
   | "cancelRun"
   | "stopRun"
   | "resumeRun"
@@ -36,7 +39,13 @@ interface Caps {
 }
 
 export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Some<Names> {
-  const { bell, settings } = parts;
+  const { bell, settings, telemetry } = parts;
+  const fold = inTurn(mostFolds);
+
+  function ringFor(rootId: string, rings: readonly Doorbell[]): void {
+    if (telemetry == null) bell.ring(rings);
+    else telemetry.ringing({ id: rootId, rootId }, () => bell.ring(rings));
+  }
 
   /** The submission's paths: known from its upload, or read from the tar. */
   async function pathsOf(store: TenantStore, hash: string): Promise<readonly string[]> {
@@ -62,7 +71,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
   }
 
   return {
-    async startRun({ body, headers, caller: { store } }) {
+    async startRun({ body, headers, audit, caller: { store } }) {
       const definition = await store.definitions.find(body.definition);
       if (definition === null) {
         throw new Refusal("START_REFUSED", {
@@ -70,7 +79,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
         });
       }
       const files = body.submission === undefined ? null : await pathsOf(store, body.submission);
-      const variables = body.variables ?? {};
+      const variables = { ...body.variables, ...(body.input === undefined ? {} : { [inputName]: body.input }) };
       const notes = checked(definition, variables, Object.keys(settings.environment), files);
       const key = headers["idempotency-key"];
       const created = await store.runs.create({
@@ -88,10 +97,12 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
         ],
         ...(body.submission === undefined ? {} : { submission: { blob: body.submission } }),
         ...(key === undefined ? {} : { idempotencyKey: key, requestHash: hashOf(body) }),
+        ...(audit === null ? {} : { audit }),
       });
-      bell.ring(created.rings);
+      ringFor(created.runId, created.rings);
       const { runId, created: isNew } = created;
       return {
+        audited: isNew,
         status: isNew ? 201 : 200,
         target: runId,
         location: `/v1/runs/${runId}`,
@@ -136,7 +147,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
 
     async listActivities({ params: { id }, query, caller: { store } }) {
       await find(store, id);
-      const { items, next } = await store.runs.activityPage(id, pageOf(query));
+      const { items, next } = await store.runs.activityPage(id, pageOf(query), mostBytes);
       return {
         body: {
           items: items.map(
@@ -167,7 +178,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
 
     async listCalls({ params: { id }, query, caller: { store } }) {
       await find(store, id);
-      const { items, next } = await store.runs.callPage(id, pageOf(query));
+      const { items, next } = await store.runs.callPage(id, pageOf(query), mostBytes);
       return {
         body: {
           items: items.map(({ key, attempt, model, request, reply, usage }) => ({
@@ -181,6 +192,12 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
           next,
         },
       };
+    },
+
+    async listToolCalls({ params: { id }, query, caller: { store } }) {
+      await find(store, id);
+      const { items, next } = await store.runs.toolCallPage(id, pageOf(query));
+      return { body: { items: items.map((call) => ({ ...call, createdAt: call.createdAt.toISOString() })), next } };
     },
 
     async listMessages({ params: { id }, query, caller: { store } }) {
@@ -213,6 +230,16 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       return { body: { items: (await store.runs.children(id)).map(presentSummary) } };
     },
 
+    async replayRun({ params: { id }, caller: { store } }) {
+      const { events, differences } = await fold(() => store.runs.replay(id));
+      return {
+        body: {
+          ...{ events, identical: differences.length === 0 },
+          differences: differences.slice(0, 100).map(presentDifference),
+        },
+      };
+    },
+
     async cancelRun({ params: { id }, body, caller: { store, principal } }) {
       await open(store, id);
       return changed(store, id, await store.runs.cancel(id, body?.message ?? `cancelled by ${principal.name}`));
@@ -241,31 +268,28 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       if (old.endedAt === null && body.from === undefined) {
         throw new Refusal("RUN_OPEN", { hint: "Resume it, or say where to begin with `from`." });
       }
+      refuseOfClass(old);
       const definition = await chosen(store, old, body.definition);
       const key = headers["idempotency-key"];
       const requestHash = hashOf({ retry: id, ...body });
       const fromStart = body.from?.[0] === "START" || (body.from === undefined && old.status === "success");
-      if (!fromStart && definition.hash !== old.definitionHash) {
-        throw new Refusal("NO_FORK", {
-          detail: "Another definition may have other steps: with it a run begins at START.",
-          hint: 'Send "from": ["START"], or "definition": "same".',
-        });
-      }
+      const other = definition.hash === old.definitionHash ? null : definition;
+      const notes = other === null ? [] : await checkedAnew(store, id, other);
       if (fromStart) {
-        const other = definition.hash === old.definitionHash ? null : definition;
         const created = await store.runs.restart({
           ...{ of: id, caps: limitsOf(body.caps) },
-          ...(other === null ? {} : { definition: other, notes: await checkedAnew(store, id, other) }),
+          ...(other === null ? {} : { definition: other, notes }),
           ...(key === undefined ? {} : { key: { text: key, requestHash } }),
         });
-        bell.ring(created.rings);
+        ringFor(created.runId, created.rings);
         return retried(created.runId, created.created, ["START"]);
       }
       const forked = await store.runs.fork({
         ...{ of: id, from: body.from ?? null, caps: limitsOf(body.caps) },
+        ...(other === null ? {} : { definition: other }),
         ...(key === undefined ? {} : { key: { text: key, requestHash } }),
       });
-      bell.ring(forked.rings);
+      ringFor(forked.runId, forked.rings);
       return retried(forked.runId, forked.created, [...forked.from]);
     },
 
@@ -283,7 +307,9 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
   }
 }
 
-/** Of a page of messages. */
+/** Replays that wait for the one under way. */
+const mostFolds = 20;
+/** Of a page. */
 const mostBytes = 32 * 1024 * 1024;
 
 function retried(id: string, created: boolean, from: (string | null)[]) {
@@ -306,8 +332,18 @@ function requireRoot(run: RunDetail): void {
   if (run.rootId !== run.id) throw new Refusal("RUN_NOT_ROOT", { hint: `Name the run that called it: ${run.rootId}.` });
 }
 
+/** The grade of a run made from it would count nowhere. Admission says whose work a run grades (store's admit.ts). */
+function refuseOfClass({ options }: RunDetail): void {
+  const { grading } = (options ?? {}) as { readonly grading?: { readonly batch?: unknown } };
+  if (typeof grading?.batch !== "string") return;
+  throw new Refusal("RUN_OF_CLASS", {
+    detail: "The grade of a run made from it would count nowhere.",
+    hint: `POST /v1/batches/${grading.batch}/retry tries again what failed, …/regrade grades works anew.`,
+  });
+}
+
 /** Warnings, for the run's record. Throws where something is missing. */
-function checked(
+export function checked(
   definition: Definition,
   variables: Readonly<Record<string, string>>,
   environment: readonly string[],
@@ -341,7 +377,7 @@ async function chosen(store: TenantStore, old: RunDetail, wanted: string | undef
   return found;
 }
 
-function limitsOf(caps: Caps = {}): Partial<Limits> {
+export function limitsOf(caps: Caps = {}): Partial<Limits> {
   const { dollars, tokens, timeMs, steps, depth, hits } = caps;
   return {
     ...(dollars === undefined ? {} : { nanodollars: Math.round(dollars * 1e9) }),

@@ -9,6 +9,10 @@ export const scopes = [
   "runs:write",
   "runs:delete",
   "asks:answer",
+  "batches:read",
+  "batches:write",
+  "members:read",
+  "grades:write",
   "files:read",
   "files:write",
   "models:read",
@@ -25,16 +29,19 @@ export const roles = ["owner", "grader", "reader", "ops"] as const;
 export type Role = (typeof roles)[number];
 export const roleSchema = named("Role", z.enum(roles));
 
-const reading = ["definitions:read", "runs:read", "files:read", "models:read", "usage:read"] as const;
+const reading = ["definitions:read", "runs:read", "batches:read", "files:read", "models:read", "usage:read"] as const;
+/** Who is behind a pseudonym is a right of its own. */
+const grading = ["batches:write", "members:read", "grades:write"] as const;
 
 /** ops belongs to the installation: queues, workers, metrics, tenants. It sees ids and counts, no names, texts or files of anybody. */
-export const scopesOf: Readonly<Record<Role, readonly Scope[]>> = {
+const scopesOf: Readonly<Record<Role, readonly Scope[]>> = {
   owner: [
     ...reading,
     ...(["definitions:write", "runs:write", "runs:delete", "asks:answer", "files:write"] as const),
+    ...grading,
     ...(["audit:read", "access:manage"] as const),
   ],
-  grader: [...reading, "runs:write", "asks:answer", "files:write"],
+  grader: [...reading, ...grading, "runs:write", "asks:answer", "files:write"],
   reader: reading,
   ops: ["models:read", "ops:read", "ops:write"],
 };

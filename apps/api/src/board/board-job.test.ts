@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { queuedJob } from "./board-job.ts";
+
+/** As the queue answers it; a real one fails only by a defect. */
+function failedJob(failedReason: string) {
+  const json = {
+    id: "7",
+    name: "activity",
+    progress: { of: "Ada Lovelace" },
+    attemptsMade: 2,
+    timestamp: 1,
+    failedReason,
+    stacktrace: [`Error: ${failedReason}\n    at /home/ada/secret.ts:1:1`],
+    returnvalue: "sk-hunter2",
+    data: { runId: "r", activityId: 7, epoch: 1, text: "Ada Lovelace" },
+    opts: { jobId: "7", note: "sk-hunter2" },
+  };
+  return { id: "7", data: json.data, toJSON: () => json } as unknown as Parameters<typeof queuedJob>[1];
+}
+
+it("shows of a failed job its code and ids, and nothing that an error or a value may hold", () => {
+  const shown = queuedJob("prompt", failedJob("connect postgresql://app:hunter2@db for Ada Lovelace"), null).toJSON();
+  expect(JSON.stringify(shown)).not.toMatch(/hunter2|Ada|home/);
+  expect(shown).toMatchObject({ failedReason: "The log of the worker says why.", stacktrace: [], attemptsMade: 2 });
+  expect(shown.data).toEqual({ runId: "r", activityId: 7, epoch: 1 });
+});
+
+it("keeps the reasons that say nothing of anybody", () => {
+  const reason = (text: string) => queuedJob("prompt", failedJob(text), null).toJSON().failedReason;
+  expect(reason("STORE_BUSY: postgresql://app:hunter2@db")).toBe("STORE_BUSY");
+  expect(reason("StoreError: STORE_BUG hunter2")).toBe("STORE_BUG");
+  expect(reason("job stalled more than allowable limit")).toBe("job stalled more than allowable limit");
+  expect(reason("Missing lock for job hunter2. moveToFinished")).toBe("Missing lock for job");
+});

@@ -1,0 +1,109 @@
+/**
+ * Compiles uploads. A small one is compiled at once; a large one takes seconds, and goes to a thread of its own, so that everybody else is
+ * answered meanwhile. The thread is started for the first one and holds nothing: it dies with an upload that it cannot bear (memory), and
+ * the next one gets a new thread. After `mostMs` an upload is given up, and the thread with it.
+ */
+import { Worker } from "node:worker_threads";
+import { type LoadedUpload, type LoadOrder, loadUpload, type Upload } from "./load-upload.ts";
+import { Refusal } from "./refusal.ts";
+
+export interface DefinitionLoader {
+  load(upload: Upload): Promise<LoadedUpload>;
+  close(): Promise<void>;
+}
+
+/** Characters: they compile in a few milliseconds. */
+const small = 32 * 1024;
+const mostMs = 60_000;
+/** Uploads that wait for the thread. Each may hold 32 MiB. */
+const mostWaiting = 8;
+const mostHeapMb = 1_024;
+
+interface Waiting {
+  readonly order: LoadOrder;
+  readonly resolve: (loaded: LoadedUpload) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type Answer = { readonly id: number } & ({ readonly loaded: LoadedUpload } | { readonly failed: string });
+
+export function createDefinitionLoader(environment: readonly string[]): DefinitionLoader {
+  const waiting: Waiting[] = [];
+  let thread: Worker | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let drawn = 0;
+
+  /** The first one that waits is with the thread. */
+  function next(): void {
+    const [first] = waiting;
+    if (first === undefined) return;
+    thread ??= open();
+    timer = setTimeout(() => fail(tooLong()), mostMs);
+    thread.postMessage(first.order);
+  }
+
+  function open(): Worker {
+    const url = new URL("./load-definition-thread.ts", import.meta.url);
+    const opened = new Worker(url, {
+      execArgv: [],
+      name: "markmill definitions",
+      resourceLimits: { maxOldGenerationSizeMb: mostHeapMb },
+    });
+    opened.unref();
+    opened.on("message", (answer: Answer) => {
+      const first = done();
+      if ("loaded" in answer) first?.resolve(answer.loaded);
+      else first?.reject(new Error(answer.failed));
+      next();
+    });
+    opened.on("error", () => thread === opened && fail(tooLong()));
+    opened.on("exit", () => thread === opened && fail(tooLong()));
+    return opened;
+  }
+
+  function done(): Waiting | undefined {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    return waiting.shift();
+  }
+
+  function fail(error: unknown): void {
+    const lost = thread;
+    thread = null;
+    void lost?.terminate();
+    done()?.reject(error);
+    next();
+  }
+
+  return {
+    async load(upload) {
+      if (sizeOf(upload) <= small) return loadUpload(upload, environment);
+      if (waiting.length >= mostWaiting) {
+        throw new Refusal("OVERLOADED", { detail: "Many large definitions are being compiled: try again." });
+      }
+      return await new Promise<LoadedUpload>((resolve, reject) => {
+        drawn += 1;
+        waiting.push({ order: { id: drawn, upload, environment }, resolve, reject });
+        if (waiting.length === 1) next();
+      });
+    },
+    async close() {
+      const last = thread;
+      thread = null;
+      if (timer !== null) clearTimeout(timer);
+      for (const { reject } of waiting.splice(0)) reject(new Refusal("OVERLOADED", { detail: "The server ends." }));
+      await last?.terminate();
+    },
+  };
+}
+
+function tooLong(): Refusal {
+  return new Refusal("TOO_LARGE", { detail: `It cannot be compiled within ${mostMs / 1000} s and ${mostHeapMb} MiB.` });
+}
+
+function sizeOf({ files }: Upload): number {
+  let size = 0;
+  for (const content of Object.values(files))
+    size += typeof content === "string" ? content.length : content.base64.length;
+  return size;
+}

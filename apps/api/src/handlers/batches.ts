@@ -1,0 +1,313 @@
+/** Batches. What tells whose a work is goes only to whoever may read the members. */
+import type { Got, Routes } from "@markmill/contract";
+import type { BatchDetail, BatchSummary, BatchWork, Definition, NewBatch, TenantStore, WorkTry } from "@markmill/store";
+import type { Caller, Some } from "../handler.ts";
+import { pageOf } from "../page.ts";
+import type { ApiParts } from "../parts.ts";
+import { notFound, Refusal } from "../refusal.ts";
+import { checked, limitsOf } from "./runs.ts";
+
+type Names =
+  | "saveBatch"
+  | "listBatches"
+  | "getBatch"
+  | "updateBatch"
+  | "deleteBatch"
+  | "listWorks"
+  | "listTries"
+  | "listMembers"
+  | "listGradeEvents"
+  | "recordGrade"
+  | "pauseBatch"
+  | "resumeBatch"
+  | "cancelBatch"
+  | "retryWorks"
+  | "regradeWorks";
+
+type Shown<Name extends keyof Routes> = Got<Routes[Name]>;
+
+export function batchHandlers({ bell, settings }: ApiParts): Some<Names> {
+  return {
+    async saveBatch({ body, caller: { store } }) {
+      const { key, name, rubric, concurrency, budget, members, works, whole } = body;
+      const definition = await definitionOf(store, body.definition);
+      const { variables = {}, caps, patienceMs, late, aiConsent, language, facts } = body;
+      const usual = works.find(({ content }) => content.is === "taken" && content.start === undefined)?.content;
+      const files = usual?.is === "taken" ? usual.paths : undefined;
+      // Before anything is kept: a parameter that is missing would fail every single run.
+      const notes = files === undefined ? [] : checked(definition, variables, Object.keys(settings.environment), files);
+      for (const { content } of works) {
+        if (content.is !== "taken" || content.start === undefined) continue;
+        const { start, paths } = content;
+        const given = { ...variables, ...start.variables };
+        checked(await definitionOf(store, start.definition), given, Object.keys(settings.environment), paths);
+      }
+      const saved = await store.batches.save({
+        ...{ key, name, definition, rubric: rubric ?? rubricOf(definition), members: members as never },
+        works: works as NewBatch["works"],
+        ...(concurrency === undefined ? {} : { concurrency }),
+        ...(budget === undefined ? {} : { budget }),
+        ...(whole === undefined ? {} : { whole }),
+        settings: {
+          run: {
+            ...{ variables, environment: settings.environment, caps: limitsOf(caps), notes },
+            ...(patienceMs === undefined ? {} : { patienceMs }),
+          },
+          ...{ late, aiConsent, language },
+          ...(facts === undefined ? {} : { facts: facts as never }),
+        },
+      });
+      const { id, created } = saved;
+      return { status: created ? 201 : 200, target: id, location: `/v1/batches/${id}`, body: saved };
+    },
+
+    async listBatches({ query, caller: { store } }) {
+      const { key, state } = query;
+      const filter = { ...(key === undefined ? {} : { key }), ...(state === undefined ? {} : { state }) };
+      const { batches, next } = await store.batches.list(filter, pageOf(query));
+      return { body: { items: batches.map(presentSummary), next } };
+    },
+
+    async getBatch({ params: { id }, caller }) {
+      return { body: presentBatch(await find(caller.store, id), mayName(caller)) };
+    },
+
+    async updateBatch({ params: { id }, body, caller: { store } }) {
+      await find(store, id);
+      if (body.concurrency !== undefined) await store.batches.setConcurrency(id, body.concurrency);
+      if (body.budget !== undefined) await store.batches.setBudget(id, body.budget);
+      return await changed(store, id);
+    },
+
+    async deleteBatch({ params: { id }, caller: { store } }) {
+      if (!(await store.batches.delete(id))) throw notFound("such batch");
+      return {};
+    },
+
+    async listWorks({ params: { id }, query, caller }) {
+      const { store } = caller;
+      await find(store, id);
+      const { key: keys, standing, outcome, released, counts } = query;
+      const open = mayName(caller);
+      if (!open && keys !== undefined) {
+        throw new Refusal("FORBIDDEN", {
+          detail: "Keys name people: a key or role with members:read may ask for them.",
+        });
+      }
+      const { works, next } = await store.batches.works(
+        id,
+        {
+          ...(keys === undefined ? {} : { keys }),
+          ...(standing === undefined ? {} : { standing }),
+          ...(outcome === undefined ? {} : { outcome }),
+          ...(released === undefined ? {} : { released }),
+          ...(counts === undefined ? {} : { counts }),
+        },
+        pageOf({ limit: query.limit, cursor: open ? query.cursor : await keyBehind(store, id, query.cursor) }),
+      );
+      const shown = works.map(presentWork);
+      if (open) return { body: { items: shown, next } };
+      return { body: { items: shown.map(unnamed), next: next === null ? null : (shown.at(-1)?.pseudonym ?? null) } };
+    },
+
+    async listTries({ params: { id }, query, caller: { store } }) {
+      await find(store, id);
+      return { body: { items: (await store.batches.tries(id, query.work)).map(presentTry) } };
+    },
+
+    async listMembers({ params: { id }, query, caller: { store } }) {
+      await find(store, id);
+      const { members, next } = await store.batches.members(id, pageOf(query));
+      return { body: { items: members.map((member) => ({ ...member })), next } };
+    },
+
+    async listGradeEvents({ params: { id }, query, caller: { store } }) {
+      await find(store, id);
+      const { events, next } = await store.batches.events(id, query.work, pageOf(query));
+      return { body: { items: [...events], next } };
+    },
+
+    async recordGrade({ params: { id }, body, caller: { store, principal } }) {
+      const { work, kind, criterion, points, reason, comment, try: seen } = body;
+      const event = await store.batches.record(id, {
+        ...{ work, kind, by: principal.name },
+        ...(criterion === undefined ? {} : { criterion }),
+        ...(points === undefined ? {} : { points }),
+        ...(reason === undefined ? {} : { reason }),
+        ...(comment === undefined ? {} : { comment }),
+        ...(seen === undefined ? {} : { try: seen }),
+      });
+      return { status: 201, body: event };
+    },
+
+    async pauseBatch({ params: { id }, body, caller: { store } }) {
+      await store.batches.pause(id, body.reason);
+      return await changed(store, id);
+    },
+
+    async resumeBatch({ params: { id }, caller: { store } }) {
+      const { runs, rings } = await store.batches.resume(id);
+      bell.ring(rings);
+      return await changed(store, id, runs);
+    },
+
+    async cancelBatch({ params: { id }, body, caller: { store } }) {
+      return await changed(store, id, await store.batches.cancel(id, body.reason));
+    },
+
+    async retryWorks({ params: { id }, body = {}, caller }) {
+      const { store } = caller;
+      const { works } = await store.batches.retry(id, body.keys === undefined ? {} : { keys: body.keys });
+      return { body: { works: mayName(caller) ? [...works] : await pseudonymsOf(store, id, works) } };
+    },
+
+    async regradeWorks({ params: { id }, body: { keys, definition: wanted }, caller }) {
+      const { store } = caller;
+      await find(store, id);
+      const definition = wanted === undefined ? null : await definitionOf(store, wanted);
+      const { works } = await store.batches.regrade(id, { keys, ...(definition === null ? {} : { definition }) });
+      return { body: { works: mayName(caller) ? [...works] : await pseudonymsOf(store, id, works) } };
+    },
+  };
+}
+
+const mayName = ({ principal }: Caller) => principal.scopes.has("members:read");
+
+async function pseudonymsOf(store: TenantStore, id: string, keys: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(keys.map((key) => store.batches.work(id, key)));
+  return found.flatMap((work) => work?.pseudonym ?? []);
+}
+
+async function find(store: TenantStore, id: string): Promise<BatchDetail> {
+  const batch = await store.batches.get(id);
+  if (batch === null) throw notFound("such batch");
+  return batch;
+}
+
+async function changed(store: TenantStore, id: string, runs = 0) {
+  const { state } = await find(store, id);
+  return { body: { id, state, runs } };
+}
+
+async function definitionOf(store: TenantStore, hash: string): Promise<Definition> {
+  const definition = await store.definitions.find(hash);
+  if (definition !== null) return definition;
+  throw new Refusal("START_REFUSED", { errors: [{ path: "definition", message: "There is no such definition." }] });
+}
+
+/** Of the workflow, or of the first that it calls and that has one. */
+function rubricOf({ root, programs }: Definition): NewBatch["rubric"] {
+  const rubric = [programs[root], ...Object.values(programs)].find((program) => program?.rubric !== undefined)?.rubric;
+  if (rubric !== undefined) return rubric as unknown as NewBatch["rubric"];
+  throw new Refusal("START_REFUSED", {
+    errors: [{ path: "rubric", message: "The definition has no rubric, and none was sent." }],
+  });
+}
+
+function presentSummary(batch: BatchSummary): Shown<"listBatches">["items"][number] {
+  const { id, key, name, definitionHash: definition, state, concurrency, createdAt, counts } = batch;
+  return { id, key, name, definition, state, concurrency, createdAt: createdAt.toISOString(), counts };
+}
+
+/** Without the environment of the server, and what is asked of its workers. What whoever saved it wrote down has names in it. */
+function presentBatch(batch: BatchDetail, named: boolean): Shown<"getBatch"> {
+  const { rubric, rubricHash, settings, members, budget, budgetNearlySpent, spent, runMs, troubles } = batch;
+  const { late, aiConsent, language, facts, run } = settings;
+  const model = run.variables?.AI_MODEL_NAME ?? null;
+  return {
+    ...presentSummary(batch),
+    ...{ rubricHash, members, budgetNearlySpent, runMs: [...runMs], spent: presentSpent(spent) },
+    rubric: { criteria: rubric.criteria.map((criterion) => ({ ...criterion })) },
+    settings: { late, aiConsent, language, model, ...(facts === undefined || !named ? {} : { facts: facts as never }) },
+    budget: budget === null ? null : { cap: budget.cap, spent: budget.spent, reserved: budget.reserved },
+    troubles: troubles.map((one) => ({ ...one })),
+  };
+}
+
+function presentSpent({ characters: _, ...spent }: BatchDetail["spent"]) {
+  return { ...spent };
+}
+
+function presentWork(work: BatchWork): ShownWork {
+  const { try: last, spent, ...same } = work;
+  return {
+    ...(same as unknown as ShownWork),
+    standing: presentStanding(work.standing),
+    try: last === null ? null : presentLast(last),
+    spent: presentSpent(spent),
+  };
+}
+
+function presentStanding(standing: BatchWork["standing"]): ShownWork["standing"] {
+  if (standing.is !== "running" || standing.wait === null) return { ...standing } as never;
+  const { nextTry } = standing.wait;
+  return { ...standing, wait: { ...standing.wait, nextTry: nextTry?.toISOString() ?? null } } as never;
+}
+
+function presentLast(last: NonNullable<BatchWork["try"]>) {
+  const { try: number, runId, definitionHash: definition, why, startedAt, endedAt } = last;
+  const times = { startedAt: startedAt?.toISOString() ?? null, endedAt: endedAt?.toISOString() ?? null };
+  return { try: number, runId, definition, why, ...times };
+}
+
+function presentTry(one: WorkTry): Shown<"listTries">["items"][number] {
+  const { content, standing, grade, spent } = one;
+  return {
+    ...{ ...presentLast(one), content, grade: grade as never, spent: presentSpent(spent) },
+    standing: presentStanding(standing),
+  };
+}
+
+type ShownWork = Shown<"listWorks">["items"][number];
+type ShownGrade = NonNullable<ShownWork["proposal"]>["grade"];
+
+/** What is left of a work without whose it is: keys, names of files, quotations and what people wrote may tell. */
+function unnamed(work: ShownWork): ShownWork {
+  const { pseudonym, content, proposal, grade, standing } = work;
+  return {
+    ...work,
+    ...{ key: pseudonym, by: [], group: null, label: pseudonym, sources: [], events: [] },
+    standing: { is: standing.is },
+    content: content.is === "taken" ? { ...content, paths: [], notes: [], start: undefined } : { is: "empty" },
+    proposal: proposal === null ? null : { try: proposal.try, grade: numbersOf(proposal.grade) },
+    grade:
+      grade === null
+        ? null
+        : {
+            ...numbersOf(grade),
+            proposed: grade.proposed === null ? null : numbersOf(grade.proposed),
+            overrides: grade.overrides.map(({ criterion, points, by, at, proposed }) => ({
+              ...{ criterion, points, by, at, proposed },
+            })),
+            reviewed: grade.reviewed,
+            released: grade.released,
+          },
+  };
+}
+
+/** A grade without the words in it. */
+function numbersOf({ outcome, criteria, points, most, penalty, total, flags }: ShownGrade): ShownGrade {
+  return {
+    ...{ outcome: { is: outcome.is }, points, most, penalty, total, nextSteps: [] },
+    criteria: criteria.map(({ is, id, by, points: some, level, confidence }) => ({
+      ...{ is, id, by, points: some, level, confidence },
+    })),
+    flags: flags.map(({ kind }) => ({ kind, message: "" })),
+  };
+}
+
+/** The key of the work with a pseudonym: keys say where a page goes on, and are not told. */
+async function keyBehind(store: TenantStore, id: string, pseudonym: string | undefined): Promise<string | undefined> {
+  if (pseudonym === undefined) return undefined;
+  for (let after: string | null | undefined; after !== null; ) {
+    const { works, next } = await store.batches.works(
+      id,
+      {},
+      { limit: 200, ...(after === undefined ? {} : { after }) },
+    );
+    const found = works.find((work) => work.pseudonym === pseudonym);
+    if (found !== undefined) return found.key;
+    after = next;
+  }
+  throw new Refusal("INVALID", { errors: [{ path: "query.cursor", message: "is none of ours" }] });
+}

@@ -1,0 +1,53 @@
+/** An upload compiled, as plain data: it passes between threads. */
+import { type Loaded, type Definition as LoadedDefinition, loadDefinition, type Workspace } from "@markmill/definition";
+
+export interface Upload {
+  readonly root: string;
+  /** Paths that were looked at before. */
+  readonly files: Readonly<Record<string, string | { readonly base64: string }>>;
+}
+
+export interface LoadOrder {
+  readonly id: number;
+  readonly upload: Upload;
+  readonly environment: readonly string[];
+}
+
+export interface LoadedUpload {
+  readonly definition: Pick<LoadedDefinition, "hash" | "dialect" | "root" | "programs"> | null;
+  readonly findings: Loaded["findings"];
+  /** The texts it is made of, by path. */
+  readonly sources: Readonly<Record<string, string>>;
+}
+
+export function loadUpload({ root, files }: Upload, environment: readonly string[]): LoadedUpload {
+  const workspace = workspaceOf(files);
+  const { definition, findings } = loadDefinition(workspace, root, { environment });
+  if (definition === null) return { definition: null, findings, sources: {} };
+  const { hash, dialect, programs } = definition;
+  const sources = definition.files.map(({ path }) => [path, new TextDecoder().decode(workspace.read(path))] as const);
+  return {
+    definition: { hash, dialect, root: definition.root, programs },
+    findings,
+    sources: Object.fromEntries(sources),
+  };
+}
+
+/** Files in memory: nothing of the server's own can be read by any path. */
+function workspaceOf(files: Upload["files"]): Workspace {
+  const bytes = new Map<string, Uint8Array>();
+  for (const [path, content] of Object.entries(files)) {
+    bytes.set(
+      path,
+      typeof content === "string" ? new TextEncoder().encode(content) : Buffer.from(content.base64, "base64"),
+    );
+  }
+  return {
+    read: (path) => bytes.get(path),
+    list: () => bytes.keys(),
+    tree: (folder) => {
+      const below = [...bytes.keys()].filter((path) => path.startsWith(`${folder}/`));
+      return below.length === 0 ? undefined : { files: below, leftOut: [] };
+    },
+  };
+}

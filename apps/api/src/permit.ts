@@ -1,0 +1,51 @@
+/**
+ * Whether somebody may use a route.
+ *
+ * P1  A route says in the contract's table who may use it: everybody, anybody we know, or who has a scope.
+ * P2  A cookie is sent by browsers whoever made the page. What changes something therefore needs, with a cookie, our own page's origin or
+ *     the session's token, which no other page can read; an origin that is not ours is refused even with the token.
+ */
+import { timingSafeEqual } from "node:crypto";
+import type { Route } from "@markmill/contract";
+import type { FastifyRequest } from "fastify";
+import type { Principal } from "./principal.ts";
+import { Refusal } from "./refusal.ts";
+
+const safeMethods = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** Throws a Refusal. */
+export function permit(
+  request: FastifyRequest,
+  access: Route["access"],
+  principal: Principal | null,
+  publicUrl: string | null,
+): void {
+  if (access === "public") return;
+  if (principal === null) {
+    throw new Refusal("UNAUTHENTICATED", {
+      hint: "Send Authorization: Bearer KEY. `markmill up` prints the first key; an owner makes others with POST /v1/keys.",
+    });
+  }
+  if (access !== "anybody" && !principal.scopes.has(access)) {
+    throw new Refusal("FORBIDDEN", {
+      detail: `This needs the scope ${access}.`,
+      hint: `The roles here are ${principal.roles.join(", ")}; ask an owner for a key that has it.`,
+    });
+  }
+  if (principal.kind === "session" && !safeMethods.has(request.method)) checkOrigin(request, principal, publicUrl);
+}
+
+function checkOrigin(request: FastifyRequest, { csrfToken }: Principal, publicUrl: string | null): void {
+  const { origin } = request.headers;
+  const own = publicUrl === null ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin;
+  if (origin !== undefined && origin !== own)
+    throw new Refusal("CSRF", { detail: "The request comes from another page." });
+  if (origin === own) return;
+  const token = request.headers["x-csrf-token"];
+  if (typeof token === "string" && csrfToken !== null && same(token, csrfToken)) return;
+  throw new Refusal("CSRF", { hint: "Send the csrfToken of GET /v1/session as X-CSRF-Token." });
+}
+
+function same(one: string, other: string): boolean {
+  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
+}

@@ -1,0 +1,342 @@
+import { z } from "zod";
+import { named } from "./named.ts";
+import { caps, failure, spent } from "./run-schemas.ts";
+import { count, cursor, flag, hash, limit, many, nanodollars, page, runId, text, time } from "./values.ts";
+
+export const batchParams = z.object({ id: runId });
+
+const key = text(500, 1);
+const consent = z.enum(["none", "local", "any"]);
+const short = text(2_000);
+const amounts = z.object({ nanodollars: nanodollars.nullable(), tokens: count.nullable() });
+const most = z.int().min(0).max(1e15).nullable();
+const capAmounts = z.strictObject({ nanodollars: most, tokens: most }).describe("null: no cap");
+const concurrency = z.int().min(1).max(10_000);
+const reason = text(2_000, 1);
+
+const level = z.strictObject({ name: short, points: z.number() });
+const rubric = named(
+  "Rubric",
+  z.strictObject({
+    criteria: z
+      .array(
+        z.strictObject({
+          id: text(200, 1),
+          title: short,
+          points: z.number().min(-1e6).max(1e6),
+          scale: z.discriminatedUnion("is", [
+            z.strictObject({ is: z.literal("binary") }),
+            z.strictObject({ is: z.literal("levels"), levels: z.array(level).min(1).max(100) }),
+            z.strictObject({ is: z.literal("points"), step: z.number().min(0.001).max(1e6) }),
+          ]),
+          evidence: z.union([z.boolean(), z.literal("comments")]),
+          source: z.discriminatedUnion("is", [
+            z.strictObject({ is: z.literal("tests"), patterns: z.array(short).max(1_000) }),
+            z.strictObject({ is: z.literal("llm") }),
+            z.strictObject({ is: z.literal("human") }),
+          ]),
+          guidance: text(100_000),
+        }),
+      )
+      .max(500)
+      .describe("none: nothing is graded"),
+  }),
+);
+
+const person = {
+  key,
+  name: short,
+  sortableName: short.optional(),
+  id: short.optional(),
+  sisId: short.optional(),
+  login: short.optional(),
+  email: short.optional(),
+  handle: short.optional(),
+  section: short.optional(),
+  group: short.optional(),
+  language: short.optional(),
+  aiConsent: consent.optional(),
+  submittedAt: short.optional(),
+};
+const newMember = z.strictObject(person);
+const member = named("Member", z.object({ ...person, pseudonym: z.string() }));
+
+const lateness = z.discriminatedUnion("is", [
+  z.object({ is: z.literal("unknown") }),
+  z.object({ is: z.literal("on time") }),
+  z.object({ is: z.literal("late"), byMs: z.number().nullable() }),
+]);
+
+const paths = z.array(z.string().max(4_096)).max(100_000);
+const variables = z
+  .record(text(200, 1), z.string().max(1024 * 1024))
+  .refine((given) => Object.keys(given).length <= 500, "at most 500 variables");
+/** Of a work with a workflow of its own, as a row of a table has. */
+const start = named("WorkStart", z.strictObject({ definition: hash, variables }));
+const content = named(
+  "WorkContent",
+  z.discriminatedUnion("is", [
+    z.object({
+      is: z.literal("taken"),
+      hash: hash.describe("a file that was uploaded before"),
+      files: count,
+      bytes: count,
+      paths,
+      notes: z.array(z.string().max(4_096)).max(10_000),
+      start: start
+        .optional()
+        .describe("how its run begins, where it is not as the batch says; variables count over the batch's"),
+    }),
+    z.object({ is: z.literal("refused"), code: short, message: text(10_000), fix: text(10_000) }),
+    z.object({ is: z.literal("empty") }),
+    z.object({ is: z.literal("incomplete"), missing: paths, message: text(10_000), paths }),
+  ]),
+);
+
+const workFields = {
+  key,
+  by: z.array(key).max(1_000).describe("keys of members"),
+  group: short.nullable(),
+  attempt: z.int().min(1).max(1e6),
+  counts: z.boolean().describe("false: another attempt of the same people is graded"),
+  label: short,
+  sources: z.array(z.string().max(4_096)).max(1_000),
+  submittedAt: short.nullable(),
+  lateness,
+  content,
+};
+
+const settings = {
+  late: z
+    .object({ percentPerDay: z.number().min(0).max(100), mostPercent: z.number().min(0).max(100) })
+    .nullable()
+    .describe("what lateness costs"),
+  aiConsent: consent.describe("of members who said nothing of their own"),
+  language: short.nullable(),
+  facts: z.json().optional().describe("for whoever saves it; nobody else reads it"),
+};
+
+export const batchSave = named(
+  "BatchSave",
+  z.strictObject({
+    key: key.describe("names the batch: saved again under it, the same batch goes on"),
+    name: short,
+    definition: hash,
+    rubric: rubric.optional().describe("absent: the definition's"),
+    concurrency: concurrency.optional(),
+    budget: capAmounts.optional().describe("of all runs together; absent: as it is"),
+    ...settings,
+    variables: variables.optional(),
+    caps: caps.optional().describe("of each run"),
+    patienceMs: z
+      .int()
+      .min(0)
+      .max(366 * 86_400_000)
+      .optional(),
+    members: z.array(newMember).max(5_000),
+    works: z.array(z.strictObject(workFields)).max(1_000).describe("any part of them: what is left out stays as it is"),
+    whole: z
+      .array(key)
+      .max(20_000)
+      .optional()
+      .describe(
+        "with the last piece: keys of all works there are. What is known and not among them no longer counts; nothing is deleted",
+      ),
+  }),
+);
+
+export const savedBatch = named(
+  "SavedBatch",
+  z.object({
+    ...{ id: runId, created: z.boolean(), added: count, changed: count, otherDefinition: count },
+    dropped: count.optional().describe("works that no longer count; only where `whole` was sent"),
+  }),
+);
+
+const batchState = named(
+  "BatchState",
+  z.discriminatedUnion("is", [
+    z.object({ is: z.literal("open") }),
+    z.object({ is: z.literal("paused"), by: z.enum(["person", "budget"]), reason: z.string() }),
+    z.object({ is: z.literal("cancelled"), reason: z.string() }),
+  ]),
+);
+
+const batchSummary = named(
+  "BatchSummary",
+  z.object({
+    id: runId,
+    key: z.string(),
+    name: z.string(),
+    definition: z.string(),
+    state: batchState,
+    concurrency: count,
+    createdAt: time,
+    counts: z.object({
+      works: count,
+      waiting: count,
+      running: count,
+      parked: count.describe("of those that run: they wait for an endpoint, or to be resumed"),
+      succeeded: count,
+      failed: count,
+      ungradable: count,
+      notCounted: count,
+      deleted: count,
+    }),
+  }),
+);
+
+export const batch = named(
+  "Batch",
+  batchSummary.extend({
+    rubric: z.looseObject({ criteria: z.array(z.looseObject({ id: z.string() })) }),
+    rubricHash: z.string(),
+    settings: z.object({
+      ...settings,
+      model: short.nullable().describe("the model that its runs are to ask; null: the default"),
+    }),
+    members: count,
+    budget: z
+      .object({ cap: amounts, spent: amounts, reserved: amounts })
+      .nullable()
+      .describe("null in cap: there is none"),
+    budgetNearlySpent: z.boolean(),
+    spent,
+    runMs: z.array(z.number()).describe("of runs that ended, the newest last"),
+    troubles: z.array(z.object({ reason: z.string(), works: count, held: z.boolean() })),
+  }),
+);
+
+export const batchQuery = z.object({
+  key: key.optional(),
+  state: many(z.enum(["open", "paused", "cancelled"]), 3).optional(),
+  limit,
+  cursor: cursor.optional(),
+});
+export const batchPage = named("BatchPage", page(batchSummary));
+
+const tryStandings = ["waiting", "running", "succeeded", "failed", "refused", "deleted"] as const;
+const standings = [...tryStandings, "not counted", "ungradable"] as const;
+const outcomes = ["graded", "ungradable", "grader error", "needs human"] as const;
+
+const standing = named(
+  "WorkStanding",
+  z.looseObject({ is: z.enum(standings), failure: failure.nullable().optional() }),
+);
+
+const grade = named(
+  "Grade",
+  z.looseObject({
+    outcome: z.looseObject({ is: z.enum(outcomes) }),
+    criteria: z.array(z.looseObject({ is: z.enum(["scored", "not graded"]), id: z.string() })),
+    points: z.number().nullable(),
+    most: z.number(),
+    penalty: z.object({ points: z.number(), why: z.string() }).nullable(),
+    total: z.number().nullable(),
+    flags: z.array(z.looseObject({ kind: z.string(), message: z.string() })),
+    nextSteps: z.array(z.string()),
+  }),
+);
+const finalGrade = named(
+  "FinalGrade",
+  grade.extend({
+    proposed: grade.nullable().describe("as the machine said it"),
+    overrides: z.array(z.looseObject({ criterion: z.string(), points: z.number(), by: z.string() })),
+    reviewed: z.object({ by: z.string(), at: z.string() }).nullable(),
+    released: z.object({ by: z.string(), at: z.string(), total: z.number().nullable() }).nullable(),
+  }),
+);
+
+export const gradeEvent = named(
+  "GradeEvent",
+  z.object({
+    id: count,
+    work: z.string(),
+    at: time,
+    by: z.string(),
+    kind: z.enum(["override", "reviewed", "released", "withdrawn"]),
+    criterion: z.string().nullable(),
+    from: z.number().nullable(),
+    to: z.number().nullable(),
+    reason: z.string(),
+    comment: z.string(),
+    rubricHash: z.string(),
+    content: z.string().nullable(),
+    try: count,
+  }),
+);
+
+const lastTry = {
+  try: count,
+  runId,
+  definition: z.string(),
+  why: z.enum(["first", "content", "retry", "regrade"]),
+  startedAt: time.nullable(),
+  endedAt: time.nullable(),
+};
+
+const work = named(
+  "Work",
+  z.object({
+    ...workFields,
+    pseudonym: z.string(),
+    standing,
+    try: z.object(lastTry).nullable(),
+    tries: count,
+    proposal: z.object({ grade, try: count }).nullable(),
+    grade: finalGrade.nullable().describe("as it stands, with what people said; null: nothing is known yet"),
+    events: z.array(gradeEvent),
+    spent,
+  }),
+);
+
+export const workQuery = z.object({
+  key: many(key, 500).optional(),
+  standing: many(z.enum(standings), standings.length).optional(),
+  outcome: many(z.enum(outcomes), outcomes.length).optional(),
+  released: flag.optional(),
+  counts: flag.optional(),
+  limit,
+  cursor: text(600).optional().describe("`next` of the page before"),
+});
+export const workPage = named("WorkPage", page(work));
+
+export const tryQuery = z.object({ work: key });
+export const tryList = named(
+  "TryList",
+  z.object({
+    items: z.array(z.object({ ...lastTry, content: z.string(), standing, grade: grade.nullable(), spent })),
+  }),
+);
+
+export const memberQuery = z.object({ limit, cursor: text(600).optional() });
+export const memberPage = named("MemberPage", page(member));
+
+export const gradeQuery = z.object({ work: key.optional(), limit, cursor: cursor.optional() });
+export const gradePage = named("GradePage", page(gradeEvent));
+
+export const reasonBody = z.strictObject({ reason });
+export const batchChange = named(
+  "BatchChange",
+  z.strictObject({ concurrency: concurrency.optional(), budget: capAmounts.optional() }),
+);
+export const changedBatch = named("ChangedBatch", z.object({ id: runId, state: batchState, runs: count }));
+const keys = z.array(key).max(10_000);
+export const retryWorksBody = z.strictObject({ keys: keys.optional() });
+export const regradeBody = z.strictObject({
+  keys: keys.min(1),
+  definition: hash.optional().describe("absent: the batch's"),
+});
+export const retriedWorks = named("RetriedWorks", z.object({ works: z.array(z.string()) }));
+export const gradeBody = named(
+  "GradeSaid",
+  z.strictObject({
+    work: key,
+    kind: z.enum(["override", "reviewed", "released", "withdrawn"]),
+    criterion: text(200, 1).optional().describe("of an override"),
+    points: z.number().nullable().optional().describe("of an override; null takes the one before back"),
+    reason: text(10_000).optional().describe("an override and a withdrawal need one"),
+    comment: text(100_000).optional().describe("for the student"),
+    try: z.int().min(0).optional().describe("whose proposal was seen; refused when there is another by now"),
+  }),
+);

@@ -1,0 +1,69 @@
+import { statusOf } from "@markmill/gradebook";
+import { describe, expect, it } from "vitest";
+import { classSheet } from "./class-sheet.ts";
+import { batchOf, gradeOf, workOf } from "./testing-batch.ts";
+
+const members = [
+  { key: "2", name: "Åsa Öberg", sortableName: "Öberg, Åsa" },
+  { key: "1", name: "Ada Byron", sortableName: "Byron, Ada", email: "ada@x.org" },
+  { key: "3", name: "Zoë Abt", sortableName: "Abt, Zoë" },
+];
+
+describe("the sheet of a class", () => {
+  it("has a row for each member by name; waiting is not nothing", () => {
+    const { sheet } = classSheet(batchOf(), members, [workOf("1", gradeOf([6, 3])), workOf("2", null)]);
+    expect(sheet.rows.map((row) => [row.student.name, statusOf(row), row.grade?.total ?? null])).toEqual([
+      ["Zoë Abt", "nothing handed in", null],
+      ["Ada Byron", "graded", 9],
+      ["Åsa Öberg", "waiting", null],
+    ]);
+    expect(sheet.most).toBe(10);
+    expect(sheet.rows[1]?.feedback).toBe(
+      "All tests pass: 6 of 6. About tests.\nNames say what things are: 3 of 4. About names.",
+    );
+  });
+
+  it("tells who is not in the sample from who handed in nothing", () => {
+    const { sheet } = classSheet(batchOf(), members, [workOf("1", null)], new Set(["1", "2"]));
+    expect(sheet.rows.map((row) => statusOf(row))).toEqual(["nothing handed in", "waiting", "not in the sample"]);
+  });
+
+  it("tells whose repository could not be asked from who handed in nothing; what is known stands", () => {
+    const known = [workOf("1", gradeOf([6, 3]))];
+    const { sheet } = classSheet(batchOf(), members, known, new Set(), new Set(["1", "2"]));
+    expect(sheet.rows.map((row) => statusOf(row))).toEqual(["nothing handed in", "graded", "not fetched"]);
+  });
+
+  it("gives group work to each of the group, and of attempts that count the best", () => {
+    const both = workOf("g", gradeOf([6, 4]), { by: ["1", "2"] });
+    const first = workOf("3", gradeOf([5, 4]), { key: "3#1" });
+    const second = workOf("3", gradeOf([2, 1]), { key: "3#2", attempt: 2 });
+    const open = workOf("3", null, { key: "3#3", attempt: 3 });
+    const old = workOf("1", gradeOf([0, 0]), { counts: false });
+    const { sheet } = classSheet(batchOf(), members, [both, first, second, open, old]);
+    expect(sheet.rows.map(({ grade }) => grade?.total)).toEqual([9, 10, 10]);
+  });
+
+  it("leaves it to a person which counts: one's own work, or that of a group one is in", () => {
+    const alone = workOf("1", gradeOf([6, 4]), { key: "a", label: "alone" });
+    const again = workOf("1", gradeOf([1, 1]), { key: "c", label: "again", attempt: 2 });
+    const pair = workOf("p", gradeOf([2, 2]), { key: "b", by: ["1", "2"], label: "pair" });
+    for (const works of [
+      [alone, pair],
+      [pair, alone],
+      [alone, pair, again],
+      [alone, again, pair],
+    ]) {
+      const { sheet, works: counting } = classSheet(batchOf(), members, works);
+      expect(sheet.rows[1]).toMatchObject({ grade: { outcome: { is: "needs human" }, total: null }, feedback: "" });
+      expect(counting.get("1")?.grade).toMatchObject({ outcome: { is: "needs human" }, total: null });
+      // Who is only in the pair has its grade.
+      expect(sheet.rows[2]?.grade?.total).toBe(4);
+    }
+  });
+
+  it("has no feedback where there is no grade", () => {
+    const { sheet } = classSheet(batchOf(), members, [workOf("1", gradeOf([6, null]))]);
+    expect(sheet.rows[1]).toMatchObject({ feedback: "" });
+  });
+});

@@ -1,0 +1,30 @@
+/** Which model answers, and what it costs: as it is here, or at the server that works. */
+import type { Config } from "@markmill/config";
+import { readCatalogue } from "./read-catalogue.ts";
+
+export interface ModelPrice {
+  /** null: none is chosen. */
+  readonly name: string | null;
+  /** Nanodollars per million tokens; null: unknown, which is no zero. */
+  readonly price: { readonly prompt: number; readonly completion: number } | null;
+}
+
+/** `named`: by the workflow or the person; null: the default. */
+export async function modelPrice(named: string | null, config: Config, cwd: string): Promise<ModelPrice> {
+  const { server } = config;
+  if (server !== null) {
+    const { createClient } = await import("@markmill/contract");
+    const { default: usual, items } = await createClient({ url: server.url, token: server.token ?? "" }).listModels();
+    const name = named ?? usual;
+    const found = items.find((model) => model.name === name || (name !== null && model.aliases.includes(name)));
+    return { name, price: found?.priced === true ? priceOf(found) : null };
+  }
+  const { findModel } = await import("@markmill/llm");
+  const name = named ?? config.models.defaultModel;
+  const found = name === null ? null : findModel(await readCatalogue(config, cwd), name);
+  return { name, price: found?.ok === true && found.model.priced ? priceOf(found.model) : null };
+}
+
+function priceOf(model: { readonly promptPrice: number; readonly completionPrice: number }) {
+  return { prompt: model.promptPrice, completion: model.completionPrice };
+}

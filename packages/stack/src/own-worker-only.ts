@@ -1,0 +1,22 @@
+/**
+ * --script and --sandbox are asked of a worker of this process. A server's worker is not told by a client which endpoint to ask, which
+ * is an address on the worker's own machine, nor in which sandbox a student's program is run: both are the choice of whoever answers for
+ * that machine.
+ */
+import type { Config } from "@markmill/config";
+import { WrongInput } from "./wrong-input.ts";
+
+/** Throws where somebody else works. */
+export function requireOwnWorker(config: Config, flags: readonly string[]): void {
+  const [first] = flags;
+  if (first === undefined) return;
+  if (config.server !== null) {
+    throw new WrongInput(
+      `${flags.join(" and ")} cannot be asked of the server at MARKMILL_URL: which model answers and which sandbox is used there is its operator's choice. ` +
+        "Unset MARKMILL_URL to work here. A server that answers from a script: 'markmill mock-model FILE', and OPENAI_BASE_URL of the server set to it.",
+    );
+  }
+  throw new WrongInput(
+    `${flags.join(" and ")} choose for a worker of this process, but the database at DATABASE_URL has workers of its own. Unset it to work here.`,
+  );
+}

@@ -1,0 +1,201 @@
+/** Batches behind a server, as `store.as(tenant).batches` gives them. A large class goes in pieces; what was sent twice is kept once. */
+import { ApiProblem, type Client, type Got, type Routes } from "@markmill/contract";
+import type {
+  BatchDetail,
+  BatchSummary,
+  BatchWork,
+  Definition,
+  NewBatch,
+  SavedBatch,
+  TenantBatches,
+  WorkTry,
+} from "@markmill/store";
+import { toCaps, unless404 } from "./remote-values.ts";
+
+type RemoteSummary = Got<Routes["listBatches"]>["items"][number];
+type RemoteWork = Got<Routes["listWorks"]>["items"][number];
+type RemoteTry = Got<Routes["listTries"]>["items"][number];
+
+const membersTogether = 500;
+const worksTogether = 100;
+const page = 200;
+const nothing: readonly never[] = [];
+
+export interface Sending {
+  /** Makes sure that the server has the definition, and says its hash. */
+  upload(definition: Definition): Promise<string>;
+  /** Says what is set here and does not count there. */
+  tellUnsent(run: NewBatch["settings"]["run"]): void;
+}
+
+export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): TenantBatches {
+  /** Members first: a work names its own. */
+  async function save(batch: NewBatch): Promise<SavedBatch> {
+    const { key, name, settings, members, works, budget, concurrency, rubric } = batch;
+    const { run, late, aiConsent, language, facts } = settings;
+    tellUnsent(run);
+    const common = {
+      ...{ key, name, definition: await upload(batch.definition), rubric: rubric as never, late, aiConsent, language },
+      ...(concurrency === undefined ? {} : { concurrency }),
+      ...(budget === undefined ? {} : { budget }),
+      ...(facts === undefined ? {} : { facts: facts as never }),
+      ...(run.variables === undefined ? {} : { variables: { ...run.variables } }),
+      ...(run.caps === undefined ? {} : { caps: toCaps(run.caps) }),
+      ...(run.patienceMs === undefined ? {} : { patienceMs: run.patienceMs }),
+    };
+    const plain = members.map(({ at: _, ...member }: NewBatch["members"][number] & { at?: unknown }) => member);
+    const pieces = [
+      ...slices(plain, membersTogether).map((some) => ({ members: some, works: [] as never[] })),
+      ...slices(works, worksTogether).map((some) => ({ members: [] as never[], works: some })),
+    ];
+    // What is no longer handed in stops to count with the last piece: killed before it, nothing has, and saving again does it all.
+    const whole = batch.whole === true ? works.map((work) => work.key) : (batch.whole ?? false);
+    const last = pieces.pop() ?? { members: [], works: [] };
+    let saved = null as SavedBatch | null;
+    for (const piece of [...pieces, last]) {
+      const { id, created, added, changed, otherDefinition, dropped } = await client.saveBatch({
+        body: {
+          ...{ ...common, members: piece.members as never, works: piece.works as never },
+          ...(piece === last && whole !== false ? { whole: [...whole] } : {}),
+        },
+      });
+      saved = {
+        ...{ id, created: saved?.created ?? created, otherDefinition },
+        ...{ added: (saved?.added ?? 0) + added, changed: (saved?.changed ?? 0) + changed },
+        ...(dropped === undefined ? {} : { dropped }),
+      };
+    }
+    return saved as SavedBatch;
+  }
+
+  const works: TenantBatches["works"] = async (id, filter = {}, { after, limit = 50 } = {}) => {
+    const found = await unless404(() =>
+      client.listWorks({
+        params: { id },
+        query: {
+          ...{ limit: Math.min(limit, page), ...(after === undefined ? {} : { cursor: after }) },
+          ...(filter.keys === undefined ? {} : { key: [...filter.keys] }),
+          ...(filter.standing === undefined ? {} : { standing: [...filter.standing] }),
+          ...(filter.outcome === undefined ? {} : { outcome: [...filter.outcome] }),
+          ...(filter.released === undefined ? {} : { released: filter.released }),
+          ...(filter.counts === undefined ? {} : { counts: filter.counts }),
+        },
+      }),
+    );
+    return found === null ? { works: nothing, next: null } : { works: found.items.map(toWork), next: found.next };
+  };
+
+  return {
+    save,
+    get: (id) => unless404(async () => toDetail(await client.getBatch({ params: { id } }))),
+    async list({ key, state } = {}, { after, limit = 50 } = {}) {
+      const { items, next } = await client.listBatches({
+        query: {
+          ...{ limit: Math.min(limit, page), ...(after === undefined ? {} : { cursor: after }) },
+          ...(key === undefined ? {} : { key }),
+          ...(state === undefined ? {} : { state: [...state] }),
+        },
+      });
+      return { batches: items.map(toSummary), next };
+    },
+    works,
+    work: async (id, key) => (await works(id, { keys: [key] }, { limit: 1 })).works[0] ?? null,
+    tries: async (id, key) =>
+      (await unless404(() => client.listTries({ params: { id }, query: { work: key } })))?.items.map(toTry) ?? nothing,
+    async members(id, { after, limit = page } = {}) {
+      const query = { limit: Math.min(limit, page), ...(after === undefined ? {} : { cursor: after }) };
+      const found = await unless404(() => client.listMembers({ params: { id }, query }));
+      return found === null ? { members: nothing, next: null } : { members: found.items as never, next: found.next };
+    },
+    pause: async (id, reason) => void (await client.pauseBatch({ params: { id }, body: { reason } })),
+    resume: async (id) => ({ runs: (await client.resumeBatch({ params: { id } })).runs, rings: nothing }),
+    cancel: async (id, reason) => (await client.cancelBatch({ params: { id }, body: { reason } })).runs,
+    retry: (id, { keys } = {}) =>
+      client.retryWorks({ params: { id }, body: keys === undefined ? {} : { keys: [...keys] } }),
+    async regrade(id, { keys, definition }) {
+      if (keys.length === 0) return { works: nothing };
+      const hash = definition === undefined ? null : await upload(definition);
+      return await client.regradeWorks({
+        params: { id },
+        body: { keys: [...keys], ...(hash === null ? {} : { definition: hash }) },
+      });
+    },
+    // Who says it is whoever's key it is.
+    record: (id, { by: _, ...said }) => client.recordGrade({ params: { id }, body: said }),
+    async events(id, work, { after, limit = page } = {}) {
+      const query = {
+        ...{ limit: Math.min(limit, page), ...(after === undefined ? {} : { cursor: after }) },
+        ...(work === undefined ? {} : { work }),
+      };
+      const found = await unless404(() => client.listGradeEvents({ params: { id }, query }));
+      return { events: found?.items ?? nothing, next: found?.next ?? null };
+    },
+    setBudget: async (id, cap) => void (await client.updateBatch({ params: { id }, body: { budget: cap } })),
+    setConcurrency: async (id, runs) =>
+      void (await client.updateBatch({ params: { id }, body: { concurrency: runs } })),
+    async delete(id) {
+      try {
+        await client.deleteBatch({ params: { id } });
+        return true;
+      } catch (error) {
+        if (error instanceof ApiProblem && error.code === "NOT_FOUND") return false;
+        throw error;
+      }
+    },
+  };
+}
+
+function slices<Item>(items: readonly Item[], size: number): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  );
+}
+
+function toSummary({ definition, createdAt, ...same }: RemoteSummary): BatchSummary {
+  return { ...same, definitionHash: definition, createdAt: new Date(createdAt) };
+}
+
+function toDetail(remote: Got<Routes["getBatch"]>): BatchDetail {
+  const { settings, budget, spent, rubric, ...same } = remote;
+  const { model, ...known } = settings;
+  return {
+    ...toSummary(same),
+    ...{ rubricHash: same.rubricHash, members: same.members, budgetNearlySpent: same.budgetNearlySpent },
+    ...{ runMs: same.runMs, troubles: same.troubles, rubric: rubric as unknown as BatchDetail["rubric"] },
+    settings: {
+      ...known,
+      run: model === null ? {} : { variables: { AI_MODEL_NAME: model } },
+    } as BatchDetail["settings"],
+    budget: budget === null ? null : ({ id: same.id, ...budget } as BatchDetail["budget"]),
+    spent: { characters: 0, ...spent } as BatchDetail["spent"],
+  };
+}
+
+const date = (text: string | null) => (text === null ? null : new Date(text));
+
+function toLast({ definition, startedAt, endedAt, ...same }: NonNullable<RemoteWork["try"]>) {
+  return { ...same, definitionHash: definition, startedAt: date(startedAt), endedAt: date(endedAt) };
+}
+
+function toStanding(standing: RemoteWork["standing"]): BatchWork["standing"] {
+  const known = standing as unknown as BatchWork["standing"];
+  if (known.is !== "running" || known.wait === null) return known;
+  return { ...known, wait: { ...known.wait, nextTry: date(known.wait.nextTry as unknown as string | null) } };
+}
+
+function toWork({ try: last, standing, spent, ...same }: RemoteWork): BatchWork {
+  return {
+    ...(same as unknown as BatchWork),
+    try: last === null ? null : toLast(last),
+    standing: toStanding(standing),
+    spent: { characters: 0, ...spent } as BatchWork["spent"],
+  };
+}
+
+function toTry({ standing, grade, spent, content, ...last }: RemoteTry): WorkTry {
+  return {
+    ...{ ...toLast(last), content, grade: grade as unknown as WorkTry["grade"] },
+    standing: toStanding(standing) as WorkTry["standing"],
+    spent: { characters: 0, ...spent } as WorkTry["spent"],
+  };
+}
