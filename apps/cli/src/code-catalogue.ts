@@ -1,19 +1,23 @@
 /** Every stable code there is, gathered from the packages that give them. docs/codes.md and 'markmill explain' are made of it. */
+import { classFindingCodes } from "@markmill/classroom";
 import { configFindingCodes } from "@markmill/config";
 import { clientProblemCodes, problemCodes } from "@markmill/contract";
 import { dialects, findingCodes, startFindingCodes } from "@markmill/definition";
 import { embeddedPostgresErrorCodes } from "@markmill/embedded-postgres";
 import { failureCodes, isLimit, warningCodes } from "@markmill/engine";
+import { exportFindingCodes } from "@markmill/gradebook";
+import { rubricFindingCodes } from "@markmill/grading";
 import { modelFailureCodes, modelFileCodes, scriptedServerCodes, scriptFileCodes } from "@markmill/llm";
 import { queueErrorCodes } from "@markmill/queue";
 import { sandboxErrorCodes } from "@markmill/sandbox";
 import { stackErrorCodes, systemErrorCodes } from "@markmill/stack";
 import { storeErrorCodes } from "@markmill/store";
 import { submissionErrorCodes } from "@markmill/submission";
+import { toolFailureCodes } from "@markmill/tools";
 import { workerFailureCodes } from "@markmill/worker";
 import { commandCodes, noteCodes } from "./command-codes.ts";
 
-export interface CodeEntry {
+interface CodeEntry {
   readonly code: string;
   readonly means: string;
   /** What happens next; absent: as the group says. */
@@ -78,6 +82,12 @@ export const codeCatalogue: readonly CodeGroup[] = [
     })),
   },
   {
+    title: "Failures of tools",
+    about:
+      "Told to the model as the tool's result, and noted; or the reason why an activity fails. The run's tool calls (`markmill history`) show each.",
+    entries: entriesOf(toolFailureCodes),
+  },
+  {
     title: "Failures of the sandbox",
     about:
       "Never the student's fault and never an exit code. What may pass is tried again or waited for; what cannot fails the activity.",
@@ -92,6 +102,18 @@ export const codeCatalogue: readonly CodeGroup[] = [
     title: "Submissions that are not taken",
     about: "Nothing was written; there is no run.",
     entries: entriesOf(submissionErrorCodes),
+  },
+  {
+    title: "Findings in the files of a class",
+    about:
+      "Told with file, line and column when a class is read. An error: nothing is started. A warning: the class goes on without what it names.",
+    entries: entriesOf({ ...classFindingCodes, ...rubricFindingCodes }),
+  },
+  {
+    title: "Findings when grades are handed over",
+    about:
+      "An error: no file is written. A warning: the files are written, and it is worth a look before they are uploaded.",
+    entries: entriesOf(exportFindingCodes),
   },
   {
     title: "Configuration",

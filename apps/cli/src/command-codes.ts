@@ -10,6 +10,35 @@ export const commandCodes = {
     means: "The question was answered already, or its time is over.",
     fix: "`markmill status RUN` shows how it stands.",
   },
+  BATCH_NOT_FOUND: { means: "There is no such class.", fix: "`markmill status --batches` lists the latest ones." },
+  CLASS_CANCELLED: {
+    means: "The class was cancelled, so nothing more of it is begun.",
+    fix: "`markmill resume BATCH` begins again where it was.",
+  },
+  CLASS_IS_TABLE: {
+    means: "The batch is a table of runs (.cfg.json), which has results and no grades.",
+    fix: "`markmill watch BATCH` writes its results again; `markmill retry BATCH` tries again what failed.",
+  },
+  CLASS_PAUSED: {
+    means: "The class is paused, by a person or since its budget is spent, so nothing more of it is begun.",
+    fix: "`markmill resume BATCH` goes on with it.",
+  },
+  CLASS_SANDBOX: {
+    means: "The class's workflow runs commands, and this machine has no sandbox for them.",
+    fix: "`markmill doctor` checks this machine and says what to do.",
+  },
+  STUDENT_NOT_FOUND: {
+    means: "Nobody in the class is called that, or several are.",
+    fix: "Name a student by the key, the id or the whole name; `markmill status BATCH` lists them.",
+  },
+  REVIEW_NO_PROPOSAL: {
+    means: "Of this work nothing is proposed, so there is nothing to accept.",
+    fix: "`markmill override` enters points by hand; `markmill retry BATCH` tries to grade it again.",
+  },
+  REVIEW_OTHER_TRY: {
+    means: "The work was graded again since the proposal was shown.",
+    fix: "Look at the new proposal: `markmill review --student WHO`.",
+  },
   UP_FAILED: {
     means: "The stack did not start in the background.",
     fix: "`markmill up` without --detach shows it happen.",

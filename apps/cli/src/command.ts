@@ -28,10 +28,10 @@ export interface Terminal {
   readonly columns: number;
 }
 
-/** budget: a limit was reached. waiting: the run is not over and goes on with 'markmill resume'. interrupted: by Ctrl-C. */
+/** someNotGraded: a class is through, and somebody has no grade. budget: a limit was reached. waiting: the run is not over and goes on with 'markmill resume'. interrupted: by Ctrl-C. */
 export const exitCodes = {
-  ...{ success: 0, failed: 1, usage: 2, budget: 5, invalid: 6 },
-  ...{ waiting: 8, interrupted: 130 },
+  ...{ success: 0, failed: 1, usage: 2, someNotGraded: 3, budget: 5, invalid: 6 },
+  ...{ sandbox: 7, waiting: 8, interrupted: 130 },
 } as const;
 
 /** The words of a call were wrong: printed with a hint at the help, exit code 2. */

@@ -3,6 +3,8 @@ import { statSync } from "node:fs";
 import { basename, dirname, relative, resolve, sep } from "node:path";
 import { processHome } from "@markmill/config";
 import { type Loaded, loadDefinition, openWorkspace, renderFinding, type Workspace } from "@markmill/definition";
+import type { Rubric } from "@markmill/grading";
+import type { Definition } from "@markmill/store";
 import { UsageError } from "./command.ts";
 
 export interface FoundWorkflow extends Loaded {
@@ -12,12 +14,13 @@ export interface FoundWorkflow extends Loaded {
   readonly root: string;
 }
 
-/** `environment`: names of environment variables that a run may read. */
+/** `environment`: names of environment variables that a run may read. `rubric`: a class's own. */
 export function findWorkflow(
   file: string,
   cwd: string,
   root?: string,
   environment: readonly string[] = [],
+  rubric?: Rubric,
 ): FoundWorkflow {
   const absolute = resolve(cwd, file);
   const stat = statSync(absolute, { throwIfNoEntry: false });
@@ -25,7 +28,12 @@ export function findWorkflow(
   const base = root === undefined ? folderOf(absolute, cwd) : resolve(cwd, root);
   const workspace = openWorkspace(base, { closed: [resolve(cwd, processHome())] });
   const path = relative(base, absolute).split(sep).join("/");
-  return { ...loadDefinition(workspace, path, { environment }), path, workspace, root: base };
+  return {
+    ...loadDefinition(workspace, path, { environment, ...(rubric === undefined ? {} : { rubric }) }),
+    path,
+    workspace,
+    root: base,
+  };
 }
 
 function folderOf(absolute: string, cwd: string): string {
@@ -35,6 +43,14 @@ function folderOf(absolute: string, cwd: string): string {
     throw new UsageError(`There is no folder for ${basename(absolute)}: ${folder}`);
   }
   return folder;
+}
+
+/** As it is stored. */
+export function definitionOf({ definition, workspace }: FoundWorkflow): Definition {
+  if (definition === null) throw new Error("an invalid workflow has no definition");
+  const { hash, dialect, root, programs } = definition;
+  const sources = definition.files.map(({ path }) => [path, new TextDecoder().decode(workspace.read(path))] as const);
+  return { hash, dialect, root, programs, name: programs[root]?.name ?? root, files: Object.fromEntries(sources) };
 }
 
 /** All findings, each with its source line. */

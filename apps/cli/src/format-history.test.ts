@@ -80,7 +80,7 @@ function recordOf(
     endedAt: at,
   };
   const entries = events.map((event, index) => ({ kind: "event" as const, seq: index + 1, at, event }));
-  return { run, program, history: { entries, activities: [activity] }, calls: [], callees: new Map() };
+  return { run, program, history: { entries, activities: [activity] }, calls: [], toolCalls: [], callees: new Map() };
 }
 
 describe("formatHistory", () => {

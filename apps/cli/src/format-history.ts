@@ -14,7 +14,7 @@ import {
   type Usage,
   visibleText,
 } from "@markmill/engine";
-import type { History, HistoryActivity, HistoryEntry, RunDetail, StoredCall } from "@markmill/store";
+import type { History, HistoryActivity, HistoryEntry, RunDetail, StoredCall, StoredToolCall } from "@markmill/store";
 import { countOf, formatCount, formatDollars, formatElapsed } from "./amounts.ts";
 import { countCalls } from "./summarise-run.ts";
 
@@ -23,6 +23,7 @@ export interface RunRecord {
   readonly program: Program;
   readonly history: History;
   readonly calls: readonly StoredCall[];
+  readonly toolCalls: readonly StoredToolCall[];
   /** File of the run that a CALL made, by the id of the CALL's activity. */
   readonly callees: ReadonlyMap<number, { readonly file: string; readonly runId: string }>;
 }
@@ -72,10 +73,14 @@ interface Written {
   readonly lines: readonly string[];
 }
 
-function entriesOf({ run, program, history, calls, callees }: RunRecord): Written[] {
+function entriesOf({ run, program, history, calls, toolCalls, callees }: RunRecord): Written[] {
   const captions = drawProgram(program)?.captions;
   const captionOf = (node: string) => captions?.get(node) ?? node;
   const activities = new Map(history.activities.map((activity) => [visit(activity), activity]));
+  const asked = ({ id }: HistoryActivity): Asked => ({
+    calls: calls.filter(({ key }) => key.activityId === id),
+    toolCalls: toolCalls.filter(({ activityId }) => activityId === id),
+  });
   const written: Written[] = [];
   let state: RunState = initialState;
   for (const entry of history.entries) {
@@ -103,7 +108,8 @@ function entriesOf({ run, program, history, calls, callees }: RunRecord): Writte
         const { activity: ref } = event;
         const activity = activities.get(visit(ref));
         const times = ref.generation > 1 ? ` (hit ${ref.generation})` : "";
-        const lines = activity === undefined ? [] : activityLines(activity, entry, calls, callees.get(activity.id));
+        const lines =
+          activity === undefined ? [] : activityLines(activity, entry, asked(activity), callees.get(activity.id));
         const taken = Object.values(state.active).map((active) => active.ref.node);
         const verdict = activity?.kind === "check" ? [`Next: ${taken.join(", ") || "the end"}`] : [];
         const reasons = failed.flatMap(({ node, failure }) =>
@@ -162,7 +168,7 @@ function entriesOf({ run, program, history, calls, callees }: RunRecord): Writte
     }
   }
   for (const activity of history.activities.filter(isOpen)) {
-    const lines = activityLines(activity, null, calls, callees.get(activity.id));
+    const lines = activityLines(activity, null, asked(activity), callees.get(activity.id));
     written.push({ caption: captionOf(activity.node), status: statusOf(state), at: activity.createdAt, lines });
   }
   if (run.endedAt !== null) {
@@ -199,11 +205,17 @@ function turnLines(phase: Phase): string[] {
   return ["", `Then: ${phase.of === "success" ? "ON_SUCCESS" : "ON_FAILED"}${why}`];
 }
 
+/** What an activity asked of models and of tools. */
+interface Asked {
+  readonly calls: readonly StoredCall[];
+  readonly toolCalls: readonly StoredToolCall[];
+}
+
 /** What went in and what came out; `entry` null: nothing came yet. */
 function activityLines(
   activity: HistoryActivity,
   entry: Extract<HistoryEntry, { kind: "event" }> | null,
-  calls: readonly StoredCall[],
+  { calls: mine, toolCalls }: Asked,
   callee: { readonly file: string; readonly runId: string } | undefined,
 ): string[] {
   const event = entry?.event;
@@ -213,7 +225,6 @@ function activityLines(
   const { work } = activity;
   switch (work.kind) {
     case "prompt": {
-      const mine = calls.filter(({ key }) => key.activityId === activity.id);
       const model = mine.at(0)?.model;
       // Also of a reply that held nothing else.
       const attempt = event !== undefined && "activity" in event ? event.activity.attempt : null;
@@ -226,9 +237,24 @@ function activityLines(
         "",
         "---",
         "",
+        ...toolCalls.flatMap(toolLines),
         ...thoughts.flatMap((thought) => ["Reasoning, not part of the reply:", ...fenced(thought, ""), ""]),
         ...(event === undefined ? ["..."] : [...failed, ...reply]),
         ...costLine(model, usage),
+      ];
+    }
+    case "grade": {
+      const models = [...new Set(mine.map(({ model }) => model))].join(", ");
+      const notes = outcome?.kind === "graded" ? (outcome.notes ?? []).map((note) => `> ${note}`) : [];
+      return [
+        ...(work.task === "" ? [] : ["Task:", ...fenced(work.task, "")]),
+        ...failed,
+        ...(outcome?.kind === "graded"
+          ? [outcome.text, "", ...fenced(JSON.stringify(outcome.grade, null, 2), "json"), ...notes]
+          : failed.length > 0
+            ? []
+            : ["..."]),
+        ...costLine(models === "" ? undefined : models, usage),
       ];
     }
     case "note":
@@ -267,9 +293,28 @@ function activityLines(
     }
     case "set":
       return work.write === null ? failed : [...fenced(work.write.text, ""), ...failed];
+    case "tool":
+      return [...toolCalls.flatMap(toolLines), ...failed];
+    case "memory": {
+      const found = outcome?.kind === "produced" ? outcome.text.trim() : "";
+      return [`(${work.op})`, "", work.text, ...(found === "" ? [] : ["", ...fenced(found, "")]), ...failed];
+    }
     default:
       return failed;
   }
+}
+
+function toolLines({ name, arguments: given, attempt, state, result, failure, ms }: StoredToolCall): string[] {
+  const took = ms === null ? "" : `, ${formatElapsed(ms)}`;
+  const tried = attempt > 1 ? `, try ${attempt}` : "";
+  const end = { begun: "begun", done: "done", failed: "failed" }[state];
+  return [
+    `Tool \`${inline(name).replaceAll("`", "'")}\` (${end}${tried}${took}):`,
+    ...fenced(given, "json"),
+    ...(result === null ? [] : fenced(result, "")),
+    ...(failure === null ? [] : [`**${failure.code}**: ${failure.message}`]),
+    "",
+  ];
 }
 
 function reasoningOf({ reply }: StoredCall): string[] {
@@ -300,7 +345,8 @@ function fenced(text: string, tag: string): string[] {
 /** With the nodes that are at work marked. */
 function chartOf(drawing: Drawing | null, current: readonly string[]): string[] {
   if (drawing === null) return ["(This program has no flowchart.)"];
-  return ["```mermaid", ...drawing.lines, ...current.map((node) => `    style ${node} stroke-width:4px`), "```"];
+  const styles = current.map((node) => `    style ${drawing.names?.get(node) ?? node} stroke-width:4px`);
+  return ["```mermaid", ...drawing.lines, ...styles, "```"];
 }
 
 function openNodes({ history }: RunRecord): string[] {

@@ -10,8 +10,11 @@ export function tellHowToContinue(terminal: Terminal, runId: string): void {
   terminal.err(`next: markmill watch ${shortId(runId)}   continues it; what was paid for is kept`);
 }
 
-/** A worker of its own, in the background, that leaves when the run has ended. */
+/** A worker of its own, in the background, that leaves when the run, or the class, has ended. Its log has no name and no grade of a class. */
 export function leaveToBackground(runId: string, config: Config, cwd: string): void {
   const manner = config.envFile === "left out" ? ["--no-env-file"] : [];
-  spawnBackground(["watch", runId, ...manner], { cwd, log: join(resolve(cwd, config.home), "logs", `${runId}.log`) });
+  spawnBackground(["watch", runId, "--no-names", ...manner], {
+    cwd,
+    log: join(resolve(cwd, config.home), "logs", `${runId}.log`),
+  });
 }

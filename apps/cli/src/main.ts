@@ -1,14 +1,18 @@
 /** The `markmill` command: finds the subcommand, prints its answer, sets the exit code. */
+import { join } from "node:path";
 import { leaveOutEnvFile } from "@markmill/config";
 import { visibleText } from "@markmill/engine";
-import { type Command, exitCodes, type Terminal, UsageError } from "./command.ts";
+import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "./command.ts";
 
 interface Entry {
   readonly summary: string;
   readonly load: () => Promise<Command>;
+  /** It is about this machine, whatever server MARKMILL_URL names. */
+  readonly here?: true;
 }
 
 const commands: Readonly<Record<string, Entry>> = {
+  grade: { summary: "Grade a class", load: async () => (await import("./commands/grade.ts")).grade },
   run: { summary: "Run a workflow", load: async () => (await import("./commands/run.ts")).run },
   status: { summary: "Show the latest runs, or one", load: async () => (await import("./commands/status.ts")).status },
   watch: { summary: "Follow a run, or continue it", load: async () => (await import("./commands/watch.ts")).watch },
@@ -23,6 +27,21 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: "Check a run against its events",
     load: async () => (await import("./commands/replay.ts")).replay,
   },
+  estimate: {
+    summary: "Say what a class will cost",
+    load: async () => (await import("./commands/estimate.ts")).estimate,
+  },
+  review: { summary: "Show what wants a person", load: async () => (await import("./commands/review.ts")).review },
+  override: { summary: "Set points by hand", load: async () => (await import("./commands/override.ts")).override },
+  regrade: { summary: "Grade some of a class anew", load: async () => (await import("./commands/regrade.ts")).regrade },
+  agree: { summary: "Compare with grades of people", load: async () => (await import("./commands/agree.ts")).agree },
+  release: { summary: "Let grades be given out", load: async () => (await import("./commands/release.ts")).release },
+  export: {
+    summary: "Write grades for a gradebook",
+    load: async () => (await import("./commands/export.ts")).exportCommand,
+  },
+  report: { summary: "Write the reports of a class", load: async () => (await import("./commands/report.ts")).report },
+  pause: { summary: "Begin nothing new of a class", load: async () => (await import("./commands/pause.ts")).pause },
   validate: { summary: "Check workflow files", load: async () => (await import("./commands/validate.ts")).validate },
   show: { summary: "Show what a workflow does", load: async () => (await import("./commands/show.ts")).show },
   explain: { summary: "Say what a code means", load: async () => (await import("./commands/explain.ts")).explain },
@@ -30,21 +49,35 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: "Serve a scripted model",
     load: async () => (await import("./commands/mock-model.ts")).mockModel,
   },
-  sandbox: { summary: "Test the sandbox", load: async () => (await import("./commands/sandbox.ts")).sandbox },
+  sandbox: {
+    here: true,
+    summary: "Test the sandbox",
+    load: async () => (await import("./commands/sandbox.ts")).sandbox,
+  },
   doctor: {
     summary: "Check this machine and its setup",
     load: async () => (await import("./commands/doctor.ts")).doctor,
   },
   init: { summary: "Make this folder a project", load: async () => (await import("./commands/init.ts")).init },
-  up: { summary: "Start the stack here", load: async () => (await import("./commands/up.ts")).up },
-  down: { summary: "Stop what 'up' started", load: async () => (await import("./commands/down.ts")).down },
-  api: { summary: "Be the HTTP API (production)", load: async () => (await import("./commands/api.ts")).api },
-  worker: { summary: "Be a worker (production)", load: async () => (await import("./commands/worker.ts")).worker },
+  up: { here: true, summary: "Start the stack here", load: async () => (await import("./commands/up.ts")).up },
+  down: { here: true, summary: "Stop what 'up' started", load: async () => (await import("./commands/down.ts")).down },
+  api: {
+    here: true,
+    summary: "Be the HTTP API (production)",
+    load: async () => (await import("./commands/api.ts")).api,
+  },
+  worker: {
+    here: true,
+    summary: "Be a worker (production)",
+    load: async () => (await import("./commands/worker.ts")).worker,
+  },
   supervisor: {
+    here: true,
     summary: "Be a supervisor (production)",
     load: async () => (await import("./commands/supervisor.ts")).supervisor,
   },
   migrate: {
+    here: true,
     summary: "Bring the database up to date",
     load: async () => (await import("./commands/migrate.ts")).migrate,
   },
@@ -103,6 +136,7 @@ async function main(given: readonly string[]): Promise<number> {
       terminal.out(command.help);
       return exitCodes.success;
     }
+    if (entry.here === true) await tellServerUnused(name);
     return await command.run(rest, terminal);
   } catch (error) {
     if (isWrongUse(error)) {
@@ -112,8 +146,16 @@ async function main(given: readonly string[]): Promise<number> {
     }
     const { tellError } = await import("@markmill/stack");
     terminal.err(tellError(error, debug));
-    return exitCodes.failed;
+    return error instanceof CommandError && error.code === "CLASS_SANDBOX" ? exitCodes.sandbox : exitCodes.failed;
   }
+}
+
+/** Whoever set MARKMILL_URL may think that the server is meant. */
+async function tellServerUnused(name: string): Promise<void> {
+  const { readProcessConfig } = await import("@markmill/config");
+  const reading = readProcessConfig(join(terminal.cwd, ".env"));
+  if (!reading.ok || reading.config.server === null) return;
+  terminal.err(`note: '${name}' is about this machine; the server at MARKMILL_URL has no part in it`);
 }
 
 /** Wrong words, or words that name what cannot be used. The stack's class is known by its name: the stack is loaded only when needed. */
@@ -134,12 +176,13 @@ function overview(): string {
     ...list,
     "",
     "Examples:",
+    "  markmill grade sheet3/                             a class: its folder, or an export",
     "  markmill run grade.wf.md STUDENT=Ada --submission ada/ --budget 0.50",
     "  markmill run grade.wf.md --script replies.yaml     without a real model",
     "  markmill validate *.wf.md",
     "  markmill watch last",
     "",
-    "Exit codes: 0 success, 1 failed, 2 wrong use, 5 limit reached, 6 invalid definition, 8 to be resumed,",
+    "Exit codes: 0 success, 1 failed, 2 wrong use, 3 some not graded, 5 limit reached, 6 invalid, 7 no sandbox, 8 to be resumed,",
     "130 interrupted.",
     "A RUN is an id, its beginning or end, or 'last'. --debug shows where an error comes from;",
     "--no-env-file takes no setting from .env.",

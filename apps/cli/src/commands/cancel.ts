@@ -1,13 +1,16 @@
+import { cancelClass } from "../class-verbs.ts";
 import { type Command, exitCodes } from "../command.ts";
+import { batchMeant } from "../find-batch.ts";
 import { findRun } from "../find-run.ts";
 import { parseRunArgs } from "../parse-words.ts";
 import { withStack } from "../with-stack.ts";
 
 export const cancel: Command = {
-  help: `Usage: markmill cancel RUN [--reason TEXT]
+  help: `Usage: markmill cancel RUN|BATCH [--reason TEXT]
 
 Ends a run and the runs it called, at once: what is under way is given up, and
-no handler runs. A cancelled run does not continue.
+no handler runs. A cancelled run does not continue. Of a class, all its runs;
+grades that stand are kept.
 
 Example:
   markmill cancel last --reason 'wrong submission'`,
@@ -15,12 +18,15 @@ Example:
   async run(args, terminal) {
     const { values, wanted } = parseRunArgs(args, { reason: { type: "string" } });
     return await withStack(terminal, async (stack) => {
+      const batch = await batchMeant(stack.tenant, wanted, terminal.cwd);
+      const reason = values.reason ?? "Cancelled by hand.";
+      if (batch !== null) return await cancelClass(stack, batch, reason, terminal);
       const run = await findRun(stack.tenant, wanted);
       if (run.endedAt !== null) {
         terminal.err(`${run.id} has ended before: ${run.status}`);
         return exitCodes.failed;
       }
-      const { rings } = await stack.tenant.runs.cancel(run.rootId, values.reason ?? "Cancelled by hand.");
+      const { rings } = await stack.tenant.runs.cancel(run.rootId, reason);
       await stack.queues.ring(rings);
       terminal.err(`cancelled: ${run.rootId}`);
       return exitCodes.success;

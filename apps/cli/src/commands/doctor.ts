@@ -22,7 +22,8 @@ export const doctor: Command = {
 
 Checks this machine and its setup: Node, configuration, database, queue, model
 endpoint, sandbox with its self-test, disk. Each line says ok, warn or fail, and
-how to fix what is wrong.
+how to fix what is wrong. With MARKMILL_URL the server is checked instead: does
+it answer, does it take the key, are its database, queue and workers there.
 
   --quick   without the sandbox's self-test
 
@@ -53,10 +54,13 @@ Exit codes: 0 nothing fails, 1 something does.`,
       const { config } = reading;
       tell([describeConfig(config)]);
       if (reading.notes.length > 0) tell([{ check: ".env", state: "warn", message: reading.notes.join("\n") }]);
-      tell([await checkDisk(config, terminal)]);
-      tell(await checkStores(config, terminal));
-      tell([await checkModel(config)]);
-      tell(await checkSandbox(config, terminal, quick !== true));
+      if (config.server !== null) tell(await checkServer(config.server));
+      else {
+        tell([await checkDisk(config, terminal)]);
+        tell(await checkStores(config, terminal));
+        tell([await checkModel(config)]);
+        tell(await checkSandbox(config, terminal, quick !== true));
+      }
     }
     const fine = findings.every(({ state }) => state !== "fail");
     if (json === true) {
@@ -96,6 +100,10 @@ function checkNode(): Finding {
 
 function describeConfig(config: Config): Finding {
   const { database, queue, models } = redactConfig(config);
+  if (config.server !== null) {
+    const message = `the server at ${redactUrl(config.server.url)}, ${config.server.token === null ? "no key" : "key set"}`;
+    return { check: "configuration", state: "ok", message };
+  }
   const parts = [
     `database ${database.kind === "embedded" ? "embedded" : database.url}`,
     `queue ${queue.backend === "redis" ? queue.url : "in Postgres"}`,
@@ -154,6 +162,33 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
   } catch (error) {
     const { code } = describeError(error);
     return [failed(code?.startsWith("QUEUE_") === true ? "queue" : "database", error)];
+  }
+}
+
+/** Whose database, queue and workers they are. */
+async function checkServer({ url, token }: NonNullable<Config["server"]>): Promise<Finding[]> {
+  const { createClient } = await import("@markmill/contract");
+  const client = createClient({ url, token: token ?? "" });
+  try {
+    const { checks, version } = await client.getReady();
+    const away = Object.entries(checks).flatMap(([name, state]) => (state === "away" ? name : []));
+    const told = Object.entries(checks).map(([name, state]) => `${name} ${state}`);
+    const server: Finding = {
+      check: "server",
+      state: away.includes("database") ? "fail" : away.length > 0 ? "warn" : "ok",
+      message: [redactUrl(url), ...(version === undefined ? [] : [version]), ...told].join(", "),
+      fix: "What is asked for waits until it is back: tell whoever operates the server.",
+    };
+    if (token === null) {
+      const message = "MARKMILL_TOKEN is not set";
+      return [server, { check: "key", state: "fail", message, fix: "Set it to a key of the server." }];
+    }
+    const { name, tenant, roles, expiresAt } = await client.getSession();
+    const until = expiresAt === null ? "" : `, until ${expiresAt}`;
+    return [server, { check: "key", state: "ok", message: `${name} of ${tenant}: ${roles.join(", ")}${until}` }];
+  } catch (error) {
+    const { code } = describeError(error);
+    return [failed(code === "UNAUTHENTICATED" ? "key" : "server", error)];
   }
 }
 

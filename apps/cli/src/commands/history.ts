@@ -30,11 +30,12 @@ Examples:
       const root = await findRun(stack.tenant, wanted);
       const records = await readTree(stack, root, values.out !== undefined || values.json === true);
       if (values.json === true) {
-        const runs = records.map(({ record: { run, history, calls } }) => ({
+        const runs = records.map(({ record: { run, history, calls, toolCalls } }) => ({
           run,
           entries: history.entries,
           activities: history.activities,
           calls: calls.map(({ key, attempt, model, reply, usage }) => ({ ...key, attempt, model, reply, usage })),
+          toolCalls,
         }));
         terminal.out(jsonText({ runs }));
       } else if (values.out === undefined) {
@@ -76,6 +77,7 @@ async function readTree(stack: Stack, root: RunDetail, whole: boolean) {
         program,
         history: await runs.history(run.id),
         calls: await runs.calls(run.id),
+        toolCalls: await runs.toolCalls(run.id),
         callees,
       },
     });

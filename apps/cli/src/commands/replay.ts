@@ -10,7 +10,7 @@ export const replay: Command = {
 
 Folds the events of a run, and of the runs it called, once more, offline, and
 compares the outcome with what is stored. Nothing is asked, executed or
-changed.
+changed. With MARKMILL_URL the server folds, which has the run's environment.
 
 Exit codes: 0 identical, 1 there are differences.
 
@@ -25,10 +25,10 @@ Example:
       const queue: { readonly id: string; readonly name: string }[] = [found];
       for (const run of queue) {
         const { events, differences } = await tenant.runs.replay(run.id);
-        replays.push({ runId: run.id, name: run.name, events: events.length, differences });
+        replays.push({ runId: run.id, name: run.name, events, differences });
         if (values.json !== true) {
           const verdict = differences.length === 0 ? "identical" : `${differences.length} differences`;
-          terminal.out(`${verdict}: ${run.id} ${run.name} (${events.length} events)`);
+          terminal.out(`${verdict}: ${run.id} ${run.name} (${events} events)`);
           for (const { path, folded, stored } of differences.slice(0, 20)) {
             terminal.out(fitWidth(`  ${path}: folded ${folded}, stored ${stored}`, 200));
           }

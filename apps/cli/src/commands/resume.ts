@@ -1,6 +1,8 @@
 import { catchInterrupts, mustWork, workFor } from "@markmill/stack";
 import { attendRun } from "../attend-run.ts";
+import { resumeClass } from "../class-verbs.ts";
 import { type Command, CommandError } from "../command.ts";
+import { batchMeant } from "../find-batch.ts";
 import { findRun } from "../find-run.ts";
 import { tellHowToContinue } from "../leave-run.ts";
 import { parseRunArgs } from "../parse-words.ts";
@@ -8,12 +10,13 @@ import { withStack } from "../with-stack.ts";
 import { retry } from "./retry.ts";
 
 export const resume: Command = {
-  help: `Usage: markmill resume RUN [--json]
+  help: `Usage: markmill resume RUN|BATCH [--json]
 
 Goes on with a run that waits: one that was interrupted because a model's
 endpoint was in trouble, or that was stopped. It goes on at the step where it
 was, with new patience; what was paid for is kept. A run that failed goes on as
-a new run from the step that failed (see 'markmill retry --help').
+a new run from the step that failed (see 'markmill retry --help'). A class that
+is paused, or of which works wait, goes on.
 
 Examples:
   markmill resume last
@@ -26,6 +29,8 @@ Examples:
     let failed = false;
     try {
       const code = await withStack(terminal, async (stack, config) => {
+        const batch = await batchMeant(stack.tenant, wanted, terminal.cwd);
+        if (batch !== null) return await resumeClass(stack, config, batch, values.json === true, terminal);
         const { id, rootId, endedAt, status } = await findRun(stack.tenant, wanted);
         if (endedAt !== null && status === "success") {
           throw new CommandError(

@@ -1,15 +1,50 @@
-import { catchInterrupts, mustWork, retryRun, workFor } from "@markmill/stack";
+import type { Config } from "@markmill/config";
+import { checkStart } from "@markmill/definition";
+import { catchInterrupts, mustWork, retryRun, type Stack, workFor } from "@markmill/stack";
+import type { Definition, RunDetail } from "@markmill/store";
 import { attendRun } from "../attend-run.ts";
 import { readCapFlags } from "../cap-flags.ts";
-import { type Command, exitCodes } from "../command.ts";
+import { retryClass } from "../class-verbs.ts";
+import { type Command, exitCodes, type Terminal } from "../command.ts";
+import { batchMeant } from "../find-batch.ts";
 import { findRun } from "../find-run.ts";
+import { definitionOf, findWorkflow, tellFindings } from "../find-workflow.ts";
 import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
 import { parseRunArgs } from "../parse-words.ts";
 import { withStack } from "../with-stack.ts";
 
+/** The file as it is now, looked at with what the old run was given. */
+async function readWorkflow(
+  file: string,
+  stack: Stack,
+  old: RunDetail,
+  config: Config,
+  terminal: Terminal,
+): Promise<Definition | "invalid"> {
+  const environment = Object.keys(config.workflowEnvironment);
+  const found = findWorkflow(file, terminal.cwd, undefined, environment);
+  const [first] = (await stack.tenant.runs.history(old.id)).entries;
+  const given = first?.kind === "event" && first.event.type === "run.started" ? first.event.variables : {};
+  // Which files were handed in is known where they are kept: only what a run must be told is looked at here.
+  const lacks =
+    found.definition === null
+      ? []
+      : checkStart(found.definition, { variables: given, environment, submission: null }).filter(({ code }) =>
+          code.startsWith("PARAM"),
+        );
+  for (const text of tellFindings(found)) terminal.err(`${text}\n`);
+  for (const { severity, code, message, fix } of lacks)
+    terminal.err(`${severity} ${code}: ${message}\n  fix: ${fix}\n`);
+  if (found.definition !== null && lacks.length === 0) return definitionOf(found);
+  terminal.err(
+    `${file} is not run: ${found.definition === null ? "it is invalid" : "it was not given what it needs"}.`,
+  );
+  return "invalid";
+}
+
 export const retry: Command = {
-  help: `Usage: markmill retry RUN [--from NODE] [--budget $] [--max-time 10m]
-                      [--max-tokens N] [--detach] [--json]
+  help: `Usage: markmill retry RUN [--from NODE] [--workflow FILE] [--budget $]
+                      [--max-time 10m] [--max-tokens N] [--detach] [--json]
 
 Goes on from a step, as a NEW run with the same workflow (as it was then),
 parameters and submission. Everything before that step is taken over from the
@@ -22,16 +57,24 @@ it is. The caps given here replace those of the old run.
                        Without it: the last prompt, command, question or call
                        before the failure; a run that succeeded begins at START
 
+  --workflow FILE      with this workflow file as it is now, corrected perhaps.
+                       The step must be there under the same name and of the
+                       same kind; what the run knew goes on with it, and what
+                       it calls is called anew
+
+Of a class (its id or folder), those works are tried again whose run failed.
 To continue a run that waits or was interrupted: 'markmill resume RUN'.
 
 Examples:
   markmill retry last
   markmill retry last --budget 2
-  markmill retry last --from PROMPT_GRADE`,
+  markmill retry last --from PROMPT_GRADE
+  markmill retry last --from PROMPT_GRADE --workflow grade.wf.md`,
 
   async run(args, terminal) {
     const { values, wanted } = parseRunArgs(args, {
       from: { type: "string" },
+      workflow: { type: "string" },
       budget: { type: "string" },
       "max-time": { type: "string" },
       "max-tokens": { type: "string" },
@@ -43,8 +86,16 @@ Examples:
     let retried: string | null = null;
     try {
       return await withStack(terminal, async (stack, config) => {
+        const batch = await batchMeant(stack.tenant, wanted, terminal.cwd);
+        if (batch !== null) return await retryClass(stack, config, batch, values.json === true, terminal);
         const old = await findRun(stack.tenant, wanted);
-        const created = await retryRun(stack, old, { from: values.from ?? null, caps });
+        const other =
+          values.workflow === undefined ? null : await readWorkflow(values.workflow, stack, old, config, terminal);
+        if (other === "invalid") return exitCodes.invalid;
+        const created = await retryRun(stack, old, {
+          ...{ from: values.from ?? null, caps },
+          ...(other === null ? {} : { definition: other }),
+        });
         terminal.err(
           created.from === null
             ? "a new run, from the start: its model calls are made, and paid for, again"

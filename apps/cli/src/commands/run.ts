@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Config } from "@markmill/config";
-import { checkStart, settleFindings } from "@markmill/definition";
+import { checkStart, inputName, settleFindings } from "@markmill/definition";
 import {
   catchInterrupts,
   isSandboxChoice,
@@ -12,17 +12,17 @@ import {
   type RunOptions,
   readScript,
   requireConfig,
+  requireOwnWorker,
   type ScriptFile,
   type StartRequest,
   serveScript,
   startRun,
 } from "@markmill/stack";
-import type { NewRun } from "@markmill/store";
 import { readSubmission, type Submission } from "@markmill/submission";
 import { attendRun } from "../attend-run.ts";
 import { readCapFlags } from "../cap-flags.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
-import { type FoundWorkflow, findWorkflow, tellFindings } from "../find-workflow.ts";
+import { definitionOf, findWorkflow, tellFindings } from "../find-workflow.ts";
 import { jsonText } from "../json-text.ts";
 import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
 import { readFileValues, readParamFile, splitAssignments } from "../read-params.ts";
@@ -38,10 +38,13 @@ Examples:
   markmill run grade.wf.md STUDENT=Ada --submission ada/ --budget '$0.50'
   markmill run grade.wf.md ESSAY=file:ada.md --model gpt-5-mini > report.md
   markmill run grade.wf.md --script replies.yaml --json
+  markmill run research.json --input 'tides' --model gpt-5-mini
 
   KEY=VALUE            a parameter; the value is all after the first '='
   KEY=file:PATH        its value is the text of a file (1 MiB at most), below
                        the workflow's folder or the working directory
+  --input TEXT         what a workflow of tasks (.json) is given as its input;
+                       file:PATH is read like a parameter's
   --param-file FILE    parameters from .json, .yaml, or NAME=value lines
   --submission PATH    the files the workflow's commands see: a folder, a .zip,
                        .tar or .tar.gz, or a single file
@@ -73,6 +76,7 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
       options: {
         model: { type: "string" },
         script: { type: "string" },
+        input: { type: "string" },
         "param-file": { type: "string" },
         submission: { type: "string" },
         sandbox: { type: "string" },
@@ -96,8 +100,13 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
     const config = withSandbox(requireConfig(terminal, { submissions }), values.sandbox);
 
     const found = findWorkflow(file, terminal.cwd, values.root, Object.keys(config.workflowEnvironment));
+    const input = values.input === undefined ? {} : { [inputName]: values.input };
     const variables = readFileValues(
-      { ...(values["param-file"] === undefined ? {} : readParamFile(values["param-file"], terminal.cwd)), ...given },
+      {
+        ...(values["param-file"] === undefined ? {} : readParamFile(values["param-file"], terminal.cwd)),
+        ...given,
+        ...input,
+      },
       { cwd: terminal.cwd, root: found.root },
     );
     if (values.model !== undefined) variables.AI_MODEL_NAME = values.model;
@@ -132,7 +141,9 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
     return await start({ request, script }, config, terminal, {
       json: values.json === true,
       detach: values.detach === true,
-      ownWorker: values.script !== undefined || values.sandbox !== undefined,
+      ownWorker: ["script" as const, "sandbox" as const].flatMap((flag) =>
+        values[flag] === undefined ? [] : `--${flag}`,
+      ),
     });
   },
 };
@@ -154,8 +165,8 @@ interface Asked {
 interface Manner {
   readonly json: boolean;
   readonly detach: boolean;
-  /** What was asked for can be had only from a worker of this process. */
-  readonly ownWorker: boolean;
+  /** Flags that can be had only from a worker of this process. */
+  readonly ownWorker: readonly string[];
 }
 
 async function start(asked: Asked, config: Config, terminal: Terminal, manner: Manner): Promise<number> {
@@ -167,11 +178,7 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
     const { uuidv7 } = await import("@markmill/store");
     const others = config.server === null && config.database.kind === "embedded" ? 0 : await livingWorkers(stack.store);
     const works = config.server === null && others === 0;
-    if (!works && manner.ownWorker) {
-      throw new UsageError(
-        "--script and --sandbox choose for a worker of this process, but the database at DATABASE_URL, or the server at MARKMILL_URL, has workers of its own. Unset it to run here.",
-      );
-    }
+    if (!works) requireOwnWorker(config, manner.ownWorker);
     const id = uuidv7(stack.store.clock.now());
     // Whatever the machine cannot give is found before there is a run.
     if (works && manner.detach) await requireSandbox(config, terminal.cwd);
@@ -211,13 +218,6 @@ async function start(asked: Asked, config: Config, terminal: Terminal, manner: M
 async function requireSandbox(config: Config, cwd: string): Promise<void> {
   if (config.sandbox.kind === "auto" || !config.sandbox.byFlag) return;
   await (await openSandbox(config.sandbox.kind, config, cwd, () => undefined)).close();
-}
-
-function definitionOf({ definition, workspace }: FoundWorkflow): NewRun["definition"] {
-  if (definition === null) throw new Error("an invalid workflow has no definition");
-  const { hash, dialect, root, programs } = definition;
-  const sources = definition.files.map(({ path }) => [path, new TextDecoder().decode(workspace.read(path))] as const);
-  return { hash, dialect, root, programs, name: programs[root]?.name ?? root, files: Object.fromEntries(sources) };
 }
 
 function withSandbox(config: Config, kind: string | undefined): Config {

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { describeCondition, drawProgram } from "@markmill/definition";
-import type { JudgeNeeds, Node, Operand, Program } from "@markmill/engine";
+import type { Edge, JudgeNeeds, Node, Operand, Program } from "@markmill/engine";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 import { findWorkflow, tellFindings } from "../find-workflow.ts";
 import { jsonText } from "../json-text.ts";
@@ -19,7 +19,8 @@ calls, and its flow.
 Examples:
   markmill show grade.wf.md
   markmill show grade.wf.md --steps
-  markmill show grade.wf.md --json | jq .hash`,
+  markmill show grade.wf.md --json | jq .hash
+  markmill show tides.json --mermaid`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -56,6 +57,7 @@ function overviewOf(program: Program, hash: string, paths: readonly string[]): s
   const lines = [program.name, "=".repeat(Math.min(78, program.name.length))];
   if (program.description !== "") lines.push(program.description.trim(), "");
   lines.push(`Definition  ${hash.slice(0, 12)}`);
+  if (program.revision !== undefined) lines.push(`Dialect     ${program.dialect}, revision ${program.revision}`);
   for (const { name, default: otherwise } of program.params) {
     lines.push(`Parameter   ${name}${otherwise === null ? "  (required)" : ` = ${JSON.stringify(otherwise)}`}`);
   }
@@ -90,10 +92,19 @@ function stepsOf(program: Program): string[] {
   const width = Math.max(...ids.map((id) => id.length));
   return Object.entries(program.nodes).flatMap(([id, node]) => {
     const out = program.edges.filter((edge) => edge.from === id);
-    const arrows = out.map((edge) => `${edge.on === "ok" ? "→" : `${edge.on} →`} ${edge.to}`).join(", ");
+    const arrows = out.map((edge) => `${arrowWords(edge, node)}→ ${edge.to}`).join(", ");
     const words = describe(node);
     return [`${id.padEnd(width)}  ${words}${arrows === "" ? "" : `${words === "" ? "" : "  "}${arrows}`}`.trimEnd()];
   });
+}
+
+function arrowWords({ on, when }: Edge, { after: [read] = [] }: Node): string {
+  const looked = read === undefined ? null : { name: read.name, words: words(read.value) };
+  if (when !== undefined) {
+    const condition = describeCondition(when);
+    return `if ${short(looked === null ? condition : condition.replace(looked.name, () => looked.words))} `;
+  }
+  return on === "ok" ? "" : `${on} `;
 }
 
 function describe(node: Node): string {
@@ -105,6 +116,8 @@ function describe(node: Node): string {
       return `end, ${node.outcome}`;
     case "prompt":
       return `prompt ${words(node.text)}${node.agent === undefined ? "" : ` @${node.agent}`}`;
+    case "grade":
+      return `grade ${words(node.task)}${node.agent === undefined ? "" : ` @${node.agent}`}`;
     case "execute": {
       const where = node.session === "judge" ? " in the judge session" : "";
       return node.command === null ? "execute the commands in RESULT" : `execute${where} ${short(node.command)}`;
@@ -119,6 +132,10 @@ function describe(node: Node): string {
       return `ask ${short(node.question)}`;
     case "call":
       return `call ${node.program}`;
+    case "memory":
+      return `${node.op} ${words(node.text)}`;
+    case "tool":
+      return `tool ${node.tool}`;
     default:
       return node.kind;
   }
@@ -134,9 +151,21 @@ function words(operand: Operand): string {
       return `'${short(operand.text)}'`;
     case "file":
       return `file:${operand.path}`;
+    case "variable":
+      return operand.name;
+    case "joined":
+      return `'${short(operand.of.map(partWords).join(""))}'`;
+    case "either":
+      return operand.of.map(words).join(" or ");
+    case "sample":
+      return `one of ${words(operand.list)}`;
     default:
       return `${operand.from} ${operand.list}`;
   }
+}
+
+function partWords(operand: Operand): string {
+  return operand.from === "literal" ? operand.text : `{${"name" in operand ? operand.name : operand.from}}`;
 }
 
 function short(text: string): string {

@@ -2,7 +2,9 @@ import { parseArgs } from "node:util";
 import { livingWorkers, parseCount, runAsJson, type Stack, standingOf, waitAsJson } from "@markmill/stack";
 import type { RunSummary, Wait } from "@markmill/store";
 import { formatCount, formatDollars, formatElapsed } from "../amounts.ts";
+import { listClasses, showClass } from "../class-verbs.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
+import { batchMeant } from "../find-batch.ts";
 import { findRun } from "../find-run.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
 import { jsonText } from "../json-text.ts";
@@ -12,31 +14,36 @@ import { describePause, describeWait } from "../tell-wait.ts";
 import { withStack } from "../with-stack.ts";
 
 export const status: Command = {
-  help: `Usage: markmill status [RUN] [--limit N] [--json]
+  help: `Usage: markmill status [RUN|BATCH] [--batches] [--limit N] [--json]
 
 Shows one run: how it stands, what it does now, what it has cost. Without RUN:
-the latest runs.
+the latest runs; with --batches the latest classes. A BATCH is the id or the
+folder of a class.
 
 Examples:
   markmill status
   markmill status last
+  markmill status examples/class-roman
   markmill status --json --limit 100`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { json: { type: "boolean" }, limit: { type: "string" } },
+      options: { json: { type: "boolean" }, batches: { type: "boolean" }, limit: { type: "string" } },
     });
     const [wanted, ...more] = positionals;
     if (more.length > 0) throw new UsageError("Name one run, or none for the latest ones.");
     const limit = values.limit === undefined ? 20 : parseCount(values.limit);
     if (limit === null || limit < 1 || limit > 500) throw new UsageError("--limit is a number from 1 to 500.");
-    await withStack(terminal, (stack, config) =>
-      wanted === undefined
-        ? list(stack, limit, values.json === true, terminal)
-        : showOne(stack, wanted, { json: values.json === true, server: config.server !== null }, terminal),
-    );
+    const json = values.json === true;
+    await withStack(terminal, async (stack, config) => {
+      if (values.batches === true) return await listClasses(stack, limit, json, terminal);
+      if (wanted === undefined) return await list(stack, limit, json, terminal);
+      const batch = await batchMeant(stack.tenant, wanted, terminal.cwd);
+      if (batch !== null) return await showClass(stack, batch, json, terminal);
+      return await showOne(stack, wanted, { json, server: config.server !== null }, terminal);
+    });
     return exitCodes.success;
   },
 };

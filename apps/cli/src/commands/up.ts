@@ -82,9 +82,9 @@ async function serve(home: string, terminal: Terminal, tell: string | null): Pro
     });
     const health = config.healthPort === null ? null : await serveHealth(config.healthPort, () => stack.health());
     const { serveApi } = await import("@markmill/api");
-    const { store, queues } = stack;
+    const { store, queues, telemetry } = stack;
     const catalogue = await readCatalogue(config, terminal.cwd);
-    const api = await serveApi({ config, store, queues, catalogue, logLevel: "error" });
+    const api = await serveApi({ config, store, queues, catalogue, telemetry, logLevel: "error" });
     if (tell !== null) {
       writeFileSync(tell, JSON.stringify({ url: api.url, firstKey: api.firstKey }), { mode: 0o600, flag: "wx" });
       // Whoever should read it may be gone, and it has a secret.

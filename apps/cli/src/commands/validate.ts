@@ -24,7 +24,8 @@ Exit codes: 0 all valid, 2 wrong use, 6 at least one invalid.
 Examples:
   markmill validate grade.wf.md
   markmill validate --strict workflows/*.wf.md
-  markmill validate --json grade.wf.md`,
+  markmill validate --json grade.wf.md
+  markmill validate tides.json`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({

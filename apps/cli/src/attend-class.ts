@@ -1,0 +1,141 @@
+/** Stays with a class until nothing goes on by itself, or the person goes; then says how it ended, and writes its papers. */
+import { statusOf } from "@markmill/gradebook";
+import { followBatch, type Stack } from "@markmill/stack";
+import type { BatchDetail } from "@markmill/store";
+import { countOf, formatElapsed } from "./amounts.ts";
+import { endTable } from "./attend-table.ts";
+import { type ClassEnd, classEnd, classExitCode, nextOfEnd } from "./class-end.ts";
+import { readClassFacts } from "./class-facts.ts";
+import { type Papers, type ReadClass, readBatchClass, writePapers } from "./class-papers.ts";
+import { spendOf } from "./class-progress.ts";
+import { classTable } from "./class-table.ts";
+import { exitCodes, type Terminal } from "./command.ts";
+import { jsonText } from "./json-text.ts";
+import { shortId } from "./short-id.ts";
+import { showClassProgress } from "./show-class-progress.ts";
+
+export interface AttendingClass {
+  readonly json: boolean;
+  /** The process works for the batch itself: leaving stops it for now. */
+  readonly works: boolean;
+  /** Without them nothing that is said, names a person or tells a grade. */
+  readonly names: boolean;
+  /** Where papers go; null: none are written. */
+  readonly out: string | null;
+}
+
+export async function attendClass(
+  stack: Stack,
+  batchId: string,
+  { json, works, names, out }: AttendingClass,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<number> {
+  const begun = stack.store.clock.now();
+  const { batch: last, end } = await followClass(stack, batchId, terminal, names, signal);
+  if (last === null) return exitCodes.failed;
+  if (end === null) {
+    if (works) terminal.err("interrupted: finishing what is under way (Ctrl-C again stops at once)");
+    return exitCodes.interrupted;
+  }
+  const { table } = readClassFacts(last.settings.facts);
+  if (table !== null) {
+    const ms = stack.store.clock.now() - begun;
+    return await endTable(stack, last, table, { json, names, out, end, ms }, terminal);
+  }
+  const read = await readBatchClass(stack, last);
+  const papers = out === null ? null : await writePapers(read, out, { now: stack.store.clock.now() });
+  const code = classExitCode(end, handedIn(read));
+  if (json && names) terminal.out(jsonText(classAsJson(read, end, papers, code)));
+  else if (names) for (const line of classTable(read.sheet, terminal.shown ? terminal.columns : 80)) terminal.out(line);
+  for (const line of summariseClass(read, end, papers, stack.store.clock.now() - begun)) terminal.err(line);
+  return code;
+}
+
+/** Shows what happens until nothing goes on by itself; `end` null: the person went. */
+export async function followClass(
+  stack: Stack,
+  batchId: string,
+  terminal: Terminal,
+  names: boolean,
+  signal: AbortSignal,
+): Promise<{ readonly batch: BatchDetail | null; readonly end: ClassEnd | null }> {
+  const progress = await showClassProgress(stack, batchId, terminal, names);
+  let batch: BatchDetail | null = null;
+  try {
+    for await (const look of followBatch(stack.tenant.batches, batchId, signal)) {
+      batch = look.batch;
+      progress.show(look);
+      const end = classEnd(batch);
+      if (end !== null) return { batch, end };
+    }
+  } finally {
+    progress.end();
+  }
+  return { batch, end: null };
+}
+
+/** Who handed in nothing has no grade to miss. */
+function handedIn({ sheet }: ReadClass) {
+  return sheet.rows.map((row) => statusOf(row));
+}
+
+function summariseClass(read: ReadClass, end: ClassEnd, papers: Papers | null, ms: number): string[] {
+  const { batch, sheet, facts } = read;
+  const counts = new Map<string, number>();
+  for (const row of sheet.rows) counts.set(statusOf(row), (counts.get(statusOf(row)) ?? 0) + 1);
+  const flagged = sheet.rows.filter(({ grade }) => (grade?.flags.length ?? 0) > 0).length;
+  const id = shortId(batch.id);
+  const lines = [
+    "",
+    `${batch.name}: ${[...counts].map(([status, count]) => `${count} ${status}`).join(", ")}`,
+    `cost: ${spendOf(batch)}, ${countOf(batch.spent.calls, "model call")}, ${formatElapsed(ms)}`,
+  ];
+  if (flagged > 0) lines.push(`flags: ${countOf(flagged, "work")} want${flagged === 1 ? "s" : ""} a look`);
+  if (facts.similar !== null) lines.push(`similar: ${countOf(facts.similar.length, "pair")} to look at`);
+  if (facts.left > 0)
+    lines.push(`sample: ${countOf(facts.left, "work")} of the class left; without --sample all are graded`);
+  if (papers !== null) {
+    lines.push(`class report: ${papers.report}`, ...papers.grades.map((path) => `grades: ${path}`));
+    lines.push(`students: ${papers.students}`);
+  }
+  lines.push(`batch: ${batch.id}`, ...nextOf(end, id, counts).map((step) => `next: ${step}`));
+  return lines;
+}
+
+export function nextOf(end: ClassEnd, id: string, counts: ReadonlyMap<string, number>): string[] {
+  if (end.is !== "finished") return nextOfEnd(end, id);
+  return [
+    ...(counts.has("needs human") ? [`markmill review ${id}   shows what wants a person`] : []),
+    ...(counts.has("grader error") ? [`markmill retry ${id}   tries again what failed by our fault`] : []),
+    `markmill release ${id}   when the grades may be given out`,
+  ];
+}
+
+export function classAsJson(
+  { batch, sheet, works, facts }: ReadClass,
+  end: ClassEnd | null,
+  papers: Papers | null,
+  exitCode: number,
+) {
+  const { id, name, state, counts, spent, budget, troubles, concurrency } = batch;
+  return {
+    version: 1,
+    ...{ batchId: id, name, state, end, counts, concurrency, spent, budget, troubles, exitCode, papers },
+    similar: facts.similar,
+    unmatched: facts.unmatched,
+    most: sheet.most,
+    students: sheet.rows.map((row) => {
+      const work = works.get(row.student.key);
+      return {
+        student: row.student,
+        status: statusOf(row),
+        ...{ total: row.grade?.total ?? null, points: row.grade?.points ?? null, penalty: row.grade?.penalty ?? null },
+        ...{ outcome: row.grade?.outcome ?? null, flags: row.grade?.flags ?? [] },
+        criteria: row.grade?.criteria ?? [],
+        ...{ work: work?.key ?? null, pseudonym: work?.pseudonym ?? null, runId: work?.try?.runId ?? null },
+        ...{ tries: work?.tries ?? 0, released: work?.grade?.released ?? null, lateness: work?.lateness ?? null },
+      };
+    }),
+  };
+}

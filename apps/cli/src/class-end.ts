@@ -1,0 +1,78 @@
+/** When there is nothing more to wait for, and what the command then says by its exit code. Pure. */
+import type { RowStatus } from "@markmill/gradebook";
+import type { BatchDetail } from "@markmill/store";
+import { countOf } from "./amounts.ts";
+import { exitCodes } from "./command.ts";
+
+type Standing = Pick<BatchDetail, "counts" | "state" | "troubles" | "concurrency">;
+
+export type ClassEnd =
+  | { readonly is: "finished" }
+  | { readonly is: "cancelled"; readonly reason: string }
+  | { readonly is: "paused"; readonly by: "person" | "budget"; readonly reason: string }
+  /** What is left waits until it is resumed. */
+  | { readonly is: "held"; readonly works: number; readonly reasons: readonly string[] };
+
+/** null: it goes on by itself. */
+export function classEnd({ counts, state, troubles, concurrency }: Standing): ClassEnd | null {
+  const held = troubles.filter((one) => one.held);
+  const heldWorks = held.reduce((sum, { works }) => sum + works, 0);
+  const moving = counts.running - heldWorks;
+  if (moving > 0) return null;
+  if (state.is === "cancelled") return { is: "cancelled", reason: state.reason };
+  if (counts.waiting === 0 && counts.running === 0) return { is: "finished" };
+  if (state.is === "paused") return { is: "paused", by: state.by, reason: state.reason };
+  // Those that are held keep their places; nothing can begin when they have all of them.
+  const full = heldWorks >= concurrency;
+  if (heldWorks > 0 && (counts.waiting === 0 || full)) {
+    return { is: "held", works: heldWorks, reasons: held.map(({ reason }) => reason) };
+  }
+  return null;
+}
+
+const nothingMissing: ReadonlySet<RowStatus> = new Set(["graded", "nothing handed in", "not in the sample"]);
+
+/** Of everybody who handed something in, and whose work was to be graded. */
+export function classExitCode(end: ClassEnd, statuses: readonly RowStatus[]): number {
+  return exitCode(
+    end,
+    statuses.every((status) => nothingMissing.has(status)),
+  );
+}
+
+/** Of a table of runs, by how its rows ended. */
+export function tableExitCode(end: ClassEnd, statuses: readonly string[]): number {
+  return exitCode(
+    end,
+    statuses.every((status) => status === "success"),
+  );
+}
+
+function exitCode(end: ClassEnd, whole: boolean): number {
+  switch (end.is) {
+    case "cancelled":
+      return exitCodes.failed;
+    case "paused":
+      return end.by === "budget" ? exitCodes.budget : exitCodes.waiting;
+    case "held":
+      return exitCodes.waiting;
+    case "finished":
+      return whole ? exitCodes.success : exitCodes.someNotGraded;
+  }
+}
+
+/** Of what is not through. */
+export function nextOfEnd(end: Exclude<ClassEnd, { readonly is: "finished" }>, id: string): string[] {
+  switch (end.is) {
+    case "paused":
+      return end.by === "budget"
+        ? [`the budget is spent (${end.reason}); the same command with a higher --budget goes on`]
+        : [`it is paused (${end.reason}); markmill resume ${id} goes on`];
+    case "held":
+      return [...new Set(end.reasons)]
+        .map((reason) => `${countOf(end.works, "work")} wait: ${reason}`)
+        .concat([`markmill resume ${id}   goes on with them; what was paid is kept`]);
+    case "cancelled":
+      return [`it was cancelled: ${end.reason}`];
+  }
+}

@@ -1,0 +1,34 @@
+/** What was found before anything is graded: who handed in, who did not, what is nobody's. Pure. */
+import type { ClassIntake, Roster } from "@markmill/classroom";
+import { countOf, formatBytes } from "./amounts.ts";
+
+export function previewClass(name: string, intake: ClassIntake, roster: Roster | null): string[] {
+  const { members, submissions, unmatched, withoutWork, layout } = intake;
+  const counting = submissions.filter(({ counts }) => counts);
+  const taken = counting.filter(({ content }) => content.is === "taken");
+  const bytes = taken.reduce((sum, { content }) => sum + (content.is === "taken" ? content.bytes : 0), 0);
+  const late = counting.filter(({ lateness }) => lateness.is === "late").length;
+  const names = new Map(members.map((member) => [member.key, member.name]));
+  const who = (keys: readonly string[]) => keys.map((key) => names.get(key) ?? key).join(", ");
+  const lines = [
+    `${name}: ${countOf(members.length, "student")}, ${countOf(counting.length, "work")} to grade (${layout} layout, ${formatBytes(bytes)})`,
+  ];
+  if (roster !== null) {
+    const mapped = roster.mapping.map(({ header, as }) => `${header} → ${as ?? "not used"}`);
+    lines.push(`roster: ${mapped.join(", ")}`);
+  }
+  if (late > 0) lines.push(`late: ${countOf(late, "work")}`);
+  for (const { code, message } of intake.problems)
+    if (code === "INTAKE_LATE_UNKNOWN") lines.push(`not timed: ${message}`);
+  const attempts = submissions.length - counting.length;
+  if (attempts > 0) lines.push(`attempts that do not count: ${attempts}`);
+  for (const { by, content } of counting) {
+    if (content.is === "refused") lines.push(`cannot be graded: ${who(by)}: ${content.message}`);
+    else if (content.is === "empty") lines.push(`cannot be graded: ${who(by)}: nothing is in it`);
+    else if (content.is === "incomplete") lines.push(`cannot be graded: ${who(by)}: ${content.message}`);
+  }
+  for (const { by, message } of intake.unfetched) lines.push(`not fetched: ${who(by)}: ${message}`);
+  if (withoutWork.length > 0) lines.push(`without work: ${who(withoutWork)}`);
+  if (unmatched.length > 0) lines.push(`files of nobody: ${unmatched.map((one) => one.name).join(", ")}`);
+  return lines;
+}

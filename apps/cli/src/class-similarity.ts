@@ -1,0 +1,30 @@
+/** Works that look alike. Texts are gathered while the class is read, a bounded piece of each. */
+import { type SimilarPair, similarPairs } from "@markmill/classroom";
+import { defaultLimits, readArchive } from "@markmill/submission";
+
+const program =
+  /\.(?:[cm]?[jt]sx?|py|java|kt|c|h|cc|cpp|hpp|cs|go|rs|rb|php|swift|scala|hs|ml|lua|pl|r|sql|sh|m|dart|pas|vb|jl)$/i;
+const mostCharacters = 200_000;
+
+export class SimilarityGatherer {
+  readonly #texts = new Map<string, string>();
+
+  async add(key: string, tar: Buffer): Promise<void> {
+    const { entries } = await readArchive("work.tar", tar, { ...defaultLimits, bytes: tar.length });
+    let text = "";
+    for (const entry of entries) {
+      if (entry.kind !== "file" || !program.test(entry.path)) continue;
+      text += `${entry.bytes.toString("utf8").slice(0, mostCharacters - text.length)}\n`;
+    }
+    if (text !== "") this.#texts.set(key, text);
+  }
+
+  /** Of works that count, each pair of different people. */
+  pairs(counting: ReadonlyMap<string, readonly string[]>): SimilarPair[] {
+    const own = new Map([...this.#texts].filter(([key]) => counting.has(key)));
+    return similarPairs(own).filter(({ one, other }) => {
+      const others = new Set(counting.get(other));
+      return !(counting.get(one) ?? []).some((member) => others.has(member));
+    });
+  }
+}

@@ -1,0 +1,124 @@
+/** What the verbs for runs do when a class is meant: watch, pause, resume, cancel, retry, status. */
+
+import type { Config } from "@markmill/config";
+import { catchInterrupts, mustWork, type Stack, workForBatch } from "@markmill/stack";
+import type { BatchDetail } from "@markmill/store";
+import { countOf } from "./amounts.ts";
+import { attendClass, classAsJson } from "./attend-class.ts";
+import { endTable } from "./attend-table.ts";
+import { readClassFacts } from "./class-facts.ts";
+import { readBatchClass } from "./class-papers.ts";
+import { ended, progressLine } from "./class-progress.ts";
+import { classTable } from "./class-table.ts";
+import { exitCodes, type Terminal } from "./command.ts";
+import { jsonText } from "./json-text.ts";
+import { shortId } from "./short-id.ts";
+
+/** Follows it to its end; where nobody works for it, this process does. */
+export async function watchClass(
+  stack: Stack,
+  config: Config,
+  batch: BatchDetail,
+  { json, names }: { readonly json: boolean; readonly names: boolean },
+  terminal: Terminal,
+): Promise<number> {
+  const interrupts = catchInterrupts();
+  try {
+    const open = batch.counts.waiting + batch.counts.running > 0;
+    const works = open && (await mustWork(stack, config));
+    if (works) await workForBatch(stack, batch.id);
+    const { out } = readClassFacts(batch.settings.facts);
+    return await attendClass(stack, batch.id, { json, works, names, out }, terminal, interrupts.signal);
+  } finally {
+    if (interrupts.signal.aborted)
+      terminal.err(`next: markmill watch ${shortId(batch.id)}   goes on; what was paid for is kept`);
+    interrupts.release();
+  }
+}
+
+export async function resumeClass(
+  stack: Stack,
+  config: Config,
+  batch: BatchDetail,
+  json: boolean,
+  terminal: Terminal,
+): Promise<number> {
+  const { runs, rings } = await stack.tenant.batches.resume(batch.id);
+  terminal.err(`resumed: ${batch.name}${runs === 0 ? "" : `, ${countOf(runs, "run")} that waited`}`);
+  await stack.queues.ring(rings);
+  const now = await stack.tenant.batches.get(batch.id);
+  return await watchClass(stack, config, now ?? batch, { json, names: true }, terminal);
+}
+
+export async function cancelClass(
+  stack: Stack,
+  batch: BatchDetail,
+  reason: string,
+  terminal: Terminal,
+): Promise<number> {
+  const ended = await stack.tenant.batches.cancel(batch.id, reason);
+  terminal.err(`cancelled: ${batch.name}, ${countOf(ended, "run")} ended; grades that stand are kept`);
+  return exitCodes.success;
+}
+
+export async function pauseClass(
+  stack: Stack,
+  batch: BatchDetail,
+  reason: string,
+  terminal: Terminal,
+): Promise<number> {
+  await stack.tenant.batches.pause(batch.id, reason);
+  terminal.err(`paused: ${batch.name}; what is under way goes on to its end`);
+  terminal.err(`next: markmill resume ${shortId(batch.id)}`);
+  return exitCodes.success;
+}
+
+/** Those that failed by our fault, and no others. */
+export async function retryClass(
+  stack: Stack,
+  config: Config,
+  batch: BatchDetail,
+  json: boolean,
+  terminal: Terminal,
+): Promise<number> {
+  const { works } = await stack.tenant.batches.retry(batch.id);
+  terminal.err(works.length === 0 ? "nothing failed" : `${countOf(works.length, "work")} tried again`);
+  if (works.length === 0) return exitCodes.success;
+  const now = await stack.tenant.batches.get(batch.id);
+  return await watchClass(stack, config, now ?? batch, { json, names: true }, terminal);
+}
+
+export async function showClass(stack: Stack, batch: BatchDetail, json: boolean, terminal: Terminal): Promise<void> {
+  const { table } = readClassFacts(batch.settings.facts);
+  if (table !== null) {
+    await endTable(stack, batch, table, { json, names: true, out: null, end: null, ms: null }, terminal);
+    return;
+  }
+  const read = await readBatchClass(stack, batch);
+  if (json) {
+    terminal.out(jsonText(classAsJson(read, null, null, 0)));
+    return;
+  }
+  for (const line of classTable(read.sheet, terminal.shown ? terminal.columns : 80)) terminal.out(line);
+  terminal.err(progressLine(batch));
+  for (const { reason, works } of batch.troubles) terminal.err(`waits: ${works}: ${reason}`);
+  if (batch.state.is !== "open") terminal.err(`${batch.state.is}: ${batch.state.reason}`);
+  if (ended(batch) < batch.counts.works - batch.counts.notCounted && batch.state.is === "open")
+    terminal.err(`next: markmill watch ${shortId(batch.id)}`);
+}
+
+export async function listClasses(stack: Stack, limit: number, json: boolean, terminal: Terminal): Promise<void> {
+  const { batches } = await stack.tenant.batches.list({}, { limit });
+  if (json) {
+    terminal.out(jsonText({ batches }));
+    return;
+  }
+  if (batches.length === 0) terminal.err("There is no class yet. Grade one: markmill grade PATH");
+  for (const batch of batches) {
+    const { counts, id, name, state, createdAt } = batch;
+    const when = createdAt.toISOString().slice(0, 16).replace("T", " ");
+    terminal.out(
+      `${terminal.shown ? shortId(id) : id}  ${state.is.padEnd(9)}  ${when}  ${ended(batch)}/${counts.works - counts.notCounted}  ${name}`,
+    );
+  }
+}

@@ -1,0 +1,58 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { readBatchClass } from "../class-papers.ts";
+import { type Command, exitCodes, UsageError } from "../command.ts";
+import { findClass } from "../find-batch.ts";
+import { agreementRows, agreementTable, readHumanGrades } from "../human-grades.ts";
+import { jsonText } from "../json-text.ts";
+import { withStack } from "../with-stack.ts";
+
+export const agree: Command = {
+  help: `Usage: markmill agree [BATCH] --human grades.csv [--json]
+
+Says how far the proposed grades agree with those of people: per criterion the
+share that is the same, and within one step, the mean error (MAE), correlation
+(r), ICC(3,1), and leniency, which is above zero where the machine is kinder.
+The table needs a column for the student (id, login, email or name) and one for
+each criterion, by its id or title, or for the total.
+
+Example:
+  markmill agree --human grades.csv`,
+
+  async run(args, terminal) {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { human: { type: "string" }, json: { type: "boolean" } },
+    });
+    const { human } = values;
+    if (human === undefined) throw new UsageError("Say whose grades: --human grades.csv.");
+    const bytes = await readFile(resolve(terminal.cwd, human)).catch(() => {
+      throw new UsageError(`There is no file ${human}.`);
+    });
+    return await withStack(terminal, async (stack) => {
+      const batch = await findClass(stack.tenant, positionals[0], terminal.cwd);
+      const { sheet, works } = await readBatchClass(stack, batch);
+      const read = readHumanGrades(bytes, sheet);
+      if (read === null) {
+        const criteria = sheet.criteria.map(({ id }) => id).join(", ");
+        throw new UsageError(
+          `${human} needs a column id, login, email or name, and columns such as ${criteria} or total.`,
+        );
+      }
+      for (const name of read.unknown) terminal.err(`nobody in the class: ${name}`);
+      const proposals = new Map(
+        [...works].flatMap(([key, work]) => (work.proposal === null ? [] : [[key, work.proposal.grade] as const])),
+      );
+      const rows = agreementRows(batch.rubric, proposals, read);
+      if (rows.length === 0) {
+        terminal.err("There is nothing to compare: nobody in the table has a proposed grade.");
+        return exitCodes.failed;
+      }
+      if (values.json === true) terminal.out(jsonText({ version: 1, batchId: batch.id, rows, unknown: read.unknown }));
+      else for (const line of agreementTable(rows)) terminal.out(line);
+      return exitCodes.success;
+    });
+  },
+};

@@ -1,0 +1,109 @@
+import { parseArgs } from "node:util";
+import { readClassWorks } from "@markmill/classroom";
+import { type CallPlan, estimateCost } from "@markmill/grading";
+import { everyWork, modelPrice, requireConfig } from "@markmill/stack";
+import type { BatchWork } from "@markmill/store";
+import { formatCount, formatDollars, formatElapsed } from "../amounts.ts";
+import { callsPlanned, modelOf } from "../class-estimate.ts";
+import { gitAccess, planClass, tell } from "../class-plan.ts";
+import { type Command, exitCodes, UsageError } from "../command.ts";
+import { jsonText } from "../json-text.ts";
+import { withStack } from "../with-stack.ts";
+
+export const estimate: Command = {
+  help: `Usage: markmill estimate PATH [--model NAME] [--json]
+
+Says about how many tokens, how much money and how much time a class will take,
+before it is graded. After a pilot ('markmill grade PATH --sample 8') it goes by
+what the pilot took. An unknown price is said to be unknown, and is no zero.
+
+Examples:
+  markmill estimate examples/class-roman --model gpt-5-mini
+  markmill grade sheet3/ --sample 8 && markmill estimate sheet3/`,
+
+  async run(args, terminal) {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        model: { type: "string" },
+        workflow: { type: "string" },
+        rubric: { type: "string" },
+        roster: { type: "string" },
+        json: { type: "boolean" },
+      },
+    });
+    const [path, ...more] = positionals;
+    if (path === undefined || more.length > 0) throw new UsageError("Name one class: its folder, or an export.");
+    const plan = await planClass(path, values, requireConfig(terminal), terminal);
+    if (plan === null) return exitCodes.invalid;
+    const read = await readClassWorks(plan.head, { without: ["results"], git: gitAccess(plan.config, terminal.cwd) });
+    if (!read.ok) {
+      tell(read.findings, terminal);
+      return exitCodes.invalid;
+    }
+    const works = read.class.intake.submissions.flatMap(({ counts, content }) =>
+      counts && content.is === "taken" ? [{ characters: content.bytes }] : [],
+    );
+    const pilot = await withStack(terminal, async ({ tenant }) => {
+      const [known] = (await tenant.batches.list({ key: plan.key })).batches;
+      return known === undefined
+        ? []
+        : (await everyWork(tenant.batches, known.id)).filter(({ standing }) => standing.is === "succeeded");
+    });
+    const { config } = plan;
+    const named = plan.variables.AI_MODEL_NAME ?? modelOf(plan.definition);
+    const { name, price } = await modelPrice(named, config, terminal.cwd);
+    const cost = estimateCost(works, callsPlanned(plan.definition, plan.rubric), price, pilot.map(tookOf));
+    const times = pilot.flatMap(({ try: last }) =>
+      last?.startedAt == null || last.endedAt === null ? [] : [last.endedAt.getTime() - last.startedAt.getTime()],
+    );
+    const slots = plan.head.class.concurrency ?? 16;
+    const median = [...times].sort((one, other) => one - other)[times.length >> 1] ?? null;
+    const ms =
+      median === null ? null : Math.round((median * works.length) / Math.min(slots, Math.max(1, works.length)));
+    if (values.json === true) {
+      terminal.out(
+        jsonText({
+          version: 1,
+          works: works.length,
+          model: name,
+          priceKnown: price !== null,
+          ...cost,
+          pilot: pilot.length,
+          ms,
+        }),
+      );
+      return exitCodes.success;
+    }
+    terminal.out(`works: ${works.length}`);
+    terminal.out(`model: ${name ?? "none is chosen (--model NAME, or DEFAULT_MODEL)"}`);
+    terminal.out(`calls: about ${formatCount(cost.calls)}`);
+    terminal.out(
+      `tokens: about ${formatCount(cost.promptTokens)} to the model, ${formatCount(cost.completionTokens)} from it`,
+    );
+    terminal.out(
+      cost.lowNanodollars === null || cost.highNanodollars === null
+        ? "price: unknown; models.yaml says what models cost"
+        : `price: ${formatDollars(cost.lowNanodollars)} to ${formatDollars(cost.highNanodollars)}`,
+    );
+    terminal.out(
+      ms === null ? "time: unknown before a pilot" : `time: about ${formatElapsed(ms)} with ${slots} at once`,
+    );
+    terminal.err(
+      pilot.length === 0
+        ? "by the length of the works; 'markmill grade PATH --sample 8' makes it surer"
+        : `by ${pilot.length} works that are graded`,
+    );
+    return exitCodes.success;
+  },
+};
+
+function tookOf({ spent, tries }: BatchWork): CallPlan {
+  const each = Math.max(1, tries);
+  return {
+    calls: spent.calls / each,
+    promptTokens: spent.promptTokens / each,
+    completionTokens: spent.completionTokens / each,
+  };
+}

@@ -1,0 +1,330 @@
+import { basename, join, relative, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { readClassWorks } from "@markmill/classroom";
+import type { Json } from "@markmill/engine";
+import { stratifiedSample } from "@markmill/grading";
+import {
+  catchInterrupts,
+  mustWork,
+  openStackOrServer,
+  parseCount,
+  type RunOptions,
+  readScript,
+  requireConfig,
+  requireOwnWorker,
+  type ScriptFile,
+  workForBatch,
+  writeRunOptions,
+} from "@markmill/stack";
+import type { NewBatch, NewWork } from "@markmill/store";
+import { attendClass } from "../attend-class.ts";
+import { readCapFlags } from "../cap-flags.ts";
+import { readClassFacts, writeClassFacts } from "../class-facts.ts";
+import { type ClassPlan, gitAccess, planClass, tell, withSandbox } from "../class-plan.ts";
+import { previewClass } from "../class-preview.ts";
+import { scriptFor } from "../class-script.ts";
+import { SimilarityGatherer } from "../class-similarity.ts";
+import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
+import { gradeTable } from "../grade-table.ts";
+import { jsonText } from "../json-text.ts";
+import { leaveToBackground } from "../leave-run.ts";
+import { modelChange } from "../model-change.ts";
+import { requireSandbox } from "../require-sandbox.ts";
+import { isTableFile, planTable } from "../table-plan.ts";
+import { terminalLog } from "../terminal-log.ts";
+
+export const grade: Command = {
+  help: `Usage: markmill grade PATH [OPTIONS]
+
+Grades a class: one run per submission, a table on stdout, and a folder with the
+class report, the grades and a report for each student. PATH is a folder with
+class.yaml, an export of Canvas, Moodle or Gradescope (folder or zip), or a
+CodeMentor batch (.cfg.json), of which every combination of workflow, settings
+and values is a run. The same command again goes on where it was: after Ctrl-C,
+a crash, or a spent budget. Nothing is paid twice, nobody is graded twice.
+
+Examples:
+  markmill grade examples/class-roman --script examples/class-roman/model.yaml
+  markmill grade sheet3/ --dry-run                 who handed in, and who did not
+  markmill grade sheet3/ --sample 8 --budget '$1'  a pilot first
+  markmill grade export.zip --workflow grade.wf.md --roster roster.csv
+  markmill grade compare.cfg.json --budget '$2'    a table of runs
+
+  --dry-run            read and check everything, begin nothing
+  --sample N           only N works, spread over the class by size
+  --budget $           what the class may cost at most; then it is paused
+  --concurrency N      works under way at once
+  --model NAME         the model to ask
+  --script FILE        a scripted model answers instead, for trying things out
+  --similarity         compare the works with each other, as pairs to look at
+  --out DIR            where results go; 'results' in the folder of the class
+  --workflow FILE, --rubric FILE, --roster FILE
+                       where class.yaml does not say them, or says others
+  --sandbox KIND       auto, docker, jail, or none (your own files only)
+  --detach             start it, print its id, and leave
+  --json               one JSON object instead of the table
+
+Exit codes: 0 everybody who handed in is graded, 3 somebody is not, 1 failed,
+2 wrong use, 5 the budget is spent, 6 invalid class or workflow, 7 no sandbox,
+8 to be resumed, 130 interrupted. Grades are proposals until 'markmill release'.`,
+
+  async run(args, terminal) {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        "dry-run": { type: "boolean" },
+        sample: { type: "string" },
+        budget: { type: "string" },
+        concurrency: { type: "string" },
+        model: { type: "string" },
+        script: { type: "string" },
+        similarity: { type: "boolean" },
+        out: { type: "string" },
+        workflow: { type: "string" },
+        rubric: { type: "string" },
+        roster: { type: "string" },
+        sandbox: { type: "string" },
+        detach: { type: "boolean" },
+        json: { type: "boolean" },
+      },
+    });
+    const [path, ...more] = positionals;
+    if (path === undefined || more.length > 0) throw new UsageError("Name one class: its folder, or an export.");
+    const sample = count(values.sample, "--sample");
+    const concurrency = count(values.concurrency, "--concurrency");
+    const { caps } = await readCapFlags({ budget: values.budget });
+    const config = requireConfig(terminal, { submissions: [] });
+    const ownWorker = (["script", "sandbox"] as const).flatMap((flag) =>
+      values[flag] === undefined ? [] : `--${flag}`,
+    );
+    if (isTableFile(path)) {
+      const no = (["sample", "similarity", "workflow", "rubric", "roster"] as const).find(
+        (flag) => values[flag] !== undefined,
+      );
+      if (no !== undefined) throw new UsageError(`--${no} is for a class; ${path} is a table of runs.`);
+      const own = withSandbox(config, values.sandbox, undefined);
+      const table = planTable(path, values.model, own, terminal);
+      if (table === null) {
+        terminal.err(`${path} is not run: it is invalid.`);
+        return exitCodes.invalid;
+      }
+      return await gradeTable(table, own, terminal, {
+        ...{ concurrency, budget: caps.nanodollars ?? null, json: values.json === true },
+        ...{ detach: values.detach === true, dryRun: values["dry-run"] === true },
+        script: values.script === undefined ? null : await readScript(values.script, terminal.cwd),
+        ownWorker,
+        out: resolve(terminal.cwd, values.out ?? `${table.name}-results`),
+      });
+    }
+    const plan = await planClass(path, values, config, terminal);
+    if (plan === null) {
+      terminal.err(`${path} is not graded: it is invalid.`);
+      return exitCodes.invalid;
+    }
+    if (values["dry-run"] === true) return await dryRun(plan, values.json === true, terminal);
+    const script = values.script === undefined ? null : await readScript(values.script, terminal.cwd);
+    return await gradeClass(plan, terminal, {
+      ...{ path, sample, script, similarity: values.similarity === true, json: values.json === true },
+      budget: caps.nanodollars ?? plan.head.class.budget.class ?? null,
+      concurrency: concurrency ?? plan.head.class.concurrency ?? null,
+      detach: values.detach === true,
+      ownWorker,
+      out: values.out === undefined ? defaultOut(plan, path, terminal.cwd) : resolve(terminal.cwd, values.out),
+    });
+  },
+};
+
+interface Manner {
+  readonly path: string;
+  readonly sample: number | null;
+  readonly script: ScriptFile | null;
+  readonly similarity: boolean;
+  readonly json: boolean;
+  readonly budget: number | null;
+  readonly concurrency: number | null;
+  readonly detach: boolean;
+  /** Flags that can be had only from a worker of this process. */
+  readonly ownWorker: readonly string[];
+  readonly out: string;
+}
+
+function count(text: string | undefined, flag: string): number | null {
+  if (text === undefined) return null;
+  const read = parseCount(text);
+  if (read === null || read < 1 || read > 10_000) throw new UsageError(`${flag} is a number from 1 to 10,000.`);
+  return read;
+}
+
+export function defaultOut({ head }: Pick<ClassPlan, "head">, path: string, cwd: string): string {
+  if (head.described) return join(head.folder, "results");
+  return resolve(cwd, `${basename(path).replace(/\.zip$/i, "")}-results`);
+}
+
+async function dryRun(plan: ClassPlan, json: boolean, terminal: Terminal): Promise<number> {
+  const read = await readClassWorks(plan.head, { without: ["results"], git: gitAccess(plan.config, terminal.cwd) });
+  tell(read.findings, terminal);
+  if (!read.ok) return exitCodes.invalid;
+  const { intake } = read.class;
+  if (json)
+    terminal.out(jsonText({ version: 1, name: plan.name, roster: plan.head.roster?.mapping ?? null, ...intake }));
+  else for (const line of previewClass(plan.name, intake, plan.head.roster)) terminal.out(line);
+  terminal.err("nothing was begun: --dry-run");
+  return exitCodes.success;
+}
+
+async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): Promise<number> {
+  const { config } = plan;
+  const interrupts = catchInterrupts();
+  const stack = await openStackOrServer({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
+  let stopScript = async () => {};
+  let begun = false;
+  try {
+    const works = await mustWork(stack, config);
+    if (!works) requireOwnWorker(config, manner.ownWorker);
+    if (works) await requireSandbox(plan.definition, config, terminal.cwd);
+    const known = (await stack.tenant.batches.list({ key: plan.key })).batches[0] ?? null;
+    const before = known === null ? null : await stack.tenant.batches.get(known.id);
+    if (before?.state.is === "cancelled") {
+      throw new CommandError(
+        "CLASS_CANCELLED",
+        `This class was cancelled: ${before.state.reason}`,
+        `'markmill resume ${before.id}' begins again where it was.`,
+      );
+    }
+    const script = await scriptFor(stack, manner.script, before?.settings.run.options ?? null);
+    stopScript = script.stop;
+    const similarity = manner.similarity ? new SimilarityGatherer() : null;
+    const read = await readClassWorks(plan.head, {
+      without: [relative(plan.head.submissions, manner.out)],
+      git: gitAccess(config, terminal.cwd),
+      take: async ({ key, submission }) => {
+        await stack.tenant.blobs.save(submission.tar);
+        await similarity?.add(key, submission.tar);
+      },
+    });
+    tell(read.findings, terminal);
+    if (!read.ok) {
+      terminal.err(`${manner.path} is not graded: it is invalid.`);
+      return exitCodes.invalid;
+    }
+    if (interrupts.signal.aborted) return exitCodes.interrupted;
+    const { intake } = read.class;
+    for (const line of previewClass(plan.name, intake, null)) terminal.err(line);
+    const chosen = chooseWorks(intake.submissions, manner.sample);
+    const inSample = new Set(chosen.map(({ key }) => key));
+    const left = intake.submissions.filter(({ key }) => !inSample.has(key));
+    const counting = new Map(intake.submissions.filter(({ counts }) => counts).map(({ key, by }) => [key, by]));
+    const { class: found } = plan.head;
+    const options: RunOptions = {
+      sandbox: config.sandbox.kind === "none" && !config.sandbox.byFlag ? "auto" : config.sandbox.kind,
+      defaultModel: config.models.defaultModel,
+      script: script.ref,
+    };
+    const batch: NewBatch = {
+      ...{ key: plan.key, name: plan.name, definition: plan.definition, rubric: plan.rubric },
+      ...(manner.concurrency === null ? {} : { concurrency: manner.concurrency }),
+      ...(manner.budget === null ? {} : { budget: { nanodollars: manner.budget, tokens: null } }),
+      settings: {
+        run: {
+          variables: plan.variables,
+          environment: config.workflowEnvironment,
+          ...(found.budget.student === undefined ? {} : { caps: { nanodollars: found.budget.student } }),
+          options: writeRunOptions(options) as { readonly [name: string]: Json },
+        },
+        late: found.late.percentPerDay === 0 ? null : found.late,
+        aiConsent: found.aiConsent,
+        language: found.language ?? null,
+        facts: writeClassFacts({
+          deadline: found.deadline ?? null,
+          unmatched: intake.unmatched.map(({ name }) => name),
+          similar:
+            similarity === null
+              ? readClassFacts(before?.settings.facts).similar
+              : similarity
+                  .pairs(counting)
+                  .map(({ one, other, similarity: alike }) => ({ one, other, similarity: alike })),
+          left: left.length,
+          unsampled: [...new Set(left.filter(({ counts }) => counts).flatMap(({ by }) => by))],
+          unfetched: [...new Set(intake.unfetched.flatMap(({ by }) => by))],
+          ...{ out: manner.out, table: null },
+        }),
+      },
+      members: intake.members.map(({ at: _, repository: __, ...member }) => member),
+      works: chosen,
+      // What could not be asked for is not known to be gone: it stays as it is.
+      whole: manner.sample === null ? [...chosen, ...intake.unfetched].map(({ key }) => key) : false,
+    };
+    const saved = await stack.tenant.batches.save(batch);
+    begun = true;
+    tellSaved(saved, terminal);
+    const model = modelChange(before, {
+      ...{ definition: plan.definition, variables: plan.variables, defaultModel: config.models.defaultModel },
+    });
+    if (model !== null)
+      terminal.err(
+        `! works not begun yet are graded by ${model.to}; those before by ${model.from} stay so; 'markmill regrade' grades them anew`,
+      );
+    const stands = await stack.tenant.batches.get(saved.id);
+    const halted = stands?.state.is === "paused" || stands?.troubles.some(({ held }) => held) === true;
+    const rings = halted ? (await stack.tenant.batches.resume(saved.id)).rings : [];
+    if (manner.detach) {
+      await stopScript();
+      stopScript = async () => {};
+      if (works) leaveToBackground(saved.id, config, terminal.cwd);
+      else await stack.queues.ring(rings);
+      terminal.out(manner.json ? jsonText({ batchId: saved.id }, 0) : saved.id);
+      return exitCodes.success;
+    }
+    if (works) await workForBatch(stack, saved.id);
+    await stack.queues.ring(rings);
+    return await attendClass(
+      stack,
+      saved.id,
+      { json: manner.json, works, names: true, out: manner.out },
+      terminal,
+      interrupts.signal,
+    );
+  } finally {
+    await stack.close();
+    await stopScript();
+    if (interrupts.signal.aborted && begun) {
+      terminal.err("next: the same command again goes on where it was; what was paid for is kept");
+    }
+    interrupts.release();
+  }
+}
+
+/** All of the class, or a pilot that shows it: works of every size. */
+function chooseWorks(all: readonly NewWork[], sample: number | null): readonly NewWork[] {
+  if (sample === null) return all;
+  const gradable = all.flatMap((work) =>
+    work.counts && work.content.is === "taken" ? [{ key: work.key, size: work.content.bytes }] : [],
+  );
+  const chosen = new Set(stratifiedSample(gradable, sample).map(({ key }) => key));
+  return all.filter(({ key }) => chosen.has(key));
+}
+
+function tellSaved(
+  saved: {
+    readonly created: boolean;
+    readonly added: number;
+    readonly changed: number;
+    readonly otherDefinition: number;
+    readonly dropped?: number;
+  },
+  terminal: Terminal,
+): void {
+  if (saved.created) return;
+  const parts = [
+    ...(saved.added > 0 ? [`${saved.added} new`] : []),
+    ...(saved.changed > 0 ? [`${saved.changed} changed, to be graded again`] : []),
+    ...((saved.dropped ?? 0) > 0 ? [`${saved.dropped} no longer handed in, which count no more`] : []),
+  ];
+  terminal.err(`going on with this class${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`);
+  if (saved.otherDefinition > 0) {
+    terminal.err(
+      `! ${saved.otherDefinition} were graded by another version of the workflow or rubric and stay so; 'markmill regrade' grades them anew`,
+    );
+  }
+}

@@ -1,0 +1,169 @@
+import { parseArgs } from "node:util";
+import { suggest } from "@markmill/definition";
+import { formatPoints } from "@markmill/gradebook";
+import { catchInterrupts, everyMember, everyWork, followBatch, mustWork, workForBatch } from "@markmill/stack";
+import type { BatchDetail, BatchWork } from "@markmill/store";
+import { formatDollars } from "../amounts.ts";
+import { nextOf } from "../attend-class.ts";
+import { type ClassEnd, classEnd, classExitCode } from "../class-end.ts";
+import { type ClassPlan, planClass } from "../class-plan.ts";
+import { type Command, CommandError, exitCodes, UsageError } from "../command.ts";
+import { findClass } from "../find-batch.ts";
+import { oneLine } from "../fit-width.ts";
+import { jsonText } from "../json-text.ts";
+import { gradeChanges, regradePrice } from "../regrade-preview.ts";
+import { readConditions, selects } from "../select-works.ts";
+import { shortId } from "../short-id.ts";
+import { showClassProgress } from "../show-class-progress.ts";
+import { withStack } from "../with-stack.ts";
+
+export const regrade: Command = {
+  help: `Usage: markmill regrade [BATCH] --where CONDITION… [--with PATH] --yes
+       markmill regrade [BATCH] --only-criterion ID [--where CONDITION…] --yes
+
+Grades some works of a class anew. First it says how many and what that may
+cost; with --yes it does so, and then shows each grade before and after. Old
+grades stay in the record.
+
+Examples:
+  markmill regrade --where outcome=grader-error
+  markmill regrade --where criterion.names<2 --where late=no --yes
+  markmill regrade --only-criterion names --where 'total<10' --yes
+  markmill regrade --where rubric=old --with examples/class-roman --yes
+
+  --where CONDITION    outcome=…, flag=…, total<5, criterion.ID>=3, student=KEY,
+                       late=yes, released=no, rubric=old; all must hold
+  --only-criterion ID  ask for this criterion alone, also after it was reworded;
+                       all other marks stand, and where another criterion was
+                       changed too, nothing is begun. Without --where: of all
+                       works
+  --with PATH          the class folder whose workflow and rubric are used now
+  --yes                do it
+  --json               the changes as JSON
+
+Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
+5 the budget is spent, 8 to be resumed, 130 interrupted.`,
+
+  async run(args, terminal) {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        where: { type: "string", multiple: true },
+        with: { type: "string" },
+        "only-criterion": { type: "string" },
+        yes: { type: "boolean" },
+        json: { type: "boolean" },
+      },
+    });
+    const criterion = values["only-criterion"];
+    const conditions = readConditions(values.where ?? []);
+    if (conditions.length === 0 && criterion === undefined)
+      throw new UsageError("Say which: --where CONDITION, such as --where outcome=grader-error.");
+    const interrupts = catchInterrupts();
+    try {
+      return await withStack(terminal, async (stack, config) => {
+        const { batches } = stack.tenant;
+        const batch = await findClass(stack.tenant, positionals[0], terminal.cwd);
+        const plan = values.with === undefined ? null : await planClass(values.with, {}, config, terminal);
+        if (values.with !== undefined && plan === null) return exitCodes.invalid;
+        if (criterion !== undefined) checkCriterion(criterion, batch, plan, config.server !== null);
+        const hash = plan?.definition.hash ?? batch.definitionHash;
+        const all = await everyWork(batches, batch.id);
+        const meant = all.filter(
+          (work) => work.counts && work.content.is === "taken" && work.tries > 0 && selects(conditions, work, hash),
+        );
+        const before = criterion === undefined ? meant : meant.filter(hasMarks);
+        const price = regradePrice(before);
+        const whole = meant.length - before.length;
+        if (whole > 0) terminal.err(`! ${whole} have no marks that could stand; they are left out`);
+        terminal.err(
+          `${before.length} of ${all.length} works; ${criterion === undefined ? "about" : `only ${criterion}, at most about`} ${price === null ? "an unknown sum" : formatDollars(price)}, by what they cost before`,
+        );
+        if (before.length === 0) return exitCodes.success;
+        if (values.yes !== true) {
+          terminal.err("nothing was begun: --yes does it");
+          return exitCodes.success;
+        }
+        refuseHalted(batch);
+        const { works } = await batches.regrade(batch.id, {
+          keys: before.map(({ key }) => key),
+          ...(criterion === undefined ? {} : { criterion }),
+          ...(plan === null ? {} : { definition: plan.definition }),
+        });
+        if (await mustWork(stack, config)) await workForBatch(stack, batch.id);
+        const progress = await showClassProgress(stack, batch.id, terminal);
+        let end: ClassEnd | null = null;
+        for await (const look of followBatch(batches, batch.id, interrupts.signal)) {
+          progress.show({ ...look, ended: [] });
+          end = classEnd(look.batch);
+          if (end !== null) break;
+        }
+        progress.end();
+        if (end === null) {
+          terminal.err(`next: markmill watch ${shortId(batch.id)}   goes on`);
+          return exitCodes.interrupted;
+        }
+        const after = works.length === 0 ? [] : await everyWork(batches, batch.id, { keys: works });
+        const changes = gradeChanges(before, after);
+        const names = new Map((await everyMember(batches, batch.id)).map(({ key, name }) => [key, name]));
+        if (values.json === true) terminal.out(jsonText({ version: 1, batchId: batch.id, changes }));
+        else
+          for (const { students, from, to, criteria } of changes.filter((one) => one.changed)) {
+            const who = oneLine(students.map((key) => names.get(key) ?? key).join(", "));
+            terminal.out(
+              `${who}: ${from} → ${to}${criteria.length === 0 ? "" : ` (${criteria.map((one) => `${one.id} ${show(one.from)} → ${show(one.to)}`).join(", ")})`}`,
+            );
+          }
+        const changed = changes.filter((one) => one.changed).length;
+        terminal.err(`${changed} changed, ${changes.length - changed} as before`);
+        const left = before.length - works.length;
+        if (left > 0) terminal.err(`! ${left} are under way already and were not begun again`);
+        if (end.is !== "finished")
+          for (const step of nextOf(end, shortId(batch.id), new Map())) terminal.err(`next: ${step}`);
+        return classExitCode(
+          end,
+          after.map(({ grade }) => grade?.outcome.is ?? "waiting"),
+        );
+      });
+    } finally {
+      interrupts.release();
+    }
+  },
+};
+
+/** What cannot be judged alone is said before anything is begun. */
+function checkCriterion(id: string, { rubric }: BatchDetail, plan: ClassPlan | null, remote: boolean): void {
+  const { criteria } = plan?.rubric ?? rubric;
+  const found = criteria.find((one) => one.id === id);
+  if (found === undefined) {
+    const known = criteria.map((one) => one.id);
+    const near = suggest(id, known);
+    throw new UsageError(
+      `The rubric has no criterion '${id}'. ${near === null ? "" : `Did you mean ${near}? `}It has ${known.join(", ")}.`,
+    );
+  }
+  if (found.source.is === "human")
+    throw new UsageError(`${id} is graded by a person; 'markmill override WHO --criterion ${id}' sets it.`);
+  if (remote) throw new UsageError("--only-criterion works where the class is; a server regrades whole works.");
+}
+
+/** There is something that can stand beside the one that is judged anew. The store refuses where the rubric has changed elsewhere, too. */
+function hasMarks({ proposal }: BatchWork): boolean {
+  const is = proposal?.grade.outcome.is;
+  return is === "graded" || is === "needs human";
+}
+
+/** A try that is added to it would wait, and nothing would be graded. */
+function refuseHalted({ id, state }: BatchDetail): void {
+  if (state.is === "open") return;
+  throw new CommandError(
+    state.is === "cancelled" ? "CLASS_CANCELLED" : "CLASS_PAUSED",
+    `This class is ${state.is} (${state.reason}), so nothing was begun.`,
+    `'markmill resume ${shortId(id)}' goes on with it; then regrade.`,
+  );
+}
+
+function show(points: number | null): string {
+  return points === null ? "–" : formatPoints(points);
+}

@@ -1,0 +1,37 @@
+import { gradeOf, workOf } from "@markmill/stack/testing-batch";
+import { describe, expect, it } from "vitest";
+import { findWork } from "./find-student.ts";
+
+const members = [
+  { key: "1", name: "Åsa Öberg", email: "asa@x.org", pseudonym: "Student-A" },
+  { key: "2", name: "Ada Lovelace", login: "ada" },
+  { key: "3", name: "Ada Byron" },
+  { key: "4", name: "Max" },
+];
+const works = ["1", "2", "3"].map((key) => workOf(key, gradeOf([6, 4])));
+
+describe("a student", () => {
+  it.each([
+    ["1", "1#1"],
+    ["asa oberg", "1#1"],
+    ["Öberg", "1#1"],
+    ["asa@x.org", "1#1"],
+    ["Student-A", "1#1"],
+    ["1#1", "1#1"],
+    ["ada", "2#1"],
+    ["byron", "3#1"],
+  ])("is found by %s", (wanted, key) => expect(findWork(wanted, members, works).key).toBe(key));
+
+  it("is asked for again when several or none are meant", () => {
+    const twins = [...members, { key: "5", name: "Ada King" }];
+    expect(() => findWork("nobody", members, works)).toThrow("Nobody");
+    expect(() => findWork("Max", members, works)).toThrow("handed in nothing");
+    expect(() =>
+      findWork(
+        "Ada",
+        twins.filter(({ key }) => key !== "2"),
+        works,
+      ),
+    ).toThrow(/Ada Byron \(3\) or Ada King/);
+  });
+});

@@ -1,0 +1,209 @@
+/**
+ * Runs a table (table-plan.ts) as a batch: its rows side by side, each in a run of its own that fails for itself alone. What is written to run
+ * before or after all of them is a work of the same batch, saved when its time has come.
+ *
+ * kill -9 at any line: the same command again saves the same rows under the same keys, so what has ended stays and the rest goes on.
+ */
+import { createHash } from "node:crypto";
+import type { Config } from "@markmill/config";
+import type { Json } from "@markmill/engine";
+import {
+  catchInterrupts,
+  mustWork,
+  openStackOrServer,
+  type RunOptions,
+  requireOwnWorker,
+  type ScriptFile,
+  type Stack,
+  workForBatch,
+  writeRunOptions,
+} from "@markmill/stack";
+import type { NewBatch, NewWork } from "@markmill/store";
+import { countOf } from "./amounts.ts";
+import { attendClass, followClass } from "./attend-class.ts";
+import { writeClassFacts } from "./class-facts.ts";
+import { scriptFor } from "./class-script.ts";
+import { CommandError, exitCodes, type Terminal, UsageError } from "./command.ts";
+import { jsonText } from "./json-text.ts";
+import { leaveToBackground } from "./leave-run.ts";
+import { requireSandbox } from "./require-sandbox.ts";
+import type { PlannedRow, TablePlan } from "./table-plan.ts";
+import { terminalLog } from "./terminal-log.ts";
+
+export interface TableManner {
+  readonly concurrency: number | null;
+  readonly budget: number | null;
+  readonly json: boolean;
+  readonly detach: boolean;
+  readonly dryRun: boolean;
+  readonly script: ScriptFile | null;
+  readonly ownWorker: readonly string[];
+  readonly out: string;
+}
+
+export async function gradeTable(
+  plan: TablePlan,
+  config: Config,
+  terminal: Terminal,
+  manner: TableManner,
+): Promise<number> {
+  if (manner.dryRun) return preview(plan, manner.json, terminal);
+  if (manner.detach && (plan.setup !== null || plan.cleanup !== null)) {
+    throw new UsageError(
+      "--detach leaves before anything has ended, and this table says what runs before or after all others. Leave --detach out.",
+    );
+  }
+  const interrupts = catchInterrupts();
+  const stack = await openStackOrServer({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
+  let stopScript = async () => {};
+  let begun = false;
+  try {
+    const works = await mustWork(stack, config);
+    if (!works) requireOwnWorker(config, manner.ownWorker);
+    if (works) for (const definition of plan.definitions) await requireSandbox(definition, config, terminal.cwd);
+    const { batches, definitions } = stack.tenant;
+    const known = (await batches.list({ key: plan.key })).batches[0] ?? null;
+    const before = known === null ? null : await batches.get(known.id);
+    if (before?.state.is === "cancelled") {
+      throw new CommandError(
+        "CLASS_CANCELLED",
+        `This table was cancelled: ${before.state.reason}`,
+        `'markmill resume ${before.id}' begins again where it was.`,
+      );
+    }
+    const script = await scriptFor(stack, manner.script, before?.settings.run.options ?? null);
+    stopScript = script.stop;
+    for (const definition of plan.definitions) await definitions.save(definition);
+    const head = headOf(plan, config, script.ref, manner);
+    const rows = await worksOf(stack, plan.rows);
+    const [setup, cleanup] = [await worksOf(stack, [plan.setup]), await worksOf(stack, [plan.cleanup])];
+    if (interrupts.signal.aborted) return exitCodes.interrupted;
+    const stages: readonly (readonly NewWork[])[] = [
+      ...(setup.length === 0 ? [] : [setup]),
+      [...setup, ...rows],
+      ...(cleanup.length === 0 ? [] : [[...setup, ...rows, ...cleanup]]),
+    ];
+    for (const [index, stage] of stages.entries()) {
+      const last = index === stages.length - 1;
+      const saved = await batches.save({ ...head, works: stage, whole: last });
+      if (index === 0) tellBegun(saved, plan, terminal);
+      const stands = await batches.get(saved.id);
+      const halted = stands?.state.is === "paused" || stands?.troubles.some(({ held }) => held) === true;
+      const rings = halted ? (await batches.resume(saved.id)).rings : [];
+      if (manner.detach) {
+        await stopScript();
+        stopScript = async () => {};
+        if (works) leaveToBackground(saved.id, config, terminal.cwd);
+        else await stack.queues.ring(rings);
+        terminal.out(manner.json ? jsonText({ batchId: saved.id }, 0) : saved.id);
+        return exitCodes.success;
+      }
+      if (works && !begun) await workForBatch(stack, saved.id);
+      begun = true;
+      await stack.queues.ring(rings);
+      const attending = { json: manner.json, works, names: true, out: manner.out };
+      if (last) return await attendClass(stack, saved.id, attending, terminal, interrupts.signal);
+      const { end } = await followClass(stack, saved.id, terminal, true, interrupts.signal);
+      // Interrupted, paused, or held: said with what stands so far; the same command again goes on.
+      if (end?.is !== "finished") return await attendClass(stack, saved.id, attending, terminal, interrupts.signal);
+    }
+    return exitCodes.success;
+  } finally {
+    await stack.close();
+    await stopScript();
+    if (interrupts.signal.aborted && begun) {
+      terminal.err("next: the same command again goes on where it was; what was paid for is kept");
+    }
+    interrupts.release();
+  }
+}
+
+function headOf(
+  plan: TablePlan,
+  config: Config,
+  script: RunOptions["script"],
+  manner: TableManner,
+): Omit<NewBatch, "works"> {
+  const first = plan.rows[0]?.definition;
+  if (first === undefined) throw new Error("a table has at least one row");
+  const options: RunOptions = {
+    sandbox: config.sandbox.kind === "none" && !config.sandbox.byFlag ? "auto" : config.sandbox.kind,
+    ...{ defaultModel: config.models.defaultModel, script },
+  };
+  const all = [plan.setup, ...plan.rows, plan.cleanup].filter((row) => row !== null);
+  return {
+    ...{ key: plan.key, name: plan.name, definition: first, rubric: { criteria: [] } },
+    ...(manner.concurrency === null ? {} : { concurrency: manner.concurrency }),
+    ...(manner.budget === null ? {} : { budget: { nanodollars: manner.budget, tokens: null } }),
+    settings: {
+      run: {
+        environment: config.workflowEnvironment,
+        options: writeRunOptions(options) as { readonly [name: string]: Json },
+      },
+      ...{ late: null, aiConsent: "any", language: null },
+      facts: writeClassFacts({
+        ...{ deadline: null, unmatched: [], similar: null, left: 0, unsampled: [], unfetched: [], out: manner.out },
+        table: { expectedLength: plan.expectedLength, expectedFacts: plan.expectedFacts.map(plainFact) },
+      }),
+    },
+    members: all.map((row) => ({ key: row.key, name: rowName(row) })),
+  };
+}
+
+const plainFact = (fact: string | readonly string[]) => (typeof fact === "string" ? fact : [...fact]);
+
+function rowName({ key, number, label }: PlannedRow): string {
+  if (number === 0) return key;
+  return label === "" ? `run ${number}` : `run ${number}, ${label}`;
+}
+
+/** The blob is what the row says: the same again is the same content, other values are another try. */
+async function worksOf(stack: Stack, rows: readonly (PlannedRow | null)[]): Promise<NewWork[]> {
+  const works: NewWork[] = [];
+  for (const row of rows) {
+    if (row === null) continue;
+    const { key, number, label, workflow, definition, variables } = row;
+    const bytes = Buffer.from(JSON.stringify({ workflow, variables: Object.entries(variables).sort() }));
+    const hash = createHash("sha256").update(bytes).digest("hex");
+    const saved = await stack.tenant.blobs.save(bytes);
+    if (saved.hash !== hash) throw new Error("a blob has another hash than its bytes");
+    works.push({
+      ...{ key, by: [key], group: null, attempt: 1, counts: true, label, sources: [String(number), workflow] },
+      ...{ submittedAt: null, lateness: { is: "unknown" } },
+      content: {
+        ...{ is: "taken", hash, files: 0, bytes: bytes.length, paths: [], notes: [] },
+        start: { definition: definition.hash, variables },
+      },
+    });
+  }
+  return works;
+}
+
+function tellBegun(
+  saved: { readonly created: boolean; readonly changed: number; readonly otherDefinition: number },
+  { name, rows }: TablePlan,
+  terminal: Terminal,
+): void {
+  terminal.err(`${saved.created ? "" : "going on with "}${name}: ${countOf(rows.length, "run")}`);
+  if (saved.otherDefinition > 0) {
+    terminal.err(`! ${countOf(saved.otherDefinition, "run")} of another version of a workflow stay as they are`);
+  }
+}
+
+function preview(plan: TablePlan, json: boolean, terminal: Terminal): number {
+  const all = [plan.setup, ...plan.rows, plan.cleanup].filter((row) => row !== null);
+  if (json) {
+    const rows = all.map(({ definition: _, ...row }) => row);
+    terminal.out(jsonText({ version: 1, name: plan.name, rows }));
+  } else {
+    terminal.out(`${plan.name}: ${countOf(plan.rows.length, "run")}`);
+    for (const row of all) {
+      const values = Object.entries(row.variables).map(
+        ([name, value]) => `${name}=${value.length > 40 ? `${value.slice(0, 39)}…` : value}`,
+      );
+      terminal.out(`  ${rowName(row)}: ${row.workflow} ${values.join(" ")}`.replaceAll("\n", " "));
+    }
+  }
+  terminal.err("nothing was begun: --dry-run");
+  return exitCodes.success;
+}

@@ -1,0 +1,43 @@
+/** Whatever the machine cannot give is found before a class is begun: without a sandbox every work would fail by our fault. */
+import type { Config } from "@markmill/config";
+import { openSandbox } from "@markmill/stack";
+import type { Definition } from "@markmill/store";
+import { CommandError } from "./command.ts";
+
+export async function requireSandbox({ programs }: Definition, config: Config, cwd: string): Promise<void> {
+  const runs = Object.values(programs).some(({ nodes }) => Object.values(nodes).some(({ kind }) => kind === "execute"));
+  if (!runs) return;
+  if (config.sandbox.kind === "none" && !config.sandbox.byFlag) {
+    throw new CommandError(
+      "CLASS_SANDBOX",
+      "The workflow runs commands, and SANDBOX=none lets none run.",
+      "Set SANDBOX to auto, docker or jail, or say --sandbox none for work of your own.",
+    );
+  }
+  let walls: readonly { readonly name: string; readonly message: string; readonly fix: string }[];
+  try {
+    const sandbox = await openSandbox(config.sandbox.kind, config, cwd, () => undefined);
+    try {
+      walls = (await sandbox.thinWalls?.()) ?? [];
+    } finally {
+      await sandbox.close();
+    }
+  } catch (error) {
+    const fix = error instanceof Error && "fix" in error && typeof error.fix === "string" ? error.fix : null;
+    throw new CommandError(
+      "CLASS_SANDBOX",
+      `The workflow runs commands of students, and this machine has no sandbox: ${error instanceof Error ? error.message : error}`,
+      `${fix ?? "Start Docker, or install bubblewrap."} 'markmill doctor' checks this machine.`,
+      { cause: error },
+    );
+  }
+  const thin = walls.filter(({ name }) => !config.sandbox.accept.some((accepted) => accepted === name));
+  const [wall] = thin;
+  if (wall !== undefined) {
+    throw new CommandError(
+      "CLASS_SANDBOX",
+      `The sandbox of this machine has a thin wall (${wall.name}): ${wall.message}`,
+      `${wall.fix} For work of your own: SANDBOX_ACCEPT=${thin.map(({ name }) => name).join(",")}.`,
+    );
+  }
+}

@@ -1,0 +1,5 @@
+// Divides by 4, 100 and 400.
+export function isLeap(year) {
+  if (year % 400 === 0 return true;
+  return year % 4 === 0 && year % 100 !== 0;
+}
