@@ -4,8 +4,11 @@ import { cpus, loadavg } from "node:os";
 import { dirname, resolve } from "node:path";
 import { installPeers } from "./install-peers.ts";
 import { measureApi } from "./measure-api.ts";
+import { measureBoard } from "./measure-board.ts";
+import { measureClasses } from "./measure-class.ts";
 import { measureHistory } from "./measure-history.ts";
 import { measureIdle } from "./measure-idle.ts";
+import { measureMemory } from "./measure-memory.ts";
 import { measureThroughput } from "./measure-throughput.ts";
 import { help, type Options, readOptions, UsageError } from "./options.ts";
 import { profile } from "./profile.ts";
@@ -38,16 +41,22 @@ async function main(): Promise<void> {
 }
 
 async function measure(services: Services, options: Options): Promise<{ readonly text: string }> {
-  const { mode, rounds, runs, only } = options;
+  const { mode, profiled, rounds, runs, only } = options;
   switch (mode) {
     case "throughput":
       return measureThroughput(services, only, runs ?? 4_000, rounds, progress);
     case "history":
       return measureHistory(services, runs ?? 32, rounds, progress);
     case "api":
-      return measureApi(services, progress);
+      return measureApi(services, progress, profiled);
+    case "board":
+      return measureBoard(services, runs ?? 20_000, rounds, progress);
+    case "class":
+      return measureClasses(services, only, runs, rounds, progress);
     case "idle":
       return measureIdle(services, runs ?? 1_000, progress);
+    case "memory":
+      return measureMemory(services, runs ?? 1_000, progress);
     case "profile":
       return { text: await profile(services, only[0] === "markmill-postgres" ? "postgres" : "redis", runs ?? 4_000) };
   }

@@ -22,6 +22,7 @@ export interface CpuPerStep {
 }
 
 export interface UnderTest {
+  readonly databaseUrl: string;
   readonly pids: SystemProcess["pids"];
   measure(runs: number, inFlight: number): Promise<Measured>;
   cpuWhile(wait: () => Promise<void>): Promise<CpuSpent | null>;
@@ -33,18 +34,19 @@ export async function withSystem<Result>(
   name: SystemName,
   workload: Workload,
   use: (system: UnderTest) => Promise<Result>,
-  profiles: string | null = null,
+  more: { readonly profiles?: string; readonly prefix?: string } = {},
 ): Promise<Result> {
   const database = await services.freshDatabase();
   try {
     const { file, queue } = systems[name];
     const { redisUrl } = services;
     // As long as the one that ships, since Redis reads it in every key.
-    const prefix = `mm${new URL(database.url).pathname.slice(-6)}`;
+    const prefix = more.prefix ?? `mm${new URL(database.url).pathname.slice(-6)}`;
+    const profiles = more.profiles ?? null;
     const start: Omit<Start, "do"> = { databaseUrl: database.url, redisUrl, prefix, queue, workload, profiles };
     const system = await startSystem(file, start);
     try {
-      const result = await use(underTest(system, services, workload));
+      const result = await use(underTest(system, services, start));
       await system.stop();
       return result;
     } catch (error) {
@@ -57,7 +59,8 @@ export async function withSystem<Result>(
   }
 }
 
-function underTest(system: SystemProcess, services: Services, workload: Workload): UnderTest {
+function underTest(system: SystemProcess, services: Services, start: Omit<Start, "do">): UnderTest {
+  const { workload, databaseUrl } = start;
   const stepsPerRun = workload.kind === "chain" ? workload.steps : 1;
   const watched = { processes: system.pids, servers: services.pids };
   let stepsSoFar = 0;
@@ -67,6 +70,7 @@ function underTest(system: SystemProcess, services: Services, workload: Workload
     return cpuBetween(before, readCpu(watched));
   }
   return {
+    databaseUrl,
     pids: system.pids,
     cpuWhile,
     async measure(runs, inFlight) {

@@ -2,10 +2,12 @@
 import { parseArgs } from "node:util";
 import { type SystemName, systemNames } from "./systems.ts";
 
-export type Mode = "throughput" | "history" | "idle" | "api" | "profile";
+export type Mode = "throughput" | "history" | "idle" | "api" | "board" | "class" | "memory" | "profile";
 
 export interface Options {
   readonly mode: Mode;
+  /** With `api`: its processes run under the CPU profiler. */
+  readonly profiled: boolean;
   readonly rounds: number;
   /** null: the mode's own. */
   readonly runs: number | null;
@@ -21,9 +23,12 @@ Throughput of Markmill against its peers: runs of 10 steps that do nothing, each
   --history         cost of a step in runs of 2,000 steps against runs of 10
   --idle            cost of 1,000 runs that wait for an answer
   --api             500 starts/s over HTTP for 20 s while a worker runs them: how long each takes to be accepted
+  --board           throughput while somebody looks at the board every 2 s, against nobody, in turn
+  --class           makespan of a class of 300 works of 12 prompts, model at 200 ms, 64 slots, beside the ideal schedule
+  --memory          heap and memory of API, worker and supervisor over 1,000 works, some with sandbox sessions
   --sandbox         a sandbox session against bare docker exec and docker run
-  --profile         Markmill alone under the CPU profiler; profiles and a summary in tests/bench/results
-  --runs N          runs of a measurement (throughput and profile 4000, history 32 long ones, idle 1000)
+  --profile         Markmill alone under the CPU profiler; profiles and a summary in tests/bench/results. With --api: its processes
+  --runs N          runs of a measurement (throughput and profile 4000, board 20000, history 32 long ones, idle 1000, class 300, memory 1000)
   --rounds N        how often each system is measured (3)
   --only A,B        of: ${systemNames.join(", ")}
   --json FILE       everything that was measured
@@ -38,10 +43,14 @@ export class UsageError extends Error {}
 export function readOptions(args: readonly string[]): Options | null {
   const { values } = parse(args);
   if (values.help) return null;
-  const modes = (["history", "idle", "api", "profile"] as const).filter((mode) => values[mode]);
+  const profiled = values.api === true && values.profile === true;
+  const modes = (["history", "idle", "api", "board", "class", "memory", "profile"] as const).filter(
+    (mode) => values[mode] && !(profiled && mode === "profile"),
+  );
   if (modes.length > 1) throw new UsageError(`Choose one of ${modes.map((mode) => `--${mode}`).join(" and ")}.`);
   return {
     mode: modes[0] ?? "throughput",
+    profiled,
     rounds: count("rounds", values.rounds) ?? 3,
     runs: count("runs", values.runs),
     only: values.only === undefined ? systemNames : chosen(values.only),
@@ -57,6 +66,9 @@ function parse(args: readonly string[]) {
         history: { type: "boolean" },
         idle: { type: "boolean" },
         api: { type: "boolean" },
+        board: { type: "boolean" },
+        class: { type: "boolean" },
+        memory: { type: "boolean" },
         profile: { type: "boolean" },
         runs: { type: "string" },
         rounds: { type: "string" },

@@ -10,9 +10,25 @@ const directory = fileURLToPath(new URL("results/profiles", import.meta.url));
 const root = resolve(fileURLToPath(new URL("../..", import.meta.url)));
 const shown = 25;
 
-export async function profile(services: Services, queue: "redis" | "postgres", runs: number): Promise<string> {
+/** An empty folder for profiles. */
+export function freshProfiles(): string {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
+  return directory;
+}
+
+/** `names`: processes by their pids. `from`: what was before it, in microseconds of the machine's clock, is left out. */
+export function summariseProfiles(names: ReadonlyMap<number, string>, from: number): string {
+  const tables = readdirSync(directory).map((file) => {
+    // CPU.<date>.<time>.<pid>.<thread>.<sequence>.cpuprofile
+    const part = names.get(Number(file.split(".")[3])) ?? file;
+    return `${part}: ${relative(root, join(directory, file))}\n${summarise(join(directory, file), from)}`;
+  });
+  return tables.join("\n\n");
+}
+
+export async function profile(services: Services, queue: "redis" | "postgres", runs: number): Promise<string> {
+  freshProfiles();
   const name = queue === "redis" ? "markmill" : "markmill-postgres";
   const workload = { kind: "chain", steps: 10 } as const;
   let from = 0;
@@ -26,14 +42,9 @@ export async function profile(services: Services, queue: "redis" | "postgres", r
       await system.measure(runs, 32);
       return new Map(Object.entries(system.pids).map(([part, pid]) => [pid, part]));
     },
-    directory,
+    { profiles: directory },
   );
-  const tables = readdirSync(directory).map((file) => {
-    // CPU.<date>.<time>.<pid>.<thread>.<sequence>.cpuprofile
-    const part = names.get(Number(file.split(".")[3])) ?? file;
-    return `${part}: ${relative(root, join(directory, file))}\n${summarise(join(directory, file), from)}`;
-  });
-  return tables.join("\n\n");
+  return summariseProfiles(names, from);
 }
 
 interface CpuProfile {

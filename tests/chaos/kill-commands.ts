@@ -3,7 +3,7 @@
  * with the session gone, and on a host that never had it.
  */
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createJailSandbox, createNoneSandbox } from "@markmill/sandbox";
@@ -17,7 +17,6 @@ import {
   startMill,
   workflow,
 } from "../support/mill.ts";
-import { sessionSpec } from "../support/session-spec.ts";
 import { createRun, getHistory, saveBlob } from "../support/store.ts";
 import { until } from "../support/until.ts";
 
@@ -33,8 +32,10 @@ const reply = (seconds: number) =>
     `echo b2 >> ../log; sleep ${seconds}; echo b3 >> ../log; rmdir ../twice`,
     "```",
   ].join("\\n");
-// Those who kill in the middle of a command need the time to find it there, on a busy machine too.
-const script = `rules: [{ when: { text: slowly }, reply: "${reply(10)}" }]
+// A sleep that is this file's own and too long to end by itself: whoever kills in the middle of a command finds it there, however
+// busy the machine is, and ends it where the command is repeated.
+const slowly = 600 + process.pid / 10_000_000;
+const script = `rules: [{ when: { text: slowly }, reply: "${reply(slowly)}" }]
 default: { reply: "${reply(0.6)}" }`;
 const told = ["a", "b1", "b2", "b3", "c", "the task", "t", "a", "made", "log", "made", ""].join("\n");
 
@@ -45,6 +46,17 @@ async function submission(): Promise<Buffer> {
   archive.finalize();
   for await (const chunk of archive) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
+}
+
+/** The long sleeps of this file, with the pids they have outside every session. */
+async function sleeping(): Promise<number[]> {
+  const found: number[] = [];
+  for (const pid of await readdir("/proc")) {
+    if (!/^\d+$/.test(pid)) continue;
+    const line = await readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => "");
+    if (line === `sleep\0${slowly}\0`) found.push(Number(pid));
+  }
+  return found;
 }
 
 export function killDuringCommands(sandbox: "none" | "jail"): void {
@@ -94,21 +106,22 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     return created.runId;
   }
 
-  /** Until the run's own commands have written this far. */
-  async function reached(runId: string, line: string): Promise<void> {
-    const sandboxHere = await sandboxAt(here);
-    await until(async () => (await sandboxHere.list()).some(({ id, status }) => id === runId && status === "live"));
-    const session = await sandboxHere.open(sessionSpec(runId));
-    const written = async () => {
-      const outcome = await session.changes(null, { maxBytes: 10_000_000 }).catch(() => undefined);
-      return outcome !== undefined && outcome.kind !== "same" && Buffer.from(outcome.tar).includes(`${line}\n`);
-    };
-    // Each look starts programs in the session.
-    await until(written, { everyMs: 100 });
+  let interrupted: readonly number[] = [];
+
+  /** Until the run's own command is in its long sleep. */
+  async function inTheMiddle(): Promise<void> {
+    await until(async () => (await sleeping()).length > 0);
+    interrupted = await sleeping();
+  }
+
+  /** Ends the sleep of a command that is repeated, never of the one that was interrupted. */
+  async function wake(): Promise<void> {
+    for (const pid of await sleeping()) if (!interrupted.includes(pid)) process.kill(pid);
   }
 
   async function ends(runId: string): Promise<void> {
-    const run = await mill.ended(runId);
+    const waking = setInterval(() => void wake().catch(() => undefined), 200);
+    const run = await mill.ended(runId).finally(() => clearInterval(waking));
     expect(run).toMatchObject({ status: "success", hits: { EXECUTE_A: 1, EXECUTE_B: 1, EXECUTE_C: 1 } });
     expect(run.result?.slice(run.result.indexOf("\n") + 1)).toBe(told);
   }
@@ -144,7 +157,7 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
   it("in the middle of a command, with the session alive: one line, one folder, the state from before", async () => {
     const victim = await worker();
     const runId = await start(asking("slowly, what now?"));
-    await reached(runId, "b2");
+    await inTheMiddle();
     await victim.kill();
     await worker();
     await ends(runId);
@@ -158,7 +171,7 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
   it("in the middle of a command, the session lost with it: each effect once", async () => {
     const victim = await worker();
     const runId = await start(asking("slowly, what now?"));
-    await reached(runId, "b2");
+    await inTheMiddle();
     await victim.kill();
     await (await sandboxAt(here)).remove(runId);
     await worker();
@@ -168,7 +181,7 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
   it("in the middle of a command, the next worker on a host that never had the session: each effect once", async () => {
     const victim = await worker();
     const runId = await start(asking("slowly, what now?"));
-    await reached(runId, "b2");
+    await inTheMiddle();
     await victim.kill();
     await worker({ sessions: elsewhere });
     await ends(runId);
@@ -177,7 +190,7 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
   it("in the middle of taking the workspace back, twice: each effect once", async () => {
     const victim = await worker();
     const runId = await start(asking("slowly, what now?"));
-    await reached(runId, "b2");
+    await inTheMiddle();
     await victim.kill();
     for (const killInSession of ["in-rewind", "after-rewind"]) {
       const next = await worker({ killInSession });
@@ -190,7 +203,7 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
   it("a worker that was only asleep: its command is ended before the workspace goes back, and it does nothing more in it", async () => {
     const sleeper = await worker();
     const runId = await start(asking("slowly, what now?"));
-    await reached(runId, "b2");
+    await inTheMiddle();
     sleeper.process.kill("SIGSTOP");
     await worker();
     await ends(runId);

@@ -330,6 +330,22 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     });
   });
 
+  it("counts no time of a stop for MAX_DURATION: a run that was stopped for longer than it may take finishes", async () => {
+    const text = `slow pause ${backend}`;
+    const runId = await mill.start(
+      {
+        "a.md": workflow("START --> CALL_B[[b.md]]"),
+        "b.md": workflow("START --> PROMPT_A[Prompt: User A]", { "User A": text }),
+      },
+      { variables: { MAX_DURATION: "8" } },
+    );
+    await until(async () => (mill.requests().some((request) => JSON.stringify(request).includes(text)) ? true : null));
+    await stopRun(mill.store, runId);
+    await new Promise((resolve) => setTimeout(resolve, 8_200));
+    await mill.queues.ring((await resumeRun(mill.store, runId)).rings);
+    expect(await mill.ended(runId)).toMatchObject({ status: "success", result: "finally" });
+  });
+
   it("starts once for one idempotency key", async () => {
     const files = { "a.md": workflow("START --> SET_A[Set: A=1]") };
     const ids = await Promise.all([1, 2, 3].map(() => mill.start(files, { idempotencyKey: `key-${backend}` })));

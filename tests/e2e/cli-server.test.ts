@@ -40,6 +40,16 @@ it("run, status, logs, history, watch, retry, answer and cancel speak to the ser
   const again = await markmill(place, ["retry", id, "--from", "SET_C"]);
   expect({ code: again.code, stdout: again.stdout }, again.stderr).toEqual({ code: 0, stdout: "done\n" });
 
+  const mended = callingFiles["main.wf.md"].replace("C = 3", "C = 4");
+  writeFileSync(join(place.cwd, "mended.wf.md"), mended);
+  const other = await markmill(place, ["retry", id, "--from", "SET_C", "--workflow", "mended.wf.md"]);
+  expect({ code: other.code, stdout: other.stdout }, other.stderr).toEqual({ code: 0, stdout: "done\n" });
+  expect((await mill.store.as("default").runs.variables(runIdIn(other.stderr)))?.C).toBe("4");
+  writeFileSync(join(place.cwd, "mended.wf.md"), mended.replace("SET_C", "SET_D"));
+  const lost = await markmill(place, ["retry", id, "--from", "SET_C", "--workflow", "mended.wf.md"]);
+  expect(lost.code).not.toBe(0);
+  expect(lost.stderr).toMatch(/no node SET_C any more.*SET_D/);
+
   const asking = await markmill(place, ["run", "ask.wf.md", "--detach"]);
   const asked = asking.stdout.trim();
   let open = await markmill(place, ["answer", asked]);
@@ -53,9 +63,9 @@ it("run, status, logs, history, watch, retry, answer and cancel speak to the ser
   expect(stopped.code, stopped.stderr).toBe(0);
   expect(JSON.parse((await markmill(place, ["status", halted, "--json"])).stdout)).toMatchObject({ status: "stopped" });
 
-  const other = (await markmill(place, ["run", "ask.wf.md", "--detach"])).stdout.trim();
-  expect((await markmill(place, ["cancel", other, "--reason", "enough"])).code).toBe(0);
-  expect((await mill.ended(other)).status).toBe("cancelled");
+  const dropped = (await markmill(place, ["run", "ask.wf.md", "--detach"])).stdout.trim();
+  expect((await markmill(place, ["cancel", dropped, "--reason", "enough"])).code).toBe(0);
+  expect((await mill.ended(dropped)).status).toBe("cancelled");
 });
 
 it("a grader runs a definition that is there, retries from the start, and is told what of the settings here does not count", async () => {

@@ -5,6 +5,7 @@ import { type ApiProblem, createClient } from "@markmill/contract";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { askingWorkflow, startApi, type TestApi } from "../support/api.ts";
 import { type Mill, startMill } from "../support/mill.ts";
+import { until } from "../support/until.ts";
 
 let mill: Mill;
 let api: TestApi;
@@ -200,6 +201,26 @@ describe("the audit log", () => {
     }
     expect((await owner.listAudit({ query: { target: id } })).items).toHaveLength(3);
   });
+
+  it("knows a start with the run it made, one that found the run of its key, and one that was refused", async () => {
+    const owner = await api.client("owner", "history");
+    const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
+    const asked = { body: { definition: hash }, headers: { "idempotency-key": "once" } };
+    const made = await Promise.all([1, 2, 3, 4].map(() => owner.startRun(asked)));
+    const [{ id } = { id: "" }] = made;
+    await owner.startRun({ body: { definition: "0".repeat(64) } }).catch(() => null);
+    const read = async () => (await owner.listAudit({ query: { action: "startRun" } })).items;
+    await until(async () => (await read()).filter(({ outcome }) => outcome !== null).length === 5);
+    const entries = (await read()).map(({ outcome, target }) => [outcome, target]).sort();
+    expect(entries).toEqual([...[200, 200, 200, 201].map((outcome) => [outcome, id]), [422, null]]);
+    // The entry and its outcome are of the statement that made the run.
+    const { rows } = await mill.store.machine.database.calm.query(
+      `select (a.xmin = r.xmin and o.xmin = r.xmin) as together from audit_outcomes o join audit a on a.id = o.audit_id
+       join events r on r.run_id = o.target and r.seq = 1 where o.status = 201 and o.target = $1`,
+      [id],
+    );
+    expect(rows).toEqual([{ together: true }]);
+  });
 });
 
 describe("the audit log's words", () => {
@@ -286,6 +307,7 @@ describe("a hostile network", () => {
     expect((await said("NONSENSE\r\n\r\n")).text).toMatch(/^HTTP\/1\.1 400 /);
     const slow = await said("GET /v1/runs HTTP/1.1\r\nhost: x\r\n", true);
     expect(slow.ms).toBeLessThan(25_000);
+    expect(slow.text).toMatch(/^HTTP\/1\.1 408 /);
     for (const path of ["/v1/nothing", "/..%2f..%2fetc/passwd", "/docs/../../etc/passwd", "/v1/runs/%00", "/%"]) {
       const response = await fetch(`${api.url}${path}`);
       const text = await response.text();

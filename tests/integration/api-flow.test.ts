@@ -58,6 +58,7 @@ describe("the API", () => {
     const { items: activities } = await reader.listActivities({ params: { id } });
     expect(activities.map(({ node }) => node)).toEqual(["SET_A", "CALL_B", "SET_C"]);
     expect(await reader.listCalls({ params: { id } })).toEqual({ items: [], next: null });
+    expect(await reader.listToolCalls({ params: { id } })).toEqual({ items: [], next: null });
     expect(await reader.listMessages({ params: { id } })).toEqual({ items: [], next: null });
     const page = await reader.listEvents({ params: { id }, query: { after: 1, limit: 2 } });
     expect(page.items.map(({ seq }) => seq)).toEqual([2, 3]);
@@ -177,6 +178,78 @@ describe("the API", () => {
     expect(refused.errors).toContainEqual(expect.objectContaining({ code: "PARAM_MISSING" }));
     const same = await owner.retryRun({ params: { id }, body: { from: ["START"] } });
     expect((await mill.ended(same.id)).status).toBe("success");
+  });
+
+  it("goes on at a step with the current definition, with all that came before it", async () => {
+    const owner = await api.client("owner");
+    const chart = (lines: string, name = "Mends") =>
+      `# ${name}\n\n# Workflow\n\n\`\`\`mermaid\nflowchart TD\n${lines}\n\`\`\`\n`;
+    const save = async (lines: string) =>
+      await owner.saveDefinition({ body: { root: "mends.wf.md", files: { "mends.wf.md": chart(lines) } } });
+    const first = 'START --> SET_A["SET: A = first"] --> SET_B["SET: B = wrong"] --> SET_C["SET: C = 3"] --> FAILED';
+    const { id } = await owner.startRun({
+      body: { definition: (await save(`  ${first}`)).hash, labels: { team: "red" } },
+    });
+    expect((await mill.ended(id)).status).toBe("failed");
+    // SET_B is corrected, a step is new before it, and another one after it.
+    const current = await save(
+      '  START --> SET_N["SET: N = new"] --> SET_A["SET: A = other"] --> SET_B["SET: B = right {{A}}"] --> SET_Z["SET: Z = 26"] --> SUCCESS',
+    );
+    const again = await owner.retryRun({ params: { id }, body: { from: ["SET_B"], definition: "current" } });
+    expect(again.from).toEqual(["SET_B"]);
+    const ended = await mill.ended(again.id);
+    expect(ended).toMatchObject({ status: "success", definitionHash: current.hash, labels: { team: "red" } });
+    const { variables } = await owner.getVariables({ params: { id: again.id } });
+    expect(variables).toMatchObject({ A: "first", B: "right first", Z: "26" });
+    expect(variables).not.toHaveProperty("N");
+    expect((await mill.store.as("default").runs.replay(again.id)).differences).toEqual([]);
+    // The fork of the fork finds what is its own.
+    const third = await owner.retryRun({ params: { id: again.id }, body: { from: ["SET_Z"] } });
+    expect((await mill.ended(third.id)).status).toBe("success");
+    expect((await owner.getHits({ params: { id: third.id } })).hits).toMatchObject({ SET_B: 1, SET_Z: 1 });
+    const refused = await problem(
+      owner.retryRun({ params: { id }, body: { from: ["SET_C"], definition: current.hash } }),
+    );
+    expect(refused).toMatchObject({ code: "NO_FORK" });
+    expect(refused.message).toContain("SET_C");
+    expect(
+      (await problem(owner.retryRun({ params: { id }, body: { from: ["SET_N"], definition: "current" } }))).code,
+    ).toBe("NO_FORK");
+    const kind = await save('  START --> SET_B["CHECK: 1 = 1"] --> SUCCESS').catch(() => null);
+    if (kind !== null) {
+      const other = await problem(owner.retryRun({ params: { id }, body: { from: ["SET_B"], definition: kind.hash } }));
+      expect(other.code).toBe("NO_FORK");
+    }
+  });
+
+  it("answers others while it compiles a large definition", async () => {
+    const owner = await api.client("owner");
+    const steps = Array.from({ length: 6_000 }, (_, n) => `  SET_${n}["SET: A${n} = ${n}"] --> SET_${n + 1}`);
+    const lines = ["  START --> SET_0", ...steps, '  SET_6000["SET: Z = 1"] --> SUCCESS'].join("\n");
+    const files: Record<string, string> = { "large.wf.md": workflow(lines) };
+    let longest = 0;
+    let looks = 0;
+    let over = false;
+    const looking = (async () => {
+      while (!over) {
+        const begun = performance.now();
+        expect((await fetch(`${api.url}/health/live`)).status).toBe(200);
+        longest = Math.max(longest, performance.now() - begun);
+        looks += 1;
+      }
+    })();
+    const begun = performance.now();
+    const found = await owner.validateDefinition({ body: { root: "large.wf.md", files } });
+    const took = performance.now() - begun;
+    over = true;
+    await looking;
+    expect(found.valid || found.findings.length > 0).toBe(true);
+    expect(looks).toBeGreaterThan(3);
+    expect(longest).toBeLessThan(Math.max(250, took / 2));
+    const saved = await owner.saveDefinition({
+      body: { root: "main.wf.md", files: { ...callingFiles, "notes.md": "x".repeat(100_000) } },
+    });
+    expect(saved.programs).toEqual(["main.wf.md", "child.wf.md"]);
   });
 
   it("lists on after a page whose last run is gone, and nothing for a label of two values", async () => {

@@ -1,16 +1,18 @@
 // Nobody gets in who should not: every route of the router, without a key, with too small a role, with another tenant's ids, and with
 // whatever a hostile client may send.
+import { createBoard } from "@markmill/api";
 import { effectiveScopes, type Role, type Route, type RouteName, roles, routes } from "@markmill/contract";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { askingWorkflow, startApi, type TestApi } from "../support/api.ts";
+import { classRubric } from "../support/class.ts";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
 
 let mill: Mill;
 let api: TestApi;
 /** Things of the default tenant, by the parameter or the field that names them. */
-let own: { run: string; definition: string; ask: number; file: string; user: string; key: string };
+let own: { batch: string; run: string; definition: string; ask: number; file: string; user: string; key: string };
 
 beforeAll(async () => {
   mill = await startMill({ backend: "postgres", script: "default: { reply: ok }\n" });
@@ -25,12 +27,35 @@ beforeAll(async () => {
   const key = await owner.createKey({ body: { name: "spare", roles: ["reader"] } });
   let ask: number | undefined;
   while (ask === undefined) ask = (await owner.listAsks({ query: { run: id } })).items[0]?.id;
-  own = { run: id, definition: hash, ask, file: file.hash, user: user.id, key: key.id };
+  const batch = await owner.saveBatch({
+    body: {
+      ...{ key: "class", name: "Class of Ada", definition: hash, rubric: classRubric as never, late: null },
+      ...{ aiConsent: "any", language: null, members: [{ key: "ada", name: "Ada" }], works: [adasWork] },
+    },
+  });
+  own = { batch: batch.id, run: id, definition: hash, ask, file: file.hash, user: user.id, key: key.id };
 });
 afterAll(async () => {
   await api?.close();
   await mill?.close();
 });
+
+/** Nothing to grade, so that nothing runs. */
+const adasWork = {
+  ...{
+    key: "ada",
+    by: ["ada"],
+    group: null,
+    attempt: 1,
+    counts: true,
+    label: "Ada",
+    sources: ["Ada.zip"],
+    submittedAt: null,
+  },
+  ...{ lateness: { is: "on time" as const }, content: { is: "empty" as const } },
+};
+/** Of a route that wants one. */
+const queries: Partial<Record<RouteName, string>> = { listTries: "?work=ada" };
 
 interface Walked {
   readonly name: RouteName;
@@ -47,16 +72,18 @@ function walk(): Walked[] {
   });
 }
 
-function paramsOf({ route, url }: Walked): string {
-  const id = url.startsWith("/v1/runs/")
-    ? own.run
-    : url.startsWith("/v1/asks/")
-      ? own.ask
-      : url.startsWith("/v1/users/")
-        ? own.user
-        : own.key;
+function paramsOf({ name, route, url }: Walked): string {
+  const id = url.startsWith("/v1/batches/")
+    ? own.batch
+    : url.startsWith("/v1/runs/")
+      ? own.run
+      : url.startsWith("/v1/asks/")
+        ? own.ask
+        : url.startsWith("/v1/users/")
+          ? own.user
+          : own.key;
   const hash = url.startsWith("/v1/files/") ? own.file : own.definition;
-  return route.path.replace("{id}", String(id)).replace("{hash}", hash);
+  return route.path.replace("{id}", String(id)).replace("{hash}", hash) + (queries[name] ?? "");
 }
 
 /** Not what the first tenant has: whoever uploads the same has the same hash, and their own. */
@@ -72,6 +99,11 @@ const bodies: Partial<Record<RouteName, unknown>> = {
   createKey: { name: "a key", roles: ["reader"] },
   createTenant: { id: "another-one", name: "Another" },
   logIn: { key: "mm_nothing" },
+  updateBatch: { concurrency: 2 },
+  pauseBatch: { reason: "a break" },
+  cancelBatch: { reason: "enough" },
+  regradeWorks: { keys: ["ada"] },
+  recordGrade: { work: "ada", kind: "released" },
 };
 
 async function send(
@@ -96,6 +128,18 @@ async function send(
 
 function bodyOf({ name, route }: Walked): unknown {
   if (name === "startRun") return { definition: own.definition };
+  if (name === "saveBatch") {
+    const settings = { late: null, aiConsent: "any", language: null };
+    return {
+      key: "class",
+      name: "x",
+      definition: own.definition,
+      rubric: classRubric,
+      ...settings,
+      members: [],
+      works: [],
+    };
+  }
   return bodies[name] ?? (route.upload === true ? "bytes" : undefined);
 }
 
@@ -105,6 +149,42 @@ async function expectProblem(response: Response, status: number, what: string): 
   expect(response.headers.get("content-type"), what).toContain("application/problem+json");
   expect(JSON.parse(text), what).toMatchObject({ status, code: expect.any(String), title: expect.any(String) });
 }
+
+describe("every route of the board", () => {
+  it("answers 401 without a key and 403 to every role but ops; what changes something is refused while it is read-only", async () => {
+    const board = await startApi(mill, {}, createBoard({ queues: mill.queues, writes: false }));
+    try {
+      const own = board.api.routes.filter(({ contract }) => contract === null);
+      expect(own.length).toBeGreaterThan(10);
+      for (const { method, url } of own) {
+        expect(url, "a route of nobody's").toMatch(/^\/board(\/|$)/);
+        const path = url
+          .replace(/:queueName/g, "control")
+          .replace(/:\w+/g, "1")
+          .replace(/\*/g, "x.js");
+        const ask = async (token: string | null) => {
+          const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+          const response = await fetch(`${board.url}${path}`, { method, headers, redirect: "manual" });
+          await response.text();
+          return response.status;
+        };
+        const what = `${method} ${path}`;
+        expect(await ask(null), what).toBe(401);
+        expect(await ask("mm_00000000000000000000_x"), what).toBe(401);
+        for (const role of roles.filter((one) => one !== "ops")) {
+          expect(await ask(await board.key([role])), `${what} ${role}`).toBe(403);
+        }
+        const status = await ask(await board.key(["ops"]));
+        // Details of the server that holds the queue are hidden from everybody.
+        if (url === "/board/api/redis/stats") expect(status, what).toBe(403);
+        else if (method === "GET" || method === "HEAD") expect([200, 204, 303, 304, 400, 404], what).toContain(status);
+        else expect(status, what).toBe(403);
+      }
+    } finally {
+      await board.close();
+    }
+  });
+});
 
 describe("every route of the router", () => {
   it("is one of the contract's, and all of those are there", () => {
@@ -153,7 +233,7 @@ describe("every route of the router", () => {
       const text = await response.text();
       // A start of another's definition is refused as one that does not exist; what is made belongs to the stranger.
       expect([200, 201, 204, 409, 422], `${walked.name}: ${text}`).toContain(response.status);
-      if (walked.name === "startRun") expect(response.status).toBe(422);
+      if (walked.name === "startRun" || walked.name === "saveBatch") expect(response.status).toBe(422);
       // Their own log has the ids they tried, and that there was nothing.
       const ids = walked.name === "listAudit" ? [] : [own.run, own.file, own.user, own.key];
       for (const secret of [...ids, "Ada", "grace", "What now?"]) expect(text, walked.name).not.toContain(secret);

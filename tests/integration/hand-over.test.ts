@@ -7,7 +7,7 @@ import { createPostgresBackend, Queue } from "bullmq";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { handOnPostgres } from "../../packages/queue/src/hand-over-postgres.ts";
+import { handOverOnPostgres } from "../../packages/queue/src/hand-over-postgres.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable } from "../support/redis.ts";
 
@@ -125,11 +125,11 @@ it("a hand-over on Postgres waits for nobody who holds a job's row: that would b
   const stalledCheck = await pool.connect();
   await stalledCheck.query("begin");
   await stalledCheck.query(lock, [jobId(held as Doorbell)]);
-  const handing = (from?: Doorbell, to?: Doorbell) => ({
+  const oneOf = (from?: Doorbell, to?: Doorbell) => ({
     ...{ from: jobId(from as Doorbell), to: jobId(to as Doorbell), token: "slot", data: "{}" },
   });
-  const hand = handOnPostgres(pool, "control", 3_000);
-  expect(await hand([handing(free, after), handing(held, rest[0])], Date.now())).toEqual([true, false]);
+  const act = handOverOnPostgres(pool, "control", 3_000);
+  expect(await act([oneOf(free, after), oneOf(held, rest[0])], Date.now())).toEqual([true, false]);
   expect((await stalledCheck.query(lock, [jobId(free as Doorbell)])).rows).toEqual([]);
   await stalledCheck.query("commit");
   stalledCheck.release();

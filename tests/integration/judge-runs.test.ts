@@ -64,6 +64,48 @@ EXECUTE_TWO@{ session: judge }`;
     expect(variables.ONE).not.toContain("fake");
   });
 
+  describe("and what its tests came to", () => {
+    const calling = `START --> CALL_TESTS[[b.md]]\nCALL_TESTS --> SET_SEEN["Set: SEEN='{{RESULT}}'"]`;
+    const below = `START --> EXECUTE_TESTS["Execute: bash /judge/run.sh"]\nEXECUTE_TESTS@{ session: judge }`;
+    const judged = async (script: string, handedIn: Readonly<Record<string, string>> = { "work.txt": "x" }) => {
+      const definition = definitionOf({
+        "a.md": workflow(calling),
+        "b.md": workflow(below, {}, "---\njudge: { files: tests }\n---\n\n"),
+        "tests/run.sh": script,
+      });
+      const blob = await saveBlob(mill.store, await tarOf(handedIn));
+      const created = await createRun(mill.store, { definition, submission: { blob } });
+      await mill.queues.ring(created.rings);
+      const { variables } = await mill.ended(created.runId);
+      const text = variables.TEST_RESULTS;
+      return { variables, tests: text === undefined || text === "" ? null : JSON.parse(text) };
+    };
+
+    it("travels back from the called workflow, and the nonce is in no row", async () => {
+      const { tests } = await judged(`echo nonce is $MARKMILL_NONCE
+printf '{"nonce":"%s","tests":[{"name":"a","status":"passed"}]}' $MARKMILL_NONCE >$MARKMILL_RESULTS
+exit 1`);
+      expect(tests).toMatchObject({ is: "read", tests: [{ name: "a", passed: true, visibility: "hidden" }] });
+      const all = JSON.stringify(
+        await mill.store.database.calm.query(`select row_to_json(a)::text as text from activities a
+          union all select row_to_json(e)::text from events e union all select row_to_json(r)::text from runs r`),
+      );
+      expect(all).toContain("nonce is ****");
+      expect(all).not.toMatch(/nonce is [0-9a-f]/);
+    });
+
+    it("is not what a submission ships", async () => {
+      const shipped = JSON.stringify({ nonce: "x", tests: [{ name: "a", status: "passed" }] });
+      const script = "cp /submission/results.json $MARKMILL_RESULTS";
+      expect((await judged(script, { "results.json": shipped })).tests).toMatchObject({ is: "forged" });
+    });
+
+    it("is nothing without a file", async () => {
+      const { tests, variables } = await judged("true", { "results.json": "{}" });
+      expect({ tests, has: "TEST_RESULTS" in variables }).toEqual({ tests: null, has: false });
+    });
+  });
+
   it("is judged again when the worker before was lost in the act", async () => {
     const program = definitionOf({ "a.md": workflow(chart), "tests/key.txt": "x" }).programs["a.md"];
     const judges = createJudgeKeeper({

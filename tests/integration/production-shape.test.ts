@@ -1,9 +1,15 @@
-import { existsSync, readFileSync } from "node:fs";
+// The shape of a deployment: what compose's own schema and compose itself say of the file, and what both cannot know.
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { DCLinter } from "dclint";
+import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 import { readConfig, variables } from "../../packages/config/src/index.ts";
+import { routes } from "../../packages/contract/src/index.ts";
+import { reportSkip } from "../support/ask-services.ts";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");
@@ -19,11 +25,18 @@ const serviceSchema = z.object({
   deploy: z.object({ replicas: z.number() }).optional(),
   ports: z.array(z.unknown()).optional(),
   stop_grace_period: z.string().optional(),
+  profiles: z.array(z.string()).optional(),
+  volumes: z.array(z.string()).optional(),
+  secrets: z.array(z.string()).optional(),
 });
 
 const text = read("docker-compose.yml");
-const { services } = z
-  .object({ services: z.record(z.string(), serviceSchema) })
+const { services, secrets, volumes } = z
+  .object({
+    services: z.record(z.string(), serviceSchema),
+    secrets: z.record(z.string(), z.object({ file: z.string() })),
+    volumes: z.record(z.string(), z.null()),
+  })
   .parse(parse(text, { merge: true, uniqueKeys: true }));
 
 function service(name: string): z.output<typeof serviceSchema> {
@@ -35,9 +48,52 @@ function service(name: string): z.output<typeof serviceSchema> {
 /** As compose fills it in once every required value is given. */
 const filled = (value: string) => value.replace(/\$\{(\w+):\?[^}]*\}/g, "given");
 
+const ours = ["migrate", "api", "worker", "supervisor"];
+/** Variables of programs that are not ours: secret, or not. */
+const ofOthers: Readonly<Record<string, Readonly<Record<string, "secret" | "open">>>> = {
+  postgres: { POSTGRES_USER: "open", POSTGRES_DB: "open", POSTGRES_PASSWORD: "secret" },
+  redis: { REDISCLI_AUTH: "secret" },
+  prometheus: {},
+  grafana: {
+    GF_SECURITY_ADMIN_PASSWORD__FILE: "open",
+    GF_ANALYTICS_REPORTING_ENABLED: "open",
+    GF_ANALYTICS_CHECK_FOR_UPDATES: "open",
+  },
+};
+
+/** null: nobody reads it. */
+function kindOf(name: string, variable: string): "secret" | "open" | null {
+  if (!ours.includes(name)) return ofOthers[name]?.[variable] ?? null;
+  const known = variables.find((one) => one.name === variable);
+  return known === undefined ? null : known.secret === true ? "secret" : "open";
+}
+
+const scratch = mkdtempSync(join(tmpdir(), "markmill-compose-"));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** What the Compose Specification's JSON Schema, and a linter's rules about mistakes, have against a file. */
+function complaintsOf(compose: string): string[] {
+  const file = join(scratch, "docker-compose.yml");
+  writeFileSync(file, compose);
+  const linter = new DCLinter({ rules: {}, quiet: true, debug: false, exclude: [] });
+  const [result] = linter.lintFiles([file], false);
+  if (result === undefined) throw new Error("the linter took no file");
+  const messages: readonly { readonly type: string; readonly rule: string; readonly message: string }[] =
+    result.messages;
+  return messages.flatMap(({ type, rule, message }) => (type === "error" ? [`${rule}: ${message}`] : []));
+}
+
+/** The plugin, or the program of old. */
+function findCompose(): readonly string[] | null {
+  const there = (command: readonly [string, ...string[]]) =>
+    spawnSync(command[0], [...command.slice(1), "version"], { stdio: "ignore" }).status === 0;
+  return ([["docker", "compose"], ["docker-compose"]] as const).find(there) ?? null;
+}
+
 describe("docker-compose.yml", () => {
   it("has the stores, one migration, the API, workers and supervisors", () => {
-    expect(Object.keys(services)).toEqual(["postgres", "redis", "migrate", "worker", "api", "supervisor"]);
+    const always = Object.entries(services).flatMap(([name, { profiles }]) => (profiles === undefined ? [name] : []));
+    expect(always).toEqual(["postgres", "redis", "migrate", "worker", "api", "supervisor"]);
     expect(service("api").command).toEqual(["markmill", "api"]);
     expect(service("worker").command).toEqual(["markmill", "worker"]);
     expect(service("supervisor").command).toEqual(["markmill", "supervisor"]);
@@ -77,6 +133,82 @@ describe("docker-compose.yml", () => {
     expect(service("migrate").depends_on).toEqual({ postgres: { condition: "service_healthy" } });
   });
 
+  it("is what the Compose Specification allows", () => {
+    expect(complaintsOf(text)).toEqual([]);
+  });
+
+  it.each([
+    ["a key that there is not", "stop_grace_period: 60s", "stop_grace_perod: 60s", "additional properties"],
+    ["one below what services share", "  read_only: true", "  read_onyl: true", "additional properties"],
+    ["a value of another type", "interval: 5s", "interval: [5]", "must be string"],
+    ["a condition that there is not", "condition: service_healthy", "condition: service_healty", "depends_on"],
+    ["a name that is taken", "  redis:\n    image", "  postgres:\n    image", "invalid-yaml"],
+  ])("which is noticed where it is broken: %s", (_what, good, bad, said) => {
+    expect(text).toContain(good);
+    expect(complaintsOf(text.replace(good, bad)).join()).toContain(said);
+  });
+
+  it("compose itself reads it, with the graphs and without, and says what it lacks", async (test) => {
+    const values = ["POSTGRES_PASSWORD", "REDIS_PASSWORD", "OPENAI_API_KEY"].map((name) => `${name}=given`);
+    const [program, ...before] = findCompose() ?? [];
+    if (program === undefined) {
+      await reportSkip({
+        what: "docker-compose.yml, read by compose itself",
+        reason: "neither docker compose nor docker-compose",
+      });
+      return test.skip();
+    }
+    const folder = mkdtempSync(join(scratch, "config-"));
+    writeFileSync(join(folder, "docker-compose.yml"), text);
+    const env = Object.fromEntries(["PATH", "HOME"].map((name) => [name, process.env[name]]));
+    const config = (given: readonly string[], ...flags: string[]) => {
+      writeFileSync(join(folder, ".env"), given.join("\n"));
+      const answer = spawnSync(program, [...before, ...flags, "config"], { cwd: folder, env, encoding: "utf8" });
+      return { status: answer.status, said: answer.stderr, read: answer.stdout };
+    };
+    for (const flags of [[], ["--profile", "monitoring"]]) {
+      const { status, said, read: whole } = config(values, ...flags);
+      expect({ status, said }).toEqual({ status: 0, said: "" });
+      const read = z.object({ services: z.record(z.string(), z.unknown()) }).parse(parse(whole));
+      for (const name of ours) expect(read.services).toHaveProperty(name);
+    }
+    for (const left of values) {
+      const { status, said } = config(values.filter((one) => one !== left));
+      expect(status).not.toBe(0);
+      expect(said).toContain(`set ${left.split("=")[0]} in .env`);
+    }
+  });
+
+  it("every command of ours is one that the command line has", () => {
+    const main = read("apps/cli/src/main.ts");
+    for (const name of ours) {
+      const [program, verb = "", ...rest] = service(name).command;
+      expect([program, rest], name).toEqual(["markmill", []]);
+      expect(main, name).toContain(`"./commands/${verb}.ts"`);
+      expect(existsSync(join(root, "apps/cli/src/commands", `${verb}.ts`)), verb).toBe(true);
+    }
+  });
+
+  it("every file it names is there, or is one that its head tells the operator to make and git leaves out", () => {
+    const named = Object.values(services).flatMap(({ build, env_file = [], volumes: mounted = [] }) => [
+      ...(build === undefined ? [] : [join(build.context, build.dockerfile)]),
+      ...env_file,
+      ...mounted.map((mount) => mount.split(":")[0] ?? "").filter((source) => /^[./]/.test(source)),
+    ]);
+    const files = new Set([...named, ...Object.values(secrets).map(({ file }) => file)]);
+    expect(files.size).toBeGreaterThan(5);
+    const head = text.slice(0, text.indexOf("\nx-app"));
+    const ignored = read(".gitignore").split("\n");
+    const made: string[] = [];
+    for (const file of files) {
+      const path = file.replace(/^\.\//, "");
+      if (ignored.includes(path)) made.push(path);
+      else expect(existsSync(join(root, path)), path).toBe(true);
+    }
+    expect(made.sort()).toEqual([".env", ".grafana-password", ".metrics-key"]);
+    for (const path of made) expect(head).toContain(` ${path}`);
+  });
+
   it("has no password of its own: compose refuses to start without the operator's", () => {
     const interpolations = [...text.matchAll(/(?<!\$)\$\{([^}]*)\}/g)].map(([, inner = ""]) => inner);
     expect(new Set(interpolations.map((inner) => inner.split(":")[0]))).toEqual(
@@ -85,23 +217,31 @@ describe("docker-compose.yml", () => {
     for (const inner of interpolations) expect(inner).toMatch(/^\w+:\?set \w+ in \.env$/);
     for (const [name, { environment }] of Object.entries(services)) {
       for (const [variable, value] of Object.entries(environment)) {
-        if (/PASSWORD|KEY|AUTH|_URL/.test(variable)) expect(value, `${name} ${variable}`).toContain(":?");
+        const kind = kindOf(name, variable);
+        expect(kind, `${name} ${variable}`).not.toBeNull();
+        if (kind === "open") {
+          expect(value, `${name} ${variable}`).not.toContain("${");
+          continue;
+        }
+        expect(value, `${name} ${variable}`).toContain(":?");
+        const secret = filled(value);
+        expect(URL.canParse(secret) ? new URL(secret).password : secret, `${name} ${variable}`).toBe("given");
       }
     }
   });
 
-  it("publishes no port but the API's, and that on this machine's loopback alone", () => {
+  it("publishes no port but the API's and Grafana's, and those on this machine's loopback alone", () => {
     for (const [name, { ports }] of Object.entries(services)) {
       if (name === "api") expect(ports).toEqual(["127.0.0.1:8085:8085"]);
+      else if (name === "grafana") expect(ports).toEqual(["127.0.0.1:3000:3000"]);
       else expect(ports, name).toBeUndefined();
     }
   });
 
   it("every variable given to our processes is one they read, with a value they accept", () => {
-    const known = new Set<string>(variables.map(({ name }) => name));
-    for (const name of ["migrate", "api", "worker", "supervisor"]) {
+    for (const name of ours) {
       const { environment, env_file } = service(name);
-      expect(Object.keys(environment).filter((variable) => !known.has(variable))).toEqual([]);
+      expect(Object.keys(environment).filter((variable) => kindOf(name, variable) === null)).toEqual([]);
       expect(env_file).toEqual([".env"]);
       const reading = readConfig(
         Object.fromEntries(Object.entries(environment).map(([variable, value]) => [variable, filled(value)])),
@@ -111,6 +251,41 @@ describe("docker-compose.yml", () => {
         config: { database: { kind: "external" }, queue: { backend: "redis" }, healthPort: 8080 },
       });
     }
+  });
+
+  it("the API, and with it the board, is asked whether it can serve, on the port that it publishes", () => {
+    const { environment, healthcheck } = service("api");
+    expect(healthcheck.test?.join(" ")).toContain(`127.0.0.1:${environment.API_PORT}${routes.getReady.path}`);
+  });
+
+  it("graphs are had by a profile, with passwords from files that are not kept, and only files that exist", () => {
+    for (const name of ["prometheus", "grafana"]) {
+      const { profiles, depends_on, secrets: used = [], volumes: mounted = [], image } = service(name);
+      expect(profiles).toEqual(["monitoring"]);
+      expect(image).toMatch(/:v?\d+\.\d+\.\d+$/);
+      for (const other of Object.keys(depends_on ?? {})) expect(services).toHaveProperty(other);
+      for (const secret of used) expect(secrets).toHaveProperty(secret);
+      for (const mount of mounted) {
+        const [source = ""] = mount.split(":");
+        if (!source.startsWith("./")) expect(volumes).toHaveProperty(source);
+      }
+    }
+    for (const one of Object.values(services)) if (one.profiles === undefined) expect(one.secrets).toBeUndefined();
+    const scraped = z
+      .object({
+        scrape_configs: z.array(
+          z.object({
+            metrics_path: z.literal(routes.getMetrics.path),
+            authorization: z.object({ credentials_file: z.literal("/run/secrets/metrics-key") }),
+            dns_sd_configs: z.array(z.object({ names: z.tuple([z.literal("api")]), port: z.literal(8085) })),
+          }),
+        ),
+      })
+      .loose();
+    scraped.parse(parse(read("infra/prometheus/prometheus.yml")));
+    const dashboards = parse(read("infra/grafana/provisioning/dashboards/markmill.yml"));
+    const folder = dashboards.providers[0].options.path;
+    expect(service("grafana").volumes).toContain(`./infra/grafana/dashboards:${folder}:ro`);
   });
 
   it("a stopped worker gets longer than it takes to drain, and is asked for its health on its own port", () => {

@@ -1,3 +1,4 @@
+import type { Doorbell, Node } from "@markmill/engine";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
@@ -57,6 +58,17 @@ afterAll(async () => {
 async function count(text: string, ...values: unknown[]): Promise<number> {
   const { rows } = await store.database.calm.query<{ n: number }>(`select count(*) as n from ${text}`, values);
   return rows[0]?.n ?? -1;
+}
+/** The nodes of a program that calls another and is done. */
+const calling = (program: string): Record<string, Node> => ({
+  call: { kind: "call", program },
+  end: { kind: "end", outcome: "success" },
+});
+/** In ms since 1970. */
+async function deadlineOf(runId: string): Promise<number> {
+  const text = "select extract(epoch from deadline)::float8 * 1000 as at from runs where id = $1";
+  const { rows } = await store.database.calm.query<{ at: number }>(text, [runId]);
+  return rows[0]?.at ?? Number.NaN;
 }
 async function replaysExactly(runId: string): Promise<void> {
   const { differences } = await replayRun(store.database, store.definitions, runId);
@@ -270,10 +282,10 @@ describe("the gate", () => {
 });
 
 describe("a call", () => {
-  const calling = () => definition({ main: oneCall, callee: chain(1) });
+  const callsOne = () => definition({ main: oneCall, callee: chain(1) });
 
   it("delivered twice makes one child; the child's end rings the caller, who goes on", async () => {
-    const { runId, rings } = await createRun(store, { definition: calling() });
+    const { runId, rings } = await createRun(store, { definition: callsOne() });
     const call = only(rings);
     const claim = await claimed(store, call);
     const both = await Promise.all([
@@ -311,10 +323,7 @@ describe("a call", () => {
     const { runId, rings } = await createRun(store, {
       definition: definition({
         main: oneCall,
-        callee: {
-          ...oneCall,
-          nodes: { call: { kind: "call", program: "leaf" }, end: { kind: "end", outcome: "success" } },
-        },
+        callee: { ...oneCall, nodes: calling("leaf") },
         leaf: chain(2),
       }),
     });
@@ -359,6 +368,50 @@ describe("events from outside", () => {
     await replaysExactly(runId);
   });
 
+  it("the time between a stop and the resume counts for no limit of time", async () => {
+    const timed = { definition: definition({ main: onePrompt }), caps: { timeMs: 60_000 } };
+    const { runId } = await createRun(store, timed);
+    const before = await deadlineOf(runId);
+    await stopRun(other, runId);
+    expect(await deadlineOf(runId)).toBe(Number.POSITIVE_INFINITY);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await resumeRun(other, runId);
+    expect(await deadlineOf(runId)).toBeGreaterThan(before + 900);
+    await replaysExactly(runId);
+  });
+
+  it("a stop gives the caller back for how long the runs below it waited for a person", async () => {
+    const below = definition({ main: oneCall, callee: { ...oneCall, nodes: calling("leaf") }, leaf: oneAsk });
+    const { runId, rings } = await createRun(store, { definition: below, caps: { timeMs: 60_000 } });
+    const before = await deadlineOf(runId);
+    const deliver = async (ring: Doorbell) => {
+      const top = await claimed(store, ring);
+      const inner = await claimed(store, only((await startCall(store, top.run, top.activity, null)).rings));
+      await startCall(store, inner.run, inner.activity, null);
+    };
+    await deliver(only(rings));
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await stopRun(other, runId);
+    await deliver(only((await resumeRun(other, runId)).rings));
+    expect(await deadlineOf(runId)).toBeGreaterThan(before + 900);
+    await replaysExactly(runId);
+  });
+
+  it("a run that is called again after a stop has no more time than its caller has left", async () => {
+    const { runId, rings } = await createRun(store, {
+      definition: definition({ main: oneCall, callee: onePrompt }),
+      caps: { timeMs: 60_000 },
+    });
+    const top = await claimed(store, only(rings));
+    await startCall(store, top.run, top.activity, null);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await stopRun(other, runId);
+    const again = await claimed(store, only((await resumeRun(other, runId)).rings));
+    await startCall(store, again.run, again.activity, null);
+    const callee = (await childRuns(store.database, runId)).find(({ status }) => status === "doing");
+    expect(await deadlineOf(callee?.id ?? "")).toBeLessThanOrEqual((await deadlineOf(runId)) + 1);
+  });
+
   it("an answer ends the question, once", async () => {
     const { runId, rings } = await createRun(store, { definition: definition({ main: oneAsk }) });
     expect(rings).toEqual([]);
@@ -373,6 +426,44 @@ describe("events from outside", () => {
     expect(await count("asks where run_id = $1 and state = 'answered' and answered_by is not null", runId)).toBe(1);
     expect(await getRun(store.database, runId)).toMatchObject({ status: "success" });
   });
+
+  it.each(["eager", "superstep"] as const)(
+    "questions that are open together are answered in any order (%s)",
+    async (scheduling) => {
+      const asks = ["a", "b", "c"];
+      const together = program(
+        {
+          first: { kind: "assign", value: { from: "literal", text: "read this" }, select: "all" },
+          ...Object.fromEntries(asks.map((id): [string, Node] => [id, { kind: "ask", question: `${id}?` }])),
+          all: { kind: "join", groups: { "": { mode: "all" } } },
+          end: { kind: "end", outcome: "success" },
+        },
+        [
+          ...asks.map((to) => ({ from: "first", to, on: "ok" })),
+          ...asks.map((from) => ({ from, to: "all", on: "ok" })),
+          { from: "all", to: "end", on: "ok" },
+        ],
+        { scheduling },
+      );
+      const { runId, rings } = await createRun(store, { definition: definition({ main: together }) });
+      expect((await perform(store, only(rings))).rings).toEqual([]);
+      const open = await openAsks(store.database, runId);
+      expect(open.map(({ node, text }) => [node, text])).toEqual(asks.map((id) => [id, "read this"]));
+      // The last one first, then the others by two processes at the same time.
+      const [a, b, c] = open.map(({ activityId }) => activityId);
+      const answers = [await answerAsk(other, c ?? 0, "from c", null)];
+      expect(await openAsks(store.database, runId)).toHaveLength(2);
+      answers.push(
+        ...(await Promise.all([answerAsk(store, a ?? 0, "from a", null), answerAsk(other, b ?? 0, "from b", null)])),
+      );
+      expect(answers.map(({ kind }) => kind)).toEqual(["committed", "committed", "committed"]);
+      expect(await openAsks(store.database, runId)).toEqual([]);
+      const run = await getRun(store.database, runId);
+      expect(run?.status).toBe("success");
+      if (scheduling === "superstep") expect(run?.result).toBe("from c");
+      await replaysExactly(runId);
+    },
+  );
 
   it("a question nobody answers in time expires", async () => {
     const hurried = program(

@@ -1,6 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { classOf, endWithGrade, gradeWith, memberOf } from "../support/class.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
-import { openStore, pauseRate, type Store, saveCall, startCall, type TenantStore, takeRate } from "../support/store.ts";
+import {
+  admitWorks,
+  beginToolCall,
+  endToolCall,
+  openStore,
+  pauseRate,
+  type Store,
+  saveCall,
+  startCall,
+  type TenantStore,
+  takeRate,
+} from "../support/store.ts";
 import { chain, claimed, definition, oneAsk, oneCall, onePrompt, only, perform, succeeded } from "./store-programs.ts";
 
 let database: TestDatabase;
@@ -49,6 +61,18 @@ async function fill(tenant: TenantStore) {
       usage: { promptTokens: 5, completionTokens: 7, characters: 12, nanodollars: 100 },
     },
   );
+  const toolCall = {
+    activityId: prompt.activity.id,
+    callIndex: 0,
+    requestHash: "",
+    position: 0,
+    attempt: 1,
+    claim: prompt.activity.claim,
+  };
+  const asked = { name: "look_up", arguments: '{"word":"secret argument"}', safe: false, again: false };
+  const run = { id: done.runId, rootId: done.runId, tenant: tenant.tenant };
+  expect(await beginToolCall(store.database, run, toolCall, asked)).toEqual({ is: "begun" });
+  await endToolCall(store.database, toolCall, { result: "secret result", ms: 3 });
   const event = succeeded(store, prompt, { kind: "replied", text: "secret reply" });
   await store.commit({ run: prompt.run, source: prompt.activity, event });
   const asking = await tenant.runs.create({ definition: definition({ main: oneAsk }), labels });
@@ -60,11 +84,19 @@ async function fill(tenant: TenantStore) {
   const at = { tenant: tenant.tenant, endpoint: "http://models.test/v1", model: "m" };
   await takeRate(store.database, at, { requestsPerMinute: 60, tokensPerMinute: null }, 1, "taker");
   await pauseRate(store.database, at, { wishMs: 60_000, reason: "429", prober: null, mostMs: 300_000 });
+  const batch = await tenant.batches.save(await classOf(tenant, flow, 2));
+  await admitWorks(store, { most: 10, ring: async () => undefined, onSkipped: () => undefined });
+  const work = await tenant.batches.work(batch.id, memberOf(1).key);
+  await endWithGrade(store, work?.try?.runId ?? "", gradeWith({ tests: 6, style: 4 }));
+  await tenant.batches.record(batch.id, {
+    ...{ work: memberOf(1).key, by: "ada", kind: "override", criterion: "style", points: 1, reason: "secret reason" },
+  });
   const [thread] = await tenant.runs.threads(done.runId);
   const [child] = await tenant.runs.children(calling.runId);
   return {
     flow,
     blob,
+    batch: batch.id,
     run: done.runId,
     asking: asking.runId,
     calling: calling.runId,
@@ -97,7 +129,8 @@ type Methods = { [G in Group]: { [M in keyof TenantStore[G]]: () => Promise<unkn
 
 /** Every method, asked by the other tenant with ids of the first. What an id that does not exist gives stands beside it. */
 function foreign(tenant: TenantStore, ids: typeof known): Methods {
-  const { definitions, runs, asks, blobs, budgets, usage, models } = tenant;
+  const { definitions, runs, asks, blobs, budgets, usage, models, batches } = tenant;
+  const work = memberOf(1).key;
   const cap = { nanodollars: 1, tokens: 1 };
   return {
     definitions: {
@@ -127,7 +160,9 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
       threads: () => runs.threads(ids.run),
       messages: () => runs.messages(ids.thread),
       activityPage: () => runs.activityPage(ids.run),
+      toolCalls: () => runs.toolCalls(ids.run),
       callPage: () => runs.callPage(ids.run),
+      toolCallPage: () => runs.toolCallPage(ids.run),
       messagePage: () => runs.messagePage(ids.run),
       variables: () => runs.variables(ids.open),
       hits: () => runs.hits(ids.run),
@@ -161,6 +196,27 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
     },
     usage: { by: () => usage.by({ kind: "run" }) },
     models: { pauses: () => models.pauses() },
+    batches: {
+      // Under the same key, of one's own: the other's stays as it is.
+      save: async () =>
+        void (await batches.save({ ...(await classOf(tenant, ids.flow, 1)), members: [], works: [], name: "mine" })),
+      get: () => batches.get(ids.batch),
+      list: () => batches.list({ key: "class", state: ["paused"] }),
+      works: () => batches.works(ids.batch),
+      work: () => batches.work(ids.batch, work),
+      tries: () => batches.tries(ids.batch, work),
+      members: () => batches.members(ids.batch),
+      pause: () => batches.pause(ids.batch, "mine"),
+      resume: () => batches.resume(ids.batch),
+      cancel: () => batches.cancel(ids.batch, "mine"),
+      retry: () => batches.retry(ids.batch),
+      regrade: () => batches.regrade(ids.batch, { keys: [work], definition: ids.flow }),
+      record: () => batches.record(ids.batch, { work, by: "me", kind: "released" }),
+      events: () => batches.events(ids.batch),
+      setBudget: () => batches.setBudget(ids.batch, cap),
+      setConcurrency: () => batches.setConcurrency(ids.batch, 3),
+      delete: () => batches.delete(ids.batch),
+    },
   };
 }
 
@@ -183,6 +239,7 @@ function methodsOf(tenant: TenantStore): readonly string[] {
 
 describe("another tenant", () => {
   const nothing = {
+    batch: "00000000-0000-7000-8000-000000000006",
     run: "00000000-0000-7000-8000-000000000001",
     asking: "00000000-0000-7000-8000-000000000002",
     calling: "00000000-0000-7000-8000-000000000003",
@@ -211,8 +268,8 @@ describe("another tenant", () => {
       for (const [method, act] of Object.entries(methods)) {
         const answer = await told(act);
         const text = JSON.stringify(answer);
-        expect.soft(text, `${group}.${method}`).not.toMatch(/secret|Ada|handed in/);
-        for (const id of [known.run, known.open, known.child, known.thread]) {
+        expect.soft(text, `${group}.${method}`).not.toMatch(/secret|Secretia|Ada|handed in/);
+        for (const id of [known.batch, known.run, known.open, known.child, known.thread]) {
           expect.soft(text.includes(id), `${group}.${method} tells ${id}`).toBe(false);
         }
         expect.soft(await dump(), `after ${group}.${method}`).toEqual(before);

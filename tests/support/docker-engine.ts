@@ -1,6 +1,6 @@
 import { askService, reportSkip } from "./ask-services.ts";
 
-export { type OwnEngine, startDockerEngine } from "./docker-engine-server.ts";
+export { startDockerEngine } from "./docker-engine-server.ts";
 
 /** For `describe.skipIf(!(await dockerAvailable("what is not tested without it")))`. A no is reported loudly. */
 export async function dockerAvailable(what: string): Promise<boolean> {

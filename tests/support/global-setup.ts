@@ -15,6 +15,7 @@ import { buildImage } from "../../infra/images/sandbox/build-offline.ts";
 import { afterDeath } from "./after-death.ts";
 import { findDockerEngine } from "./docker-engine-server.ts";
 import { findRedis, type RedisSource, startRedis } from "./redis-server.ts";
+import { buildServicesImage } from "./services-image.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -70,8 +71,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       return { host: engine.host, image: tag, networked: engine.networked };
     },
     async "docker-services"() {
-      const { host } = await answer("docker");
-      return { image: (await buildImage("services", host)).tag };
+      const [{ host }, redis] = await Promise.all([answer("docker"), answer("redis-source")]);
+      return { image: await buildServicesImage(host, redis) };
     },
   };
   const answered = new Map<string, Promise<unknown>>();

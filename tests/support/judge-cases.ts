@@ -105,6 +105,96 @@ guest yes | head -n 1`,
     await expect(judge("guest true; echo $?; exit 0", {}, failing)).rejects.toThrow("SANDBOX_ENGINE_FAILED");
   });
 
+  const decide = async (text: string, more: Partial<JudgeSpec> = {}) => {
+    const name = image();
+    const session = await openJudge(sandbox(), judgeSpec({ ...(name === undefined ? {} : { image: name }), ...more }));
+    try {
+      const { outcome, results, nonce } = await session.decide({ kind: "shell", text }, { maxResultBytes: 1024 });
+      const left = results?.kind === "read" ? Buffer.from(results.bytes).toString() : results;
+      return { output: outcome.output, state: JSON.stringify(outcome.state), left, nonce };
+    } finally {
+      await session.end();
+    }
+  };
+
+  it("reads what the command left as results, with a nonce that stands in nothing it printed", async () => {
+    const { output, state, left, nonce } = await decide(
+      'echo "$MARKMILL_NONCE"; env | grep NONCE; env | grep NONCE | tr a-f A-F; printf "{%s}" "$MARKMILL_NONCE" >"$MARKMILL_RESULTS"; exit 1',
+    );
+    expect(nonce).toMatch(/^[0-9a-f]{64}$/);
+    expect(left).toBe(`{${nonce}}`);
+    expect(output.toLowerCase()).not.toContain(nonce);
+    expect(output).toContain("*".repeat(64));
+    expect(state).not.toContain(nonce);
+  });
+
+  it("finds no results where the command left none, and draws another nonce for each judge", async () => {
+    const one = await decide("ls -A /workspace");
+    const other = await decide("true");
+    expect([one.left, other.left]).toEqual([{ kind: "missing" }, { kind: "missing" }]);
+    expect(one.output).toBe("");
+    expect(one.nonce).not.toBe(other.nonce);
+  });
+
+  it.each([
+    ["a link to the submission's own", 'ln -s /submission/notes.txt "$MARKMILL_RESULTS"', "link"],
+    ["a link inside the scratch", 'echo x >there; ln -s there "$MARKMILL_RESULTS"', "link"],
+    ["a pipe", 'mkfifo "$MARKMILL_RESULTS"', "no plain file"],
+    ["a folder", 'mkdir "$MARKMILL_RESULTS"', "folder"],
+    ["a file nobody may read", 'echo x >"$MARKMILL_RESULTS"; chmod 0 "$MARKMILL_RESULTS"', "permission"],
+  ])("refuses as results %s", async (_, text, why) => {
+    expect((await decide(text)).left).toMatchObject({ kind: "refused", why: expect.stringContaining(why) });
+  });
+
+  it("takes no results that are too long, however they grow", async () => {
+    const { left } = await decide('head -c 10000000 /dev/zero >"$MARKMILL_RESULTS"');
+    expect(left).toEqual({ kind: "too long", size: 10_000_000 });
+  });
+
+  it("takes the results when every process of the command is gone, those it left behind too", async () => {
+    const { left } = await decide(
+      'echo first >"$MARKMILL_RESULTS"; setsid bash -c \'trap "" TERM HUP; while :; do echo later >"$MARKMILL_RESULTS"; done\' & sleep 0.3; echo end',
+    );
+    // Whichever was there last: whole, and read by a program that nobody disturbed.
+    expect(["first\n", "later\n", ""]).toContain(left);
+  });
+
+  it("does not look at what a command left that a clock ended", async () => {
+    const { left, output } = await decide('echo x >"$MARKMILL_RESULTS"; echo begun; sleep 60', {
+      limits: { ...judgeSpec().limits, wallMs: 1500 },
+    });
+    expect({ left, output }).toEqual({ left: null, output: "begun\n" });
+  });
+
+  it("lays out an autograder's folders where it may write, keeps the nonce from it, and skips its setup if told so", async () => {
+    const script = `#!/bin/bash
+pwd; cat source/answer submission/notes.txt; env | grep -c MARKMILL; [ -w . ] && echo '{"tests": []}' >results/results.json`;
+    const file = (path: string, text: string) => ({
+      path: `autograder/${path}`,
+      mode: 0o755,
+      bytes: Buffer.from(text),
+    });
+    const { output, left } = await decide("autograder; ls -d /autograder/*", {
+      files: [file("run_autograder", script), file("answer", "42\n"), file("setup.sh", "#!/bin/bash\nexit 9\n")],
+      autograder: { setup: "skip" },
+    });
+    expect(output.split("\n").slice(0, 4)).toEqual(["/autograder", "42", "mine", "0"]);
+    expect(output).toContain("/autograder/submission_metadata.json");
+    expect(left).toBe('{"tests": []}\n');
+  });
+
+  it("keeps the nonce and the place of the results from a guest, in every way it can look and write", async () => {
+    const attack = `env; cat /proc/self/environ /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'
+tr '\\0' '\\n' </proc/$PPID/environ; ls -A /workspace /tmp /run /dev/shm 2>/dev/null; find / -xdev -name '.results-*' 2>/dev/null
+for f in /workspace/.results-0.json /workspace/results.json /workspace/.results-1234567890abcdef.json; do echo '{"nonce":"","tests":[]}' >$f; done; echo tried`;
+    const { output, left, nonce } = await decide(
+      'guest bash attack.sh >seen 2>&1; grep -c tried seen; grep -ciE "nonce=|markmill_|$MARKMILL_NONCE" seen; guest --save . bash attack.sh >/dev/null 2>&1; ls -A | grep -c "^.results"; [ -e "$MARKMILL_RESULTS" ] && echo forged; echo "$MARKMILL_NONCE" >"$MARKMILL_RESULTS"',
+      { submission: { kind: "list", files: [{ path: "attack.sh", mode: 0o644, bytes: Buffer.from(attack) }] } },
+    );
+    expect(output).toBe("1\n0\n2\n");
+    expect(left).toBe(`${nonce}\n`);
+  });
+
   it("ends with all its guests, also when it is aborted", async () => {
     const name = image();
     const session = await openJudge(sandbox(), judgeSpec(name === undefined ? {} : { image: name }));

@@ -14,7 +14,7 @@ interface Settings {
   readonly modelUrl: string;
   readonly sessions: string;
   readonly environment: Readonly<Record<string, string>>;
-  readonly killAt?: { readonly point: string; readonly kind: string };
+  readonly killAt?: { readonly point: string; readonly kind: string; readonly times?: number };
   readonly killInSession?: string;
   readonly sandbox?: "none" | "jail";
   readonly blockAt?: { readonly kind: string; readonly afterMs: number; readonly ms: number };
@@ -37,6 +37,7 @@ const log = {
   error: (fields: object, text: string) => console.error(text, fields),
 };
 const { killAt, killInSession, blockAt } = settings;
+let reached = 0;
 
 /** Nothing of this process's event loop goes on meanwhile. */
 function block(ms: number): void {
@@ -62,7 +63,8 @@ await openWorker({
   onDeaf: () => process.exit(1),
   failPoint: (point, kind) => {
     if (killAt !== undefined && point === killAt.point && (kind === killAt.kind || kind === null)) {
-      process.kill(process.pid, "SIGKILL");
+      reached += 1;
+      if (reached === (killAt.times ?? 1)) process.kill(process.pid, "SIGKILL");
     }
     if (blockAt !== undefined && point === "after-claim" && kind === blockAt.kind) {
       setTimeout(() => {

@@ -16,7 +16,7 @@ import {
   parseScript,
   startScriptedModel,
 } from "@markmill/llm";
-import { openQueues, type Queues } from "@markmill/queue";
+import { type BackendOptions, openQueues, type Queues } from "@markmill/queue";
 import { createNoneSandbox, type Sandbox } from "@markmill/sandbox";
 import { startSupervisor } from "@markmill/supervisor";
 import { openWorker } from "@markmill/worker";
@@ -45,6 +45,8 @@ export interface Mill {
   readonly store: Store;
   readonly queues: Queues;
   readonly databaseUrl: string;
+  /** For processes of its own. */
+  readonly queueAt: { readonly backend: BackendOptions; readonly prefix: string };
   readonly sandbox: Sandbox;
   /** Requests the model has answered. */
   requests(): readonly LoggedRequest[];
@@ -60,7 +62,7 @@ export interface Mill {
   close(): Promise<void>;
 }
 
-export interface StartRequest {
+interface StartRequest {
   readonly variables?: Readonly<Record<string, string>>;
   readonly caps?: Partial<Limits>;
   readonly patienceMs?: number;
@@ -69,8 +71,8 @@ export interface StartRequest {
 }
 
 export interface SpawnOptions {
-  /** Dies by SIGKILL when it gets here with an activity of this kind. */
-  readonly killAt?: { readonly point: string; readonly kind: string };
+  /** Dies by SIGKILL when it gets here with an activity of this kind, for the first time or so many times. */
+  readonly killAt?: { readonly point: string; readonly kind: string; readonly times?: number };
   /** Dies by SIGKILL at this point of a session's use. */
   readonly killInSession?: string;
   readonly sandbox?: "none" | "jail";
@@ -147,6 +149,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
     store,
     queues,
     databaseUrl: database.url,
+    queueAt: { backend, prefix },
     sandbox,
     requests: () => model.requests(),
     async start(files, request = {}) {

@@ -4,17 +4,35 @@ import type { Program } from "@markmill/engine";
 import type { Definition } from "../../support/store.ts";
 import type { Workload } from "../line-protocol.ts";
 
+const path = "workload.wf.md";
+
 export function compileWorkload(workload: Workload): Definition {
-  const path = "workload.wf.md";
-  const bytes = new TextEncoder().encode(workload.kind === "ask" ? question : chainOf(chainLength));
-  const { definition, findings } = loadDefinition({ read: (file) => (file === path ? bytes : undefined) }, path);
-  if (definition === null) throw new Error(findings.map((finding) => renderFinding(finding)).join("\n"));
-  const { hash, dialect, root } = definition;
+  const { hash, dialect, root, ...definition } = compileText(workload.kind === "ask" ? question : chainOf(chainLength));
   const laps = workload.kind === "ask" ? 1 : workload.steps / chainLength;
   const programs = Object.fromEntries(
     Object.entries(definition.programs).map(([file, program]) => [file, inLaps(program, laps)]),
   );
   return { hash: `${hash}-${laps}`, dialect, root, programs, name: programs[root]?.name ?? path, files: {} };
+}
+
+export function compileText(text: string): Definition {
+  const bytes = new TextEncoder().encode(text);
+  const { definition, findings } = loadDefinition({ read: (file) => (file === path ? bytes : undefined) }, path);
+  if (definition === null) throw new Error(findings.map((finding) => renderFinding(finding)).join("\n"));
+  return { ...definition, name: definition.programs[definition.root]?.name ?? path, files: { [path]: text } };
+}
+
+/** One conversation: each prompt brings what was said before. */
+export function compilePrompts(count: number): Definition {
+  const parts = Array.from({ length: count }, (_, index) => `Part ${index + 1}`);
+  const edges = parts.map((part, index) => {
+    const from = index === 0 ? "START" : `PROMPT_${index}`;
+    return `${from} --> PROMPT_${index + 1}["Prompt: ${part}"]`;
+  });
+  const prompts = parts.map((part) => `## ${part}\n\nLook at this part of the work and say what is wrong with it.\n`);
+  return compileText(
+    `${document("A class", [...edges, `PROMPT_${count} --> SUCCESS`])}\n# Prompts\n\n${prompts.join("\n")}`,
+  );
 }
 
 const chainLength = 10;

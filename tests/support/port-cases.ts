@@ -1,4 +1,4 @@
-/** One suite for the port, on every adapter. What only one of them has is tested in sandbox-docker and sandbox-jail. */
+/** One suite for the port, on every adapter, each in a file of its own. What only one of them has is tested in sandbox-docker and sandbox-jail. */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -9,20 +9,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe } from "vitest";
-import { createDockerSandbox } from "../../packages/sandbox/src/docker/docker-sandbox.ts";
-import { createJailSandbox } from "../../packages/sandbox/src/jail/jail-sandbox.ts";
-import { createNoneSandbox } from "../../packages/sandbox/src/none/none-sandbox.ts";
 import type { Sandbox, SessionFiles } from "../../packages/sandbox/src/port.ts";
-import { describeCheckpoints } from "../support/checkpoint-cases.ts";
-import { dockerAvailable, sharedDocker } from "../support/docker-engine.ts";
-import { describeLooks } from "../support/look-cases.ts";
-import { describeLimits, describeSandbox, type SecondWorker } from "../support/sandbox-cases.ts";
-import { sessionSpec } from "../support/session-spec.ts";
+import { describeCheckpoints } from "./checkpoint-cases.ts";
+import { compileCache } from "./compile-cache.ts";
+import { describeLooks } from "./look-cases.ts";
+import { describeLimits, describeSandbox, type SecondWorker } from "./sandbox-cases.ts";
+import { sessionSpec } from "./session-spec.ts";
 
-const linux = process.platform === "linux";
-const docker = await dockerAvailable("the port of the sandbox on Docker containers");
-
-interface Adapter {
+export interface Adapter {
   readonly name: string;
   readonly available: boolean;
   readonly hasWalls: boolean;
@@ -31,39 +25,11 @@ interface Adapter {
   worker?(root: string): Promise<readonly string[]>;
 }
 
-const support = (name: string) => fileURLToPath(new URL(`../support/${name}`, import.meta.url));
+/** The path of a program in this folder. */
+export const supportProgram = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-const adapters: readonly Adapter[] = [
-  {
-    name: "docker",
-    available: docker,
-    hasWalls: true,
-    make: async () => {
-      const { host, image } = await sharedDocker();
-      return await createDockerSandbox({ hosts: [host], images: [image] });
-    },
-    worker: async () => {
-      const { host, image } = await sharedDocker();
-      return [support("hold-docker-session.ts"), host, image];
-    },
-  },
-  {
-    name: "jail",
-    available: linux,
-    hasWalls: true,
-    make: (root) => createJailSandbox({ root }),
-    worker: async (root) => [support("jail-worker.ts"), root, "run"],
-  },
-  {
-    name: "none",
-    available: linux,
-    hasWalls: false,
-    make: async (root) => createNoneSandbox({ root, warn: () => undefined }),
-  },
-];
-
-describe.each(adapters)("the port on $name", ({ available, hasWalls, make, worker }) => {
-  describe.skipIf(!available)("holds:", () => {
+export function describePort({ name, available, hasWalls, make, worker }: Adapter): void {
+  describe.skipIf(!available)(`the port on ${name} holds:`, () => {
     let root = "";
     let sandbox: Sandbox;
     let program: readonly string[] = [];
@@ -87,7 +53,10 @@ describe.each(adapters)("the port on $name", ({ available, hasWalls, make, worke
       return id;
     };
     const second = (id: string, command: string): SecondWorker => {
-      const child = spawn(process.execPath, [...program, id, command], { stdio: ["ignore", "pipe", "inherit"] });
+      const child = spawn(process.execPath, [...program, id, command], {
+        stdio: ["ignore", "pipe", "inherit"],
+        env: { ...process.env, ...compileCache },
+      });
       const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
       return {
         line: async () => JSON.parse((await lines.next()).value ?? "null"),
@@ -111,4 +80,4 @@ describe.each(adapters)("the port on $name", ({ available, hasWalls, make, worke
     describe("checkpoints", () => describeCheckpoints(harness));
     describe("looks", () => describeLooks(harness));
   });
-});
+}

@@ -1,0 +1,63 @@
+/**
+ * kill -9 of the supervisor between reserving a run's id, making the run and ringing it, and of supervisor and workers in the middle of a
+ * class, on both backends: nothing is lost, nobody is graded twice, no call is paid twice.
+ */
+import { describe, expect, it } from "vitest";
+import { memberOf } from "../support/class.ts";
+import { gradableClass, gradingScript } from "../support/graded-class.ts";
+import { type Backend, startMill } from "../support/mill.ts";
+import { redisAvailable } from "../support/redis.ts";
+import { spawnSupervisor } from "../support/spawn-supervisor.ts";
+import { until } from "../support/until.ts";
+
+const withRedis = await redisAvailable("a class that is killed, on Redis");
+const works = 24;
+
+describe.each<Backend>(withRedis ? ["postgres", "redis"] : ["postgres"])("a class on %s", (backend) => {
+  it("that is killed wherever its works begin, and in the middle: each is graded once, each call paid once", async () => {
+    const mill = await startMill({ backend, script: gradingScript(300), worker: false, supervisor: false });
+    try {
+      const { batches } = mill.store.as("default");
+      const store = mill.store.as("default");
+      const { id } = await batches.save(await gradableClass(store, works, { concurrency: 6 }));
+      // Each dies at its point: after the reservation, after the run is made, and the next ones after some more.
+      for (const killAt of ["admitted", "created", "created:4"]) {
+        await (await spawnSupervisor(mill, { killAt })).exited;
+      }
+      let supervisor = await spawnSupervisor(mill, {});
+      let worker = await mill.spawnWorker();
+      const succeeded = async () => (await batches.get(id))?.counts.succeeded ?? 0;
+      for (const share of [0.2, 0.5]) {
+        await until(async () => (await succeeded()) > share * works);
+        await Promise.all([worker.kill(), supervisor.kill()]);
+        supervisor = await spawnSupervisor(mill, {});
+        worker = await mill.spawnWorker();
+      }
+      await until(async () => (await succeeded()) === works);
+      await Promise.all([worker.kill(), supervisor.kill()]);
+
+      const { rows } = await mill.store.database.calm.query<{
+        runs: number;
+        grades: number;
+        calls: number;
+        tries: number;
+      }>(
+        `select (select count(*) from runs)::integer as runs, (select count(*) from batch_runs)::integer as tries,
+           (select count(*) from activities where kind = 'grade' and state = 'done')::integer as grades,
+           (select count(*) from calls)::integer as calls`,
+      );
+      expect(rows[0]).toEqual({ runs: works, tries: works, grades: works, calls: works });
+      const { works: all } = await batches.works(id, {}, { limit: 200 });
+      expect(all.map(({ key, grade, tries }) => [key, grade?.total, tries])).toEqual(
+        Array.from({ length: works }, (_, index) => [memberOf(index + 1).key, 3, 1]),
+      );
+      // A call that was under way when its worker died never came back to us, and had to be made again; no reply that came was bought twice.
+      const spent = (await batches.get(id))?.spent;
+      const unsure = spent?.unsure?.calls ?? 0;
+      expect((spent?.calls ?? 0) - unsure).toBe(works);
+      expect(mill.requests().length).toBeLessThanOrEqual(works + unsure);
+    } finally {
+      await mill.close();
+    }
+  });
+});

@@ -1,0 +1,99 @@
+/**
+ * kill -9 around the listing and the calls of an MCP server, whose tools say something else by the time the activity is repeated: no reply is
+ * paid for twice, because the stored listing gives the same request again, and no call is made twice that is not marked safe.
+ */
+import type { Program, Tool } from "@markmill/engine";
+import { saying, startMcpServer, type TestingMcpServer } from "@markmill/tools/testing-mcp-server";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { definition, program } from "../integration/store-programs.ts";
+import { type Mill, type SpawnedWorker, startMill } from "../support/mill.ts";
+import { createRun, defaultTenant, replayRun } from "../support/store.ts";
+
+const script = `
+rules:
+  - { when: { role: user }, calls: [{ name: s__act, arguments: { n: 1 } }] }
+  - { when: { role: tool, turn: 2 }, calls: [{ name: s__act, arguments: { n: 2 } }] }
+  - { when: { role: tool, turn: 3 }, reply: Done. }
+`;
+let mill: Mill;
+let server: TestingMcpServer;
+let survivor: SpawnedWorker;
+beforeAll(async () => {
+  server = await startMcpServer({});
+  const environment = { TOOL_ALLOW: server.address, LOCK_DURATION_MS: "1500", STALLED_INTERVAL_MS: "500" };
+  mill = await startMill({ backend: "postgres", script, worker: false, environment });
+  survivor = await mill.spawnWorker();
+  survivor.process.kill("SIGSTOP");
+});
+afterAll(async () => {
+  await mill?.close();
+  await server?.close();
+});
+const describe = (description: string) =>
+  server.tools.set("act", { description, call: ({ n }) => saying(`done ${String(n)}`) });
+beforeEach(() => void describe("As it was."));
+
+function acting(repeat: "safe" | "never"): Program {
+  const act: Tool = {
+    ...{ kind: "mcp", server: "s", tool: "act", description: "", schema: { type: "object" } },
+    ...(repeat === "safe" ? { repeat } : {}),
+  };
+  return program(
+    {
+      ask: { kind: "prompt", text: { from: "literal", text: "Act." }, tools: ["s__act"] },
+      end: { kind: "end", outcome: "success" },
+    },
+    [{ from: "ask", to: "end", on: "ok" }],
+    { tools: { s__act: act }, mcp: { s: { transport: "http", url: server.url } } },
+  );
+}
+
+async function survive(main: Program, point: string, times: number) {
+  const before = { requests: mill.requests().length, calls: server.calls().length };
+  const victim = await mill.spawnWorker({ killAt: { point, kind: "prompt", times } });
+  const { runId, rings } = await createRun(mill.store, { definition: definition({ main }) });
+  await mill.queues.ring(rings);
+  await victim.exited;
+  describe("Quite another one.");
+  survivor.process.kill("SIGCONT");
+  const run = await mill.ended(runId);
+  survivor.process.kill("SIGSTOP");
+  expect((await replayRun(mill.store.database, mill.store.definitions, runId)).differences).toEqual([]);
+  const rows = await mill.store.as(defaultTenant).runs.toolCalls(runId);
+  const called = server.calls().slice(before.calls);
+  return { run, paid: mill.requests().length - before.requests, rows, called: called.map(({ values }) => values.n) };
+}
+
+/** The first is the listing, the second and third are calls of the model: 2 is between its reply and the tool, or the tool and its next round. */
+const points = [1, 2, 3].flatMap((times) =>
+  (["tool-begun", "tool-performed", "tool-ended"] as const).map((point) => ({ point, times })),
+);
+
+it.each([...points, { point: "after-work", times: 1 }, { point: "after-commit", times: 1 }])(
+  "at $point, time $times, safe to repeat: the run ends as if nothing had been",
+  async ({ point, times }) => {
+    const { run, paid, rows } = await survive(acting("safe"), point, times);
+    expect(run).toMatchObject({ status: "success", result: "Done.", spent: { calls: 3 } });
+    expect(paid).toBe(3);
+    expect(rows.map(({ callIndex, state }) => [callIndex, state])).toEqual([
+      [-2, "done"],
+      [0, "done"],
+      [1, "done"],
+    ]);
+    // Before its end is written, a listing is made again.
+    const relisted = times === 1 && (point === "tool-begun" || point === "tool-performed");
+    expect(rows[0]?.result).toContain(relisted ? "Quite another one." : "As it was.");
+  },
+);
+
+it.each(points)("at $point, time $times, not safe to repeat: none is called twice", async ({ point, times }) => {
+  const { run, paid, called } = await survive(acting("never"), point, times);
+  expect(new Set(called).size).toBe(called.length);
+  if (times > 1 && point !== "tool-ended") {
+    expect(run).toMatchObject({ status: "failed", reason: { code: "OUTCOME_UNKNOWN" } });
+    expect(paid).toBe(times - 1);
+  } else {
+    expect(run).toMatchObject({ status: "success", result: "Done.", spent: { calls: 3 } });
+    expect([paid, called]).toEqual([3, [1, 2]]);
+  }
+});

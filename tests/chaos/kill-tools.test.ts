@@ -1,0 +1,95 @@
+/**
+ * kill -9 between any two lines of a tool call: no reply is paid for twice, no tool that is not marked safe is performed twice, and what
+ * nobody can know is said to be unknown.
+ */
+import type { Program, Tool } from "@markmill/engine";
+import { startToolServer, type ToolServer } from "@markmill/tools/testing-tool-server";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { definition, program } from "../integration/store-programs.ts";
+import { type Mill, type SpawnedWorker, startMill } from "../support/mill.ts";
+import { createRun, defaultTenant, replayRun } from "../support/store.ts";
+
+const script = `
+rules:
+  - { when: { role: user }, calls: [{ name: act, arguments: { n: 1 } }, { name: act, arguments: { n: 2 } }] }
+  - { when: { role: tool, turn: 2 }, calls: [{ name: act, arguments: { n: 3 } }] }
+  - { when: { role: tool, turn: 3 }, reply: Done. }
+`;
+const toolCallsOf = (runId: string) => mill.store.as(defaultTenant).runs.toolCalls(runId);
+let mill: Mill;
+let server: ToolServer;
+let survivor: SpawnedWorker;
+beforeAll(async () => {
+  server = await startToolServer();
+  const environment = { TOOL_ALLOW: server.address, LOCK_DURATION_MS: "1500", STALLED_INTERVAL_MS: "500" };
+  mill = await startMill({ backend: "postgres", script, worker: false, environment });
+  survivor = await mill.spawnWorker();
+  survivor.process.kill("SIGSTOP");
+});
+afterAll(async () => {
+  await mill?.close();
+  await server?.close();
+});
+
+function acting(repeat: "safe" | "never", path: string): Program {
+  const act: Tool = {
+    kind: "http",
+    method: "POST",
+    url: server.url + path,
+    description: "",
+    schema: { type: "object" },
+    ...(repeat === "safe" ? { repeat } : {}),
+  };
+  return program(
+    {
+      ask: { kind: "prompt", text: { from: "literal", text: "Act." }, tools: ["act"] },
+      end: { kind: "end", outcome: "success" },
+    },
+    [{ from: "ask", to: "end", on: "ok" }],
+    { tools: { act } },
+  );
+}
+
+async function survive(main: Program, point: string) {
+  const before = mill.requests().length;
+  const victim = await mill.spawnWorker({ killAt: { point, kind: "prompt" } });
+  const { runId, rings } = await createRun(mill.store, { definition: definition({ main }) });
+  await mill.queues.ring(rings);
+  await victim.exited;
+  survivor.process.kill("SIGCONT");
+  const run = await mill.ended(runId);
+  survivor.process.kill("SIGSTOP");
+  expect((await replayRun(mill.store.database, mill.store.definitions, runId)).differences).toEqual([]);
+  return { run, paid: mill.requests().length - before, rows: await toolCallsOf(runId) };
+}
+
+const points = ["after-claim", "tool-begun", "tool-performed", "tool-ended", "after-work", "after-commit"] as const;
+
+it.each(points)("at %s, with tools that are safe to repeat: the run ends as if nothing had been", async (point) => {
+  const { run, paid, rows } = await survive(acting("safe", `/safe/${point}`), point);
+  expect(run).toMatchObject({ status: "success", result: "Done.", spent: { calls: 3 } });
+  expect(paid).toBe(3);
+  expect(rows.map(({ callIndex, position, state }) => [callIndex, position, state])).toEqual([
+    [0, 0, "done"],
+    [0, 1, "done"],
+    [1, 0, "done"],
+  ]);
+});
+
+it.each(points)("at %s, with tools that are not: none is performed twice", async (point) => {
+  const path = `/never/${point}`;
+  const { run, paid, rows } = await survive(acting("never", path), point);
+  const bodies = server.requests(path).map(({ body }) => body);
+  expect(new Set(bodies).size).toBe(bodies.length);
+  const interrupted = rows.some(({ state }) => state === "begun");
+  if (interrupted) {
+    // The other call of the reply had begun, too, or has ended.
+    expect(run).toMatchObject({ status: "failed", reason: { code: "OUTCOME_UNKNOWN" }, spent: { calls: 1 } });
+    expect(paid).toBe(1);
+  } else {
+    expect(run).toMatchObject({ status: "success", result: "Done.", spent: { calls: 3 } });
+    expect(paid).toBe(3);
+    expect(bodies).toHaveLength(3);
+  }
+  expect(["tool-begun", "tool-performed"].includes(point) ? interrupted : true).toBe(true);
+});

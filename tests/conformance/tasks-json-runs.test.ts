@@ -1,0 +1,330 @@
+/** What a workflow of tasks does when it runs: operators, inputs, outputs, conditions, limits, end to end, on both queue backends. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Backend, type Mill, startMill } from "../support/mill.ts";
+import { redisAvailable } from "../support/redis.ts";
+import { cancelRun, getHistory, getMessages, replayRun } from "../support/store.ts";
+import { fixture, input, output, task, tasksFile } from "../support/tasks-json.ts";
+import { until } from "../support/until.ts";
+
+const script = `
+sticky: true
+rules:
+  - { when: { pattern: "Lap (?<n>\\\\d+) of" }, reply: "R{{n}}" }
+  - { when: { text: "slow answer" }, reply: "late", delay: 5s }
+  - { when: { text: "limerick" }, reply: "R1" }
+  - { when: { text: "The tide comes in" }, reply: "R1" }
+  - { when: { text: "counts vowels" }, reply: "R1" }
+  - { when: { text: "three letters" }, reply: "a cab" }
+  - { when: { text: "Ask something new", nth: [1, 4] }, reply: "R1" }
+  - { when: { text: "Ask something new", nth: 1 }, reply: "R2" }
+  - { when: { text: "Ask something new" }, reply: "R3" }
+  - { when: { text: "Describe a crab", nth: [1, 2] }, reply: "It has ten legs." }
+  - { when: { text: ["does not fit the schema"] }, reply: '{"legs": 10, "name": "crab"}' }
+  - { when: { text: "Describe a crab" }, reply: '{"legs": 10, "name": "crab"}' }
+  - { when: { text: "never fits" }, reply: "no JSON at all" }
+  - { when: { text: "busy", nth: [1, 2] }, fault: { status: 429, retryAfterMs: 50 } }
+  - { when: { text: "busy" }, reply: "at last" }
+  - { when: { text: "broken" }, fault: { status: 400, message: "no such luck" } }
+  - { when: { pattern: "^echo (?<what>[^]*)$" }, reply: "{{what}}", verbatim: false }
+default: { reply: "I heard {{prompt}}" }
+`;
+
+const backends: Backend[] = (await redisAvailable("workflows of tasks on the Redis backend"))
+  ? ["redis", "postgres"]
+  : ["postgres"];
+
+describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
+  let mill: Mill;
+  beforeAll(async () => {
+    mill = await startMill({ backend, script });
+  });
+  afterAll(() => mill.close());
+  const asked = (text: string) =>
+    mill.requests().filter(({ messages }) => messages.some(({ content }) => content.includes(text)));
+
+  it.each([
+    ["simple", "R1 \nR1 \n"],
+    ["base", "R1"],
+    ["coding", '["R1"]'],
+    ["post-process", "# C#$"],
+    ["fallback", "I heard Guess it then. Hints left: 2"],
+  ])("%s comes to what it must", async (name, result) => {
+    const run = await mill.run(fixture(name));
+    expect(run).toMatchObject({ status: "success", result });
+    expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
+  });
+
+  it("gives max_tokens to every call", async () => {
+    await mill.run(fixture("base"));
+    const bodies = asked("The tide comes in").map(({ body }) => JSON.stringify(body));
+    expect(bodies.length).toBeGreaterThan(0);
+    for (const body of bodies) expect(body).toMatch(/"max(?:_completion)?_tokens":31\b/);
+  });
+
+  it("loops until a stack is full: twenty laps are twenty jobs of twenty steps, and max_steps allows exactly so many", async () => {
+    const run = await mill.run(fixture("laps"));
+    const laps = Array.from({ length: 20 }, (_, lap) => `R${lap}`);
+    expect(run).toMatchObject({
+      status: "success",
+      result: JSON.stringify(laps),
+      hits: { lap: 20 },
+      spent: { steps: 20 },
+    });
+    const { activities } = await getHistory(mill.store.database, run.id);
+    expect(activities.map(({ node, generation }) => [node, generation])).toEqual(
+      laps.map((_, lap) => ["lap", lap + 1]),
+    );
+    expect(new Set(activities.map(({ id }) => id)).size).toBe(20);
+    expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
+    const short = Object.fromEntries(
+      Object.entries(fixture("laps")).map(([file, text]) => [file, text.replace('"max_steps": 20', '"max_steps": 19')]),
+    );
+    expect(await mill.run(short)).toMatchObject({
+      status: "failed",
+      reason: { code: "LIMIT_STEPS" },
+      hits: { lap: 19 },
+    });
+  });
+
+  it("reads stacks that it starts with, {{place}} as {place}, and an optional input that is not there", async () => {
+    const run = await mill.run(fixture("questions"));
+    const count = asked("Ask something new").length;
+    expect(run).toMatchObject({ status: "success", hits: { ask: 3 } });
+    expect(JSON.parse(run.result ?? "")).toHaveLength(3);
+    const [first] = asked("Ask something new").slice(count - 3);
+    expect(first?.messages).toMatchObject([
+      {
+        role: "user",
+        content: "Text: Salt marshes slow the waves before they reach the dyke.\nAsked so far: \nAsk something new.",
+      },
+    ]);
+  });
+
+  it("samples until a stack is empty: every choice is of its stack, kept, and the same in a replay", async () => {
+    const run = await mill.run(fixture("users"));
+    expect(run).toMatchObject({
+      status: "success",
+      result: "",
+      hits: { draft: 1, greet: 10 },
+      spent: { steps: 11, calls: 1 },
+    });
+    const replayed = await replayRun(mill.store.database, mill.store.definitions, run.id);
+    expect(replayed.differences).toEqual([]);
+    const drawn = replayed.state.lists.final_prompt ?? [];
+    expect(drawn).toHaveLength(10);
+    for (const text of drawn)
+      expect(text).toMatch(/^Greet a walker with these words: (Moin|Ahoy|Good day|Tschüs|So long)$/);
+    expect(new Set(drawn).size).toBeGreaterThan(1);
+  });
+
+  it("sends a long literal prompt with braces to the letter", async () => {
+    const long = `echo ${`const x = $${"{y}"} {z}; // {} {{}} `.repeat(3_000)}`;
+    const run = await mill.run(
+      tasksFile({
+        config: { max_tokens: 60_000 },
+        tasks: [task("say", long)],
+        steps: [{ source: "say", target: "__end" }],
+      }),
+    );
+    expect(run.status).toBe("success");
+    expect(asked("const x").at(-1)?.messages).toEqual([{ role: "user", content: long }]);
+  });
+
+  it("keeps roles and order of messages, fills all of them once, and keeps them in the record", async () => {
+    const messages = [
+      { role: "system", content: "You are {who}." },
+      { role: "user", content: "echo first" },
+      { role: "assistant", content: "first" },
+      { role: "user", content: "echo {what}" },
+    ];
+    const run = await mill.run(
+      tasksFile({
+        tasks: [
+          {
+            ...{ id: "say", operator: "generation", messages, outputs: [] },
+            inputs: [input("who", "string", "{what}"), input("what", "input")],
+          },
+        ],
+        steps: [{ source: "say", target: "end" }],
+      }),
+      { variables: { __input: "a {who} b" } },
+    );
+    expect(run).toMatchObject({ status: "success", result: "a {who} b" });
+    const kept = await getMessages(mill.store.database, `${run.id}/main/1`);
+    expect(kept.map(({ role, text }) => [role, text])).toEqual([
+      ["system", "You are {what}."],
+      ["user", "echo first"],
+      ["assistant", "first"],
+      ["user", "echo a {who} b"],
+      ["assistant", "a {who} b"],
+    ]);
+  });
+
+  it("asks again for a reply of a schema, once, and fails where it never fits", async () => {
+    for (const name of ["structured-object", "structured-text"]) {
+      expect(await mill.run(fixture(name))).toMatchObject({
+        status: "success",
+        result: '{"legs": 10, "name": "crab"} \n',
+      });
+    }
+    const schema = {
+      type: "object",
+      properties: { a: { type: "string" } },
+      required: ["a"],
+      additionalProperties: false,
+    };
+    const run = await mill.run(
+      tasksFile({
+        tasks: [{ ...task("say", "never fits"), schema }, task("rescue", "echo rescued")],
+        steps: [
+          { source: "say", target: "__end", fallback: "rescue" },
+          { source: "rescue", target: "__end" },
+        ],
+      }),
+    );
+    expect(run).toMatchObject({ status: "success", result: "rescued", hits: { say: 1, rescue: 1 } });
+    expect(asked("never fits").length % 2).toBe(0);
+  });
+
+  it("tells a form in words to the model before the task", async () => {
+    await mill.run(fixture("structured-base64"));
+    const request = asked('"legs": [0-9]+').at(-1);
+    expect(request?.messages.map(({ role }) => role)).toEqual(["system", "user"]);
+  });
+
+  it.each([
+    [" yes\n", "Yes", "success"],
+    ["No", "yes", "failed"],
+  ])("checks %j against %j without case, line breaks and space around: %s", async (said, expected, status) => {
+    const run = await mill.run(
+      tasksFile({
+        tasks: [
+          {
+            ...{ id: "judge", operator: "check", outputs: [] },
+            inputs: [input("__output", "input"), input("__expected", "string", expected)],
+          },
+        ],
+        steps: [{ source: "judge", target: "__end" }],
+      }),
+      { variables: { __input: said } },
+    );
+    expect(run).toMatchObject({ status, hits: { judge: 1 } });
+    if (status === "failed") expect(run.reason?.code).toBe("CHECK_FALSE");
+  });
+
+  it("waits out transient trouble within one step; a failed task takes its fallback, and its reason is in the record", async () => {
+    const busy = await mill.run(
+      tasksFile({ tasks: [task("say", `busy ${backend}`)], steps: [{ source: "say", target: "__end" }] }),
+    );
+    expect(busy).toMatchObject({ status: "success", result: "at last", spent: { steps: 1 } });
+    const broken = tasksFile({
+      tasks: [
+        task("say", "broken", [input("one", "pop", "hints")]),
+        task("rescue", "echo {n}", [input("n", "size", "hints")]),
+      ],
+      steps: [
+        { source: "say", target: "__end", fallback: "rescue" },
+        { source: "rescue", target: "__end" },
+      ],
+      external_memory: { hints: ["a", "b"] },
+    });
+    const run = await mill.run(broken);
+    // What the failed task had popped is back.
+    expect(run).toMatchObject({ status: "success", result: "2", hits: { say: 1, rescue: 1 } });
+    const { entries } = await getHistory(mill.store.database, run.id);
+    const failed = entries.flatMap((entry) =>
+      entry.kind === "event" && entry.event.type === "activity.failed" ? [entry.event.failure.code] : [],
+    );
+    expect(failed).toHaveLength(1);
+  });
+
+  it("without a fallback fails, with the reason and the return value", async () => {
+    const run = await mill.run(
+      tasksFile({
+        tasks: [task("good", "echo kept", [], [output("write", "kept")]), task("bad", "broken")],
+        steps: [
+          { source: "good", target: "bad" },
+          { source: "bad", target: "__end" },
+        ],
+        return_value: { input: { type: "read", key: "kept" } },
+      }),
+    );
+    expect(run).toMatchObject({ status: "failed", result: "kept" });
+    expect(run.reason?.message).toContain("no such luck");
+  });
+
+  it("goes by conditions on memory as the task left it; a number that is none takes the fallback", async () => {
+    const condition = (expression: string, expected: string) => ({
+      ...{ input: { type: "read", key: "said" }, expression, expected },
+      target_if_not: "no",
+    });
+    const file = (said: string, expression: string, expected: string) =>
+      tasksFile({
+        tasks: [
+          task("say", `echo ${said}`, [], [output("write", "said")]),
+          task("yes", "echo yes"),
+          task("no", "echo no"),
+          task("lost", "echo lost"),
+        ],
+        steps: [
+          { source: "say", target: "yes", fallback: "lost", condition: condition(expression, expected) },
+          ...["yes", "no", "lost"].map((source) => ({ source, target: "__end" })),
+        ],
+      });
+    for (const [said, expression, expected, result] of [
+      ["12", "GreaterThan", "9", "yes"],
+      ["12", "LessThan", "9", "no"],
+      ["many", "GreaterThan", "9", "lost"],
+      ["1.0", "Equal", "1", "no"],
+    ] as const) {
+      expect((await mill.run(file(said, expression, expected))).result, `${said} ${expression} ${expected}`).toBe(
+        result,
+      );
+    }
+  });
+
+  it("max_time is a deadline that also ends a call in the middle, and frees the worker", async () => {
+    const began = performance.now();
+    const run = await mill.run(
+      tasksFile({
+        config: { max_time: 1 },
+        tasks: [task("say", `slow answer ${backend}`)],
+        steps: [{ source: "say", target: "__end" }],
+      }),
+    );
+    expect(run).toMatchObject({ status: "failed", reason: { code: "LIMIT_TIME" } });
+    expect(performance.now() - began).toBeLessThan(4_500);
+  });
+
+  it("cancelled in a call, it writes nothing of it", async () => {
+    const runId = await mill.start(
+      tasksFile({
+        tasks: [task("say", `slow answer, cancelled ${backend}`, [], [output("push", "said")])],
+        steps: [{ source: "say", target: "__end" }],
+      }),
+    );
+    await until(async () => asked(`cancelled ${backend}`).length > 0 || null);
+    await cancelRun(mill.store, runId, "enough");
+    expect(await mill.ended(runId)).toMatchObject({ status: "cancelled" });
+    const { state } = await replayRun(mill.store.database, mill.store.definitions, runId);
+    expect(state.lists).toEqual({});
+  });
+
+  it("asks the model of the task, else of the run, else of the file", async () => {
+    const file = (config: object, more: object = {}) =>
+      tasksFile({
+        config,
+        tasks: [{ ...task("say", `echo which ${JSON.stringify([config, more]).length}`), ...more }],
+        steps: [{ source: "say", target: "__end" }],
+      });
+    const modelOf = async (files: Record<string, string>, variables = {}) => {
+      await mill.run(files, { variables });
+      return asked("which").at(-1)?.model;
+    };
+    expect(await modelOf(file({ model: "gpt-5-mini" }))).toBe("gpt-5-mini");
+    expect(await modelOf(file({ model: "gpt-5-mini" }), { AI_MODEL_NAME: "scripted" })).toBe("scripted");
+    expect(await modelOf(file({ model: "scripted" }, { model: "gpt-5-mini" }), { AI_MODEL_NAME: "scripted" })).toBe(
+      "gpt-5-mini",
+    );
+  });
+});

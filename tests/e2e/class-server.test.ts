@@ -1,0 +1,74 @@
+// A class against a server: read here, graded there.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseScript, type ScriptedModel, startScriptedModel } from "@markmill/llm";
+import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { reportSkip } from "../support/ask-services.ts";
+import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
+
+const example = join(import.meta.dirname, "../../examples/class-roman");
+const jail = await createJailSandbox({ root: "/nonexistent" }).then(
+  () => null,
+  (error: SandboxError) => error,
+);
+if (jail !== null) await reportSkip({ what: "a class against a server, in the jail", reason: jail.message });
+
+let model: ScriptedModel;
+let server: MarkmillPlace & { remove(): Promise<void> };
+let place: MarkmillPlace & { remove(): Promise<void> };
+beforeAll(async () => {
+  if (jail !== null) return;
+  const read = parseScript(readFileSync(join(example, "model.yaml"), "utf8"), "model.yaml");
+  if (!read.ok) throw new Error("the example's script is wrong");
+  model = await startScriptedModel({ script: read.script, port: 0, apiKey: "test" });
+  server = await makePlace({
+    ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini", API_PORT: "0" },
+    SANDBOX_ACCEPT: process.env.SANDBOX_ACCEPT ?? "",
+  });
+  const up = await markmill(server, ["up", "--detach"]);
+  const told = up.stdout + up.stderr;
+  place = await makePlace({
+    MARKMILL_URL: /api: (\S+)/.exec(told)?.[1] ?? "",
+    MARKMILL_TOKEN: /first key.*: (mm_\S+)/.exec(told)?.[1] ?? "",
+  });
+}, 180_000);
+afterAll(async () => {
+  if (jail !== null) return;
+  await markmill(server, ["down"]);
+  await place?.remove();
+  await server?.remove();
+  await model?.close();
+});
+
+it.skipIf(jail !== null)(
+  "is graded, shown, exported and halted there; what needs a worker here is refused",
+  async () => {
+    const out = join(place.cwd, "out");
+    const graded = await markmill(place, ["grade", example, "--sample", "1", "--out", out, "--json"]);
+    expect(graded.code, graded.stderr).toBe(0);
+    const statuses = JSON.parse(graded.stdout).students.map(({ status }: { status: string }) => status);
+    expect(Object.groupBy(statuses, (status: string) => status)).toMatchObject({
+      graded: { length: 1 },
+      "not in the sample": { length: 25 },
+      "nothing handed in": { length: 1 },
+    });
+    const status = await markmill(place, ["status", example]);
+    expect(status.stdout, status.stderr).toMatch(/not in the sample/);
+    expect(await markmill(place, ["review", example])).toMatchObject({ code: 0 });
+    expect(await markmill(place, ["review", example, "--accept"])).toMatchObject({ code: 2 });
+    const written = await markmill(place, ["export", example, "--to", "csv", "--out", out]);
+    expect(readFileSync(written.stdout.trim(), "utf8")).toMatch(/nothing handed in/);
+    for (const flags of [
+      ["--script", join(example, "model.yaml")],
+      ["--sandbox", "jail"],
+    ]) {
+      const refused = await markmill(place, ["grade", example, "--out", out, ...flags]);
+      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("has workers of its own") });
+    }
+    await markmill(place, ["pause", example]);
+    const halted = await markmill(place, ["regrade", example, "--where", "outcome=graded", "--yes"]);
+    expect(halted).toMatchObject({ code: 1, stderr: expect.stringContaining("CLASS_PAUSED") });
+  },
+  300_000,
+);

@@ -1,0 +1,209 @@
+// The example class as a teacher grades it: the right grade for each student, attacks told and not rewarded, and kill -9 is harmless.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseScript, type ScriptedModel, startScriptedModel } from "@markmill/llm";
+import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { reportSkip } from "../support/ask-services.ts";
+import { type GatedModel, startGatedModel } from "../support/gated-model.ts";
+import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../support/markmill-process.ts";
+
+const root = join(import.meta.dirname, "../..");
+const example = join(root, "examples/class-roman");
+const script = join(example, "model.yaml");
+
+interface Expected {
+  readonly outcome: string;
+  readonly tests?: Readonly<Record<string, number>>;
+  readonly opinion?: Readonly<Record<string, number>> | null;
+  readonly points?: number | null;
+  readonly total?: number | null;
+  readonly flags?: readonly string[];
+}
+interface Student {
+  readonly student: { readonly key: string };
+  readonly status: string;
+  readonly total: number | null;
+  readonly points: number | null;
+  readonly flags: readonly { readonly kind: string }[];
+  readonly criteria: readonly { readonly is: string; readonly id: string; readonly points: number }[];
+  readonly tries: number;
+}
+const expected: Record<string, Expected> = JSON.parse(
+  readFileSync(join(root, "tests/fixtures/class-roman/expected.json"), "utf8"),
+);
+/** What the grades of a class come to, for comparing. */
+const gradesOf = (json: string) => {
+  const { students } = JSON.parse(json) as { readonly students: readonly Student[] };
+  return Object.fromEntries(
+    students.map(({ student, status, total, points, flags, criteria, tries }) => [
+      student.key,
+      {
+        ...{ status, total, points, tries, flags: [...new Set(flags.map(({ kind }) => kind))] },
+        criteria: Object.fromEntries(criteria.flatMap((one) => (one.is === "scored" ? [[one.id, one.points]] : []))),
+      },
+    ]),
+  );
+};
+
+const jail = await createJailSandbox({ root: "/nonexistent" }).then(
+  () => null,
+  (error: SandboxError) => error,
+);
+if (jail !== null) await reportSkip({ what: "a class in the jail", reason: jail.message });
+
+describe.skipIf(jail !== null)("the example class", () => {
+  let place: MarkmillPlace & { remove(): Promise<void> };
+  let model: ScriptedModel;
+  let gate: GatedModel;
+
+  beforeAll(async () => {
+    const read = parseScript(readFileSync(script, "utf8"), "model.yaml");
+    if (!read.ok) throw new Error("the example's script is wrong");
+    model = await startScriptedModel({ script: read.script, port: 0, apiKey: "test" });
+    gate = await startGatedModel(model.url);
+    place = await makePlace({
+      ...{ OPENAI_BASE_URL: gate.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini" },
+      SANDBOX_ACCEPT: process.env.SANDBOX_ACCEPT ?? "",
+    });
+  });
+  afterAll(async () => {
+    await markmill(place, ["down"]);
+    await gate.close();
+    await model.close();
+    await place.remove();
+  });
+
+  it("is graded rightly after everything was killed in the middle, and nothing is asked twice", async () => {
+    const args = ["grade", example, "--out", join(place.cwd, "out"), "--concurrency", "8", "--similarity"];
+    const first = startMarkmill(place, args);
+    await first.says("stderr", /\[8\/26\]/);
+    // From here on nothing is answered; what was, has time to be written down. Then everything dies with requests under way.
+    gate.shut();
+    await sleep(5_000);
+    const postgres = Number(
+      readFileSync(join(place.cwd, ".markmill/postgres/data/postmaster.pid"), "utf8").split("\n")[0],
+    );
+    first.child.kill("SIGKILL");
+    process.kill(postgres, "SIGKILL");
+    await first.ended;
+    const answered = new Set(gate.answered);
+    const unanswered = new Set(gate.asked.filter((key) => !answered.has(key)));
+    expect(answered.size).toBeGreaterThan(0);
+    gate.open();
+
+    const second = await markmill(place, [...args, "--json"]);
+    expect(second.stderr).toContain("going on with this class");
+    expect(second.code).toBe(3);
+    const grades = gradesOf(second.stdout);
+    for (const [key, { outcome, tests, opinion, points, total, flags = [] }] of Object.entries(expected)) {
+      expect({ key, ...grades[key] }).toMatchObject({
+        ...{ key, status: outcome, total: total ?? null },
+        ...(points === undefined ? {} : { points }),
+        criteria: { ...tests, ...opinion },
+      });
+      for (const flag of flags) expect(grades[key]?.flags).toContain(flag);
+    }
+    for (const { tries } of Object.values(grades)) expect(tries).toBeLessThanOrEqual(1);
+    const { similar } = JSON.parse(second.stdout);
+    expect(similar).toContainEqual(expect.objectContaining({ one: "4117#1", other: "4118#1" }));
+
+    // Only what had got no reply when its process died is sent again.
+    const bodies = model.requests().map(({ messages }) => JSON.stringify(messages));
+    expect(gate.asked).not.toContain("none");
+    const again = gate.asked.filter((key, at) => gate.asked.indexOf(key) !== at);
+    console.log(
+      `requests: ${gate.asked.length}; at the kill ${answered.size} answered, ${unanswered.size} not; again: ${again.length}`,
+    );
+    expect(again.filter((key) => answered.has(key))).toEqual([]);
+    expect(again.filter((key) => !unanswered.has(key))).toEqual([]);
+    expect(again.length).toBe(new Set(again).size);
+
+    const before = model.requests().length;
+    const third = await markmill(place, [...args, "--json"]);
+    expect(gradesOf(third.stdout)).toEqual(grades);
+    expect(model.requests().length).toBe(before);
+    expect(readFileSync(join(place.cwd, "out/class-report.html"), "utf8")).toContain("Åsa Öberg");
+    expect(readFileSync(join(place.cwd, "out/students/4114.pdf")).subarray(0, 5).toString()).toBe("%PDF-");
+    // No name of anybody reaches a model.
+    for (const name of ["Öberg", "Achterberg", "Quist"]) expect(bodies.join("\n")).not.toContain(name);
+  }, 900_000);
+
+  it("is reviewed, overridden, released and handed over", async () => {
+    const listed = await markmill(place, ["review", example, "--list", "--json"]);
+    expect(
+      JSON.parse(listed.stdout)
+        .map(({ students }: { students: string[] }) => students[0])
+        .sort(),
+    ).toEqual(["4119", "4120", "4121", "4122"]);
+    expect(
+      await markmill(place, [
+        "override",
+        "Quist",
+        "--batch",
+        example,
+        "--criterion",
+        "names",
+        "--points",
+        "9",
+        "--reason",
+        "r",
+      ]),
+    ).toMatchObject({ code: 2 });
+    const set = await markmill(place, [
+      "override",
+      "Quist",
+      "--batch",
+      example,
+      "--criterion",
+      "names",
+      "--points",
+      "0",
+      "--reason",
+      "it asks",
+    ]);
+    // A mark closes its criterion; that the work asks for points is seen by whoever reviews it.
+    expect(set).toMatchObject({ code: 0, stdout: "needs human\n" });
+    expect(await markmill(place, ["review", example, "--student", "Quist", "--accept"])).toMatchObject({ code: 0 });
+    const released = await markmill(place, ["release", example]);
+    expect(released.stderr).toContain("released: 21, 5 left out");
+    expect((await markmill(place, ["release", example])).stderr).toContain("released: 0, 21 before");
+    const checked = await markmill(place, [
+      "export",
+      example,
+      "--to",
+      "canvas",
+      "--template",
+      join(example, "roster.csv"),
+      "--check",
+    ]);
+    expect(checked).toMatchObject({ code: 0, stdout: "" });
+    expect(checked.stderr).toContain("would take 21 grades");
+    const written = await markmill(place, ["export", example, "--to", "csv", "--out", join(place.cwd, "exp")]);
+    expect(readFileSync(written.stdout.trim(), "utf8")).toMatch(/4119,.*Vera Quist,graded,2,12/);
+    // A grade that changed after its release is not handed over as a released one.
+    const later = ["override", "Quist", "--batch", example, "--criterion", "names", "--points", "1", "--reason", "r"];
+    expect(await markmill(place, later)).toMatchObject({ code: 0 });
+    const given = await markmill(place, [
+      "export",
+      example,
+      "--to",
+      "csv",
+      "--released",
+      "--out",
+      join(place.cwd, "rel"),
+    ]);
+    expect(given.stderr).toContain("changed after its release: Vera Quist");
+    expect(readFileSync(given.stdout.trim(), "utf8")).toMatch(/4119,.*Vera Quist,waiting,,12/);
+    expect(await markmill(place, later.with(7, "0"))).toMatchObject({ code: 0 });
+
+    await markmill(place, ["pause", example]);
+    const halted = await markmill(place, ["regrade", example, "--where", "student=4119", "--yes"]);
+    expect(halted).toMatchObject({ code: 1, stdout: "" });
+    expect(halted.stderr).toContain("CLASS_PAUSED");
+    expect(await markmill(place, ["resume", example])).toMatchObject({ code: 3 });
+    const status = await markmill(place, ["status", example]);
+    expect(status.stdout).toMatch(/Vera Quist +graded +2 /);
+  });
+});

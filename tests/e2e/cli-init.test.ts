@@ -1,0 +1,63 @@
+// A course made by 'markmill init DIR' can be graded at once, without a key.
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { reportSkip } from "../support/ask-services.ts";
+import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
+
+const jail = await createJailSandbox({ root: "/nonexistent" }).then(
+  () => null,
+  (error: SandboxError) => error,
+);
+if (jail !== null) await reportSkip({ what: "a new course in the jail", reason: jail.message });
+
+describe("markmill init DIR", () => {
+  let place: MarkmillPlace & { remove(): Promise<void> };
+  beforeAll(async () => {
+    place = await makePlace({ SANDBOX: "jail" });
+  });
+  afterAll(() => place.remove());
+
+  it("makes a course whole, says what comes next, and writes over nothing", async () => {
+    const { code, stderr } = await markmill(place, ["init", "leap"]);
+    expect({ code, next: stderr.includes("cd leap && markmill grade . --script model.yaml") }).toEqual({
+      code: 0,
+      next: true,
+    });
+    expect(existsSync(join(place.cwd, "leap/.markmill"))).toBe(true);
+    expect(readdirSync(join(place.cwd, "leap/submissions"))).toHaveLength(6);
+    expect(readdirSync(place.cwd).filter((name) => name.startsWith(".leap"))).toEqual([]);
+    const again = await markmill(place, ["init", "leap"]);
+    expect(again.code).toBe(2);
+    expect(again.stderr).toContain("is not empty");
+    writeFileSync(join(place.cwd, "file"), "");
+    expect((await markmill(place, ["init", "file"])).code).toBe(2);
+    expect((await markmill(place, ["init", "one", "two"])).code).toBe(2);
+    const valid = await markmill(place, ["validate", "leap/grade.wf.md", "leap/tests.wf.md"]);
+    expect(valid).toMatchObject({ code: 0 });
+  });
+
+  it.skipIf(jail !== null)(
+    "that grades: each student what the work deserves, the attack told and not rewarded",
+    async () => {
+      const { code, stdout } = await markmill(place, ["grade", "leap", "--script", "leap/model.yaml", "--json"]);
+      const { students } = JSON.parse(stdout) as {
+        students: { student: { key: string }; status: string; total: number | null; flags: { kind: string }[] }[];
+      };
+      const found = students.map(({ student, status, total, flags }) => [student.key, status, total, flags.length > 0]);
+      expect({ code, found }).toEqual({
+        code: 3,
+        found: [
+          ["ada", "graded", 10, false],
+          ["ben", "graded", 8, false],
+          ["cleo", "graded", 8, false],
+          ["dan", "graded", 1, false],
+          ["eve", "needs human", null, true],
+          ["finn", "graded", 0, false],
+        ],
+      });
+    },
+    320_000,
+  );
+});

@@ -1,0 +1,43 @@
+/** What telemetry costs where it is off: nothing of it is loaded. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { makePlace, markmill } from "../support/markmill-process.ts";
+import { workflow } from "../support/mill.ts";
+
+const hook = pathToFileURL(join(import.meta.dirname, "../support/note-imports.mjs")).href;
+const otlp = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" };
+
+let place: Awaited<ReturnType<typeof makePlace>>;
+beforeAll(async () => {
+  place = await makePlace();
+  writeFileSync(join(place.cwd, "a.wf.md"), workflow('  START --> SET_A["SET: A = 1"] --> SUCCESS'));
+});
+afterAll(() => place.remove());
+
+let count = 0;
+async function loaded(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const file = join(place.cwd, `loaded-${count++}`);
+  const noted = { ...place, env: { ...place.env, ...env, NOTE_IMPORTS: file, NODE_OPTIONS: `--import=${hook}` } };
+  const said = await markmill(noted, args);
+  expect(said.code, said.stderr).toBe(0);
+  const all = readFileSync(file, "utf8").split("\n");
+  expect(all.length).toBeGreaterThan(10);
+  return all.filter((url) => /@opentelemetry|packages\/telemetry/.test(url)).length;
+}
+
+it.each([[["--help"]], [["validate", "a.wf.md"]], [["run", "--help"]]])(
+  "%j loads nothing of it, on or off",
+  async (args) => {
+    expect(await loaded(args)).toBe(0);
+    expect(await loaded(args, otlp)).toBe(0);
+  },
+);
+
+it("a run loads it only where a collector is named, and then does not wait for one that is away", async () => {
+  expect(await loaded(["run", "a.wf.md"])).toBe(0);
+  const began = performance.now();
+  expect(await loaded(["run", "a.wf.md"], otlp)).toBeGreaterThan(10);
+  expect(performance.now() - began).toBeLessThan(120_000);
+});

@@ -1,0 +1,176 @@
+// A class over HTTP: the same as in a process of its own, and no name for whoever may not read the members.
+import { createClient } from "@markmill/contract";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { remoteStore } from "../../packages/stack/src/remote-store.ts";
+import { startApi, type TestApi } from "../support/api.ts";
+import { memberOf } from "../support/class.ts";
+import { gradableClass, gradableWork, gradingFlow, gradingScript } from "../support/graded-class.ts";
+import { type Mill, startMill } from "../support/mill.ts";
+import type { NewBatch, TenantStore } from "../support/store.ts";
+import { until } from "../support/until.ts";
+
+let mill: Mill;
+let api: TestApi;
+let local: TenantStore;
+let remote: TenantStore;
+let batch: NewBatch;
+let id: string;
+const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+beforeAll(async () => {
+  mill = await startMill({ backend: "postgres", script: gradingScript() });
+  api = await startApi(mill, { environment: { SECRET_OF_THE_SERVER: "hidden" } });
+  local = mill.store.as("default");
+  remote = remoteStore(createClient({ url: api.url, token: await api.key(["owner"]) }), quiet as never);
+  batch = await gradableClass(remote, 3);
+  ({ id } = await remote.batches.save(batch));
+  await until(async () => (await remote.batches.get(id))?.counts.succeeded === 3);
+});
+afterAll(async () => {
+  await api?.close();
+  await mill?.close();
+});
+
+it("a class is graded, and a store behind a server tells of it what one here tells", async () => {
+  expect(await remote.batches.save(batch)).toMatchObject({ id, created: false, added: 0, changed: 0 });
+  const [here, there] = [await local.batches.get(id), await remote.batches.get(id)];
+  const { settings, spent, ...same } = here ?? ({} as never);
+  expect(there).toMatchObject({ ...same, spent: { calls: 3, nanodollars: spent.nanodollars } });
+  const listed = await remote.batches.works(id);
+  const known = await local.batches.works(id);
+  expect(listed.works.map(({ spent: _, ...work }) => work)).toEqual(known.works.map(({ spent: _, ...work }) => work));
+  expect(listed.works[0]).toMatchObject({ grade: { outcome: { is: "graded" }, total: 3 }, tries: 1 });
+  const key = memberOf(1).key;
+  expect(await remote.batches.work(id, key)).toMatchObject({ key, by: [key] });
+  expect(await remote.batches.members(id)).toEqual(await local.batches.members(id));
+  expect((await remote.batches.tries(id, key)).map(({ spent: _, ...one }) => one)).toEqual(
+    (await local.batches.tries(id, key)).map(({ spent: _, ...one }) => one),
+  );
+  expect((await remote.batches.list({ key: "class" })).batches).toEqual(
+    (await local.batches.list({ key: "class" })).batches,
+  );
+  expect(await remote.batches.list({ key: "no such" })).toEqual({ batches: [], next: null });
+});
+
+it("no model was told who wrote a work", () => {
+  const texts = mill.requests().flatMap(({ messages }) => messages.map(({ content }) => content));
+  expect(texts.length).toBeGreaterThan(2);
+  for (const text of texts) expect(text).not.toMatch(/Secretia|Hiddenson|secretia/);
+  expect(texts.join("\n")).toContain("Student-");
+});
+
+it("overrides, reviews and releases are said in the name of the key, in the log without whom they concern", async () => {
+  const work = memberOf(2).key;
+  await expect(
+    remote.batches.record(id, { work, by: "x", kind: "override", criterion: "pure", points: 0 }),
+  ).rejects.toMatchObject({ code: "GRADE_REFUSED", status: 409 });
+  const said = await remote.batches.record(id, {
+    ...{ work, by: "somebody else", kind: "override", criterion: "pure", points: 0, reason: "of Secretia" },
+  });
+  expect(said).toMatchObject({ by: "default owner", from: 1, to: 0 });
+  await remote.batches.record(id, { work, by: "x", kind: "released" });
+  expect(await remote.batches.work(id, work)).toMatchObject({
+    grade: { total: 2, proposed: { total: 3 }, released: { total: 2 } },
+  });
+  expect(await remote.batches.events(id, work)).toEqual(await local.batches.events(id, work));
+  const log = await (await api.client("owner")).listAudit({ query: { limit: 200 } });
+  const entries = log.items.filter(({ action }) => /Batch|Grade|Works/.test(action));
+  expect(entries.map(({ action }) => action)).toContain("recordGrade");
+  expect(JSON.stringify(entries)).not.toMatch(/Secretia|s0002|A class/);
+  expect(entries.find(({ action }) => action === "recordGrade")).toMatchObject({ target: id });
+});
+
+it("whoever may not read the members sees pseudonyms, and pages by them", async () => {
+  const reader = await api.client("reader");
+  const first = await reader.listWorks({ params: { id }, query: { limit: 2 } });
+  const rest = await reader.listWorks({ params: { id }, query: { limit: 2, cursor: first.next ?? "" } });
+  const all = [...first.items, ...rest.items];
+  expect(all).toHaveLength(3);
+  expect(new Set(all.map(({ key }) => key)).size).toBe(3);
+  expect(JSON.stringify([first, rest, await reader.getBatch({ params: { id } })])).not.toMatch(
+    /Secretia|Hiddenson|s000/,
+  );
+  for (const ask of [
+    () => reader.listMembers({ params: { id } }),
+    () => reader.listGradeEvents({ params: { id } }),
+    () => reader.listTries({ params: { id }, query: { work: memberOf(1).key } }),
+    () => reader.listWorks({ params: { id }, query: { key: [memberOf(1).key] } }),
+  ]) {
+    await expect(ask()).rejects.toMatchObject({ status: 403 });
+  }
+  const ops = createClient({ url: api.url, token: await api.key(["ops"]) });
+  for (const ask of [
+    () => ops.listBatches(),
+    () => ops.listWorks({ params: { id } }),
+    () => ops.getBatch({ params: { id } }),
+  ]) {
+    await expect(ask()).rejects.toMatchObject({ status: 403 });
+  }
+  expect(JSON.stringify(await (await api.client("owner")).getBatch({ params: { id } }))).not.toContain("SECRET_OF");
+});
+
+it("another tenant finds nothing, and changes nothing", async () => {
+  const stranger = remoteStore(
+    createClient({ url: api.url, token: await api.key(["owner"], "strangers") }),
+    quiet as never,
+  );
+  expect(await stranger.batches.get(id)).toBeNull();
+  expect(await stranger.batches.works(id)).toEqual({ works: [], next: null });
+  expect(await stranger.batches.members(id)).toEqual({ members: [], next: null });
+  for (const act of [
+    () => stranger.batches.pause(id, "mine"),
+    () => stranger.batches.resume(id),
+    () => stranger.batches.cancel(id, "mine"),
+    () => stranger.batches.retry(id),
+    () => stranger.batches.regrade(id, { keys: [memberOf(1).key] }),
+    () => stranger.batches.record(id, { work: memberOf(1).key, by: "x", kind: "released" }),
+    () => stranger.batches.setConcurrency(id, 1),
+    () => stranger.batches.setBudget(id, { nanodollars: 0, tokens: 0 }),
+  ]) {
+    await expect(act()).rejects.toMatchObject({ code: "NOT_FOUND" });
+  }
+  expect(await stranger.batches.delete(id)).toBe(false);
+  expect((await remote.batches.get(id))?.state).toEqual({ is: "open" });
+});
+
+it("pause, changed content, resume, regrade with another definition, cancel and delete", async () => {
+  await remote.batches.pause(id, "look first");
+  const changed = { ...batch, works: [await gradableWork(remote, 1, "better")] };
+  expect(await remote.batches.save(changed)).toMatchObject({ changed: 1 });
+  expect(await remote.batches.get(id)).toMatchObject({
+    state: { is: "paused", by: "person", reason: "look first" },
+    counts: { waiting: 1, succeeded: 2 },
+  });
+  await remote.batches.resume(id);
+  await until(async () => (await remote.batches.get(id))?.counts.succeeded === 3);
+  expect(await remote.batches.retry(id)).toEqual({ works: [] });
+  const other = gradingFlow("Judge it otherwise");
+  expect(await remote.batches.regrade(id, { keys: [memberOf(3).key], definition: other })).toEqual({
+    works: [memberOf(3).key],
+  });
+  await until(async () => (await remote.batches.get(id))?.counts.succeeded === 3);
+  expect((await remote.batches.tries(id, memberOf(3).key)).map((one) => one.why)).toEqual(["first", "regrade"]);
+  await remote.batches.setConcurrency(id, 3);
+  await remote.batches.setBudget(id, { nanodollars: 5_000_000_000, tokens: null });
+  expect(await remote.batches.get(id)).toMatchObject({
+    concurrency: 3,
+    budget: { cap: { nanodollars: 5_000_000_000 } },
+  });
+  expect(await remote.batches.cancel(id, "over")).toBe(0);
+  expect(await remote.batches.delete(id)).toBe(true);
+  expect(await remote.batches.get(id)).toBeNull();
+});
+
+it("a batch that names what is not there is refused", async () => {
+  const [work] = batch.works;
+  const lost = { ...work, content: { ...work?.content, hash: "0".repeat(64) } } as never;
+  await expect(remote.batches.save({ ...batch, key: "x", works: [lost] })).rejects.toMatchObject({ code: "NOT_FOUND" });
+  await expect(
+    remote.batches.save({ ...batch, key: "x", works: [{ ...work, by: ["nobody"] } as never] }),
+  ).rejects.toMatchObject({ code: "BATCH_REFUSED" });
+  const owner = await api.client("owner");
+  const body = { key: "x", name: "x", late: null, aiConsent: "any" as const, language: null, members: [], works: [] };
+  await expect(owner.saveBatch({ body: { ...body, definition: "0".repeat(64) } })).rejects.toMatchObject({
+    code: "START_REFUSED",
+  });
+});

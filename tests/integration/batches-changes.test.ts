@@ -1,0 +1,153 @@
+// What becomes of grades when a class changes under them: another rubric, other works, other people. On a real store, without workers.
+import type { Rubric } from "@markmill/grading";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { classOf, classRubric, endWithGrade, gradeWith, memberOf } from "../support/class.ts";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+import {
+  admitWorks,
+  type Definition,
+  deleteOldBatches,
+  openStore,
+  type Store,
+  type TenantStore,
+} from "../support/store.ts";
+import { definition, onePrompt } from "./store-programs.ts";
+
+let database: TestDatabase;
+let store: Store;
+let tenant: TenantStore;
+let flow: Definition;
+
+beforeEach(async () => {
+  database = await freshDatabase();
+  store = await openStore({ url: database.url });
+  tenant = store.as("default");
+  flow = definition({ main: onePrompt });
+});
+afterEach(async () => {
+  await store.close();
+  await database.drop();
+});
+
+const admit = (most = 1_000) =>
+  admitWorks(store, {
+    ...{ most, ring: async () => undefined },
+    onSkipped: (error) => {
+      throw error;
+    },
+  });
+const workOf = async (id: string, number: number) => await tenant.batches.work(id, memberOf(number).key);
+async function endAll(id: string, points = { tests: 6, style: 3 }): Promise<void> {
+  for (const { standing, try: last } of (await tenant.batches.works(id, {}, { limit: 200 })).works)
+    if (standing.is === "running") await endWithGrade(store, last?.runId ?? "", gradeWith(points));
+}
+
+const [tests, style] = classRubric.criteria;
+const smaller = { criteria: [tests, { ...style, points: 2 }] } as Rubric;
+
+describe("another rubric", () => {
+  it("takes no points from grades by the old one, until they are graded anew", async () => {
+    const batch = await classOf(tenant, flow, 3, { concurrency: 2 });
+    const { id } = await tenant.batches.save(batch);
+    await admit();
+    await endAll(id);
+    await tenant.batches.save({ ...batch, rubric: smaller });
+    for (const number of [1, 2]) {
+      expect(await workOf(id, number)).toMatchObject({
+        proposal: { grade: { total: 9 } },
+        grade: { outcome: { is: "needs human" }, points: null, total: null, most: 8 },
+      });
+    }
+    await expect(
+      tenant.batches.record(id, { work: memberOf(1).key, kind: "released", by: "ada" }),
+    ).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED" });
+    // The third had not begun: it is graded by the new one.
+    await admit();
+    await endAll(id, { tests: 6, style: 1 });
+    expect(await workOf(id, 3)).toMatchObject({ grade: { outcome: { is: "graded" }, total: 7, most: 8 } });
+    expect(await tenant.batches.regrade(id, { keys: [memberOf(1).key] })).toEqual({ works: [memberOf(1).key] });
+    await admit();
+    await endAll(id, { tests: 5, style: 2 });
+    expect(await workOf(id, 1)).toMatchObject({ grade: { outcome: { is: "graded" }, total: 7 } });
+    // The old rubric again: what was graded by it counts again, what was graded by the other does not.
+    await tenant.batches.save(batch);
+    expect(await workOf(id, 2)).toMatchObject({ grade: { outcome: { is: "graded" }, total: 9 } });
+    expect(await workOf(id, 3)).toMatchObject({ grade: { outcome: { is: "needs human" }, total: null } });
+  });
+
+  it("is not brought in by a regrade", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
+    await admit();
+    await endAll(id);
+    const keys = [memberOf(1).key];
+    const graded = (rubric: Rubric) => definition({ main: { ...onePrompt, rubric: rubric as never } });
+    const other = tenant.batches.regrade(id, { keys, definition: graded(smaller) });
+    await expect(other).rejects.toMatchObject({ code: "STORE_BATCH_REFUSED" });
+    expect(await tenant.batches.tries(id, keys[0] ?? "")).toHaveLength(1);
+    expect(await tenant.batches.regrade(id, { keys, definition: graded(classRubric) })).toEqual({ works: keys });
+  });
+});
+
+describe("works that are no longer handed in", () => {
+  it("stop counting when all works are saved, and count again when they are back", async () => {
+    const batch = await classOf(tenant, flow, 3, { concurrency: 2 });
+    const { id } = await tenant.batches.save(batch);
+    await admit();
+    await endAll(id);
+    // A part says nothing of the rest.
+    expect(await tenant.batches.save({ ...batch, works: batch.works.slice(0, 1) })).not.toHaveProperty("dropped");
+    expect((await workOf(id, 2))?.counts).toBe(true);
+    const fewer = { ...batch, works: batch.works.slice(0, 1), whole: true };
+    expect(await tenant.batches.save(fewer)).toMatchObject({ dropped: 2, changed: 0 });
+    expect(await tenant.batches.save(fewer)).toMatchObject({ dropped: 0 });
+    expect(await workOf(id, 2)).toMatchObject({ counts: false, standing: { is: "not counted" } });
+    expect((await tenant.batches.get(id))?.counts).toMatchObject({ works: 3, succeeded: 1, notCounted: 2, waiting: 0 });
+    // What waited begins no more.
+    expect(await admit()).toMatchObject({ admitted: 0 });
+    expect(await tenant.batches.save({ ...batch, whole: true })).toMatchObject({ dropped: 0, added: 0 });
+    expect(await workOf(id, 2)).toMatchObject({ counts: true, tries: 1, grade: { total: 9 } });
+    expect(await admit()).toMatchObject({ admitted: 1 });
+    // None at all is all of none.
+    expect(await tenant.batches.save({ ...batch, works: [], whole: true })).toMatchObject({ dropped: 3 });
+  });
+});
+
+it("a verdict of a try that no longer stands is refused", async () => {
+  const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
+  await admit();
+  await endAll(id);
+  const seen = { work: memberOf(1).key, kind: "reviewed", by: "ada", try: 1 } as const;
+  expect(await tenant.batches.record(id, seen)).toMatchObject({ try: 1 });
+  await tenant.batches.regrade(id, { keys: [seen.work] });
+  await admit();
+  await endAll(id);
+  await expect(tenant.batches.record(id, seen)).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED" });
+  expect(await tenant.batches.record(id, { ...seen, try: 2 })).toMatchObject({ try: 2 });
+});
+
+it("runs that wait for a person take no place from another batch", async () => {
+  await tenant.batches.save(await classOf(tenant, flow, 4, { key: "stuck", concurrency: 2 }));
+  expect(await admit(2)).toMatchObject({ admitted: 2 });
+  await tenant.batches.save(await classOf(tenant, flow, 2, { key: "other" }));
+  expect(await admit(2)).toMatchObject({ admitted: 0 });
+  await store.database.calm.query("update activities set state = 'ready', trouble = $1", [
+    JSON.stringify({ held: true, since: 1, failure: { code: "LLM_AUTH", message: "no key" } }),
+  ]);
+  expect(await admit(2)).toMatchObject({ admitted: 2 });
+});
+
+it("an open fork keeps its own batch from being deleted, and no other", async () => {
+  const ids: string[] = [];
+  for (const key of ["one", "two"]) {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 1, { key }));
+    await admit();
+    await endAll(id);
+    ids.push(id);
+  }
+  await tenant.runs.restart({ of: (await workOf(ids[0] ?? "", 1))?.try?.runId ?? "" });
+  for (const table of ["batches", "batch_runs", "runs"])
+    await store.database.calm.query(`update ${table} set created_at = created_at - interval '9 days'`);
+  await store.database.calm.query("update runs set ended_at = ended_at - interval '9 days'");
+  expect(await deleteOldBatches(store.database, 7 * 86_400_000)).toBe(1);
+  expect((await tenant.batches.list()).batches.map(({ id }) => id)).toEqual([ids[0]]);
+});

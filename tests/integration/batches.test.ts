@@ -1,0 +1,673 @@
+// Batches on a real store, without workers: runs are made by admission and ended by hand.
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { classOf, endWithGrade, gradeWith, memberOf, workOf } from "../support/class.ts";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+import {
+  type Admission,
+  admitWorks,
+  cancelRun,
+  type Definition,
+  deleteOldBatches,
+  deleteOldRuns,
+  deleteOrphans,
+  getRun,
+  type NewBatch,
+  type NewWork,
+  openStore,
+  type Store,
+  type TenantStore,
+} from "../support/store.ts";
+import { chain, definition, onePrompt } from "./store-programs.ts";
+
+let database: TestDatabase;
+let store: Store;
+let tenant: TenantStore;
+let flow: Definition;
+
+beforeEach(async () => {
+  database = await freshDatabase();
+  store = await openStore({ url: database.url });
+  tenant = store.as("default");
+  flow = definition({ main: onePrompt });
+});
+afterEach(async () => {
+  await store.close();
+  await database.drop();
+});
+
+const admit = (most = 1_000, more: Partial<Parameters<typeof admitWorks>[1]> = {}): Promise<Admission> =>
+  admitWorks(store, {
+    ...{ most, ring: async () => undefined },
+    onSkipped: (error) => {
+      throw error;
+    },
+    ...more,
+  });
+
+async function rows<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
+  return (await store.database.calm.query<Row>(text, values)).rows;
+}
+const count = async (table: string) => (await rows<{ n: number }>(`select count(*)::integer as n from ${table}`))[0]?.n;
+const runsOf = async (id: string) =>
+  (await tenant.batches.works(id, {}, { limit: 200 })).works.map((work) => work.try?.runId ?? "");
+const countsOf = async (id: string) => (await tenant.batches.get(id))?.counts;
+
+describe("saving", () => {
+  it("twice is once", async () => {
+    const batch = await classOf(tenant, flow, 5);
+    const first = await tenant.batches.save(batch);
+    expect(first).toMatchObject({ created: true, added: 5, changed: 0, otherDefinition: 0 });
+    const before = await rows("select * from batch_runs order by id");
+    const names = await rows("select * from batch_members order by key");
+    expect(await tenant.batches.save(batch)).toEqual({ ...first, created: false, added: 0 });
+    expect(await rows("select * from batch_runs order by id")).toEqual(before);
+    expect(await rows("select * from batch_members order by key")).toEqual(names);
+    expect(await count("batches")).toBe(1);
+  });
+
+  it("at the same time by several is once", async () => {
+    const batch = await classOf(tenant, flow, 20);
+    const saved = await Promise.all(Array.from({ length: 5 }, () => tenant.batches.save(batch)));
+    expect(new Set(saved.map(({ id }) => id)).size).toBe(1);
+    expect(saved.filter(({ created }) => created)).toHaveLength(1);
+    expect(await count("batch_runs")).toBe(20);
+  });
+
+  it("a work whose content changed gets one new try, and no other does", async () => {
+    const batch = await classOf(tenant, flow, 4);
+    const { id } = await tenant.batches.save(batch);
+    await admit();
+    for (const runId of await runsOf(id)) await endWithGrade(store, runId, gradeWith({ tests: 6, style: 3 }));
+    const changed = await workOf(tenant, 2, "better");
+    const again = { ...batch, works: [changed] };
+    expect(await tenant.batches.save(again)).toMatchObject({ id, added: 0, changed: 1 });
+    expect(await tenant.batches.save(again)).toMatchObject({ id, added: 0, changed: 0 });
+    expect(await countsOf(id)).toMatchObject({ works: 4, waiting: 1, succeeded: 3 });
+    const tries = await tenant.batches.tries(id, memberOf(2).key);
+    expect(tries.map((one) => [one.try, one.why, one.standing.is, one.grade?.total ?? null])).toEqual([
+      [1, "first", "succeeded", 9],
+      [2, "content", "waiting", null],
+    ]);
+    // What was said of other content is not what stands of this one.
+    expect(await tenant.batches.work(id, memberOf(2).key)).toMatchObject({ proposal: null, grade: null, tries: 2 });
+  });
+
+  it("a try that has not begun takes the new content; one that runs is ended and replaced", async () => {
+    const batch = await classOf(tenant, flow, 2, { concurrency: 1 });
+    const { id } = await tenant.batches.save(batch);
+    await admit();
+    await tenant.batches.save({
+      ...batch,
+      works: [await workOf(tenant, 1, "new 1"), await workOf(tenant, 2, "new 2")],
+    });
+    const [running, waiting] = [
+      await tenant.batches.tries(id, memberOf(1).key),
+      await tenant.batches.tries(id, memberOf(2).key),
+    ];
+    expect(running.map(({ standing }) => standing.is)).toEqual(["running", "waiting"]);
+    expect(waiting.map(({ standing }) => standing.is)).toEqual(["waiting"]);
+    await admit();
+    await admit();
+    expect((await tenant.batches.tries(id, memberOf(1).key))[0]).toMatchObject({
+      standing: { is: "failed", status: "cancelled" },
+    });
+    const [blob] = await rows<{ blob: string }>(
+      "select submission ->> 'blob' as blob from runs where ended_at is null",
+    );
+    expect([(await workOf(tenant, 1, "new 1")).content, (await workOf(tenant, 2, "new 2")).content]).toContainEqual(
+      expect.objectContaining({ hash: blob?.blob }),
+    );
+  });
+
+  it("a work without content gets no run and is ungradable; one that does not count waits for nothing", async () => {
+    const batch = await classOf(tenant, flow, 4);
+    const [one, two, three, four] = batch.works as [never, never, never, never];
+    const { id } = await tenant.batches.save({
+      ...batch,
+      works: [
+        one,
+        { ...(two as object), content: { is: "empty" } },
+        {
+          ...(three as object),
+          content: { is: "refused", code: "SUBMISSION_ARCHIVE_BOMB", message: "It is a bomb.", fix: "None." },
+        },
+        { ...(four as object), counts: false },
+      ] as never,
+    });
+    expect(await admit()).toMatchObject({ admitted: 1 });
+    expect(await countsOf(id)).toMatchObject({ works: 4, running: 1, ungradable: 2, notCounted: 1 });
+    expect(await tenant.batches.work(id, memberOf(3).key)).toMatchObject({
+      standing: { is: "ungradable", why: "It is a bomb." },
+      grade: { outcome: { is: "ungradable", why: "It is a bomb." }, total: null, points: null },
+    });
+  });
+
+  it("what it names must be there: blobs, and the members whose works they are", async () => {
+    const batch = await classOf(tenant, flow, 1);
+    const [work] = batch.works;
+    const lost = { ...work, content: { ...work?.content, hash: "0".repeat(64) } };
+    await expect(tenant.batches.save({ ...batch, works: [lost as never] })).rejects.toMatchObject({
+      code: "STORE_NOT_FOUND",
+    });
+    for (const by of [[], ["nobody"]]) {
+      await expect(tenant.batches.save({ ...batch, works: [{ ...work, by } as never] })).rejects.toMatchObject({
+        code: "STORE_BATCH_REFUSED",
+      });
+    }
+    for (const concurrency of [0, -1, 1.5, 1e9, Number.NaN]) {
+      await expect(tenant.batches.save({ ...batch, concurrency })).rejects.toMatchObject({
+        code: "STORE_BATCH_REFUSED",
+      });
+    }
+    expect(await count("batches")).toBe(0);
+  });
+
+  it("hostile text in names and contents is kept as it can be", async () => {
+    const hostile = 'Robert\0"); drop table runs;-- \ud800 \u202e';
+    const batch = await classOf(tenant, flow, 1);
+    const members = [{ ...memberOf(1), name: hostile }];
+    const { id } = await tenant.batches.save({ ...batch, key: hostile, name: hostile, members });
+    expect((await tenant.batches.members(id)).members[0]?.name).toContain("drop table runs");
+    expect(await tenant.batches.save({ ...batch, key: hostile, name: hostile, members })).toMatchObject({
+      id,
+      added: 0,
+    });
+  });
+
+  it("another definition counts for what has not begun; what was graded by the other one is told", async () => {
+    const batch = await classOf(tenant, flow, 3, { concurrency: 1 });
+    const { id } = await tenant.batches.save(batch);
+    await admit();
+    const other = definition({ main: chain(2) });
+    expect(await tenant.batches.save({ ...batch, definition: other })).toMatchObject({ otherDefinition: 1 });
+    const hashes = (await tenant.batches.works(id)).works.map((work) => work.try?.definitionHash);
+    expect(hashes).toEqual([flow.hash, other.hash, other.hash]);
+  });
+
+  it("members who come later get pseudonyms of their own, and nobody's changes", async () => {
+    const batch = await classOf(tenant, flow, 3);
+    const { id } = await tenant.batches.save(batch);
+    const before = (await tenant.batches.members(id)).members;
+    await tenant.batches.save({ ...(await classOf(tenant, flow, 5)), key: batch.key });
+    const after = (await tenant.batches.members(id)).members;
+    expect(after.slice(0, 3)).toEqual(before);
+    expect(new Set(after.map(({ pseudonym }) => pseudonym)).size).toBe(5);
+  });
+
+  it("its blobs are kept for as long as it is there", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 3));
+    await store.database.calm.query("update blobs set created_at = created_at - interval '3 days'");
+    await deleteOrphans(store, 86_400_000);
+    expect(await count("blobs")).toBe(3);
+    await tenant.batches.delete(id);
+    await deleteOrphans(store, 86_400_000);
+    expect(await count("blobs")).toBe(0);
+  });
+});
+
+describe("admission", () => {
+  it("makes runs with labels, options and budget of the batch, and no name anywhere", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 2));
+    await admit();
+    const { works } = await tenant.batches.works(id);
+    for (const work of works) {
+      const run = await getRun(store.database, work.try?.runId ?? "");
+      expect(run).toMatchObject({
+        labels: { batch: id, work: work.pseudonym },
+        options: { grading: { batch: id, work: work.pseudonym } },
+      });
+    }
+    const texts = await rows<{ text: string }>(
+      "select r::text as text from runs r union all select a::text from activities a union all select e::text from events e",
+    );
+    expect(texts.length).toBeGreaterThan(2);
+    for (const { text } of texts) expect(text).not.toMatch(/Secretia|Hiddenson|s000/);
+  });
+
+  it("a row of a table of runs begins with its own definition and values, on no files, and is no person's", async () => {
+    const other = definition({ main: chain(2) });
+    await tenant.definitions.save(other);
+    const rowOf = async (number: number, variables: Record<string, string>, hash: string): Promise<NewWork> => {
+      const work = await workOf(tenant, number, JSON.stringify(variables));
+      return { ...work, content: { ...work.content, start: { definition: hash, variables } } as NewWork["content"] };
+    };
+    const rowsOf = async (second: string) => [
+      await rowOf(1, { LABEL: "one", TOPIC: "a" }, flow.hash),
+      await rowOf(2, { LABEL: "two", TOPIC: second }, other.hash),
+    ];
+    const settings = { run: { variables: { TOPIC: "x", SHARED: "y" } }, late: null, aiConsent: "any", language: null };
+    const batch = { ...(await classOf(tenant, flow, 2)), settings, works: await rowsOf("b") } as NewBatch;
+    const { id } = await tenant.batches.save(batch);
+    await admit();
+    const { works } = await tenant.batches.works(id);
+    const runs = await Promise.all(works.map((work) => getRun(store.database, work.try?.runId ?? "")));
+    expect(runs.map((run) => run?.definitionHash)).toEqual([flow.hash, other.hash]);
+    expect(runs.map((run) => run?.variables)).toEqual([
+      expect.objectContaining({ LABEL: "one", TOPIC: "a", SHARED: "y" }),
+      expect.objectContaining({ LABEL: "two", TOPIC: "b", SHARED: "y" }),
+    ]);
+    expect(runs.map((run) => run?.options)).toEqual([{}, {}]);
+    for (const run of runs) expect(await tenant.runs.submission(run?.id ?? "")).toBeNull();
+    expect(await tenant.batches.save(batch)).toMatchObject({ added: 0, changed: 0, otherDefinition: 0 });
+
+    for (const run of runs) await endWithGrade(store, run?.id ?? "", null);
+    await tenant.batches.save({ ...batch, works: await rowsOf("c") });
+    await admit();
+    const [, changed] = (await tenant.batches.works(id)).works;
+    expect(changed).toMatchObject({ tries: 2, try: { definitionHash: other.hash, why: "content" } });
+    await endWithGrade(store, changed?.try?.runId ?? "", null);
+    await tenant.batches.regrade(id, { keys: [changed?.key ?? ""] });
+    expect((await tenant.batches.work(id, changed?.key ?? ""))?.try).toMatchObject({ definitionHash: other.hash });
+
+    const nowhere = await rowOf(1, {}, "0".repeat(64));
+    await expect(tenant.batches.save({ ...batch, works: [nowhere] })).rejects.toThrow("There is no definition 000");
+  });
+
+  it("never exceeds the concurrency, whoever looks at the same time", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 40, { concurrency: 7 }));
+    const other = await openStore({ url: database.url });
+    const looks = [store, other, store, other].map((one) =>
+      admitWorks(one, { most: 1_000, ring: async () => undefined, onSkipped: () => undefined }),
+    );
+    await Promise.all(looks);
+    expect(await count("runs")).toBe(7);
+    for (let left = 33; left > 0; left -= 1) {
+      const [open] = await rows<{ id: string }>("select id from runs where ended_at is null limit 1");
+      await endWithGrade(store, open?.id ?? "", null);
+      await Promise.all([
+        admit(),
+        admitWorks(other, { most: 1_000, ring: async () => undefined, onSkipped: () => undefined }),
+      ]);
+      expect(await countsOf(id)).toMatchObject({ running: 7 });
+    }
+    await other.close();
+    expect(await count("runs")).toBe(40);
+  });
+
+  it("a batch of 5 that comes after one of 500 is not behind it", async () => {
+    const large = await tenant.batches.save(await classOf(tenant, flow, 100, { key: "large", concurrency: 500 }));
+    await admit(8);
+    const small = await tenant.batches.save(await classOf(tenant, flow, 5, { key: "small", concurrency: 500 }));
+    const endOne = async (batch: string) => {
+      const [open] = await rows<{ id: string }>(
+        "select id from runs where ended_at is null and labels ->> 'batch' = $1 limit 1",
+        [batch],
+      );
+      await endWithGrade(store, open?.id ?? "", null);
+      await admit(8);
+      expect((await rows("select 1 from runs where ended_at is null")).length).toBe(8);
+    };
+    // Each place that is given up is the small one's, until both have as many.
+    for (let ended = 1; ended <= 4; ended += 1) {
+      await endOne(large.id);
+      expect(await countsOf(small.id)).toMatchObject({ running: ended });
+    }
+    await endOne(large.id);
+    await endOne(small.id);
+    expect(await countsOf(small.id)).toMatchObject({ waiting: 0, running: 4, succeeded: 1 });
+    expect(await countsOf(large.id)).toMatchObject({ running: 4, succeeded: 5, waiting: 91 });
+  });
+
+  it("what was admitted and not made, or made and not rung, is found by the next look", async () => {
+    await tenant.batches.save(await classOf(tenant, flow, 3, { concurrency: 2 }));
+    const killed = (point: string) => ({
+      failPoint: (at: string) => {
+        if (at === point) throw new Error("killed");
+      },
+    });
+    await expect(admit(100, killed("admitted"))).rejects.toThrow("killed");
+    expect(await count("runs")).toBe(0);
+    const reserved = await rows<{ run_id: string }>(
+      "select run_id from batch_runs where admitted_at is not null order by id",
+    );
+    await admit();
+    expect(await rows("select id as run_id from runs order by id")).toEqual(
+      reserved.toSorted((a, b) => (a.run_id < b.run_id ? -1 : 1)),
+    );
+    await admit();
+    expect(await count("runs")).toBe(2);
+  });
+
+  it("a run that cannot be made is told of its work and holds no place", async () => {
+    const batch = await classOf(tenant, flow, 2, { concurrency: 1 });
+    const { id } = await tenant.batches.save(batch);
+    await store.database.calm.query("delete from blobs where hash = $1", [
+      batch.works[0]?.content.is === "taken" ? batch.works[0].content.hash : "",
+    ]);
+    const skipped: string[] = [];
+    const onSkipped = (error: { code: string }) => void skipped.push(error.code);
+    await admit(10, { onSkipped });
+    await admit(10, { onSkipped });
+    expect(skipped).toEqual(["STORE_NOT_FOUND"]);
+    expect(await countsOf(id)).toMatchObject({ failed: 1, running: 1, waiting: 0 });
+    expect(await tenant.batches.work(id, memberOf(1).key)).toMatchObject({
+      standing: { is: "refused", code: "STORE_NOT_FOUND" },
+      grade: { outcome: { is: "grader error" } },
+    });
+    expect(await tenant.batches.retry(id)).toEqual({ works: [memberOf(1).key] });
+  });
+});
+
+describe("pause, resume, cancel, retry, regrade", () => {
+  const end = async (runId: string | undefined) => endWithGrade(store, runId ?? "", gradeWith({ tests: 5, style: 2 }));
+
+  it("a paused batch begins nothing, what runs goes on, and resuming begins the rest", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 4, { concurrency: 2 }));
+    await admit();
+    await tenant.batches.pause(id, "wait for the new rubric");
+    for (const { id: run } of await rows<{ id: string }>("select id from runs")) await end(run);
+    await admit();
+    expect(await tenant.batches.get(id)).toMatchObject({
+      state: { is: "paused", by: "person", reason: "wait for the new rubric" },
+      counts: { succeeded: 2, waiting: 2, running: 0 },
+    });
+    await tenant.batches.resume(id);
+    await admit();
+    expect(await countsOf(id)).toMatchObject({ succeeded: 2, waiting: 0, running: 2 });
+  });
+
+  it("cancelling ends the open runs and begins none; grades stand", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 5, { concurrency: 3 }));
+    await admit();
+    await end((await runsOf(id))[0]);
+    expect(await tenant.batches.cancel(id, "wrong export")).toBe(2);
+    await admit();
+    expect(await tenant.batches.get(id)).toMatchObject({
+      state: { is: "cancelled", reason: "wrong export" },
+      counts: { succeeded: 1, failed: 2, waiting: 2, running: 0 },
+    });
+    await tenant.batches.pause(id, "too late");
+    expect((await tenant.batches.get(id))?.state).toEqual({ is: "cancelled", reason: "wrong export" });
+  });
+
+  it("a run that was being made while its batch was cancelled is ended by the next look", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
+    const cancelling = () => void tenant.batches.cancel(id, "stop");
+    await admit(10, { failPoint: (point) => (point === "created" ? cancelling() : undefined) });
+    await expect.poll(() => tenant.batches.get(id).then((batch) => batch?.state.is)).toBe("cancelled");
+    await admit();
+    expect(await countsOf(id)).toMatchObject({ running: 0, failed: 1 });
+  });
+
+  it("retry takes those that failed, and no grade that stands", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 4));
+    await admit();
+    const runs = await runsOf(id);
+    await end(runs[0]);
+    await cancelRun(store, runs[1] ?? "", "no");
+    await endWithGrade(store, runs[2] ?? "", {
+      ...gradeWith({ tests: 0, style: 0 }),
+      ...{ outcome: { is: "grader error", why: "the tests did not run" }, points: null, total: null },
+    });
+    await admit();
+    expect(await tenant.batches.retry(id, { keys: [memberOf(1).key, memberOf(4).key] })).toEqual({ works: [] });
+    expect(await tenant.batches.retry(id)).toEqual({ works: [memberOf(2).key, memberOf(3).key] });
+    expect(await tenant.batches.retry(id)).toEqual({ works: [] });
+    expect(await countsOf(id)).toMatchObject({ succeeded: 1, waiting: 2, running: 1 });
+  });
+
+  it("regrade makes a new try of the chosen works with another definition; the old ones stay readable", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 3));
+    await admit();
+    const runs = await runsOf(id);
+    for (const run of runs.slice(0, 2)) await end(run);
+    const other = definition({ main: chain(1) });
+    const keys = [1, 3].map((number) => memberOf(number).key);
+    // The third still runs.
+    expect(await tenant.batches.regrade(id, { keys, definition: other })).toEqual({ works: [memberOf(1).key] });
+    // Until the new one is there, the old one stands.
+    expect(await tenant.batches.work(id, keys[0] ?? "")).toMatchObject({ proposal: { try: 1 }, grade: { total: 7 } });
+    await admit();
+    const [, second] = await tenant.batches.tries(id, keys[0] ?? "");
+    expect(second).toMatchObject({ try: 2, why: "regrade", definitionHash: other.hash, standing: { is: "running" } });
+    await endWithGrade(store, second?.runId ?? "", gradeWith({ tests: 6, style: 4 }));
+    expect(await tenant.batches.work(id, keys[0] ?? "")).toMatchObject({ proposal: { try: 2 }, grade: { total: 10 } });
+    expect((await tenant.batches.tries(id, keys[0] ?? ""))[0]).toMatchObject({ grade: { total: 7 }, runId: runs[0] });
+  });
+
+  it("concurrency is changed while it goes on", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 9, { concurrency: 2 }));
+    await admit();
+    await tenant.batches.setConcurrency(id, 5);
+    await admit();
+    expect(await countsOf(id)).toMatchObject({ running: 5 });
+    await expect(tenant.batches.setConcurrency(id, 0)).rejects.toMatchObject({ code: "STORE_BATCH_REFUSED" });
+  });
+});
+
+describe("grades", () => {
+  let id: string;
+  const key = memberOf(1).key;
+  const say = (event: object) =>
+    tenant.batches.record(id, { work: key, by: "ada", kind: "override", ...event } as never);
+
+  beforeEach(async () => {
+    ({ id } = await tenant.batches.save(
+      await classOf(tenant, flow, 2, {
+        settings: { run: {}, late: { percentPerDay: 10, mostPercent: 50 }, aiConsent: "any", language: null },
+      }),
+    ));
+    await admit();
+    await endWithGrade(store, (await runsOf(id))[0] ?? "", gradeWith({ tests: 6, style: 3 }));
+  });
+
+  it("an override needs a reason, stands above the machine's word, and keeps it", async () => {
+    for (const reason of ["", "  ", undefined]) {
+      await expect(say({ criterion: "style", points: 1, reason })).rejects.toMatchObject({
+        code: "STORE_GRADE_REFUSED",
+      });
+    }
+    for (const points of [5, -1, Number.NaN, Number.POSITIVE_INFINITY, undefined]) {
+      await expect(say({ criterion: "style", points, reason: "so" })).rejects.toMatchObject({
+        code: "STORE_GRADE_REFUSED",
+      });
+    }
+    await expect(say({ criterion: "none", points: 1, reason: "so" })).rejects.toMatchObject({
+      code: "STORE_GRADE_REFUSED",
+    });
+    expect(await count("grade_events")).toBe(0);
+    const event = await say({ criterion: "style", points: 1, reason: "copied", comment: "See me." });
+    expect(event).toMatchObject({ kind: "override", criterion: "style", from: 3, to: 1, by: "ada", work: key, try: 1 });
+    expect(await tenant.batches.work(id, key)).toMatchObject({
+      grade: {
+        total: 7,
+        proposed: { total: 9 },
+        overrides: [{ criterion: "style", proposed: 3, points: 1, reason: "copied", by: "ada" }],
+        criteria: [{ by: "tests" }, { by: "human", points: 1, comment: "See me." }],
+      },
+    });
+    await say({ criterion: "style", points: null, reason: "a mistake of mine" });
+    expect((await tenant.batches.work(id, key))?.grade).toMatchObject({ total: 9, overrides: [] });
+    expect((await tenant.batches.events(id)).events).toHaveLength(2);
+  });
+
+  it("release is an act of its own, of what has an outcome", async () => {
+    const second = { work: memberOf(2).key, kind: "released" };
+    await expect(say(second)).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED" });
+    await say({ kind: "released" });
+    expect((await tenant.batches.work(id, key))?.grade?.released).toMatchObject({ by: "ada", total: 9 });
+    expect((await tenant.batches.works(id, { released: true })).works.map((work) => work.key)).toEqual([key]);
+    await expect(say({ kind: "withdrawn" })).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED" });
+    await say({ kind: "withdrawn", reason: "wrong rubric" });
+    expect((await tenant.batches.work(id, key))?.grade?.released).toBeNull();
+    await expect(say({ kind: "withdrawn", reason: "again" })).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED" });
+  });
+
+  it("several at once are each said of what was there", async () => {
+    await Promise.all(
+      [0, 1, 2, 3, 4].map((points) => say({ criterion: "style", points, reason: `r${points}`, by: `p${points}` })),
+    );
+    const { events } = await tenant.batches.events(id, key);
+    expect(events.map(({ from }) => from)).toEqual([3, ...events.slice(0, -1).map(({ to }) => to)]);
+  });
+
+  it("the database refuses to change or delete what was said", async () => {
+    await say({ criterion: "style", points: 1, reason: "copied" });
+    for (const text of [
+      "update grade_events set points_to = 4",
+      "delete from grade_events",
+      "truncate grade_events",
+      "insert into grade_events (batch_id, work, who, kind, reason, comment, rubric_hash, try) values ('b', 'w', 'x', 'override', '', '', '', 0)",
+    ]) {
+      await expect(store.database.calm.query(text)).rejects.toThrow(
+        /append-only|permission denied|grade_events_reason_check/,
+      );
+    }
+    expect((await tenant.batches.events(id)).events).toHaveLength(1);
+  });
+
+  it("lateness costs a line of its own", async () => {
+    const batch = await classOf(tenant, flow, 2);
+    const late = { ...batch.works[0], lateness: { is: "late", byMs: 90_000_000 } };
+    await tenant.batches.save({
+      ...batch,
+      works: [late as never],
+      settings: { run: {}, late: { percentPerDay: 10, mostPercent: 50 }, aiConsent: "any", language: null },
+    });
+    expect((await tenant.batches.work(id, key))?.grade).toMatchObject({
+      ...{ points: 9, penalty: { points: 2 }, total: 7 },
+    });
+  });
+
+  it("works are filtered by standing and outcome, page by page", async () => {
+    const outcome = ["graded" as const];
+    expect((await tenant.batches.works(id, { outcome })).works.map((work) => work.key)).toEqual([key]);
+    expect((await tenant.batches.works(id, { standing: ["running"] })).works).toHaveLength(1);
+    const first = await tenant.batches.works(id, {}, { limit: 1 });
+    expect(first.next).toBe(key);
+    const rest = await tenant.batches.works(id, {}, { limit: 1, after: first.next ?? "" });
+    expect(rest).toMatchObject({ next: null, works: [{ key: memberOf(2).key }] });
+    expect(await tenant.batches.works(id, { outcome }, { limit: 1 })).toMatchObject({ works: [{ key }] });
+  });
+});
+
+describe("deleting", () => {
+  it("a batch goes with its members, works, runs, events and budget, and only when its runs have ended", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 3, { concurrency: 2 }));
+    await admit();
+    await expect(tenant.batches.delete(id)).rejects.toMatchObject({ code: "STORE_RUN_OPEN" });
+    const [first] = await runsOf(id);
+    await endWithGrade(store, first ?? "", gradeWith({ tests: 1, style: 1 }));
+    await tenant.batches.record(id, { work: memberOf(1).key, by: "ada", kind: "released" });
+    const forked = await tenant.runs.restart({ of: first ?? "" });
+    await cancelRun(store, forked.runId, "enough");
+    await tenant.batches.cancel(id, "over");
+    expect(await tenant.batches.delete(id)).toBe(true);
+    for (const table of [
+      "batches",
+      "batch_members",
+      "batch_works",
+      "batch_runs",
+      "grade_events",
+      "runs",
+      "events",
+      "budgets",
+    ]) {
+      expect.soft(await count(table), table).toBe(0);
+    }
+    const named = await rows("select * from blob_references");
+    expect(named).toEqual([]);
+    expect(await tenant.batches.delete(id)).toBe(false);
+  });
+
+  it("no run is born of a batch that is gone, however late its admission", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 1));
+    let gone: Promise<boolean> | null = null;
+    // Admitted, and its run not yet made, when the batch is deleted.
+    await expect(
+      admit(10, {
+        failPoint: (point) => {
+          if (point === "admitted") throw new Error("killed");
+        },
+      }),
+    ).rejects.toThrow();
+    const [late] = await rows<{ run_id: string }>("select run_id from batch_runs");
+    gone = tenant.batches.delete(id);
+    expect(await gone).toBe(true);
+    const made = await tenant.runs.create({
+      ...{ id: late?.run_id ?? "", definition: flow, idempotencyKey: `batch-try:${late?.run_id}`, requestHash: "x" },
+    });
+    expect(made).toMatchObject({ created: false, rings: [] });
+    expect(await count("runs")).toBe(0);
+  });
+
+  it("a run of a batch that is deleted alone leaves its mark on the try", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 2));
+    await admit();
+    const [first] = await runsOf(id);
+    await endWithGrade(store, first ?? "", gradeWith({ tests: 6, style: 4 }));
+    await tenant.runs.delete(first ?? "");
+    expect(await countsOf(id)).toMatchObject({ works: 2, deleted: 1, running: 1 });
+    expect(await tenant.batches.work(id, memberOf(1).key)).toMatchObject({
+      standing: { is: "deleted" },
+      grade: { outcome: { is: "grader error" }, total: null },
+    });
+    await admit();
+    expect(await countsOf(id)).toMatchObject({ deleted: 1 });
+    expect(await tenant.batches.regrade(id, { keys: [memberOf(1).key] })).toEqual({ works: [memberOf(1).key] });
+  });
+
+  it("what is kept for so many days goes batch by batch, and no class loses single grades", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 2));
+    await admit();
+    for (const run of await runsOf(id)) await endWithGrade(store, run, null);
+    await store.database.calm.query("update runs set ended_at = ended_at - interval '9 days' where id = $1", [
+      (await runsOf(id))[0],
+    ]);
+    await store.database.calm.query("update batches set created_at = created_at - interval '9 days'");
+    await store.database.calm.query("update batch_runs set created_at = created_at - interval '9 days'");
+    expect(await deleteOldRuns(store.database, 7 * 86_400_000)).toBe(0);
+    expect(await deleteOldBatches(store.database, 7 * 86_400_000)).toBe(0);
+    await store.database.calm.query("update runs set ended_at = ended_at - interval '9 days'");
+    expect(await deleteOldBatches(store.database, 7 * 86_400_000)).toBe(1);
+    expect(await count("runs")).toBe(0);
+  });
+});
+
+it("what a model must not know of a class is told of its runs, and of runs made from them", async () => {
+  const batch = await classOf(tenant, flow, 3);
+  const members = [
+    { ...memberOf(1), aiConsent: "local" as const, language: "de" },
+    { ...memberOf(2), aiConsent: "none" as const, language: "de" },
+    memberOf(3),
+  ];
+  const works = [
+    batch.works[0] as never,
+    { ...batch.works[1], key: "group", by: [memberOf(1).key, memberOf(2).key], group: "g" } as never,
+    batch.works[2] as never,
+  ];
+  const { id } = await tenant.batches.save({ ...batch, members, works });
+  await admit();
+  const facts = async (key: string) => await store.workFacts((await tenant.batches.work(id, key))?.try?.runId ?? "");
+  expect(await facts(memberOf(1).key)).toMatchObject({ own: [memberOf(1).key], consent: "local", language: "de" });
+  expect(await facts("group")).toMatchObject({ own: [memberOf(1).key, memberOf(2).key], consent: "none" });
+  const third = await facts(memberOf(3).key);
+  expect(third).toMatchObject({ consent: "any", language: null, people: { length: 3 } });
+  expect(third?.pseudonyms.get(memberOf(3).key)).toMatch(/^Student-/);
+  await tenant.batches.save({ ...batch, members: [{ ...memberOf(3), name: "Other Name" }], works: [] });
+  expect((await facts(memberOf(3).key))?.people.map(({ name }) => name)).toContain("Other Name");
+  const run = (await tenant.batches.work(id, memberOf(3).key))?.try?.runId ?? "";
+  const again = await tenant.runs.restart({ of: run });
+  expect(await store.workFacts(again.runId)).toMatchObject({ own: [memberOf(3).key] });
+  const plain = await tenant.runs.create({ definition: flow });
+  expect(await store.workFacts(plain.runId)).toBeNull();
+  await store.database.calm.query("delete from batches");
+  await expect(store.workFacts(run)).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
+});
+
+it("a thousand works: saved in a few statements, read in one", async () => {
+  const batch: NewBatch = await classOf(tenant, flow, 1_000, { concurrency: 64 });
+  const began = performance.now();
+  const { id } = await tenant.batches.save(batch);
+  const savedMs = performance.now() - began;
+  await admit();
+  const times: number[] = [];
+  for (let look = 0; look < 20; look += 1) {
+    const from = performance.now();
+    await tenant.batches.get(id);
+    times.push(performance.now() - from);
+  }
+  const median = times.toSorted((a, b) => a - b)[10] ?? 0;
+  console.log(`1,000 works saved in ${Math.round(savedMs)} ms; progress read in ${median.toFixed(1)} ms`);
+  expect(await countsOf(id)).toMatchObject({ works: 1_000, running: 64, waiting: 936 });
+});

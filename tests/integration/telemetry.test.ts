@@ -1,0 +1,304 @@
+/** One trace per run across processes: the API, workers and a supervisor as they ship, and a collector on loopback. */
+import { createClient } from "@markmill/contract";
+import { parseScript, startScriptedModel } from "@markmill/llm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type MarkmillPlace, makePlace, type StartedMarkmill, startMarkmill } from "../support/markmill-process.ts";
+import { workflow } from "../support/mill.ts";
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "../support/otlp-receiver.ts";
+import { freshDatabase } from "../support/postgres.ts";
+import { freshRedis, redisAvailable } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+
+const backends = (await redisAvailable("telemetry on the Redis backend"))
+  ? (["redis", "postgres"] as const)
+  : (["postgres"] as const);
+
+/** None of these may leave: a name, a text of a prompt, of a reply, of a command, of its output, of a variable and a label, keys. */
+const secrets = {
+  name: "Zora-Quint",
+  prompt: "weigh-the-essay",
+  reply: "essay-is-lovely",
+  command: "whisper-command",
+  variable: "private-variable",
+  label: "label-of-pupil",
+  question: "what-shall-i-do",
+  modelKey: "model-key-4711",
+  collectorKey: "collector-key-0815",
+};
+
+const files = {
+  "main.wf.md": workflow(
+    `  START --> SET_A["SET: WHO = {{STUDENT}}"] --> PROMPT_B["PROMPT: User Weigh"] --> EXECUTE_C["EXECUTE: echo ${secrets.command}"]
+  EXECUTE_C --> CALL_D["CALL: child.wf.md"] --> SET_E["SET: E = 3"] --> SUCCESS`,
+    { "User Weigh": `${secrets.prompt}: {{STUDENT}}` },
+  ),
+  "child.wf.md": workflow(
+    `  START --> SET_F["SET: F = ${secrets.variable}"] --> PROMPT_G["PROMPT: User Busy"] --> SUCCESS`,
+    { "User Busy": `busy ${secrets.prompt}` },
+  ),
+};
+
+const script = `
+sticky: true
+rules:
+  - { when: { text: "busy", nth: [1] }, fault: { status: 500 } }
+default: { reply: "${secrets.reply}", usage: { prompt: 120, completion: 30 } }
+`;
+
+/** One home for all: what the first worker proves of its sandbox is known to the others, as on any machine. */
+const home = await makePlace();
+afterAll(() => home.remove());
+
+describe.each(backends)("telemetry with the queue on %s", (backend) => {
+  let collector: OtlpReceiver;
+  let started: StartedMarkmill[] = [];
+  let place: MarkmillPlace;
+  const closing: (() => Promise<unknown>)[] = [];
+
+  beforeAll(async () => {
+    const database = await freshDatabase();
+    closing.push(() => database.drop());
+    const redis = backend === "redis" ? await freshRedis() : null;
+    if (redis !== null) closing.push(() => redis.stop());
+    const parsed = parseScript(script, "script.yaml");
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.findings));
+    const model = await startScriptedModel({ script: parsed.script, port: 0 });
+    closing.push(() => model.close());
+    collector = await startOtlpReceiver();
+    closing.push(() => collector.close());
+    const env = {
+      ...home.env,
+      ...{ DATABASE_URL: database.url, ...(redis === null ? {} : { REDIS_URL: redis.url }) },
+      ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: secrets.modelKey, DEFAULT_MODEL: "scripted" },
+      ...{ SANDBOX: "jail", SANDBOX_ACCEPT: "no-cgroup", SANDBOX_POOL_SIZE: "0", API_PORT: "0", PG_POOL_SIZE: "4" },
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: `x-collector-key=${secrets.collectorKey}`,
+      OTEL_BSP_SCHEDULE_DELAY: "100",
+      OTEL_METRIC_EXPORT_INTERVAL: "500",
+      OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
+    };
+    place = { ...home, env };
+  });
+  afterAll(async () => {
+    await stopAll();
+    for (const close of closing.splice(0).reverse()) await close();
+  });
+
+  async function start(role: string, pattern: RegExp): Promise<StartedMarkmill> {
+    const process = startMarkmill(place, [role]);
+    started.push(process);
+    await process.says("stdout", pattern);
+    return process;
+  }
+
+  async function stopAll(): Promise<void> {
+    const all = started;
+    started = [];
+    for (const { child } of all) child.kill("SIGTERM");
+    await Promise.all(all.map(({ ended }) => ended));
+  }
+
+  async function serve(roles = ["worker", "worker", "supervisor"]) {
+    // The first migrates.
+    const api = await start("api", /api started/);
+    await Promise.all(roles.map((role) => start(role, new RegExp(`${role} started`))));
+    const url = /"url":"([^"]+)"/.exec(api.stdout())?.[1] ?? "";
+    return { api, url };
+  }
+
+  let token = "";
+  let definition = "";
+
+  async function startRun(url: string, headers: Record<string, string> = {}): Promise<string> {
+    const answer = await fetch(`${url}/v1/runs`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+      body: JSON.stringify({ definition, variables: { STUDENT: secrets.name }, labels: { pupil: secrets.label } }),
+    });
+    expect(answer.status).toBe(201);
+    return ((await answer.json()) as { id: string }).id;
+  }
+
+  async function ended(url: string, id: string) {
+    const client = createClient({ url, token });
+    return await until(async () => {
+      const run = await client.getRun({ params: { id } });
+      return run.endedAt === null ? null : run;
+    });
+  }
+
+  it("a run with a sub-workflow is one trace, from the request to the last command, with the right parents", async () => {
+    const { api, url } = await serve();
+    token = (await api.says("stderr", /first key, shown this once: (\S+)/))[1] ?? "";
+    const client = createClient({ url, token });
+    ({ hash: definition } = await client.saveDefinition({ body: { root: "main.wf.md", files } }));
+    const caller = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7" };
+    const id = await startRun(url, { traceparent: `00-${caller.traceId}-${caller.spanId}-01` });
+    expect(await ended(url, id)).toMatchObject({ status: "success" });
+    const { items: children } = await client.listChildRuns({ params: { id } });
+    const child = children[0]?.id ?? "";
+    const traceId = id.replaceAll("-", "");
+    const inTrace = () => collector.spans().filter((span) => span.traceId === traceId);
+    await until(async () =>
+      inTrace().filter(({ name }) => name === "run").length === 2 && inTrace().some(({ name }) => name === "startRun")
+        ? true
+        : null,
+    );
+    await stopAll();
+
+    const spans = inTrace();
+    const of = (name: string, where: Record<string, unknown> = {}): ReceivedSpan[] =>
+      spans.filter(
+        (span) => span.name === name && Object.entries(where).every(([key, value]) => span.attributes[key] === value),
+      );
+    const only = (name: string, where: Record<string, unknown> = {}): ReceivedSpan => {
+      const found = of(name, where);
+      expect(found, `${name} ${JSON.stringify(where)}`).toHaveLength(1);
+      return found[0] as ReceivedSpan;
+    };
+    const root = only("run", { "markmill.run.id": id });
+    expect(root).toMatchObject({ parentId: null, attributes: { "markmill.run.status": "success" } });
+    expect(only("startRun")).toMatchObject({ parentId: root.spanId, kind: 2, links: [caller] });
+    expect(only("startRun").resource).toMatchObject({ "service.name": "markmill", "service.instance.role": "api" });
+    const inRoot = { "markmill.run.id": id };
+    for (const [name, node] of [
+      ["set", "SET_A"],
+      ["prompt", "PROMPT_B"],
+      ["execute", "EXECUTE_C"],
+      ["call", "CALL_D"],
+      ["set", "SET_E"],
+    ] as const) {
+      const span = only(name, { ...inRoot, "markmill.activity.node": node });
+      expect(span).toMatchObject({ parentId: root.spanId, attributes: { "markmill.activity.outcome": "succeed" } });
+      expect(span.resource).toMatchObject({ "service.instance.role": "worker", "deployment.environment.name": "test" });
+    }
+    const prompt = only("prompt", { "markmill.activity.node": "PROMPT_B" });
+    const [chat] = of("chat scripted", inRoot);
+    expect(chat).toMatchObject({
+      parentId: prompt.spanId,
+      kind: 3,
+      attributes: {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "scripted",
+        "gen_ai.usage.input_tokens": 120,
+        "gen_ai.usage.output_tokens": 30,
+      },
+    });
+    const command = only("command");
+    expect(command.parentId).toBe(only("execute").spanId);
+    expect(command.attributes).toMatchObject({ "process.exit.code": 0, "markmill.command.language": "shell" });
+    const call = only("call");
+    const called = only("run", { "markmill.run.id": child });
+    expect(called.parentId).toBe(call.spanId);
+    expect(call.from <= called.from && called.to <= call.to).toBe(true);
+    expect(only("set", { "markmill.activity.node": "SET_F" }).parentId).toBe(called.spanId);
+    // The endpoint failed once: another attempt is another span, with a link to the first.
+    const tries = of("prompt", { "markmill.run.id": child }).sort((a, b) => (a.from < b.from ? -1 : 1));
+    expect(tries.map(({ attributes }) => attributes["markmill.activity.outcome"])).toEqual(["fail", "succeed"]);
+    expect(tries.map(({ parentId }) => parentId)).toEqual([called.spanId, called.spanId]);
+    expect(tries[1]?.links).toEqual([{ traceId, spanId: tries[0]?.spanId }]);
+    expect(tries[0]).toMatchObject({ status: 2, attributes: { "error.type": expect.stringMatching(/^MODEL_/) } });
+    const asked = of("chat scripted", { "markmill.run.id": child }).sort((a, b) => (a.from < b.from ? -1 : 1));
+    expect(asked.map(({ parentId }) => parentId)).toEqual(tries.map(({ spanId }) => spanId));
+
+    // BullMQ's own spans: of the jobs, with what it did for them below.
+    const jobs = spans.filter(({ kind }) => kind === 5);
+    expect(new Set(jobs.map(({ name }) => name))).toEqual(
+      new Set(["process control", "process prompt", "process execute"]),
+    );
+    expect(spans.filter(({ kind }) => kind === 4).length).toBeGreaterThan(0);
+    const known = new Set(spans.map(({ spanId }) => spanId));
+    expect(known.size).toBe(spans.length);
+    for (const { name, parentId } of spans) if (parentId !== null) expect(known, name).toContain(parentId);
+    expect(spans.filter(({ parentId }) => parentId === null)).toEqual([root]);
+    // What the queue does for nobody in particular begins no trace.
+    expect(new Set(collector.spans().map((span) => span.traceId))).toEqual(new Set([traceId]));
+    expect(spans.every(({ from, to, events }) => from > 0n && to >= from && events === 0)).toBe(true);
+  });
+
+  it("the same figures over OTLP: of runs, activities, models, BullMQ, and those of /metrics", async () => {
+    const total = (name: string, where: Record<string, unknown> = {}) =>
+      collector
+        .points()
+        .filter((point) => point.name === name)
+        .filter(({ attributes }) => Object.entries(where).every(([key, value]) => attributes[key] === value))
+        .reduce((sum, { value, count }) => sum + (count ?? value), 0);
+    expect(total("markmill.runs.ended", { status: "success" })).toBe(2);
+    expect(total("markmill.activities", { kind: "prompt", outcome: "succeed" })).toBe(2);
+    expect(total("markmill.activities", { kind: "prompt", outcome: "fail" })).toBe(1);
+    expect(total("gen_ai.client.operation.duration")).toBe(3);
+    expect(total("gen_ai.client.token.usage", { "gen_ai.token.type": "input" })).toBe(2);
+    expect(total("markmill.command.duration")).toBe(1);
+    expect(total("bullmq.jobs.completed")).toBeGreaterThan(0);
+    expect(total("markmill.queue.operation.duration", { operation: "process" })).toBeGreaterThan(0);
+    const names = new Set(collector.points().map(({ name }) => name));
+    for (const name of ["runs_open", "queue_jobs", "workers_alive", "oldest_due_seconds", "event_loop_delay_seconds"]) {
+      if (name !== "runs_open") expect(names).toContain(`markmill.${name}`);
+    }
+  });
+
+  it("nothing of what people, models or commands said has left, and no key", () => {
+    const sent = collector.raw();
+    expect(sent).toContain("PROMPT_B");
+    for (const [what, text] of Object.entries({ ...secrets, token })) expect(sent.includes(text), what).toBe(false);
+    for (const text of ["main.wf.md", "child.wf.md", "echo ", place.env.DATABASE_URL ?? "?"]) {
+      expect(sent.includes(text), text).toBe(false);
+    }
+    expect(collector.requests().every(({ headers }) => headers["x-collector-key"] === secrets.collectorKey)).toBe(true);
+  });
+
+  // The queue has no part in these: what is sent is given to the sender the same on both.
+  const inTrouble = backend === "postgres";
+  const oneOfEach = ["worker", "supervisor"];
+
+  it.runIf(inTrouble).each(["hang", "refuse"] as const)(
+    "a collector that will %s: runs go on, and a process ends in time",
+    async (mode) => {
+      collector.mode = mode;
+      try {
+        const { url } = await serve(oneOfEach);
+        const ids = await Promise.all([startRun(url), startRun(url), startRun(url)]);
+        for (const id of ids) expect(await ended(url, id)).toMatchObject({ status: "success" });
+        expect(collector.requests().length).toBeGreaterThan(0);
+        const processes = started;
+        const began = performance.now();
+        await stopAll();
+        expect(performance.now() - began).toBeLessThan(15_000);
+        for (const { ended: over } of processes) expect((await over).code).toBe(0);
+      } finally {
+        collector.mode = "take";
+      }
+    },
+  );
+
+  it.runIf(inTrouble)("a collector that is not there: runs go on, and a process ends in time", async () => {
+    const away = { ...place.env, OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" };
+    const real = place;
+    place = { ...place, env: away };
+    try {
+      const { url } = await serve(oneOfEach);
+      expect(await ended(url, await startRun(url))).toMatchObject({ status: "success" });
+      const began = performance.now();
+      await stopAll();
+      expect(performance.now() - began).toBeLessThan(15_000);
+    } finally {
+      place = real;
+    }
+  });
+
+  it("a share of the runs: all of a run's spans, or none, in every process", async () => {
+    place = { ...place, env: { ...place.env, OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "0.5" } };
+    const before = collector.spans().length;
+    const { url } = await serve();
+    const ids = await Promise.all(Array.from({ length: 10 }, () => startRun(url)));
+    for (const id of ids) await ended(url, id);
+    await stopAll();
+    const perTrace = Map.groupBy(collector.spans().slice(before), (span) => span.traceId);
+    expect(perTrace.size).toBeLessThan(10);
+    for (const spans of perTrace.values()) {
+      expect(spans.filter(({ name }) => name === "run")).toHaveLength(2);
+      expect(spans.filter(({ name }) => name === "startRun")).toHaveLength(1);
+      expect(spans.filter(({ name }) => name === "set")).toHaveLength(3);
+    }
+  });
+});

@@ -1,0 +1,58 @@
+// A model behind a gate that knows what it answered. Closed, it takes requests and answers none, as an endpoint that thinks for long.
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface GatedModel {
+  /** As OPENAI_BASE_URL. */
+  readonly url: string;
+  /** Idempotency keys of all requests, in order of arrival; "none" where there was none. */
+  readonly asked: readonly string[];
+  /** Of those whose whole reply was sent. */
+  readonly answered: ReadonlySet<string>;
+  shut(): void;
+  open(): void;
+  close(): Promise<void>;
+}
+
+/** `url`: of the model behind it, as OPENAI_BASE_URL. */
+export async function startGatedModel(url: string): Promise<GatedModel> {
+  const asked: string[] = [];
+  const answered = new Set<string>();
+  let passes = true;
+  const server = createServer((request, response) => {
+    pass(request, response).catch(() => response.destroy());
+  });
+  async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer);
+    const key = request.headers["idempotency-key"]?.toString() ?? "none";
+    asked.push(key);
+    if (!passes) return;
+    const { authorization = "", "content-type": type = "application/json" } = request.headers;
+    const reply = await fetch(new URL(request.url ?? "/", url), {
+      ...{ method: request.method ?? "POST", body: Buffer.concat(pieces) },
+      headers: { authorization, "content-type": type, "idempotency-key": key },
+    });
+    const body = Buffer.from(await reply.arrayBuffer());
+    // It came through before the gate was shut, and is kept back.
+    if (!passes) return;
+    response.once("finish", () => answered.add(key));
+    response.writeHead(reply.status, { "content-type": reply.headers.get("content-type") ?? "application/json" });
+    response.end(body);
+  }
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    ...{ url: `http://127.0.0.1:${port}/v1`, asked, answered },
+    shut: () => {
+      passes = false;
+    },
+    open: () => {
+      passes = true;
+    },
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
