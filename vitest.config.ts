@@ -1,10 +1,16 @@
 import { defineConfig } from "vitest/config";
+import { compileCache } from "./tests/support/compile-cache.ts";
 import { LongestFirst } from "./tests/support/longest-first.ts";
 import { SlowFiles } from "./tests/support/slow-files.ts";
 
 // unit: beside the code, no service. integration: on real services that tests/support provisions once for all files. Files run side by
 // side, more of them than there are cores, because most of their time they wait: for leases, servers and timers. Each has its own
 // database, its own Redis prefix or server, its own directories; what a file counts on the machine, it counts by names of its own.
+const classes = ["tests/e2e/class.test.ts", "tests/e2e/class-server.test.ts", "tests/e2e/cli-init.test.ts"] as const;
+
+// For the test processes themselves; what they start inherits it.
+process.env.NODE_COMPILE_CACHE ??= compileCache.NODE_COMPILE_CACHE;
+
 export default defineConfig({
   test: {
     reporters: ["default", new SlowFiles()],
@@ -23,13 +29,28 @@ export default defineConfig({
         test: {
           name: "integration",
           include: ["tests/{integration,conformance,e2e,chaos}/**/*.test.ts"],
+          exclude: [...classes],
           globalSetup: ["tests/support/global-setup.ts"],
           // Limits for what never happens: a test that waits for something sees it as soon as it is there, on a slow machine too.
           testTimeout: 240_000,
           hookTimeout: 240_000,
           expect: { poll: { timeout: 60_000 } },
-          maxWorkers: 4,
+          maxWorkers: 5,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        // Whole classes: students' programs have seconds of wall clock, which a machine that does much else does not give them.
+        test: {
+          name: "classes",
+          include: [...classes],
+          globalSetup: ["tests/support/global-setup.ts"],
+          testTimeout: 240_000,
+          hookTimeout: 240_000,
+          expect: { poll: { timeout: 60_000 } },
+          // One file for each of two cores.
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -21,6 +21,8 @@ const layers: Record<string, number> = {
   "@markmill/llm": 2,
   "@markmill/sandbox": 2,
   "@markmill/submission": 2,
+  "@markmill/telemetry": 2,
+  "@markmill/tools": 2,
   "@markmill/classroom": 3,
   "@markmill/worker": 3,
   "@markmill/supervisor": 3,
@@ -33,6 +35,10 @@ const layers: Record<string, number> = {
 
 /** Beside a package's root, and who may import it: the store's machine side knows no tenants, so nobody who serves requests. */
 const entries: Record<string, readonly string[]> = {
+  // A batch for tests.
+  "@markmill/stack/testing-batch": ["markmill"],
+  // An MCP server for tests.
+  "@markmill/tools/testing-mcp-server": ["@markmill/worker"],
   "@markmill/store/machine": ["@markmill/worker", "@markmill/supervisor", "@markmill/stack"],
 };
 

@@ -1,4 +1,4 @@
-// `npm run demo`: reviews a small submission on the embedded stack, with a scripted model and commands in the sandbox.
+// `npm run demo`: grades the example class on the embedded stack, with a scripted model and hidden tests in the sandbox.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -11,17 +11,14 @@ const program = join(root, "apps/cli/bin/markmill.mjs");
 const walls = await thinWalls();
 const sandboxed = walls !== null;
 const args = sandboxed
-  ? [
-      ...["run", "examples/median/review.wf.md", "STUDENT=Ada"],
-      ...["--submission", "examples/median/submission", "--script", "examples/median/model.yaml"],
-    ]
+  ? ["grade", "examples/class-roman", "--script", "examples/class-roman/model.yaml", "--similarity"]
   : ["run", "examples/first/greet.wf.md", "CLASS=the new class", "--script", "examples/first/model.yaml"];
 const accepted = (walls ?? []).map(({ name }) => name).join(",");
 
 console.error(`${
   sandboxed
-    ? "A tutor reviews Ada's median.js. The model is scripted, so this costs nothing; the commands are real."
-    : "The review of Ada's median.js judges behind a wall, which this machine lacks; a smaller example instead, with a scripted model."
+    ? "A class of 26 is graded: hidden tests run in the sandbox, a scripted model judges, so this costs nothing. It takes a minute or two."
+    : "The example class is judged behind a wall, which this machine lacks; a smaller example instead, with a scripted model. 'npx markmill doctor' says what to do."
 }
 
 $ ${accepted === "" ? "" : `SANDBOX_ACCEPT=${accepted} `}npx markmill ${args.join(" ")}
@@ -40,7 +37,18 @@ const [status] = await once(
   }),
   "exit",
 );
-if (status === 0) {
+// Not everybody can be graded: a zip bomb and a missing file are part of the class, and attacks wait for a person.
+const passed = status === 0 || (sandboxed && status === 3);
+if (passed && sandboxed) {
+  console.error(`
+What to try next:
+  npx markmill review --list
+      the works that want a person, and why
+  npx markmill export --to canvas --template examples/class-roman/roster.csv --check
+      what the gradebook would take
+  npx markmill show examples/class-roman/grade.wf.md
+      the workflow each work went through: a Markdown file with a flowchart`);
+} else if (passed) {
   console.error(`
 What to try next:
   npx markmill history last
@@ -52,7 +60,7 @@ What to try next:
 } else if (status !== 130) {
   console.error("\nThe demo did not succeed. 'npx markmill doctor' checks this machine and says what to fix.");
 }
-process.exitCode = status ?? 1;
+process.exitCode = passed ? 0 : (status ?? 1);
 
 /** null: this machine has no sandbox, and so nothing can be judged. */
 async function thinWalls(): Promise<readonly ThinWall[] | null> {

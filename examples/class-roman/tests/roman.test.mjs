@@ -50,7 +50,7 @@ const driver = `
 
 function ask(questions) {
   const mark = `answer ${crypto.randomUUID()} `;
-  const guest = spawnSync("guest", ["--time", "2", "--", "node", "--input-type=module", "-e", driver], {
+  const guest = spawnSync("guest", ["--time", "5", "--", "node", "--input-type=module", "-e", driver], {
     input: JSON.stringify({ mark, questions: questions.map(([, name, given]) => [name, given]) }),
     encoding: "utf8",
     maxBuffer: 64 * 1024 * 1024,

@@ -1,11 +1,11 @@
 // Builds images where nothing can be pulled: a root file system from this machine's own programs or from Debian packages, then
 // the engine's import. Run by hand, or called by the tests.
 //
-//   node infra/images/sandbox/build-offline.ts tiny|full|jdk|services [--host unix:///var/run/docker.sock] [--tag name:tag]
+//   node infra/images/sandbox/build-offline.ts tiny|full|jdk [--host unix:///var/run/docker.sock] [--tag name:tag]
 //
 // tiny      bash, coreutils, python3 and node of this machine with their libraries; no root, no network (seconds)
 // full, jdk the Dockerfile's packages by debootstrap; root and a Debian mirror (a minute or two, once)
-// services  redis-server and postgres for tests: this machine's own when it has them, else by debootstrap
+// The tests make one more in the same way, of programs that they name (`buildImageOf`).
 // The root file systems are kept as tar files under .cache/images, named by what went in.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -39,13 +39,12 @@ const cacheDirectory = join(repository, ".cache/images");
 /** Says what an imported image was built from, so that it is imported once per engine. */
 const KEY_LABEL = "markmill.image";
 
-export type Variant = "tiny" | "full" | "jdk" | "services";
+export type Variant = "tiny" | "full" | "jdk";
 
 const defaultTags: Readonly<Record<Variant, string>> = {
   tiny: "markmill-sandbox:tiny",
   full: "markmill-sandbox:latest",
   jdk: "markmill-sandbox-jdk:latest",
-  services: "markmill-services:test",
 };
 
 export interface BuiltImage {
@@ -60,13 +59,22 @@ export async function buildImage(
   dockerHost: string,
   tag = defaultTags[variant],
 ): Promise<BuiltImage> {
-  const recipe = await recipes[variant]();
-  const tar = join(cacheDirectory, `${variant}-${recipe.key}.tar`);
+  return await build(variant, await recipes[variant](), dockerHost, tag);
+}
+
+/** An image of a shell and the programs of this machine that are named. */
+export async function buildImageOf(programs: Programs, dockerHost: string, tag: string): Promise<BuiltImage> {
+  const named = await found([...shellPrograms, ...programs.programs]);
+  const recipe = await copyRecipe({ ...programs, programs: named });
+  return await build(tag.replaceAll(/[^a-z]+/g, "-"), recipe, dockerHost, tag);
+}
+
+async function build(name: string, recipe: Recipe, dockerHost: string, tag: string): Promise<BuiltImage> {
+  const tar = join(cacheDirectory, `${name}-${recipe.key}.tar`);
   const cached = existsSync(tar);
   if (!cached) {
     await buildTar(recipe, tar);
-    for (const old of globSync(join(cacheDirectory, `${variant}-*.tar`)))
-      if (old !== tar) await rm(old, { force: true });
+    for (const old of globSync(join(cacheDirectory, `${name}-*.tar`))) if (old !== tar) await rm(old, { force: true });
   }
   const engine = connect(dockerHost);
   const old = await engine.image(tag);
@@ -84,21 +92,14 @@ interface Recipe {
 }
 
 const recipes: Readonly<Record<Variant, () => Promise<Recipe>>> = {
-  tiny: async () => copyRecipe(await tinyPrograms(), tinyDirectories(), { node: process.execPath }),
+  tiny: async () =>
+    copyRecipe({
+      programs: await tinyPrograms(),
+      directories: Object.fromEntries(tinyDirectories().map((path) => [path, path])),
+      named: { node: process.execPath },
+    }),
   full: async () => debootstrapRecipe(studentPackages),
   jdk: async () => debootstrapRecipe([...studentPackages, "default-jdk-headless", "maven"]),
-  services: async () => {
-    const postgres = globSync("/usr/lib/postgresql/*/bin").sort().at(-1);
-    const redis = await which("redis-server");
-    if (postgres === undefined || redis === undefined)
-      return debootstrapRecipe(["redis-server", "postgresql", "procps"]);
-    const version = basename(dirname(postgres));
-    return copyRecipe(
-      [...(await found(shellPrograms)), redis],
-      [dirname(postgres), `/usr/share/postgresql/${version}`, "/usr/share/postgresql-common", "/usr/share/zoneinfo"],
-      {},
-    );
-  },
 };
 
 const studentPackages = [
@@ -130,6 +131,7 @@ async function found(names: readonly string[]): Promise<string[]> {
 }
 
 async function which(name: string): Promise<string | undefined> {
+  if (name.includes("/")) return name;
   for (const directory of ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"]) {
     const path = join(directory, name);
     const runnable = await access(path, constants.X_OK).then(
@@ -141,12 +143,19 @@ async function which(name: string): Promise<string | undefined> {
   return undefined;
 }
 
-async function copyRecipe(
-  programs: readonly string[],
-  directories: readonly string[],
-  extra: Readonly<Record<string, string>>,
-): Promise<Recipe> {
-  const sources = [...programs, ...directories, ...Object.values(extra)];
+export interface Programs {
+  /** Names or paths, for /usr/bin. */
+  readonly programs: readonly string[];
+  /** By the name they get in /usr/local/bin. */
+  readonly named?: Readonly<Record<string, string>>;
+  /** By the place they get. */
+  readonly directories: Readonly<Record<string, string>>;
+  /** Where libraries stand beside the usual places, as LD_LIBRARY_PATH has it. */
+  readonly libraryPath?: string;
+}
+
+async function copyRecipe({ programs, named = {}, directories, libraryPath = "" }: Programs): Promise<Recipe> {
+  const sources = [...programs, ...Object.values(directories), ...Object.values(named)];
   const facts = await Promise.all(
     sources.map(async (path) => [path, (await stat(path)).size, (await stat(path)).mtimeMs]),
   );
@@ -155,13 +164,17 @@ async function copyRecipe(
     key: createHash("sha256").update(script).update(JSON.stringify(facts)).digest("hex").slice(0, 12),
     fill: async (root) => {
       for (const path of programs) await copyProgram(path, join(root, "usr/bin", basename(path)));
-      for (const [name, path] of Object.entries(extra)) await copyProgram(path, join(root, "usr/local/bin", name));
-      for (const directory of directories) {
-        await cp(directory, join(root, directory), { recursive: true, filter: isWanted, verbatimSymlinks: true });
+      for (const [name, path] of Object.entries(named)) await copyProgram(path, join(root, "usr/local/bin", name));
+      for (const [place, directory] of Object.entries(directories)) {
+        await cp(directory, join(root, place), { recursive: true, filter: isWanted, verbatimSymlinks: true });
       }
-      const binaries = [...programs, ...Object.values(extra), ...directories.flatMap(elfFiles)];
-      for (const library of await librariesOf(binaries))
-        await copyProgram(library, join(root, "usr", withoutUsr(library)));
+      const copied = Object.values(directories);
+      const binaries = [...programs, ...Object.values(named), ...copied.flatMap(elfFiles)];
+      for (const library of await librariesOf(binaries, libraryPath)) {
+        // What comes with a directory is found beside its programs.
+        if (copied.some((directory) => library.startsWith(`${directory}/`))) continue;
+        await copyProgram(library, join(root, "usr", placeOf(library)));
+      }
     },
   };
 }
@@ -176,9 +189,10 @@ function elfFiles(directory: string): string[] {
   return [...globSync(`${directory}/**/*.so*`), ...globSync(`${directory}/bin/*`)].filter(isWanted);
 }
 
-/** `/lib/x` and `/usr/lib/x` are one place in the image, as they are in Debian. */
-function withoutUsr(path: string): string {
-  return path.startsWith("/usr/") ? path.slice("/usr".length) : path;
+/** Below /usr. `/lib/x` and `/usr/lib/x` are one place in the image, as they are in Debian. */
+function placeOf(library: string): string {
+  const path = library.startsWith("/usr/") ? library.slice("/usr".length) : library;
+  return /^\/(lib|local)/.test(path) ? path : join("lib", basename(path));
 }
 
 async function copyProgram(from: string, to: string): Promise<void> {
@@ -187,10 +201,11 @@ async function copyProgram(from: string, to: string): Promise<void> {
   await copyFile(await realpath(from), to, constants.COPYFILE_FICLONE);
 }
 
-async function librariesOf(binaries: readonly string[]): Promise<Set<string>> {
+async function librariesOf(binaries: readonly string[], libraryPath: string): Promise<Set<string>> {
   const libraries = new Set<string>();
+  const env = libraryPath === "" ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath };
   // ldd exits with 1 when one of the files is a script; what it printed about the others holds.
-  const { stdout } = await run("ldd", [...binaries], { maxBuffer: 64 * 1024 * 1024 }).catch((error) => ({
+  const { stdout } = await run("ldd", [...binaries], { env, maxBuffer: 64 * 1024 * 1024 }).catch((error) => ({
     stdout: String(error.stdout ?? ""),
   }));
   for (const [, path] of stdout.matchAll(/(?:=>|^)\s*(\/\S+) \(0x/gm)) if (path !== undefined) libraries.add(path);
