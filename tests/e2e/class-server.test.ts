@@ -64,7 +64,7 @@ it.skipIf(jail !== null)(
       ["--sandbox", "jail"],
     ]) {
       const refused = await markmill(place, ["grade", example, "--out", out, ...flags]);
-      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("has workers of its own") });
+      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("its operator's choice") });
     }
     await markmill(place, ["pause", example]);
     const halted = await markmill(place, ["regrade", example, "--where", "outcome=graded", "--yes"]);

@@ -464,7 +464,7 @@ const connect = async (user) => {
   const stream = (await import("node:net")).connect("./.s.PGSQL.5432");
   const client = new pg.Client({ user, database: "postgres", stream: () => Object.assign(stream, { connect() { stream.once("connect", () => {}); } }) });
   await client.connect();
-  await client.query("copy (select 1) to program 'true'");
+  await client.query("copy (select 1) to program 'cat > /dev/null'");
   await client.end();
 };
 for (const user of ["markmill", "postgres"]) console.log(user, await connect(user).then(() => "in", (error) => error.code ?? error.message));`;

@@ -9,7 +9,10 @@ export interface GatedModel {
   readonly asked: readonly string[];
   /** Of those whose whole reply was sent. */
   readonly answered: ReadonlySet<string>;
-  shut(): void;
+  /** Answers so many more requests, and is closed then. */
+  shutAfter(answers: number): void;
+  /** Once it is closed and the last reply it let through has been sent. */
+  readonly shut: boolean;
   open(): void;
   close(): Promise<void>;
 }
@@ -18,7 +21,9 @@ export interface GatedModel {
 export async function startGatedModel(url: string): Promise<GatedModel> {
   const asked: string[] = [];
   const answered = new Set<string>();
-  let passes = true;
+  /** How many more are answered. */
+  let left = Number.POSITIVE_INFINITY;
+  let passing = 0;
   const server = createServer((request, response) => {
     pass(request, response).catch(() => response.destroy());
   });
@@ -27,16 +32,19 @@ export async function startGatedModel(url: string): Promise<GatedModel> {
     for await (const piece of request) pieces.push(piece as Buffer);
     const key = request.headers["idempotency-key"]?.toString() ?? "none";
     asked.push(key);
-    if (!passes) return;
+    if (left <= 0) return;
+    left -= 1;
+    passing += 1;
     const { authorization = "", "content-type": type = "application/json" } = request.headers;
     const reply = await fetch(new URL(request.url ?? "/", url), {
       ...{ method: request.method ?? "POST", body: Buffer.concat(pieces) },
       headers: { authorization, "content-type": type, "idempotency-key": key },
     });
     const body = Buffer.from(await reply.arrayBuffer());
-    // It came through before the gate was shut, and is kept back.
-    if (!passes) return;
     response.once("finish", () => answered.add(key));
+    response.once("close", () => {
+      passing -= 1;
+    });
     response.writeHead(reply.status, { "content-type": reply.headers.get("content-type") ?? "application/json" });
     response.end(body);
   }
@@ -44,11 +52,14 @@ export async function startGatedModel(url: string): Promise<GatedModel> {
   const { port } = server.address() as AddressInfo;
   return {
     ...{ url: `http://127.0.0.1:${port}/v1`, asked, answered },
-    shut: () => {
-      passes = false;
+    shutAfter: (answers) => {
+      left = answers;
+    },
+    get shut() {
+      return left <= 0 && passing === 0;
     },
     open: () => {
-      passes = true;
+      left = Number.POSITIVE_INFINITY;
     },
     close: async () => {
       server.closeAllConnections();

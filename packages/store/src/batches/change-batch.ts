@@ -50,27 +50,31 @@ export async function setConcurrency(database: Database, tenant: string, id: str
 
 const together = 8;
 
-/** Of the runs of a batch that have not ended, those that wait: stopped, or in trouble. */
+/**
+ * Of the runs of a batch that have not ended, those that wait: stopped, or in trouble. They are found by the statement that opens the batch,
+ * so that a supervisor that sees it open, and is quicker, takes none of them away from the count.
+ */
 export async function resumeBatch(outside: Outside, tenant: string, id: string): Promise<Resumed> {
   const { database } = outside;
-  await change(database, tenant, id, "state = 'open', paused_by = null, reason = ''");
-  const waiting = await queryDatabase<{ id: string }>(
+  const opened = await queryDatabase<{ waiting: readonly string[] }>(
     database,
-    "Looking for runs that wait",
-    `select r.id from batch_runs t join runs r on r.id = t.run_id
-     where t.batch_id = $1 and t.admitted_at is not null and t.end_seen_at is null and r.ended_at is null
-       and (r.status = 'stopped' or exists (
-         select 1 from activities a where a.root_id = r.id and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')))`,
-    [id],
+    "Opening a batch",
+    `update batches b set state = 'open', paused_by = null, reason = '' where b.tenant = $1 and b.id = $2
+     returning pg_notify('markmill_batches', ''), array(
+       select r.id from batch_runs t join runs r on r.id = t.run_id
+       where t.batch_id = b.id and t.admitted_at is not null and t.end_seen_at is null and r.ended_at is null
+         and (r.status = 'stopped' or exists (
+           select 1 from activities a where a.root_id = r.id and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')))
+     ) as waiting`,
+    [tenant, id],
   );
-  let runs = 0;
+  const waiting = opened[0]?.waiting;
+  if (waiting === undefined) throw noBatch(id);
   const rings: Doorbell[] = [];
-  await eachOf(waiting, async ({ id: runId }) => {
-    const resumed = await resumeTree(outside, runId);
-    runs += resumed.runs;
-    rings.push(...resumed.rings);
+  await eachOf(waiting, async (runId) => {
+    rings.push(...(await resumeTree(outside, runId)).rings);
   });
-  return { runs, rings };
+  return { runs: waiting.length, rings };
 }
 
 /** Nothing is admitted once the state is written; what was being admitted just then is ended by the supervisor. */

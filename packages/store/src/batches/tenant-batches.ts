@@ -45,7 +45,7 @@ export interface TenantBatches {
   members(id: string, page?: PageRequest): Promise<MemberPage>;
   /** Nothing new begins; what runs goes on to its end. */
   pause(id: string, reason: string): Promise<void>;
-  /** Opens a paused one, and goes on with runs of it that are stopped or wait to be resumed. */
+  /** Opens a paused one, and goes on with runs of it that are stopped or in trouble. `runs`: how many works that were. */
   resume(id: string): Promise<Resumed>;
   /** Ends its open runs, and begins none again until it is resumed. Grades stand. Returns how many were ended. */
   cancel(id: string, reason: string): Promise<number>;
