@@ -28,6 +28,10 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** For statements of keyed access only. */
+export const keyedAccess =
+  "-c search_path=markmill,public -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
+
 const int8 = 20;
 /** Ids and counters stay far below 2^53. */
 const parsers: PoolConfig["types"] = {
@@ -52,8 +56,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const hot = new Pool({
     ...common,
     max: 6,
-    options:
-      "-c search_path=markmill,public -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off",
+    options: keyedAccess,
   });
   const report = (error: Error) => options.onError?.(translate(error, "A database connection broke"));
   for (const pool of [calm, hot]) {

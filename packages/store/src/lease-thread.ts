@@ -1,6 +1,7 @@
 /** The thread of lease-keeper.ts. */
 import { parentPort, workerData } from "node:worker_threads";
 import { Client } from "pg";
+import { keyedAccess } from "./database.ts";
 import type { LeaseNews, LeaseOrder, LeaseThreadData } from "./lease-keeper.ts";
 import { renewText } from "./lease-statement.ts";
 
@@ -40,7 +41,7 @@ async function connected(): Promise<Client> {
     query_timeout: queryMs,
     statement_timeout: queryMs,
     application_name: "markmill leases",
-    options: "-c search_path=markmill,public",
+    options: keyedAccess,
   });
   // Without a listener a connection that breaks while it is idle would end the thread.
   next.on("error", () => abandon(next));

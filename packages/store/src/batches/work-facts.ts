@@ -104,8 +104,11 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
              cross join lateral (${gradeOfTree("t.run_id")}) g
            where now.batch_id = b.id and now.work = w.key and now.try = (r.options -> 'grading' ->> 'try')::integer and g.grade is not null
            order by t.try desc limit 1) end as standing
-       from runs r left join batches b on b.tenant = r.tenant and b.id = r.options -> 'grading' ->> 'batch'
-         left join batch_works w on w.batch_id = b.id and w.pseudonym = r.options -> 'grading' ->> 'work'
+       from runs r
+         left join lateral (
+           select * from batches where id = r.options -> 'grading' ->> 'batch' and tenant || '' = r.tenant offset 0) b on true
+         left join lateral (
+           select * from batch_works where batch_id = b.id and pseudonym = r.options -> 'grading' ->> 'work' offset 0) w on true
        where r.id = $1`,
       [rootId],
     );

@@ -90,17 +90,21 @@ interface ClaimRow extends RunColumns {
   readonly asked_at: number;
 }
 
+/**
+ * What is wanted comes sorted by id, so that two claimers lock in the same order. Lateral, `offset 0` and the state of a run compared in a way
+ * that hides its index: joined freely, all open runs are looked through for each activity.
+ */
 const text = `
 with wanted as materialized (
   select x.* from json_to_recordset($1::json) as x(id bigint, epoch integer, attempt integer)
-), free as (
-  select a.id, a.state = 'claimed' as interrupted
-  from wanted w join activities a on a.id = w.id join runs r on r.id = a.run_id
-  where ${isLeasedSql("a")} and a.epoch = w.epoch and r.epoch = w.epoch and a.attempt = w.attempt
-    and r.status = 'doing' and ${formOf} <= ${stateForm} and (a.not_before is null or a.not_before <= clock_timestamp())
-    and (a.state = 'ready' or (a.state = 'claimed' and a.lease_until <= clock_timestamp()))
-  order by a.id
-  for update of a
+), free as materialized (
+  select a.id, a.interrupted from wanted w cross join lateral (
+    select a.id, a.state = 'claimed' as interrupted from activities a
+    where a.id = w.id and ${isLeasedSql("a")} and a.epoch = w.epoch and a.attempt = w.attempt
+      and (a.not_before is null or a.not_before <= clock_timestamp())
+      and (a.state = 'ready' or (a.state = 'claimed' and a.lease_until <= clock_timestamp()))
+      and w.epoch = (select r.epoch from runs r where r.id = a.run_id and r.status || '' = 'doing' and ${formOf} <= ${stateForm})
+    for update of a offset 0) a
 ), taken as (
   update activities a set
     state = 'claimed', claim = a.claim + 1, claimed_by = $2, claimed_at = clock_timestamp(),
@@ -130,11 +134,9 @@ export function createClaimer(parts: ClaimerParts): Claimer {
 
   async function perform(group: ClaimRequest[]): Promise<void> {
     try {
-      const wanted = group.map(({ delivery }) => ({
-        id: delivery.activityId,
-        epoch: delivery.epoch,
-        attempt: delivery.attempt,
-      }));
+      const wanted = group
+        .map(({ delivery: { activityId: id, epoch, attempt } }) => ({ id, epoch, attempt }))
+        .sort((one, other) => one.id - other.id);
       const { rows } = await database.hot.query<ClaimRow>({
         name: "claim",
         text,

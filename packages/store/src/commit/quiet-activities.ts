@@ -18,6 +18,9 @@ const rowColumns = ringColumns.replaceAll("a.parent_", "r.parent_");
 const lightColumns = `'control' as queue, r.id as run_id, l.id, r.epoch, l.attempt, r.rings, r.parent_job, r.parent_activity_id,
   0::float8 as delay_ms`;
 const light = "json_to_recordset(r.light) as l(id bigint, attempt integer)";
+/** Lateral and `offset 0`: the runs of what is quiet are looked up, and not what is quiet in each open run. */
+const ofOpenRun = `cross join lateral (
+  select r.* from runs r where r.id = a.run_id and r.status || '' = 'doing' and r.epoch = a.epoch offset 0) r`;
 const rungBefore = "clock_timestamp() - $1::integer * interval '1 millisecond'";
 
 /** Activities that are ready, or whose lease is over, and were not rung for `quietMs`. Ask the queue which of them it still has. */
@@ -33,14 +36,13 @@ export async function quietActivities(
     ]);
   const [rows, standing] = await Promise.all([
     query(`
-      (select ${rowColumns}, null::float8 as lease_over_ms from activities a join runs r on r.id = a.run_id
-       where a.state = 'ready' and a.rung_at < ${rungBefore} and r.status = 'doing' and a.epoch = r.epoch
+      (select ${rowColumns}, null::float8 as lease_over_ms from activities a ${ofOpenRun}
+       where a.state = 'ready' and a.rung_at < ${rungBefore}
        order by a.rung_at limit $2)
       union all
       (select ${rowColumns}, extract(epoch from clock_timestamp() - a.lease_until)::float8 * 1000 as lease_over_ms
-       from activities a join runs r on r.id = a.run_id
+       from activities a ${ofOpenRun}
        where a.state = 'claimed' and a.lease_until < clock_timestamp() and a.rung_at < ${rungBefore}
-         and r.status = 'doing' and a.epoch = r.epoch
        order by a.lease_until limit $2)`),
     // All open runs are looked through: an index by the time of the last ring would have to be written with every step. The oldest activity
     // counts: a run that goes on in one branch may have lost the doorbell of another. Runs are chosen before what stands on them is read.

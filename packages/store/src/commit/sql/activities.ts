@@ -2,6 +2,14 @@
 import { waitsForAnswer } from "../../kinds-sql.ts";
 import type { Shape } from "../statement-shape.ts";
 
+/**
+ * The activity `x` names, of the run `g`. Lateral and `offset 0`: joined freely, it is looked up without its run where the tables are young,
+ * and that is a walk through the activities of all runs.
+ */
+export const visited = (columns: string) => `
+  select ${columns} from activities t
+  where t.run_id = g.id and t.node = x.node and t.generation = x.generation and t.item = x.item offset 0`;
+
 export const settled = `
 settled as (
   update activities a set state = 'done', seq = g.rev, ended_at = clock_timestamp(), lease_until = null
@@ -34,8 +42,8 @@ again as (
     ready_at = clock_timestamp()
   from json_to_recordset(${p}::json)
       as x(n integer, node text, generation integer, item integer, attempt integer, not_before float8, trouble json)
-    join gate g on g.n = x.n
-  where a.run_id = g.id and a.node = x.node and a.generation = x.generation and a.item = x.item
+    join gate g on g.n = x.n cross join lateral (${visited("t.id")}) t
+  where a.id = t.id
   returning a.id, a.run_id, a.node, a.generation, a.item, a.kind, a.attempt, a.epoch, a.rings, a.claim, a.state
 ), reasked as (
   update asks k set state = 'open', closed_at = null from again n where ${waitsForAnswer("n")} and k.activity_id = n.id
@@ -45,8 +53,8 @@ export const voids = (p: string) => `
 unwanted as (
   update activities a set state = 'void', ended_at = clock_timestamp(), lease_until = null
   from json_to_recordset(${p}::json) as x(n integer, node text, generation integer, item integer) join gate g on g.n = x.n
-  where a.run_id = g.id and a.node = x.node and a.generation = x.generation and a.item = x.item
-    and a.state in ('ready', 'claimed', 'waiting')
+    cross join lateral (${visited("t.id")}) t
+  where a.id = t.id and a.state in ('ready', 'claimed', 'waiting')
   returning a.id, a.kind
 ), withdrawn as (
   update asks k set state = 'void', closed_at = clock_timestamp() from unwanted u where ${waitsForAnswer("u")} and k.activity_id = u.id

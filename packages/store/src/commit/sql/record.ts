@@ -1,5 +1,6 @@
 /** The record of a run: its events and warnings, its variables, what was said. */
 import type { Shape } from "../statement-shape.ts";
+import { visited } from "./activities.ts";
 
 export const logged = ({ light }: Shape) => `
 logged as (
@@ -45,7 +46,7 @@ said as materialized (
       as x(n integer, seq bigint, position integer, thread text, agent text, role text, text text,
         node text, generation integer, item integer)
     join gate g on g.n = x.n
-    left join activities a on a.run_id = g.id and a.node = x.node and a.generation = x.generation and a.item = x.item
+    left join lateral (${visited("t.id, t.work")}) a on true
 ), opened as (
   insert into threads (id, run_id, agent) select distinct on (thread) thread, run_id, agent from said on conflict do nothing
 ), told as (
