@@ -5,14 +5,15 @@
  * M1  The thread has one connection, renews all leases with one statement, and connects again when it broke. It tells what was lost.
  * M2  It renews for a main loop that is silent, and beats for it, but not for ever: after `giveUpMs` of silence the leases are left to
  *     end, because a loop that never comes back would hold its work for ever.
- * M3  While it has told nothing for most of a lease (it starts, its connection broke, it died), the main thread renews as well. It is
- *     started again when it died. It keeps no process alive and ends with it.
+ * M3  While it has told nothing for most of a lease (it starts, its connection broke, it died), or once there were more leases than places in
+ *     the table, the main thread renews as well. It is started again when it died. It keeps no process alive and ends with it.
  *
  * kill -9: process and thread end together, and the leases by themselves.
  */
 import { Worker } from "node:worker_threads";
 import { renewLeases } from "./commit/claim.ts";
 import type { Database } from "./database.ts";
+import { createLeaseTable } from "./lease-table.ts";
 import { type StoreError, translate } from "./store-error.ts";
 
 export interface LeaseKeeper {
@@ -34,13 +35,8 @@ export interface LeaseKeeperParts {
   readonly onError: (error: StoreError) => void;
 }
 
-/** To the thread. */
-export type LeaseOrder =
-  | { readonly do: "hold"; readonly id: number; readonly claim: number }
-  | { readonly do: "drop"; readonly id: number }
-  /** The main loop turns. */
-  | { readonly do: "tick" }
-  | { readonly do: "renew" };
+/** To the thread: at once. What is held stands in the table (lease-table.ts). */
+export type LeaseOrder = "renew";
 
 /** From the thread. */
 export type LeaseNews =
@@ -48,6 +44,7 @@ export type LeaseNews =
   | { readonly news: "failed"; readonly message: string; readonly code: string };
 
 export interface LeaseThreadData {
+  readonly table: SharedArrayBuffer;
   readonly url: string;
   readonly leaseMs: number;
   readonly worker: string;
@@ -66,14 +63,17 @@ interface Hold {
 export function createLeaseKeeper(parts: LeaseKeeperParts): LeaseKeeper {
   const { database, leaseMs, worker, onError } = parts;
   const held = new Map<number, Hold>();
+  const table = createLeaseTable();
   let renewedAt = performance.now();
   /** When the thread last said that all is well. */
   let heardAt = Number.NEGATIVE_INFINITY;
   let closed = false;
+  /** Something found no place in the table, so that the thread may not know of it. */
+  let crowded = false;
   let thread = start();
 
   function start(): Worker {
-    const workerData: LeaseThreadData = { url: database.url, leaseMs, worker, giveUpMs };
+    const workerData: LeaseThreadData = { table: table.memory, url: database.url, leaseMs, worker, giveUpMs };
     const started = new Worker(new URL("./lease-thread.ts", import.meta.url), {
       workerData,
       execArgv: [],
@@ -87,14 +87,9 @@ export function createLeaseKeeper(parts: LeaseKeeperParts): LeaseKeeper {
       setTimeout(() => {
         if (closed) return;
         thread = start();
-        for (const [id, { claim }] of held) tell({ do: "hold", id, claim });
       }, restartMs).unref();
     });
     return started;
-  }
-
-  function tell(order: LeaseOrder): void {
-    thread.postMessage(order);
   }
 
   function hear(news: LeaseNews): void {
@@ -126,9 +121,9 @@ export function createLeaseKeeper(parts: LeaseKeeperParts): LeaseKeeper {
 
   const ticking = setInterval(
     () => {
-      tell({ do: "tick" });
+      table.tick();
       if (held.size === 0) renewedAt = performance.now();
-      else if (performance.now() - heardAt > leaseMs * 0.6) void renewHere();
+      else if (crowded || performance.now() - heardAt > leaseMs * 0.6) void renewHere();
     },
     Math.floor(leaseMs / 3),
   );
@@ -136,13 +131,13 @@ export function createLeaseKeeper(parts: LeaseKeeperParts): LeaseKeeper {
   return {
     hold(id, claim, onLost) {
       held.set(id, { claim, onLost });
-      tell({ do: "hold", id, claim });
+      crowded = !table.put(id, claim) || crowded;
     },
     drop(id) {
       held.delete(id);
-      tell({ do: "drop", id });
+      table.take(id);
     },
-    renewNow: () => tell({ do: "renew" }),
+    renewNow: () => thread.postMessage("renew" satisfies LeaseOrder),
     renewedMsAgo: () => Math.round(performance.now() - renewedAt),
     async close() {
       closed = true;

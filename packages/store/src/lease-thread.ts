@@ -4,8 +4,9 @@ import { Client } from "pg";
 import { keyedAccess } from "./database.ts";
 import type { LeaseNews, LeaseOrder, LeaseThreadData } from "./lease-keeper.ts";
 import { renewText } from "./lease-statement.ts";
+import { readLeaseTable } from "./lease-table.ts";
 
-const { url, leaseMs, worker, giveUpMs }: LeaseThreadData = workerData;
+const { table, url, leaseMs, worker, giveUpMs }: LeaseThreadData = workerData;
 const everyMs = Math.floor(leaseMs / 3);
 /** After an error: sooner, because leases run out. */
 const againMs = Math.min(250, everyMs);
@@ -13,8 +14,6 @@ const queryMs = Math.max(1_000, Math.floor(leaseMs / 2));
 /** A main loop that has been silent for so long does not beat itself. */
 const silentMs = 2_000;
 
-const held = new Map<number, number>();
-let heardAt = performance.now();
 let client: Client | null = null;
 let timer: NodeJS.Timeout | null = null;
 let renewing = false;
@@ -22,10 +21,7 @@ let renewing = false;
 let wanted = false;
 
 parentPort?.on("message", (order: LeaseOrder) => {
-  heardAt = performance.now();
-  if (order.do === "hold") held.set(order.id, order.claim);
-  else if (order.do === "drop") held.delete(order.id);
-  else if (order.do === "renew") void round();
+  if (order === "renew") void round();
 });
 
 function tell(news: LeaseNews): void {
@@ -79,8 +75,7 @@ async function round(): Promise<void> {
 }
 
 async function renew(): Promise<void> {
-  const silence = performance.now() - heardAt;
-  const mine = [...held].map(([id, claim]) => ({ id, claim }));
+  const { held: mine, silentMs: silence } = readLeaseTable(table);
   if (mine.length === 0 || silence > giveUpMs) return;
   const on = await connected();
   const { rows } = await on.query<{ id: string }>({

@@ -8,7 +8,8 @@
  *     doubled. A prober that dies is replaced when its time is over.
  * G4  Refusals of calls that were on their way when the pause began count once.
  * G5  Without limits there is nothing to reckon: while the endpoint is not paused its row is read and not written, so that the calls of a
- *     class do not go through it one commit at a time.
+ *     class do not go through it one commit at a time. That it is not paused holds for LOOK_MS in the process that read it, unless that
+ *     process pauses it itself.
  *
  * kill -9 between asking and calling: a slot passes unused, a probe is taken over after PROBE_MS.
  */
@@ -44,6 +45,7 @@ export interface Pause extends Omit<ModelAt, "tenant"> {
 
 const BURST_MS = 6_000;
 const PROBE_MS = 60_000;
+const LOOK_MS = 100;
 /** The first pause where the endpoint names none. */
 const FIRST_PAUSE_MS = 1_000;
 
@@ -77,14 +79,30 @@ returning refusals, coalesce(prober = $6, false) as probe, ${left("starts_at")} 
 
 const pausedText = "select 1 from rates where tenant = $1 and endpoint = $2 and model = $3 and refusals > 0";
 
+/** Until when it need not be looked again whether a model is paused (G5). */
+const answering = new WeakMap<Database, Map<string, number>>();
+const nameOf = ({ tenant, endpoint, model }: ModelAt) => JSON.stringify([tenant, endpoint, model]);
+
+async function isPaused(database: Database, at: ModelAt): Promise<boolean> {
+  const known = answering.get(database) ?? new Map<string, number>();
+  answering.set(database, known);
+  const name = nameOf(at);
+  if (performance.now() < (known.get(name) ?? 0)) return false;
+  const values = [at.tenant, at.endpoint, at.model];
+  const paused = await queryHot(database, "Asking a rate limit", "paused", pausedText, values);
+  if (paused.length === 0) known.set(name, performance.now() + LOOK_MS);
+  return paused.length > 0;
+}
+
 /** Takes one request of so many tokens. `taker` names this one call, should it become the probe. */
 export async function takeRate(
   database: Database,
-  { tenant, endpoint, model }: ModelAt,
+  at: ModelAt,
   rate: Rate,
   tokens: number,
   taker: string,
 ): Promise<Slot> {
+  const { tenant, endpoint, model } = at;
   interface Row {
     readonly refusals: number;
     readonly probe: boolean;
@@ -93,10 +111,8 @@ export async function takeRate(
     readonly probe_ms: number | null;
     readonly reason: string;
   }
-  if (rate.requestsPerMinute === null && rate.tokensPerMinute === null) {
-    const paused = await queryHot(database, "Asking a rate limit", "paused", pausedText, [tenant, endpoint, model]);
-    if (paused.length === 0) return { kind: "granted", waitMs: 0, probe: false };
-  }
+  const unlimited = rate.requestsPerMinute === null && rate.tokensPerMinute === null;
+  if (unlimited && !(await isPaused(database, at))) return { kind: "granted", waitMs: 0, probe: false };
   const rows = await queryHot<Row>(database, "Asking a rate limit", "take-rate", takeText, [
     endpoint,
     model,
@@ -118,7 +134,7 @@ export async function takeRate(
 /** The endpoint refused. `wishMs`: when it wants to be asked again. `prober`: the call was the probe of an earlier pause. */
 export async function pauseRate(
   database: Database,
-  { tenant, endpoint, model }: ModelAt,
+  at: ModelAt,
   refusal: {
     readonly wishMs: number | null;
     readonly reason: string;
@@ -126,6 +142,7 @@ export async function pauseRate(
     readonly mostMs: number;
   },
 ): Promise<void> {
+  const { tenant, endpoint, model } = at;
   await queryDatabase(
     database,
     "Pausing a model",
@@ -144,6 +161,7 @@ export async function pauseRate(
        prober = case when r.prober = $6 then null else r.prober end`,
     [endpoint, model, refusal.wishMs, refusal.mostMs, refusal.reason, refusal.prober, tenant],
   );
+  answering.get(database)?.delete(nameOf(at));
 }
 
 /** The probe was answered: nobody waits any more. */

@@ -21,6 +21,7 @@ export function ledgerOf(database: Database, run: LoadedRun, activity?: Activity
     // By the statement that stores the reply.
     settles: true,
     async find({ activityId, callIndex, requestHash }) {
+      if (activity?.unasked) return undefined;
       const found = await findCall(database, { activityId: Number(activityId), callIndex, requestHash });
       if (found === null) return undefined;
       return { reply: found.reply as unknown as ModelReply, attempt: found.attempt ?? 1 };

@@ -81,6 +81,7 @@ interface ClaimRow extends RunColumns {
   readonly takeovers: number;
   readonly interrupted: boolean;
   readonly taken: boolean;
+  readonly unasked: boolean;
   readonly rings: number;
   readonly work: Work;
   readonly outcome: Outcome | null;
@@ -115,7 +116,7 @@ with wanted as materialized (
 )
 select a.id, a.node, a.generation, a.item, a.attempt, a.kind, a.epoch, a.state as activity_state, a.rings, a.work, a.outcome, a.usage,
   coalesce(t.claim, a.claim) as claim, coalesce(t.takeovers, a.takeovers) as takeovers, coalesce(t.interrupted, false) as interrupted,
-  t.id is not null as taken,
+  t.id is not null as taken, a.claim = 0 and not exists (select 1 from calls c where c.activity_id = a.id) as unasked,
   extract(epoch from a.lease_until - clock_timestamp())::float8 * 1000 as lease_ms,
   extract(epoch from a.not_before - clock_timestamp())::float8 * 1000 as early_ms,
   extract(epoch from a.created_at)::float8 * 1000 as asked_at, ${runColumns}
@@ -206,6 +207,7 @@ export function createClaimer(parts: ClaimerParts): Claimer {
       usage: row.usage,
       leased: row.taken,
       askedAt: row.asked_at,
+      ...(row.unasked ? { unasked: true } : {}),
     };
     return { kind: "claimed", run: toLoadedRun(row, definitions), activity, interrupted, takeovers };
   }

@@ -66,6 +66,8 @@ export interface Activity {
   readonly leased: boolean;
   /** When it was asked for first, by the database's clock. */
   readonly askedAt: number;
+  /** Nobody held it before, and no reply is stored for it: there is none to be looked for. Absent: there may be. */
+  readonly unasked?: true;
 }
 
 export const itemToColumn = (item: number | null): number => item ?? -1;

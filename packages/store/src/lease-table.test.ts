@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { createLeaseTable, readLeaseTable } from "./lease-table.ts";
+
+it("what is put is read until it is taken, and a place is used again", () => {
+  const table = createLeaseTable();
+  for (let id = 1; id <= 10_000; id++) {
+    expect(table.put(id, id + 1)).toBe(true);
+    if (id > 2) table.take(id - 2);
+  }
+  expect(readLeaseTable(table.memory).held.toSorted((a, b) => a.id - b.id)).toEqual([
+    { id: 9_999, claim: 10_000 },
+    { id: 10_000, claim: 10_001 },
+  ]);
+});
+
+it("an activity that is held again has one place, with its newer claim", () => {
+  const table = createLeaseTable();
+  table.put(7, 1);
+  table.put(7, 2);
+  table.take(8);
+  expect(readLeaseTable(table.memory).held).toEqual([{ id: 7, claim: 2 }]);
+});
+
+it("a full table says so, and has room again when something is taken", () => {
+  const table = createLeaseTable();
+  let id = 1;
+  while (table.put(id, 1)) id += 1;
+  expect(readLeaseTable(table.memory).held).toHaveLength(id - 1);
+  table.take(1);
+  expect(table.put(id, 1)).toBe(true);
+});
+
+it("silence is counted from the last turn of the main loop", async () => {
+  const table = createLeaseTable();
+  await sleep(60);
+  expect(readLeaseTable(table.memory).silentMs).toBeGreaterThan(40);
+  table.tick();
+  const { silentMs } = readLeaseTable(table.memory);
+  await sleep(60);
+  expect(readLeaseTable(table.memory).silentMs).toBeGreaterThan(silentMs);
+});

@@ -1,0 +1,71 @@
+/**
+ * What a worker holds, in memory that it shares with the thread that renews: a message to a thread costs a tenth of a millisecond, and each
+ * activity would send two. The main thread alone writes.
+ *
+ * A place is read in two halves. Where it was given to another activity in between, the thread renews a pair that nobody has, which changes
+ * nothing, and the other activity in the next round.
+ */
+export interface LeaseTable {
+  readonly memory: SharedArrayBuffer;
+  /** False: there is no place left. */
+  put(id: number, claim: number): boolean;
+  take(id: number): void;
+  /** The main loop turns. */
+  tick(): void;
+}
+
+/** More than any worker does at a time. */
+const places = 4_096;
+/** Before the places: when the main loop last turned, by the machine's own clock, which all threads have in common. */
+const head = 1;
+const now = () => process.hrtime.bigint();
+
+export function createLeaseTable(): LeaseTable {
+  const memory = new SharedArrayBuffer(8 * (head + 2 * places));
+  const cells = new BigInt64Array(memory);
+  const placeOf = new Map<number, number>();
+  const free = Array.from({ length: places }, (_, place) => head + 2 * (places - 1 - place));
+  const tick = () => void Atomics.store(cells, 0, now());
+  const take = (id: number) => {
+    const place = placeOf.get(id);
+    if (place === undefined) return;
+    Atomics.store(cells, place, 0n);
+    placeOf.delete(id);
+    free.push(place);
+  };
+  tick();
+  return {
+    memory,
+    tick,
+    take,
+    put(id, claim) {
+      tick();
+      take(id);
+      const place = free.pop();
+      if (place === undefined) return false;
+      Atomics.store(cells, place + 1, BigInt(claim));
+      Atomics.store(cells, place, BigInt(id));
+      placeOf.set(id, place);
+      return true;
+    },
+  };
+}
+
+export interface Held {
+  readonly id: number;
+  readonly claim: number;
+}
+
+/** What the thread sees; `silentMs`: for how long the main loop has not turned. */
+export function readLeaseTable(memory: SharedArrayBuffer): {
+  readonly held: readonly Held[];
+  readonly silentMs: number;
+} {
+  const cells = new BigInt64Array(memory);
+  const held: Held[] = [];
+  for (let place = head; place < cells.length; place += 2) {
+    const id = Atomics.load(cells, place);
+    if (id !== 0n) held.push({ id: Number(id), claim: Number(Atomics.load(cells, place + 1)) });
+  }
+  return { held, silentMs: Number(now() - Atomics.load(cells, 0)) / 1e6 };
+}
