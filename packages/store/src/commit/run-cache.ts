@@ -1,7 +1,7 @@
 /**
  * Runs this process committed last. Never the truth: a commit decided on a cached run passes only if the database is still at its
  * `rev`, so a stale entry costs one more read and nothing else, and losing the cache costs only reads. It saves the read before each
- * light activity, which stands on the run itself.
+ * light activity, which stands on the run itself. A run that has ended is not kept: nothing of it is done any more.
  */
 import type { LoadedRun } from "./run-row.ts";
 
@@ -31,6 +31,7 @@ export function createRunCache(): RunCache {
     get: (runId) => entries.get(runId)?.run,
     set(run) {
       remove(run.id);
+      if (run.state.phase.is === "ended") return;
       const weight = weigh(run);
       if (weight > heaviest) return;
       entries.set(run.id, { run, weight });
