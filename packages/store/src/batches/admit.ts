@@ -17,7 +17,7 @@ import type { Doorbell, Json } from "@markmill/engine";
 import { cancelRun } from "../apply-event.ts";
 import { type Births, createRun } from "../create-run.ts";
 import { toJson } from "../neutral.ts";
-import { queryDatabase } from "../query-database.ts";
+import { queryDatabase, queryNamed } from "../query-database.ts";
 import { resumeTree } from "../resume-run.ts";
 import { StoreError, translate } from "../store-error.ts";
 import type { OnSkipped } from "../supervise.ts";
@@ -85,9 +85,10 @@ export async function admitWorks(store: Births, options: AdmissionOptions): Prom
 
 /** Those that have ended are told apart once, and never looked at again. */
 async function inFlight({ database }: Births): Promise<readonly Flight[]> {
-  return await queryDatabase<Flight>(
+  return await queryNamed<Flight>(
     database,
     "Looking at runs of batches",
+    "batch-flights",
     `with flights as materialized (
        select t.id, t.batch_id, t.run_id, b.state, b.reason, r.ended_at is not null as over, r.id is null as unmade,
          exists (select 1 from batch_runs later where later.batch_id = t.batch_id and later.work = t.work and later.try > t.try) as replaced,
@@ -101,6 +102,7 @@ async function inFlight({ database }: Births): Promise<readonly Flight[]> {
      )
      select batch_id, run_id, state, reason, case when unmade then null else false end as ended, replaced, held
      from flights where not over`,
+    [],
   );
 }
 
@@ -126,9 +128,10 @@ interface OpenBatch extends Sharer {
 }
 
 async function openBatches({ database }: Births): Promise<readonly OpenBatch[]> {
-  return await queryDatabase<OpenBatch>(
+  return await queryNamed<OpenBatch>(
     database,
     "Looking at open batches",
+    "open-batches",
     `with flying as (
        select t.batch_id, count(*)::integer as runs, (count(*) filter (where exists (
            select 1 from activities a where a.root_id = t.run_id and a.trouble is not null and a.state in ('ready', 'waiting')
@@ -147,6 +150,7 @@ async function openBatches({ database }: Births): Promise<readonly OpenBatch[]> 
        left join budgets g on g.tenant = b.tenant and g.id = b.id
      where f.batch_id is not null or w.batch_id is not null
      order by b.created_at, b.id`,
+    [],
   );
 }
 
@@ -188,15 +192,17 @@ interface Unmade {
 
 /** Of this look and of one that was killed. */
 async function createRuns(store: Births, options: AdmissionOptions): Promise<void> {
-  const unmade = await queryDatabase<Unmade>(
+  const unmade = await queryNamed<Unmade>(
     store.database,
     "Looking for runs to make",
+    "unmade-runs",
     `select b.tenant, t.batch_id, t.run_id, t.definition_hash, t.hash, w.pseudonym, b.settings,
        (w.content ->> 'files')::integer as files, (w.content ->> 'bytes')::bigint as bytes, w.content -> 'start' as start, t.try, t.criterion
      from batch_runs t join batches b on b.id = t.batch_id join batch_works w on w.batch_id = t.batch_id and w.key = t.work
      where t.admitted_at is not null and t.end_seen_at is null and t.refusal is null and t.deleted_at is null
        and not exists (select 1 from runs r where r.id = t.run_id)
      order by t.id`,
+    [],
   );
   await eachOf(unmade, async (one) => {
     try {
