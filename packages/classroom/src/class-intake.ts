@@ -156,7 +156,10 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
   const tops = source.tops.filter(({ name }) => !without.has(name));
   const wanted = options.layout ?? "auto";
   const layout = wanted !== "auto" ? wanted : options.match === undefined ? detectLayout(tops) : "plain";
-  const { works, strays } = await sort(source, layout, tops, options, problems, at);
+  const { works, strays } =
+    source.works === undefined
+      ? await sort(source, layout, tops, options, problems, at)
+      : { works: source.works, strays: [] };
 
   const unmatched: Unmatched[] = [
     ...source.links.map((name) => ({ name: showName(name), why: "link" as const, near: [] })),
@@ -196,7 +199,7 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
       if (content instanceof FetchTrouble) {
         const about = one.work.pieces[0]?.top ?? one.work.label;
         const message = `${showName(about)}: ${content.message} It was not fetched, and nothing is said of it.`;
-        problems.push({ severity: "warning", code: "INTAKE_NOT_FETCHED", message, fix: content.fix, at, about });
+        problems.push({ severity: "warning", code: content.code, message, fix: content.fix, at, about });
         unfetched.push({ key, by: one.by.map((member) => member.key), message: content.message });
         continue;
       }

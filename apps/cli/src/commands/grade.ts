@@ -166,8 +166,11 @@ async function dryRun(plan: ClassPlan, json: boolean, terminal: Terminal): Promi
   tell(read.findings, terminal);
   if (!read.ok) return exitCodes.invalid;
   const { intake } = read.class;
+  const { members, ...rest } = intake;
+  // A student may have written a password into the address.
+  const shown = { ...rest, members: members.map(({ repository: _, ...member }) => member) };
   if (json)
-    terminal.out(jsonText({ version: 1, name: plan.name, roster: plan.head.roster?.mapping ?? null, ...intake }));
+    terminal.out(jsonText({ version: 1, name: plan.name, roster: plan.head.roster?.mapping ?? null, ...shown }));
   else for (const line of previewClass(plan.name, intake, plan.head.roster)) terminal.out(line);
   terminal.err("nothing was begun: --dry-run");
   return exitCodes.success;
