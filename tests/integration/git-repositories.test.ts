@@ -275,6 +275,18 @@ describe("over https", () => {
       expect(stranger.unfetched.map(({ by }) => by)).toEqual([["1"], ["2"], ["3"]]);
     });
 
+    it("a group that is called like a student's key takes nothing from them", async () => {
+      const { submissions } = await readWorks(
+        roster(`1;Ada;3;${url}/open/ada.git`, `2;Bea;3;${url}/open/ada`, "3;Cem;;ext::x"),
+        `repositories: { from: roster, allow: ["${url}/"] }`,
+        { git: access() },
+      );
+      expect(submissions.map(({ key, by }) => [key, by])).toEqual([
+        ["group 3#1", ["1", "2"]],
+        ["3#1", ["3"]],
+      ]);
+    });
+
     it("a student's number or name that is another's does not take their place", async () => {
       const { submissions } = await readWorks(
         ["id;Name;Github;Repo URL", `1;Ada;;${url}/open/ada.git`, "2;Bea;1;ext::x"],

@@ -192,7 +192,7 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
     const timed = attempts.map((one) => ({ ...one, lateness: latenessOf(one, options) }));
     const counting = countingAttempt(timed, options.attempts ?? "last");
     for (const [index, one] of timed.entries()) {
-      const owner = one.group ?? one.by.map(({ key }) => key).join("+");
+      const owner = one.group === null ? one.by.map(({ key }) => key).join("+") : groupKey(one.group, members);
       const attempt = index + 1;
       const key = `${owner}#${attempt}`;
       const content = await takeWork(source, one.work, key, limits, options);
@@ -222,6 +222,11 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
   const withoutWork = [...members.keys()].filter((key) => !handedIn.has(key));
   problems.push(...twins(submissions, at), ...untimed(submissions, options, at));
   return { layout, members: [...members.values()], submissions, unfetched, unmatched, withoutWork, problems };
+}
+
+/** A group may be called what a member's key is; both keep a work of their own. */
+function groupKey(group: string, members: ReadonlyMap<string, Member>): string {
+  return members.has(group) ? `group ${group}` : group;
 }
 
 async function sort(
