@@ -174,3 +174,24 @@ it("a batch that names what is not there is refused", async () => {
     code: "START_REFUSED",
   });
 });
+
+it("a class of any size says what is no longer handed in, in as many requests as it takes", async () => {
+  // Of letters that bytes and JavaScript order differently, too.
+  const names = ["a-first", "k-gone", "m-in-the-middle", "\u{1f600}-last", "\ufffd-gone"];
+  const works = names.map((key) => ({
+    ...{ key, by: [key], group: null, attempt: 1, counts: true, label: key, sources: [key], submittedAt: null },
+    ...{ lateness: { is: "on time" as const }, content: { is: "empty" as const } },
+  }));
+  const large = { ...batch, key: "large", name: "Large", members: names.map((key) => ({ key, name: key })), works };
+  const saved = await remote.batches.save(large);
+  const staying = names.filter((name) => !name.endsWith("gone"));
+  const whole = [...Array.from({ length: 45_000 }, (_, index) => `${"bgmt"[index % 4]}-${index}`), ...staying];
+  const kept = works.filter(({ key }) => staying.includes(key));
+  expect(await remote.batches.save({ ...large, works: kept, whole })).toMatchObject({ id: saved.id, dropped: 2 });
+  const listed = await local.batches.works(saved.id);
+  expect(listed.works.flatMap(({ key, counts }) => (counts ? [key] : [])).sort()).toEqual([...staying].sort());
+  await expect(
+    local.batches.save({ ...large, works: [], whole: ["b"], span: { after: "c", upTo: null } }),
+  ).rejects.toMatchObject({ code: "STORE_BATCH_REFUSED" });
+  await local.batches.delete(saved.id);
+});

@@ -330,7 +330,7 @@ describe("what a hostile client sends", () => {
   interface Shape {
     readonly type?: string;
     readonly enum?: readonly unknown[];
-    readonly properties?: Readonly<Record<string, Shape>>;
+    readonly properties?: Readonly<Record<string, Shape>> & { readonly cursor?: Shape };
     readonly items?: Shape;
     readonly anyOf?: readonly Shape[];
     readonly additionalProperties?: Shape | boolean;
@@ -398,6 +398,118 @@ describe("what a hostile client sends", () => {
       body: "x",
     });
     await expectProblem(response, 400, "a long name");
+  });
+
+  /** Routes that take a cursor, by their schemas. */
+  const paged = () =>
+    walk().flatMap((walked) => {
+      const query = walked.route.query;
+      const shape =
+        query === undefined ? {} : (z.toJSONSchema(query, { io: "input", unrepresentable: "any" }) as Shape);
+      const cursor = shape.properties?.cursor;
+      return cursor === undefined ? [] : [{ walked, cursor }];
+    });
+
+  /** As it stands in an address, so that what is no Unicode can be sent too. */
+  const escaped = (cursor: string) =>
+    cursor.isWellFormed() ? encodeURIComponent(cursor) : cursor.replaceAll("\ud800", "%ED%A0%80");
+
+  /** A cursor of ours with one part of it spoilt, or cut, or grown. */
+  function spoilt(cursor: string): string[] {
+    const spoils = [
+      "",
+      "0",
+      "-1",
+      "9".repeat(15),
+      "9".repeat(17),
+      "9".repeat(40),
+      "1e3",
+      "NaN",
+      "\0",
+      "\ud800",
+      "１",
+      "é",
+      "'",
+    ];
+    const parts = cursor.split("-");
+    const without = [
+      cursor.slice(0, -1),
+      cursor.slice(1),
+      `${cursor}-`,
+      `-${cursor}`,
+      `${cursor}-0`,
+      cursor.toUpperCase(),
+    ];
+    // An id has parts of one kind: its first and last ones do.
+    const places = [...new Set([0, 1, parts.length - 1])].filter((at) => at < parts.length);
+    const changed = places.flatMap((at) => spoils.map((spoil) => parts.with(at, spoil).join("-")));
+    return [...without, Buffer.from(cursor).toString("base64url"), cursor.repeat(40), ...changed];
+  }
+
+  it("as a cursor, broken or of another route, is refused or ends a list, on every route that takes one", async () => {
+    const owner = await api.client("owner");
+    const second = { ...adasWork, key: "bea", by: ["bea"], label: "Bea", sources: ["Bea.zip"] };
+    const settings = { definition: own.definition, rubric: classRubric as never, late: null, language: null };
+    const [members, works] = [[{ key: "bea", name: "Bea" }], [second]];
+    await owner.saveBatch({ body: { ...settings, key: "class", name: "Class", aiConsent: "any", members, works } });
+    await owner.saveBatch({ body: { ...settings, key: "other", name: "Other", aiConsent: "any", members, works } });
+    for (const work of ["ada", "bea"])
+      await owner.recordGrade({ params: { id: own.batch }, body: { work, kind: "released" } as never });
+    await owner.startRun({ body: { definition: own.definition } });
+    const [whole, narrow] = [await api.key(["owner", "ops"]), await api.key(["reader"])];
+    const ask = async (walked: Walked, token: string, cursor: string | null) => {
+      const path = paramsOf(walked);
+      const query = `${path.includes("?") ? "&" : "?"}limit=1${cursor === null ? "" : `&cursor=${escaped(cursor)}`}`;
+      return await send(walked, token, path + query);
+    };
+    // Of the lists that have one page here.
+    const real = new Map<RouteName, string>([
+      ["listCalls", "1-1-1-a"],
+      ["listToolCalls", "1-1-a-1-1"],
+      ["listMessages", "1"],
+      ["listDefinitions", "a-1"],
+    ]);
+    for (const { walked } of paged()) {
+      const { next } = (await (await ask(walked, whole, null)).json()) as { next: string | null };
+      const cursor = next ?? real.get(walked.name);
+      if (cursor === undefined) throw new Error(`${walked.name} shows no cursor here`);
+      expect((await ask(walked, whole, cursor)).status, walked.name).toBe(200);
+      real.set(walked.name, cursor);
+    }
+    const ids = [own.batch, own.run, own.definition, String(own.ask), own.file, own.user, own.key];
+    const plain = [
+      "",
+      " ",
+      "\0",
+      "\ud800",
+      "%",
+      "null",
+      "[]",
+      "{}",
+      "=",
+      "AAAA",
+      "\u202e",
+      "a".repeat(199),
+      "a".repeat(6_000),
+    ];
+    const foreign = [...real.values(), ...ids, ...plain];
+    for (const { walked, cursor } of paged()) {
+      const shaped =
+        cursor.pattern === undefined
+          ? []
+          : fc.sample(fc.stringMatching(new RegExp(cursor.pattern)), { numRuns: 10, seed: 7 });
+      const tried = new Set([...foreign, ...shaped, ...spoilt(real.get(walked.name) ?? "")]);
+      for (const one of tried) {
+        // Whoever may not know names has other cursors in a class.
+        for (const token of walked.url.startsWith("/v1/batches") ? [whole, narrow] : [whole]) {
+          const response = await ask(walked, token, one);
+          const text = await response.text();
+          const what = `${walked.name} with ${JSON.stringify(one.slice(0, 100))}: ${text.slice(0, 300)}`;
+          expect([200, 400, 403, 422], what).toContain(response.status);
+          if (response.status !== 200) expect(JSON.parse(text), what).toMatchObject({ code: expect.any(String) });
+        }
+      }
+    }
   });
 
   it("never makes a 5xx and never hangs, on any route; memory stays flat", async () => {

@@ -1,4 +1,5 @@
-// Works in git repositories over real ssh and https: the commit before the deadline, a token that is seen by its host alone, no redirects.
+// Works in git repositories over real ssh and https: the commit before the deadline, a token that is seen by its host alone, no redirects; and
+// addresses that students wrote into a roster, which get no credential of the teacher's and nobody else's work.
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:https";
@@ -7,8 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defaultLimits } from "@markmill/submission";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { fetchRepository } from "../../packages/classroom/src/fetch-repository.ts";
+import { type FetchOptions, fetchRepository } from "../../packages/classroom/src/fetch-repository.ts";
 import { readClassHead, readClassWorks } from "../../packages/classroom/src/read-class-folder.ts";
+import { readAddress } from "../../packages/classroom/src/repository-address.ts";
+import { addressRules } from "../../packages/tools/src/address-rules.ts";
 import { reportSkip } from "../support/ask-services.ts";
 import { giveToSshUser, type SshServer, startSshServer } from "../support/ssh-server.ts";
 
@@ -43,6 +46,27 @@ git(folder, "2026-11-10", "clone", "-q", "--bare", work, repository);
 git(repository, "2026-11-10", "update-server-info");
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+/** As an address that class.yaml makes. */
+const fetchWritten = async (written: string, options: Partial<FetchOptions>) =>
+  await fetchRepository(await readAddress(written), { allow: "any", limits, ...options });
+
+let classes = 0;
+/** The works of a class whose roster and settings these are. */
+async function readWorks(roster: readonly string[], settings: string, options: Parameters<typeof readClassWorks>[1]) {
+  classes += 1;
+  const place = join(folder, `class-${classes}`);
+  execFileSync("mkdir", ["-p", place]);
+  writeFileSync(join(place, "roster.csv"), roster.join("\r\n"));
+  writeFileSync(join(place, "class.yaml"), `roster: roster.csv\n${settings}\n`);
+  const head = await readClassHead(place);
+  if (!head.ok) throw new Error(JSON.stringify(head.findings));
+  const read = await readClassWorks(head.head, options);
+  if (!read.ok) throw new Error(JSON.stringify(read.findings));
+  const { submissions, unfetched, withoutWork } = read.class.intake;
+  const codes = read.findings.map(({ code, about }) => [about, code]);
+  return { mapping: head.head.roster?.mapping, submissions, unfetched, withoutWork, codes, findings: read.findings };
+}
+
 const contentOf = ({ entries }: Awaited<ReturnType<typeof fetchRepository>>) =>
   entries.flatMap((entry) => (entry.kind === "file" ? `${entry.path}: ${entry.bytes.toString()}` : []));
 
@@ -62,54 +86,62 @@ describe.skipIf(ssh instanceof Error)("over ssh", () => {
   afterAll(() => server.stop());
 
   it("the last commit before the deadline is read with the key that is named", async () => {
-    const read = await fetchRepository(url, { limits, deadline, access });
+    const read = await fetchWritten(url, { limits, deadline, access });
     expect(contentOf(read)).toEqual(["a.js: first"]);
-    expect(contentOf(await fetchRepository(url, { limits, access }))).toEqual(["a.js: too late"]);
+    expect(contentOf(await fetchWritten(url, { limits, access }))).toEqual(["a.js: too late"]);
   });
 
   it("a host that nobody knows, and a key that nobody knows, are refused without a question", async () => {
     const stranger = join(folder, "stranger");
     execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", stranger]);
-    await expect(fetchRepository(url, { limits, access: { ...access, knownHosts: "/dev/null" } })).rejects.toThrow(
+    await expect(fetchWritten(url, { limits, access: { ...access, knownHosts: "/dev/null" } })).rejects.toThrow(
       /Host key verification failed|No ED25519 host key/,
     );
-    await expect(fetchRepository(url, { limits, access: { ...access, sshKey: stranger } })).rejects.toThrow(
+    await expect(fetchWritten(url, { limits, access: { ...access, sshKey: stranger } })).rejects.toThrow(
       /Permission denied/,
     );
   });
 
   it("a roster says whose repository is where; one that cannot be had stops that work alone, and is not called the student's cause", async () => {
-    const roster = [
-      "id;Name;Repo URL",
-      `1;Ada;${url}`,
-      "2;Bea;ext::sh -c id",
-      "3;Cem;",
-      `4;Dan;file://${work}`,
-      `5;Eve;ssh://${server.user}@127.0.0.1:${server.port}${served}-none`,
-    ].join("\r\n");
-    const place = join(folder, "class");
-    execFileSync("mkdir", ["-p", place]);
-    writeFileSync(join(place, "roster.csv"), roster);
-    writeFileSync(
-      join(place, "class.yaml"),
-      "roster: roster.csv\nrepositories: roster\ndeadline: 2026-11-05T00:00:00Z\n",
+    const at = `ssh://${server.user}@127.0.0.1:${server.port}`;
+    const { mapping, submissions, unfetched, withoutWork, findings } = await readWorks(
+      [
+        "id;Name;Repo URL",
+        `1;Ada;${url}`,
+        "2;Bea;ext::sh -c id",
+        "3;Cem;",
+        `4;Dan;file://${work}`,
+        `5;Eve;${at}${served}-none`,
+      ],
+      `repositories: { from: roster, allow: ["${at}${folder}/"] }\ndeadline: 2026-11-05T00:00:00Z`,
+      { git: access },
     );
-    const head = await readClassHead(place);
-    if (!head.ok) throw new Error(JSON.stringify(head.findings));
-    expect(head.head.roster?.mapping).toContainEqual({ header: "Repo URL", as: "repository" });
-    const read = await readClassWorks(head.head, { git: access });
-    if (!read.ok) throw new Error(JSON.stringify(read.findings));
-    const { submissions, unfetched, withoutWork } = read.class.intake;
+    expect(mapping).toContainEqual({ header: "Repo URL", as: "repository" });
     expect(submissions.map(({ by, content }) => [by[0], content.is])).toEqual([
       ["1", "taken"],
       ["2", "refused"],
       ["4", "refused"],
     ]);
     expect(unfetched).toMatchObject([{ key: "5#1", by: ["5"] }]);
-    expect(read.findings).toContainEqual(expect.objectContaining({ code: "INTAKE_NOT_FETCHED", about: "5" }));
+    expect(findings).toContainEqual(expect.objectContaining({ code: "INTAKE_NOT_FETCHED", about: "5" }));
     expect(JSON.stringify(submissions[0])).toMatch(/commit [0-9a-f]{40} of 2026-11-01/);
     expect(withoutWork).toEqual(["3"]);
     expect(JSON.stringify(submissions[2])).toContain("outside the folder of the class");
+  });
+
+  it("a key is used for no address of a roster but those at places that class.yaml names", async () => {
+    const read = async (settings: string) =>
+      await readWorks(["id;Name;Repo URL", `1;Ada;${url}`], settings, { git: access });
+    for (const settings of [
+      "repositories: roster",
+      `repositories: { from: roster, allow: ["ssh://${server.user}@127.0.0.1:${server.port}${folder}/other/"] }`,
+      `repositories: { from: roster, allow: ["ssh://${server.user}@127.0.0.1${folder}/"] }`,
+    ]) {
+      const { submissions, unfetched, codes } = await read(settings);
+      expect(submissions).toEqual([]);
+      expect(unfetched).toMatchObject([{ key: "1#1" }]);
+      expect(codes).toEqual([["1", "INTAKE_REPOSITORY_NOT_ALLOWED"]]);
+    }
   });
 });
 
@@ -145,30 +177,147 @@ describe("over https", () => {
   afterAll(() => new Promise((resolve) => server.close(resolve)));
 
   it("it is read where the certificate is known, and only there", async () => {
-    const read = await fetchRepository(`${url}/open/ada.git`, { limits, deadline, access: { caFile } });
+    const read = await fetchWritten(`${url}/open/ada.git`, { limits, deadline, access: { caFile } });
     expect(contentOf(read)).toEqual(["a.js: first"]);
-    await expect(fetchRepository(`${url}/open/ada.git`, { limits })).rejects.toThrow(/certificate/i);
+    await expect(fetchWritten(`${url}/open/ada.git`, { limits })).rejects.toThrow(/certificate/i);
   });
 
   it("a redirect is refused, and says what to do", async () => {
-    const moved = fetchRepository(`${url}/moved/ada.git`, { limits, access: { caFile } });
+    const moved = fetchWritten(`${url}/moved/ada.git`, { limits, access: { caFile } });
     await expect(moved).rejects.toMatchObject({ fix: expect.stringContaining(".git at the end") });
   });
 
   it("a token is sent to its host, and to no other", async () => {
     const token = { host: url.replace("https://", ""), value: "very-secret" };
     asked.splice(0);
-    const read = await fetchRepository(`${url}/private/ada.git`, { limits, access: { caFile, token } });
+    const read = await fetchWritten(`${url}/private/ada.git`, { limits, access: { caFile, token } });
     expect(contentOf(read)).toEqual(["a.js: too late"]);
     const basic = `Basic ${Buffer.from("x-access-token:very-secret").toString("base64")}`;
     expect(new Set(asked.map(({ authorization }) => authorization))).toEqual(new Set([basic]));
     asked.splice(0);
     const other = { ...token, host: "github.com" };
-    const refused = await fetchRepository(`${url}/private/ada.git`, { limits, access: { caFile, token: other } }).catch(
+    const refused = await fetchWritten(`${url}/private/ada.git`, { limits, access: { caFile, token: other } }).catch(
       String,
     );
     expect(refused).not.toContain("very-secret");
     expect(asked.every(({ authorization }) => authorization === undefined)).toBe(true);
+  });
+
+  describe("from a roster", () => {
+    const roster = (...rows: string[]) => ["id;Name;Group;Repo URL", ...rows];
+    const token = () => ({ host: url.replace("https://", ""), value: "very-secret" });
+    const access = () => ({ caFile, token: token() });
+
+    it("an address gets the token at a place that class.yaml names, and nowhere else, on the same host neither", async () => {
+      asked.splice(0);
+      const { submissions, codes } = await readWorks(
+        roster(`1;Ada;;${url}/private/ada.git`, `2;Bea;;${url}/open/ada.git`),
+        `repositories: { from: roster, allow: ["${url}/private/"] }`,
+        { git: access() },
+      );
+      expect(submissions.map(({ key, content }) => [key, content.is])).toEqual([["1#1", "taken"]]);
+      // The other is no public address: it was not even asked.
+      expect(codes).toEqual([["2", "INTAKE_REPOSITORY_NOT_ALLOWED"]]);
+      expect(asked.every(({ path }) => path.startsWith("/private/"))).toBe(true);
+    });
+
+    it("what is public is read without any credential, at the addresses that were looked at", async () => {
+      const rules = addressRules([{ network: "127.0.0.1", bits: 32, port: null }]);
+      const options = { limits, allow: [], access: access(), rules };
+      asked.splice(0);
+      const read = await fetchRepository(await readAddress(`${url}/open/ada.git`), options);
+      expect(contentOf(read)).toEqual(["a.js: too late"]);
+      expect(asked.length).toBeGreaterThan(0);
+      await expect(fetchRepository(await readAddress(`${url}/private/ada.git`), options)).rejects.toMatchObject({
+        code: "INTAKE_NOT_FETCHED",
+      });
+      expect(asked.every(({ authorization }) => authorization === undefined)).toBe(true);
+      asked.splice(0);
+      for (const host of ["localhost", "127.0.0.1", "0x7f.1", "2130706433", "[::1]", "[::ffff:127.0.0.1]"]) {
+        const address = await readAddress(`https://${host}:${new URL(url).port}/open/ada.git`);
+        await expect(fetchRepository(address, { limits, allow: [], access: access() })).rejects.toMatchObject({
+          code: "INTAKE_REPOSITORY_NOT_ALLOWED",
+        });
+      }
+      expect(asked).toEqual([]);
+    });
+
+    it("one repository of several people is nobody's work before a person has looked, however it is written", async () => {
+      const host = url.replace("https://", "");
+      const { submissions, unfetched, codes, withoutWork } = await readWorks(
+        roster(
+          `1;Ada;;${url}/private/ada.git`,
+          `2;Bea;;HTTPS://LOCALHOST:${new URL(url).port}/private/%61da/`,
+          `3;Cem;;ssh://git@${host}/private/Ada.git`,
+          `4;Dan;;${url}/open/ada.git`,
+        ),
+        `repositories: { from: roster, allow: ["${url}/"] }`,
+        { git: access() },
+      );
+      expect(submissions.map(({ key }) => key)).toEqual(["4#1"]);
+      expect(unfetched).toMatchObject([
+        { key: "1#1", message: "The same repository is named by 2, 3." },
+        { key: "2#1" },
+        { key: "3#1" },
+      ]);
+      expect(codes).toEqual(["1", "2", "3"].map((key) => [key, "INTAKE_SAME_REPOSITORY"]));
+      expect(withoutWork).toEqual([]);
+    });
+
+    it("one repository of a group is one work of the group; with a stranger it is nobody's", async () => {
+      const settings = `repositories: { from: roster, allow: ["${url}/"] }`;
+      const group = [`1;Ada;Red;${url}/open/ada.git`, `2;Bea;Red;${url}/open/ada`];
+      const { submissions, codes } = await readWorks(roster(...group), settings, { git: access() });
+      expect(submissions).toMatchObject([{ key: "Red#1", by: ["1", "2"], group: "Red", content: { is: "taken" } }]);
+      expect(codes).toEqual([]);
+      const stranger = await readWorks(roster(...group, `3;Cem;Blue;${url}/open/ada.git`), settings, { git: access() });
+      expect(stranger.submissions).toEqual([]);
+      expect(stranger.unfetched.map(({ by }) => by)).toEqual([["1"], ["2"], ["3"]]);
+    });
+
+    it("a group that is called like a student's key takes nothing from them", async () => {
+      const { submissions } = await readWorks(
+        roster(`1;Ada;3;${url}/open/ada.git`, `2;Bea;3;${url}/open/ada`, "3;Cem;;ext::x"),
+        `repositories: { from: roster, allow: ["${url}/"] }`,
+        { git: access() },
+      );
+      expect(submissions.map(({ key, by }) => [key, by])).toEqual([
+        ["group 3#1", ["1", "2"]],
+        ["3#1", ["3"]],
+      ]);
+    });
+
+    it("a student's number or name that is another's does not take their place", async () => {
+      const { submissions } = await readWorks(
+        ["id;Name;Github;Repo URL", `1;Ada;;${url}/open/ada.git`, "2;Bea;1;ext::x"],
+        `repositories: { from: roster, allow: ["${url}/"] }`,
+        { git: access() },
+      );
+      expect(submissions.map(({ key, content }) => [key, content.is])).toEqual([
+        ["1#1", "taken"],
+        ["2#1", "refused"],
+      ]);
+    });
+
+    it("files are read where class.yaml names their folder, and only what lies there itself", async () => {
+      const place = join(folder, `class-${classes + 1}`);
+      const repositories = join(place, "repositories");
+      execFileSync("mkdir", ["-p", repositories, join(place, "private"), join(repositories, "linked.git")]);
+      git(folder, "2026-11-10", "clone", "-q", "--bare", work, join(repositories, "ada.git"));
+      git(folder, "2026-11-10", "clone", "-q", "--bare", work, join(place, "private", "bea.git"));
+      writeFileSync(join(repositories, "linked.git", ".git"), "gitdir: ../../private/bea.git");
+      const { submissions, codes } = await readWorks(
+        roster(
+          `1;Ada;;file://${repositories}/ada.git`,
+          `2;Bea;;file://${place}/private/bea.git`,
+          `3;Cem;;file://${repositories}/linked.git`,
+        ),
+        `repositories: { from: roster, allow: ["file://${repositories}/"] }`,
+        {},
+      );
+      expect(submissions.map(({ key, content }) => [key, content.is])).toEqual([["1#1", "taken"]]);
+      expect(codes).toEqual(["2", "3"].map((key) => [key, "INTAKE_REPOSITORY_NOT_ALLOWED"]));
+    });
   });
 
   it("a host that says nothing costs no more than the time there is", async () => {
@@ -178,9 +327,7 @@ describe("over https", () => {
     );
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     const address = `https://localhost:${(silent.address() as AddressInfo).port}/x.git`;
-    await expect(fetchRepository(address, { limits, access: { caFile }, timeoutMs: 1_500 })).rejects.toThrow(
-      "too long",
-    );
+    await expect(fetchWritten(address, { limits, access: { caFile }, timeoutMs: 1_500 })).rejects.toThrow("too long");
     silent.closeAllConnections();
     await new Promise((resolve) => silent.close(resolve));
   });

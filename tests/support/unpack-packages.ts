@@ -25,7 +25,8 @@ export async function unpackPackages(
   if (!existsSync(target)) await download(join(cache, `${name}-${process.pid}`), target, packages, installed);
   return {
     path: globSync(join(target, "{usr/,}{s,}bin")).join(":"),
-    libraryPath: globSync(join(target, "{usr/lib,lib}/*-linux-gnu*")).join(":"),
+    // Libraries of PulseAudio find each other by the place they are usually installed at.
+    libraryPath: globSync(join(target, "{usr/lib,lib}/*-linux-gnu*{,/pulseaudio}")).join(":"),
   };
 }
 

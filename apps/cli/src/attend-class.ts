@@ -93,6 +93,8 @@ function summariseClass(read: ReadClass, end: ClassEnd, papers: Papers | null, m
   ];
   if (flagged > 0) lines.push(`flags: ${countOf(flagged, "work")} want${flagged === 1 ? "s" : ""} a look`);
   if (facts.similar !== null) lines.push(`similar: ${countOf(facts.similar.length, "pair")} to look at`);
+  if (facts.comparedPartly.length > 0)
+    lines.push(`compared in part only, for their length or number: ${countOf(facts.comparedPartly.length, "work")}`);
   if (facts.left > 0)
     lines.push(`sample: ${countOf(facts.left, "work")} of the class left; without --sample all are graded`);
   if (papers !== null) {
@@ -123,6 +125,7 @@ export function classAsJson(
     version: 1,
     ...{ batchId: id, name, state, end, counts, concurrency, spent, budget, troubles, exitCode, papers },
     similar: facts.similar,
+    comparedPartly: facts.comparedPartly,
     unmatched: facts.unmatched,
     most: sheet.most,
     students: sheet.rows.map((row) => {

@@ -20,6 +20,8 @@ const schema = z.object({
     .array(z.object({ one: z.string(), other: z.string(), similarity: z.number() }))
     .nullable()
     .default(null),
+  /** Keys of works too long, or too many, to be compared as a whole and with all others. */
+  comparedPartly: z.array(z.string()).default([]),
   /** Works of the class that are not in the batch, since only a sample was asked for. */
   left: z.number().default(0),
   /** Keys of the members whose works those are. */

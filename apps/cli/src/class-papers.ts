@@ -90,6 +90,7 @@ function classReport({ sheet, works, facts, batch }: ReadClass, now: number): st
       }),
     ),
     unmatched: facts.unmatched,
+    comparedPartly: facts.comparedPartly.map(nameOf),
     similar: (facts.similar ?? []).map(({ one, other, similarity }) => ({
       ...{ one: nameOf(one), other: nameOf(other), similarity },
     })),

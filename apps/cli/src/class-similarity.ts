@@ -1,5 +1,5 @@
 /** Works that look alike. Texts are gathered while the class is read, a bounded piece of each. */
-import { type SimilarPair, similarPairs } from "@markmill/classroom";
+import { type SimilarWorks, similarPairs } from "@markmill/classroom";
 import { defaultLimits, readArchive } from "@markmill/submission";
 
 const program =
@@ -8,23 +8,30 @@ const mostCharacters = 200_000;
 
 export class SimilarityGatherer {
   readonly #texts = new Map<string, string>();
+  /** Of which only the beginning was taken. */
+  readonly #cut = new Set<string>();
 
   async add(key: string, tar: Buffer): Promise<void> {
     const { entries } = await readArchive("work.tar", tar, { ...defaultLimits, bytes: tar.length });
     let text = "";
     for (const entry of entries) {
       if (entry.kind !== "file" || !program.test(entry.path)) continue;
-      text += `${entry.bytes.toString("utf8").slice(0, mostCharacters - text.length)}\n`;
+      const whole = entry.bytes.toString("utf8");
+      const room = Math.max(0, mostCharacters - text.length);
+      if (whole.length > room) this.#cut.add(key);
+      text += `${whole.slice(0, room)}\n`;
     }
     if (text !== "") this.#texts.set(key, text);
   }
 
   /** Of works that count, each pair of different people. */
-  pairs(counting: ReadonlyMap<string, readonly string[]>): SimilarPair[] {
+  compare(counting: ReadonlyMap<string, readonly string[]>): SimilarWorks {
     const own = new Map([...this.#texts].filter(([key]) => counting.has(key)));
-    return similarPairs(own).filter(({ one, other }) => {
+    const { pairs, partly } = similarPairs(own);
+    const ofDifferent = pairs.filter(({ one, other }) => {
       const others = new Set(counting.get(other));
       return !(counting.get(one) ?? []).some((member) => others.has(member));
     });
+    return { pairs: ofDifferent, partly: [...new Set([...partly, ...[...this.#cut].filter((key) => own.has(key))])] };
   }
 }

@@ -142,7 +142,16 @@ function headOf(
       },
       ...{ late: null, aiConsent: "any", language: null },
       facts: writeClassFacts({
-        ...{ deadline: null, unmatched: [], similar: null, left: 0, unsampled: [], unfetched: [], out: manner.out },
+        ...{
+          deadline: null,
+          unmatched: [],
+          similar: null,
+          comparedPartly: [],
+          left: 0,
+          unsampled: [],
+          unfetched: [],
+          out: manner.out,
+        },
         table: { expectedLength: plan.expectedLength, expectedFacts: plan.expectedFacts.map(plainFact) },
       }),
     },

@@ -68,9 +68,19 @@ export const classFindingCodes = {
     means: "No submission belongs to anybody in the class.",
     fix: "Look at what is listed as unmatched, and at the roster.",
   },
+  INTAKE_REPOSITORY_NOT_ALLOWED: {
+    means:
+      "A roster names a repository that is neither public over https nor at a place that class.yaml allows. What was known of the work stands.",
+    fix: "Look whether it is the student's; then add its place to repositories.allow in class.yaml.",
+  },
   INTAKE_SAME_CONTENT: {
     means: "Works of different students are the same, byte by byte.",
     fix: "Look at them; nothing was decided.",
+  },
+  INTAKE_SAME_REPOSITORY: {
+    means:
+      "Students who are no group name one repository. It was fetched for none of them; what was known of their works stands.",
+    fix: "Find out whose it is and correct the roster, or give them the same group.",
   },
   INTAKE_UNMATCHED: {
     means: "A submission belongs to nobody, and was left out.",

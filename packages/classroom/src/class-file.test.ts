@@ -57,6 +57,30 @@ params: { SHEET: 3, STRICT: true }
     expect(read("submissions: x\nbudget: $3").class?.budget).toEqual({ class: 3e9 });
   });
 
+  it("says where repositories are, and to which places of a roster credentials may go", () => {
+    const from = "https://host/course/{login}.git";
+    expect(read(`repositories: ${from}`).class?.repositories).toEqual({ from, allow: [] });
+    expect(read("repositories: roster").class?.repositories).toEqual({ from: "roster", allow: [] });
+    const text = "repositories:\n  from: roster\n  allow: [https://host/course/, 'git@h:x/sheet-*', file:///srv/x]";
+    expect(read(text).class?.repositories?.allow).toMatchObject([
+      { is: "host", at: { host: "host", segments: ["course"] }, begins: null },
+      { is: "host", at: { scheme: "ssh", user: "git" }, begins: "sheet-" },
+      { is: "folder", path: "/srv/x" },
+    ]);
+  });
+
+  it.each([
+    "https://{login}/x.git",
+    "https://{handle}.host/x",
+    "ssh://{login}@host/x",
+    "https://host:{id}/{id}",
+    "https://host/x",
+  ])("does not let a roster say which host is asked: %s", (address) => {
+    expect(complaint(`repositories: "${address}"`)).toEqual([
+      expect.objectContaining({ code: "CLASS_VALUE", line: 1, column: 15 }),
+    ]);
+  });
+
   it("says where a key is misspelt and what was meant", () => {
     expect(complaint("name: A\nsubmission: x\n")).toEqual([
       expect.objectContaining({
@@ -77,6 +101,8 @@ params: { SHEET: 3, STRICT: true }
     ["submissions: x\nbudget: lots", "CLASS_VALUE", 2, 9],
     ["submissions: x\nconcurrency: 0", "CLASS_VALUE", 2, 14],
     ["submissions: x\nmatch: '('", "CLASS_VALUE", 2, 8],
+    ["repositories: { from: roster, allow: [http://h/x] }", "CLASS_VALUE", 1, 39],
+    ["repositories: { from: roster, alow: [] }", "CLASS_KEY", 1, 31],
     ["submissions: x\nmatch: '^x$'", "CLASS_VALUE", 2, 8],
     ["submissions: x\nattempts: last-before-deadline", "CLASS_DEADLINE", 2, 11],
     ["submissions: x\nsubmissions: y", "CLASS_YAML", 2, 1],

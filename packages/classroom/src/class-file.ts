@@ -1,6 +1,7 @@
 /** `class.yaml`: what makes a folder a class. Everything but the submissions may be left out; paths count from the file's folder. */
 import { duration, type Finding, money, type Place, Report, readAmount } from "@markmill/definition";
 import { z } from "zod";
+import { type AllowedPlace, readAllowedPlace } from "./allowed-place.ts";
 import type { ClassFindingCode } from "./class-codes.ts";
 import { readPositioned } from "./positioned-yaml.ts";
 
@@ -11,8 +12,8 @@ export interface ClassFile {
   /** Columns of the roster by header or number, where sniffing does not find them. */
   readonly columns: Readonly<Record<string, string | number>>;
   readonly submissions: string;
-  /** An address with {login}, {handle}, {id} or {key}, or `roster`: each student's work is in a git repository. */
-  readonly repositories?: string;
+  /** Each student's work is in a git repository. */
+  readonly repositories?: Repositories;
   readonly layout: LayoutChoice;
   /** With named groups: student or group, and optionally attempt, time, file. */
   readonly match?: RegExp;
@@ -32,6 +33,13 @@ export interface ClassFile {
   readonly aiConsent: "none" | "local" | "any";
   /** Values for the workflow's parameters, the same for each run. */
   readonly params: Readonly<Record<string, string>>;
+}
+
+interface Repositories {
+  /** An address with {login}, {handle}, {id} or {key}, or `roster`. */
+  readonly from: string;
+  /** Where credentials may go, and files may be read, for addresses of the roster. */
+  readonly allow: readonly AllowedPlace[];
 }
 
 export type LayoutChoice = "auto" | "canvas" | "moodle" | "gradescope" | "plain";
@@ -78,19 +86,34 @@ const late = z.strictObject({
 const budget = z.strictObject({ class: amount(money).optional(), student: amount(money).optional() });
 const columns = z.record(z.string(), z.union([z.string().min(1), z.int().min(1)]));
 
+const addressesExpected =
+  "expected an address such as https://host/course/{login}.git, with what stands in {} behind its host, or `roster` where the roster has a column with addresses; with places that it may name, `{ from: roster, allow: [https://host/course/] }`";
+/** What the roster says of a student stands in the path, and never says which host is asked. */
+const addresses = z
+  .string()
+  .regex(/^(?:(?:https|ssh|file):\/\/[^/\s{}]*\/(?=\S*\{(?:login|handle|id|key)\})\S+|roster)$/, addressesExpected);
+const allowed = z.string().transform((text, context) => {
+  try {
+    return readAllowedPlace(text);
+  } catch (error) {
+    const problem = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+    context.addIssue({ code: "custom", message: problem });
+    return z.NEVER;
+  }
+});
+const repositoriesKeys = { from: addresses, allow: z.array(allowed).default([]) };
+const repositories = z.preprocess(
+  (given) => (typeof given === "string" ? { from: given } : given),
+  z.strictObject(repositoriesKeys),
+);
+
 const schema = z.strictObject({
   name: z.string().min(1).optional(),
   workflow: path.optional(),
   roster: path.optional(),
   columns: columns.optional(),
   submissions: path.optional(),
-  repositories: z
-    .string()
-    .regex(
-      /^(?:(?:https|ssh|file):\/\/(?=\S*\{(?:login|handle|id|key)\})\S+|roster)$/,
-      "expected an address such as https://host/course/{login}.git, or `roster` where the roster has a column with addresses",
-    )
-    .optional(),
+  repositories: repositories.optional(),
   layout: z.enum(["auto", "canvas", "moodle", "gradescope", "plain"]).optional(),
   match: pattern.optional(),
   requires: z.array(path).optional(),
@@ -178,6 +201,7 @@ export function readClassFile(
 }
 
 function knownKeys(at: readonly PropertyKey[]): readonly string[] {
+  if (at[0] === "repositories") return Object.keys(repositoriesKeys);
   if (at[0] === "late") return Object.keys(late.shape);
   if (at[0] === "budget") return Object.keys(budget.shape);
   return Object.keys(schema.shape);

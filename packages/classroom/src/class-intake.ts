@@ -156,7 +156,10 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
   const tops = source.tops.filter(({ name }) => !without.has(name));
   const wanted = options.layout ?? "auto";
   const layout = wanted !== "auto" ? wanted : options.match === undefined ? detectLayout(tops) : "plain";
-  const { works, strays } = await sort(source, layout, tops, options, problems, at);
+  const { works, strays } =
+    source.works === undefined
+      ? await sort(source, layout, tops, options, problems, at)
+      : { works: source.works, strays: [] };
 
   const unmatched: Unmatched[] = [
     ...source.links.map((name) => ({ name: showName(name), why: "link" as const, near: [] })),
@@ -189,14 +192,14 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
     const timed = attempts.map((one) => ({ ...one, lateness: latenessOf(one, options) }));
     const counting = countingAttempt(timed, options.attempts ?? "last");
     for (const [index, one] of timed.entries()) {
-      const owner = one.group ?? one.by.map(({ key }) => key).join("+");
+      const owner = one.group === null ? one.by.map(({ key }) => key).join("+") : groupKey(one.group, members);
       const attempt = index + 1;
       const key = `${owner}#${attempt}`;
       const content = await takeWork(source, one.work, key, limits, options);
       if (content instanceof FetchTrouble) {
         const about = one.work.pieces[0]?.top ?? one.work.label;
         const message = `${showName(about)}: ${content.message} It was not fetched, and nothing is said of it.`;
-        problems.push({ severity: "warning", code: "INTAKE_NOT_FETCHED", message, fix: content.fix, at, about });
+        problems.push({ severity: "warning", code: content.code, message, fix: content.fix, at, about });
         unfetched.push({ key, by: one.by.map((member) => member.key), message: content.message });
         continue;
       }
@@ -219,6 +222,11 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
   const withoutWork = [...members.keys()].filter((key) => !handedIn.has(key));
   problems.push(...twins(submissions, at), ...untimed(submissions, options, at));
   return { layout, members: [...members.values()], submissions, unfetched, unmatched, withoutWork, problems };
+}
+
+/** A group may be called what a member's key is; both keep a work of their own. */
+function groupKey(group: string, members: ReadonlyMap<string, Member>): string {
+  return members.has(group) ? `group ${group}` : group;
 }
 
 async function sort(

@@ -9,10 +9,12 @@ import {
   SubmissionError,
   type SubmissionLimits,
 } from "@markmill/submission";
-import { detectLayout, isJunk, type Top } from "./layout.ts";
+import { detectLayout, isJunk, type Top, type Work } from "./layout.ts";
 
 export interface ExportSource {
   readonly tops: readonly Top[];
+  /** Where the source itself knows whose they are, and no name has to be read. */
+  readonly works?: readonly Work[];
   /** Left out: links, which may lead anywhere. */
   readonly links: readonly string[];
   /** A file as it is, also an archive; of a folder, what is in it. */

@@ -8,7 +8,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defaultLimits } from "@markmill/submission";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { fetchRepository } from "./fetch-repository.ts";
+import { type FetchOptions, fetchRepository } from "./fetch-repository.ts";
+import { type AddressPlaces, readAddress } from "./repository-address.ts";
+
+/** As an address that class.yaml makes. */
+const fetchWritten = async (
+  written: string,
+  { folder: below, ...options }: Omit<FetchOptions, "allow"> & AddressPlaces,
+) =>
+  await fetchRepository(await readAddress(written, below === undefined ? {} : { folder: below }), {
+    allow: "any",
+    ...options,
+  });
 
 let folder: string;
 const git = (at: string, day: string, ...args: string[]) =>
@@ -45,20 +56,20 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 describe("a repository", () => {
   it("is read at the last commit before the deadline, whose hash is told", async () => {
     const url = `file://${folder}`;
-    const early = await fetchRepository(url, {
+    const early = await fetchWritten(url, {
       limits: defaultLimits,
       folder: tmpdir(),
       deadline: Date.parse("2026-11-05T00:00:00Z"),
     });
     expect(pathsOf(early)).toEqual(["src", "src/a.js"]);
     expect(early.notes[0]).toBe(`commit ${early.commit} of 2026-11-01T12:00:00.000Z`);
-    await expect(fetchRepository(url, { limits: defaultLimits, folder: tmpdir(), deadline: 0 })).rejects.toThrow(
+    await expect(fetchWritten(url, { limits: defaultLimits, folder: tmpdir(), deadline: 0 })).rejects.toThrow(
       "no commit before",
     );
   });
 
   it("is read as it was committed, and nothing of it runs", async () => {
-    const read = await fetchRepository(`file://${folder}`, { limits: defaultLimits, folder: tmpdir() });
+    const read = await fetchWritten(`file://${folder}`, { limits: defaultLimits, folder: tmpdir() });
     expect(pathsOf(read)).toEqual([".gitattributes", "b.js", "src", "src/a.js"]);
     const file = read.entries.find(({ path }) => path === "src/a.js");
     expect(file?.kind === "file" ? file.bytes.toString() : "").toBe("second $Format:%H$");
@@ -66,31 +77,31 @@ describe("a repository", () => {
   });
 
   it("that cannot be asked says nothing of the work; one without a commit does", async () => {
-    const nowhere = fetchRepository("https://127.0.0.1:1/ada.git", { limits: defaultLimits });
+    const nowhere = fetchWritten("https://127.0.0.1:1/ada.git", { limits: defaultLimits });
     await expect(nowhere).rejects.toMatchObject({ name: "FetchTrouble" });
-    const late = fetchRepository(`file://${folder}`, { limits: defaultLimits, folder: tmpdir(), timeoutMs: 1 });
+    const late = fetchWritten(`file://${folder}`, { limits: defaultLimits, folder: tmpdir(), timeoutMs: 1 });
     await expect(late).rejects.toMatchObject({ name: "FetchTrouble" });
     const empty = await mkdtemp(join(tmpdir(), "markmill-repository-"));
     git(empty, "2026-11-01", "init", "-q", ".");
-    await expect(fetchRepository(`file://${empty}`, { limits: defaultLimits, folder: tmpdir() })).rejects.toMatchObject(
-      { name: "SubmissionError" },
-    );
+    await expect(fetchWritten(`file://${empty}`, { limits: defaultLimits, folder: tmpdir() })).rejects.toMatchObject({
+      name: "SubmissionError",
+    });
     await rm(empty, { recursive: true });
   });
 
   it("of links, of another kind of address, or too large is refused", async () => {
     for (const url of ["ext::sh -c id", `file://${folder}`, "https://-oProxyCommand=id/x", "--upload-pack=id", folder])
-      await expect(fetchRepository(url, { limits: defaultLimits })).rejects.toMatchObject({
+      await expect(fetchWritten(url, { limits: defaultLimits })).rejects.toMatchObject({
         code: "SUBMISSION_REFUSED",
       });
     await expect(
-      fetchRepository(`file://${folder}`, { limits: { files: 1, bytes: 3 }, folder: tmpdir() }),
+      fetchWritten(`file://${folder}`, { limits: { files: 1, bytes: 3 }, folder: tmpdir() }),
     ).rejects.toMatchObject({ name: "SubmissionError" });
     const linked = await mkdtemp(join(tmpdir(), "markmill-repository-"));
     git(linked, "2026-11-01", "init", "-q", ".");
     await symlink("/etc/passwd", join(linked, "x"));
     commit(linked, "2026-11-01");
-    await expect(fetchRepository(`file://${linked}`, { limits: defaultLimits, folder: tmpdir() })).rejects.toThrow(
+    await expect(fetchWritten(`file://${linked}`, { limits: defaultLimits, folder: tmpdir() })).rejects.toThrow(
       "is a link",
     );
     await rm(linked, { recursive: true });
@@ -113,7 +124,7 @@ describe("a host that says what it was sent", () => {
       await once(server, "listening");
       const host = `localhost:${(server.address() as AddressInfo).port}`;
       const access = { caFile: cert, token: { host, value: "very-secret" } };
-      const refused = await fetchRepository(`https://${host}/ada.git`, { limits: defaultLimits, access }).catch(String);
+      const refused = await fetchWritten(`https://${host}/ada.git`, { limits: defaultLimits, access }).catch(String);
       expect(refused).toContain("Permission denied for x-access-token:*** (***)");
     } finally {
       server.closeAllConnections();

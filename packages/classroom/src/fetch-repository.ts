@@ -6,25 +6,34 @@
  *     read as objects. Settings of the machine and its users do not count, and nobody is asked for a password.
  * G2  Only https, ssh, and files below the folder of the class (repository-address.ts); no redirect is followed. A token goes to its host alone,
  *     by the environment: it stands in no argument, no address and no message.
+ * G5  Who chose the address decides what goes with it. One that class.yaml makes, or that lies at a place it allows, gets what this machine
+ *     has. Any other came from a roster: over https it is asked for at public addresses alone, which are looked up once and are those git
+ *     connects to, and nothing goes with it; in no other way is it asked for.
  * G3  Size and time are capped before and while it is fetched; what is read passes the caps of every submission.
  * G4  What says nothing of the work (no git, no network, no answer in time, no right) is thrown as FetchTrouble, never as a refusal of the work.
  */
 import { spawn } from "node:child_process";
+import { lookup } from "node:dns/promises";
+import type { Dirent } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ReadWork, readArchive, SubmissionError, type SubmissionLimits, showName } from "@markmill/submission";
+import { type AddressRules, addressRules } from "@markmill/tools/address-rules";
+import { type AllowedPlace, isInPlace } from "./allowed-place.ts";
 import { FetchTrouble, saysContent } from "./fetch-trouble.ts";
-import { repositoryAddress } from "./repository-address.ts";
+import type { RemoteAddress, RepositoryAddress } from "./repository-address.ts";
 
 export interface FetchOptions {
   readonly limits: SubmissionLimits;
   /** Milliseconds since 1970; absent: the newest commit counts. */
   readonly deadline?: number;
-  /** Below this folder repositories are read as files; absent: nowhere. */
-  readonly folder?: string;
+  /** Where credentials may go and files may be read; `any`: class.yaml made the address. */
+  readonly allow: "any" | readonly AllowedPlace[];
   readonly access?: GitAccess;
   readonly timeoutMs?: number;
+  /** For everywhere else; absent: what is public. */
+  readonly rules?: AddressRules;
 }
 
 /** What lets this machine in. */
@@ -49,15 +58,16 @@ const lookMs = 250;
 const tooLong = "takes too long";
 const withoutAttributes = "* -export-ignore -export-subst -filter -text -eol -crlf -ident -working-tree-encoding\n";
 
-export async function fetchRepository(written: string, options: FetchOptions): Promise<FetchedWork> {
-  const { timeoutMs = 120_000, deadline, limits, folder: below, access = {} } = options;
-  const url = await repositoryAddress(written, below === undefined ? {} : { folder: below });
-  const scheme = url.slice(0, url.indexOf(":"));
-  const folder = await mkdtemp(join(tmpdir(), "markmill-git-"));
+export async function fetchRepository(address: RepositoryAddress, options: FetchOptions): Promise<FetchedWork> {
+  const { timeoutMs = 120_000, deadline, limits } = options;
+  const { url, scheme } = address;
   const deadlineAt = performance.now() + timeoutMs;
+  const passage = await passageOf(address, options);
+  const folder = await mkdtemp(join(tmpdir(), "markmill-git-"));
   const git = (args: readonly string[], most = 1024 * 1024) =>
-    runGit({ cwd: folder, scheme, access }, args, most, Math.max(1, deadlineAt - performance.now()));
+    runGit({ cwd: folder, scheme, ...passage }, args, most, Math.max(1, deadlineAt - performance.now()));
   try {
+    if (passage.settings.length > 0) await requirePinning(git);
     await git(["init", "--quiet", "--bare", "."]);
     // Goes before attributes of the tree, which would hide files, or write into them.
     await mkdir(join(folder, "info"), { recursive: true });
@@ -82,6 +92,83 @@ export async function fetchRepository(written: string, options: FetchOptions): P
   }
 }
 
+/** What goes with the request. */
+interface Passage {
+  readonly access: GitAccess;
+  readonly settings: readonly string[];
+}
+
+/** G5. */
+async function passageOf(address: RepositoryAddress, options: FetchOptions): Promise<Passage> {
+  const { allow, access = {}, rules = addressRules([]) } = options;
+  if (allow === "any") return { access: ownAccess(address, access), settings: [] };
+  for (const place of allow) {
+    if (!(await isInPlace(address, place))) continue;
+    if (address.scheme === "file" && (await leadsElsewhere(address.path)))
+      throw notAllowed(address, "takes what it holds from elsewhere");
+    return { access: ownAccess(address, access), settings: [] };
+  }
+  const { caFile } = access;
+  if (address.scheme === "https") {
+    return { access: caFile === undefined ? {} : { caFile }, settings: await pinned(address, rules) };
+  }
+  throw notAllowed(address, address.scheme === "ssh" ? "is reached with a key" : "is a file");
+}
+
+/** By a file in place of `.git`, by links, or by what git reads as another place to look: so it could be somebody else's work. */
+async function leadsElsewhere(path: string): Promise<boolean> {
+  const inside = join(path, ".git");
+  for (const folder of [path, inside]) {
+    const places = [folder, join(folder, "objects"), join(folder, "objects/info")];
+    for (const place of places) {
+      const entries = await readdir(place, { withFileTypes: true }).catch(() => []);
+      const elsewhere = (entry: Dirent) =>
+        (entry.isSymbolicLink() && (folder === inside || /^(?:\.git|objects|refs|packed-refs)$/.test(entry.name))) ||
+        (entry.name === ".git" && !entry.isDirectory()) ||
+        (entry.name === "commondir" && place === folder) ||
+        (/^(?:http-)?alternates$/.test(entry.name) && place !== folder);
+      if (entries.some(elsewhere)) return true;
+    }
+  }
+  return false;
+}
+
+/** A token is for its host, whoever asks. */
+function ownAccess(address: RepositoryAddress, { token, ...access }: GitAccess): GitAccess {
+  if (token === undefined || address.scheme !== "https") return access;
+  const host = `${address.host}${address.port === null ? "" : `:${address.port}`}`;
+  return token.host.toLowerCase().replace(/:443$/, "") === host ? { ...access, token: { ...token, host } } : access;
+}
+
+/** Names are looked up here, all their addresses must be public, and git connects to these: nobody can answer with another one in between. */
+async function pinned(address: RemoteAddress, rules: AddressRules): Promise<readonly string[]> {
+  const port = address.port ?? 443;
+  const name = address.host.replace(/^\[|\]$/g, "");
+  const found = await lookup(name, { all: true }).catch(() => {
+    throw new FetchTrouble(`There is no host ${showName(name)}, or nobody says where.`, "Check the address.");
+  });
+  if (found.length === 0 || !found.every((one) => rules.mayReach(one.address, port)))
+    throw notAllowed(address, "is not public");
+  const list = found.map((one) => (one.family === 6 ? `[${one.address}]` : one.address)).join(",");
+  return [`http.curloptResolve=${address.host}:${port}:${list}`];
+}
+
+/** An older git would look the name up again. */
+async function requirePinning(git: Git): Promise<void> {
+  const said = (await git(["version"])).toString("utf8");
+  const [, major = "0", minor = "0"] = /(\d+)\.(\d+)/.exec(said) ?? [];
+  if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 37)) return;
+  throw new FetchTrouble("git is older than 2.37 and is not sent to addresses of a roster.", "Install a newer git.");
+}
+
+function notAllowed({ url }: RepositoryAddress, why: string): FetchTrouble {
+  return new FetchTrouble(
+    `${showName(url)} ${why}, and class.yaml does not allow it.`,
+    "Look whether it is the student's; then add its place to class.yaml: `repositories: { from: roster, allow: [PLACE] }`.",
+    "INTAKE_REPOSITORY_NOT_ALLOWED",
+  );
+}
+
 type Git = (args: readonly string[], most?: number) => Promise<Buffer>;
 
 /** What is in the tree and not in the work: links and submodules refuse it, large files kept elsewhere are told. */
@@ -101,10 +188,11 @@ interface Surroundings {
   /** The only one that git may use. */
   readonly scheme: string;
   readonly access: GitAccess;
+  readonly settings: readonly string[];
 }
 
 function runGit(
-  { cwd, scheme, access }: Surroundings,
+  { cwd, scheme, access, settings: more }: Surroundings,
   args: readonly string[],
   most: number,
   ms: number,
@@ -126,6 +214,7 @@ function runGit(
     // Everything comes as one pack, whose size is watched.
     "fetch.unpackLimit=1",
     "transfer.bundleURI=false",
+    ...more,
   ];
   return new Promise((resolve, reject) => {
     const child = spawn("git", [...settings.flatMap((one) => ["-c", one]), ...args], {
@@ -217,6 +306,7 @@ function gitEnvironment(
   const quoted = (path: string) => `'${path.replaceAll("'", "'\\''")}'`;
   const ssh = [
     "ssh -F /dev/null -oBatchMode=yes -oStrictHostKeyChecking=yes -oConnectTimeout=20 -oClearAllForwardings=yes",
+    "-oIdentityAgent=none -oProxyCommand=none",
     ...(sshKey === undefined ? [] : [`-oIdentitiesOnly=yes -i ${quoted(sshKey)}`]),
     ...(knownHosts === undefined
       ? []

@@ -1,12 +1,24 @@
-/** A repository could not be asked: our cause, or its host's. Nothing is known of the work, so nothing is said of it; asking again may do. */
+import type { ClassFindingCode } from "./class-codes.ts";
+
+type TroubleCode = Extract<
+  ClassFindingCode,
+  "INTAKE_NOT_FETCHED" | "INTAKE_REPOSITORY_NOT_ALLOWED" | "INTAKE_SAME_REPOSITORY"
+>;
+
+/**
+ * A repository could not be asked, or must not be before a person has looked: our cause, or its host's. Nothing is known of the work, so nothing
+ * is said of it; asking again may do.
+ */
 export class FetchTrouble extends Error {
   override readonly name = "FetchTrouble";
   /** What the reader can do about it, one sentence. */
   readonly fix: string;
+  readonly code: TroubleCode;
 
-  constructor(message: string, fix: string) {
+  constructor(message: string, fix: string, code: TroubleCode = "INTAKE_NOT_FETCHED") {
     super(message);
     this.fix = fix;
+    this.code = code;
   }
 }
 

@@ -16,4 +16,4 @@ export {
   readClassWorks,
 } from "./read-class-folder.ts";
 export type { Roster } from "./roster.ts";
-export { type SimilarPair, similarPairs } from "./similar-pairs.ts";
+export { type SimilarWorks, similarPairs } from "./similar-pairs.ts";

@@ -42,7 +42,9 @@ export type Says =
   | { readonly by: "moodle"; readonly number: string; readonly name: string }
   | { readonly by: "gradescope"; readonly submitters: readonly Submitter[] }
   | { readonly by: "name"; readonly name: string }
-  | { readonly by: "pattern"; readonly student: string | null; readonly group: string | null };
+  | { readonly by: "pattern"; readonly student: string | null; readonly group: string | null }
+  /** Members themselves, by their keys; a group's where there are several. */
+  | { readonly by: "keys"; readonly keys: readonly string[]; readonly group: string | null };
 
 export interface Submitter {
   readonly name: string;

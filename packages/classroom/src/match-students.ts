@@ -46,6 +46,12 @@ export class StudentIndex {
         return says.student === null ? this.#group(says.group ?? "") : this.#exact(says.student);
       case "name":
         return this.#within(says.name);
+      case "keys":
+        return {
+          is: "matched",
+          by: this.#members.filter(({ key }) => says.keys.includes(key)),
+          group: says.group,
+        };
     }
   }
 
@@ -162,6 +168,8 @@ export function memberOf(says: Says, label: string): readonly Member[] {
       }));
     case "pattern":
       return [{ key: says.student ?? says.group ?? label, name: says.student ?? says.group ?? label }];
+    case "keys":
+      return says.keys.map((key) => ({ key, name: key }));
     case "name": {
       const name = says.name.replace(/\.(?:zip|tar|tar\.gz|tgz)$/i, "");
       return [{ key: name, name }];

@@ -98,7 +98,7 @@ export async function readClassHead(path: string, options: HeadOptions = {}): Pr
   if (report.hasErrors) return { ok: false, findings: report.findings };
   if (found.repositories !== undefined) {
     const members = roster?.members ?? [];
-    const named = found.repositories === ROSTER;
+    const named = found.repositories.from === ROSTER;
     if (members.length === 0 || (named && members.every(({ repository }) => repository === undefined))) {
       report.error(
         "CLASS_REPOSITORIES",
@@ -151,12 +151,14 @@ export async function readClassWorks(
       ...(deadline === undefined ? {} : { deadline: deadline + found.late.graceMs }),
       ...(git === undefined ? {} : { access: git }),
       folder,
+      // Addresses of class.yaml's own making are the teacher's choice.
+      allow: repositories?.from === ROSTER ? repositories.allow : ("any" as const),
     };
     const intake = await readClass(submissions, {
       ...intakeOptions,
       ...(repositories === undefined
         ? {}
-        : { source: repositorySource(repositories, roster?.members ?? [], fetching) }),
+        : { source: await repositorySource(repositories.from, roster?.members ?? [], fetching) }),
       ...(roster === null ? { roster: undefined } : { roster }),
       ...(deadline === undefined ? {} : { deadline }),
       ...(match === undefined ? {} : { match }),

@@ -1,86 +1,166 @@
 /**
  * The address of a repository, taken apart and put together again from pieces that mean one thing only. It may come from a roster that students
  * filled in: whatever could be read as a flag, a command, a password or another place is refused, and what is left is what git gets.
+ *
+ * A1  One place has one spelling: case and form of the host, the usual port, percent-encoding and slashes at the end do not count. So what is
+ *     compared with an allowed place (allowed-place.ts) is what git gets.
+ * A2  No message repeats what may be a password.
  */
 import { realpath } from "node:fs/promises";
 import { sep } from "node:path";
 import { SubmissionError, showName } from "@markmill/submission";
+
+export type RepositoryAddress = RemoteAddress | FileAddress;
+
+export interface RemoteAddress {
+  readonly scheme: "https" | "ssh";
+  readonly user: string | null;
+  /** In lower case; an address of IPv6 in brackets. */
+  readonly host: string;
+  /** null: the usual one. */
+  readonly port: number | null;
+  /** Of the path, decoded. */
+  readonly segments: readonly string[];
+  /** As git gets it. */
+  readonly url: string;
+}
+
+interface FileAddress {
+  readonly scheme: "file";
+  /** With all links followed. */
+  readonly path: string;
+  readonly url: string;
+}
 
 export interface AddressPlaces {
   /** Below this folder repositories are read as files; absent: nowhere. */
   readonly folder?: string;
 }
 
-const host = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])$/i;
-const user = /^[a-z0-9_][a-z0-9_.-]{0,63}$/i;
+const hostName = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])$/i;
+const userName = /^[a-z0-9_][a-z0-9_.-]{0,63}$/i;
 const longest = 2_000;
+const usualPorts = { https: 443, ssh: 22 } as const;
 
-/** As git gets it. Throws SUBMISSION_REFUSED with what is wrong. */
-export async function repositoryAddress(written: string, { folder }: AddressPlaces = {}): Promise<string> {
+/** Throws SUBMISSION_REFUSED with what is wrong. */
+export async function readAddress(written: string, { folder }: AddressPlaces = {}): Promise<RepositoryAddress> {
+  const parts = takeApart(written);
+  const no = refusing(written);
+  if (parts.scheme === "file") return await fileAddress(parts.rest, folder, no);
+  if (parts.segments.length === 0) throw no("names no host, or more than a host and a path");
+  return parts;
+}
+
+/** The path of a remote address may be empty here. */
+export function takeApart(written: string): RemoteAddress | { readonly scheme: "file"; readonly rest: string } {
   const text = written.trim();
-  const no = (why: string, fix = "Write https://HOST/PATH or ssh://USER@HOST/PATH.") =>
-    new SubmissionError("SUBMISSION_REFUSED", `${showName(withoutSecret(text))} ${why}.`, fix);
-  if (text === "" || text.length > longest || /[\s\p{Cc}\p{Cf}\\]/u.test(text))
+  const no = refusing(written);
+  if (text === "" || text.length > longest || !text.isWellFormed() || /[\s\p{Cc}\p{Cf}\\]/u.test(text))
     throw no("is no address of a repository");
-  const short = /^([^/:@\s]+)@([^/:@\s]+):(?!\/\/)(.+)$/.exec(text);
-  const [, scheme = "", rest = ""] =
+  const short = /^([^/:@\s]+)@([^/:@\s]+):(?!\/\/)\/?(.*)$/.exec(text);
+  const [, written_ = "", rest = ""] =
     short === null
       ? (/^([a-z][a-z0-9+.-]*):\/\/(.+)$/i.exec(text) ?? [])
       : ["", "ssh", `${short[1]}@${short[2]}/${short[3]}`];
-  switch (scheme.toLowerCase()) {
+  const scheme = written_.toLowerCase();
+  switch (scheme) {
     case "https":
     case "ssh":
-      break;
+      return remoteAddress(scheme, rest, no);
     case "file":
-      return await fileAddress(rest, folder, no);
+      return { scheme, rest };
     case "http":
     case "git":
       throw no("is not encrypted and is not fetched");
     default:
       throw no("is no address of a repository that is fetched here");
   }
-  const [, authority = "", path = ""] = /^([^/?#]*)(\/[^?#]+)$/.exec(rest) ?? [];
-  const [, login, name = "", port] = /^(?:([^@]*)@)?(\[[^\]]*\]|[^:@[\]]*)(?::(\d{1,5}))?$/.exec(authority) ?? [];
-  if (!host.test(name) || (port !== undefined && (Number(port) < 1 || Number(port) > 65_535))) {
-    throw no("names no host, or more than a host and a path");
-  }
-  if (login !== undefined && scheme.toLowerCase() === "https") {
+}
+
+function remoteAddress(scheme: "https" | "ssh", rest: string, no: Refusing): RemoteAddress {
+  const [, authority = "", path = ""] = /^([^/?#]*)(\/[^?#]*)?$/.exec(rest) ?? [];
+  const [, login, name = "", digits] = /^(?:([^@]*)@)?(\[[^\]]*\]|[^:@[\]]*)(?::(\d{1,5}))?$/.exec(authority) ?? [];
+  if (login !== undefined && scheme === "https") {
     throw no("holds a user or a password", "Take it out; set GIT_TOKEN and GIT_TOKEN_HOST instead.");
   }
-  if (login !== undefined && !user.test(login))
+  const given = digits === undefined ? usualPorts[scheme] : Number(digits);
+  if (!hostName.test(name) || !URL.canParse(`https://${name}/`) || given < 1 || given > 65_535) {
+    throw no("names no host, or more than a host and a path");
+  }
+  if (login !== undefined && !userName.test(login))
     throw no("holds a password, or a user that is none", "Write ssh://USER@HOST/PATH.");
-  if (
-    decoded(path)
-      .split("/")
-      .some((part) => part === ".." || part.startsWith("-"))
-  )
-    throw no("has a path that leads elsewhere");
-  return `${scheme.toLowerCase()}://${login === undefined ? "" : `${login}@`}${name}${port === undefined ? "" : `:${port}`}${path}`;
+  // Numbers that are an IPv4 address in another spelling become that address.
+  const host = new URL(`https://${name}/`).hostname;
+  const segments = path
+    .replace(/\/+$/, "")
+    .split("/")
+    .slice(1)
+    .map((part) => decoded(part));
+  if (segments.some((part) => part === null || !isPlain(part))) throw no("has a path that leads elsewhere");
+  const [user, port] = [login ?? null, given === usualPorts[scheme] ? null : given];
+  const before = `${scheme}://${user === null ? "" : `${user}@`}${host}${port === null ? "" : `:${port}`}`;
+  const plain = segments.filter((part) => part !== null);
+  return { scheme, user, host, port, segments: plain, url: `${before}/${plain.map(encodeURI).join("/")}` };
+}
+
+/** A piece that every host takes for one name: none that is empty, leads up, is a flag, or would be decoded once more. */
+function isPlain(segment: string): boolean {
+  return !/^$|^\.{1,2}$|^-|[/\\%;?#\p{Cc}\p{Cf}]/u.test(segment);
 }
 
 /** What leads out of the folder, by a link too, is as if it were not there. */
-async function fileAddress(
-  rest: string,
-  folder: string | undefined,
-  no: (why: string, fix?: string) => SubmissionError,
-): Promise<string> {
+async function fileAddress(rest: string, folder: string | undefined, no: Refusing): Promise<FileAddress> {
   const outside = no("lies outside the folder of the class", "Put the repositories below the folder of class.yaml.");
   const path = decoded(rest);
-  if (folder === undefined || !path.startsWith("/") || path.includes("\0")) throw outside;
+  if (folder === undefined || path === null || !path.startsWith("/") || path.includes("\0")) throw outside;
   const [real, base] = await Promise.all([realpath(path).catch(() => null), realpath(folder).catch(() => null)]);
   if (real === null || base === null || !real.startsWith(base.endsWith(sep) ? base : base + sep)) throw outside;
-  return `file://${real}`;
+  // git decodes it once more.
+  return { scheme: "file", path: real, url: `file://${encodeURI(real)}` };
 }
 
-function decoded(path: string): string {
+/** Hosts by which the same repositories are reached over ssh where its port is closed. */
+const otherNames: Readonly<Record<string, string>> = {
+  "ssh.github.com": "github.com",
+  "altssh.gitlab.com": "gitlab.com",
+  "altssh.bitbucket.org": "bitbucket.org",
+};
+
+/**
+ * The same for all spellings of one repository: scheme, user, port, case and `.git` do not count, since most hosts take no notice of them. Two
+ * that differ in no more than that are one, rather than two works of which one is somebody else's.
+ */
+export function repositoryIdentity(address: RepositoryAddress): string {
+  const [host, path] =
+    address.scheme === "file"
+      ? ["", address.path]
+      : [otherNames[address.host] ?? address.host, `/${address.segments.join("/")}`];
+  const bare = path
+    .normalize("NFKC")
+    .toLowerCase()
+    .replace(/\/\.git$/, "");
+  return `${host}${bare.replace(/(?:\.git)+$/, "")}`;
+}
+
+function decoded(path: string): string | null {
   try {
     return decodeURIComponent(path);
   } catch {
-    return "..";
+    return null;
   }
 }
 
-/** Whatever stands before an @ is not repeated. */
+type Refusing = (why: string, fix?: string) => SubmissionError;
+
+function refusing(written: string): Refusing {
+  return (why, fix = "Write https://HOST/PATH or ssh://USER@HOST/PATH.") =>
+    new SubmissionError("SUBMISSION_REFUSED", `${showName(withoutSecret(written.trim()))} ${why}.`, fix);
+}
+
+/** A2: whatever stands before the last @ is not repeated, but for the user of ssh. */
 function withoutSecret(text: string): string {
-  return text.replace(/^([a-z][a-z0-9+.-]*:\/\/)?[^@/\s:]*:[^@/\s]*@/i, "$1…@");
+  const [, scheme = "", before = "", after = ""] = /^([a-z][a-z0-9+.-]*:\/\/)?(.*)@(.*)$/is.exec(text) ?? [];
+  if (after === "" && before === "") return text;
+  const isUser = userName.test(before) && (scheme === "" || /^ssh:/i.test(scheme));
+  return isUser ? text : `${scheme}…@${after}`;
 }

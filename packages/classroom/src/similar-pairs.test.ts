@@ -13,7 +13,7 @@ const [ada = "", bob = ""] = [works.get("4117"), works.get("4102")];
 
 describe("similar pairs", () => {
   it("in the example are the two who copied, before all others", () => {
-    const [first, second] = similarPairs(works, { above: 0 });
+    const [first, second] = similarPairs(works, { above: 0 }).pairs;
     expect([first?.one, first?.other].sort()).toEqual(["4117", "4118"]);
     expect(first?.similarity).toBeGreaterThan(0.95);
     expect(second?.similarity ?? 0).toBeLessThan(0.9);
@@ -32,7 +32,7 @@ describe("similar pairs", () => {
           ["b", renamed],
           ["c", bob],
         ]),
-      ),
+      ).pairs,
     ).toMatchObject([{ one: "a", other: "b" }]);
   });
 
@@ -41,8 +41,8 @@ describe("similar pairs", () => {
       ["a", ada],
       ["b", ada],
     ]);
-    expect(similarPairs(both)).toHaveLength(1);
-    expect(similarPairs(both, { template: ada })).toEqual([]);
+    expect(similarPairs(both).pairs).toHaveLength(1);
+    expect(similarPairs(both, { template: ada }).pairs).toEqual([]);
   });
 
   it("are none where there is too little to compare", () => {
@@ -52,8 +52,51 @@ describe("similar pairs", () => {
           ["a", "x = 1"],
           ["b", "x = 1"],
         ]),
-      ),
+      ).pairs,
     ).toEqual([]);
-    expect(similarPairs(new Map())).toEqual([]);
+    expect(similarPairs(new Map())).toEqual({ pairs: [], partly: [] });
+  });
+
+  // Each of them took minutes, or hours, where time grows with the square of the length.
+  it.each([
+    ["comments without an end", "/* ".repeat(66_000)],
+    ["texts without an end", `"${'\\"'.repeat(100_000)}`],
+    ["texts of lines without an end", `\`${"\\`".repeat(100_000)}`],
+    ["one token", "x ".repeat(100_000)],
+    ["one line that repeats", "a = a + 1; ".repeat(18_000)],
+  ])(
+    "are found in time where a work is nothing but %s",
+    (_, text) => {
+      const hostile = ["a", "b", "c", "d"].map((key) => [key, text] as const);
+      const { pairs, partly } = similarPairs(new Map([...hostile, ["e", ada], ["f", ada]]));
+      expect(pairs).toContainEqual({ one: "e", other: "f", similarity: 1 });
+      expect(pairs).toContainEqual({ one: "a", other: "b", similarity: 1 });
+      expect(partly).toEqual(["a", "b", "c", "d"]);
+    },
+    20_000,
+  );
+
+  it("of small works are found though large ones take all there is to spend, and those are told", () => {
+    const large = (seed: number) => {
+      let state = seed;
+      const next = () => {
+        state = (state * 48_271) % 2_147_483_647;
+        return "+-*%<>=!&|^~?:;".charAt(state % 15);
+      };
+      return Array.from({ length: 4_000 }, next).join(" x ");
+    };
+    const others = [3, 5, 7, 9].map((seed) => [`large-${seed}`, large(seed)] as const);
+    const { pairs, partly } = similarPairs(new Map([...others, ["a", ada], ["b", ada]]), { effort: 100 });
+    expect(pairs).toEqual([{ one: "a", other: "b", similarity: 1 }]);
+    expect(partly.length).toBeGreaterThan(0);
+    expect(partly.every((key) => key.startsWith("large"))).toBe(true);
+  });
+
+  it("count a comment or a text that has no end as what stands in it", () => {
+    const rows = new Map([
+      ["a", `/* ${ada}`.replaceAll("*/", "")],
+      ["b", ada.replaceAll("*/", "")],
+    ]);
+    expect(similarPairs(rows).pairs).toMatchObject([{ one: "a", other: "b" }]);
   });
 });

@@ -113,7 +113,7 @@ const stores = {
   }),
   GIT_TOKEN: optional(text, {
     description:
-      "Lets `markmill grade` read students' repositories over https at GIT_TOKEN_HOST; it is sent nowhere else.",
+      "Lets `markmill grade` read students' repositories over https at GIT_TOKEN_HOST, at addresses that class.yaml makes or allows.",
     secret: true,
   }),
   GIT_TOKEN_HOST: optional(text, { description: "The host that GIT_TOKEN is for, such as github.com." }),

@@ -142,6 +142,12 @@ export const batchSave = named(
       .describe(
         "with the last piece: keys of all works there are. What is known and not among them no longer counts; nothing is deleted",
       ),
+    span: z
+      .strictObject({ after: key.nullable(), upTo: key.nullable() })
+      .optional()
+      .describe(
+        "with `whole`, where it has more than 20,000 keys: these are the ones that come after the one key and not after the other, in the order of their UTF-8 bytes (null: no end there), and only works among those may stop to count",
+      ),
   }),
 );
 

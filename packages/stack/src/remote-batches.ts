@@ -5,6 +5,7 @@ import type {
   BatchSummary,
   BatchWork,
   Definition,
+  KeySpan,
   NewBatch,
   SavedBatch,
   TenantBatches,
@@ -18,6 +19,7 @@ type RemoteTry = Got<Routes["listTries"]>["items"][number];
 
 const membersTogether = 500;
 const worksTogether = 100;
+const keysTogether = 20_000;
 const page = 200;
 const nothing: readonly never[] = [];
 
@@ -48,21 +50,21 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
       ...slices(plain, membersTogether).map((some) => ({ members: some, works: [] as never[] })),
       ...slices(works, worksTogether).map((some) => ({ members: [] as never[], works: some })),
     ];
-    // What is no longer handed in stops to count with the last piece: killed before it, nothing has, and saving again does it all.
+    // What is no longer handed in stops to count with the last pieces: killed before them, nothing has, and saving again does it all.
     const whole = batch.whole === true ? works.map((work) => work.key) : (batch.whole ?? false);
+    const spans = whole === false ? [] : spansOf(whole);
     const last = pieces.pop() ?? { members: [], works: [] };
+    const together =
+      spans.length === 1 ? [{ ...last, ...spans[0] }] : [last, ...spans.map((span) => ({ ...nobody, ...span }))];
     let saved = null as SavedBatch | null;
-    for (const piece of [...pieces, last]) {
+    for (const { members: some, works: few, ...piece } of [...pieces, ...together]) {
       const { id, created, added, changed, otherDefinition, dropped } = await client.saveBatch({
-        body: {
-          ...{ ...common, members: piece.members as never, works: piece.works as never },
-          ...(piece === last && whole !== false ? { whole: [...whole] } : {}),
-        },
+        body: { ...common, ...piece, members: some as never, works: few as never },
       });
       saved = {
         ...{ id, created: saved?.created ?? created, otherDefinition },
         ...{ added: (saved?.added ?? 0) + added, changed: (saved?.changed ?? 0) + changed },
-        ...(dropped === undefined ? {} : { dropped }),
+        ...(dropped === undefined ? {} : { dropped: (saved?.dropped ?? 0) + dropped }),
       };
     }
     return saved as SavedBatch;
@@ -143,6 +145,22 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
       }
     },
   };
+}
+
+const nobody = { members: [] as never[], works: [] as never[] };
+
+/** All keys, in pieces that a request can hold; each says which part of all keys there may be it speaks of. */
+function spansOf(keys: readonly string[]): { readonly whole: string[]; readonly span?: KeySpan }[] {
+  if (keys.length <= keysTogether) return [{ whole: [...keys] }];
+  const sorted = [...keys].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
+  const parts = slices(sorted, keysTogether);
+  return parts.map((whole, index) => ({
+    whole,
+    span: {
+      after: parts[index - 1]?.at(-1) ?? null,
+      upTo: index === parts.length - 1 ? null : (whole.at(-1) ?? null),
+    },
+  }));
 }
 
 function slices<Item>(items: readonly Item[], size: number): Item[][] {

@@ -13,6 +13,7 @@ export type {
   BatchMember,
   BatchSummary,
   BatchWork,
+  KeySpan,
   NewBatch,
   NewWork,
   SavedBatch,

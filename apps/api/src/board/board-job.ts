@@ -105,9 +105,9 @@ function failedReasonOf(text: string, activity: BoardActivity | null): string {
   return code ?? ownReasons.exec(text)?.[0] ?? "The log of the worker says why.";
 }
 
-/** One that Postgres knows. `brief`: without its run, which is the tree it stands in. */
+/** One that Postgres knows. `brief`: named by its node alone, for its box in a tree, which is narrow; the rest is in its data. */
 export function activityJob(activity: BoardActivity, brief = false): BoardJob {
-  const { id, runId, attempt, createdAt, endedAt, worker, failure } = activity;
+  const { id, runId, kind, program, attempt, createdAt, endedAt, worker, failure } = activity;
   const began = createdAt.getTime();
   return new BoardJob({
     id: endedJobId(activity),
@@ -123,7 +123,7 @@ export function activityJob(activity: BoardActivity, brief = false): BoardJob {
       finishedOn: endedAt?.getTime() ?? null,
       failedReason: failure === null ? "" : reasonOf(failure),
       stacktrace: [],
-      data: { runId, activityId: id },
+      data: { runId, activityId: id, ...(brief ? { kind, workflow: fileOf(program) } : {}) },
       returnvalue: null,
       opts: {},
     },
@@ -137,7 +137,7 @@ export function runJob(run: BoardRun): BoardJob {
   const began = run.createdAt.getTime();
   return new BoardJob({
     id: runJobId(run.id),
-    name: `run ${run.id} · ${fileOf(run.program)}`,
+    name: `${fileOf(run.program)} · run ${run.id}`,
     queue: "control",
     rootId: null,
     json: {
@@ -191,10 +191,9 @@ export function readRunJobId(id: string): string | null {
   return /^run-([0-9a-f-]{36})$/.exec(id)?.[1] ?? null;
 }
 
-function nameOf({ node, generation, kind, program, runId }: BoardActivity, brief = false): string {
-  const visit = generation > 1 ? ` #${generation}` : "";
-  const place = brief ? `${kind} · ${fileOf(program)}` : `${fileOf(program)} · run ${runId}`;
-  return `${node}${visit} · ${place}`;
+function nameOf({ node, generation, program, runId }: BoardActivity, brief = false): string {
+  const visit = generation > 1 ? `${node} #${generation}` : node;
+  return brief ? visit : `${visit} · ${fileOf(program)} · run ${runId}`;
 }
 
 /** A folder may be called after a person. */

@@ -29,7 +29,7 @@ type Shown<Name extends keyof Routes> = Got<Routes[Name]>;
 export function batchHandlers({ bell, settings }: ApiParts): Some<Names> {
   return {
     async saveBatch({ body, caller: { store } }) {
-      const { key, name, rubric, concurrency, budget, members, works, whole } = body;
+      const { key, name, rubric, concurrency, budget, members, works, whole, span } = body;
       const definition = await definitionOf(store, body.definition);
       const { variables = {}, caps, patienceMs, late, aiConsent, language, facts } = body;
       const usual = works.find(({ content }) => content.is === "taken" && content.start === undefined)?.content;
@@ -48,6 +48,7 @@ export function batchHandlers({ bell, settings }: ApiParts): Some<Names> {
         ...(concurrency === undefined ? {} : { concurrency }),
         ...(budget === undefined ? {} : { budget }),
         ...(whole === undefined ? {} : { whole }),
+        ...(span === undefined ? {} : { span }),
         settings: {
           run: {
             ...{ variables, environment: settings.environment, caps: limitsOf(caps), notes },

@@ -166,8 +166,11 @@ async function dryRun(plan: ClassPlan, json: boolean, terminal: Terminal): Promi
   tell(read.findings, terminal);
   if (!read.ok) return exitCodes.invalid;
   const { intake } = read.class;
+  const { members, ...rest } = intake;
+  // A student may have written a password into the address.
+  const shown = { ...rest, members: members.map(({ repository: _, ...member }) => member) };
   if (json)
-    terminal.out(jsonText({ version: 1, name: plan.name, roster: plan.head.roster?.mapping ?? null, ...intake }));
+    terminal.out(jsonText({ version: 1, name: plan.name, roster: plan.head.roster?.mapping ?? null, ...shown }));
   else for (const line of previewClass(plan.name, intake, plan.head.roster)) terminal.out(line);
   terminal.err("nothing was begun: --dry-run");
   return exitCodes.success;
@@ -215,6 +218,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     const inSample = new Set(chosen.map(({ key }) => key));
     const left = intake.submissions.filter(({ key }) => !inSample.has(key));
     const counting = new Map(intake.submissions.filter(({ counts }) => counts).map(({ key, by }) => [key, by]));
+    const alike = similarity?.compare(counting) ?? null;
     const { class: found } = plan.head;
     const options: RunOptions = {
       sandbox: config.sandbox.kind === "none" && !config.sandbox.byFlag ? "auto" : config.sandbox.kind,
@@ -238,12 +242,8 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
         facts: writeClassFacts({
           deadline: found.deadline ?? null,
           unmatched: intake.unmatched.map(({ name }) => name),
-          similar:
-            similarity === null
-              ? readClassFacts(before?.settings.facts).similar
-              : similarity
-                  .pairs(counting)
-                  .map(({ one, other, similarity: alike }) => ({ one, other, similarity: alike })),
+          similar: alike?.pairs.map((pair) => ({ ...pair })) ?? readClassFacts(before?.settings.facts).similar,
+          comparedPartly: [...(alike?.partly ?? readClassFacts(before?.settings.facts).comparedPartly)],
           left: left.length,
           unsampled: [...new Set(left.filter(({ counts }) => counts).flatMap(({ by }) => by))],
           unfetched: [...new Set(intake.unfetched.flatMap(({ by }) => by))],

@@ -13,10 +13,12 @@ export interface ClassReportInput {
   /** Files of nobody. */
   readonly unmatched: readonly string[];
   /** Pairs to look at; never a judgement. */
+  /** Works that were too long, or too many, to be compared as a whole and with all others. */
+  readonly comparedPartly?: readonly string[];
   readonly similar: readonly { readonly one: string; readonly other: string; readonly similarity: number }[];
 }
 
-export function classHtml({ sheet, at, work, unmatched, similar }: ClassReportInput): string {
+export function classHtml({ sheet, at, work, unmatched, similar, comparedPartly = [] }: ClassReportInput): string {
   const { rows, criteria, most, title } = sheet;
   const totals = rows.flatMap(({ grade }) => (grade?.total == null ? [] : [grade.total]));
   const counts = new Map<string, number>();
@@ -55,14 +57,18 @@ ${section(
       ),
 )}
 ${
-  similar.length === 0
+  similar.length + comparedPartly.length === 0
     ? ""
     : section(
         "Similar pairs",
         `<p>To be looked at by a person. Alike is not copied.</p>${table(
           ["One", "Other", "Alike"],
           similar.map(({ one, other, similarity }) => [one, other, `${Math.round(similarity * 100)} %`]),
-        )}`,
+        )}${
+          comparedPartly.length === 0
+            ? ""
+            : `<p>Compared in part only, for their length or number: ${html(comparedPartly.join(", "))}.</p>`
+        }`,
       )
 }
 ${unmatched.length === 0 ? "" : section("Files of nobody", `<ul>${unmatched.map((name) => `<li>${html(name)}</li>`).join("")}</ul>`)}

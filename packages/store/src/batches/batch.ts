@@ -26,6 +26,14 @@ export interface NewBatch {
    * the last piece.
    */
   readonly whole?: boolean | readonly string[];
+  /** Where `whole` is keys: those of this span, so that a class of any size says them piece by piece. Absent: of all works. */
+  readonly span?: KeySpan;
+}
+
+/** Keys by their UTF-8 bytes; null: without an end on that side. */
+export interface KeySpan {
+  readonly after: string | null;
+  readonly upTo: string | null;
 }
 
 export interface BatchSettings {

@@ -16,7 +16,10 @@ interface SummaryRow extends Omit<BatchSummary, "state"> {
   readonly micros: string;
 }
 
-/** Runs in trouble, of whole trees; looked up by the small index of what is in trouble. */
+/**
+ * Runs in trouble, of whole trees; looked up by the small index of what is in trouble. One that is being tried again (claimed) is among them: the
+ * trouble is over when it is answered. What is held is never claimed.
+ */
 const inTrouble = `select 1 from activities a
   where a.root_id = r.id and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')`;
 

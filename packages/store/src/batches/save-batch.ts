@@ -20,7 +20,7 @@ import { neutral, toJson } from "../neutral.ts";
 import { StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
 import { uuidv7 } from "../uuidv7.ts";
-import type { BatchMember, NewBatch, NewWork, SavedBatch, WorkStart } from "./batch.ts";
+import type { BatchMember, KeySpan, NewBatch, NewWork, SavedBatch, WorkStart } from "./batch.ts";
 
 export interface BatchParts {
   readonly database: Database;
@@ -65,7 +65,10 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
       ]);
       const [other] = await query<{ other: number }>(client, definitionText, [id, definitionHash, hash]);
       const all = batch.whole === true ? works.map(({ key }) => key) : (batch.whole ?? false);
-      const dropped = all === false ? null : await query(client, droppedText, [id, all]);
+      const dropped =
+        all === false
+          ? null
+          : await query(client, droppedText, [id, all, batch.span?.after ?? null, batch.span?.upTo ?? null]);
       // Last: calls of a class that is under way wait while its cap is written.
       await saveBudget(client, tenant, id, batch.budget);
       await query(client, "select pg_notify('markmill_batches', '')", []);
@@ -97,7 +100,7 @@ async function requireDefinitions(client: PoolClient, tenant: string, works: rea
   if (missing !== undefined) throw new StoreError("STORE_NOT_FOUND", `There is no definition ${missing.hash}.`);
 }
 
-function check({ key, concurrency = 1, members, works, whole }: Omit<NewBatch, "definition">): void {
+function check({ key, concurrency = 1, members, works, whole, span }: Omit<NewBatch, "definition">): void {
   const refuse = (message: string) => {
     throw new StoreError("STORE_BATCH_REFUSED", message);
   };
@@ -111,10 +114,21 @@ function check({ key, concurrency = 1, members, works, whole }: Omit<NewBatch, "
       seen.add(one);
     }
   }
-  if (typeof whole !== "object") return;
+  if (typeof whole !== "object") {
+    if (span !== undefined) refuse("A span is one of keys, and there are none.");
+    return;
+  }
   const all = new Set(whole);
-  const left = works.find((work) => !all.has(work.key));
+  // What the sender takes for a part of another span would no longer count.
+  const strange = whole.find((one) => !isWithin(one, span));
+  if (strange !== undefined) refuse(`The key ${JSON.stringify(strange)} is not in the span it is named for.`);
+  const left = works.find((work) => isWithin(work.key, span) && !all.has(work.key));
   if (left !== undefined) refuse(`The work ${JSON.stringify(left.key)} is saved, and is not among the whole.`);
+}
+
+function isWithin(key: string, { after, upTo }: KeySpan = { after: null, upTo: null }): boolean {
+  const order = (other: string) => Buffer.compare(Buffer.from(key), Buffer.from(other));
+  return (after === null || order(after) > 0) && (upTo === null || order(upTo) <= 0);
 }
 
 export function checkConcurrency(runs: number): void {
@@ -292,8 +306,9 @@ select count(*) filter (where k.key is null)::integer as added,
 from incoming i left join known k on k.key = i.key`;
 
 /** V2. */
-const droppedText =
-  "update batch_works set counts = false where batch_id = $1 and counts and key <> all($2::text[]) returning 1";
+const droppedText = `
+update batch_works set counts = false where batch_id = $1 and counts and key <> all($2::text[])
+  and ($3::text is null or key collate "C" > $3) and ($4::text is null or key collate "C" <= $4) returning 1`;
 
 /** Tries that have not begun follow the batch, or what their work says itself. */
 const definitionText = `
