@@ -39,6 +39,7 @@ rules:
   - { when: { role: user, text: deeper }, calls: [{ name: deeper, arguments: {} }] }
   - { when: { role: user, text: long way }, calls: [{ name: way, arguments: {} }] }
   - { when: { role: user, text: somebody }, calls: [{ name: ask, arguments: {} }] }
+  - { when: { role: user, text: please change }, calls: [{ name: change, arguments: {} }] }
   - { when: { role: user, text: tasks }, calls: [{ name: tasks, arguments: { input: a poem } }] }
   - { when: { role: tool, pattern: '"code":"(\\w+)"' }, reply: "The tool said {{1}}." }
   - { when: { role: tool }, reply: "I read {{prompt}}" }
@@ -201,6 +202,20 @@ ${more}---
   it("a workflow of tasks takes its input", async () => {
     const ended = await run("tasks");
     expect(ended).toMatchObject({ status: "success", result: "I read heard write a poem" });
+  });
+
+  it("a prompt that asks with a file asks the same again, though the callee changes the file", async () => {
+    const before = mill.requests().length;
+    const chart = 'START --> EXECUTE_W["Execute: echo please change > task.txt"] --> PROMPT_A["Prompt: file:task.txt"]';
+    const ended = await mill.run({
+      "main.wf.md": workflow(chart, {}, "---\ntools: { change: { workflow: change.wf.md } }\n---\n"),
+      "change.wf.md": workflow('START --> EXECUTE_C["Execute: echo changed > task.txt; cat task.txt"]'),
+    });
+    expect(ended).toMatchObject({ status: "success", result: expect.stringContaining("changed") });
+    const asked = mill.requests().slice(before);
+    expect(asked.map(({ messages }) => messages[0]?.content)).toEqual(["please change\n", "please change\n"]);
+    const [said] = await getMessages(mill.store.database, `${ended.id}/main/1`);
+    expect(said?.text).toBe("please change\n");
   });
 
   it("recursion ends at the depth that is allowed", async () => {

@@ -252,7 +252,8 @@ function activityLines(
         "",
         "---",
         "",
-        ...toolCalls.flatMap(toolLines),
+        // While it waits for what it called; in the end all of them stand there.
+        ...(outcome?.kind === "called" ? [] : toolCalls.flatMap(toolLines)),
         ...thoughts.flatMap((thought) => ["Reasoning, not part of the reply:", ...fenced(thought, ""), ""]),
         ...(event === undefined ? ["..."] : [...failed, ...reply]),
         ...costLine(model, usage),
