@@ -107,7 +107,7 @@ function entriesOf({ run, program, history, calls, toolCalls, callees }: RunReco
       case "activity.failed": {
         const { activity: ref } = event;
         const activity = activities.get(visit(ref));
-        const times = ref.generation > 1 ? ` (hit ${ref.generation})` : "";
+        const times = `${ref.generation > 1 ? ` (hit ${ref.generation})` : ""}${toolOf(activity)}`;
         const lines =
           activity === undefined ? [] : activityLines(activity, entry, asked(activity), callees.get(activity.id));
         const taken = Object.values(state.active).map((active) => active.ref.node);
@@ -169,7 +169,12 @@ function entriesOf({ run, program, history, calls, toolCalls, callees }: RunReco
   }
   for (const activity of history.activities.filter(isOpen)) {
     const lines = activityLines(activity, null, asked(activity), callees.get(activity.id));
-    written.push({ caption: captionOf(activity.node), status: statusOf(state), at: activity.createdAt, lines });
+    written.push({
+      caption: `${captionOf(activity.node)}${toolOf(activity)}`,
+      status: statusOf(state),
+      at: activity.createdAt,
+      lines,
+    });
   }
   if (run.endedAt !== null) {
     const status = run.status === "success" ? "SUCCESS" : run.status === "failed" ? "FAILED" : run.status.toUpperCase();
@@ -196,6 +201,12 @@ function fateOf(
     return again.parked.held ? `, try ${attempt}: waits to be resumed` : `, try ${attempt}: waits for the model`;
   }
   return failed || event.type === "activity.failed" ? ", failed" : "";
+}
+
+/** A call that a model made by a tool stands under its prompt. */
+function toolOf(activity: HistoryActivity | undefined): string {
+  const { work } = activity ?? {};
+  return work?.kind === "call" && work.tool !== undefined ? `, tool ${work.tool.name}` : "";
 }
 
 /** The end itself is written last, with RESULT. */
@@ -231,13 +242,18 @@ function activityLines(
       const got = mine.filter((call) => call.attempt === attempt);
       const thoughts = (got.length === 0 && outcome !== null ? mine.slice(-1) : got).flatMap(reasoningOf);
       const reply =
-        outcome?.kind === "replied" ? [outcome.text, ...(outcome.notes ?? []).map((note) => `> ${note}`)] : [];
+        outcome?.kind === "replied"
+          ? [outcome.text, ...(outcome.notes ?? []).map((note) => `> ${note}`)]
+          : outcome?.kind === "called"
+            ? [`Calls: ${outcome.calls.map(({ tool }) => tool).join(", ")}`]
+            : [];
       return [
         work.text,
         "",
         "---",
         "",
-        ...toolCalls.flatMap(toolLines),
+        // While it waits for what it called; in the end all of them stand there.
+        ...(outcome?.kind === "called" ? [] : toolCalls.flatMap(toolLines)),
         ...thoughts.flatMap((thought) => ["Reasoning, not part of the reply:", ...fenced(thought, ""), ""]),
         ...(event === undefined ? ["..."] : [...failed, ...reply]),
         ...costLine(model, usage),

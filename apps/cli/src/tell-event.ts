@@ -148,6 +148,8 @@ function describeOutcome(outcome: Outcome): string {
       return outcome.commands === 0
         ? "no commands"
         : `${countOf(outcome.commands, "command")}, exit ${outcome.exitCode}`;
+    case "called":
+      return `calls ${outcome.calls.map(({ tool }) => tool).join(", ")}`;
     case "returned":
       return `returned ${outcome.status}${outcome.reason === null ? "" : ` (${reasonOf(outcome.reason)})`}`;
     default:

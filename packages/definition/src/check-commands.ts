@@ -12,7 +12,7 @@ const foreign = ["RESULT", "CONTENT", "ERROR", "REPORT"];
 
 export function checkCommands(parsed: ReadonlyMap<string, LoadedFile>, report: FindingReport): void {
   const programs = Array.from(parsed.values()).flatMap(({ program }) => (program === null ? [] : [program]));
-  const filled = foreignNames(programs);
+  const filled = foreignNames(programs, parsed);
   for (const { program, sources } of parsed.values()) {
     for (const [id, node] of Object.entries(program?.nodes ?? {})) {
       const at = sources.nodes[id];
@@ -46,8 +46,13 @@ export function checkCommands(parsed: ReadonlyMap<string, LoadedFile>, report: F
 }
 
 /** Names whose value can come from outside, in any of the workflows: they share their variables. */
-function foreignNames(programs: readonly Program[]): Set<string> {
+function foreignNames(programs: readonly Program[], parsed: ReadonlyMap<string, LoadedFile>): Set<string> {
   const names = new Set(foreign);
+  // What a workflow takes that is called as a tool, a model writes.
+  for (const { tools = {} } of programs)
+    for (const tool of Object.values(tools))
+      if (tool.kind === "workflow")
+        for (const { name } of parsed.get(tool.program)?.program?.params ?? []) names.add(name);
   for (let before = -1; before !== names.size; ) {
     before = names.size;
     for (const { nodes, files } of programs) {

@@ -10,6 +10,7 @@ import {
   type Program,
   placesOf,
 } from "@markmill/engine";
+import { calleesOf } from "./callees-of.ts";
 import type { StartFindingCode } from "./finding-codes.ts";
 import type { Definition } from "./load-definition.ts";
 import { builtInNames, inputName, modelSettings } from "./names.ts";
@@ -94,16 +95,21 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
 
 /** The run's input has no default, and may be needed on some ways through the flow only. */
 function checkInput(program: Program | undefined, variables: Start["variables"]): StartFinding[] {
-  const needs = Object.entries(program?.nodes ?? {}).find(([, { reads = [] }]) =>
-    reads.some(({ value, required }) => required && value.from === "variable" && value.name === inputName),
-  );
+  const needs = program === undefined ? undefined : inputNeeded(program);
   if (needs === undefined || Object.hasOwn(variables, inputName)) return [];
-  const message = `'${needs[0]}' needs the run's input, and none is given.`;
+  const message = `'${needs}' needs the run's input, and none is given.`;
   return [{ severity: "warning", code: "INPUT_MISSING", message, fix: "Add --input TEXT." }];
 }
 
+/** The first node that fails without the run's input. */
+export function inputNeeded({ nodes }: Program): string | undefined {
+  return Object.keys(nodes).find((id) =>
+    nodes[id]?.reads?.some(({ value, required }) => required && value.from === "variable" && value.name === inputName),
+  );
+}
+
 /** A name that is used without being declared is a parameter, too, if a poorly documented one. */
-function namesUsed({ prompts, nodes, edges, result }: Program): string[] {
+export function namesUsed({ prompts, nodes, edges, result }: Program): string[] {
   const texts = Object.values(prompts).map(({ text }) => text);
   const names: string[] = [];
   const operand = (one: Operand) => {
@@ -223,9 +229,9 @@ function unmetReads({ programs, root }: Pick<Definition, "programs" | "root">): 
         const so = at(before, `${file}\0${id}`);
         const after: Written = { anything: so.anything || node?.kind === "execute", paths: new Set(so.paths) };
         if (node?.kind === "set" && node.target.to === "file") after.paths.add(node.target.path);
-        if (node?.kind === "call") {
-          add(at(entries, node.program), so);
-          const callee = at(writes, node.program);
+        for (const called of calleesOf(program, node)) {
+          add(at(entries, called), so);
+          const callee = at(writes, called);
           after.anything ||= callee.anything;
           for (const path of callee.paths) after.paths.add(path);
         }
@@ -259,10 +265,13 @@ function reachable(programs: Definition["programs"], root: string): string[] {
   const files = [root];
   const seen = new Set(files);
   for (const file of files) {
-    for (const node of Object.values(programs[file]?.nodes ?? {})) {
-      if (node.kind !== "call" || seen.has(node.program)) continue;
-      seen.add(node.program);
-      files.push(node.program);
+    const program = programs[file];
+    for (const node of Object.values(program?.nodes ?? {})) {
+      for (const callee of calleesOf(program, node)) {
+        if (seen.has(callee)) continue;
+        seen.add(callee);
+        files.push(callee);
+      }
     }
   }
   return files;

@@ -4,6 +4,7 @@ import { MAX_FILE_BYTES } from "./decode-source.ts";
 import { hashDefinition } from "./hash-definition.ts";
 import { loadDefinition } from "./load-definition.ts";
 import type { Workspace } from "./workspace.ts";
+import { formatProgram } from "./write-program.ts";
 
 function shelf(files: Record<string, string | Uint8Array>): Workspace {
   return {
@@ -268,5 +269,61 @@ describe("protected files", () => {
 
   it("a command may write dot-files of its sandbox", () => {
     expect(found("START --> SET_A[\"Set: file:.pylintrc='x'\"]").findings).toEqual([]);
+  });
+});
+
+describe("a workflow as a tool", () => {
+  const offering = (tool: string, body = "START --> PROMPT_A[Prompt: User A]") =>
+    `---\ntools: { look: ${tool} }\n---\n${chart(body, "\n# Prompts\n\n## User A\n\na\n")}`;
+  const callee = (params: string, body = "START --> SUCCESS") => `${chart(`PARAMS["${params}"]\n${body}`)}`;
+  const load = (files: Record<string, string>) => loadDefinition(shelf(files), "a.wf.md");
+  const toolOf = (files: Record<string, string>) => load(files).definition?.programs["a.wf.md"]?.tools?.look;
+
+  it("takes what the callee takes, but for settings; its words are the author's, or the callee's title", () => {
+    const files = {
+      "a.wf.md": offering("{ workflow: below/b.wf.md }"),
+      "below/b.wf.md": callee("WHAT, HOW=well, MAX_COST=3, AI_MODEL, NOTE="),
+    };
+    expect(toolOf(files)).toEqual({
+      ...{ kind: "workflow", program: "below/b.wf.md", description: "T" },
+      schema: {
+        type: "object",
+        properties: {
+          WHAT: { type: "string" },
+          HOW: { type: "string", description: "Without it: well" },
+          NOTE: { type: "string" },
+        },
+        ...{ required: ["WHAT"], additionalProperties: false },
+      },
+    });
+    const worded = { ...files, "a.wf.md": offering("{ workflow: below/b.wf.md, description: Looks. }") };
+    expect(toolOf(worded)).toMatchObject({ description: "Looks." });
+  });
+
+  it("belongs to the definition: the hash covers it, and one that is not there is told where it is named", () => {
+    const files = { "a.wf.md": offering("{ workflow: b.wf.md }"), "b.wf.md": callee("X") };
+    const { definition } = load(files);
+    expect(Object.keys(definition?.programs ?? {})).toEqual(["a.wf.md", "b.wf.md"]);
+    expect(load({ ...files, "b.wf.md": callee("X, Y") }).definition?.hash).not.toBe(definition?.hash);
+    const { findings } = load({ "a.wf.md": files["a.wf.md"] });
+    expect(findings).toMatchObject([{ code: "CALL_MISSING", at: { file: "a.wf.md", line: 2 } }]);
+    expect(codes({ "a.wf.md": offering("{ workflow: ../b.wf.md }") })).toEqual(["CALL_OUTSIDE"]);
+    expect(codes({ "a.wf.md": offering("{ workflow: b.wf.md, url: 'https://h/' }") })).toEqual(["FRONT_MATTER_VALUE"]);
+  });
+
+  it("may call itself, which is told; arguments that a model writes are not to be put into commands as they are", () => {
+    expect(codes({ "a.wf.md": offering("{ workflow: a.wf.md }") })).toEqual(["CALL_CYCLE"]);
+    const raw = callee("X", 'START --> EXECUTE_A["Execute: echo {{{X}}}"]');
+    expect(codes({ "a.wf.md": offering("{ workflow: b.wf.md }"), "b.wf.md": raw })).toEqual(["COMMAND_RAW"]);
+    const called = chart("START --> CALL_B[[b.wf.md]]");
+    expect(codes({ "a.wf.md": called, "b.wf.md": raw })).toEqual([]);
+  });
+
+  it("is written again as it was", () => {
+    const files = { "sub/a.wf.md": offering("{ workflow: b.wf.md }"), "sub/b.wf.md": callee("X") };
+    const program = loadDefinition(shelf(files), "sub/a.wf.md").definition?.programs["sub/a.wf.md"];
+    if (program === undefined) throw new Error("does not load");
+    const again = { ...files, "sub/a.wf.md": formatProgram(program, { file: "sub/a.wf.md" }) };
+    expect(loadDefinition(shelf(again), "sub/a.wf.md").definition?.programs["sub/a.wf.md"]).toEqual(program);
   });
 });

@@ -20,6 +20,7 @@ import { builtInNames } from "./names.ts";
 import { isProtectedPath, protectedFix, protectedReason } from "./protected-path.ts";
 import { Report } from "./report.ts";
 import { settleRubrics } from "./settle-rubrics.ts";
+import { settleWorkflowTools } from "./settle-workflow-tools.ts";
 import type { SourceMap } from "./source-map.ts";
 import { normalise, type Workspace } from "./workspace.ts";
 
@@ -89,7 +90,9 @@ export function loadDefinition(disk: Workspace, path: string, options: LoadOptio
     return { path: file, sha256: sha256(content), bytes: content.length };
   });
   const programs: [string, Program][] = [];
-  for (const [file, { program }] of parsed) if (program !== null) programs.push([file, settled.get(file) ?? program]);
+  const compiled = new Map<string, Program>();
+  for (const [file, { program }] of parsed) if (program !== null) compiled.set(file, settled.get(file) ?? program);
+  for (const [file, program] of compiled) programs.push([file, settleWorkflowTools(program, compiled)]);
   const characters = programs.reduce((sum, [, program]) => sum + charactersOf(program), 0);
   if (characters > MAX_DEFINITION_CHARACTERS) {
     report.error(

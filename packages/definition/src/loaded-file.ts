@@ -11,7 +11,7 @@ export interface LoadedFile {
   readonly findings: readonly Finding[];
   /** Paths of files that were included or read, the file itself apart. */
   readonly read: readonly string[];
-  /** Nodes that call another file, of whatever dialect. */
+  /** Nodes that call another file, of whatever dialect, and tools by which models do. */
   readonly calls: readonly {
     readonly node: string;
     readonly program: string;

@@ -1,7 +1,7 @@
 /** One visit of one node by one run. `item` is the position in a map, null elsewhere. */
 import type { Aside, Inherited } from "./event.ts";
 import type { Grading, Json, Limits, ModelSettings, NodeId, Role } from "./program.ts";
-import type { ToolUse } from "./tool.ts";
+import type { ToolCallPlace, ToolUse } from "./tool.ts";
 
 export interface ActivityRef {
   readonly node: NodeId;
@@ -77,7 +77,13 @@ export type Work =
       readonly aside?: Aside;
     }
   | { readonly kind: "ask"; readonly question: string; readonly text: string; readonly expiresAt: number | null }
-  | { readonly kind: "call"; readonly program: string; readonly start: CallStart }
+  | {
+      readonly kind: "call";
+      readonly program: string;
+      readonly start: CallStart;
+      /** The tool call of a model that this is. Absent: the workflow itself calls. */
+      readonly tool?: ToolCallPlace & { readonly name: string };
+    }
   | { readonly kind: "tool"; readonly tool: string; readonly arguments: string }
   | {
       readonly kind: "memory";

@@ -150,6 +150,8 @@ function weighWhat(outcome: Outcome): number {
       return outcome.text.length + JSON.stringify(outcome.grade).length;
     case "planned":
       return outcome.text.length + JSON.stringify(outcome.fragment).length;
+    case "called":
+      return outcome.calls.reduce((sum, { variables }) => sum + bare + weighRecord(variables), 0);
     case "returned":
       return outcome.result.length + weighRecord(outcome.variables) + (outcome.reason?.message.length ?? 0);
     default:
@@ -174,6 +176,10 @@ function textsOf(outcome: Outcome): readonly (readonly [string, string])[] {
   switch (outcome.kind) {
     case "done":
       return Object.entries(outcome.files ?? {}).map(([path, text]) => [`The file '${briefText(path, 200)}'`, text]);
+    case "called":
+      return outcome.calls.flatMap(({ variables }) =>
+        Object.entries(variables).map(([name, text]) => [`The argument ${briefText(name, 200)}`, text] as const),
+      );
     case "returned":
       return [
         ["The result of the called workflow", outcome.result],

@@ -15,6 +15,8 @@ export type Command =
     }
   /** Waits until the run is resumed. */
   | { readonly do: "hold"; readonly activity: ActivityRef; readonly parked: Parked }
+  /** Waits until the workflows that its model called have returned: then it is retried, under this attempt. */
+  | { readonly do: "await"; readonly activity: ActivityRef }
   /** A message's text is null where it is that of the activity's own work. */
   | {
       readonly do: "append";

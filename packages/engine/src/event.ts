@@ -8,6 +8,7 @@ import type { Bounds } from "./bounds.ts";
 import type { Failure, LimitCode, NextStep, Trouble } from "./failure.ts";
 import type { Fragment, Json, Limits, ModelSettings, NodeId } from "./program.ts";
 import type { RunState } from "./state.ts";
+import type { ToolCallPlace } from "./tool.ts";
 
 interface Happened {
   readonly at: number;
@@ -67,6 +68,13 @@ export interface Inherited {
 /** Never mixed up: ungradable is the student's cause, a grader error ours. */
 type GradedAs = "graded" | "ungradable" | "grader error" | "needs human";
 
+/** A tool call whose tool is a workflow, its arguments checked. */
+export interface WorkflowCall {
+  readonly tool: string;
+  readonly place: ToolCallPlace;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
 /** What the edge brings back from an activity. */
 export type Outcome =
   /** Nothing but "done", with what had to be read for it. */
@@ -109,6 +117,8 @@ export type Outcome =
     }
   | { readonly kind: "answered"; readonly text: string }
   | { readonly kind: "produced"; readonly text: string }
+  /** The model calls workflows as tools; what they return is given back to it, by the same activity, when all have. */
+  | { readonly kind: "called"; readonly calls: readonly WorkflowCall[] }
   /** A plan, translated by its dialect into a piece of program. */
   | { readonly kind: "planned"; readonly text: string; readonly fragment: Fragment }
   | {

@@ -123,7 +123,7 @@ function clear(turn: Turn, raise: boolean): void {
   if (raise || Object.keys(turn.state.active).length > 0) {
     change(turn, { epoch: turn.state.epoch + 1 });
     // What this very step asked for is void too.
-    const kept = turn.commands.filter((command) => command.do !== "perform" && command.do !== "retry");
+    const kept = turn.commands.filter(({ do: what }) => what !== "perform" && what !== "retry" && what !== "await");
     turn.commands.length = 0;
     turn.commands.push(...kept, { do: "abort" });
   }

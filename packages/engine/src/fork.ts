@@ -28,9 +28,19 @@ interface Asked {
   readonly work: Work;
 }
 
-/** Before the last visit of a node; null: it was never visited. */
-export function forkAtNode(program: Program, events: readonly Event[], node: NodeId): ForkPoint | null {
-  const visit = visitsOf(program, events, events.length).findLast(({ activity }) => activity.node === node);
+/**
+ * Before the last visit of a node; null: it was never visited. into: what it called is taken up, which may be a workflow that a model called
+ * as a tool.
+ */
+export function forkAtNode(
+  program: Program,
+  events: readonly Event[],
+  node: NodeId,
+  into: boolean = false,
+): ForkPoint | null {
+  const visit = visitsOf(program, events, events.length).findLast(
+    ({ activity, work }) => activity.node === node && (into || !isToolCall(work)),
+  );
   return visit === undefined ? null : forkAfter(program, events, visit.seq, visit.activity, false);
 }
 
@@ -53,10 +63,14 @@ export function forkAtFailure(program: Program, events: readonly Event[]): ForkP
     if (event.type === "run.limited" || event.type === "run.cancelled") {
       return forkAfter(program, events, halted ? beforeStop : index, null, true);
     }
-    const visit = visitsOf(program, events, index).findLast(({ work }) => !workKinds[work.kind].pure);
-    if (visit === undefined) return null;
     const reason = "reason" in state.phase ? state.phase.reason : null;
     const limited = reason !== null && isLimit(reason);
+    // What a model called as a tool is part of its prompt, unless a limit was reached below: then the called run is taken up.
+    const below = limited && "activity" in event && visitedCall(program, event);
+    const visit = visitsOf(program, events, index).findLast(
+      ({ work }) => !workKinds[work.kind].pure && (below || !isToolCall(work)),
+    );
+    if (visit === undefined) return null;
     return forkAfter(program, events, visit.seq, visit.activity, limited && event.type === "activity.succeeded");
   }
   return null;
@@ -108,6 +122,16 @@ function forkAfter(
     return work === undefined ? [] : [[key, work] as const];
   });
   return { seq, state, works: Object.fromEntries(inFlight), activity, keepsReplies };
+}
+
+/** Is it about a call, of the workflow or of a model? */
+function visitedCall({ nodes }: Program, event: Extract<Event, { readonly activity: ActivityRef }>): boolean {
+  const isTool = event.activity.item !== null && nodes[event.activity.node]?.kind === "prompt";
+  return isTool || (event.type === "activity.succeeded" && event.outcome.kind === "returned");
+}
+
+function isToolCall(work: Work): boolean {
+  return work.kind === "call" && work.tool !== undefined;
 }
 
 function hasFailed(phase: Phase): boolean {

@@ -13,6 +13,7 @@ export {
   type RunStarted,
   redacted,
   type Usage,
+  type WorkflowCall,
 } from "./event.ts";
 export {
   type Failure,
@@ -29,7 +30,8 @@ export { commandPlaces } from "./fill-command.ts";
 export { type ForkPoint, forkAtFailure, forkAtNode } from "./fork.ts";
 export { usualGrading } from "./grading.ts";
 export { idleUntil } from "./idle.ts";
-export { asideOf, limitSettingNames, remainingCaps } from "./limits.ts";
+export { asideOf, isSetting, limitSettingNames, remainingCaps } from "./limits.ts";
+export { calleeFailure } from "./nodes/call.ts";
 export type { Operand } from "./operand.ts";
 export type * from "./program.ts";
 export { placesOf } from "./render.ts";
@@ -42,11 +44,14 @@ export {
   builtinTools,
   type HttpTool,
   type Tool,
+  type ToolCallPlace,
   type ToolHeader,
   toolMethods,
   toolNamePattern,
+  type WorkflowTool,
 } from "./tool.ts";
 export type { Checked, FailedStep } from "./turn.ts";
 export { visibleJson, visibleText } from "./visible-text.ts";
 export { warningCodes } from "./warning-codes.ts";
 export { isLeased, kindsWhere, type LightKind, lightKindOf, lightWork, workKinds } from "./work-kinds.ts";
+export { awaitsCalls } from "./workflow-tools.ts";

@@ -2,8 +2,9 @@
  * All that a run knows. Plain JSON: it survives `JSON.parse(JSON.stringify(state))` unchanged. It does not grow with history:
  * finished activities leave only their writes, a hit and what they spent.
  *
- * S1  While a run is doing or handling, `active` holds exactly what was asked (`perform`, `retry`) and is not answered. While it is
- *     stopped, what will be asked again.
+ * S1  While a run is doing or handling, `active` holds exactly what was asked (`perform`, `retry`) and is not answered, and what waits to
+ *     be asked again: held (`hold`), or until the workflows its model called have returned (`await`). While it is stopped, what will be
+ *     asked again.
  * S2  Once `phase` is ended nothing changes any more.
  * S3  The epoch only grows.
  */
@@ -62,6 +63,8 @@ export interface Active {
   readonly said: Said | null;
   /** It waits for the other side. */
   readonly parked?: Parked;
+  /** How many workflows its model has called as tools, in all rounds. Absent: none. */
+  readonly called?: number;
 }
 
 export interface Parked {

@@ -40,6 +40,7 @@ import { type Checked, change, type FailedStep, spend, type Turn, tell, warn } f
 import { drop, takeFailure, takeOutcome, walk } from "./walk.ts";
 import type { WarningCode } from "./warning-codes.ts";
 import { isSafeToRepeat } from "./work-kinds.ts";
+import { awaitsCalls, isToolTraffic, waitForCalls } from "./workflow-tools.ts";
 
 export interface Step {
   readonly state: RunState;
@@ -122,7 +123,7 @@ export function outstanding(
 ): readonly { readonly activity: ActivityRef; readonly notBefore: number | null }[] {
   if (state.phase.is !== "doing" && state.phase.is !== "handling") return [];
   return inOrder(state)
-    .filter(({ parked }) => parked?.held !== true)
+    .filter((active) => active.parked?.held !== true && !awaitsCalls(state, active))
     .map(({ ref, notBefore }) => ({ activity: ref, notBefore }));
 }
 
@@ -305,7 +306,9 @@ function expireAsk(turn: Turn, event: AskExpired): void {
  */
 function settle(turn: Turn, active: Active, how: Settling): void {
   const limit = "failure" in how && isLimit(how.failure);
-  if (turn.program.scheduling === "eager" || limit) {
+  const node = own(turn.graph.nodes, active.ref.node);
+  const traffic = isToolTraffic(node, active.ref, "outcome" in how ? how.outcome : null);
+  if (turn.program.scheduling === "eager" || limit || traffic) {
     take(turn, active, how);
     return walk(turn);
   }
@@ -379,7 +382,7 @@ function resumeRun(turn: Turn, _event: RunResumed): void {
   if (phase.is !== "stopped") return;
   change(turn, { phase: phase.was === "doing" ? { is: "doing" } : phase.was });
   for (const active of inOrder(turn.state)) {
-    repeat(turn, unparked(active), active.parked === undefined ? active.notBefore : null);
+    askAgain(turn, active, active.parked === undefined ? active.notBefore : null);
   }
 }
 
@@ -400,8 +403,13 @@ function forkRun(turn: Turn, event: RunForked): void {
     return walk(turn);
   }
   for (const active of inOrder(turn.state)) {
-    if (!event.left.includes(activityKey(active.ref))) repeat(turn, unparked(active), null);
+    if (!event.left.includes(activityKey(active.ref))) askAgain(turn, active, null);
   }
+}
+
+function askAgain(turn: Turn, active: Active, notBefore: number | null): void {
+  if (awaitsCalls(turn.state, active)) waitForCalls(turn, active);
+  else repeat(turn, unparked(active), notBefore);
 }
 
 function unparked({ parked: _, ...active }: Active): Active {

@@ -1,5 +1,5 @@
 /** Programs and a player for tests: no clock, no queue, no store; an oracle answers what is asked. */
-import type { ActivityRef, Work } from "./activity.ts";
+import { type ActivityRef, activityKey, type Work } from "./activity.ts";
 import type { Command } from "./command.ts";
 import type { ActivityFailed, Event, Outcome, RunStarted } from "./event.ts";
 import type { Edge, Node, Program } from "./program.ts";
@@ -82,7 +82,7 @@ export function play(
       if (command.do === "perform") open.push({ activity: command.activity, work: command.work, epoch: state.epoch });
       if (command.do === "retry") {
         const work = commands.findLast(
-          (known) => known.do === "perform" && known.activity.node === command.activity.node,
+          (known) => known.do === "perform" && activityKey(known.activity) === activityKey(command.activity),
         );
         if (work?.do === "perform") open.push({ activity: command.activity, work: work.work, epoch: state.epoch });
       }

@@ -62,12 +62,28 @@ interface FunctionTool extends ToolBase {
   readonly function: string;
 }
 
+/** A workflow of the definition: the call is a child run, which the engine asks for (workflow-tools.ts). */
+export interface WorkflowTool extends ToolBase {
+  readonly kind: "workflow";
+  /** Key of the callee in the definition's programs. */
+  readonly program: string;
+  /** Variables of the callee by the argument that gives them; an argument that is not here is the variable of its name. */
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** Which tool call of an activity: of which reply, and which of its calls. */
+export interface ToolCallPlace {
+  readonly callIndex: number;
+  readonly requestHash: string;
+  readonly position: number;
+}
+
 /** Only to be asked for: nothing performs it. */
 interface DeclaredTool extends ToolBase {
   readonly kind: "declared";
 }
 
-export type Tool = HttpTool | BuiltinTool | McpTool | SandboxTool | FunctionTool | DeclaredTool;
+export type Tool = HttpTool | BuiltinTool | McpTool | SandboxTool | FunctionTool | WorkflowTool | DeclaredTool;
 
 /** As endpoints want it. */
 export const toolNamePattern = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;

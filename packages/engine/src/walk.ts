@@ -8,7 +8,8 @@
  *     nothing but that its node fails; a check that does, of which nobody knows whether it is true, fails its run.
  */
 import { type ActivityRef, activityKey } from "./activity.ts";
-import { allowState, brief, isExcess, weighWork } from "./bounds.ts";
+import { askFor, beginWork } from "./begin-work.ts";
+import { brief, isExcess } from "./bounds.ts";
 import { evaluateCondition, Undecided } from "./evaluate-condition.ts";
 import type { Outcome } from "./event.ts";
 import { type Failure, failure, takesNoEdge } from "./failure.ts";
@@ -24,6 +25,7 @@ import { resolve } from "./resolve.ts";
 import type { Active, Taken } from "./state.ts";
 import { applyEffects, applyWrites, type Begin, change, type Finish, scopeOf, setVariable, type Turn } from "./turn.ts";
 import { within } from "./within.ts";
+import { callWorkflows, isToolTraffic, takeReturn } from "./workflow-tools.ts";
 
 /** Until nothing more can begin. */
 export function walk(turn: Turn): void {
@@ -103,17 +105,7 @@ function visitNode(turn: Turn, node: Node, id: NodeId, only: readonly NodeId[] |
 function carryOut(turn: Turn, node: Node, active: Active, begin: Begin): void {
   switch (begin.do) {
     case "work":
-      turn.asked += weighWork(begin.work);
-      allowState(turn.asked, turn.state.bounds, "What this step asks for");
-      change(turn, {
-        order: turn.state.order + 1,
-        active: {
-          ...turn.state.active,
-          [activityKey(active.ref)]: { ...active, order: turn.state.order, said: begin.said ?? null },
-        },
-      });
-      turn.commands.push({ do: "perform", activity: active.ref, work: begin.work, notBefore: null });
-      return;
+      return beginWork(turn, { ...active, said: begin.said ?? null }, begin.work);
     case "items": {
       const progress = { items: begin.items, results: begin.items.map(() => null), next: 0 };
       change(turn, { maps: { ...turn.state.maps, [activityKey(active.ref)]: progress } });
@@ -153,6 +145,11 @@ function finishActivity(turn: Turn, active: Active, outcome: Outcome): void {
     const failed = outcome.kind === "returned" && outcome.status !== "success";
     return takeItem(turn, node, active, failed ? { error: outcome.reason?.message ?? text } : { ok: text });
   }
+  if (isToolTraffic(node, active.ref, outcome)) {
+    const stopped =
+      outcome.kind === "called" ? callWorkflows(turn, active, outcome.calls) : takeReturn(turn, active, outcome);
+    return stopped === null ? undefined : finishNode(turn, node, active, stopped);
+  }
   const finish = ruleOf(node).finish(turn, node, active, outcome);
   finishNode(turn, node, active, finish);
 }
@@ -178,6 +175,8 @@ function failActivity(turn: Turn, active: Active, why: Failure): void {
     turn.failed.push({ node: active.ref.node, failure: why });
     return failRun(turn, why);
   }
+  // The model is told.
+  if (isToolTraffic(node, active.ref, null)) return void takeReturn(turn, active, null);
   if (node.kind === "map" && active.ref.item !== null && node.itemError === "collect") {
     return takeItem(turn, node, active, { error: why.message });
   }
@@ -214,11 +213,7 @@ function finishNode(turn: Turn, node: Node, active: Active, finish: Finish): voi
   if (finish.go === "again") {
     const ref = { ...active.ref, attempt: active.ref.attempt + 1 };
     const again = { ...active, ref, repairs: active.repairs + 1, said: finish.said ?? active.said };
-    turn.asked += weighWork(finish.work);
-    allowState(turn.asked, turn.state.bounds, "What this step asks for");
-    change(turn, { active: { ...turn.state.active, [activityKey(ref)]: again } });
-    turn.commands.push({ do: "perform", activity: ref, work: finish.work, notBefore: null });
-    return;
+    return askFor(turn, again, finish.work);
   }
   applyWrites(turn, active.ref, finish.writes);
   if (finish.on === "ok") applyEffects(turn, node.writes ?? [], active.reads);

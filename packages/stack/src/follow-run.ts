@@ -14,6 +14,7 @@ import {
   type Program,
   type RunState,
   redacted,
+  workKinds,
 } from "@markmill/engine";
 import type { HistoryActivity, HistoryEntry, RunDetail, RunSummary, Spent, TenantStore, Wait } from "@markmill/store";
 
@@ -171,8 +172,8 @@ export function inOrder<One extends Pick<Happening, "runId" | "depth" | "entry">
 
 function isInterrupted(doing: readonly Doing[], waits: readonly Wait[]): boolean {
   const held = waits.filter(({ parked }) => parked.held);
-  const rests = ({ kind, state, node }: Doing) =>
-    state === "waiting" && (kind === "call" || held.some((wait) => wait.node === node));
+  // For a run it called, itself or by its model, or to be resumed.
+  const rests = ({ kind, state }: Doing) => state === "waiting" && workKinds[kind].waitsFor !== "answer";
   return held.length > 0 && doing.every(rests);
 }
 

@@ -67,7 +67,7 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
   if (before !== null) return before;
   const at = clock.now();
   const id = uuidv7(at);
-  const level = await readLevel(births, request.of, request.from?.[0], new Map(), id);
+  const level = await readLevel(births, request.of, request.from, new Map(), id);
   if (level === null) throw new StoreError("STORE_NOT_FOUND", `There is no run ${request.of}.`);
   const other = otherDefinition(level, request);
   const advanced =
@@ -181,10 +181,11 @@ type FoundLevel = Omit<ForkedLevel, "left">;
 async function readLevel(
   { database, definitions }: Births,
   runId: string,
-  node: string | undefined,
+  from: readonly string[] | null,
   ids: ReadonlyMap<string, string>,
   id: string,
 ): Promise<FoundLevel | null> {
+  const [node, ...below] = from ?? [];
   const run = (await loadRuns(database.calm, definitions, [runId])).get(runId);
   if (run === undefined) return null;
   const { entries } = await getHistory(database, runId);
@@ -197,7 +198,8 @@ async function readLevel(
     return event;
   });
   if (events.length === 0) return null;
-  const point = node === undefined ? forkAtFailure(run.program, events) : forkAtNode(run.program, events, node);
+  const point =
+    node === undefined ? forkAtFailure(run.program, events) : forkAtNode(run.program, events, node, below.length > 0);
   if (point === null) {
     const what = node === undefined ? "has not failed at a step that can be repeated" : `never came to ${node}`;
     throw new StoreError("STORE_NO_FORK", `Run ${runId} ${what}.`);
@@ -221,13 +223,7 @@ async function descend(
     const callee = work.kind === "call" ? await calleeOf(births, runId, key) : null;
     if (callee === null) continue;
     try {
-      const next = await readLevel(
-        births,
-        callee,
-        from === null ? undefined : below[0],
-        known,
-        uuidv7(births.clock.now()),
-      );
+      const next = await readLevel(births, callee, from === null ? null : below, known, uuidv7(births.clock.now()));
       if (next === null) continue;
       return [{ ...level, left: key }, ...(await descend(births, next, from === null ? null : below, known))];
     } catch (error) {

@@ -68,6 +68,7 @@ export { replayRun } from "./read/replay-run.ts";
 export { waitsOf } from "./read/waits-of.ts";
 export { readyRings } from "./ready-rings.ts";
 export { resumeTree } from "./resume-run.ts";
+export { type ReturnedCall, returnedCalls } from "./returned-calls.ts";
 export {
   claimSession,
   liveSessions,

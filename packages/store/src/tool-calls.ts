@@ -15,7 +15,7 @@ import { queryDatabase } from "./query-database.ts";
 
 export interface ToolCallKey {
   readonly activityId: number;
-  /** The model call that asked for it; -1: no model did; -2: what an MCP server lists. */
+  /** The model call that asked for it; -1: no model did; -2: what an MCP server lists; -3: the file a prompt was read from. */
   readonly callIndex: number;
   /** Of the request whose reply asked for it; where no model did, of the name and the arguments. */
   readonly requestHash: string;

@@ -43,6 +43,8 @@ interface McpListing {
 }
 
 export interface ToolBox {
+  /** A result has at most so many bytes. */
+  readonly maxBytes: number;
   /** false: it is built in, and off here. */
   has(tool: Tool): boolean;
   /** Never rejects but for an abort. */
@@ -95,6 +97,11 @@ export function createToolBox(settings: ToolSettings, functions: Readonly<Record
           throw new ToolFailure("TOOL_NOT_CONFIGURED", `The workflow has no MCP server '${tool.server}'.`);
         return await callMcpTool(mcp, server, tool.tool, values, limits);
       }
+      case "workflow":
+        throw new ToolFailure(
+          "TOOL_NOT_CONFIGURED",
+          `The workflow '${tool.program}' is called by a model, or by CALL.`,
+        );
       case "sandbox":
         throw new ToolFailure("TOOL_NOT_CONFIGURED", `Tools of the kind ${tool.kind} are not performed here.`);
     }
@@ -117,6 +124,7 @@ export function createToolBox(settings: ToolSettings, functions: Readonly<Record
   }
 
   return {
+    maxBytes: settings.maxBytes,
     has: (tool) => tool.kind !== "builtin" || builtins[tool.builtin] !== null,
     async perform(request) {
       const { tool, signal } = request;

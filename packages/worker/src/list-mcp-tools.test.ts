@@ -38,6 +38,7 @@ async function world(offered: readonly string[] = ["act"]) {
       const is = "result" in end ? ({ is: "done", result: end.result } as const) : ({ ...end, is: "failed" } as const);
       rows.set(`${callIndex} ${position}`, is);
     },
+    returned: async () => null,
     scrub: (text) => text,
   };
   return { server, rows, ports };

@@ -157,8 +157,9 @@ describe("a work of a class", () => {
     const never = async (): Promise<never> => {
       throw new Error("no tool is offered");
     };
-    const box = { has: () => true, perform: never, list: never, close: async () => undefined };
-    const tools = { box, tools: {}, servers: {}, begin: never, end: never, scrub: (text: string) => text };
+    const box = { maxBytes: 1, has: () => true, perform: never, list: never, close: async () => undefined };
+    const rows = { begin: never, end: never, returned: never };
+    const tools = { box, tools: {}, servers: {}, ...rows, scrub: (text: string) => text };
     const { ports, server } = await portsOf(facts("any"), files);
     expect((await performPrompt({ ...ports, conversation, tools }, ask, activity, signal)).did).toBe("succeed");
     expect(JSON.stringify(server.requests())).not.toMatch(/lovelace|pascal/i);

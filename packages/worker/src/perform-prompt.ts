@@ -5,7 +5,8 @@
  *
  * kill -9 at any line: the activity is delivered again and the thread is as it was (messages are written with the outcome), so the
  * same request is made and its hash finds a reply that had arrived. Tool calls that ended are found in their rows, so the next round's request
- * is the same, too; so is what MCP servers said of their tools (list-mcp-tools.ts).
+ * is the same, too; so is what MCP servers said of their tools (list-mcp-tools.ts). Where a reply calls workflows, the activity ends with the
+ * calls and is performed again when they have returned (call-workflow.ts): it is the same as after a kill.
  */
 import type { Usage, Work } from "@markmill/engine";
 import {
@@ -20,6 +21,7 @@ import {
   type ToolOffer,
   together,
 } from "@markmill/llm";
+import { calledWorkflows } from "./call-workflow.ts";
 import { chooseModel, consentRefusal, type ModelPorts, modelFailed } from "./choose-model.ts";
 import { listMcpTools } from "./list-mcp-tools.ts";
 import {
@@ -116,6 +118,8 @@ export async function performPrompt(
       const ended = endedByTools(outcomes, calls);
       if (ended !== null) return withUsage(ended);
       if (signal.aborted) return { did: "leave" };
+      const below = calledWorkflows(outcomes, asked);
+      if (below !== null) return withUsage(below);
       const results = calls.map(({ id, name: tool }, position): ModelMessage => {
         const outcome = outcomes[position];
         if (outcome?.is === "done") return { role: "tool", callId: id, content: ports.scrub(outcome.text) };
@@ -215,7 +219,7 @@ async function answerWithCalls(
     if (outcome.is === "failed") return failedByTool(calls[position]?.name ?? "", outcome);
     if (outcome.is === "done") texts.push(outcome.text);
   }
-  return done({ kind: "replied", text: texts.join("\n") });
+  return calledWorkflows(outcomes, asked) ?? done({ kind: "replied", text: texts.join("\n") });
 }
 
 function tooMany(count: number): Extract<Performed, { did: "fail" }> {

@@ -8,18 +8,19 @@
  *     outcome then: its row says that it was begun.
  * T2  Names of a class are taken out of arguments before they leave (I7 for what comes back: it is text, and nothing else).
  */
-import type { Failure, McpServer, Tool } from "@markmill/engine";
+import type { Failure, McpServer, Tool, ToolCallPlace } from "@markmill/engine";
 import { readToolArguments, type ToolCall } from "@markmill/llm";
-import { neutralText, type ToolCallBegin, type ToolCallEnd, type ToolCallFailure } from "@markmill/store/machine";
+import {
+  neutralText,
+  type ReturnedCall,
+  type ToolCallBegin,
+  type ToolCallEnd,
+  type ToolCallFailure,
+} from "@markmill/store/machine";
 import type { ToolBox } from "@markmill/tools";
+import { callWorkflow } from "./call-workflow.ts";
 import { failed, type Performed } from "./performed.ts";
 import { whenRunIsOver } from "./run-over.ts";
-
-interface ToolCallPlace {
-  readonly callIndex: number;
-  readonly requestHash: string;
-  readonly position: number;
-}
 
 export interface ToolPorts {
   readonly box: ToolBox;
@@ -32,12 +33,16 @@ export interface ToolPorts {
     call: { readonly name: string; readonly arguments: string; readonly safe: boolean; readonly again: boolean },
   ) => Promise<ToolCallBegin>;
   readonly end: (place: ToolCallPlace, end: ToolCallEnd) => Promise<void>;
+  /** What the workflow that was called there has returned; null: it was not called yet. */
+  readonly returned: (place: ToolCallPlace) => Promise<ReturnedCall | null>;
   readonly scrub: (text: string) => string;
 }
 
 export type ToolCallOutcome =
   | { readonly is: "done"; readonly text: string }
   | { readonly is: "failed"; readonly failure: ToolCallFailure; readonly safe: boolean }
+  /** A workflow, whose run others make. */
+  | { readonly is: "called"; readonly variables: Readonly<Record<string, string>> }
   | { readonly is: "unknown" }
   | { readonly is: "overtaken" };
 
@@ -82,8 +87,8 @@ async function performToolCall(
   const place = { callIndex, requestHash, position };
   const tool =
     offered.includes(call.name) && Object.hasOwn(ports.tools, call.name) ? ports.tools[call.name] : undefined;
-  // What is not there does nothing, however often.
-  const safe = tool === undefined || tool.repeat === "safe";
+  // What is not there does nothing, however often; the run of a workflow is made once, and not here.
+  const safe = tool === undefined || tool.kind === "workflow" || tool.repeat === "safe";
   const given = ports.scrub(neutralText(call.arguments));
   signal.throwIfAborted();
   const begun = await ports.begin(place, { name: call.name, arguments: given, safe, again });
@@ -99,21 +104,24 @@ async function performToolCall(
       break;
   }
   const since = performance.now();
-  const end = await actOn(ports, call.name, tool, given, offered, safe ? signal : whenRunIsOver(signal));
-  await ports.end(place, { ...end, ms: performance.now() - since });
+  const end = await actOn(ports, place, call.name, tool, given, offered, safe ? signal : whenRunIsOver(signal));
+  if ("called" in end) return { is: "called", variables: end.called };
+  await ports.end(place, { ms: performance.now() - since, ...end });
   return "result" in end ? { is: "done", text: end.result } : { is: "failed", failure: end.failure, safe };
 }
 
-type End = { readonly result: string } | { readonly failure: ToolCallFailure };
+/** `ms`: where it took another time than we saw. */
+export type End = ({ readonly result: string } | { readonly failure: ToolCallFailure }) & { readonly ms?: number };
 
 async function actOn(
-  { box, servers }: ToolPorts,
+  { box, servers, returned }: ToolPorts,
+  place: ToolCallPlace,
   name: string,
   tool: Tool | undefined,
   given: string,
   offered: readonly string[],
   signal: AbortSignal,
-): Promise<End> {
+): Promise<End | { readonly called: Readonly<Record<string, string>> }> {
   if (tool === undefined) {
     const known = offered.length === 0 ? "none" : offered.join(", ");
     const shown = JSON.stringify(neutralText(name).slice(0, 100));
@@ -127,6 +135,7 @@ async function actOn(
     return { failure: { code: "TOOL_ARGUMENTS", message: neutralText(wrong.join("; ").slice(0, 1_000)) } };
   }
   const values = read.value as Readonly<Record<string, unknown>>;
+  if (tool.kind === "workflow") return callWorkflow(tool, values, await returned(place), box.maxBytes);
   const result = await box.perform({ name, tool, values, servers, signal });
   if (result.ok) return { result: neutralText(result.text) };
   const { code, message, passing } = result;

@@ -21,6 +21,7 @@ import { type PromptPorts, performPrompt } from "./perform-prompt.ts";
 import { performTool } from "./perform-tool.ts";
 import type { ToolPorts } from "./perform-tools.ts";
 import { done, failed, type Performed } from "./performed.ts";
+import { readOnce } from "./read-once.ts";
 import { SessionBusy } from "./session-busy.ts";
 import type { SessionUse } from "./session-marks.ts";
 import type { SessionKeeper } from "./sessions.ts";
@@ -118,9 +119,12 @@ export function createPerformer(parts: PerformerParts): Performer {
     const ports = { ...given, conversation: () => said, tools };
     if (work.read === null) return performPrompt(ports, work, claimed.activity, signal);
     const cap = fileCapOf(claimed.run.program.sandbox, parts.fileCeilingBytes);
-    const read = await inSession(claimed, "read", signal, readWith([work.read], cap));
+    const path = work.read;
+    const readIt = () => inSession(claimed, "read", signal, readWith([path], cap));
+    const calls = work.tools.some((name) => claimed.run.program.tools?.[name]?.kind === "workflow");
+    const read = await (calls ? readOnce(tools, path, readIt) : readIt());
     if (read.did !== "succeed" || read.outcome.kind !== "done") return read;
-    const text = read.outcome.files?.[work.read];
+    const text = read.outcome.files?.[path];
     if (text === undefined)
       return failed(
         "FILE_MISSING",

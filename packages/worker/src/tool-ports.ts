@@ -1,6 +1,14 @@
 /** The ports of tools, on the store: what was begun and what ended are rows that all workers share. */
 import type { WorkKind } from "@markmill/engine";
-import { type Activity, beginToolCall, type Database, endToolCall, type LoadedRun } from "@markmill/store/machine";
+import {
+  type Activity,
+  beginToolCall,
+  type Database,
+  endToolCall,
+  type LoadedRun,
+  type ReturnedCall,
+  returnedCalls,
+} from "@markmill/store/machine";
 import type { ToolBox } from "@markmill/tools";
 import { awaitStore } from "./await-store.ts";
 import type { ToolPorts } from "./perform-tools.ts";
@@ -18,11 +26,20 @@ export function toolPortsOf(
 ): ToolPorts {
   const { id: activityId, claim } = activity;
   const key = { activityId, claim, attempt: activity.ref.attempt };
+  let returned: Promise<readonly ReturnedCall[]> | null = null;
   return {
     box,
     tools: run.program.tools ?? {},
     servers: run.program.mcp ?? {},
     scrub,
+    async returned({ callIndex, requestHash, position }) {
+      returned ??= awaitStore(() => returnedCalls(database, activity));
+      const found = (await returned).find(
+        ({ place }) =>
+          place.callIndex === callIndex && place.requestHash === requestHash && place.position === position,
+      );
+      return found ?? null;
+    },
     async begin(place, call) {
       let tries = 0;
       const begun = await awaitStore(() => {

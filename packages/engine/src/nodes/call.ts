@@ -1,3 +1,4 @@
+import type { CallStart } from "../activity.ts";
 import { brief } from "../bounds.ts";
 import type { Outcome } from "../event.ts";
 import { type Failure, failure, isTreeLimit } from "../failure.ts";
@@ -40,22 +41,23 @@ export function beginCall(turn: Turn, program: string, more: Readonly<Record<str
   // The conversation is shared: one that has not begun yet gets its name here, so that both know it by the same.
   const threads = { ...state.threads, [state.agent]: own(state.threads, state.agent) ?? nextThread(turn, state.agent) };
   change(turn, { threads });
+  const variables = { ...inherited(state), ...more };
   return {
     do: "work",
-    work: {
-      kind: "call",
-      program,
-      start: {
-        variables: { ...inherited(state), ...more },
-        depth: state.depth + 1,
-        agent: state.agent,
-        threads,
-        caps: remainingCaps(turn.program, state, turn.event.at),
-        aside: asideOf(turn.program, state),
-        inherited: inheritedBy(turn),
-        patienceMs: state.patienceMs,
-      },
-    },
+    work: { kind: "call", program, start: startOf(turn, { variables, agent: state.agent, threads }) },
+  };
+}
+
+/** What a callee gets whoever calls it, and what is its caller's own. */
+export function startOf(turn: Turn, shared: Pick<CallStart, "variables" | "agent" | "threads">): CallStart {
+  const { program, state, event } = turn;
+  return {
+    ...shared,
+    depth: state.depth + 1,
+    caps: remainingCaps(program, state, event.at),
+    aside: asideOf(program, state),
+    inherited: inheritedBy(turn),
+    patienceMs: state.patienceMs,
   };
 }
 
@@ -83,7 +85,8 @@ function inherited(state: RunState): Record<string, string> {
   return Object.fromEntries(kept);
 }
 
-function calleeFailure(outcome: { readonly status: string; readonly reason: Failure | null }): Failure {
+/** Why a callee that did not succeed failed its call. */
+export function calleeFailure(outcome: { readonly status: string; readonly reason: Failure | null }): Failure {
   if (outcome.status === "cancelled") return failure("CALL_CANCELLED");
   const why = outcome.reason === null ? "" : ` ${outcome.reason.code}: ${outcome.reason.message}`;
   return brief(failure("CALL_FAILED", `The called workflow ended FAILED.${why}`));

@@ -62,6 +62,10 @@ function addCommands(rows: CommitRows, one: Advance, n: number): ReadonlySet<str
       const { activity, parked } = command;
       repeated.add(activityKey(activity));
       rows.retries.push({ n, ...keyOf(activity), attempt: activity.attempt, not_before: null, trouble: parked });
+    } else if (command.do === "await") {
+      const { activity } = command;
+      repeated.add(activityKey(activity));
+      rows.retries.push({ n, ...keyOf(activity), attempt: activity.attempt, not_before: null, awaits: true });
     } else if (command.do === "void" && !aborts) {
       for (const activity of command.activities) rows.voids.push({ n, ...keyOf(activity) });
     } else if (command.do === "append") {

@@ -118,6 +118,8 @@ interface RetryRow {
   readonly not_before: number | null;
   /** What it waits for, told to people. Held: it waits for a resume, and no doorbell is rung. */
   readonly trouble?: Parked;
+  /** It waits for runs that its model called, and no doorbell is rung. */
+  readonly awaits?: true;
 }
 
 /** Work that is no longer wanted, while the rest of its run goes on. */

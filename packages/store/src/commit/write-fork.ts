@@ -6,6 +6,7 @@ import {
   type ActivityRef,
   activityKey,
   asideOf,
+  awaitsCalls,
   type Command,
   type Event,
   type ForkPoint,
@@ -128,13 +129,15 @@ async function lightColumn({ level, state, forked }: AdvancedLevel, { draw }: Wr
 async function writeInFlight(client: PoolClient, one: AdvancedLevel, rootId: string): Promise<CallingActivity | null> {
   const { level, state } = one;
   let calling: CallingActivity | null = null;
-  for (const { ref } of Object.values(state.active)) {
+  for (const active of Object.values(state.active)) {
+    const { ref } = active;
     const key = activityKey(ref);
     const old = level.point.works[key];
     if (old === undefined || lightKindOf(old) !== null) continue;
     const work = renewed(one, ref.node, old);
     const outcome = key === level.left ? null : await returnedBefore(client, level, ref);
-    const waits = workKinds[work.kind].waitsFor === "answer" || key === level.left;
+    const awaits = awaitsCalls(state, active);
+    const waits = workKinds[work.kind].waitsFor === "answer" || key === level.left || awaits;
     const { rows } = await client.query<{ id: number }>(
       `insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, work, outcome)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning id`,
@@ -153,7 +156,8 @@ async function writeInFlight(client: PoolClient, one: AdvancedLevel, rootId: str
       );
     }
     if (key === level.left) calling = { id, attempt: ref.attempt, epoch: state.epoch };
-    if (paidKinds.has(work.kind) && level.point.keepsReplies) {
+    // What called the runs that it waits for was a reply.
+    if (awaits || (paidKinds.has(work.kind) && level.point.keepsReplies)) {
       await copyReplies(client, level, rootId, ref, id);
       await copyToolCalls(client, level, rootId, ref, id);
     }

@@ -59,7 +59,7 @@ export function formatWorkflow(program: Program, options: FormatOptions = {}): s
         : Object.fromEntries(Object.entries(program.agents).map(([name, own]) => [name, settingsMatter(own) ?? {}])),
     limits: limitsMatter(program),
     sandbox: sandboxMatter(program),
-    tools: writeTools(program.tools),
+    tools: writeTools(program.tools, path),
     mcp: writeMcp(program.mcp, program.tools),
     submission: program.submission,
     judge: judgeMatter(program, path),

@@ -46,6 +46,8 @@ export interface FrontMatter {
   readonly patienceMs?: number;
   /** What PROMPTs offer their model. */
   readonly tools?: Readonly<Record<string, Tool>>;
+  /** Where tools name their workflow, which is still as written. */
+  readonly toolPlaces?: Readonly<Record<string, Place>>;
   readonly mcp?: Readonly<Record<string, McpServer>>;
   readonly prompts: readonly { readonly id: string; readonly text: string; readonly at: Place }[];
   readonly params: readonly { readonly name: string; readonly default: string | null; readonly at: Place }[];
@@ -331,6 +333,11 @@ export function readFrontMatter(
     trouble: data.trouble,
     patienceMs: data.patience,
     tools: Object.keys(tools).length === 0 ? undefined : tools,
+    toolPlaces: Object.fromEntries(
+      Object.entries(own).flatMap(([name, { kind }]) =>
+        kind === "workflow" ? [[name, pathPlace(["tools", name, "workflow"])]] : [],
+      ),
+    ),
     mcp: data.mcp === undefined || Object.keys(data.mcp).length === 0 ? undefined : mcpServersOf(data.mcp),
     prompts: Object.entries(data.prompts ?? {}).map(([id, text]) => ({ id, text, at: pathPlace(["prompts"], id) })),
     params: Object.entries(data.params ?? {}).map(([name, value]) => ({

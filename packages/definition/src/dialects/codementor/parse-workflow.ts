@@ -4,7 +4,15 @@
  * Total: whatever the text, the answer is a program or findings that tell why there is none, never an exception. All findings
  * come at once: a part that cannot be read is left out and the rest is looked at all the same.
  */
-import { initialState, type Json, type JudgeNeeds, type Node, type Program, type Prompt } from "@markmill/engine";
+import {
+  initialState,
+  type Json,
+  type JudgeNeeds,
+  type Node,
+  type Program,
+  type Prompt,
+  type Tool,
+} from "@markmill/engine";
 import { type Rubric, readRubric } from "@markmill/grading";
 import { checkFlow } from "../../check-flow.ts";
 import { normaliseText } from "../../decode-source.ts";
@@ -121,7 +129,7 @@ class WorkflowCompiler {
       limits: { ...initialState.limits, ...matter.read.limits },
       ...(matter.read.trouble === undefined ? {} : { trouble: matter.read.trouble }),
       ...(matter.read.patienceMs === undefined ? {} : { patienceMs: matter.read.patienceMs }),
-      ...(matter.read.tools === undefined ? {} : { tools: matter.read.tools }),
+      ...this.#tools(matter.read),
       ...(matter.read.mcp === undefined ? {} : { mcp: matter.read.mcp }),
       ...(matter.read.submission === undefined ? {} : { submission: matter.read.submission }),
       scheduling: "eager",
@@ -264,6 +272,17 @@ class WorkflowCompiler {
       }
     }
     return nodes;
+  }
+
+  /** Workflows among them by their paths. */
+  #tools({ tools, toolPlaces = {} }: FrontMatter): Pick<Program, "tools"> {
+    if (tools === undefined) return {};
+    const located = Object.entries(tools).map(([name, tool]): [string, Tool] => {
+      const at = toolPlaces[name];
+      if (tool.kind !== "workflow" || at === undefined) return [name, tool];
+      return [name, { ...tool, program: this.#callee(name, tool.program, at) }];
+    });
+    return { tools: Object.fromEntries(located) };
   }
 
   #judge({ judge }: FrontMatter, nodes: ReadonlyMap<string, Node>): { judge?: JudgeNeeds } {

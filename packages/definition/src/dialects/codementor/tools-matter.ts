@@ -11,6 +11,7 @@ import {
 import { z } from "zod";
 import { type Amount, duration, formatDuration, readAmount } from "../../quantity.ts";
 import { noWords } from "./no-words.ts";
+import { calledWorkflow, workflowToolOf, writeWorkflowTool } from "./workflow-matter.ts";
 
 /** Some tools are enough for a model, and each is sent with every question. */
 export const mostTools = 64;
@@ -47,19 +48,24 @@ const builtin = z.enum(builtinNames, `expected a description of a tool, or one o
 const overHttp = z.strictObject({
   ...common,
   url: z
-    .string("expected url, or function")
+    .string("expected url, function or workflow")
     .refine(isUrl, "expected an http or https address whose host has no {place}"),
   method: z.enum(toolMethods).optional(),
   headers: z.record(headerName, toolHeader).optional(),
   send: z.enum(["query", "json"]).optional(),
 });
 const ofEmbedder = z.strictObject({ ...common, function: z.string().min(1) });
-type Written = z.output<typeof builtin> | z.output<typeof overHttp> | z.output<typeof ofEmbedder>;
+type Written =
+  | z.output<typeof builtin>
+  | z.output<typeof overHttp>
+  | z.output<typeof ofEmbedder>
+  | z.output<typeof calledWorkflow>;
 
-/** By what it holds, so that a mistake is told where it is, and not that it fits none of three forms. */
+/** By what it holds, so that a mistake is told where it is, and not that it fits none of the forms. */
 const written = z.unknown().transform((value, context): Written => {
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  const parsed = (isObject ? ("function" in value ? ofEmbedder : overHttp) : builtin).safeParse(value);
+  const form = !isObject ? builtin : "workflow" in value ? calledWorkflow : "function" in value ? ofEmbedder : overHttp;
+  const parsed = form.safeParse(value);
   if (parsed.success) return parsed.data;
   for (const { path, message } of parsed.error.issues) context.addIssue({ code: "custom", path: [...path], message });
   return z.NEVER;
@@ -73,6 +79,7 @@ export function toolsOf(matter: z.infer<typeof toolsSchema>): Readonly<Record<st
   return Object.fromEntries(
     Object.entries(matter).map(([name, tool]): [string, Tool] => {
       if (typeof tool === "string") return [name, builtinTools[tool].tool];
+      if ("workflow" in tool) return [name, workflowToolOf(tool)];
       const { timeout, schema, repeat, description } = tool;
       const base = {
         description,
@@ -101,7 +108,10 @@ export function headerOf(value: z.infer<typeof toolHeader>): ToolHeader {
 }
 
 /** The front matter that gives these tools again, without those of MCP servers; undefined: there are none. */
-export function writeTools(tools: Readonly<Record<string, Tool>> | undefined): Record<string, unknown> | undefined {
+export function writeTools(
+  tools: Readonly<Record<string, Tool>> | undefined,
+  path: (to: string) => string,
+): Record<string, unknown> | undefined {
   const own = Object.entries(tools ?? {}).filter(([, { kind }]) => kind !== "mcp");
   if (own.length === 0) return undefined;
   return Object.fromEntries(
@@ -117,6 +127,8 @@ export function writeTools(tools: Readonly<Record<string, Tool>> | undefined): R
         case "builtin":
           if (tool.optional === true) throw noWords(`the tool ${name}`);
           return [name, tool.builtin];
+        case "workflow":
+          return [name, writeWorkflowTool(tool, path)];
         case "function":
           return [name, { function: tool.function, ...base }];
         case "http": {

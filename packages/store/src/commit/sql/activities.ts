@@ -37,11 +37,13 @@ export const retries = (p: string) => `
 again as (
   update activities a set
     attempt = x.attempt, epoch = g.epoch, trouble = x.trouble,
-    state = case when ${waitsForAnswer("a")} or (x.trouble ->> 'held')::boolean then 'waiting' else 'ready' end, not_before = to_timestamp(x.not_before / 1000), rung_at = coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()),
+    state = case when ${waitsForAnswer("a")} or (x.trouble ->> 'held')::boolean or x.awaits then 'waiting' else 'ready' end,
+    not_before = to_timestamp(x.not_before / 1000), rung_at = coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()),
     rings = a.rings + 1, takeovers = 0, outcome = null, usage = null, claimed_by = null, lease_until = null, ended_at = null,
     ready_at = clock_timestamp()
   from json_to_recordset(${p}::json)
-      as x(n integer, node text, generation integer, item integer, attempt integer, not_before float8, trouble json)
+      as x(n integer, node text, generation integer, item integer, attempt integer, not_before float8, trouble json,
+        awaits boolean)
     join gate g on g.n = x.n cross join lateral (${visited("t.id")}) t
   where a.id = t.id
   returning a.id, a.run_id, a.node, a.generation, a.item, a.kind, a.attempt, a.epoch, a.rings, a.claim, a.state
