@@ -182,9 +182,12 @@ describe("over https", () => {
     await expect(fetchWritten(`${url}/open/ada.git`, { limits })).rejects.toThrow(/certificate/i);
   });
 
-  it("a redirect is refused, and says what to do", async () => {
-    const moved = fetchWritten(`${url}/moved/ada.git`, { limits, access: { caFile } });
+  it("a redirect is refused, and says what to do; a token does not go on with it", async () => {
+    const token = { host: url.replace("https://", ""), value: "very-secret" };
+    asked.splice(0);
+    const moved = fetchWritten(`${url}/moved/ada.git`, { access: { caFile, token } });
     await expect(moved).rejects.toMatchObject({ fix: expect.stringContaining(".git at the end") });
+    expect(asked.map(({ path }) => path.split("/")[1])).toEqual(["moved"]);
   });
 
   it("a token is sent to its host, and to no other", async () => {
