@@ -1,4 +1,4 @@
-/** Who may do what. A role is a set of scopes; a key may be given fewer than its roles have, never more. */
+/** Who may do what. A role is a set of scopes; a key may be given fewer than its roles have, never more. What a route asks for is its `access` in routes.ts. */
 import { z } from "zod";
 import { named } from "./named.ts";
 

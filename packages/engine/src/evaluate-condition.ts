@@ -6,7 +6,7 @@
 import { parsePattern, searchWithin } from "@markmill/pattern";
 import { briefText, Excess } from "./bounds.ts";
 import type { Comparison, Condition } from "./condition.ts";
-import { type Effort, newEffort } from "./effort.ts";
+import { type Effort, newEffort } from "./match-effort.ts";
 import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
 import { type Resolved, resolve, type Scope } from "./resolve.ts";

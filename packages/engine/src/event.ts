@@ -204,7 +204,7 @@ export interface RunForked extends Happened {
   /** The workspace was taken over. */
   readonly files?: true;
   /**
-   * With another program: all that the run knew but its environment, which its first event has, and the nodes that begin (carry-over.ts).
+   * With another program: all that the run knew but its environment, which its first event has, and the nodes that begin (carry-to-program.ts).
    * What was folded before counts no more.
    */
   readonly carried?: { readonly state: RunState; readonly begins: readonly NodeId[] };

@@ -1,6 +1,6 @@
 export { type ActivityRef, activityKey, type Work, type WorkKind } from "./activity.ts";
 export { type Bounds, defaultBounds, outcomeExcess, weighState } from "./bounds.ts";
-export { carryOver } from "./carry-over.ts";
+export { carryOver } from "./carry-to-program.ts";
 export type { Command } from "./command.ts";
 export type { Comparison, Condition } from "./condition.ts";
 export { conditionOperands } from "./condition-operands.ts";

@@ -5,7 +5,7 @@
  */
 import { allow } from "./bounds.ts";
 import { drawIndex } from "./draw.ts";
-import type { Effort } from "./effort.ts";
+import type { Effort } from "./match-effort.ts";
 import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
 import type { Program, Role } from "./program.ts";

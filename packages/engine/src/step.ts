@@ -9,9 +9,9 @@
  * (`npm run bench:step`, two cores of an EPYC; most of it copies the hits).
  */
 import { type ActivityRef, activityKey } from "./activity.ts";
+import { afterFailure } from "./after-failure.ts";
 import { allow, allowState, type Bounds, briefText, Excess, outcomeExcess, weighState } from "./bounds.ts";
 import type { Command } from "./command.ts";
-import { newEffort } from "./effort.ts";
 import {
   type ActivityFailed,
   type ActivitySucceeded,
@@ -32,14 +32,13 @@ import { breakRun, failRun, finishRun } from "./finish-run.ts";
 import { type Graph, graphOf } from "./graph.ts";
 import { giveBack, givenBack, reckonIdle } from "./idle.ts";
 import { deadlineOf, isSetting, limitSettingNames, settleLimits } from "./limits.ts";
+import { newEffort } from "./match-effort.ts";
 import { own } from "./own-value.ts";
 import type { Program } from "./program.ts";
-import { defaultRetry, retryAt, unparkAt } from "./retry.ts";
 import { type Active, initialState, type Parked, type RunState } from "./state.ts";
 import { type Checked, change, type FailedStep, spend, type Turn, tell, warn } from "./turn.ts";
 import { drop, takeFailure, takeOutcome, walk } from "./walk.ts";
 import type { WarningCode } from "./warning-codes.ts";
-import { isSafeToRepeat } from "./work-kinds.ts";
 import { awaitsCalls, isToolTraffic, waitForCalls } from "./workflow-tools.ts";
 
 export interface Step {
@@ -244,41 +243,15 @@ function failActivity(turn: Turn, event: ActivityFailed): void {
   if (active === null) return;
   spend(turn, event.usage);
   const node = own(turn.graph.nodes, active.ref.node);
-  const policy = node?.retry ?? defaultRetry;
-  const tried = active.retries + 1;
-  // An endpoint that answers, be it with nothing, is no longer waited for.
-  const { parked: _answered, ...unparked } = active;
-  const again = { ...(event.next === "retry" ? unparked : active), retries: tried };
-  const waits = event.next === "park" || event.next === "hold";
-  if (waits && (turn.program.trouble !== "edge" || neverAnEdge.has(event.failure.code)))
-    return park(turn, active, event);
-  const passing = event.next === "retry" || event.next === "park";
-  if (passing && tried < policy.attempts) {
-    return repeat(turn, again, retryAt(policy, tried, event.at, event.retryAfterMs, event.seed));
+  const next = afterFailure(turn.program, turn.state.patienceMs, node, active, event);
+  switch (next.do) {
+    case "repeat":
+      return repeat(turn, next.active, next.notBefore);
+    case "hold":
+      return hold(turn, active, next.parked);
+    case "settle":
+      return settle(turn, active, { failure: next.failure });
   }
-  if (event.next === "unknown" && (node === undefined || isSafeToRepeat(node)) && tried < policy.attempts)
-    return repeat(turn, again, null);
-  const why: Failure =
-    event.next === "unknown"
-      ? failure("OUTCOME_UNKNOWN", `'${active.ref.node}' was interrupted: ${event.failure.message}`)
-      : passing
-        ? { ...event.failure, message: `${event.failure.message} (${tried} attempts)` }
-        : event.failure;
-  settle(turn, active, { failure: why });
-}
-
-/** What many runs share was used up: no fault of this one, and nothing that its program could answer to. */
-const neverAnEdge: ReadonlySet<string> = new Set(["BATCH_BUDGET_SPENT", "BATCH_BUDGET_RESERVED"]);
-
-/** Trouble of the other side is waited for, longer each time, until patience is over; then for somebody who resumes the run. */
-function park(turn: Turn, active: Active, event: ActivityFailed): void {
-  const since = active.parked?.since ?? event.at;
-  const tries = (active.parked?.tries ?? 0) + 1;
-  const parked: Parked = { since, tries, failure: event.failure, trouble: event.trouble ?? null, held: false };
-  const patientUntil = since + turn.state.patienceMs;
-  if (event.next === "hold" || event.at >= patientUntil) return hold(turn, active, parked);
-  const again = unparkAt(tries, event.at, event.retryAfterMs, event.seed);
-  repeat(turn, { ...active, parked }, Math.min(again, patientUntil));
 }
 
 function hold(turn: Turn, active: Active, parked: Parked): void {

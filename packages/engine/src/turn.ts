@@ -5,10 +5,10 @@
 import type { ActivityRef, Work } from "./activity.ts";
 import { allow, briefText } from "./bounds.ts";
 import type { Command, Message } from "./command.ts";
-import type { Effort } from "./effort.ts";
 import type { Event, Outcome, Usage } from "./event.ts";
 import type { Failure } from "./failure.ts";
 import type { Graph } from "./graph.ts";
+import type { Effort } from "./match-effort.ts";
 import { own } from "./own-value.ts";
 import type { Effect, Node, NodeId, Program } from "./program.ts";
 import { resolve, type Scope, variableName } from "./resolve.ts";

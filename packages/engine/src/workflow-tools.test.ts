@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ActivityRef } from "./activity.ts";
-import { carryOver } from "./carry-over.ts";
+import { carryOver } from "./carry-to-program.ts";
 import type { Command } from "./command.ts";
 import type { ActivitySucceeded, Event, Outcome } from "./event.ts";
 import { forkAtFailure, forkAtNode } from "./fork.ts";

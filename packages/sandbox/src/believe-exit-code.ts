@@ -1,5 +1,5 @@
 /**
- * Whether an exit code is the kernel's word and not a student's. The guard (guard-script.ts) stands between a command's shell and the
+ * Whether an exit code is the kernel's word and not a student's. The guard (exit-guard-script.ts) stands between a command's shell and the
  * worker: it waits for the shell and reports what the kernel said.
  */
 import type { CommandReport } from "./session-script.ts";

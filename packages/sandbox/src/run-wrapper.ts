@@ -4,7 +4,7 @@
 //    is given: nothing of a command that did not end by itself lives on.
 // 2. The wait never depends on end of stream: a background process may hold the pipes for ever. What is still to come after the
 //    end has the rest of the wall clock at most, and an abort ends that wait too.
-// 3. The exit status is the one of the process. Where it does not agree with what the guard reported (guard-script.ts), the command
+// 3. The exit status is the one of the process. Where it does not agree with what the guard reported (exit-guard-script.ts), the command
 //    counts as killed (believe-exit-code.ts).
 
 import type { ChildProcess } from "node:child_process";

@@ -4,7 +4,7 @@
 // 2. Its reports travel on the descriptor it reads its own text from, a socket. Bash moves that descriptor out of the way while
 //    stdin is /dev/null and closes it on exec: no program the command starts has it.
 // 3. The host never evaluates state that comes back; it goes back into a session, quoted by `quoteForBash`.
-// 4. A report is a claim, not the truth: the exit status is the one of the process (guard-script.ts, none-sandbox.ts).
+// 4. A report is a claim, not the truth: the exit status is the one of the process (exit-guard-script.ts, none-sandbox.ts).
 //
 // How it is started: bash --noprofile --norc -s with an empty environment, as a session leader, a socket on stdin, the output on
 // stdout and stderr. Down the socket goes feedLine(script) and the script; up come `start`, `state <base64>`, `end <code>`. After

@@ -46,7 +46,7 @@ export interface ForkRequest {
   /** Nodes from the root downwards, the last one to begin with, those before it calls; null: where the run failed. */
   readonly from: readonly string[] | null;
   readonly caps?: Partial<Limits>;
-  /** Instead of the other run's own: what can be carried over is (engine/src/carry-over.ts), at a node of the run itself. */
+  /** Instead of the other run's own: what can be carried over is (engine/src/carry-to-program.ts), at a node of the run itself. */
   readonly definition?: Definition;
   /** Twice with the same key is once; the same key with another request is refused. */
   readonly key?: { readonly text: string; readonly requestHash: string };

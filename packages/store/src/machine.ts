@@ -37,7 +37,7 @@ export {
 } from "./checkpoints.ts";
 export { type Claim, releaseClaims, renewLeases } from "./commit/claim.ts";
 export type { Committed } from "./commit/committer.ts";
-export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/quiet-activities.ts";
+export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/lost-doorbells.ts";
 export type { Activity, LoadedRun } from "./commit/run-row.ts";
 export { callExcess, createRun, drawSeed, startCall } from "./create-run.ts";
 export type { Database } from "./database.ts";

@@ -1,6 +1,6 @@
 /**
  * What the supervisor looks for, all by the database's clock, all in bounded sets, all harmless when done twice: deadlines, questions nobody
- * answered, and runs whose time of keeping is over. What is ready and quiet, and leases that ended: commit/quiet-activities.ts.
+ * answered, and runs whose time of keeping is over. What is ready and quiet, and leases that ended: commit/lost-doorbells.ts.
  */
 
 import type { Doorbell } from "@markmill/engine";

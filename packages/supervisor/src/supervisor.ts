@@ -2,10 +2,8 @@
  * The supervisor: makes sure that nothing waits for ever. Several may run; one acts, the others stand by (advisory lock).
  *
  * U1  It holds nothing but when it looked: every look starts from rows, by the database's clock, and doing it twice is harmless.
- * U2  What is ready and quiet is rung again only if the queue has lost it, under a new job id, so a long backlog is not doubled. Lost is
- *     also what is due here and put off there (jobs are put off by the clock of the host that rang), and what is in the hands of a worker
- *     whose lease ended `halfDeadMs` ago: it reaches the queue and not Postgres. That last one only while Postgres has answered for as
- *     long: leases that ran out because Postgres was away are renewed when it is back.
+ * U2  What is ready and quiet is rung again if the queue has lost it (ring-lost.ts). That a lease ended `halfDeadMs` ago counts only while
+ *     Postgres has answered for as long: leases that ran out because Postgres was away are renewed when it is back.
  * U3  The duties do not depend on each other: one that fails, or one run that cannot be dealt with, is logged and the others are done.
  * U5  Works of batches are admitted in a loop of their own: an empty place is worth more than a look that is late. It looks when it hears
  *     that a run of a batch ended or a batch was changed, and by itself four times a second while any has something to do.
@@ -15,7 +13,7 @@
  * kill -9 between any two lines: the next look, by this or another supervisor, finds the same rows.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { jobId, type LiveJob, type Queues } from "@markmill/queue";
+import type { Queues } from "@markmill/queue";
 import { StoreError } from "@markmill/store";
 import {
   type AdmissionOptions,
@@ -27,16 +25,13 @@ import {
   enforceDeadlines,
   expireAsks,
   gatherSpendings,
-  leaveQuiet,
   type Machine,
   type OnSkipped,
-  type QuietActivity,
-  quietActivities,
-  ringAgain,
   settleAbandoned,
   watch,
   withLeadership,
 } from "@markmill/store/machine";
+import { ringLost } from "./ring-lost.ts";
 
 export interface SupervisorParts {
   readonly store: Machine;
@@ -77,10 +72,6 @@ const settleEveryMs = 10_000;
 /** A reservation of an activity that is over is counted as spent after so long. */
 const abandonedMs = 60_000;
 const defaultHalfDeadMs = 10_000;
-/** A job that is put off by no more than this is left alone: its handler wanted it later. */
-const laterMs = 5_000;
-/** One that should have been delivered so long ago is not going to be. */
-const overdueMs = 30_000;
 /** A duty that takes so long has waited for Postgres. */
 const slowMs = 5_000;
 const deletedTogether = 100;
@@ -117,7 +108,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
       does: async () => void (await queues.ring(await enforceDeadlines(store, onSkipped))),
     },
     { name: "questions", everyMs: 0, does: async () => void (await queues.ring(await expireAsks(store, onSkipped))) },
-    { name: "lost rings", everyMs: 0, does: ringLost },
+    { name: "lost rings", everyMs: 0, does: ringAgain },
     { name: "lost workers", everyMs: 0, does: bury },
     { name: "reservations", everyMs: settleEveryMs, does: settle },
     { name: "retention", everyMs: deleteEveryMs, does: deleteOld },
@@ -176,22 +167,10 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
   }
 
   /** U2. */
-  async function ringLost(): Promise<void> {
-    const quiet = await quietActivities(store.database, quietMs);
-    if (quiet.length === 0) return;
-    const live = await queues.live(quiet);
+  async function ringAgain(): Promise<void> {
     const leaseMayBeOverMs = performance.now() - answersSince > halfDeadMs ? halfDeadMs : Number.POSITIVE_INFINITY;
-    const { lost = [], left = [] } = Object.groupBy(quiet, (one) =>
-      isLost(one, live.get(jobId(one)), leaseMayBeOverMs) ? "lost" : "left",
-    );
-    await leaveQuiet(store.database, left);
-    if (lost.length === 0) return;
-    const rung = await ringAgain(store.database, lost);
-    await queues.ring(rung);
-    // One activity, one job: what was put off would come as well, later.
-    const again = new Set(rung.map(({ activityId }) => activityId));
-    await queues.forget(lost.filter((one) => again.has(one.activityId) && live.get(jobId(one))?.is === "delayed"));
-    log.info({ count: lost.length }, "rang again what the queue had lost");
+    const count = await ringLost(store.database, queues, { quietMs, leaseMayBeOverMs });
+    if (count > 0) log.info({ count }, "rang again what the queue had lost");
   }
 
   async function lead(lost: AbortSignal): Promise<void> {
@@ -270,11 +249,4 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
       await running;
     },
   };
-}
-
-/** U2. */
-function isLost({ leaseOverMs }: QuietActivity, job: LiveJob | undefined, leaseMayBeOverMs: number): boolean {
-  if (job === undefined) return true;
-  if (job.is === "active") return leaseOverMs !== null && leaseOverMs > leaseMayBeOverMs;
-  return job.is === "delayed" && (job.forMs > laterMs || job.forMs < -overdueMs);
 }

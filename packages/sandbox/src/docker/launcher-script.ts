@@ -1,4 +1,4 @@
-// What one engine exec runs in a session container: a shell that unpacks files if told to, then the guard (guard-script.ts), which
+// What one engine exec runs in a session container: a shell that unpacks files if told to, then the guard (exit-guard-script.ts), which
 // runs one command and ends with that command's exit code, which the engine itself reports. Invariants:
 // 1. The exit code that counts is the engine's for this exec, and only together with the guard's own report of the same.
 // 2. A line on stdin, or its end, kills the command and all it started: a worker that dies takes its command with it, and never
@@ -17,7 +17,7 @@
 // The image needs what every Debian has: bash 4.4, coreutils, findutils, tar, perl-base.
 
 import type { Look } from "../checkpoint/look.ts";
-import { guardLine, RUN_GUARD, renderGuard } from "../guard-script.ts";
+import { guardLine, RUN_GUARD, renderGuard } from "../exit-guard-script.ts";
 import { WORKSPACE } from "../port.ts";
 import { SESSION_PROGRAMS } from "./keeper-script.ts";
 import { LOOK_FUNCTIONS } from "./look-script.ts";

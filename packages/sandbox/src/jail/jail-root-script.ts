@@ -15,7 +15,7 @@
 // up what all processes hold (anonymous and shared memory, swap, page tables) and kills the largest when there is too much, all of
 // them when that did not help. Pages that forked processes share are counted once before it strikes.
 
-import { SYSTEM_CALLS } from "../guard-script.ts";
+import { SYSTEM_CALLS } from "../exit-guard-script.ts";
 import { SHELL_DIRECTORY } from "./launch.ts";
 
 export const PROGRAMS = "/opt/programs";

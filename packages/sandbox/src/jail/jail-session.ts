@@ -13,8 +13,8 @@ import { PLACES } from "../checkpoint/manifest.ts";
 import { listPlaces, readPlaces } from "../checkpoint/read-places.ts";
 import type { Snapshot, WorkspaceAccess } from "../checkpoint/workspace.ts";
 import { removals, WRITE_PLACES } from "../checkpoint/write-places-script.ts";
+import { guardLine } from "../exit-guard-script.ts";
 import { ANSWER_BYTES, FILE_MS, fileProgramFailed } from "../file-program.ts";
-import { guardLine } from "../guard-script.ts";
 import type { Limits } from "../limits.ts";
 import {
   type CommandOutcome,

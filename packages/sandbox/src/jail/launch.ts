@@ -1,6 +1,6 @@
 // The argument lists that make a jail and enter it, and the perl texts in them. Pure. The same chain serves root and ordinary
 // users:
-//   enter (close descriptors, cgroup, uid, cores) -> nsenter -> guard (guard-script.ts) -> foreign code
+//   enter (close descriptors, cgroup, uid, cores) -> nsenter -> guard (exit-guard-script.ts) -> foreign code
 // Invariants:
 // 1. Foreign code is uid 1000 of a user namespace below the jail's, made for this command, without capabilities (an empty
 //    bounding set too), with no_new_privs and the filter. The guard stays in the jail's own user namespace, without
@@ -12,7 +12,7 @@
 // 5. Nothing above stderr passes the first program of a chain, whatever the worker inherited; the guard closes again.
 // 6. The command's shell is a copy of bash that nobody may read: the kernel keeps its memory from processes of the same user.
 
-import { RUN_GUARD, renderGuard, SYSTEM_CALLS } from "../guard-script.ts";
+import { RUN_GUARD, renderGuard, SYSTEM_CALLS } from "../exit-guard-script.ts";
 import { LEASE_MS } from "../lease.ts";
 import { defaultLimits, type Limits } from "../limits.ts";
 import type { SessionCgroup } from "./cgroup.ts";
