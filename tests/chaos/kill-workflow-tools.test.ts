@@ -36,12 +36,9 @@ it.each([
   ["the call is asked for, and not rung", { point: "after-commit", kind: "prompt" }],
   ["the child is made, and not rung", { point: "after-work", kind: "call" }],
   ["the child's prompt is claimed", { point: "after-claim", kind: "prompt", times: 2 }],
-  ["the child's reply came", { point: "after-work", kind: "prompt", times: 2 }],
   ["the child has ended, and its caller is not rung", { point: "after-commit", kind: "prompt", times: 2 }],
-  ["the caller's call is to be ended", { point: "after-claim", kind: "call", times: 2 }],
   ["the caller's prompt is ready again, and not rung", { point: "after-commit", kind: "call" }],
   ["the result is known, and its row has not ended", { point: "tool-performed", kind: "prompt" }],
-  ["the row has ended, and the model is not asked yet", { point: "tool-ended", kind: "prompt" }],
 ])("%s", async (_, killAt) => {
   const before = mill.requests().length;
   const victim = await mill.spawnWorker({ killAt });
