@@ -166,9 +166,9 @@ ${more}---
       { name: "look", at: [0, 1], state: "done", result: "found two", code: null },
     ]);
     // It knows its arguments, and nothing else of its caller; what it says is not said in the caller's conversation.
-    expect((await getRun(mill.store.database, children[0]?.id ?? ""))?.variables).toMatchObject({
-      ...{ WHAT: "slow one", HOW: "well" },
-    });
+    const given = await Promise.all(children.map(({ id }) => getRun(mill.store.database, id)));
+    expect(given.map((child) => child?.variables.WHAT).sort()).toEqual(["quick two", "slow one"]);
+    for (const child of given) expect(Object.keys(child?.variables ?? {})).not.toContain("OWN");
     expect(requests.some(({ messages }) => JSON.stringify(messages).includes("secret"))).toBe(false);
     const said = await getMessages(mill.store.database, `${ended.id}/main/1`);
     expect(said.map(({ role }) => role)).toEqual(["user", "assistant"]);
@@ -238,6 +238,13 @@ ${more}---
     expect(mill.requests().length - before).toBe(3);
     expect(await toolCallsOf(forked.runId)).toMatchObject([{ name: "way", state: "done", result: "heard a step" }]);
     await replays(forked.runId);
+    // From a node of the callee: that one is asked again, its caller's replies stand.
+    const from = ["PROMPT_A", "PROMPT_W"];
+    const below = await forkRun(mill.store, defaultTenant, { of: forked.runId, from, caps: { steps: 50 } });
+    await mill.queues.ring(below.rings);
+    expect(await mill.ended(below.runId)).toMatchObject({ status: "success", result: "I read heard a step" });
+    expect(mill.requests().length - before).toBe(4);
+    await replays(below.runId);
   });
 
   it("while a callee waits nobody holds the prompt; a cancel cancels both", async () => {

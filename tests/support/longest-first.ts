@@ -31,6 +31,7 @@ const seconds: readonly (readonly [file: string, seconds: number])[] = [
   ["chaos/busy-loop", 45],
   ["integration/hand-over", 45],
   ["conformance/", 40],
+  ["chaos/kill-workflow-tools", 60],
   ["submission/src/read-submission", 20],
   ["mermaid/differential", 15],
   ["engine/src/properties", 12],

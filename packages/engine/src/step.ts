@@ -216,7 +216,8 @@ function inFlight(turn: Turn, event: ActivitySucceeded | ActivityFailed | AskExp
   if (phase.is !== "doing" && phase.is !== "handling") return null;
   if (event.epoch !== epoch) return null;
   const active = own(turn.state.active, activityKey(event.activity));
-  return active !== undefined && active.ref.attempt === event.activity.attempt ? active : null;
+  if (active === undefined || active.ref.attempt !== event.activity.attempt) return null;
+  return awaitsCalls(turn.state, active) ? null : active;
 }
 
 function succeedActivity(turn: Turn, event: ActivitySucceeded): void {
