@@ -113,8 +113,10 @@ try {
     let copied = 0;
     const onCopied = async (some: number) => {
       copied += some;
-      if (values.bulk && copied === some) await database.calm.query("drop index markmill_index.indexed_passages_near_384");
-      if (copied % 10_000 < some) console.error(`${copied} indexed, ${Math.round((performance.now() - since) / 1_000)} s`);
+      if (values.bulk && copied === some)
+        await database.calm.query("drop index markmill_index.indexed_passages_near_384");
+      if (copied % 10_000 < some)
+        console.error(`${copied} indexed, ${Math.round((performance.now() - since) / 1_000)} s`);
       return true;
     };
     await fillPassageIndex(database, { onCopied });
