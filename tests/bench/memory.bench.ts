@@ -26,7 +26,7 @@ const { values } = parseArgs({
 const count = Number(values.passages);
 const dimensions = 384;
 const top = 5;
-const rounds = 20;
+const rounds = 10;
 
 async function openServer() {
   if (values.pglite) return startVectorPostgres();
@@ -100,7 +100,9 @@ try {
 
   async function buildIndex(): Promise<void> {
     const client = await database.calm.connect();
-    await client.query("set maintenance_work_mem = '900MB'; set statement_timeout = 0");
+    await client.query(
+      "set maintenance_work_mem = '900MB'; set max_parallel_maintenance_workers = 0; set statement_timeout = 0",
+    );
     await client.query({ text: hnswIndex("public", dimensions), ...{ query_timeout: 0 } });
     client.release(true);
   }
