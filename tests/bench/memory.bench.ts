@@ -9,7 +9,7 @@ import { migrate, nearestPassages } from "@markmill/store/machine";
 import { unitBytes } from "../../packages/llm/src/vectors-text.ts";
 import { openDatabase } from "../../packages/store/src/database.ts";
 import { fillPassageIndex, hnswIndex } from "../../packages/store/src/passage-index/fill-passage-index.ts";
-import { passageSearchOf } from "../../packages/store/src/passage-index/passage-index.ts";
+import { explainPassageSearch } from "../../packages/store/src/passage-index/passage-index.ts";
 import { startVectorPostgres } from "../support/pglite.ts";
 
 const { values } = parseArgs({
@@ -109,7 +109,7 @@ try {
 
   const scanned = await measure("exact scan");
   console.log(`peak ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB`);
-  const search = await passageSearchOf(database);
+  const search = await explainPassageSearch(database);
   if (search.by === "pgvector") {
     const since = performance.now();
     let copied = 0;

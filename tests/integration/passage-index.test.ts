@@ -162,7 +162,12 @@ it("without the extension there is the scan, and nothing is lost; with it the in
   expect(await passageSearchOf(postgres.database)).toMatchObject({ by: "pgvector" });
   expect(await fill()).toBeGreaterThan(400);
   expect(await nearest("filled", asked)).toEqual(before);
-  // A role that may not read the index scans.
+  // A role that may not read the index, or not all of it, scans.
+  expect(await asPlain(() => nearest("filled", asked))).toEqual(before);
+  await query(
+    "grant usage on schema markmill_index to plain; grant select on markmill_index.indexed_passages to plain",
+  );
+  expect(await asPlain(() => passageSearchOf(postgres.database))).toMatchObject({ by: "pgvector" });
   expect(await asPlain(() => nearest("filled", asked))).toEqual(before);
 });
 
