@@ -1,5 +1,5 @@
 // The nearest 5 of 100,000 passages of 384 dimensions: by the exact scan that a worker makes, and by pgvector where the server has it.
-//   npm run bench:memory [-- --passages 100000 --database URL | --pglite] [--bulk]
+//   npm run bench:memory [-- --passages 100000 --database URL | --pglite]
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { startEmbeddedPostgres } from "@markmill/embedded-postgres";
 import { migrate, nearestPassages } from "@markmill/store/machine";
 import { unitBytes } from "../../packages/llm/src/vectors-text.ts";
 import { openDatabase } from "../../packages/store/src/database.ts";
-import { fillPassageIndex, hnswIndex } from "../../packages/store/src/passage-index/fill-passage-index.ts";
+import { fillPassageIndex } from "../../packages/store/src/passage-index/fill-passage-index.ts";
 import { explainPassageSearch } from "../../packages/store/src/passage-index/passage-index.ts";
 import { startVectorPostgres } from "../support/pglite.ts";
 
@@ -19,8 +19,6 @@ const { values } = parseArgs({
     database: { type: "string" },
     /** Postgres in WebAssembly, which has the extension. */
     pglite: { type: "boolean", default: false },
-    /** The index is built when all is copied: quicker than the supervisor's way, and the same to search. */
-    bulk: { type: "boolean", default: false },
   },
 });
 const count = Number(values.passages);
@@ -98,15 +96,6 @@ try {
     return found;
   }
 
-  async function buildIndex(): Promise<void> {
-    const client = await database.calm.connect();
-    await client.query(
-      "set maintenance_work_mem = '900MB'; set max_parallel_maintenance_workers = 0; set statement_timeout = 0",
-    );
-    await client.query({ text: hnswIndex("public", dimensions), ...{ query_timeout: 0 } });
-    client.release(true);
-  }
-
   const scanned = await measure("exact scan");
   console.log(`peak ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB`);
   const search = await explainPassageSearch(database);
@@ -115,14 +104,11 @@ try {
     let copied = 0;
     const onCopied = async (some: number) => {
       copied += some;
-      if (values.bulk && copied === some)
-        await database.calm.query("drop index markmill_index.indexed_passages_near_384");
       if (copied % 10_000 < some)
         console.error(`${copied} indexed, ${Math.round((performance.now() - since) / 1_000)} s`);
       return true;
     };
     await fillPassageIndex(database, { onCopied });
-    if (values.bulk) await buildIndex();
     console.log(`indexed in ${Math.round((performance.now() - since) / 1_000)} s, without rests`);
     await database.calm.query("analyze markmill_index.indexed_passages");
     const near = await measure(`pgvector ${search.version}`);

@@ -124,7 +124,7 @@ async function beginScope(
 }
 
 /** Made before the first passage of its dimensions is copied: made later it would keep deletions waiting while it is built. */
-export function hnswIndex(extensionSchema: string, dimensions: number): string {
+function hnswIndex(extensionSchema: string, dimensions: number): string {
   return `create index if not exists indexed_passages_near_${dimensions} on markmill_index.indexed_passages
     using hnsw ((vector::${extensionSchema}.vector(${dimensions})) ${extensionSchema}.vector_ip_ops) where dimensions = ${dimensions}`;
 }
