@@ -1,57 +1,120 @@
-// The nearest 5 of 100,000 passages of 384 dimensions, by the exact scan that a worker makes.
-//   npm run bench:memory [-- --passages 100000]
+// The nearest 5 of 100,000 passages of 384 dimensions: by the exact scan that a worker makes, and by pgvector where the server has it.
+//   npm run bench:memory [-- --passages 100000 --database URL | --pglite]
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startEmbeddedPostgres } from "@markmill/embedded-postgres";
-import { openStore } from "@markmill/store";
-import { nearestPassages } from "@markmill/store/machine";
+import { migrate, nearestPassages } from "@markmill/store/machine";
 import { unitBytes } from "../../packages/llm/src/vectors-text.ts";
+import { openDatabase } from "../../packages/store/src/database.ts";
+import { fillPassageIndex } from "../../packages/store/src/passage-index/fill-passage-index.ts";
+import { explainPassageSearch } from "../../packages/store/src/passage-index/passage-index.ts";
+import { startVectorPostgres } from "../support/pglite.ts";
 
-const { values } = parseArgs({ options: { passages: { type: "string", default: "100000" } } });
+const { values } = parseArgs({
+  options: {
+    passages: { type: "string", default: "100000" },
+    /** An empty one. */
+    database: { type: "string" },
+    /** Postgres in WebAssembly, which has the extension. */
+    pglite: { type: "boolean", default: false },
+  },
+});
 const count = Number(values.passages);
 const dimensions = 384;
-const directory = await mkdtemp(join(tmpdir(), "markmill-memory-"));
-const postgres = await startEmbeddedPostgres({ directory });
-try {
-  const store = await openStore({ url: postgres.url });
-  const { database } = store.machine;
-  // The same vectors every time.
-  let state = 1;
-  const chance = () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32 - 0.5;
+const top = 5;
+const rounds = 10;
+
+async function openServer() {
+  if (values.pglite) return startVectorPostgres();
+  if (values.database !== undefined) {
+    const database = openDatabase({ url: values.database });
+    return { database, stop: () => database.close() };
+  }
+  const directory = await mkdtemp(join(tmpdir(), "markmill-memory-"));
+  const postgres = await startEmbeddedPostgres({ directory });
+  const database = openDatabase({ url: postgres.url });
+  return {
+    database,
+    async stop() {
+      await database.close();
+      await postgres.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
   };
-  const vector = () => Buffer.from(unitBytes(Array.from({ length: dimensions }, chance)));
-  for (let from = 0; from < count; from += 1_000) {
-    const positions = Array.from({ length: Math.min(1_000, count - from) }, (_, at) => from + at);
+}
+
+// The same vectors every time: around 1,000 themes, as texts are, so that there is something near to be found.
+let state = 1;
+const chance = () => {
+  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+  return state / 2 ** 32 - 0.5;
+};
+const drawn = () => Array.from({ length: dimensions }, chance);
+const themes = Array.from({ length: 1_000 }, drawn);
+const vector = () => {
+  const theme = themes[Math.floor((chance() + 0.5) * themes.length)] ?? [];
+  return Buffer.from(unitBytes(drawn().map((value, at) => value + (theme[at] ?? 0))));
+};
+
+const server = await openServer();
+try {
+  const { database } = server;
+  await migrate(database.calm);
+  for (let from = 0; from < count; from += 500) {
+    const positions = Array.from({ length: Math.min(500, count - from) }, (_, at) => from + at);
     await database.calm.query(
-      `insert into passages (tenant, scope, embedder, activity_id, position, text, vector)
-       select 'default', 'named:bench', 'hash/384', 1, x.position, 'passage ' || x.position, x.vector
+      `insert into passages (tenant, scope, root_id, embedder, activity_id, position, text, vector)
+       select 'default', 'named:bench', 'r', 'hash/384', 1, x.position, 'passage ' || x.position, x.vector
        from unnest($1::integer[], $2::bytea[]) as x(position, vector)`,
       [positions, positions.map(vector)],
     );
   }
-  const scope = { tenant: "default", scope: "named:bench", embedder: "hash/384" };
-  const times: number[] = [];
-  const begun = process.cpuUsage();
-  const rounds = 5;
-  for (let round = 0; round < rounds; round += 1) {
-    const since = performance.now();
-    const found = await nearestPassages(database, scope, vector(), 5);
-    times.push(performance.now() - since);
-    if (found.length !== 5) throw new Error("not 5 were found");
+  const asked = Array.from({ length: rounds }, vector);
+
+  /** Returns the texts that were found. */
+  async function measure(how: string): Promise<readonly (readonly string[])[]> {
+    const scope = { tenant: "default", scope: "named:bench", embedder: "hash/384" };
+    const times: number[] = [];
+    const found: string[][] = [];
+    const begun = process.cpuUsage();
+    for (const one of asked) {
+      const since = performance.now();
+      const nearest = await nearestPassages(database, scope, one, top);
+      times.push(performance.now() - since);
+      if (nearest.length !== top) throw new Error(`${nearest.length} were found`);
+      found.push(nearest.map(({ text }) => text));
+    }
+    const { user, system } = process.cpuUsage(begun);
+    const sorted = times.toSorted((a, b) => a - b);
+    const at = (share: number) => (sorted[Math.floor((rounds - 1) * share)] ?? 0).toFixed(1);
+    console.log(
+      `${count} passages of ${dimensions} dimensions, nearest ${top}, ${how}: median ${at(0.5)} ms, slowest ${at(1)} ms, ` +
+        `${((user + system) / 1_000 / rounds).toFixed(1)} ms of this process's processor${values.pglite ? ", the server's with it" : ""}`,
+    );
+    return found;
   }
-  const { user, system } = process.cpuUsage(begun);
-  const median = times.toSorted((a, b) => a - b)[Math.floor(rounds / 2)] ?? 0;
-  const cpu = (user + system) / 1_000 / rounds;
-  console.log(
-    `${count} passages of ${dimensions} dimensions, nearest 5, exact scan: median ${Math.round(median)} ms, ` +
-      `${Math.round(cpu)} ms of the worker's processor, peak ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB`,
-  );
-  await store.close();
+
+  const scanned = await measure("exact scan");
+  console.log(`peak ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB`);
+  const search = await explainPassageSearch(database);
+  if (search.by === "pgvector") {
+    const since = performance.now();
+    let copied = 0;
+    const onCopied = async (some: number) => {
+      copied += some;
+      if (copied % 10_000 < some)
+        console.error(`${copied} indexed, ${Math.round((performance.now() - since) / 1_000)} s`);
+      return true;
+    };
+    await fillPassageIndex(database, { onCopied });
+    console.log(`indexed in ${Math.round((performance.now() - since) / 1_000)} s, without rests`);
+    await database.calm.query("analyze markmill_index.indexed_passages");
+    const near = await measure(`pgvector ${search.version}`);
+    const hits = near.flatMap((texts, at) => texts.filter((text) => scanned[at]?.includes(text))).length;
+    console.log(`${((100 * hits) / (rounds * top)).toFixed(1)} % of what the scan found`);
+  } else console.log(`no pgvector: ${search.why}`);
 } finally {
-  await postgres.stop();
-  await rm(directory, { recursive: true, force: true });
+  await server.stop();
 }

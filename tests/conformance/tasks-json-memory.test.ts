@@ -109,6 +109,37 @@ describe.each(backends)("passages on the %s backend", (backend) => {
     expect(failing).toMatchObject({ status: "success", result: "I heard 2 left" });
   });
 
+  it("a condition may search: it finds what the task inserted, pops its query, and leaves the result alone", async () => {
+    const found = (expected: string, more: object = {}) =>
+      tasksFile({
+        tasks: [
+          task("keep", "x", [], [output("insert", "", "Marram grass holds the sand of the dunes.")]),
+          task("no", "not found, {left} left", [input("left", "size", "words")]),
+        ],
+        steps: [
+          {
+            ...{ source: "keep", target: "__end" },
+            condition: {
+              input: { type: "search", key: "", search_query: { type: "pop", key: "words" } },
+              ...{ expression: "Contains", expected, target_if_not: "no", ...more },
+            },
+          },
+          { source: "no", target: "__end" },
+        ],
+        external_memory: { words: ["a", "grass of the dunes"] },
+      });
+    const run = await mill.run(found("Marram grass"));
+    expect(run).toMatchObject({ status: "success", result: "I heard x", hits: { keep: 1 }, spent: { steps: 1 } });
+    const replayed = await replayRun(mill.store.database, mill.store.definitions, run.id);
+    expect(replayed.differences).toEqual([]);
+    expect(replayed.state.lists.words).toEqual(["a"]);
+    const other = await mill.run(found("Whales"));
+    expect(other).toMatchObject({ status: "success", result: "I heard not found, 1 left", spent: { steps: 2 } });
+    // What it finds is looked for.
+    const alike = await mill.run(found("0.5", { expression: "HaveSimilar" }));
+    expect(alike).toMatchObject({ status: "success", result: "I heard x" });
+  });
+
   it("passages are a run's own, unless a scope is shared", async () => {
     const store = (config: object) =>
       tasksFile({

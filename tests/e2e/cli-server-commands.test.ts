@@ -47,6 +47,16 @@ const files: Readonly<Record<string, string>> = {
       { LABEL: "two", TOPIC: "rocks" },
     ],
   }),
+  "remembers.json": JSON.stringify({
+    config: { max_steps: 5, max_time: 60, memory: { scope: "course-2026" } },
+    tasks: [
+      {
+        ...{ id: "keep", operator: "generation", prompt: "Say something.", inputs: [] },
+        outputs: [{ type: "insert", key: "", value: "A tide rises twice a day, and falls twice." }],
+      },
+    ],
+    steps: [{ source: "keep", target: "__end" }],
+  }),
   "human.csv": "id,names,pure\nada,2,1\nben,1,1\n",
 };
 
@@ -167,6 +177,17 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
     const { runs } = JSON.parse((await works("history", "last", "--json")).stdout) as { runs: unknown[] };
     expect(runs).toHaveLength(2);
     expect((await works("history", "last", "--out", "written")).stdout).toContain(".wfh.md");
+  },
+  async memory() {
+    await works("run", "remembers.json");
+    expect((await works("memory")).stdout).toMatch(/^course-2026 {2}1 passages/);
+    expect((await works("memory", "course-2026")).stdout).toBe("A tide rises twice a day, and falls twice.\n");
+    expect(JSON.parse((await works("memory", "course-2026", "--json")).stdout)).toMatchObject({
+      passages: [{ runId: expect.any(String) }],
+    });
+    await works("memory", "course-2026", "--delete");
+    expect(await ask("memory", "course-2026", "--delete")).toMatchObject({ code: 1 });
+    expect((await works("memory")).stdout).toBe("");
   },
   async replay() {
     const { stderr } = await works("run", "reads.wf.md");

@@ -249,6 +249,7 @@ describe("markmill doctor", () => {
       configuration: "ok",
       disk: "ok",
       database: "ok",
+      memory: "ok",
       queue: "ok",
       model: "fail",
       sandbox: "warn",

@@ -33,6 +33,11 @@ beforeAll(async () => {
       ...{ aiConsent: "any", language: null, members: [{ key: "ada", name: "Ada" }], works: [adasWork] },
     },
   });
+  await mill.store.database.calm.query(
+    `insert into passages (tenant, scope, root_id, embedder, activity_id, position, text, vector)
+     values ('default', 'named:course', $1, 'e', $2, 0, 'Ada knows', '\\x00000000')`,
+    [id, ask],
+  );
   own = { batch: batch.id, run: id, definition: hash, ask, file: file.hash, user: user.id, key: key.id };
 });
 afterAll(async () => {
@@ -83,7 +88,9 @@ function paramsOf({ name, route, url }: Walked): string {
           ? own.user
           : own.key;
   const hash = url.startsWith("/v1/files/") ? own.file : own.definition;
-  return route.path.replace("{id}", String(id)).replace("{hash}", hash) + (queries[name] ?? "");
+  return (
+    route.path.replace("{id}", String(id)).replace("{hash}", hash).replace("{name}", "course") + (queries[name] ?? "")
+  );
 }
 
 /** Not what the first tenant has: whoever uploads the same has the same hash, and their own. */

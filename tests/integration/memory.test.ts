@@ -134,6 +134,36 @@ it("a named scope is shared by runs of its tenant; a passage goes with the run t
   expect(left.map(({ text }) => text)).toEqual([rust]);
 });
 
+it("named scopes are listed with what is in them, and deleted by name; a run's own are not among them", async () => {
+  const { memory } = mill.store.as("readers");
+  const insert = async (scope: string, texts: readonly string[]) => {
+    const { rows } = await mill.store.database.calm.query<{ id: number }>(
+      `insert into passages (tenant, scope, root_id, embedder, activity_id, position, text, vector)
+       select 'readers', $1, 'r', 'e', -1 - (select count(*) from passages), x.n, x.text, '\\x0000803f'
+       from unnest($2::text[]) with ordinality as x(text, n) order by x.n returning id`,
+      [scope, texts],
+    );
+    return rows.map(({ id }) => id);
+  };
+  await insert("run:r", ["its own"]);
+  const [first] = await insert("named:b", ["one", "two", "three"]);
+  await insert("named:a", ["four"]);
+  const listed = await memory.scopes({ limit: 1 });
+  expect(listed).toMatchObject({
+    items: [{ name: "a", passages: 1, characters: 4, runs: 1, embedders: ["e"] }],
+    next: "a",
+  });
+  expect(await memory.scopes({ after: "a" })).toMatchObject({ items: [{ name: "b", passages: 3 }], next: null });
+  const page = await memory.passages("b", { limit: 2 });
+  expect(page.items.map(({ text }) => text)).toEqual(["one", "two"]);
+  expect(page).toMatchObject({ items: [{ id: first, runId: "r", embedder: "e" }, {}], next: expect.any(String) });
+  expect((await memory.passages("b", { after: page.next ?? "" })).items.map(({ text }) => text)).toEqual(["three"]);
+  await expect(memory.passages("b", { after: "x" })).rejects.toMatchObject({ code: "STORE_PAGE_KEY" });
+  expect([await memory.delete("b"), await memory.delete("b"), await memory.delete("r")]).toEqual([true, false, false]);
+  expect((await memory.scopes()).items.map(({ name }) => name)).toEqual(["a"]);
+  expect(await passagesOf("tenant = 'readers' and scope = 'run:r'")).toBe(1);
+});
+
 it("ties come in the order of insertion; an activity inserts once, whoever repeats it", async () => {
   const { runId, rings } = await createRun(mill.store, { definition: definition({ main: remembering(inserting) }) });
   await mill.queues.ring(rings);

@@ -5,6 +5,7 @@ import {
   admitWorks,
   beginToolCall,
   endToolCall,
+  insertPassages,
   openStore,
   pauseRate,
   type Store,
@@ -73,6 +74,9 @@ async function fill(tenant: TenantStore) {
   const run = { id: done.runId, rootId: done.runId, tenant: tenant.tenant };
   expect(await beginToolCall(store.database, run, toolCall, asked)).toEqual({ is: "begun" });
   await endToolCall(store.database, toolCall, { result: "secret result", ms: 3 });
+  const scope = { tenant: tenant.tenant, scope: "named:course", rootId: done.runId, embedder: "e" };
+  const passage = { text: "secret passage", vector: new Uint8Array(8) };
+  expect(await insertPassages(store.database, scope, prompt.activity, [passage])).toBe(true);
   const event = succeeded(store, prompt, { kind: "replied", text: "secret reply" });
   await store.commit({ run: prompt.run, source: prompt.activity, event });
   const asking = await tenant.runs.create({ definition: definition({ main: oneAsk }), labels });
@@ -129,7 +133,7 @@ type Methods = { [G in Group]: { [M in keyof TenantStore[G]]: () => Promise<unkn
 
 /** Every method, asked by the other tenant with ids of the first. What an id that does not exist gives stands beside it. */
 function foreign(tenant: TenantStore, ids: typeof known): Methods {
-  const { definitions, runs, asks, blobs, budgets, usage, models, batches } = tenant;
+  const { definitions, runs, asks, blobs, budgets, usage, models, batches, memory } = tenant;
   const work = memberOf(1).key;
   const cap = { nanodollars: 1, tokens: 1 };
   return {
@@ -217,6 +221,11 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
       setConcurrency: () => batches.setConcurrency(ids.batch, 3),
       delete: () => batches.delete(ids.batch),
     },
+    memory: {
+      scopes: () => memory.scopes(),
+      passages: () => memory.passages("course"),
+      delete: () => memory.delete("course"),
+    },
   };
 }
 
@@ -282,6 +291,7 @@ describe("another tenant", () => {
         }
       }
     }
+    expect((await ours.memory.scopes()).items).toMatchObject([{ name: "course", passages: 1 }]);
     expect(await ours.definitions.source(known.flow.hash)).toEqual({ "main.md": "secret source" });
     expect(await ours.budgets.get("class")).toMatchObject({ cap: { nanodollars: 1_000, tokens: null } });
   });

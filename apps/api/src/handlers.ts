@@ -6,6 +6,7 @@ import { askAndFileHandlers } from "./handlers/asks-and-files.ts";
 import { batchHandlers } from "./handlers/batches.ts";
 import { definitionHandlers } from "./handlers/definitions.ts";
 import { eventHandlers } from "./handlers/events.ts";
+import { memoryHandlers } from "./handlers/memory.ts";
 import { operationHandlers } from "./handlers/operation.ts";
 import { runHandlers } from "./handlers/runs.ts";
 import { keepSubmissions } from "./known-submissions.ts";
@@ -26,6 +27,7 @@ export function makeHandlers(parts: ApiParts, watched: Beside): Handlers {
     ...batchHandlers(parts),
     ...eventHandlers(parts),
     ...askAndFileHandlers(parts, submissions),
+    ...memoryHandlers(),
     ...operationHandlers(parts, watched),
     ...accessHandlers(parts),
   } satisfies Handlers;

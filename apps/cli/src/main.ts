@@ -27,6 +27,10 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: "Check a run against its events",
     load: async () => (await import("./commands/replay.ts")).replay,
   },
+  memory: {
+    summary: "Show what runs remember together",
+    load: async () => (await import("./commands/memory.ts")).memory,
+  },
   estimate: {
     summary: "Say what a class will cost",
     load: async () => (await import("./commands/estimate.ts")).estimate,

@@ -7,6 +7,7 @@ import * as access from "./access-schemas.ts";
 import * as batches from "./batch-schemas.ts";
 import * as definitions from "./definition-schemas.ts";
 import * as files from "./file-schemas.ts";
+import * as memory from "./memory-schemas.ts";
 import * as operations from "./operation-schemas.ts";
 import type { Route } from "./route.ts";
 import * as runs from "./run-schemas.ts";
@@ -360,6 +361,28 @@ export const routes = {
     upload: true,
     answer: made(files.storedSubmission),
     problems: ["SUBMISSION_REFUSED"],
+  },
+
+  // Memory
+  listMemoryScopes: {
+    ...{ method: "GET", path: "/v1/scopes", tag: "Memory", access: "runs:read" },
+    summary: "Scopes of memory that have a name, by name",
+    description: "Passages that a run keeps for itself are the run's, and go with it.",
+    query: runs.pageQuery,
+    answer: json(memory.scopePage),
+  },
+  listPassages: {
+    ...{ method: "GET", path: "/v1/scopes/{name}/passages", tag: "Memory", access: "runs:read" },
+    summary: "What is in one, in the order of insertion",
+    params: memory.scopeParams,
+    query: runs.pageQuery,
+    answer: json(memory.passagePage),
+  },
+  deleteMemoryScope: {
+    ...{ method: "DELETE", path: "/v1/scopes/{name}", tag: "Memory", access: "runs:delete" },
+    summary: "Delete all that is in one; what runs insert meanwhile stays",
+    params: memory.scopeParams,
+    answer: none,
   },
 
   // Models, usage

@@ -345,6 +345,8 @@ export interface MemoryNode extends NodeBase {
   readonly text: Operand;
   /** Of a search; absent: 3. */
   readonly top?: number;
+  /** Of a search: the variable that gets what was found, and RESULT stays. Absent: RESULT. */
+  readonly into?: string;
   /** Of similar, a cosine; absent: 0.95. */
   readonly threshold?: number;
   /**

@@ -249,6 +249,27 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
       find: () => refuse("looking for a question"),
       answer: (id, text) => changing(() => client.answerAsk({ params: { id }, body: { text } })),
     },
+    memory: {
+      async scopes(request) {
+        const { items, next } = await client.listMemoryScopes({ query: queryOf(request) });
+        return {
+          items: items.map((one) => ({ ...one, firstAt: new Date(one.firstAt), lastAt: new Date(one.lastAt) })),
+          next,
+        };
+      },
+      async passages(name, request) {
+        const found = await unless404(() => client.listPassages({ params: { name }, query: queryOf(request) }));
+        const { items, next } = found ?? { items: [], next: null };
+        return { items: items.map((one) => ({ ...one, createdAt: new Date(one.createdAt) })), next };
+      },
+      async delete(name) {
+        const gone = await unless404(async () => {
+          await client.deleteMemoryScope({ params: { name } });
+          return true;
+        });
+        return gone ?? false;
+      },
+    },
     models: {
       pauses: async () =>
         (await client.listModels()).pauses.map(({ model, reason, since, until }) => ({
@@ -267,6 +288,10 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
   };
   // What is left out (budgets, usage, reading blobs) no command asks for.
   return { ...remote, blobs, batches } as unknown as TenantStore;
+}
+
+function queryOf({ after, limit = page }: { readonly after?: string; readonly limit?: number } = {}) {
+  return { limit, ...(after === undefined ? {} : { cursor: after }) };
 }
 
 async function all<Item>(

@@ -37,10 +37,12 @@ export type { ActivityPlace, BoardActivity, BoardRun, BoardTree } from "./read/b
 export type { History, HistoryActivity, HistoryEntry, Warning } from "./read/get-history.ts";
 export type { RunDetail, RunSummary } from "./read/get-run.ts";
 export type { RunFilter, RunPage } from "./read/list-runs.ts";
+export type { MemoryScope } from "./read/memory-scopes.ts";
 export type { Difference } from "./read/replay-run.ts";
 export type { Wait } from "./read/waits-of.ts";
 export { StoreError, type StoreErrorCode, storeErrorCodes } from "./store-error.ts";
 export type {
+  TenantMemory,
   TenantRuns,
   TenantStore,
 } from "./tenant-store.ts";

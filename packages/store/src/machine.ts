@@ -50,6 +50,7 @@ export { loadSubmission } from "./load-submission.ts";
 export { migrate } from "./migrate.ts";
 export { neutralText } from "./neutral.ts";
 export type { Machine } from "./open-store.ts";
+export { fillPassageIndex } from "./passage-index/fill-passage-index.ts";
 export { type FoundPassage, insertPassages, nearestPassages, type PassageScope } from "./passages.ts";
 export {
   currentPauses,

@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import type { Pool, PoolClient } from "pg";
+import { makePassageIndex } from "./passage-index/make-passage-index.ts";
 import { StoreError, translate } from "./store-error.ts";
 
 /** "mark" in ASCII; any constant will do as long as it stays. */
@@ -40,7 +41,9 @@ export async function migrate(pool: Pool, migrations = readMigrations()): Promis
     // A migration, or waiting for another process's, may take longer than a pool lets its queries take.
     await client.query("set statement_timeout = 0");
     await client.query({ text: "select pg_advisory_lock($1)", values: [lockKey], ...unhurried });
-    return await apply(client, migrations);
+    const applied = await apply(client, migrations);
+    await makePassageIndex(client);
+    return applied;
   } catch (error) {
     throw translate(error, "Migrating the database");
   } finally {

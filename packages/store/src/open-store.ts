@@ -19,6 +19,7 @@ import { createDefinitions, type Definitions } from "./definitions.ts";
 import { migrate } from "./migrate.ts";
 import { createMovements } from "./movements.ts";
 import { createOwnership } from "./ownership.ts";
+import { explainPassageSearch, type PassageSearch } from "./passage-index/passage-index.ts";
 import { queryDatabase } from "./query-database.ts";
 import { type BoardReader, createBoardReader } from "./read/board-activities.ts";
 import { openRunCounts } from "./read/open-run-counts.ts";
@@ -58,6 +59,8 @@ export interface Store {
   oldestDue(queues: readonly string[]): Promise<number>;
   /** The versions of the server and of the schema. */
   about(): Promise<{ readonly server: string; readonly schema: string | null }>;
+  /** How passages are found on this server. */
+  passageSearch(): Promise<PassageSearch>;
   readonly clock: DatabaseClock;
   readonly machine: Machine;
   /** Waits for what is in flight. */
@@ -138,6 +141,7 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     board: createBoardReader(database),
     oldestDue: (queues) => oldestDue(database, queues),
     about: () => versionsOf(database),
+    passageSearch: () => explainPassageSearch(database),
     clock,
     machine,
     async close() {

@@ -3,13 +3,16 @@
  *
  * G1  An activity inserts each of its passages once, by its position: whoever repeats it changes nothing. Only the claim that holds the
  *     activity inserts.
- * G2  Vectors are of length one, so the sum of products is the cosine. They are compared by us, exactly, over all passages of a scope: the
- *     same passages come in the same order on every Postgres, the highest first, ties in the order of insertion.
+ * G2  Vectors are of length one, so the sum of products is the cosine. They are compared by us: over all passages of a scope, or, where it is
+ *     large and the server has pgvector, over what its index takes for nearest and all that is not indexed yet. Passages come in the same
+ *     order on every Postgres, the highest first, ties in the order of insertion; an index may miss one, a scan never does.
  *
  * kill -9 between two pieces of an insert: the rest is inserted by whoever repeats the activity.
  */
 import type { Database } from "./database.ts";
 import { neutralText } from "./neutral.ts";
+import { floatsOf } from "./passage-index/passage-index.ts";
+import { findCandidates } from "./passage-index/search-passage-index.ts";
 import { queryDatabase } from "./query-database.ts";
 
 export interface PassageScope {
@@ -66,33 +69,17 @@ export interface FoundPassage {
 /** Read at a time: some megabytes. */
 const readTogether = 4_000;
 
+type Searched = Omit<PassageScope, "rootId">;
+
 export async function nearestPassages(
   database: Database,
-  { tenant, scope, embedder }: Omit<PassageScope, "rootId">,
+  scope: Searched,
   vector: Uint8Array,
   top: number,
 ): Promise<readonly FoundPassage[]> {
   const sought = floatsOf(vector);
-  let best: { readonly id: number; readonly similarity: number }[] = [];
-  for (let after = 0; ; ) {
-    const rows = await queryDatabase<{ id: number; vector: Buffer }>(
-      database,
-      "Searching passages",
-      `select id, vector from passages where tenant = $1 and scope = $2 and embedder = $3 and id > $4 order by id limit $5`,
-      [tenant, scope, embedder, after, readTogether],
-    );
-    for (const row of rows) {
-      const similarity = dot(sought, row.vector);
-      const worst = best.length < top ? Number.NEGATIVE_INFINITY : (best.at(-1)?.similarity ?? 0);
-      if (similarity <= worst) continue;
-      const place = best.findIndex((one) => one.similarity < similarity);
-      best.splice(place === -1 ? best.length : place, 0, { id: row.id, similarity });
-      best = best.slice(0, top);
-    }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < readTogether) break;
-    after = last.id;
-  }
+  const indexed = await nearestIndexed(database, scope, vector, top);
+  const best = await scan(database, scope, sought, indexed ?? { best: [], upTo: 0 }, top);
   const texts = await queryDatabase<{ id: number; text: string }>(
     database,
     "Reading passages",
@@ -106,15 +93,70 @@ export async function nearestPassages(
   });
 }
 
-function floatsOf(bytes: Uint8Array): Float32Array {
-  return new Float32Array(bytes.slice().buffer);
+interface Ranked {
+  readonly id: number;
+  readonly similarity: number;
 }
 
-function dot(sought: Float32Array, bytes: Buffer): number {
-  // Aligned where it lies, else copied.
-  const aligned = bytes.byteOffset % 4 === 0 ? bytes : Buffer.from(bytes);
-  const at = new Float32Array(aligned.buffer, aligned.byteOffset, Math.min(aligned.byteLength >> 2, sought.length));
+interface VectorRow {
+  readonly id: number;
+  readonly vector: Buffer;
+}
+
+/** null: all of it has to be scanned. */
+async function nearestIndexed(database: Database, scope: Searched, vector: Uint8Array, top: number) {
+  const candidates = await findCandidates(database, scope, vector, top);
+  if (candidates === null) return null;
+  const { tenant, scope: name, embedder } = scope;
+  const rows = await queryDatabase<VectorRow>(
+    database,
+    "Comparing passages",
+    "select id, vector from passages where id = any($1) and tenant = $2 and scope = $3 and embedder = $4 order by id",
+    [candidates.ids, tenant, name, embedder],
+  );
+  return rows.length < top ? null : { best: rank([], rows, floatsOf(vector), top), upTo: candidates.upTo };
+}
+
+async function scan(
+  database: Database,
+  { tenant, scope, embedder }: Searched,
+  sought: Float32Array,
+  from: { readonly best: readonly Ranked[]; readonly upTo: number },
+  top: number,
+): Promise<readonly Ranked[]> {
+  let { best, upTo: after } = from;
+  for (;;) {
+    const rows = await queryDatabase<VectorRow>(
+      database,
+      "Searching passages",
+      "select id, vector from passages where tenant = $1 and scope = $2 and embedder = $3 and id > $4 order by id limit $5",
+      [tenant, scope, embedder, after, readTogether],
+    );
+    best = rank(best, rows, sought, top);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < readTogether) return best;
+    after = last.id;
+  }
+}
+
+/** `rows` are in the order of insertion, and were inserted after those in `best`. */
+function rank(best: readonly Ranked[], rows: readonly VectorRow[], sought: Float32Array, top: number): Ranked[] {
+  const ranked = [...best];
+  for (const { id, vector } of rows) {
+    const similarity = dot(sought, floatsOf(vector));
+    const worst = ranked.length < top ? Number.NEGATIVE_INFINITY : (ranked.at(-1)?.similarity ?? 0);
+    // What is no number is not near.
+    if (!(similarity > worst)) continue;
+    const place = ranked.findIndex((one) => one.similarity < similarity);
+    ranked.splice(place === -1 ? ranked.length : place, 0, { id, similarity });
+    ranked.length = Math.min(ranked.length, top);
+  }
+  return ranked;
+}
+
+function dot(sought: Float32Array, at: Float32Array): number {
+  const length = Math.min(at.length, sought.length);
   let sum = 0;
-  for (let index = 0; index < at.length; index += 1) sum += (at[index] ?? 0) * (sought[index] ?? 0);
+  for (let index = 0; index < length; index += 1) sum += (at[index] ?? 0) * (sought[index] ?? 0);
   return sum;
 }

@@ -34,6 +34,7 @@ import {
   versionsOf,
 } from "./read/list-definitions.ts";
 import { listRuns, type RunFilter, type RunPage } from "./read/list-runs.ts";
+import { deleteScope, type MemoryScope, passagePage, type StoredPassage, scopePage } from "./read/memory-scopes.ts";
 import { activityPage, callPage, messagePage, type Page, type TalkMessage, toolCallPage } from "./read/pages.ts";
 import { type Replay, replayRun } from "./read/replay-run.ts";
 import { type UsageBy, type UsageFilter, type UsageLine, usageBy } from "./read/usage.ts";
@@ -54,6 +55,7 @@ export interface TenantStore {
   readonly usage: TenantUsage;
   readonly models: TenantModels;
   readonly batches: TenantBatches;
+  readonly memory: TenantMemory;
 }
 
 interface TenantDefinitions {
@@ -151,6 +153,14 @@ interface TenantModels {
   pauses(): Promise<readonly Pause[]>;
 }
 
+/** Named scopes; a run's own passages are the run's. */
+export interface TenantMemory {
+  scopes(page?: PageRequest): Promise<Page<MemoryScope>>;
+  passages(name: string, page?: PageRequest): Promise<Page<StoredPassage>>;
+  /** false: there is no such scope. */
+  delete(name: string): Promise<boolean>;
+}
+
 export interface TenantParts extends Outside, Births {
   readonly movements: Movements;
   readonly ownership: Ownership;
@@ -185,6 +195,11 @@ export function createTenantStore(parts: TenantParts, tenant: string): TenantSto
     usage: { by: (what, filter, limit) => usageBy(database, tenant, what, filter, limit) },
     models: { pauses: () => currentPauses(database, tenant) },
     batches: tenantBatches(parts, tenant),
+    memory: {
+      scopes: (page) => scopePage(database, tenant, page),
+      passages: (name, page) => passagePage(database, tenant, name, page),
+      delete: (name) => deleteScope(database, tenant, name),
+    },
   };
 }
 

@@ -7,6 +7,7 @@
  * U3  The duties do not depend on each other: one that fails, or one run that cannot be dealt with, is logged and the others are done.
  * U5  Works of batches are admitted in a loop of their own: an empty place is worth more than a look that is late. It looks when it hears
  *     that a run of a batch ended or a batch was changed, and by itself four times a second while any has something to do.
+ * U6  So is the passage index filled, where there is one: it takes its time, and nobody waits for it.
  * U4  A duty rests for twenty times as long as it took, up to some seconds: with a hundred thousand open runs, looking through them must
  *     not become the load.
  *
@@ -24,6 +25,7 @@ import {
   deleteOrphans,
   enforceDeadlines,
   expireAsks,
+  fillPassageIndex,
   gatherSpendings,
   type Machine,
   type OnSkipped,
@@ -79,6 +81,8 @@ const defaultBatchRuns = 256;
 /** U5. */
 const admitMs = 250;
 const admitIdleMs = 5_000;
+/** U6. */
+const fillEveryMs = 60_000;
 /** U4. */
 const restPerWork = 20;
 const longestRestMs = 3_000;
@@ -178,7 +182,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     answersSince = performance.now();
     log.info({}, "this supervisor leads");
     const over = AbortSignal.any([stopping.signal, lost]);
-    const admitting = admit(over);
+    const admitting = Promise.all([admit(over), fillIndex(over)]);
     while (!over.aborted) {
       await look();
       looked = performance.now();
@@ -224,6 +228,25 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     await unwatch();
   }
 
+  /** U6. Half of the time is left to others. */
+  async function fillIndex(over: AbortSignal): Promise<void> {
+    while (!over.aborted) {
+      try {
+        let began = performance.now();
+        const onCopied = async () => {
+          await pause(Math.min(performance.now() - began, longestRestMs));
+          began = performance.now();
+          return !over.aborted;
+        };
+        const passages = await fillPassageIndex(store.database, { onCopied });
+        if (passages > 0) log.info({ passages }, "passages were indexed");
+      } catch (error) {
+        log.warn({ err: error }, "passages could not be indexed; they are found by scans");
+      }
+      await pause(fillEveryMs, over);
+    }
+  }
+
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
@@ -237,7 +260,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     }
   }
 
-  const pause = (ms: number) => sleep(ms, undefined, { signal: stopping.signal }).catch(() => undefined);
+  const pause = (ms: number, signal = stopping.signal) => sleep(ms, undefined, { signal }).catch(() => undefined);
   const running = run();
   return {
     health: () => {

@@ -11,6 +11,7 @@ import {
 } from "@markmill/config";
 import type { DockerDescription, JailDescription, Sandbox } from "@markmill/sandbox";
 import { describeError, livingWorkers, openSandbox, openStack } from "@markmill/stack";
+import type { Store } from "@markmill/store";
 import { formatBytes } from "../amounts.ts";
 import { type Command, exitCodes, type Terminal } from "../command.ts";
 import { jsonText } from "../json-text.ts";
@@ -131,6 +132,7 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
     const stack = await openStack({ config, cwd: terminal.cwd });
     try {
       const { server, schema } = await stack.store.about();
+      const memory = await stack.store.passageSearch();
       const pauses = await stack.tenant.models.pauses();
       const counts = await stack.queues.counts();
       const waiting = Object.values(counts).reduce((sum, { waiting = 0, delayed = 0 }) => sum + waiting + delayed, 0);
@@ -142,6 +144,7 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
           state: "ok",
           message: `Postgres ${server} (${where}), schema ${schema}`,
         },
+        { check: "memory", state: "ok", message: describeSearch(memory) },
         {
           check: "queue",
           state: "ok",
@@ -163,6 +166,21 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
     const { code } = describeError(error);
     return [failed(code?.startsWith("QUEUE_") === true ? "queue" : "database", error)];
   }
+}
+
+type PassageSearch = Awaited<ReturnType<Store["passageSearch"]>>;
+
+const noIndex: Record<Extract<PassageSearch, { by: "scan" }>["why"], string> = {
+  "not on the server": "the server does not have pgvector",
+  "too old": "pgvector is older than 0.8",
+  "not created": "pgvector is there, and this role may not create it: CREATE EXTENSION vector",
+  "no index": "pgvector is there, and this role may not make or read the schema markmill_index",
+};
+
+function describeSearch(search: PassageSearch): string {
+  return search.by === "pgvector"
+    ? `passages of large scopes are found by pgvector ${search.version} (HNSW), others by an exact scan`
+    : `passages are found by an exact scan: ${noIndex[search.why]}`;
 }
 
 /** Whose database, queue and workers they are. */

@@ -20,7 +20,7 @@ export const memory: NodeRule<MemoryNode> = {
     };
   },
   finish(_turn, node, _active, outcome) {
-    if (node.op === "search") return produced(outcome);
+    if (node.op === "search") return produced(outcome, node.into);
     if (outcome.kind !== "produced") return unfit;
     // What belongs to another node's work leaves its RESULT alone.
     return { go: "on", on: node.op === "similar" ? outcome.text : "ok", writes: [] };

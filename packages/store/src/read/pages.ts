@@ -147,7 +147,8 @@ function placed(size: string, order: string): string {
   return `row_number() over (order by ${order}) as place, count(*) over () as found, sum(${size}) over (order by ${order}) as bytes`;
 }
 
-function keyOf(key: string, pattern: RegExp): RegExpExecArray {
+/** What a page goes on from. */
+export function keyOf(key: string, pattern: RegExp): RegExpExecArray {
   const parts = pattern.exec(key);
   if (parts === null) throw new StoreError("STORE_PAGE_KEY", `${JSON.stringify(key)} is no key of a page here.`);
   return parts;

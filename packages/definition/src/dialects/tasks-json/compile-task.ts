@@ -1,6 +1,6 @@
 /**
- * A task as a chain of nodes: searches for its inputs, the operator, insertions of what it gave, a look for similar passages. All but the
- * operator are uncounted: a task is one step of max_steps.
+ * A task as a chain of nodes: searches for its inputs, the operator, insertions of what it gave, the search of its condition, a look for
+ * similar passages. All but the operator are uncounted: a task is one step of max_steps.
  */
 import type { Condition, Effect, Node, Operand, PromptNode, Read, Role } from "@markmill/engine";
 import { operandOf } from "./compile-source.ts";
@@ -39,15 +39,18 @@ export function compileTask(task: Task, condition: StepCondition | null, context
     const id = context.nodeName(`${task.id}/insert ${index + 1}`);
     return { id, node: { kind: "memory", op: "insert", text, uncounted: true } as Node };
   });
-  const nodes = [...before, main, ...after];
+  const found = condition === null ? null : compileConditionSearch(task, condition.source, context);
+  const nodes = [...before, main, ...after, ...(found === null ? [] : [found.placed])];
   if (condition === null) return { nodes, decides: { by: "nothing" } };
+  const left = found?.value ?? sourceOperand(condition.source);
   if (condition.expression === "HaveSimilar") {
-    const similar = { id: context.nodeName(`${task.id}/similar`), node: compileSimilar(condition) };
+    const similar = { id: context.nodeName(`${task.id}/similar`), node: compileSimilar(left, condition.expected) };
     return { nodes: [...nodes, similar], decides: { by: "label" } };
   }
+  const read: Read = { name: conditionName, value: left, required: false };
   return {
     nodes: nodes.map((one, index) =>
-      index < nodes.length - 1 ? one : { ...one, node: { ...one.node, after: [conditionRead(condition)] } as Node },
+      index < nodes.length - 1 ? one : { ...one, node: { ...one.node, after: [read] } as Node },
     ),
     decides: { by: "condition", when: compileCondition(condition.expression, condition.expected) },
   };
@@ -55,8 +58,21 @@ export function compileTask(task: Task, condition: StepCondition | null, context
 
 const conditionName = "condition";
 
-function conditionRead({ source }: StepCondition): Read {
-  return { name: conditionName, value: sourceOperand(source), required: false };
+/** Done after the outputs and their insertions, so that it finds what the task gave. RESULT stays the task's. */
+function compileConditionSearch(
+  task: Task,
+  source: Source,
+  context: TaskContext,
+): { readonly placed: Placed; readonly value: Operand } | null {
+  if (source.type !== "search") return null;
+  const into = variableOf(`${task.id}.${conditionName}`);
+  const node: Node = {
+    ...{ kind: "memory", op: "search", into, top: 3, uncounted: true },
+    text: { from: "read", name: "query" },
+    reads: [{ name: "query", value: sourceOperand(source.query), required: false }],
+  };
+  const placed = { id: context.nodeName(`${task.id}/search ${conditionName}`), node };
+  return { placed, value: { from: "variable", name: into } };
 }
 
 function compileCondition(expression: Exclude<Expression, "HaveSimilar">, expected: string): Condition {
@@ -85,9 +101,8 @@ function compileCondition(expression: Exclude<Expression, "HaveSimilar">, expect
 const cosine = /^\s*-?(?:0?\.[0-9]+|[01](?:\.[0-9]+)?)\s*$/;
 
 /** The condition's input is looked for; `expected` is how near a passage must be, or the text to look for where the input has none. */
-function compileSimilar({ source, expected }: StepCondition): Node {
+function compileSimilar(query: Operand, expected: string): Node {
   const isThreshold = cosine.test(expected) && Math.abs(Number(expected)) <= 1;
-  const query = sourceOperand(source);
   const otherwise: Operand = { from: "literal", text: expected };
   return {
     kind: "memory",
@@ -105,7 +120,7 @@ function compileSimilar({ source, expected }: StepCondition): Node {
   };
 }
 
-/** Of conditions, which the reader keeps from searching. */
+/** Of what does not search: the reader keeps a search from searching for one. */
 function sourceOperand(source: Source): Operand {
   return source.type === "search" ? { from: "literal", text: "" } : operandOf(source);
 }

@@ -46,6 +46,8 @@ interface Chain {
   readonly before: readonly [string, MemoryNode][];
   readonly main: readonly [string, Node];
   readonly inserts: readonly [string, MemoryNode][];
+  /** The search of its condition. */
+  readonly found: readonly [string, MemoryNode] | null;
   readonly similar: readonly [string, MemoryNode] | null;
 }
 
@@ -57,11 +59,12 @@ function chainsOf({ nodes }: Program): readonly Chain[] {
     const last = chains.at(-1);
     if (node.kind === "end") continue;
     if (node.uncounted !== true || node.kind !== "memory") {
-      chains.push({ before, main: [id, node], inserts: [], similar: null });
+      chains.push({ before, main: [id, node], inserts: [], found: null, similar: null });
       before = [];
-    } else if (node.op === "search") before.push([id, node]);
+    } else if (node.op === "search" && node.into === undefined) before.push([id, node]);
     else if (last === undefined) throw noWords(`the node ${id}`);
     else if (node.op === "insert") chains[chains.length - 1] = { ...last, inserts: [...last.inserts, [id, node]] };
+    else if (node.op === "search") chains[chains.length - 1] = { ...last, found: [id, node] };
     else chains[chains.length - 1] = { ...last, similar: [id, node] };
   }
   return chains;
@@ -71,8 +74,8 @@ function startOf({ before, main }: Chain): string {
   return (before[0] ?? main)[0];
 }
 
-function lastOf({ main, inserts, similar }: Chain): readonly [string, Node] {
-  return similar ?? inserts.at(-1) ?? main;
+function lastOf({ main, inserts, found, similar }: Chain): readonly [string, Node] {
+  return similar ?? found ?? inserts.at(-1) ?? main;
 }
 
 function formatConfig(program: Program): Json {
@@ -267,7 +270,7 @@ function formatStep(chain: Chain, { edges }: Program, chains: readonly Chain[]):
     if (input === undefined) throw noWords("a look for similar passages without a query");
     const wanted = threshold === undefined ? (expected?.from === "literal" ? expected.text : "") : String(threshold);
     const condition = {
-      ...{ input: formatSource(input), expected: wanted, expression: "HaveSimilar" },
+      ...{ input: formatConditionInput(chain, input), expected: wanted, expression: "HaveSimilar" },
       target_if_not: on("false")[0],
     };
     return { source, target: on("true")[0], condition, ...rest };
@@ -276,8 +279,18 @@ function formatStep(chain: Chain, { edges }: Program, chains: readonly Chain[]):
   const when = out.find((edge) => edge.when !== undefined)?.when;
   const read = node.after?.[0];
   if (when === undefined || read === undefined) return { source, target, ...rest };
-  const condition = { input: formatSource(read.value), ...formatComparison(when), target_if_not: otherwise };
+  const condition = {
+    input: formatConditionInput(chain, read.value),
+    ...formatComparison(when),
+    target_if_not: otherwise,
+  };
   return { source, target, condition, ...rest };
+}
+
+function formatConditionInput({ found }: Chain, value: Operand): Json {
+  const query = found?.[1].reads?.[0];
+  if (query === undefined || value.from !== "variable" || value.name !== found?.[1].into) return formatSource(value);
+  return { type: "search", key: "", search_query: formatSource(query.value) };
 }
 
 function formatComparison(condition: Condition): Json {

@@ -392,12 +392,6 @@ function readCondition(fields: Fields, reading: Reading): StepCondition | null {
   const expression = fields.oneOf("expression", expressions);
   const otherwise = target(fields.needText("target_if_not", 'Add "target_if_not": the id of a task, or "__end".'));
   fields.done();
-  if (source?.type === "search") {
-    const message = "A condition cannot search; it reads memory as the task left it.";
-    const fix = "Search in a task, write its result to the cache, and read that.";
-    wrong(reading, "INPUT_MISPLACED", source.at, message, fix);
-    return null;
-  }
   if (source === null || expected === undefined || expression === undefined || otherwise === null) return null;
   return { source, expected: expected.value, expression: expression.value, targetIfNot: otherwise, at: expected.at };
 }

@@ -210,9 +210,9 @@ describe("a broken file", () => {
       (workflow) => (workflow.steps = [{ ...ended, condition: { ...condition, target_if_not: undefined } }]),
     ],
     [
-      "a condition that searches",
+      "a return value that searches",
       "error INPUT_MISPLACED",
-      (workflow) => (workflow.steps = [{ ...ended, condition: { ...condition, input: { type: "search", key: "x" } } }]),
+      (workflow) => (workflow.return_value = { input: { type: "search", key: "x" } }),
     ],
     [
       "a loop that nothing leaves",
@@ -387,6 +387,15 @@ describe("what a file compiles to", () => {
     expect(codes(file({ ...tool, headers: { "X-A": "b\r\nc" } }))).toContain("error FIELD_TYPE");
     expect(codes(file({ ...tool, mode: "custom", parameters: { type: "object" } }))).toContain("error TOOLS_MISSING");
   });
+});
+
+it.each(["Contains", "HaveSimilar"])("a condition that searches, with %s, is written anew as it was", (expression) => {
+  const input = { type: "search", key: "", search_query: { type: "pop", key: "words" } };
+  const asked = { input, expression, expected: "0.5", target_if_not: "A" };
+  const program = programOf(changed((workflow) => (workflow.steps = [{ ...ended, condition: asked }])));
+  if (program === undefined) throw new Error("no program");
+  expect(Object.keys(program.nodes)).toContain("A/search condition");
+  expect(loadText(formatProgram(program)).definition?.programs["a.json"]).toEqual(program);
 });
 
 describe("the fixtures", () => {

@@ -1,0 +1,77 @@
+import { parseArgs } from "node:util";
+import type { MemoryScope, TenantMemory } from "@markmill/store";
+import { formatCount } from "../amounts.ts";
+import { type Command, exitCodes, UsageError } from "../command.ts";
+import { fitWidth, oneLine } from "../fit-width.ts";
+import { jsonText } from "../json-text.ts";
+import { withStack } from "../with-stack.ts";
+
+export const memory: Command = {
+  help: `Usage: markmill memory [SCOPE] [--delete] [--json]
+
+Lists the scopes of memory that have a name and are shared by runs. With
+SCOPE: its passages, in the order in which they were inserted.
+
+  --delete   deletes all that is in SCOPE; what runs insert meanwhile stays
+  --json     one object
+
+What a run keeps for itself is not listed: it goes with the run.
+
+Examples:
+  markmill memory
+  markmill memory course-2026 | grep tide
+  markmill memory course-2025 --delete`,
+
+  async run(args, terminal) {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { json: { type: "boolean" }, delete: { type: "boolean" } },
+    });
+    const [name, ...more] = positionals;
+    if (more.length > 0) throw new UsageError("Name one scope, or none for a list.");
+    if (name === undefined && values.delete === true) throw new UsageError("Name the scope that is to be deleted.");
+    return await withStack(terminal, async ({ tenant }) => {
+      if (name === undefined) {
+        const scopes = await all((after) => tenant.memory.scopes(after));
+        if (values.json === true) terminal.out(jsonText({ scopes }));
+        else if (scopes.length === 0) terminal.err("No scope of memory has a name.");
+        else for (const scope of scopes) terminal.out(lineOf(scope));
+        return exitCodes.success;
+      }
+      if (values.delete === true) {
+        const gone = await tenant.memory.delete(name);
+        terminal.err(gone ? `deleted: ${name}` : `There is no scope ${name}.`);
+        return gone ? exitCodes.success : exitCodes.failed;
+      }
+      const passages = await all((after) => tenant.memory.passages(name, after));
+      if (passages.length === 0) {
+        terminal.err(`There is no scope ${name}.`);
+        return exitCodes.failed;
+      }
+      if (values.json === true) terminal.out(jsonText({ scope: name, passages }));
+      const width = terminal.shown ? terminal.columns : Number.POSITIVE_INFINITY;
+      if (values.json !== true) for (const { text } of passages) terminal.out(fitWidth(oneLine(text), width));
+      return exitCodes.success;
+    });
+  },
+};
+
+type PageOf<Item> = { readonly items: readonly Item[]; readonly next: string | null };
+
+async function all<Item>(
+  read: (request: NonNullable<Parameters<TenantMemory["scopes"]>[0]>) => Promise<PageOf<Item>>,
+): Promise<readonly Item[]> {
+  const items: Item[] = [];
+  for (let after: string | null | undefined; after !== null; ) {
+    const page: PageOf<Item> = await read({ limit: 200, ...(after === undefined ? {} : { after }) });
+    items.push(...page.items);
+    after = page.next;
+  }
+  return items;
+}
+
+function lineOf({ name, passages, characters, runs, lastAt }: MemoryScope): string {
+  const counts = `${formatCount(passages)} passages  ${formatCount(characters)} characters  ${formatCount(runs)} runs`;
+  return `${name}  ${counts}  last ${lastAt.toISOString().slice(0, 16).replace("T", " ")}`;
+}

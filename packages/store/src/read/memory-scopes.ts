@@ -1,0 +1,95 @@
+/**
+ * Named scopes of a tenant, for people: which there are, what is in them, and their end. A run's own passages go with it
+ * (../delete-runs.ts) and are no matter of this.
+ *
+ * kill -9 while a scope is deleted: some of it is left, is listed, and goes when it is asked for again.
+ */
+import type { Database } from "../database.ts";
+import { queryDatabase } from "../query-database.ts";
+import type { PageRequest } from "./list-definitions.ts";
+import { keyOf, type Page } from "./pages.ts";
+
+export interface MemoryScope {
+  readonly name: string;
+  readonly passages: number;
+  readonly characters: number;
+  /** Runs that inserted what is in it. */
+  readonly runs: number;
+  readonly embedders: readonly string[];
+  readonly firstAt: Date;
+  readonly lastAt: Date;
+}
+
+/** By name. */
+export async function scopePage(
+  database: Database,
+  tenant: string,
+  { after, limit = 50 }: PageRequest = {},
+): Promise<Page<MemoryScope>> {
+  const rows = await queryDatabase<MemoryScope>(
+    database,
+    "Listing scopes",
+    `select substr(scope, 7) as name, count(*) as passages, sum(char_length(text)) as characters, count(distinct root_id) as runs,
+       array_agg(distinct embedder) as embedders, min(created_at) as "firstAt", max(created_at) as "lastAt"
+     from passages where tenant = $1 and starts_with(scope, 'named:') and ($2::text is null or scope > 'named:' || $2)
+     group by scope order by passages.scope limit $3`,
+    [tenant, after ?? null, limit + 1],
+  );
+  const items = rows.slice(0, limit);
+  return { items, next: rows.length > limit ? (items.at(-1)?.name ?? null) : null };
+}
+
+export interface StoredPassage {
+  readonly id: number;
+  readonly text: string;
+  /** Of the root run that inserted it, and with which it goes. */
+  readonly runId: string;
+  readonly embedder: string;
+  readonly createdAt: Date;
+}
+
+/** In the order of insertion. */
+export async function passagePage(
+  database: Database,
+  tenant: string,
+  name: string,
+  { after = "0", limit = 50 }: PageRequest = {},
+): Promise<Page<StoredPassage>> {
+  const [, id] = keyOf(after, /^(\d{1,15})$/);
+  const rows = await queryDatabase<StoredPassage>(
+    database,
+    "Listing passages",
+    `select id, text, root_id as "runId", embedder, created_at as "createdAt" from passages
+     where tenant = $1 and scope = 'named:' || $2 and id > $3 order by id limit $4`,
+    [tenant, name, id, limit + 1],
+  );
+  const items = rows.slice(0, limit);
+  return { items, next: rows.length > limit ? String(items.at(-1)?.id) : null };
+}
+
+/** In one statement, so that none takes long. */
+const deletedTogether = 2_000;
+
+/** What is inserted meanwhile stays. false: there is no such scope. */
+export async function deleteScope(database: Database, tenant: string, name: string): Promise<boolean> {
+  const of = [tenant, `named:${name}`];
+  const [last] = await queryDatabase<{ id: number | null }>(
+    database,
+    "Looking at a scope",
+    "select max(id) as id from passages where tenant = $1 and scope = $2",
+    of,
+  );
+  if (last === undefined || last.id === null) return false;
+  for (let gone = deletedTogether; gone === deletedTogether; ) {
+    const rows = await queryDatabase(
+      database,
+      "Deleting a scope",
+      `delete from passages where id in (
+         select id from passages where tenant = $1 and scope = $2 and id <= $3 limit $4
+       ) returning 1 as gone`,
+      [...of, last.id, deletedTogether],
+    );
+    gone = rows.length;
+  }
+  return true;
+}
