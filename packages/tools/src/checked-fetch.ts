@@ -9,7 +9,7 @@
  */
 import { lookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
-import { Agent, buildConnector, fetch, type Response } from "undici";
+import type { Agent, buildConnector, fetch as Fetch, Response } from "undici";
 import type { AddressRules } from "./address-rules.ts";
 import { ToolFailure } from "./tool-codes.ts";
 
@@ -45,23 +45,15 @@ const mostRedirects = 5;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 export function createCheckedFetch(rules: AddressRules): CheckedFetch {
-  const connectors = new Map<number, buildConnector.connector>();
-  const connectorAt = (port: number) => {
-    const known = connectors.get(port) ?? buildConnector({ lookup: checkedLookup(rules, port), timeout: 10_000 });
-    if (connectors.size < 100) connectors.set(port, known);
-    return known;
+  // Loaded with the first request: most processes make none, and it is a hundred modules.
+  let opened: ReturnType<typeof openClient> | undefined;
+  const client = () => {
+    opened ??= openClient(rules);
+    return opened;
   };
-  const agent = new Agent({
-    connect: (options, done) =>
-      connectorAt(Number(options.port) || (options.protocol === "https:" ? 443 : 80))(options, done),
-    // The deadline of the request is the limit.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    maxHeaderSize: 64 * 1024,
-    pipelining: 1,
-  });
 
   async function follow(request: CheckedRequest, signal: AbortSignal): Promise<CheckedResponse> {
+    const { fetch, agent } = await client();
     let url = checkedUrl(request.url, rules);
     let { method, headers } = request;
     const { origin } = url;
@@ -106,6 +98,7 @@ export function createCheckedFetch(rules: AddressRules): CheckedFetch {
     },
     async stream({ method, url: given, headers, body, signal }) {
       try {
+        const { fetch, agent } = await client();
         const url = checkedUrl(given, rules);
         const response = await fetch(url, { method, headers, redirect: "manual", body, signal, dispatcher: agent });
         if (!redirects.has(response.status)) return response;
@@ -115,8 +108,31 @@ export function createCheckedFetch(rules: AddressRules): CheckedFetch {
         throw signal.aborted ? error : translated(error);
       }
     },
-    close: () => agent.destroy(),
+    async close() {
+      if (opened !== undefined) await (await opened).agent.destroy();
+    },
   };
+}
+
+/** Its connections go to addresses that the rules allow (R1). */
+async function openClient(rules: AddressRules): Promise<{ readonly fetch: typeof Fetch; readonly agent: Agent }> {
+  const { Agent, buildConnector, fetch } = await import("undici");
+  const connectors = new Map<number, buildConnector.connector>();
+  const connectorAt = (port: number) => {
+    const known = connectors.get(port) ?? buildConnector({ lookup: checkedLookup(rules, port), timeout: 10_000 });
+    if (connectors.size < 100) connectors.set(port, known);
+    return known;
+  };
+  const agent = new Agent({
+    connect: (options, done) =>
+      connectorAt(Number(options.port) || (options.protocol === "https:" ? 443 : 80))(options, done),
+    // The deadline of the request is the limit.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxHeaderSize: 64 * 1024,
+    pipelining: 1,
+  });
+  return { fetch, agent };
 }
 
 /** An address that needs no resolver is judged before the connection, a name by the connection (R1). */
