@@ -13,6 +13,7 @@ import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { buildImage } from "../../infra/images/sandbox/build-offline.ts";
 import { afterDeath } from "./after-death.ts";
+import { bundlePrograms } from "./bundle-programs.ts";
 import { findDockerEngine } from "./docker-engine-server.ts";
 import { findRedis, type RedisSource, startRedis } from "./redis-server.ts";
 import { buildServicesImage } from "./services-image.ts";
@@ -31,6 +32,8 @@ export type Answers = {
   readonly redis: { readonly url: string };
   readonly docker: { readonly host: string; readonly image: string; readonly networked: boolean };
   readonly "docker-services": { readonly image: string };
+  /** Files to start in place of programs that have many modules. */
+  readonly programs: Awaited<ReturnType<typeof bundlePrograms>>;
 };
 
 export type Skip = { readonly what: string; readonly reason: string };
@@ -74,6 +77,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       const [{ host }, redis] = await Promise.all([answer("docker"), answer("redis-source")]);
       return { image: await buildServicesImage(host, redis) };
     },
+    programs: () => bundlePrograms(cache),
   };
   const answered = new Map<string, Promise<unknown>>();
   function answer<Name extends keyof Answers>(name: Name, lane = ""): Promise<Answers[Name]> {

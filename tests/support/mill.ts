@@ -5,7 +5,6 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { type Config, readConfig } from "@markmill/config";
 import { loadDefinition } from "@markmill/definition";
 import type { Limits } from "@markmill/engine";
@@ -20,6 +19,7 @@ import { type BackendOptions, openQueues, type Queues } from "@markmill/queue";
 import { createNoneSandbox, type Sandbox } from "@markmill/sandbox";
 import { startSupervisor } from "@markmill/supervisor";
 import { openWorker } from "@markmill/worker";
+import { askService } from "./ask-services.ts";
 import { compileCache } from "./compile-cache.ts";
 import { freshDatabase } from "./postgres.ts";
 import { sharedRedis } from "./redis.ts";
@@ -187,14 +187,10 @@ export async function startMill(options: MillOptions): Promise<Mill> {
         environment: { DEFAULT_MODEL: "scripted", ...options.environment },
         ...more,
       };
-      const child = spawn(
-        process.execPath,
-        [fileURLToPath(new URL("mill-worker.ts", import.meta.url)), JSON.stringify(settings)],
-        {
-          stdio: ["ignore", "pipe", "inherit", "ipc"],
-          env: { ...process.env, ...compileCache },
-        },
-      );
+      const child = spawn(process.execPath, [(await askService("programs"))["mill-worker"], JSON.stringify(settings)], {
+        stdio: ["ignore", "pipe", "inherit", "ipc"],
+        env: { ...process.env, ...compileCache },
+      });
       const exited = once(child, "exit").then(() => undefined);
       const worker: SpawnedWorker = {
         process: child,
