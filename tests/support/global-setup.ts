@@ -15,6 +15,7 @@ import { buildImage } from "../../infra/images/sandbox/build-offline.ts";
 import { afterDeath } from "./after-death.ts";
 import { bundlePrograms } from "./bundle-programs.ts";
 import { findDockerEngine } from "./docker-engine-server.ts";
+import { makeTemplate } from "./make-template.ts";
 import { findRedis, type RedisSource, startRedis } from "./redis-server.ts";
 import { buildServicesImage } from "./services-image.ts";
 
@@ -28,6 +29,8 @@ declare module "vitest" {
 export type Answers = {
   /** One server for each lane, that is for files that run one after the other: all files at once would need too many connections. */
   readonly postgres: { readonly url: string };
+  /** On the same server, a database to copy: with the tables of the store and of the queue, and nothing in them. */
+  readonly template: { readonly url: string; readonly name: string };
   readonly "redis-source": RedisSource;
   readonly redis: { readonly url: string };
   readonly docker: { readonly host: string; readonly image: string; readonly networked: boolean };
@@ -57,6 +60,10 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       const server = await startEmbeddedPostgres({ directory: join(directory, `postgres${lane}`) });
       stops.push(() => server.stop());
       return { url: server.url };
+    },
+    async template(lane) {
+      const { url } = await answer("postgres", lane);
+      return { url, name: await makeTemplate(url, `markmill_test_${run}_template${lane}`) };
     },
     async "redis-source"() {
       return await findRedis(cache);

@@ -21,7 +21,7 @@ import { startSupervisor } from "@markmill/supervisor";
 import { openWorker } from "@markmill/worker";
 import { askService } from "./ask-services.ts";
 import { compileCache } from "./compile-cache.ts";
-import { freshDatabase } from "./postgres.ts";
+import { migratedDatabase } from "./postgres.ts";
 import { sharedRedis } from "./redis.ts";
 import { createRun, type Definition, getRun, openStore, type RunDetail, type Store, StoreError } from "./store.ts";
 
@@ -95,7 +95,7 @@ const quiet = {
 };
 
 export async function startMill(options: MillOptions): Promise<Mill> {
-  const database = await freshDatabase();
+  const database = await migratedDatabase();
   const home = await mkdtemp(join(tmpdir(), "markmill-mill-"));
   const script = parseScript(options.script, "script.yaml");
   if (!script.ok) throw new Error(JSON.stringify(script.findings));

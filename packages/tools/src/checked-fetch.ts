@@ -41,19 +41,27 @@ export interface CheckedFetch {
   close(): Promise<void>;
 }
 
+interface Client {
+  readonly fetch: typeof Fetch;
+  readonly agent: Agent;
+}
+
 const mostRedirects = 5;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 export function createCheckedFetch(rules: AddressRules): CheckedFetch {
   // Loaded with the first request: most processes make none, and it is a hundred modules.
-  let opened: ReturnType<typeof openClient> | undefined;
+  let opened: Promise<Client> | undefined;
   const client = () => {
     opened ??= openClient(rules);
     return opened;
   };
 
-  async function follow(request: CheckedRequest, signal: AbortSignal): Promise<CheckedResponse> {
-    const { fetch, agent } = await client();
+  async function follow(
+    { fetch, agent }: Client,
+    request: CheckedRequest,
+    signal: AbortSignal,
+  ): Promise<CheckedResponse> {
     let url = checkedUrl(request.url, rules);
     let { method, headers } = request;
     const { origin } = url;
@@ -84,10 +92,12 @@ export function createCheckedFetch(rules: AddressRules): CheckedFetch {
 
   return {
     async request(request) {
+      // Loading takes no time from the request.
+      const loaded = await client();
       const deadline = AbortSignal.timeout(request.timeoutMs);
       const signal = request.signal === undefined ? deadline : AbortSignal.any([deadline, request.signal]);
       try {
-        return await follow(request, signal);
+        return await follow(loaded, request, signal);
       } catch (error) {
         if (request.signal?.aborted === true) throw error;
         if (deadline.aborted) {
@@ -115,7 +125,7 @@ export function createCheckedFetch(rules: AddressRules): CheckedFetch {
 }
 
 /** Its connections go to addresses that the rules allow (R1). */
-async function openClient(rules: AddressRules): Promise<{ readonly fetch: typeof Fetch; readonly agent: Agent }> {
+async function openClient(rules: AddressRules): Promise<Client> {
   const { Agent, buildConnector, fetch } = await import("undici");
   const connectors = new Map<number, buildConnector.connector>();
   const connectorAt = (port: number) => {
