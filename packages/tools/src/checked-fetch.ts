@@ -35,6 +35,8 @@ interface StreamedRequest extends Omit<CheckedRequest, "timeoutMs" | "maxBytes">
 }
 
 export interface CheckedFetch {
+  /** Loads what requests need, so that it takes no time from whoever counts theirs. */
+  ready(): Promise<void>;
   request(request: CheckedRequest): Promise<CheckedResponse>;
   /** No redirect is followed. */
   stream(request: StreamedRequest): Promise<Response>;
@@ -91,8 +93,10 @@ export function createCheckedFetch(rules: AddressRules): CheckedFetch {
   }
 
   return {
+    async ready() {
+      await client();
+    },
     async request(request) {
-      // Loading takes no time from the request.
       const loaded = await client();
       const deadline = AbortSignal.timeout(request.timeoutMs);
       const signal = request.signal === undefined ? deadline : AbortSignal.any([deadline, request.signal]);
