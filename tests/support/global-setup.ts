@@ -5,7 +5,6 @@
 // G2 What could not be had, and the tests that were skipped for it, stand in a banner at the end.
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { startEmbeddedPostgres } from "@markmill/embedded-postgres";
@@ -14,6 +13,7 @@ import type { TestProject } from "vitest/node";
 import { buildImage } from "../../infra/images/sandbox/build-offline.ts";
 import { afterDeath } from "./after-death.ts";
 import { bundlePrograms } from "./bundle-programs.ts";
+import { databaseDirectory } from "./database-directory.ts";
 import { findDockerEngine } from "./docker-engine-server.ts";
 import { makeTemplate } from "./make-template.ts";
 import { findRedis, type RedisSource, startRedis } from "./redis-server.ts";
@@ -43,7 +43,7 @@ export type Skip = { readonly what: string; readonly reason: string };
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const run = `${process.pid}_${Date.now().toString(36)}`;
-  const directory = await mkdtemp(join(tmpdir(), "markmill-test-"));
+  const directory = await mkdtemp(join(databaseDirectory(), "markmill-test-"));
   // The embedded Postgres' own watch waits a few seconds before it stops the server.
   const watch = afterDeath('sleep 12; rm -rf "$1"', [directory]);
   const cache = join(project.config.root, ".cache");
