@@ -2,6 +2,7 @@ import { defineConfig } from "vitest/config";
 import { compileCache } from "./tests/support/compile-cache.ts";
 import { LongestFirst } from "./tests/support/longest-first.ts";
 import { SlowFiles } from "./tests/support/slow-files.ts";
+import { thorough } from "./tests/support/thorough.ts";
 
 // unit: beside the code, no service. integration: on real services that tests/support provisions once for all files. Files run side by
 // side, more of them than there are cores, because most of their time they wait: for leases, servers and timers. Each has its own
@@ -15,6 +16,7 @@ export default defineConfig({
   test: {
     reporters: ["default", new SlowFiles()],
     sequence: { sequencer: LongestFirst },
+    provide: { thorough },
     projects: [
       {
         test: {
@@ -35,7 +37,7 @@ export default defineConfig({
           testTimeout: 240_000,
           hookTimeout: 240_000,
           expect: { poll: { timeout: 60_000 } },
-          maxWorkers: 5,
+          maxWorkers: 6,
           sequence: { groupOrder: 1 },
         },
       },

@@ -64,10 +64,8 @@ describe.skipIf(jail !== null)("the example class", () => {
     if (!read.ok) throw new Error("the example's script is wrong");
     model = await startScriptedModel({ script: read.script, port: 0, apiKey: "test" });
     gate = await startGatedModel(model.url);
-    place = await makePlace({
-      ...{ OPENAI_BASE_URL: gate.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini" },
-      SANDBOX_ACCEPT: process.env.SANDBOX_ACCEPT ?? "",
-    });
+    const models = { OPENAI_BASE_URL: gate.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini" };
+    place = await makePlace({ ...models, SANDBOX_ACCEPT: process.env.SANDBOX_ACCEPT ?? "" }, "shipped");
   });
   afterAll(async () => {
     await markmill(place, ["down"]);

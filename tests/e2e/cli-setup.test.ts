@@ -16,7 +16,7 @@ let database: Awaited<ReturnType<typeof freshDatabase>>;
 const withEnv = (env: Readonly<Record<string, string>>): MarkmillPlace => ({ ...place, env: { ...place.env, ...env } });
 
 beforeAll(async () => {
-  place = await makePlace({ SANDBOX: "none" });
+  place = await makePlace({ SANDBOX: "none" }, "shipped");
   writeWorkflows(place.cwd);
   database = await freshDatabase();
 });

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,6 +13,7 @@ import { classifyFailure } from "../../packages/embedded-postgres/src/embedded-p
 import { findBinaries } from "../../packages/embedded-postgres/src/find-binaries.ts";
 import { reportSkip } from "../support/ask-services.ts";
 import { compileCache } from "../support/compile-cache.ts";
+import { databaseDirectory } from "../support/database-directory.ts";
 import { until } from "../support/until.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -26,7 +26,7 @@ const children = new Set<ChildProcess>();
 
 beforeEach(async () => {
   // mkdtemp makes it 0700: as root, no other user can walk into any directory of these tests.
-  home = await mkdtemp(join(tmpdir(), "markmill-pg-"));
+  home = await mkdtemp(join(databaseDirectory(), "markmill-pg-"));
 });
 
 afterEach(async () => {
@@ -50,7 +50,7 @@ afterAll(async () => {
 
 /** One with a database, for tests that are not about its making, which costs a second of processor time: a copy of one made once. */
 async function projectWithDatabase(name?: string): Promise<string> {
-  made ??= mkdtemp(join(tmpdir(), "markmill-pg-made-")).then(async (directory) => {
+  made ??= mkdtemp(join(databaseDirectory(), "markmill-pg-made-")).then(async (directory) => {
     await (await startEmbeddedPostgres({ directory })).stop();
     return directory;
   });

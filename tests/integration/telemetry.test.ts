@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MarkmillPlace, makePlace, type StartedMarkmill, startMarkmill } from "../support/markmill-process.ts";
 import { workflow } from "../support/mill.ts";
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "../support/otlp-receiver.ts";
-import { freshDatabase } from "../support/postgres.ts";
+import { migratedDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
@@ -56,7 +56,7 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
   const closing: (() => Promise<unknown>)[] = [];
 
   beforeAll(async () => {
-    const database = await freshDatabase();
+    const database = await migratedDatabase();
     closing.push(() => database.drop());
     const redis = backend === "redis" ? await freshRedis() : null;
     if (redis !== null) closing.push(() => redis.stop());

@@ -5,7 +5,6 @@
 // G2 What could not be had, and the tests that were skipped for it, stand in a banner at the end.
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { startEmbeddedPostgres } from "@markmill/embedded-postgres";
@@ -13,7 +12,10 @@ import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { buildImage } from "../../infra/images/sandbox/build-offline.ts";
 import { afterDeath } from "./after-death.ts";
+import { bundlePrograms } from "./bundle-programs.ts";
+import { databaseDirectory } from "./database-directory.ts";
 import { findDockerEngine } from "./docker-engine-server.ts";
+import { makeTemplate } from "./make-template.ts";
 import { findRedis, type RedisSource, startRedis } from "./redis-server.ts";
 import { buildServicesImage } from "./services-image.ts";
 
@@ -27,17 +29,21 @@ declare module "vitest" {
 export type Answers = {
   /** One server for each lane, that is for files that run one after the other: all files at once would need too many connections. */
   readonly postgres: { readonly url: string };
+  /** On the same server, a database to copy: with the tables of the store and of the queue, and nothing in them. */
+  readonly template: { readonly url: string; readonly name: string };
   readonly "redis-source": RedisSource;
   readonly redis: { readonly url: string };
   readonly docker: { readonly host: string; readonly image: string; readonly networked: boolean };
   readonly "docker-services": { readonly image: string };
+  /** Files to start in place of programs that have many modules. */
+  readonly programs: Awaited<ReturnType<typeof bundlePrograms>>;
 };
 
 export type Skip = { readonly what: string; readonly reason: string };
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const run = `${process.pid}_${Date.now().toString(36)}`;
-  const directory = await mkdtemp(join(tmpdir(), "markmill-test-"));
+  const directory = await mkdtemp(join(databaseDirectory(), "markmill-test-"));
   // The embedded Postgres' own watch waits a few seconds before it stops the server.
   const watch = afterDeath('sleep 12; rm -rf "$1"', [directory]);
   const cache = join(project.config.root, ".cache");
@@ -54,6 +60,10 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       const server = await startEmbeddedPostgres({ directory: join(directory, `postgres${lane}`) });
       stops.push(() => server.stop());
       return { url: server.url };
+    },
+    async template(lane) {
+      const { url } = await answer("postgres", lane);
+      return { url, name: await makeTemplate(url, `markmill_test_${run}_template${lane}`) };
     },
     async "redis-source"() {
       return await findRedis(cache);
@@ -74,6 +84,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       const [{ host }, redis] = await Promise.all([answer("docker"), answer("redis-source")]);
       return { image: await buildServicesImage(host, redis) };
     },
+    programs: () => bundlePrograms(cache),
   };
   const answered = new Map<string, Promise<unknown>>();
   function answer<Name extends keyof Answers>(name: Name, lane = ""): Promise<Answers[Name]> {

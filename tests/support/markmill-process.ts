@@ -1,13 +1,15 @@
-// The markmill command as people run it: a process of its own, in a directory of its own.
+// The markmill command as people run it: a process of its own, in a directory of its own. Most files start it bundled (bundle-programs.ts),
+// which takes half the processor time; the setup, the class and the project template are tried with the command as it is shipped.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterDeath } from "./after-death.ts";
+import { askService } from "./ask-services.ts";
 import { compileCache } from "./compile-cache.ts";
 
-const program = join(import.meta.dirname, "../../apps/cli/bin/markmill.mjs");
+const shipped = join(import.meta.dirname, "../../apps/cli/bin/markmill.mjs");
 
 export interface Said {
   readonly code: number | null;
@@ -28,16 +30,22 @@ export interface StartedMarkmill {
 export interface MarkmillPlace {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
+  /** What is started; absent: the command as it is shipped. */
+  readonly program?: string;
 }
 
 /** A directory with a MARKMILL_HOME of its own and no settings but those given. */
-export async function makePlace(env: Readonly<Record<string, string>> = {}) {
+export async function makePlace(
+  env: Readonly<Record<string, string>> = {},
+  command: "bundled" | "shipped" = "bundled",
+) {
   const cwd = await mkdtemp(join(tmpdir(), "markmill-cli-"));
   await chmod(cwd, 0o755);
   const watch = afterDeath('sleep 12; rm -rf "$1"', [cwd]);
   const place: MarkmillPlace = {
     cwd,
     env: { MARKMILL_HOME: ".markmill", OPENAI_BASE_URL: "http://127.0.0.1:1/v1", ...env },
+    ...(command === "bundled" ? { program: (await askService("programs")).markmill } : {}),
   };
   return {
     ...place,
@@ -50,7 +58,7 @@ export async function makePlace(env: Readonly<Record<string, string>> = {}) {
 
 export function startMarkmill(place: MarkmillPlace, args: readonly string[], input?: string): StartedMarkmill {
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(process.execPath, [program, ...args], {
+  const child = spawn(process.execPath, [place.program ?? shipped, ...args], {
     cwd: place.cwd,
     env: { PATH, HOME, ...compileCache, ...place.env },
     stdio: ["pipe", "pipe", "pipe"],

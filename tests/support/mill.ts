@@ -5,7 +5,6 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { type Config, readConfig } from "@markmill/config";
 import { loadDefinition } from "@markmill/definition";
 import type { Limits } from "@markmill/engine";
@@ -20,8 +19,9 @@ import { type BackendOptions, openQueues, type Queues } from "@markmill/queue";
 import { createNoneSandbox, type Sandbox } from "@markmill/sandbox";
 import { startSupervisor } from "@markmill/supervisor";
 import { openWorker } from "@markmill/worker";
+import { askService } from "./ask-services.ts";
 import { compileCache } from "./compile-cache.ts";
-import { freshDatabase } from "./postgres.ts";
+import { migratedDatabase } from "./postgres.ts";
 import { sharedRedis } from "./redis.ts";
 import { createRun, type Definition, getRun, openStore, type RunDetail, type Store, StoreError } from "./store.ts";
 
@@ -95,7 +95,7 @@ const quiet = {
 };
 
 export async function startMill(options: MillOptions): Promise<Mill> {
-  const database = await freshDatabase();
+  const database = await migratedDatabase();
   const home = await mkdtemp(join(tmpdir(), "markmill-mill-"));
   const script = parseScript(options.script, "script.yaml");
   if (!script.ok) throw new Error(JSON.stringify(script.findings));
@@ -187,14 +187,10 @@ export async function startMill(options: MillOptions): Promise<Mill> {
         environment: { DEFAULT_MODEL: "scripted", ...options.environment },
         ...more,
       };
-      const child = spawn(
-        process.execPath,
-        [fileURLToPath(new URL("mill-worker.ts", import.meta.url)), JSON.stringify(settings)],
-        {
-          stdio: ["ignore", "pipe", "inherit", "ipc"],
-          env: { ...process.env, ...compileCache },
-        },
-      );
+      const child = spawn(process.execPath, [(await askService("programs"))["mill-worker"], JSON.stringify(settings)], {
+        stdio: ["ignore", "pipe", "inherit", "ipc"],
+        env: { ...process.env, ...compileCache },
+      });
       const exited = once(child, "exit").then(() => undefined);
       const worker: SpawnedWorker = {
         process: child,

@@ -7,12 +7,24 @@ export type TestDatabase = { readonly url: string; readonly name: string; drop()
 
 /** An empty database on a server of the run (TEST_DATABASE_URL, else an embedded one). Dropped with the run at the latest. */
 export async function freshDatabase(): Promise<TestDatabase> {
-  const server = await askService("postgres", process.env.VITEST_POOL_ID ?? "1");
+  const { url } = await askService("postgres", lane());
+  return await createDatabase(url, "");
+}
+
+/** The same with the tables of the store and of the queue, as their migrations make them. */
+export async function migratedDatabase(): Promise<TestDatabase> {
+  const template = await askService("template", lane());
+  return await createDatabase(template.url, `template "${template.name}"`);
+}
+
+const lane = () => process.env.VITEST_POOL_ID ?? "1";
+
+async function createDatabase(server: string, from: string): Promise<TestDatabase> {
   const name = `markmill_test_${inject("testServices").run}_${randomBytes(4).toString("hex")}`;
-  await administer(server.url, `create database "${name}"`);
-  const url = new URL(server.url);
+  await administer(server, `create database "${name}" ${from}`);
+  const url = new URL(server);
   url.pathname = `/${name}`;
-  return { url: url.href, name, drop: () => administer(server.url, `drop database if exists "${name}" with (force)`) };
+  return { url: url.href, name, drop: () => administer(server, `drop database if exists "${name}" with (force)`) };
 }
 
 async function administer(url: string, statement: string): Promise<void> {

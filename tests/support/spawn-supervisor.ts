@@ -1,7 +1,7 @@
 /** A supervisor in a process of its own, to be killed. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+import { askService } from "./ask-services.ts";
 import { compileCache } from "./compile-cache.ts";
 import type { Mill } from "./mill.ts";
 
@@ -17,11 +17,10 @@ export async function spawnSupervisor(
   options: { readonly killAt?: string },
 ): Promise<SpawnedSupervisor> {
   const settings = { databaseUrl: mill.databaseUrl, ...mill.queueAt, ...options };
-  const child = spawn(
-    process.execPath,
-    [fileURLToPath(new URL("mill-supervisor.ts", import.meta.url)), JSON.stringify(settings)],
-    { stdio: ["ignore", "inherit", "inherit", "ipc"], env: { ...process.env, ...compileCache } },
-  );
+  const child = spawn(process.execPath, [(await askService("programs"))["mill-supervisor"], JSON.stringify(settings)], {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    env: { ...process.env, ...compileCache },
+  });
   const exited = once(child, "exit").then(() => undefined);
   await Promise.race([once(child, "message"), exited]);
   return {

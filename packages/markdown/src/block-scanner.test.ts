@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { Nodes } from "mdast";
 import { fromMarkdown } from "mdast-util-from-markdown";
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { BlockScanner } from "./block-scanner.ts";
 
 /** Line numbers of top-level ATX headings, and of the opening lines of fences, as a CommonMark parser sees them. */
@@ -108,7 +108,7 @@ describe("the block scanner", () => {
         expect(byScanner(document)).toEqual(byCommonMark(document));
       }),
       // A fixed seed: the referee has more corners of its own than the list above names.
-      { numRuns: 5000, seed: 20 },
+      { numRuns: inject("thorough") ? 5000 : 500, seed: 20 },
     );
   });
 
@@ -125,7 +125,7 @@ describe("the block scanner", () => {
         for (const [line, text] of contentsByScanner(document))
           expect([document, text]).toEqual([document, known.get(line)]);
       }),
-      { numRuns: 2000, seed: 20 },
+      { numRuns: inject("thorough") ? 2000 : 200, seed: 20 },
     );
   });
 

@@ -22,7 +22,6 @@ import {
 import type { Redis } from "ioredis";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
 import { FollowingWorker } from "./following-worker.ts";
-import { GatheringRedis } from "./gathering-redis.ts";
 import type { HandOverAct } from "./hand-over.ts";
 import { handOverOnPostgres } from "./hand-over-postgres.ts";
 import { handOverOnRedis } from "./hand-over-redis.ts";
@@ -98,6 +97,8 @@ export function openBackend(options: BackendOptions, parts: BackendParts): Promi
 const telemetryOption = (telemetry: Telemetry | undefined) => (telemetry === undefined ? {} : { telemetry });
 
 async function openRedis(url: string, { prefix, onError, telemetry }: BackendParts): Promise<Backend> {
+  // Only here: whoever has the queue in Postgres loads no client of Redis.
+  const { GatheringRedis } = await import("./gathering-redis.ts");
   const reconnect = (times: number) => Math.min(50 * 2 ** times, 1_000);
   const ringing = new GatheringRedis(url, {
     lazyConnect: true,

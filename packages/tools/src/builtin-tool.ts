@@ -8,7 +8,6 @@ import type { BuiltinName } from "@markmill/engine";
 import type { AddressRules } from "./address-rules.ts";
 import type { CheckedFetch } from "./checked-fetch.ts";
 import { type ArgumentValues, fillUrl, textOf } from "./fill-url.ts";
-import { headingsAndParagraphs, searchResults } from "./html-text.ts";
 import { type CallLimits, successOf } from "./http-tool.ts";
 import { ToolFailure } from "./tool-codes.ts";
 
@@ -25,6 +24,9 @@ export interface BuiltinPorts {
   readonly rules: AddressRules;
   readonly builtins: BuiltinSettings;
 }
+
+/** With the parser of pages, which few processes need. */
+const htmlText = () => import("./html-text.ts");
 
 /** A page is longer than what is read of it. */
 const pageBytes = 4 * 1024 * 1024;
@@ -63,6 +65,7 @@ export async function performBuiltin(
     case "duckduckgo": {
       const at = new URL(url);
       at.searchParams.set("q", textOf(values, "query"));
+      const { searchResults } = await htmlText();
       return cut(JSON.stringify(searchResults(await ask({ url: at.href })).slice(0, 10)));
     }
     case "jina": {
@@ -73,10 +76,13 @@ export async function performBuiltin(
       const page = await checkedPage(textOf(values, "website"), rules);
       const at = new URL(`${base}/content`);
       if (key !== null) at.searchParams.set("token", key);
+      const { headingsAndParagraphs } = await htmlText();
       return cut(headingsAndParagraphs(await ask({ url: at.href, body: { url: page } })));
     }
-    case "scraper":
+    case "scraper": {
+      const { headingsAndParagraphs } = await htmlText();
       return cut(headingsAndParagraphs(await ask({ url: await checkedPage(textOf(values, "website"), rules) })));
+    }
     case "stock":
       return cut(await ask({ url: fillUrl(url, values), headers: keyHeader("authorization", key, "Bearer ") }));
   }

@@ -9,7 +9,7 @@
  */
 import { lookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
-import { Agent, buildConnector, fetch, type Response } from "undici";
+import type { Agent, buildConnector, fetch as Fetch, Response } from "undici";
 import type { AddressRules } from "./address-rules.ts";
 import { ToolFailure } from "./tool-codes.ts";
 
@@ -35,33 +35,35 @@ interface StreamedRequest extends Omit<CheckedRequest, "timeoutMs" | "maxBytes">
 }
 
 export interface CheckedFetch {
+  /** Loads what requests need, so that it takes no time from whoever counts theirs. */
+  ready(): Promise<void>;
   request(request: CheckedRequest): Promise<CheckedResponse>;
   /** No redirect is followed. */
   stream(request: StreamedRequest): Promise<Response>;
   close(): Promise<void>;
 }
 
+interface Client {
+  readonly fetch: typeof Fetch;
+  readonly agent: Agent;
+}
+
 const mostRedirects = 5;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 export function createCheckedFetch(rules: AddressRules): CheckedFetch {
-  const connectors = new Map<number, buildConnector.connector>();
-  const connectorAt = (port: number) => {
-    const known = connectors.get(port) ?? buildConnector({ lookup: checkedLookup(rules, port), timeout: 10_000 });
-    if (connectors.size < 100) connectors.set(port, known);
-    return known;
+  // Loaded with the first request: most processes make none, and it is a hundred modules.
+  let opened: Promise<Client> | undefined;
+  const client = () => {
+    opened ??= openClient(rules);
+    return opened;
   };
-  const agent = new Agent({
-    connect: (options, done) =>
-      connectorAt(Number(options.port) || (options.protocol === "https:" ? 443 : 80))(options, done),
-    // The deadline of the request is the limit.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    maxHeaderSize: 64 * 1024,
-    pipelining: 1,
-  });
 
-  async function follow(request: CheckedRequest, signal: AbortSignal): Promise<CheckedResponse> {
+  async function follow(
+    { fetch, agent }: Client,
+    request: CheckedRequest,
+    signal: AbortSignal,
+  ): Promise<CheckedResponse> {
     let url = checkedUrl(request.url, rules);
     let { method, headers } = request;
     const { origin } = url;
@@ -91,11 +93,15 @@ export function createCheckedFetch(rules: AddressRules): CheckedFetch {
   }
 
   return {
+    async ready() {
+      await client();
+    },
     async request(request) {
+      const loaded = await client();
       const deadline = AbortSignal.timeout(request.timeoutMs);
       const signal = request.signal === undefined ? deadline : AbortSignal.any([deadline, request.signal]);
       try {
-        return await follow(request, signal);
+        return await follow(loaded, request, signal);
       } catch (error) {
         if (request.signal?.aborted === true) throw error;
         if (deadline.aborted) {
@@ -106,6 +112,7 @@ export function createCheckedFetch(rules: AddressRules): CheckedFetch {
     },
     async stream({ method, url: given, headers, body, signal }) {
       try {
+        const { fetch, agent } = await client();
         const url = checkedUrl(given, rules);
         const response = await fetch(url, { method, headers, redirect: "manual", body, signal, dispatcher: agent });
         if (!redirects.has(response.status)) return response;
@@ -115,8 +122,31 @@ export function createCheckedFetch(rules: AddressRules): CheckedFetch {
         throw signal.aborted ? error : translated(error);
       }
     },
-    close: () => agent.destroy(),
+    async close() {
+      if (opened !== undefined) await (await opened).agent.destroy();
+    },
   };
+}
+
+/** Its connections go to addresses that the rules allow (R1). */
+async function openClient(rules: AddressRules): Promise<Client> {
+  const { Agent, buildConnector, fetch } = await import("undici");
+  const connectors = new Map<number, buildConnector.connector>();
+  const connectorAt = (port: number) => {
+    const known = connectors.get(port) ?? buildConnector({ lookup: checkedLookup(rules, port), timeout: 10_000 });
+    if (connectors.size < 100) connectors.set(port, known);
+    return known;
+  };
+  const agent = new Agent({
+    connect: (options, done) =>
+      connectorAt(Number(options.port) || (options.protocol === "https:" ? 443 : 80))(options, done),
+    // The deadline of the request is the limit.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxHeaderSize: 64 * 1024,
+    pipelining: 1,
+  });
+  return { fetch, agent };
 }
 
 /** An address that needs no resolver is judged before the connection, a name by the connection (R1). */

@@ -95,6 +95,7 @@ export function createToolBox(settings: ToolSettings, functions: Readonly<Record
         const server = Object.hasOwn(servers, tool.server) ? servers[tool.server] : undefined;
         if (server === undefined)
           throw new ToolFailure("TOOL_NOT_CONFIGURED", `The workflow has no MCP server '${tool.server}'.`);
+        await fetch.ready();
         return await callMcpTool(mcp, server, tool.tool, values, limits);
       }
       case "workflow":
@@ -135,7 +136,10 @@ export function createToolBox(settings: ToolSettings, functions: Readonly<Record
     async list({ server, tools, signal }) {
       const timeoutMs = Math.min(settings.timeoutMs, settings.maxTimeoutMs);
       const limits = { timeoutMs, maxBytes: mostListingBytes, signal };
-      const listed = async () => JSON.stringify(await listMcpTools(mcp, server, tools, limits));
+      const listed = async () => {
+        await fetch.ready();
+        return JSON.stringify(await listMcpTools(mcp, server, tools, limits));
+      };
       return await resultOf(listed, limits.maxBytes, signal);
     },
     close: () => fetch.close(),

@@ -11,7 +11,7 @@ import {
   type Prompt,
 } from "@markmill/engine";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { NotExpressible } from "../../not-expressible.ts";
 import type { Workspace } from "../../workspace.ts";
 import { formatWorkflow } from "./format-workflow.ts";
@@ -326,7 +326,7 @@ describe("formatWorkflow", () => {
           throw new Error(`${JSON.stringify(findings.filter(({ severity }) => severity === "error"))}\n${text}`);
         expect(again).toEqual(program);
       }),
-      { numRuns: 1_000 },
+      { numRuns: inject("thorough") ? 1_000 : 100 },
     );
   });
 
@@ -337,7 +337,7 @@ describe("formatWorkflow", () => {
         const again = parseWorkflow(text, "w.wf.md", workspace).program;
         expect(again === null ? null : formatWorkflow(again)).toBe(text);
       }),
-      { numRuns: 300 },
+      { numRuns: inject("thorough") ? 300 : 30 },
     );
   });
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { formatParams, parseParams } from "./parse-params.ts";
 
 const read = (text: string) => parseParams(text).map(({ name, default: value }) => [name, value]);
@@ -49,7 +49,7 @@ describe("the text of PARAMS", () => {
         if (text === null) expect(defaults.some((given) => /['"]/.test(given ?? ""))).toBe(true);
         else expect(read(text)).toEqual(params.map((param) => [param.name, param.default]));
       }),
-      { numRuns: 3000 },
+      { numRuns: inject("thorough") ? 3000 : 300 },
     );
     expect(
       formatParams([

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { loadDefinition } from "../../load-definition.ts";
 import { renderFinding } from "../../render-finding.ts";
 import { formatWorkflow } from "./format-workflow.ts";
@@ -64,7 +64,7 @@ describe("whatever the input, the answer is a definition or findings", () => {
     );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), (parts) => exercise(parts.join(""))),
-      { numRuns: 3000 },
+      { numRuns: inject("thorough") ? 3000 : 300 },
     );
   });
 
@@ -83,7 +83,7 @@ describe("whatever the input, the answer is a definition or findings", () => {
         }
         exercise(text);
       }),
-      { numRuns: 2000 },
+      { numRuns: inject("thorough") ? 2000 : 200 },
     );
   });
 
@@ -94,12 +94,12 @@ describe("whatever the input, the answer is a definition or findings", () => {
         expect(definition).toBeNull();
         expect(findings.length).toBeGreaterThan(0);
       }),
-      { numRuns: 1000 },
+      { numRuns: inject("thorough") ? 1000 : 100 },
     );
   });
 });
 
-describe("time is linear: 1 MB takes at most 12 times as long as 100 kB", () => {
+describe("time is linear: ten times the text takes at most 12 times as long", () => {
   const wrap = (chart: string, prompts: string) =>
     `# T\n\n# Workflow\n\n\`\`\`mermaid\nflowchart TD\nSTART --> SET_0\n${chart}\n\`\`\`\n\n# Prompts\n\n${prompts}`;
   const times = (count: number, line: (index: number) => string) =>
@@ -147,7 +147,8 @@ describe("time is linear: 1 MB takes at most 12 times as long as 100 kB", () => 
 
   it.each(Object.keys(shapes))("%s", (shape) => {
     const make = shapes[shape] ?? (() => "");
-    linear(make(100_000), make(1_000_000));
+    const size = inject("thorough") ? 100_000 : 30_000;
+    linear(make(size), make(10 * size));
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import type { Condition, Operand } from "@markmill/engine";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { formatCheck } from "./format-check.ts";
 import { parseCheck } from "./parse-check.ts";
 
@@ -171,7 +171,7 @@ describe("formatCheck", () => {
       fc.property(conditions, (condition) => {
         expect(read(formatCheck(condition))).toEqual(condition);
       }),
-      { numRuns: 3000 },
+      { numRuns: inject("thorough") ? 3000 : 300 },
     );
   });
 });
@@ -208,7 +208,7 @@ describe("robustness", () => {
         const parsed = parseCheck(text, true);
         if (!parsed.ok) expect(parsed.offset).toBeLessThanOrEqual(text.length);
       }),
-      { numRuns: 3000 },
+      { numRuns: inject("thorough") ? 3000 : 300 },
     );
   });
 

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import mermaid from "mermaid";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, inject, it } from "vitest";
 import type { Flowchart } from "./flowchart.ts";
 import { parseFlowchart } from "./parse-flowchart.ts";
 
@@ -185,7 +185,7 @@ describe("generated charts", () => {
         expect(findings).toEqual([]);
         expect(ours(chart)).toEqual(await mermaids(text));
       }),
-      { numRuns: 200 },
+      { numRuns: inject("thorough") ? 200 : 50 },
     );
   });
 });

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import type { Place } from "../../../finding.ts";
 import type { Flowchart } from "./flowchart.ts";
 import { parseFlowchart } from "./parse-flowchart.ts";
@@ -387,7 +387,7 @@ describe("any text", () => {
         expect(chart?.links.filter((link) => !known.has(link.from) || !known.has(link.to)) ?? []).toEqual([]);
         if (chart === null) expect(findings).not.toEqual([]);
       }),
-      { numRuns: 2000 },
+      { numRuns: inject("thorough") ? 2000 : 200 },
     );
   });
 });
@@ -450,7 +450,7 @@ describe("size", () => {
         const large = work(head + unit.repeat(Math.ceil(30_000 / unit.length)));
         expect(large / small).toBeLessThan(12);
       }),
-      { numRuns: 200 },
+      { numRuns: inject("thorough") ? 200 : 50 },
     );
   });
 });
