@@ -93,7 +93,10 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
       if (!(await takeKey(client, tenant, request, root.id))) return false;
       // On this very connection: those who wait for the key may hold all the others.
       const { draw } = createActivityIds(client);
-      const taken = levels.map(({ run, id, point }) => ({ old: run.id, id, seq: point.seq }));
+      const taken = levels.map(({ run, id, point: { seq, state, keepsReplies } }) => ({
+        ...{ old: run.id, id, seq },
+        again: keepsReplies ? Object.values(state.active).map(({ ref }) => ref) : [],
+      }));
       const files = await copyWorkspace(client, taken);
       let calling: CallingActivity | null = null;
       for (const { forked, ...one } of advanced) {

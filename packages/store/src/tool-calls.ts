@@ -30,8 +30,10 @@ export type ToolCallFailure = Failure & { readonly passing?: boolean };
 export interface BegunToolCall {
   readonly name: string;
   readonly arguments: string;
-  /** X3. */
+  /** X3. Also of what acts in a session: its mark says whether anything has begun, and is the way back to before it (checkpoints.ts). */
   readonly safe: boolean;
+  /** It acts in the session of its run. */
+  readonly inSession?: boolean;
   /** A failure of an earlier attempt is tried again; otherwise it is what came of the call. */
   readonly again: boolean;
   /** This very begin was tried before, and nobody heard what came of it: a row of this claim is its own. */
@@ -76,12 +78,13 @@ export async function beginToolCall(
     database,
     "Beginning a tool call",
     `with held as (select id from activities where id = $1 and claim = $5 and state = 'claimed' for share)
-     insert into tool_calls (activity_id, call_index, position, attempt, claim, run_id, root_id, tenant, name, arguments, request_hash, state)
-     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'begun' from held
+     insert into tool_calls (activity_id, call_index, position, attempt, claim, run_id, root_id, tenant, name, arguments, request_hash, in_session, state)
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'begun' from held
      on conflict do nothing returning 1`,
     [
       ...[key.activityId, key.callIndex, key.position, key.attempt, key.claim],
       ...[run.id, run.rootId, run.tenant, neutralText(call.name), neutralText(call.arguments), key.requestHash],
+      call.inSession === true,
     ],
   );
   return { is: begun.length === 1 ? "begun" : "overtaken" };
