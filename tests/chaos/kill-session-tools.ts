@@ -2,7 +2,7 @@
  * kill -9 of the worker around tool calls that act in the run's session: the run goes on, no reply is paid for twice, and the workspace holds
  * each effect once although no tool is marked safe to repeat. Without a checkpoint nobody knows, and nothing is repeated.
  */
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { submissionWithServer } from "../support/bundle-stdio-server.ts";
 import {
@@ -127,7 +127,7 @@ export function killDuringSessionTools(sandbox: "none" | "jail"): void {
     await until(async () => {
       const again = (await waiting()).find((pid) => !interrupted.includes(pid));
       if (again === undefined) return false;
-      await writeFile(`/proc/${again}/cwd/go-on`, "");
+      process.kill(again, "SIGUSR2");
       return true;
     });
     expect(await ended(runId)).toMatchObject({

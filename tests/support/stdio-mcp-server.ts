@@ -1,8 +1,7 @@
 // A server of the Model Context Protocol over stdio, made with the official library, to be run inside a sandbox session. What it does
 // cannot be done twice without showing: `add` adds a line to a file of the workspace.
 import { spawn } from "node:child_process";
-import { appendFileSync, existsSync } from "node:fs";
-import { setTimeout as pause } from "node:timers/promises";
+import { appendFileSync } from "node:fs";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
@@ -16,10 +15,11 @@ const tools: Record<string, (values: Readonly<Record<string, unknown>>) => unkno
     appendFileSync("added", `${String(text)}\n`);
     return say(`added ${String(text)}`);
   },
-  // Until somebody makes the file: a test that kills in the middle finds it here.
+  // Until somebody sends SIGUSR2: a test that kills in the middle finds it here.
   wait: async ({ line: text }) => {
+    const woken = new Promise((resolve) => process.once("SIGUSR2", resolve));
     appendFileSync("added", `${String(text)}\n`);
-    while (!existsSync("go-on")) await pause(20);
+    await woken;
     return say(`waited ${String(text)}`);
   },
   where: () => say(`${process.cwd()} ${process.env.GREETING ?? ""} ${Object.keys(process.env).sort().join(",")}`),

@@ -12,6 +12,7 @@
 import {
   activityKey,
   asideOf,
+  awaitsCalls,
   carryOver,
   type Doorbell,
   type Event,
@@ -95,7 +96,9 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
       const { draw } = createActivityIds(client);
       const taken = levels.map(({ run, id, point: { seq, state, keepsReplies } }) => ({
         ...{ old: run.id, id, seq },
-        again: keepsReplies ? Object.values(state.active).map(({ ref }) => ref) : [],
+        again: Object.values(state.active)
+          .filter((active) => keepsReplies || awaitsCalls(state, active))
+          .map(({ ref }) => ref),
       }));
       const files = await copyWorkspace(client, taken);
       let calling: CallingActivity | null = null;
