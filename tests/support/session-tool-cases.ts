@@ -1,11 +1,14 @@
 // Tools that act in the sandbox session of their run, from a workflow file over the scripted model and the worker: commands, and a real MCP
 // server (the official library) that is a program in the session. The same for every sandbox.
 import { readdirSync, readFileSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Sandbox } from "@markmill/sandbox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { submissionWithServer } from "./bundle-stdio-server.ts";
 import { definitionOf, type Mill, startMill, workflow } from "./mill.ts";
-import { createRun, defaultTenant, replayRun, saveBlob } from "./store.ts";
+import { cancelRun, createRun, defaultTenant, forkRun, replayRun, saveBlob } from "./store.ts";
+import { until } from "./until.ts";
 
 const call = (name: string, values: object = {}) => ({ name, arguments: values });
 /** A sleep that is this process's own. */
@@ -17,6 +20,7 @@ const asked = {
   unfit: [call("fail", { code: "x; rm -rf ." })],
   calculating: [call("double", { n: "a[$(touch pwned)]" })],
   ordering: [call("step", { n: 1 }), call("step", { n: 2 }), call("step", { n: 3 })],
+  pausing: [call("step", { n: 1 }), call("pause")],
   sleeping: [call("sleep")],
   shouting: [call("shout")],
   foreign: [call("shell", { command: "cat() { echo forged; }; export -f cat\ncd /; echo moved; false" }), call("show")],
@@ -44,6 +48,7 @@ tools:
   double: { description: Doubles., command: "echo $(( {{n}} * 2 ))", schema: { type: object, properties: { n: { type: string } } } }
   step: { description: A step., command: "echo {{n}} >> steps; X=$X{{n}}; export X; echo $X; cat steps", schema: { type: object, properties: { n: { type: integer } } } }
   sleep: { description: Sleeps., command: "echo begun; sleep 600", timeout: 300ms }
+  pause: { description: Waits., command: "echo paused >> steps; until test -e go-on; do sleep 0.05; done" }
   shout: { description: Much., command: "yes | head -c 3000000" }
   show: { description: Shows., command: "cat given.txt; type -t cat" }
   shell: { description: Any command., command: null }
@@ -72,8 +77,13 @@ export function sessionToolCases(
   const once = it.skipIf(cases === "most");
   let mill: Mill;
   let blob = "";
+  let directory = "";
   beforeAll(async () => {
-    mill = await startMill({ backend: "postgres", script, sandbox, environment: { TOOL_TIMEOUT_MS: "60000" } });
+    const open = (root: string) => {
+      directory = root;
+      return sandbox(root);
+    };
+    mill = await startMill({ backend: "postgres", script, sandbox: open, environment: { TOOL_TIMEOUT_MS: "60000" } });
     blob = (await saveBlob(mill.store, await submissionWithServer({ "given.txt": "the task\n" }))) as string;
   });
   afterAll(async () => {
@@ -210,6 +220,47 @@ export function sessionToolCases(
       const unknown = await run("mcp-echo.", `\n${server("nothing")}`);
       expect(unknown).toMatchObject({ status: "failed", requests: [] });
       expect(unknown.rows.at(-1)?.failure).toMatchObject({ code: "TOOL_NOT_CONFIGURED" });
+    });
+  });
+
+  describe.skipIf(cases === "most")("a fork", () => {
+    async function started(text: string, chart: string): Promise<string> {
+      const definition = definitionOf({ "a.wf.md": `---${tools}---\n${workflow(chart, { "User A": text })}` });
+      const created = await createRun(mill.store, { definition, submission: { blob } });
+      await mill.queues.ring(created.rings);
+      return created.runId;
+    }
+    async function forked(runId: string) {
+      const { runId: again, rings } = await forkRun(mill.store, defaultTenant, { of: runId, from: null });
+      await mill.queues.ring(rings);
+      return again;
+    }
+
+    it("goes on with the files that tools left, and not from before some of them", async () => {
+      const failing = 'EXECUTE_E["Execute: echo try >> steps; cat steps"]';
+      const runId = await started("ordering", `START --> PROMPT_A["Prompt: User A"] --> ${failing} --> FAILED`);
+      expect(await mill.ended(runId)).toMatchObject({ status: "failed" });
+      const again = await mill.ended(await forked(runId));
+      expect(again.result).toContain("cat steps\n1\n2\n3\ntry\n");
+      expect(await mill.store.as(defaultTenant).runs.toolCalls(again.id)).toEqual([]);
+      const before = forkRun(mill.store, defaultTenant, { of: runId, from: ["PROMPT_A"] });
+      await expect(before).rejects.toThrow(/not kept any more/);
+    });
+
+    it("of a run that was cancelled in the middle of a call has what came before it once, and makes the call again", async () => {
+      const runId = await started(
+        "pausing",
+        'START --> PROMPT_A["Prompt: User A"] --> EXECUTE_E["Execute: cat steps"]',
+      );
+      const stepsOf = async (id: string) => {
+        return await readFile(join(directory, id, "workspace", "steps"), "utf8").catch(() => "");
+      };
+      await until(async () => (await stepsOf(runId)).includes("paused"));
+      await cancelRun(mill.store, runId, "enough");
+      const again = await forked(runId);
+      await until(async () => (await stepsOf(again)).includes("paused"));
+      await writeFile(join(directory, again, "workspace", "go-on"), "");
+      expect(await mill.ended(again)).toMatchObject({ status: "success", result: "$ cat steps\n1\npaused\n" });
     });
   });
 }

@@ -33,7 +33,8 @@ const server = z.unknown().transform((value, context): Written => {
   const isProgram = typeof value === "object" && value !== null && "command" in value;
   const parsed = (isProgram ? overStdio : overHttp).safeParse(value);
   if (parsed.success) return parsed.data;
-  for (const { path, message } of parsed.error.issues) context.addIssue({ code: "custom", path: [...path], message });
+  for (const issue of parsed.error.issues)
+    context.issues.push({ ...issue, input: value } as (typeof context.issues)[number]);
   return z.NEVER;
 });
 
