@@ -1,11 +1,11 @@
-/** stdio-mcp-server.ts with the library in it, one file that any Node runs: a session has no node_modules. */
+/** The testing MCP server over stdio, with the library in it, one file that any Node runs: a session has no node_modules. */
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { pack } from "tar-stream";
 
 async function bundleStdioServer(): Promise<string> {
   const bundle = await rolldown({
-    input: fileURLToPath(new URL("stdio-mcp-server.ts", import.meta.url)),
+    input: fileURLToPath(import.meta.resolve("@markmill/tools/testing-stdio-server")),
     platform: "node",
     logLevel: "silent",
   });

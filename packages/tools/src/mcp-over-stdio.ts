@@ -12,7 +12,7 @@ import type { StdioServer } from "@markmill/engine";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { ToolFailure } from "./tool-codes.ts";
 
-export interface StartedServer {
+interface StartedServer {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
