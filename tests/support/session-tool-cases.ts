@@ -238,10 +238,11 @@ export function sessionToolCases(
 
     it("goes on with the files that tools left, and not from before some of them", async () => {
       const failing = 'EXECUTE_E["Execute: echo try >> steps; cat steps"]';
-      const runId = await started("ordering", `START --> PROMPT_A["Prompt: User A"] --> ${failing} --> FAILED`);
+      const asking = 'EXECUTE_0["Execute: echo 0 >> steps"] --> PROMPT_A["Prompt: User A"]';
+      const runId = await started("ordering", `START --> ${asking} --> ${failing} --> FAILED`);
       expect(await mill.ended(runId)).toMatchObject({ status: "failed" });
       const again = await mill.ended(await forked(runId));
-      expect(again.result).toContain("cat steps\n1\n2\n3\ntry\n");
+      expect(again.result).toContain("cat steps\n0\n1\n2\n3\ntry\n");
       expect(await mill.store.as(defaultTenant).runs.toolCalls(again.id)).toEqual([]);
       const before = forkRun(mill.store, defaultTenant, { of: runId, from: ["PROMPT_A"] });
       await expect(before).rejects.toThrow(/not kept any more/);
