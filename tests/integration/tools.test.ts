@@ -291,6 +291,33 @@ it("what a tool gave is found for the same reply alone, not for another one at i
   expect(await begin("another", true)).toEqual({ is: "begun" });
 });
 
+it("a run whose prompt failed by itself is forked: what a tool did is not done again where the same is asked for", async () => {
+  const failing = async (path: string, repeat: "safe" | "never") => {
+    const { repeat: _, ...weather } = tools.weather as HttpTool;
+    const own: Tool = { ...weather, url: server.url + path, ...(repeat === "safe" ? { repeat } : {}) };
+    const ask: Prompt = {
+      kind: "prompt",
+      text: { from: "literal", text: "endless" },
+      tools: ["weather"],
+      rounds: 1,
+    };
+    const end: Node = { kind: "end", outcome: "success" };
+    const main = program({ ask, end }, [{ from: "ask", to: "end", on: "ok" }], { tools: { weather: own } });
+    const first = await run(main);
+    const before = mill.requests().length;
+    const forked = await forkRun(mill.store, defaultTenant, { of: first.id, from: null });
+    await mill.queues.ring(forked.rings);
+    const second = await mill.ended(forked.runId);
+    const ends = [first, second].map(({ status, reason }) => [status, reason?.code]);
+    expect(ends).toEqual(Array(2).fill(["failed", "TOOL_ROUNDS_EXHAUSTED"]));
+    // The model is asked anew.
+    expect(mill.requests().length - before).toBe(2);
+    return server.requests(path).length;
+  };
+  expect(await failing("/failing/never", "never")).toBe(1);
+  expect(await failing("/failing/safe", "safe")).toBe(2);
+});
+
 describe("a run that was cancelled while tools were at work", () => {
   const asking = (own: Record<string, Tool>): Program => {
     const ask: Prompt = {

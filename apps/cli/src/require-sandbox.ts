@@ -1,11 +1,14 @@
 /** Whatever the machine cannot give is found before a class is begun: without a sandbox every work would fail by our fault. */
 import type { Config } from "@markmill/config";
+import { runsCommands } from "@markmill/engine";
 import { openSandbox } from "@markmill/stack";
 import type { Definition } from "@markmill/store";
 import { CommandError } from "./command.ts";
 
 export async function requireSandbox({ programs }: Definition, config: Config, cwd: string): Promise<void> {
-  const runs = Object.values(programs).some(({ nodes }) => Object.values(nodes).some(({ kind }) => kind === "execute"));
+  const runs = Object.values(programs).some((program) =>
+    Object.values(program.nodes).some((node) => runsCommands(node, program)),
+  );
   if (!runs) return;
   if (config.sandbox.kind === "none" && !config.sandbox.byFlag) {
     throw new CommandError(

@@ -9,6 +9,7 @@ import {
   type Operand,
   type Program,
   placesOf,
+  runsCommands,
 } from "@markmill/engine";
 import { calleesOf } from "./callees-of.ts";
 import type { StartFindingCode } from "./finding-codes.ts";
@@ -178,7 +179,9 @@ function checkSubmission(definition: Definition, { submission }: Start): StartFi
 }
 
 function reachesExecute({ programs }: Definition): boolean {
-  return Object.values(programs).some(({ nodes }) => Object.values(nodes).some(({ kind }) => kind === "execute"));
+  return Object.values(programs).some((program) =>
+    Object.values(program.nodes).some((node) => runsCommands(node, program)),
+  );
 }
 
 /** What nodes passed so far may have written: these paths, or after a command anything. */
@@ -227,7 +230,10 @@ function unmetReads({ programs, root }: Pick<Definition, "programs" | "root">): 
       const pass = (id: string): Written => {
         const node = program.nodes[id];
         const so = at(before, `${file}\0${id}`);
-        const after: Written = { anything: so.anything || node?.kind === "execute", paths: new Set(so.paths) };
+        const after: Written = {
+          anything: so.anything || (node !== undefined && runsCommands(node, program)),
+          paths: new Set(so.paths),
+        };
         if (node?.kind === "set" && node.target.to === "file") after.paths.add(node.target.path);
         for (const called of calleesOf(program, node)) {
           add(at(entries, called), so);

@@ -26,7 +26,7 @@ export {
   type NextStep,
   type Trouble,
 } from "./failure.ts";
-export { commandPlaces } from "./fill-command.ts";
+export { commandPlaces, fillCommand } from "./fill-command.ts";
 export { type ForkPoint, forkAtFailure, forkAtNode } from "./fork.ts";
 export { usualGrading } from "./grading.ts";
 export { idleUntil } from "./idle.ts";
@@ -35,6 +35,7 @@ export { calleeFailure } from "./nodes/call.ts";
 export type { Operand } from "./operand.ts";
 export type * from "./program.ts";
 export { placesOf } from "./render.ts";
+export { actsInSession, runsCommands } from "./session-tools.ts";
 export { modelSettingNames } from "./settings.ts";
 export { type Active, initialState, type Parked, type Phase, type RunState, runStatuses } from "./state.ts";
 export { followStep, step } from "./step.ts";
@@ -43,6 +44,7 @@ export {
   builtinNames,
   builtinTools,
   type HttpTool,
+  type SandboxTool,
   type Tool,
   type ToolCallPlace,
   type ToolHeader,

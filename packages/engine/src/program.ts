@@ -106,11 +106,22 @@ export interface SandboxNeeds {
   readonly checkpoint?: boolean;
 }
 
-/** A server that speaks the Model Context Protocol, reached by its address (streamable HTTP). */
-export interface McpServer {
+/** A server that speaks the Model Context Protocol. */
+export type McpServer = HttpServer | StdioServer;
+
+/** Reached by its address (streamable HTTP). */
+export interface HttpServer {
   readonly transport: "http";
   readonly url: string;
   readonly headers?: Readonly<Record<string, ToolHeader>>;
+}
+
+/** A program that is started in the run's sandbox session and spoken to over its stdin and stdout. */
+export interface StdioServer {
+  readonly transport: "stdio";
+  /** The program, sought in PATH unless it holds a slash, and its arguments. */
+  readonly command: readonly [string, ...string[]];
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 export interface MemoryNeeds {

@@ -50,10 +50,11 @@ interface McpTool extends ToolBase {
   readonly tool: string;
 }
 
-/** A command in the run's session; the arguments are JSON in TOOL_ARGUMENTS. */
-interface SandboxTool extends ToolBase {
+/** A command in the run's session. */
+export interface SandboxTool extends ToolBase {
   readonly kind: "sandbox";
-  readonly command: string;
+  /** The author's; `{{name}}` stands for an argument, quoted for its place. null: the argument `command`, which is foreign. */
+  readonly command: string | null;
 }
 
 /** Registered in TypeScript by whoever embeds Markmill. */

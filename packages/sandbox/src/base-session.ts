@@ -1,7 +1,7 @@
 // What a session of every adapter does alike: files by our own program, looks and the way back. An adapter says how a program is
 // asked inside it, how it is made sure that nothing else runs meanwhile, and how leftovers end.
 
-import type { LookBounds } from "./checkpoint/look.ts";
+import { Look, type LookBounds } from "./checkpoint/look.ts";
 import { rewind } from "./checkpoint/rewind.ts";
 import {
   type Changes,
@@ -65,14 +65,22 @@ export abstract class BaseSession {
   }
 
   async writeFile(path: string, bytes: Uint8Array): Promise<FileWritten> {
-    // What foreign commands left running must neither see nor replace what the author writes.
-    if (this.current.leftBy === "foreign") await this.endLeftovers();
+    await this.endForeign();
     const command = writeFileCommand(this.workspace, path, bytes.length);
     return await this.askFile({ command, input: bytes, maxBytes: 0, parse: parseFileWritten });
   }
 
   snapshot(bounds?: LookBounds): Promise<Snapshot> {
     return this.look("a command follows", (access) => takeSnapshot(access, bounds));
+  }
+
+  processes(): Promise<readonly string[]> {
+    return this.look("a command follows", (access) => access.processes(new Look()));
+  }
+
+  /** What foreign commands left running must neither see nor replace what is the author's. */
+  protected async endForeign(): Promise<void> {
+    if (this.current.leftBy === "foreign") await this.endLeftovers();
   }
 
   changes(since: Snapshot | null, options: ChangesOptions): Promise<Changes> {

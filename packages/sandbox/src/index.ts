@@ -32,6 +32,7 @@ export {
   type SessionFiles,
   type SessionSpec,
   type SessionState,
+  type StartedProgram,
   WORKSPACE,
 } from "./port.ts";
 export { type ProvenSandbox, proveSandbox } from "./prove-sandbox.ts";

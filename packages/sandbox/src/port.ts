@@ -41,7 +41,10 @@ export interface Session {
   /** The state the next command starts from; replaced after each command. */
   readonly state: SessionState;
   run(command: CommandSpec, options?: RunOptions): Promise<CommandOutcome>;
-  /** Starts one program beside the commands, without a shell around it, with pipes to it and nothing else. */
+  /**
+   * Starts one program beside the commands, without a shell around it, with pipes to it and nothing else. It is the author's: what foreign
+   * commands left running ends first.
+   */
   start(program: ProgramSpec): Promise<StartedProgram>;
   /**
    * One file of the workspace, by a path from its root, whatever the shell's directory is. Read by a program of ours, never by
@@ -63,6 +66,8 @@ export interface Session {
    * the state. For the holder of the session's lease only. Rejects with SANDBOX_PROCESSES_LOST when such a process is gone.
    */
   rewind(to: Rewind): Promise<Snapshot>;
+  /** What runs in it now, as a snapshot names it: what `endAllBut` spares. */
+  processes(): Promise<readonly string[]>;
   /** Ends what runs in it, whoever asked for it, but for these processes of a snapshot. For the holder of the lease only. */
   endAllBut(processes: readonly string[]): Promise<void>;
   /** Same as `sandbox.remove(id)`. */

@@ -4,9 +4,12 @@
 // 2. The program has stdin, stdout and stderr and no other descriptor, whatever the worker's own parents left open.
 // 3. Nothing but the program's own stages stands between it and the kernel's wait status: no trap, no report, no wrapper.
 
+import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { constants } from "node:os";
 import { PassThrough, type Readable } from "node:stream";
 import { finished } from "node:stream/promises";
+import { setTimeout as pause } from "node:timers/promises";
 import { type ProgramSpec, type SessionState, WORKSPACE } from "./port.ts";
 import { type CommandUlimits, renderUlimits } from "./session-script.ts";
 
@@ -44,6 +47,8 @@ export interface ProvenStream {
   readonly started: () => boolean;
   /** What came instead of the nonce. */
   readonly diagnostics: () => string;
+  /** Nothing more comes from where it is read. */
+  readonly closed: () => boolean;
 }
 
 /** The program's own stderr: what follows the nonce. Before it, launchers may complain; that is kept for the error. */
@@ -69,5 +74,37 @@ export function afterNonce(source: Readable, nonce: string): ProvenStream {
   void finished(source)
     .catch(() => undefined)
     .then(() => stream.end());
-  return { stream, started: () => started, diagnostics: () => head.toString("latin1").slice(0, 2000) };
+  return {
+    stream,
+    started: () => started,
+    diagnostics: () => head.toString("latin1").slice(0, 2000),
+    closed: () => source.closed,
+  };
+}
+
+/** The end of a program whose stages are a child of this process. */
+export function provenEnd(
+  child: ChildProcess,
+  said: ProvenStream,
+  trouble: {
+    /** Why its end says nothing; null: it does. */
+    readonly refusal: () => Error | null;
+    readonly notStarted: (diagnostics: string) => Error;
+  },
+): Promise<number> {
+  const ended = new Promise<number>((resolve, reject) => {
+    child.once("error", (error) => reject(trouble.notStarted(String(error))));
+    child.once("exit", (code, name) => {
+      void (async () => {
+        // The nonce was written before the end; the pipe may bring it after.
+        for (let turn = 0; turn < 500 && !said.started() && !said.closed(); turn += 1) await pause(2);
+        const refusal = trouble.refusal();
+        if (refusal !== null) reject(refusal);
+        else if (!said.started()) reject(trouble.notStarted(said.diagnostics()));
+        else resolve(code ?? 128 + (name === null ? 0 : constants.signals[name]));
+      })();
+    });
+  });
+  ended.catch(() => {});
+  return ended;
 }

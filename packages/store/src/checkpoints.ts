@@ -5,7 +5,8 @@
  * K1  Only who holds the session's lease writes: every statement is gated by it.
  * K2  A mark and the checkpoint it names are written together, or neither is. kill -9 leaves the mark before.
  * K3  What `begun` needs is kept until the next EXECUTE begins, which it does only when the outcome of the one before is committed. What
- *     neither mark needs is deleted with the statement that made it so: two checkpoints of the workspace at most are stored.
+ *     neither mark needs is deleted with the statement that made it so: two checkpoints of the workspace at most are stored. A tool call that
+ *     acts in a session begins as an EXECUTE does; its outcome is committed by the end of its row.
  * K4  They go with the run: at its end, or a day later if it failed or was cancelled, by whichever worker reaps.
  */
 import { randomUUID } from "node:crypto";
@@ -17,8 +18,10 @@ import { translate } from "./store-error.ts";
 import { inTransaction } from "./transaction.ts";
 
 export interface Mark {
-  /** Of `begun`: the EXECUTE. */
+  /** Of `begun`: the EXECUTE, or the activity whose tool call it is. */
   readonly activityId: number | null;
+  /** Of `begun`: the tool call; null: the EXECUTE itself. */
+  readonly call: string | null;
   readonly position: number;
   readonly problem: string | null;
   readonly settled: boolean;
@@ -62,6 +65,7 @@ const failedMs = 24 * 3_600_000;
 interface MarkRow {
   readonly name: "latest" | "begun";
   readonly activity_id: number | null;
+  readonly call: string | null;
   readonly position: number;
   readonly problem: string | null;
   readonly settled: boolean;
@@ -72,7 +76,7 @@ interface MarkRow {
 }
 
 /** For statements that have a session `s` at hand. */
-export const marksColumn = `(select json_agg(json_build_object('name', m.name, 'activity_id', m.activity_id, 'position', m.position,
+export const marksColumn = `(select json_agg(json_build_object('name', m.name, 'activity_id', m.activity_id, 'call', m.call, 'position', m.position,
   'problem', m.problem, 'settled', m.settled, 'state', m.state, 'instance', m.instance, 'processes', m.processes, 'seal', m.seal))
   from session_marks m where m.session_id = s.id) as marks`;
 
@@ -80,8 +84,8 @@ export function toMarks(rows: readonly MarkRow[] | null): Marks {
   const find = (name: MarkRow["name"]): Mark | null => {
     const row = rows?.find((one) => one.name === name);
     if (row === undefined) return null;
-    const { activity_id, position, problem, settled, state, instance, processes, seal } = row;
-    return { activityId: activity_id, position, problem, settled, state, instance, processes, seal };
+    const { activity_id, call, position, problem, settled, state, instance, processes, seal } = row;
+    return { activityId: activity_id, call, position, problem, settled, state, instance, processes, seal };
   };
   return { latest: find("latest"), begun: find("begun") };
 }
@@ -157,8 +161,24 @@ export type Begun =
   | { readonly kind: "waits" }
   | { readonly kind: "lost" };
 
+/** The outcome of a tool call is committed by the end of its row, long before that of its activity. */
 const uncommitted = `select 1 from session_marks m join activities a on a.id = m.activity_id
-  where m.session_id = $1 and m.name = 'begun' and m.activity_id <> $3::bigint and a.state in ('ready', 'claimed', 'waiting')`;
+  where m.session_id = $1 and m.name = 'begun' and m.activity_id <> $3::bigint and a.state in ('ready', 'claimed', 'waiting')
+    and (m.call is null or exists (
+      select 1 from tool_calls t where t.activity_id = m.activity_id and ${markedCall("t")} = m.call and t.state = 'begun'))`;
+
+/** A tool call as marks name it. */
+export function callOfMark(key: {
+  readonly callIndex: number;
+  readonly requestHash: string;
+  readonly position: number;
+}): string {
+  return `${key.callIndex}/${key.requestHash}/${key.position}`;
+}
+
+export function markedCall(alias: string): string {
+  return `concat_ws('/', ${alias}.call_index, ${alias}.request_hash, ${alias}.position)`;
+}
 
 /** The latest mark becomes that of the EXECUTE; what came before it is no longer needed. */
 export async function beginExecute(
@@ -166,6 +186,7 @@ export async function beginExecute(
   sessionId: string,
   worker: string,
   activityId: number,
+  call: string | null = null,
 ): Promise<Begun> {
   const rows = await queryDatabase<{ held: boolean; waits: boolean }>(
     database,
@@ -176,11 +197,11 @@ export async function beginExecute(
        select l.position, ${baseOf("l.position")} as base from session_marks l
        where l.session_id = $1 and l.name = 'latest' and exists (select 1 from held) and not exists (select 1 from other)
      ), begun as (
-       insert into session_marks (session_id, name, activity_id, position, problem, settled, state, instance, processes, manifest, seal)
-       select session_id, 'begun', $3::bigint, position, problem, true, state, instance, processes, manifest, seal
+       insert into session_marks (session_id, name, activity_id, call, position, problem, settled, state, instance, processes, manifest, seal)
+       select session_id, 'begun', $3::bigint, $4::text, position, problem, true, state, instance, processes, manifest, seal
        from session_marks where session_id = $1 and name = 'latest' and exists (select 1 from base)
-       on conflict (session_id, name) do update set activity_id = excluded.activity_id, position = excluded.position,
-         problem = excluded.problem, settled = true, state = excluded.state, instance = excluded.instance,
+       on conflict (session_id, name) do update set activity_id = excluded.activity_id, call = excluded.call,
+         position = excluded.position, problem = excluded.problem, settled = true, state = excluded.state, instance = excluded.instance,
          processes = excluded.processes, manifest = excluded.manifest, seal = excluded.seal
      ), unsettled as (
        update session_marks set settled = false where session_id = $1 and name = 'latest' and exists (select 1 from base)
@@ -189,7 +210,7 @@ export async function beginExecute(
      ), gone as (
        delete from checkpoints c using base b where c.session_id = $1 and (c.position < b.base or c.position > b.position)
      ) select exists (select 1 from held) as held, exists (select 1 from other) as waits`,
-    [sessionId, worker, activityId],
+    [sessionId, worker, activityId, call],
   );
   const { held, waits } = rows[0] ?? { held: false, waits: false };
   return { kind: !held ? "lost" : waits ? "waits" : "begun" };

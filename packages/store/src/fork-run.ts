@@ -12,6 +12,7 @@
 import {
   activityKey,
   asideOf,
+  awaitsCalls,
   carryOver,
   type Doorbell,
   type Event,
@@ -93,7 +94,12 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
       if (!(await takeKey(client, tenant, request, root.id))) return false;
       // On this very connection: those who wait for the key may hold all the others.
       const { draw } = createActivityIds(client);
-      const taken = levels.map(({ run, id, point }) => ({ old: run.id, id, seq: point.seq }));
+      const taken = levels.map(({ run, id, point: { seq, state, keepsReplies } }) => ({
+        ...{ old: run.id, id, seq },
+        again: Object.values(state.active)
+          .filter((active) => keepsReplies || awaitsCalls(state, active))
+          .map(({ ref }) => ref),
+      }));
       const files = await copyWorkspace(client, taken);
       let calling: CallingActivity | null = null;
       for (const { forked, ...one } of advanced) {

@@ -4,7 +4,10 @@
  */
 
 import { randomUUID } from "node:crypto";
+import type { ActivityRef } from "@markmill/engine";
 import type { PoolClient } from "pg";
+import { markedCall } from "./checkpoints.ts";
+import { itemToColumn } from "./commit/run-row.ts";
 import { changesFiles, waitsForCallee } from "./kinds-sql.ts";
 import { StoreError } from "./store-error.ts";
 
@@ -13,6 +16,8 @@ export interface TakenRun {
   readonly id: string;
   /** The last event that is taken over. */
   readonly seq: number;
+  /** What is done again with the results that its tools gave. */
+  readonly again: readonly Pick<ActivityRef, "node" | "generation" | "item">[];
 }
 
 /** Runs whose doings are taken over, and until which event: the forked ones, and those they had called and that had returned. */
@@ -29,16 +34,26 @@ forked as (
 
 /** What changed files, or may have: a judge's commands run elsewhere. */
 const changes = `
-with recursive ${heardRuns}
-select a.id, a.node, coalesce(a.seq <= h.until, false) as kept
-from runs r join activities a on a.run_id = r.id left join heard h on h.run_id = r.id
-where (r.id = $2 or (r.root_id = $2 and r.root_id <> r.id)) and (a.seq is not null or a.claim > 0)
-  and ${changesFiles("a")}
-order by a.id`;
+with recursive ${heardRuns}, again as (
+  select x.old as run_id, y.* from json_to_recordset($1::json) as x(old text, again json),
+    json_to_recordset(x.again) as y(node text, generation integer, item integer)
+), acting as (
+  select a.*, coalesce(a.seq <= h.until, false) as heard
+  from runs r join activities a on a.run_id = r.id left join heard h on h.run_id = r.id
+  where (r.id = $2 or (r.root_id = $2 and r.root_id <> r.id)) and (a.seq is not null or a.claim > 0)
+)
+select a.id, a.node, null as call, a.heard as kept from acting a where ${changesFiles("a")}
+union all
+select a.id, a.node, ${markedCall("t")}, a.heard or (t.state <> 'begun' and exists (
+    select 1 from again g where g.run_id = a.run_id and g.node = a.node and g.generation = a.generation and g.item = a.item))
+from acting a join tool_calls t on t.activity_id = a.id and t.in_session
+order by id`;
 
+/** One EXECUTE, one file that was written, or one tool call. */
 interface Change {
   readonly id: number;
   readonly node: string;
+  readonly call: string | null;
   readonly kept: boolean;
 }
 
@@ -46,7 +61,11 @@ interface Change {
 export async function copyWorkspace(client: PoolClient, runs: readonly TakenRun[]): Promise<boolean> {
   const [root] = runs;
   if (root === undefined) return false;
-  const { rows } = await client.query<Change>(changes, [JSON.stringify(runs), root.old]);
+  const taken = runs.map(({ again, ...run }) => ({
+    ...run,
+    again: again.map(({ item, ...ref }) => ({ ...ref, item: itemToColumn(item) })),
+  }));
+  const { rows } = await client.query<Change>(changes, [JSON.stringify(taken), root.old]);
   const [later, ...more] = rows.filter(({ kept }) => !kept);
   const last = rows.findLast(({ kept }) => kept);
   if (last === undefined && !(await tookOver(client, root))) return false;
@@ -55,8 +74,8 @@ export async function copyWorkspace(client: PoolClient, runs: readonly TakenRun[
     `insert into session_marks (session_id, name, activity_id, position, problem, settled, state, instance, processes, manifest, seal)
      select $1, 'latest', null, position, null, true, state, instance, '[]', manifest, $5
      from session_marks where session_id = $2 and name = $3 and problem is null
-       and (name = 'begun' or settled) and ($4::bigint is null or activity_id = $4)`,
-    [root.id, root.old, name, later?.id ?? null, randomUUID()],
+       and (name = 'begun' or settled) and ($4::bigint is null or (activity_id = $4 and call is not distinct from $6))`,
+    [root.id, root.old, name, later?.id ?? null, randomUUID(), later?.call ?? null],
   );
   if (more.length > 0 || copied.rowCount !== 1) {
     const whose = last === undefined ? "the run it was forked from" : last.node;

@@ -24,6 +24,7 @@ export { noCalls, spentOf } from "./charges.ts";
 export {
   beginExecute,
   type Chain,
+  callOfMark,
   chainOf,
   deleteEndedCheckpoints,
   loadCheckpoints,

@@ -5,6 +5,8 @@
  * X2  What has ended is never performed again under its attempt: whoever repeats the activity finds the result, or the failure.
  *     Found is only what the same reply asked for: a reply to another request (another model, another definition) asks for other things.
  * X3  What was begun and has not ended may have happened. It is performed again only where the tool is safe to repeat.
+ * X4  A fork that asks the model anew has what tools gave before, claimed by nobody (`ofAnotherReply`). It counts where the new reply asks
+ *     for the very same and the tool is not safe to repeat; anything else is performed.
  *
  * kill -9 before the begin: nothing happened. Between begin and end: X3. After the end: X2.
  */
@@ -30,8 +32,10 @@ export type ToolCallFailure = Failure & { readonly passing?: boolean };
 export interface BegunToolCall {
   readonly name: string;
   readonly arguments: string;
-  /** X3. */
+  /** X3. Also of what acts in a session: its mark says whether anything has begun, and is the way back to before it (checkpoints.ts). */
   readonly safe: boolean;
+  /** It acts in the session of its run. */
+  readonly inSession?: boolean;
   /** A failure of an earlier attempt is tried again; otherwise it is what came of the call. */
   readonly again: boolean;
   /** This very begin was tried before, and nobody heard what came of it: a row of this claim is its own. */
@@ -76,12 +80,13 @@ export async function beginToolCall(
     database,
     "Beginning a tool call",
     `with held as (select id from activities where id = $1 and claim = $5 and state = 'claimed' for share)
-     insert into tool_calls (activity_id, call_index, position, attempt, claim, run_id, root_id, tenant, name, arguments, request_hash, state)
-     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'begun' from held
+     insert into tool_calls (activity_id, call_index, position, attempt, claim, run_id, root_id, tenant, name, arguments, request_hash, in_session, state)
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'begun' from held
      on conflict do nothing returning 1`,
     [
       ...[key.activityId, key.callIndex, key.position, key.attempt, key.claim],
       ...[run.id, run.rootId, run.tenant, neutralText(call.name), neutralText(call.arguments), key.requestHash],
+      call.inSession === true,
     ],
   );
   return { is: begun.length === 1 ? "begun" : "overtaken" };
@@ -109,13 +114,18 @@ interface Latest {
   readonly claim: number;
   readonly result: string | null;
   readonly failure: ToolCallFailure | null;
+  readonly name: string;
+  readonly arguments: string;
 }
+
+/** In place of a claim: X4. */
+export const ofAnotherReply = -1;
 
 async function latest(database: Database, key: ToolCallKey): Promise<Latest | null> {
   const rows = await queryDatabase<Latest>(
     database,
     "Looking for a tool call",
-    `select state, attempt, claim, result, failure from tool_calls
+    `select state, attempt, claim, result, failure, name, arguments from tool_calls
      where activity_id = $1 and call_index = $2 and position = $3 and request_hash = $4 order by attempt desc limit 1`,
     [key.activityId, key.callIndex, key.position, key.requestHash],
   );
@@ -123,6 +133,10 @@ async function latest(database: Database, key: ToolCallKey): Promise<Latest | nu
 }
 
 function decide(known: Latest, key: ToolCallKey, call: BegunToolCall): ToolCallBegin | "insert" | "take over" {
+  if (known.claim === ofAnotherReply) {
+    const same = known.name === neutralText(call.name) && known.arguments === neutralText(call.arguments);
+    if (call.safe || !same) return "insert";
+  }
   switch (known.state) {
     case "done":
       return { is: "done", result: known.result ?? "" };

@@ -1,18 +1,20 @@
 /**
- * A session with a server of the Model Context Protocol over streamable HTTP, for one listing or one call.
+ * A session with a server of the Model Context Protocol, over streamable HTTP or with a program (mcp-over-stdio.ts), for one listing or one call.
  *
- * M1  Every request goes through the checked connection: the address rules hold, no redirect is followed, nothing is sent a second time.
+ * M1  Every request over HTTP goes through the checked connection: the address rules hold, no redirect is followed, nothing is sent a second time.
  * M2  One deadline covers the session from its first request to its result; so do one count of bytes and one of requests. Whatever
  *     the server does, hanging, dripping, flooding, asking back, ends there.
- * M3  What a session began is over with it: nothing is kept between calls, so there is nothing to lose by kill -9.
+ * M3  What a session began is over with it: nothing is kept between calls, so there is nothing to lose by kill -9. A program is started for
+ *     it and ended after it.
  * M4  The server's word is text: none of its schemas is compiled here, and what it asks of us (to sample, to elicit) is refused.
  */
-import type { McpServer } from "@markmill/engine";
+import type { HttpServer, McpServer } from "@markmill/engine";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
 import { type CheckedFetch, translated } from "./checked-fetch.ts";
 import { type CallLimits, headersFor } from "./http-tool.ts";
+import { overStdio, type StartServer } from "./mcp-over-stdio.ts";
 import type { Secrets } from "./secrets.ts";
 import { ToolFailure } from "./tool-codes.ts";
 
@@ -21,6 +23,8 @@ export interface McpPorts {
   readonly secrets: Secrets;
   /** Before anything is cut: half a secret is a secret too. */
   readonly hide: (text: string) => string;
+  /** Absent: there is no session where one could run. */
+  readonly start?: StartServer | undefined;
 }
 
 /** M2. Answers are longer than the texts in them. */
@@ -31,18 +35,11 @@ const idleMs = 1_000;
 const farewellMs = 1_000;
 
 export async function withMcpServer<T>(
-  { fetch, secrets }: Pick<McpPorts, "fetch" | "secrets">,
-  { url, headers }: McpServer,
+  ports: Omit<McpPorts, "hide">,
+  server: McpServer,
   { timeoutMs, signal }: Omit<CallLimits, "maxBytes">,
   act: (client: Client, options: { readonly timeout: number }) => Promise<T>,
 ): Promise<T> {
-  const address = new URL(url);
-  const sent = headersFor(headers ?? {}, address, secrets);
-  const [{ Client: McpClient }, { StreamableHTTPClientTransport }] = await Promise.all([
-    import("@modelcontextprotocol/sdk/client/index.js"),
-    import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
-  ]);
-
   const ending = new AbortController();
   const late = () =>
     ending.abort(new ToolFailure("TOOL_TIMEOUT", `There was no whole answer within ${timeoutMs} ms.`, true));
@@ -50,7 +47,60 @@ export async function withMcpServer<T>(
   const stop = () => ending.abort(signal?.reason);
   signal?.addEventListener("abort", stop, { once: true });
   if (signal?.aborted === true) stop();
+  // The deadline is ours: the library's own must not come before it.
+  const options = { timeout: timeoutMs + 60_000 };
+  let connection: Connection | null = null;
+  let client: Client | null = null;
+  let whole = false;
+  try {
+    const { Client: McpClient } = await import("@modelcontextprotocol/sdk/client/index.js");
+    const made =
+      server.transport === "http"
+        ? await overHttp(ports, server, ending)
+        : { transport: await overStdio(ports.start, server, { ending, mostBytes }), rest: () => undefined };
+    const speaking = new McpClient(
+      { name: "markmill", version: "0.1.0" },
+      { capabilities: {}, jsonSchemaValidator: nothingCompiled },
+    );
+    connection = made;
+    client = speaking;
+    const result = await orEnding(ending.signal, async () => {
+      await speaking.connect(made.transport, options);
+      return await act(speaking, options);
+    });
+    whole = true;
+    return result;
+  } catch (error) {
+    throw failureOf(error);
+  } finally {
+    clearTimeout(deadline);
+    signal?.removeEventListener("abort", stop);
+    connection?.rest();
+    const farewell = (whole ? connection?.farewell?.() : undefined) ?? Promise.resolve();
+    const speaking = client;
+    void withinTime(farewell, farewellMs).then(() => {
+      ending.abort();
+      return speaking?.close().catch(() => undefined);
+    });
+  }
+}
 
+interface Connection {
+  readonly transport: Transport;
+  /** Silence is no trouble any more. */
+  rest(): void;
+  /** After a whole session. */
+  farewell?(): Promise<void>;
+}
+
+async function overHttp(
+  { fetch, secrets }: Pick<McpPorts, "fetch" | "secrets">,
+  { url, headers }: HttpServer,
+  ending: AbortController,
+): Promise<Connection> {
+  const address = new URL(url);
+  const sent = headersFor(headers ?? {}, address, secrets);
+  const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
   const wire = createWire(fetch, ending);
   const transport = new StreamableHTTPClientTransport(address, {
     requestInit: { headers: sent },
@@ -62,37 +112,17 @@ export async function withMcpServer<T>(
       reconnectionDelayGrowFactor: 1,
     },
   });
-  const client = new McpClient(
-    { name: "markmill", version: "0.1.0" },
-    { capabilities: {}, jsonSchemaValidator: nothingCompiled },
-  );
-  // The deadline is ours: the library's own must not come before it.
-  const options = { timeout: timeoutMs + 60_000 };
-  let whole = false;
-  try {
-    const result = await orEnding(ending.signal, async () => {
-      await client.connect(transport as Transport, options);
-      return await act(client, options);
-    });
-    whole = true;
-    return result;
-  } catch (error) {
-    throw failureOf(error);
-  } finally {
-    clearTimeout(deadline);
-    signal?.removeEventListener("abort", stop);
-    wire.rest();
-    const farewell = whole && transport.sessionId !== undefined ? transport.terminateSession() : Promise.resolve();
-    void withinTime(farewell, farewellMs).then(() => {
-      ending.abort();
-      return client.close().catch(() => undefined);
-    });
-  }
+  return {
+    transport: transport as Transport,
+    rest: wire.rest,
+    farewell: async () => {
+      if (transport.sessionId !== undefined) await transport.terminateSession();
+    },
+  };
 }
 
 interface Wire {
   readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>;
-  /** Silence is no trouble any more. */
   rest(): void;
 }
 

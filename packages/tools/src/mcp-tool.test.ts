@@ -1,4 +1,4 @@
-import type { McpServer, Tool } from "@markmill/engine";
+import type { HttpServer, Tool } from "@markmill/engine";
 import { afterEach, describe, expect, it } from "vitest";
 import { saying, startMcpServer, type TestingMcpTool } from "./testing-mcp-server.ts";
 import { startToolServer } from "./testing-tool-server.ts";
@@ -16,14 +16,14 @@ async function serve(tools: Readonly<Record<string, TestingMcpTool>>, how: Param
 }
 
 const off = { serper: null, duckduckgo: null, jina: null, browserless: null, scraper: null, stock: null };
-const at = (url: string, headers?: McpServer["headers"]): McpServer => ({
+const at = (url: string, headers?: HttpServer["headers"]): HttpServer => ({
   transport: "http",
   url,
   ...(headers === undefined ? {} : { headers }),
 });
 const allowing = (url: string) => [{ network: "127.0.0.1", bits: 32, port: Number(new URL(url).port) }];
 
-function boxFor(server: McpServer, settings: Partial<ToolSettings> = {}) {
+function boxFor(server: HttpServer, settings: Partial<ToolSettings> = {}) {
   const box = createToolBox({
     ...{
       allow: allowing(server.url),

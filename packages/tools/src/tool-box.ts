@@ -8,6 +8,7 @@ import { type BuiltinSettings, performBuiltin } from "./builtin-tool.ts";
 import { type CheckedFetch, createCheckedFetch } from "./checked-fetch.ts";
 import type { ArgumentValues } from "./fill-url.ts";
 import { type CallLimits, performHttp } from "./http-tool.ts";
+import type { StartServer } from "./mcp-over-stdio.ts";
 import { callMcpTool, listMcpTools } from "./mcp-tool.ts";
 import { hideSecrets, type Secrets } from "./secrets.ts";
 import { ToolFailure, type ToolResult } from "./tool-codes.ts";
@@ -32,6 +33,8 @@ interface ToolCallRequest {
   readonly values: ArgumentValues;
   /** Of the program, by the name that tools of the kind mcp use. */
   readonly servers?: Readonly<Record<string, McpServer>>;
+  /** Starts servers that are programs; absent: there is no session. */
+  readonly start?: StartServer;
   readonly signal: AbortSignal;
 }
 
@@ -39,6 +42,7 @@ interface McpListing {
   readonly server: McpServer;
   /** Names of its tools, at least one. */
   readonly tools: readonly string[];
+  readonly start?: StartServer;
   readonly signal: AbortSignal;
 }
 
@@ -73,7 +77,10 @@ export function createToolBox(settings: ToolSettings, functions: Readonly<Record
 
   const mcp = { fetch, secrets: settings.secrets, hide };
 
-  async function act({ name, tool, values, servers = {} }: ToolCallRequest, limits: CallLimits): Promise<string> {
+  async function act(
+    { name, tool, values, servers = {}, start }: ToolCallRequest,
+    limits: CallLimits,
+  ): Promise<string> {
     switch (tool.kind) {
       case "http":
         return await performHttp({ fetch, secrets: settings.secrets }, tool, values, limits);
@@ -96,7 +103,7 @@ export function createToolBox(settings: ToolSettings, functions: Readonly<Record
         if (server === undefined)
           throw new ToolFailure("TOOL_NOT_CONFIGURED", `The workflow has no MCP server '${tool.server}'.`);
         await fetch.ready();
-        return await callMcpTool(mcp, server, tool.tool, values, limits);
+        return await callMcpTool({ ...mcp, start }, server, tool.tool, values, limits);
       }
       case "workflow":
         throw new ToolFailure(
@@ -104,7 +111,10 @@ export function createToolBox(settings: ToolSettings, functions: Readonly<Record
           `The workflow '${tool.program}' is called by a model, or by CALL.`,
         );
       case "sandbox":
-        throw new ToolFailure("TOOL_NOT_CONFIGURED", `Tools of the kind ${tool.kind} are not performed here.`);
+        throw new ToolFailure(
+          "TOOL_NOT_CONFIGURED",
+          `The tool '${name}' runs in a sandbox session, and there is none here.`,
+        );
     }
   }
 
@@ -133,12 +143,12 @@ export function createToolBox(settings: ToolSettings, functions: Readonly<Record
       const limits = { timeoutMs, maxBytes: settings.maxBytes, signal };
       return await resultOf(() => act(request, limits), settings.maxBytes, signal);
     },
-    async list({ server, tools, signal }) {
+    async list({ server, tools, start, signal }) {
       const timeoutMs = Math.min(settings.timeoutMs, settings.maxTimeoutMs);
       const limits = { timeoutMs, maxBytes: mostListingBytes, signal };
       const listed = async () => {
         await fetch.ready();
-        return JSON.stringify(await listMcpTools(mcp, server, tools, limits));
+        return JSON.stringify(await listMcpTools({ ...mcp, start }, server, tools, limits));
       };
       return await resultOf(listed, limits.maxBytes, signal);
     },

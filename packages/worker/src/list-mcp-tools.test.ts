@@ -39,6 +39,7 @@ async function world(offered: readonly string[] = ["act"]) {
       rows.set(`${callIndex} ${position}`, is);
     },
     returned: async () => null,
+    session: { perform: () => Promise.reject(), list: () => Promise.reject() },
     scrub: (text) => text,
   };
   return { server, rows, ports };

@@ -4,9 +4,8 @@
  * then. A listing changes nothing: it is safe to repeat until it has ended.
  */
 import type { Tool } from "@markmill/engine";
-import { neutralText } from "@markmill/store/machine";
 import type { ListedTool } from "@markmill/tools";
-import type { ToolPorts } from "./perform-tools.ts";
+import { endOf, type ToolPorts } from "./perform-tools.ts";
 import { failed, type Performed } from "./performed.ts";
 
 /** Before all calls of models (0 and up) and of the workflow itself (-1). */
@@ -72,17 +71,19 @@ async function listing(
       break;
   }
   const since = performance.now();
-  const result = await ports.box.list({ server: reached, tools: wanted, signal });
+  const end =
+    reached.transport === "stdio"
+      ? await ports.session.list(place, reached, wanted, signal)
+      : endOf(await ports.box.list({ server: reached, tools: wanted, signal }));
+  if ("ended" in end) return { is: "ended", performed: end.ended };
   const ms = performance.now() - since;
-  if (result.ok) {
-    const text = neutralText(result.text);
-    await ports.end(place, { result: text, ms });
-    return described(tools, text);
+  if ("result" in end) {
+    await ports.end(place, { result: end.result, ms });
+    return described(tools, end.result);
   }
-  const { code, passing } = result;
-  const message = neutralText(result.message);
-  await ports.end(place, { failure: { code, message, ...(passing ? { passing } : {}) }, ms });
-  return fail(code, message, passing);
+  await ports.end(place, { ...end, ms });
+  const { code, message, passing } = end.failure;
+  return fail(code, message, passing === true);
 }
 
 /** From the row, also when it was just written: what is sent is what will be found. */

@@ -43,19 +43,7 @@ export async function performExecute(
     return done({ kind: "executed", text, exitCode: 0, commands: 0, ...told });
   }
   try {
-    for (const command of commands) {
-      const verdict = judgeCommand(command.text, policyOf(program));
-      if (verdict.allowed) {
-        const outcome = await watchedCommand(
-          watched,
-          command,
-          () => session.run(command, { signal }),
-          (ran) => ran,
-        );
-        entries.push({ kind: "ran", command: command.text, outcome });
-        await save();
-      } else entries.push({ kind: "refused", command: command.text, message: verdict.message });
-    }
+    await runCommands({ session, program, signal, save, watched }, commands, entries);
   } catch (error) {
     if (signal.aborted) return { did: "leave" };
     if (!(error instanceof SandboxError)) throw error;
@@ -64,6 +52,35 @@ export async function performExecute(
   }
   const text = renderTranscript(entries);
   return done({ kind: "executed", text, exitCode: exitCodeOf(entries), commands: commands.length, ...told });
+}
+
+export interface CommandRunning {
+  readonly session: Session;
+  readonly program: Program;
+  readonly signal: AbortSignal;
+  readonly save: () => Promise<void>;
+  readonly watched: Watched | null;
+}
+
+/** One after the other. What ran, or was refused, is added to `entries`, also where a later one finds the sandbox in trouble. */
+export async function runCommands(
+  { session, program, signal, save, watched }: CommandRunning,
+  commands: readonly CommandSpec[],
+  entries: TranscriptEntry[],
+): Promise<void> {
+  for (const command of commands) {
+    const verdict = judgeCommand(command.text, policyOf(program));
+    if (verdict.allowed) {
+      const outcome = await watchedCommand(
+        watched,
+        command,
+        () => session.run(command, { signal }),
+        (ran) => ran,
+      );
+      entries.push({ kind: "ran", command: command.text, outcome });
+      await save();
+    } else entries.push({ kind: "refused", command: command.text, message: verdict.message });
+  }
 }
 
 const mostNotes = 20;
@@ -91,6 +108,10 @@ const refused: readonly SandboxErrorCode[] = [
   "SANDBOX_LIMITS_INVALID",
   "SANDBOX_SESSION_INVALID",
 ];
+
+export function isRefused({ code }: SandboxError): boolean {
+  return refused.includes(code);
+}
 
 /** Once a command has run, trying again would run it twice. */
 export function nextStep({ code }: SandboxError, acted: boolean): NextStep {

@@ -159,7 +159,8 @@ describe("a work of a class", () => {
     };
     const box = { maxBytes: 1, has: () => true, perform: never, list: never, close: async () => undefined };
     const rows = { begin: never, end: never, returned: never };
-    const tools = { box, tools: {}, servers: {}, ...rows, scrub: (text: string) => text };
+    const session = { perform: never, list: never };
+    const tools = { box, tools: {}, servers: {}, session, ...rows, scrub: (text: string) => text };
     const { ports, server } = await portsOf(facts("any"), files);
     expect((await performPrompt({ ...ports, conversation, tools }, ask, activity, signal)).did).toBe("succeed");
     expect(JSON.stringify(server.requests())).not.toMatch(/lovelace|pascal/i);

@@ -122,7 +122,10 @@ export async function performPrompt(
       if (below !== null) return withUsage(below);
       const results = calls.map(({ id, name: tool }, position): ModelMessage => {
         const outcome = outcomes[position];
-        if (outcome?.is === "done") return { role: "tool", callId: id, content: ports.scrub(outcome.text) };
+        if (outcome?.is === "done") {
+          if (outcome.note !== undefined) notes.push(outcome.note);
+          return { role: "tool", callId: id, content: ports.scrub(outcome.text) };
+        }
         const failure = outcome?.is === "failed" ? outcome.failure : { code: "TOOL_FAILED", message: "" };
         notes.push(`The tool '${tool.slice(0, 64)}' failed: ${failure.code}: ${failure.message.slice(0, 200)}`);
         return { role: "tool", callId: id, content: ports.scrub(toldFailure(failure)) };

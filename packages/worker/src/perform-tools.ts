@@ -8,7 +8,7 @@
  *     outcome then: its row says that it was begun.
  * T2  Names of a class are taken out of arguments before they leave (I7 for what comes back: it is text, and nothing else).
  */
-import type { Failure, McpServer, Tool, ToolCallPlace } from "@markmill/engine";
+import { actsInSession, type Failure, type McpServer, type Tool, type ToolCallPlace } from "@markmill/engine";
 import { readToolArguments, type ToolCall } from "@markmill/llm";
 import {
   neutralText,
@@ -17,10 +17,11 @@ import {
   type ToolCallEnd,
   type ToolCallFailure,
 } from "@markmill/store/machine";
-import type { ToolBox } from "@markmill/tools";
+import type { ToolBox, ToolResult } from "@markmill/tools";
 import { callWorkflow } from "./call-workflow.ts";
 import { failed, type Performed } from "./performed.ts";
 import { whenRunIsOver } from "./run-over.ts";
+import type { SessionTools } from "./session-tools.ts";
 
 export interface ToolPorts {
   readonly box: ToolBox;
@@ -28,9 +29,17 @@ export interface ToolPorts {
   readonly tools: Readonly<Record<string, Tool>>;
   /** MCP servers of the program, by name. */
   readonly servers: Readonly<Record<string, McpServer>>;
+  /** Those that act in the run's sandbox session. */
+  readonly session: SessionTools;
   readonly begin: (
     place: ToolCallPlace,
-    call: { readonly name: string; readonly arguments: string; readonly safe: boolean; readonly again: boolean },
+    call: {
+      readonly name: string;
+      readonly arguments: string;
+      readonly safe: boolean;
+      readonly again: boolean;
+      readonly inSession?: boolean;
+    },
   ) => Promise<ToolCallBegin>;
   readonly end: (place: ToolCallPlace, end: ToolCallEnd) => Promise<void>;
   /** What the workflow that was called there has returned; null: it was not called yet. */
@@ -39,12 +48,15 @@ export interface ToolPorts {
 }
 
 export type ToolCallOutcome =
-  | { readonly is: "done"; readonly text: string }
+  /** note: for people; only whoever performed it knows. */
+  | { readonly is: "done"; readonly text: string; readonly note?: string }
   | { readonly is: "failed"; readonly failure: ToolCallFailure; readonly safe: boolean }
   /** A workflow, whose run others make. */
   | { readonly is: "called"; readonly variables: Readonly<Record<string, string>> }
   | { readonly is: "unknown" }
-  | { readonly is: "overtaken" };
+  | { readonly is: "overtaken" }
+  /** Nothing came of it, and this becomes of the activity. */
+  | { readonly is: "ended"; readonly performed: Performed };
 
 export interface AskedTools {
   readonly callIndex: number;
@@ -66,8 +78,17 @@ export async function performToolCalls(
   signal: AbortSignal,
 ): Promise<readonly ToolCallOutcome[]> {
   // All of them are waited for: one that is at work must not be left alone because another one could not begin.
+  // What acts in the session comes one after the other, in order; once one of them cannot go on, neither do those behind it.
+  let turn: Promise<ToolCallOutcome | null> = Promise.resolve(null);
   const settled = await Promise.allSettled(
-    asked.calls.map((call, position) => performToolCall(ports, asked, call, position, signal)),
+    asked.calls.map((call, position) => {
+      const act = () => performToolCall(ports, asked, call, position, signal);
+      const tool = toolOf(ports, asked.offered, call.name);
+      if (tool === undefined || !actsInSession(tool, ports.servers)) return act();
+      const mine = turn.then((before) => (before === null || isOver(before) ? act() : before));
+      turn = mine;
+      return mine;
+    }),
   );
   return settled.map((one) => {
     if (one.status === "fulfilled") return one.value;
@@ -75,6 +96,12 @@ export async function performToolCalls(
     if (signal.aborted) return { is: "overtaken" };
     throw one.reason;
   });
+}
+
+const isOver = ({ is }: ToolCallOutcome) => is === "done" || is === "failed";
+
+function toolOf({ tools }: ToolPorts, offered: readonly string[], name: string): Tool | undefined {
+  return offered.includes(name) && Object.hasOwn(tools, name) ? tools[name] : undefined;
 }
 
 async function performToolCall(
@@ -85,13 +112,16 @@ async function performToolCall(
   signal: AbortSignal,
 ): Promise<ToolCallOutcome> {
   const place = { callIndex, requestHash, position };
-  const tool =
-    offered.includes(call.name) && Object.hasOwn(ports.tools, call.name) ? ports.tools[call.name] : undefined;
+  const tool = toolOf(ports, offered, call.name);
   // What is not there does nothing, however often; the run of a workflow is made once, and not here.
   const safe = tool === undefined || tool.kind === "workflow" || tool.repeat === "safe";
+  const inSession = tool !== undefined && actsInSession(tool, ports.servers);
   const given = ports.scrub(neutralText(call.arguments));
   signal.throwIfAborted();
-  const begun = await ports.begin(place, { name: call.name, arguments: given, safe, again });
+  const begun = await ports.begin(place, {
+    ...{ name: call.name, arguments: given, safe: safe || inSession, again },
+    ...(inSession ? { inSession } : {}),
+  });
   switch (begun.is) {
     case "done":
       return { is: "done", text: begun.result };
@@ -106,22 +136,32 @@ async function performToolCall(
   const since = performance.now();
   const end = await actOn(ports, place, call.name, tool, given, offered, safe ? signal : whenRunIsOver(signal));
   if ("called" in end) return { is: "called", variables: end.called };
-  await ports.end(place, { ms: performance.now() - since, ...end });
-  return "result" in end ? { is: "done", text: end.result } : { is: "failed", failure: end.failure, safe };
+  if ("ended" in end) return { is: "ended", performed: end.ended };
+  const ms = end.ms ?? performance.now() - since;
+  if ("failure" in end) {
+    await ports.end(place, { failure: end.failure, ms });
+    return { is: "failed", failure: end.failure, safe };
+  }
+  const { result: text, note } = end;
+  await ports.end(place, { result: text, ms });
+  return { is: "done", text, ...(note === undefined ? {} : { note }) };
 }
 
-/** `ms`: where it took another time than we saw. */
-export type End = ({ readonly result: string } | { readonly failure: ToolCallFailure }) & { readonly ms?: number };
+/** `ms`: where it took another time than we saw. note: what people should know besides. */
+export type End = (
+  | { readonly result: string; readonly note?: string }
+  | { readonly failure: ToolCallFailure }
+) & { readonly ms?: number };
 
 async function actOn(
-  { box, servers, returned }: ToolPorts,
+  { box, servers, session, returned }: ToolPorts,
   place: ToolCallPlace,
   name: string,
   tool: Tool | undefined,
   given: string,
   offered: readonly string[],
   signal: AbortSignal,
-): Promise<End | { readonly called: Readonly<Record<string, string>> }> {
+): Promise<End | { readonly called: Readonly<Record<string, string>> } | { readonly ended: Performed }> {
   if (tool === undefined) {
     const known = offered.length === 0 ? "none" : offered.join(", ");
     const shown = JSON.stringify(neutralText(name).slice(0, 100));
@@ -136,7 +176,12 @@ async function actOn(
   }
   const values = read.value as Readonly<Record<string, unknown>>;
   if (tool.kind === "workflow") return callWorkflow(tool, values, await returned(place), box.maxBytes);
-  const result = await box.perform({ name, tool, values, servers, signal });
+  if (actsInSession(tool, servers)) return await session.perform(place, { name, tool, values }, signal);
+  return endOf(await box.perform({ name, tool, values, servers, signal }));
+}
+
+/** What a tool gave, as it is stored. */
+export function endOf(result: ToolResult): End {
   if (result.ok) return { result: neutralText(result.text) };
   const { code, message, passing } = result;
   return { failure: { code, message: neutralText(message), ...(passing ? { passing } : {}) } };
@@ -148,6 +193,8 @@ export function endedByTools(
   calls: readonly { readonly name: string }[],
 ): Performed | null {
   if (outcomes.some(({ is }) => is === "overtaken")) return { did: "leave" };
+  const ended = outcomes.find((one) => one.is === "ended");
+  if (ended !== undefined) return ended.performed;
   const unknown = outcomes.findIndex(({ is }) => is === "unknown");
   if (unknown === -1) return null;
   const name = calls[unknown]?.name ?? "";

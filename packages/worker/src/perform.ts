@@ -24,6 +24,7 @@ import { done, failed, type Performed } from "./performed.ts";
 import { readOnce } from "./read-once.ts";
 import { SessionBusy } from "./session-busy.ts";
 import type { SessionUse } from "./session-marks.ts";
+import { createSessionTools } from "./session-tools.ts";
 import type { SessionKeeper } from "./sessions.ts";
 import { watchedClient } from "./watch-activity.ts";
 
@@ -41,7 +42,11 @@ export interface PerformerParts {
   ) => Promise<Omit<PromptPorts, "conversation" | "tools"> & Omit<GradePorts, "submission">>;
   readonly passages: (activity: Activity) => Pick<MemoryPorts, "insert" | "nearest">;
   /** `scrub`: takes the names of a class out; absent: it is made. */
-  readonly toolPorts: (run: LoadedRun, activity: Activity, scrub?: (text: string) => string) => Promise<ToolPorts>;
+  readonly toolPorts: (
+    run: LoadedRun,
+    activity: Activity,
+    scrub?: (text: string) => string,
+  ) => Promise<Omit<ToolPorts, "session">>;
   readonly conversation: (thread: string) => Promise<readonly ModelMessage[]>;
   /** null: no sandbox is configured. */
   readonly sessions: SessionKeeper | null;
@@ -88,7 +93,7 @@ export function createPerformer(parts: PerformerParts): Performer {
         case "ask":
           return { did: "leave" };
         case "tool":
-          return performTool(await parts.toolPorts(run, activity), work, signal);
+          return performTool(withSession(claimed, await parts.toolPorts(run, activity), watched), work, signal);
         case "memory":
           return performMemory(await memoryPorts(claimed, watched), work, run, activity, signal);
       }
@@ -98,6 +103,17 @@ export function createPerformer(parts: PerformerParts): Performer {
   async function modelPorts({ run, activity }: Claimed, watched: Watched | null) {
     const given = await parts.modelPorts(run, activity);
     return { ...given, client: watchedClient(given.client, given.catalogue, watched) };
+  }
+
+  function withSession(
+    { run, activity }: Claimed,
+    ports: Omit<ToolPorts, "session">,
+    watched: Watched | null,
+  ): ToolPorts {
+    const use = { rootId: run.rootId, activity, files: () => parts.submission(run.rootId) };
+    const { sessions } = parts;
+    const session = createSessionTools({ sessions, box: ports.box, program: run.program, use, watched });
+    return { ...ports, session };
   }
 
   async function memoryPorts(claimed: Claimed, watched: Watched | null): Promise<MemoryPorts> {
@@ -115,7 +131,7 @@ export function createPerformer(parts: PerformerParts): Performer {
     // It is awaited where it is needed; until then its failure is nobody's.
     said.catch(() => undefined);
     const given = await modelPorts(claimed, watched);
-    const tools = await parts.toolPorts(claimed.run, claimed.activity, given.scrub);
+    const tools = withSession(claimed, await parts.toolPorts(claimed.run, claimed.activity, given.scrub), watched);
     const ports = { ...given, conversation: () => said, tools };
     if (work.read === null) return performPrompt(ports, work, claimed.activity, signal);
     const cap = fileCapOf(claimed.run.program.sandbox, parts.fileCeilingBytes);

@@ -40,6 +40,16 @@ export interface SessionUse {
   readonly activity: { readonly id: number; readonly claim: number };
   /** write: what it changes is the same when it is done twice. execute: anything, and it must not be done twice. */
   readonly does: "read" | "write" | "execute";
+  /** The tool call of the activity that executes; absent: the activity itself does. */
+  readonly call?: string;
+  /** It may be done twice: where there is no way back to before it, it goes on from what is there. */
+  readonly safe?: boolean;
+}
+
+/** Did this very EXECUTE, or tool call, begin before? It goes back then. */
+export function isRepeated({ does, activity, call, safe }: SessionUse, { begun }: Marks): boolean {
+  if (does !== "execute" || begun === null || begun.activityId !== activity.id) return false;
+  return begun.call === (call ?? null) && !(safe === true && begun.problem !== null);
 }
 
 export interface SessionMarkParts {
@@ -110,10 +120,9 @@ export function createSessionMarks(parts: SessionMarkParts): SessionMarks {
     taken: boolean,
     lost: AbortController,
   ): Promise<Standing | null> {
-    const { rootId, activity, does } = use;
+    const { rootId, activity } = use;
     const { latest, begun } = marks;
-    const repeated = does === "execute" && begun?.activityId === activity.id;
-    if (repeated) return await goBack(use, session, "begun", begun, lost);
+    if (begun !== null && isRepeated(use, marks)) return await goBack(use, session, "begun", begun, lost);
     if (latest === null) {
       if (!session.attached && isState(known)) throw workspaceLost("latest", "an older version had begun it");
       return null;
@@ -277,7 +286,7 @@ export function createSessionMarks(parts: SessionMarkParts): SessionMarks {
     // Only what runs in the background can have changed anything since.
     if (!standing.settled || standing.processes.length > 0) standing = await checkpoint(use, session, standing, lost);
     await failPoint("before-begin");
-    const begun = await awaitStore(() => beginExecute(database, rootId, worker, activity.id));
+    const begun = await awaitStore(() => beginExecute(database, rootId, worker, activity.id, use.call ?? null));
     if (begun.kind === "lost") throw leaseLost(rootId, lost);
     if (begun.kind === "waits") throw new SessionBusy(rootId, worker, 300);
     await failPoint("after-begin");

@@ -7,7 +7,8 @@
  *     own clock: one that was stopped and wakes up late does nothing more in it.
  * Y2  Before the commands of an EXECUTE there is a checkpoint, and the mark `begun` names it with the activity. Whoever performs that
  *     activity again finds the mark, ends what the interrupted try left running, and puts files, directory, environment and functions
- *     back: the EXECUTE is repeated as a whole, and what it does to the workspace is done once.
+ *     back: the EXECUTE is repeated as a whole, and what it does to the workspace is done once. So it is with each tool call that acts in
+ *     the session: its mark names the call, too.
  * Y3  After the commands, before their outcome is committed, what they changed is checkpointed (mark `latest`). So a session that is
  *     lost, or that is wanted on another host, is rebuilt as the last committed activity left it, or not at all.
  * Y4  Where there is no checkpoint (turned off, too large, too slow to look through, unreadable) that is told once, with its code, and an
@@ -27,7 +28,7 @@ import { awaitStore } from "./await-store.ts";
 import { oneAtATime } from "./one-at-a-time.ts";
 import { wishesOf } from "./sandbox-wishes.ts";
 import { takeSessionLease } from "./session-lease.ts";
-import { createSessionMarks, type SessionMarkParts, type SessionUse } from "./session-marks.ts";
+import { createSessionMarks, isRepeated, type SessionMarkParts, type SessionUse } from "./session-marks.ts";
 import { isState, json } from "./session-state.ts";
 
 interface Used<Result> {
@@ -97,7 +98,7 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
         try {
           const session = await open(use, claim.session.state, either);
           const taken = claim.previous !== null && claim.previous.worker !== worker;
-          const repeated = does === "execute" && claim.marks.begun?.activityId === activity.id;
+          const repeated = isRepeated(use, claim.marks);
           let mark = await marks.prepare(use, session, claim.session.state, claim.marks, taken, lost);
           if (does !== "read") mark = await marks.begin(use, session, mark, claim.session.state, repeated, lost);
           const guarded = guard(session, () => {

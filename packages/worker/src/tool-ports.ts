@@ -23,7 +23,7 @@ export function toolPortsOf(
   activity: Activity,
   scrub: (text: string) => string,
   failPoint: (point: ToolFailPoint, kind: WorkKind) => void | Promise<void> = () => undefined,
-): ToolPorts {
+): Omit<ToolPorts, "session"> {
   const { id: activityId, claim } = activity;
   const key = { activityId, claim, attempt: activity.ref.attempt };
   let returned: Promise<readonly ReturnedCall[]> | null = null;

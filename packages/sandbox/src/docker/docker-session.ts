@@ -100,6 +100,7 @@ export class DockerSession extends BaseSession implements Session {
 
   async start(program: ProgramSpec): Promise<StartedProgram> {
     const { container, uid, host, limits } = this.#place;
+    await this.endForeign();
     const { argv, nonce } = programLaunch("bash", program, this.first, {
       cpuSeconds: Math.ceil(limits.cpuMs / 1000) + 1,
       fileBytes: largestFile(limits),

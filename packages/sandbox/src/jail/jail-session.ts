@@ -4,7 +4,6 @@
 
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { constants as osConstants } from "node:os";
 import { isAlive } from "@markmill/process-identity";
 import { BaseSession, type FileRequest } from "../base-session.ts";
 import { startOf } from "../carry-state.ts";
@@ -28,7 +27,7 @@ import {
 } from "../port.ts";
 import { runWrapper, type WrapperResult } from "../run-wrapper.ts";
 import { baseEnvironment, type CommandUlimits, initialState } from "../session-script.ts";
-import { afterNonce, programLaunch } from "../start-program.ts";
+import { afterNonce, programLaunch, provenEnd } from "../start-program.ts";
 import { countOutOfMemory } from "./cgroup.ts";
 import { createCpuMeter } from "./cpu-meter.ts";
 import { GRACE_MS, type Jail, type LiveRecord, pause, START_MS } from "./jail.ts";
@@ -76,6 +75,7 @@ export class JailSession extends BaseSession implements Session {
     const { host } = this.#jail;
     const { holder, uid } = this.#record;
     if (!isHolding(holder)) throw sessionLost(this.id);
+    await this.endForeign();
     const { argv, nonce } = programLaunch(host.tools.bash, program, this.first, {
       ...this.#ulimits(this.#record.limits),
       fileBytes: this.#record.limits.diskBytes + 1024 * 1024,
@@ -85,19 +85,10 @@ export class JailSession extends BaseSession implements Session {
     release();
     for (const stream of [stdin, stdout, stderr]) stream.on("error", () => {});
     const said = afterNonce(stderr, nonce);
-    const ended = new Promise<number>((resolve, reject) => {
-      child.once("error", (error) => reject(translateLaunchFailure(String(error))));
-      child.once("exit", (code, name) => {
-        void (async () => {
-          // The nonce was written before the end; the pipe may bring it after.
-          for (let turn = 0; turn < 500 && !said.started() && !stderr.closed; turn += 1) await pause(2);
-          if (!isHolding(holder)) reject(sessionLost(this.id));
-          else if (!said.started()) reject(translateLaunchFailure(said.diagnostics()));
-          else resolve(code ?? 128 + (name === null ? 0 : osConstants.signals[name]));
-        })();
-      });
+    const ended = provenEnd(child, said, {
+      refusal: () => (isHolding(holder) ? null : sessionLost(this.id)),
+      notStarted: translateLaunchFailure,
     });
-    ended.catch(() => {});
     return { stdin, stdout, stderr: said.stream, ended };
   }
 

@@ -21,6 +21,7 @@ import type {
   CommandOutcome,
   CommandSpec,
   ListedSession,
+  ProgramSpec,
   RunOptions,
   Sandbox,
   Session,
@@ -32,6 +33,7 @@ import type {
 import { runWrapper } from "../run-wrapper.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { feedLine, initialState } from "../session-script.ts";
+import { afterNonce, programLaunch, provenEnd } from "../start-program.ts";
 
 export interface NoneOptions {
   readonly root: string;
@@ -170,8 +172,27 @@ class NoneSession extends BaseSession implements Session {
     return outcome;
   }
 
-  async start(): Promise<StartedProgram> {
-    throw judgeUnprotected();
+  async start(program: ProgramSpec): Promise<StartedProgram> {
+    await this.endForeign();
+    const { cpuMs, diskBytes } = this.#spec.limits;
+    const { argv, nonce } = programLaunch("bash", { cwd: this.workspace, ...program }, this.first, {
+      cpuSeconds: Math.ceil(cpuMs / 1000) + 1,
+      fileBytes: diskBytes,
+    });
+    const [bash, ...args] = argv;
+    const child = spawn(bash, args, {
+      cwd: "/",
+      env: { PATH: this.first.environment.PATH, [MARK]: this.#directory },
+      detached: true,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", () => {});
+    const said = afterNonce(child.stderr, nonce);
+    const ended = provenEnd(child, said, {
+      refusal: () => null,
+      notStarted: (why) => new SandboxError("SANDBOX_START_FAILED", `A program did not start (${why}).`, "Try again."),
+    });
+    return { stdin: child.stdin, stdout: child.stdout, stderr: said.stream, ended };
   }
 
   protected async endLeftovers(): Promise<void> {

@@ -20,6 +20,7 @@ import {
 } from "@markmill/engine";
 import type { PoolClient } from "pg";
 import { toJson } from "../neutral.ts";
+import { ofAnotherReply } from "../tool-calls.ts";
 import { copiedColumns } from "./fork-columns.ts";
 import { variableWrites } from "./kept-variables.ts";
 import type { LightColumn } from "./light-activity.ts";
@@ -156,10 +157,11 @@ async function writeInFlight(client: PoolClient, one: AdvancedLevel, rootId: str
       );
     }
     if (key === level.left) calling = { id, attempt: ref.attempt, epoch: state.epoch };
-    // What called the runs that it waits for was a reply.
-    if (awaits || (paidKinds.has(work.kind) && level.point.keepsReplies)) {
-      await copyReplies(client, level, rootId, ref, id);
-      await copyToolCalls(client, level, rootId, ref, id);
+    if (awaits || paidKinds.has(work.kind)) {
+      // What called the runs that it waits for was a reply.
+      const replies = awaits || level.point.keepsReplies;
+      if (replies) await copyReplies(client, level, rootId, ref, id);
+      await copyToolCalls(client, level, rootId, ref, id, replies);
     }
   }
   return calling;
@@ -223,7 +225,8 @@ async function copyReplies(
 
 /**
  * What tools gave, or how they failed; older than every attempt of the fork, too. A call that was begun and has not ended is not taken over:
- * whoever forks there was told that its outcome is unknown, and wants it done again.
+ * whoever forks there was told that its outcome is unknown, and wants it done again. Where the replies are not taken over, what tools gave
+ * counts only for a reply that asks for the same again (X4 of tool-calls.ts); in a session the files are not those it left.
  */
 async function copyToolCalls(
   client: PoolClient,
@@ -231,15 +234,20 @@ async function copyToolCalls(
   rootId: string,
   ref: { readonly node: string; readonly generation: number; readonly item: number | null },
   activityId: number,
+  replies: boolean,
 ): Promise<void> {
   await client.query(
     `insert into tool_calls (activity_id, call_index, request_hash, position, attempt, claim, run_id, root_id, tenant, name, arguments,
        state, result, failure, ms)
-     select distinct on (t.call_index, t.request_hash, t.position) $1, t.call_index, t.request_hash, t.position, 0, 0, $2, $3, t.tenant,
+     select distinct on (t.call_index, t.request_hash, t.position) $1, t.call_index, t.request_hash, t.position, 0, $8, $2, $3, t.tenant,
        t.name, t.arguments, t.state, t.result, t.failure, t.ms
      from tool_calls t join activities a on a.id = t.activity_id
      where a.run_id = $4 and a.node = $5 and a.generation = $6 and a.item = $7 and t.state <> 'begun'
+       and ($8 = 0 or (t.state = 'done' and t.call_index >= 0 and not t.in_session))
      order by t.call_index, t.request_hash, t.position, t.attempt desc`,
-    [activityId, id, rootId, run.id, ref.node, ref.generation, itemToColumn(ref.item)],
+    [
+      ...[activityId, id, rootId, run.id, ref.node, ref.generation, itemToColumn(ref.item)],
+      replies ? 0 : ofAnotherReply,
+    ],
   );
 }

@@ -359,6 +359,7 @@ export const columns = {
     processes: { name: "processes", type: "json" },
     manifest: { name: "manifest", type: "bytea" },
     seal: { name: "seal", type: "text" },
+    call: { name: "call", type: "text" },
   },
   sessions: {
     id: { name: "id", type: "text" },
@@ -406,6 +407,7 @@ export const columns = {
     failure: { name: "failure", type: "json" },
     ms: { name: "ms", type: "integer" },
     createdAt: { name: "created_at", type: "timestamp with time zone" },
+    inSession: { name: "in_session", type: "boolean" },
   },
   users: {
     id: { name: "id", type: "text" },

@@ -52,6 +52,8 @@ export const toolCalls = markmill.table(
     failure: json("failure"),
     ms: integer("ms"),
     createdAt: now("created_at"),
+    /** It acts in the session of its run. */
+    inSession: boolean("in_session").notNull().default(false),
   },
   (table) => [
     primaryKey({
@@ -225,6 +227,8 @@ export const sessionMarks = markmill.table(
     processes: json("processes").notNull(),
     manifest: bytea("manifest").notNull(),
     seal: text("seal").notNull(),
+    /** Of `begun`: the tool call that began; null: an EXECUTE did. */
+    call: text("call"),
   },
   (table) => [primaryKey({ name: "session_marks_pkey", columns: [table.sessionId, table.name] })],
 );

@@ -117,6 +117,33 @@ describe("tools", () => {
     expect(parseWorkflow(formatWorkflow(none), "a.wf.md").program).toEqual(none);
   });
 
+  it("run in the sandbox session by a command, the author's or the model's, and so do servers; the program can be written again", () => {
+    const inSession = `tools:
+  words:
+    description: Counts words.
+    command: wc -w -- {{file}}
+    schema: { type: object, properties: { file: { type: string } }, required: [file] }
+    timeout: 10s
+  shell: { description: Any command., command: null, repeat: safe }
+mcp:
+  lint: { command: [node, lint.mjs, --fast], env: { MODE: strict }, tools: [check] }
+  plain: { command: ./serve, tools: [go] }`;
+    const { program, findings } = chart(inSession, "PROMPT_B@{ tools: none }");
+    expect(findings).toEqual([]);
+    expect(program?.tools).toMatchObject({
+      words: { kind: "sandbox", command: "wc -w -- {{file}}", timeoutMs: 10_000 },
+      shell: { kind: "sandbox", command: null, repeat: "safe", schema: { required: ["command"] } },
+      lint__check: { kind: "mcp", server: "lint", tool: "check" },
+    });
+    expect(program?.mcp).toEqual({
+      lint: { transport: "stdio", command: ["node", "lint.mjs", "--fast"], environment: { MODE: "strict" } },
+      plain: { transport: "stdio", command: ["./serve"] },
+    });
+    if (program === null) throw new Error("no program");
+    const again = parseWorkflow(formatWorkflow(program), "a.wf.md");
+    expect([again.program, again.findings]).toEqual([program, []]);
+  });
+
   it("of MCP servers are those that the workflow allows, named after their server; the program can be written again", () => {
     const servers = `${matter}
 mcp:
@@ -152,8 +179,13 @@ mcp:
   });
 
   it.each([
-    ["mcp: { s: { command: 'npx server', tools: [a] } }", /command starts are not supported yet/],
-    ["mcp: { s: { url: 'https://h/', command: x, tools: [a] } }", /mcp\.s\.command: servers that a command starts/],
+    ["mcp: { s: { tools: [a] } }", /mcp\.s\.url: expected url, or command/],
+    ["mcp: { s: { command: 'npx server', tools: [a] } }", /mcp\.s\.command: expected a program, or a list/],
+    ["mcp: { s: { command: [], tools: [a] } }", /mcp\.s\.command: expected a program, or a list/],
+    ["mcp: { s: { command: [node, 7], tools: [a] } }", /mcp\.s\.command/],
+    ["mcp: { s: { url: 'https://h/', command: x, tools: [a] } }", /url is not a setting of mcp\.s/],
+    ["mcp: { s: { command: x, headers: { A: b }, tools: [a] } }", /headers is not a setting of mcp\.s/],
+    ["mcp: { s: { command: x, env: { 'A B': c }, tools: [a] } }", /mcp\.s\.env/],
     ["mcp: { s: { url: 'https://h/' } }", /mcp\.s\.tools: expected a list/],
     ["mcp: { s: { url: 'https://h/', tools: [] } }", /mcp\.s\.tools/],
     ["mcp: { s: { url: 'https://h/', tools: ['*', 7] } }", /mcp\.s\.tools\.1: expected the name of a tool/],
@@ -195,6 +227,14 @@ mcp:
       "tools: { a: { description: x, function: f, schema: { type: object, properties: 7 } } }",
       /properties of the schema/,
     ],
+    ["tools: { a: { description: x, command: ' ' } }", /tools\.a\.command: expected a command/],
+    ["tools: { a: { description: x, command: 7 } }", /tools\.a\.command: expected a command, or null/],
+    ["tools: { a: { description: x, command: 'wc {{f}}' } }", /tools\.a\.command: \{\{f\}\} is no argument/],
+    [
+      "tools: { a: { description: x, command: 'wc {{{f}}}', schema: { type: object, properties: { f: {} } } } }",
+      /would let the model write shell/,
+    ],
+    ["tools: { a: { description: x, command: null, schema: { type: object } } }", /tools\.a\.schema: the model gives/],
     ["tools: { a: { description: x, function: f, repeat: maybe } }", /repeat/],
     ["tools: { a: { description: x, url: 'https://h/', headers: { 'X Y': z } } }", /headers/],
     [`tools: {${Array.from({ length: 65 }, (_, n) => `t${n}: serper`).join(", ")}}`, /at most 64/],

@@ -1,8 +1,9 @@
 /** `mcp:` of the front matter: servers of tools, and which of their tools a workflow lets its models ask for. */
-import { type McpServer, type Tool, toolNamePattern } from "@markmill/engine";
+import { type HttpServer, type McpServer, type Tool, toolNamePattern } from "@markmill/engine";
 import { z } from "zod";
 import { duration, formatDuration } from "../../quantity.ts";
 import { noWords } from "./no-words.ts";
+import { serverCommand, serverEnvironment, stdioServerOf, writeStdioServer } from "./session-tool-matter.ts";
 import { headerName, headerOf, isUrl, mostTools, time, toolHeader } from "./tools-matter.ts";
 
 const toolName = z.string().min(1).max(128);
@@ -16,21 +17,28 @@ const allowed = z
   )
   .transform((tool) => (typeof tool === "string" ? { name: tool } : tool));
 
-const server = z.strictObject({
+const tools = z.array(allowed, "expected a list: the tools of this server that models may ask for").min(1);
+const overHttp = z.strictObject({
   url: z
-    .string(
-      "expected the url of a server that is reached over HTTP; servers that a command starts are not supported yet",
-    )
+    .string("expected url, or command")
     .refine((text) => !/[{}]/.test(text) && isUrl(text), "expected an http or https address without {places}"),
   headers: z.record(headerName, toolHeader).optional(),
-  tools: z.array(allowed, "expected a list: the tools of this server that models may ask for").min(1),
-  // Only to be refused in words: what runs a server over stdio is not there.
-  command: z
-    .never("servers that a command starts are not supported yet: give the url of one that is reached over HTTP")
-    .optional(),
+  tools,
+});
+const overStdio = z.strictObject({ command: serverCommand, env: serverEnvironment.optional(), tools });
+type Written = z.output<typeof overHttp> | z.output<typeof overStdio>;
+
+/** By what it holds, so that a mistake is told where it is. */
+const server = z.unknown().transform((value, context): Written => {
+  const isProgram = typeof value === "object" && value !== null && "command" in value;
+  const parsed = (isProgram ? overStdio : overHttp).safeParse(value);
+  if (parsed.success) return parsed.data;
+  for (const issue of parsed.error.issues)
+    context.issues.push({ ...issue, input: value } as (typeof context.issues)[number]);
+  return z.NEVER;
 });
 
-export const mcpKeys = ["url", "headers", "tools"];
+export const mcpKeys = ["url", "headers", "command", "env", "tools"];
 
 export const mcpSchema = z
   .record(z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,31}$/, "expected letters, digits, _ and -, at most 32"), server)
@@ -64,7 +72,9 @@ function mcpToolName(key: string, tool: string): string {
 
 export function mcpServersOf(matter: McpMatter): Readonly<Record<string, McpServer>> {
   return Object.fromEntries(
-    Object.entries(matter).map(([key, { url, headers }]): [string, McpServer] => {
+    Object.entries(matter).map(([key, written]): [string, McpServer] => {
+      if ("command" in written) return [key, stdioServerOf(written.command, written.env)];
+      const { url, headers } = written;
       const sent = Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name, headerOf(value)]));
       return [key, { transport: "http", url, ...(headers === undefined ? {} : { headers: sent }) }];
     }),
@@ -109,11 +119,10 @@ export function writeMcp(
   }
   if (servers === undefined) return undefined;
   return Object.fromEntries(
-    Object.entries(servers).map(([key, { url, headers }]): [string, unknown] => [
+    Object.entries(servers).map(([key, server]): [string, unknown] => [
       key,
       {
-        url,
-        ...(headers === undefined ? {} : { headers }),
+        ...(server.transport === "stdio" ? writeStdioServer(server) : writeHttpServer(server)),
         tools: theirs
           .filter(({ tool }) => tool.server === key)
           .map(({ tool: { tool, repeat, timeoutMs } }) =>
@@ -128,4 +137,8 @@ export function writeMcp(
       },
     ]),
   );
+}
+
+function writeHttpServer({ url, headers }: HttpServer): object {
+  return { url, ...(headers === undefined ? {} : { headers }) };
 }

@@ -12,6 +12,7 @@ import { z } from "zod";
 import { type Amount, duration, formatDuration, readAmount } from "../../quantity.ts";
 import { noWords } from "./no-words.ts";
 import { calledWorkflow, workflowToolOf, writeWorkflowTool } from "./workflow-matter.ts";
+import { commandProblem, ownCommandSchema, toolCommand, writeSandboxTool } from "./session-tool-matter.ts";
 
 /** Some tools are enough for a model, and each is sent with every question. */
 export const mostTools = 64;
@@ -48,28 +49,39 @@ const builtin = z.enum(builtinNames, `expected a description of a tool, or one o
 const overHttp = z.strictObject({
   ...common,
   url: z
-    .string("expected url, function or workflow")
+    .string("expected url, command, function or workflow")
     .refine(isUrl, "expected an http or https address whose host has no {place}"),
   method: z.enum(toolMethods).optional(),
   headers: z.record(headerName, toolHeader).optional(),
   send: z.enum(["query", "json"]).optional(),
 });
 const ofEmbedder = z.strictObject({ ...common, function: z.string().min(1) });
+const inSession = z.strictObject({ ...common, command: toolCommand }).superRefine(({ command, schema }, context) => {
+  const problem = commandProblem(command, schema);
+  if (problem !== null) context.addIssue({ code: "custom", path: [...problem.path], message: problem.message });
+});
 type Written =
   | z.output<typeof builtin>
   | z.output<typeof overHttp>
   | z.output<typeof ofEmbedder>
+  | z.output<typeof inSession>
   | z.output<typeof calledWorkflow>;
 
 /** By what it holds, so that a mistake is told where it is, and not that it fits none of the forms. */
 const written = z.unknown().transform((value, context): Written => {
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  const form = !isObject ? builtin : "workflow" in value ? calledWorkflow : "function" in value ? ofEmbedder : overHttp;
+  const form = isObject ? formOf(value) : builtin;
   const parsed = form.safeParse(value);
   if (parsed.success) return parsed.data;
   for (const { path, message } of parsed.error.issues) context.addIssue({ code: "custom", path: [...path], message });
   return z.NEVER;
 });
+
+function formOf(value: object) {
+  if ("workflow" in value) return calledWorkflow;
+  if ("function" in value) return ofEmbedder;
+  return "command" in value ? inSession : overHttp;
+}
 
 export const toolsSchema = z
   .record(z.string().regex(toolNamePattern, "expected letters, digits, _ and -, at most 64"), written)
@@ -88,6 +100,11 @@ export function toolsOf(matter: z.infer<typeof toolsSchema>): Readonly<Record<st
         ...(timeout === undefined ? {} : { timeoutMs: timeout }),
       };
       if ("function" in tool) return [name, { kind: "function", function: tool.function, ...base }];
+      if ("command" in tool) {
+        const { command } = tool;
+        const own = command === null ? { schema: ownCommandSchema } : {};
+        return [name, { kind: "sandbox", command, ...base, ...own }];
+      }
       const { url, method = "GET", headers, send } = tool;
       const sent = Object.fromEntries(Object.entries(headers ?? {}).map(([key, value]) => [key, headerOf(value)]));
       return [
@@ -131,6 +148,8 @@ export function writeTools(
           return [name, writeWorkflowTool(tool, path)];
         case "function":
           return [name, { function: tool.function, ...base }];
+        case "sandbox":
+          return [name, writeSandboxTool(tool, base)];
         case "http": {
           const { url, method, headers, send } = tool;
           return [

@@ -1,0 +1,120 @@
+/**
+ * A server of the Model Context Protocol that is a program in the sandbox session of its run: messages are lines on its stdin and stdout.
+ *
+ * D1  Whoever holds the session starts the program and ends it with all it started; here are pipes to it, and nothing of the host.
+ * D2  All that it writes is counted. Too much, a line that is no message, and the end of the program are the end of the session at once.
+ * D3  What it says on stderr is for people: it is told only where the program ends by itself.
+ */
+import type { Readable, Writable } from "node:stream";
+import { finished } from "node:stream/promises";
+import { setTimeout as pause } from "node:timers/promises";
+import type { StdioServer } from "@markmill/engine";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { ToolFailure } from "./tool-codes.ts";
+
+interface StartedServer {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Its exit code; rejects where the sandbox failed. */
+  readonly ended: Promise<number>;
+}
+
+/** Starts it in the session of the run. */
+export type StartServer = (server: StdioServer) => Promise<StartedServer>;
+
+/** What it wrote right before its end may come after the news of it. */
+const lastWordsMs = 1_000;
+const mostStderrCharacters = 400;
+
+export async function overStdio(
+  start: StartServer | undefined,
+  server: StdioServer,
+  { ending, mostBytes }: { readonly ending: AbortController; readonly mostBytes: number },
+): Promise<Transport> {
+  if (start === undefined) {
+    const why = "The server is a program in a sandbox session, and there is none here.";
+    throw new ToolFailure("TOOL_NOT_CONFIGURED", why);
+  }
+  const { deserializeMessage, serializeMessage } = await import("@modelcontextprotocol/sdk/shared/stdio.js");
+  let program: StartedServer | null = null;
+  let bytes = 0;
+  let complaint = "";
+  let over = false;
+  const fail = (failure: ToolFailure) => {
+    over = true;
+    ending.abort(failure);
+  };
+  const count = (chunk: Buffer): boolean => {
+    bytes += chunk.length;
+    if (bytes > mostBytes && !over) {
+      fail(new ToolFailure("TOOL_TOO_LARGE", `The server wrote more than ${mostBytes / 1024 / 1024} MiB.`));
+    }
+    return !over;
+  };
+  const hear = (line: string) => {
+    try {
+      transport.onmessage?.(deserializeMessage(line));
+    } catch {
+      const shown = JSON.stringify(line.slice(0, 100));
+      fail(new ToolFailure("TOOL_FAILED", `The server wrote a line to stdout that is no message: ${shown}.`));
+    }
+  };
+  const transport: Transport = {
+    async start() {
+      program = await start(server);
+      const { stdin, stdout, stderr, ended } = program;
+      stdin.on("error", () => undefined);
+      const lines = splitLines((line) => {
+        if (!over && line.trim() !== "") hear(line);
+      });
+      // What is too much is read and dropped until the program is ended: one that cannot write would not see its end.
+      stdout.on("data", (chunk: Buffer) => {
+        if (count(chunk)) lines(chunk);
+      });
+      stderr.on("data", (chunk: Buffer) => {
+        if (count(chunk)) complaint = (complaint + chunk.toString("utf8")).slice(-mostStderrCharacters);
+      });
+      ended.then(
+        async (code) => {
+          await Promise.race([finished(stdout).catch(() => undefined), pause(lastWordsMs)]);
+          if (!over) fail(endedBefore(code, complaint));
+        },
+        () => {
+          if (!over) fail(new ToolFailure("TOOL_FAILED", "The sandbox failed under the server.", true));
+        },
+      );
+    },
+    async send(message) {
+      program?.stdin.write(serializeMessage(message));
+    },
+    async close() {
+      over = true;
+      program?.stdin.end();
+      transport.onclose?.();
+    },
+  };
+  return transport;
+}
+
+function endedBefore(code: number, complaint: string): ToolFailure {
+  const said = complaint.trim() === "" ? "." : `: ${complaint.trim()}`;
+  if (code === 126 || code === 127) {
+    return new ToolFailure("TOOL_NOT_CONFIGURED", `The program of the server could not be started (${code})${said}`);
+  }
+  return new ToolFailure("TOOL_FAILED", `The server ended with exit code ${code} before it answered${said}`);
+}
+
+/** Whole lines, as they come. */
+function splitLines(take: (line: string) => void): (chunk: Buffer) => void {
+  let begun: Buffer[] = [];
+  return (chunk) => {
+    let rest = chunk;
+    for (let at = rest.indexOf(10); at >= 0; at = rest.indexOf(10)) {
+      take(Buffer.concat([...begun, rest.subarray(0, at)]).toString("utf8"));
+      begun = [];
+      rest = rest.subarray(at + 1);
+    }
+    if (rest.length > 0) begun.push(rest);
+  };
+}

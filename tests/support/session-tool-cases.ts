@@ -1,0 +1,267 @@
+// Tools that act in the sandbox session of their run, from a workflow file over the scripted model and the worker: commands, and a real MCP
+// server (the official library) that is a program in the session. The same for every sandbox.
+import { readdirSync, readFileSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Sandbox } from "@markmill/sandbox";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { submissionWithServer } from "./bundle-stdio-server.ts";
+import { definitionOf, type Mill, startMill, workflow } from "./mill.ts";
+import { cancelRun, createRun, defaultTenant, forkRun, replayRun, saveBlob } from "./store.ts";
+import { until } from "./until.ts";
+
+const call = (name: string, values: object = {}) => ({ name, arguments: values });
+/** A sleep that is this process's own. */
+const left = String(900 + process.pid / 10_000_000);
+/** By a word in the prompt: what the model asks for. */
+const asked = {
+  counting: [call("count", { file: "two words; touch pwned $(touch pwned) `id`" })],
+  failing: [call("fail", { code: 7 })],
+  unfit: [call("fail", { code: "x; rm -rf ." })],
+  calculating: [call("double", { n: "a[$(touch pwned)]" })],
+  ordering: [call("step", { n: 1 }), call("step", { n: 2 }), call("step", { n: 3 })],
+  pausing: [call("step", { n: 1 }), call("pause")],
+  sleeping: [call("sleep")],
+  shouting: [call("shout")],
+  foreign: [call("shell", { command: "cat() { echo forged; }; export -f cat\ncd /; echo moved; false" }), call("show")],
+  forbidden: [call("shell", { command: "curl http://x\necho went on" })],
+  empty: [call("shell", { command: "  " })],
+  ...Object.fromEntries(
+    ["echo", "add", "where", "hang", "flood", "shout", "garbage", "die", "answerAndDie", "leave", "deaf", "hidden"].map(
+      (tool) => [`mcp-${tool}.`, [call(`s__${tool}`, { line: tool === "leave" ? left : "one" })]],
+    ),
+  ),
+  "mcp-twice": [call("s__add", { line: "a" }), call("count", { file: "added" }), call("s__add", { line: "b" })],
+};
+const script = JSON.stringify({
+  rules: [
+    ...Object.entries(asked).map(([word, calls]) => ({ name: word, when: { role: "user", text: word }, calls })),
+    { name: "answers", when: { role: "tool" }, reply: "Done." },
+  ],
+  default: { reply: "No tool needed." },
+});
+
+const tools = `
+tools:
+  count: { description: Counts words., command: "cat {{file}} 2>&1 | wc -w; ls", schema: { type: object, properties: { file: { type: string } }, required: [file] } }
+  fail: { description: Ends so., command: "echo said; (exit {{code}})", schema: { type: object, properties: { code: { type: integer } } } }
+  double: { description: Doubles., command: "echo $(( {{n}} * 2 ))", schema: { type: object, properties: { n: { type: string } } } }
+  step: { description: A step., command: "echo {{n}} >> steps; X=$X{{n}}; export X; echo $X; cat steps", schema: { type: object, properties: { n: { type: integer } } } }
+  sleep: { description: Sleeps., command: "echo begun; sleep 600", timeout: 300ms }
+  pause: { description: Waits., command: "echo paused >> steps; until test -e go-on; do sleep 0.05; done" }
+  shout: { description: Much., command: "yes | head -c 3000000" }
+  show: { description: Shows., command: "cat given.txt; type -t cat" }
+  shell: { description: Any command., command: null }
+sandbox: { deny: curl }
+`;
+const server = (allowed: string, more = "") =>
+  `mcp: { s: { command: [node, server.mjs${more}], env: { GREETING: hello }, tools: [${allowed}] } }\n`;
+
+/** Processes of whatever session, as the host sees them. */
+function running(words: string): number {
+  return readdirSync("/proc").filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(words);
+    } catch {
+      return false;
+    }
+  }).length;
+}
+
+/** most: what depends on the sandbox; what does not is looked at once. */
+export function sessionToolCases(
+  sandbox: (directory: string) => Sandbox | Promise<Sandbox>,
+  cases: "all" | "most",
+): void {
+  const once = it.skipIf(cases === "most");
+  let mill: Mill;
+  let blob = "";
+  let directory = "";
+  beforeAll(async () => {
+    const open = (root: string) => {
+      directory = root;
+      return sandbox(root);
+    };
+    mill = await startMill({ backend: "postgres", script, sandbox: open, environment: { TOOL_TIMEOUT_MS: "60000" } });
+    blob = (await saveBlob(mill.store, await submissionWithServer({ "given.txt": "the task\n" }))) as string;
+  });
+  afterAll(async () => {
+    await mill?.close();
+  });
+
+  async function run(text: string, matter = tools, after = "") {
+    const chart = `START --> PROMPT_A["Prompt: User A"] --> ${after}SUCCESS\n PROMPT_A -->|FALSE| FAILED`;
+    const definition = definitionOf({ "a.wf.md": `---${matter}---\n${workflow(chart, { "User A": text })}` });
+    const before = mill.requests().length;
+    const created = await createRun(mill.store, { definition, submission: { blob } });
+    await mill.queues.ring(created.rings);
+    const ended = await mill.ended(created.runId);
+    expect((await replayRun(mill.store.database, mill.store.definitions, ended.id)).differences).toEqual([]);
+    const rows = await mill.store.as(defaultTenant).runs.toolCalls(ended.id);
+    const calls = rows.filter(({ callIndex }) => callIndex >= 0);
+    return { ...ended, rows, calls, said: calls[0]?.result ?? null, requests: mill.requests().slice(before) };
+  }
+
+  describe("a command of the author", () => {
+    it("gets a model's argument as data, and its transcript is the result", async () => {
+      const { status, said } = await run("counting");
+      expect(status).toBe("success");
+      expect(said).toMatch(/^\$ cat 'two words; touch pwned \$\(touch pwned\) `id`' 2>&1 \| wc -w; ls\n\d+\n/);
+      expect(said).not.toMatch(/^pwned$/m);
+    });
+
+    once("that ends with another code than 0 is a result, not a failure", async () => {
+      const { said, calls } = await run("failing");
+      expect(calls[0]).toMatchObject({ state: "done" });
+      expect(said).toBe("$ echo said; (exit 7)\nsaid\n[exit code 7]\n");
+    });
+
+    once.each(["unfit", "calculating"])("%s: arguments that do not fit run nothing", async (text) => {
+      const { status, calls } = await run(text);
+      expect(status).toBe("success");
+      expect(calls[0]).toMatchObject({ state: "failed", failure: { code: "TOOL_ARGUMENTS" } });
+      expect(calls[0]?.failure?.message).not.toMatch(/touch/);
+    });
+
+    it("comes after the others of its reply, in order, in one session", async () => {
+      const { calls } = await run("ordering");
+      expect(calls.map(({ result }) => result?.split("\n").slice(1).join(" "))).toEqual([
+        "1 1 ",
+        "12 1 2 ",
+        "123 1 2 3 ",
+      ]);
+    });
+
+    it("has a time and a length", async () => {
+      const { said: slept } = await run("sleeping");
+      expect(slept).toMatch(/begun\n\[timed out: too much time in all, killed after .*\]/);
+      const { said: shouted } = await run("shouting");
+      expect(shouted?.length).toBeLessThan(70_000);
+      expect(shouted).toMatch(/output truncated: 3000000 bytes/);
+    });
+  });
+
+  describe("a command of the model", () => {
+    it("is foreign: what it leaves does not steer the author's", async () => {
+      const { calls } = await run("foreign");
+      expect(calls[0]?.result).toContain("moved");
+      expect(calls[0]?.result).toContain("[exit code 1]");
+      // The directory passes, the function does not.
+      expect(calls[1]?.result).not.toContain("forged");
+      expect(calls[1]?.result).toMatch(/\nfile\n/);
+    });
+
+    once("is held to the workflow's list of commands; an empty one is refused", async () => {
+      const { said } = await run("forbidden");
+      expect(said).toMatch(/^\$ curl http:\/\/x\n\[refused/);
+      expect(said).toContain("went on");
+      const { calls } = await run("empty");
+      expect(calls[0]).toMatchObject({ failure: { code: "TOOL_ARGUMENTS" } });
+    });
+  });
+
+  describe("an MCP server that is a program", () => {
+    async function toldOf(tool: string, allowed: string, code: string, message: RegExp): Promise<void> {
+      const { status, calls } = await run(`mcp-${tool}.`, `\n${server(allowed)}`);
+      expect(status).toBe("success");
+      expect(calls[0]?.failure).toMatchObject({ code, message: expect.stringMatching(message) });
+    }
+
+    it("runs in the session: it is listed once, offered with its words, and its files are the run's", async () => {
+      const after = 'EXECUTE_E["Execute: cat added"] --> ';
+      const { rows, requests, result } = await run("mcp-twice", `${tools}${server("add")}`, after);
+      expect(rows.map(({ name, state }) => [name, state])).toEqual([
+        ["s: tools/list", "done"],
+        ["s__add", "done"],
+        ["count", "done"],
+        ["s__add", "done"],
+      ]);
+      expect(rows[2]?.result).toMatch(/wc -w; ls\n1\n/);
+      expect(result).toBe("$ cat added\na\nb\n");
+      expect(JSON.stringify(requests[0])).toContain("It does add.");
+      expect(JSON.stringify(requests[0])).not.toContain("It does echo.");
+    });
+
+    it("has an environment of its own, and nothing of the worker's", async () => {
+      const { said } = await run("mcp-where.", `\n${server("where")}`);
+      expect(said).toMatch(/ hello /);
+      expect(said).toContain("PATH");
+      expect(said).not.toMatch(/DATABASE|TEST|VITEST|npm_/);
+    });
+
+    it("may end right after its answer, leave processes, or not go: the answer counts, and nothing is left", async () => {
+      for (const tool of ["answerAndDie", "leave", "deaf"]) {
+        const { calls } = await run(`mcp-${tool}.`, `\n${server(tool)}`, 'EXECUTE_E["Execute: ls"] --> ');
+        expect(calls[0], tool).toMatchObject({ state: "done" });
+        expect(running(`sleep\0${left}`)).toBe(0);
+      }
+    });
+
+    it.each([
+      ["hang", "{ name: hang, timeout: 3s }", "TOOL_TIMEOUT", /within 3000 ms/],
+      ["flood", "flood", "TOOL_TOO_LARGE", /more than 4 MiB/],
+    ])("%s: it is ended, the model is told, and the run goes on", toldOf);
+
+    once.each([
+      ["shout", "shout", "TOOL_TOO_LARGE", /more than 4 MiB/],
+      ["garbage", "garbage", "TOOL_FAILED", /no message: "Listening on port 3000!"/],
+      ["die", "die", "TOOL_FAILED", /exit code 3 before it answered: it was all too much/],
+      ["hidden", "echo", "TOOL_UNKNOWN", /no tool/],
+    ])("%s: the model is told, and the run goes on", toldOf);
+
+    once("that cannot be started, or has no such tool, fails the PROMPT before a model is paid", async () => {
+      const missing = await run("mcp-echo.", "\nmcp: { s: { command: no-such-program, tools: [echo] } }\n");
+      expect(missing).toMatchObject({ status: "failed", requests: [] });
+      expect(missing.rows.at(-1)?.failure).toMatchObject({
+        code: "TOOL_NOT_CONFIGURED",
+        message: expect.stringMatching(/could not be started \(127\)/),
+      });
+      const unknown = await run("mcp-echo.", `\n${server("nothing")}`);
+      expect(unknown).toMatchObject({ status: "failed", requests: [] });
+      expect(unknown.rows.at(-1)?.failure).toMatchObject({ code: "TOOL_NOT_CONFIGURED" });
+    });
+  });
+
+  describe.skipIf(cases === "most")("a fork", () => {
+    async function started(text: string, chart: string): Promise<string> {
+      const definition = definitionOf({ "a.wf.md": `---${tools}---\n${workflow(chart, { "User A": text })}` });
+      const created = await createRun(mill.store, { definition, submission: { blob } });
+      await mill.queues.ring(created.rings);
+      return created.runId;
+    }
+    async function forked(runId: string) {
+      const { runId: again, rings } = await forkRun(mill.store, defaultTenant, { of: runId, from: null });
+      await mill.queues.ring(rings);
+      return again;
+    }
+
+    it("goes on with the files that tools left, and not from before some of them", async () => {
+      const failing = 'EXECUTE_E["Execute: echo try >> steps; cat steps"]';
+      const asking = 'EXECUTE_0["Execute: echo 0 >> steps"] --> PROMPT_A["Prompt: User A"]';
+      const runId = await started("ordering", `START --> ${asking} --> ${failing} --> FAILED`);
+      expect(await mill.ended(runId)).toMatchObject({ status: "failed" });
+      const again = await mill.ended(await forked(runId));
+      expect(again.result).toContain("cat steps\n0\n1\n2\n3\ntry\n");
+      expect(await mill.store.as(defaultTenant).runs.toolCalls(again.id)).toEqual([]);
+      const before = forkRun(mill.store, defaultTenant, { of: runId, from: ["PROMPT_A"] });
+      await expect(before).rejects.toThrow(/not kept any more/);
+    });
+
+    it("of a run that was cancelled in the middle of a call has what came before it once, and makes the call again", async () => {
+      const runId = await started(
+        "pausing",
+        'START --> PROMPT_A["Prompt: User A"] --> EXECUTE_E["Execute: cat steps"]',
+      );
+      const stepsOf = async (id: string) => {
+        return await readFile(join(directory, id, "workspace", "steps"), "utf8").catch(() => "");
+      };
+      await until(async () => (await stepsOf(runId)).includes("paused"));
+      await cancelRun(mill.store, runId, "enough");
+      const again = await forked(runId);
+      await until(async () => (await stepsOf(again)).includes("paused"));
+      await writeFile(join(directory, again, "workspace", "go-on"), "");
+      expect(await mill.ended(again)).toMatchObject({ status: "success", result: "$ cat steps\n1\npaused\n" });
+    });
+  });
+}
