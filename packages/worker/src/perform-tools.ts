@@ -148,10 +148,9 @@ async function performToolCall(
 }
 
 /** `ms`: where it took another time than we saw. note: what people should know besides. */
-export type End = (
-  | { readonly result: string; readonly note?: string }
-  | { readonly failure: ToolCallFailure }
-) & { readonly ms?: number };
+export type End = ({ readonly result: string; readonly note?: string } | { readonly failure: ToolCallFailure }) & {
+  readonly ms?: number;
+};
 
 async function actOn(
   { box, servers, session, returned }: ToolPorts,

@@ -11,8 +11,8 @@ import {
 import { z } from "zod";
 import { type Amount, duration, formatDuration, readAmount } from "../../quantity.ts";
 import { noWords } from "./no-words.ts";
-import { calledWorkflow, workflowToolOf, writeWorkflowTool } from "./workflow-matter.ts";
 import { commandProblem, ownCommandSchema, toolCommand, writeSandboxTool } from "./session-tool-matter.ts";
+import { calledWorkflow, workflowToolOf, writeWorkflowTool } from "./workflow-matter.ts";
 
 /** Some tools are enough for a model, and each is sent with every question. */
 export const mostTools = 64;
