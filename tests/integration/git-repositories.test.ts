@@ -1,7 +1,7 @@
 // Works in git repositories over real ssh and https: the commit before the deadline, a token that is seen by its host alone, no redirects; and
 // addresses that students wrote into a roster, which get no credential of the teacher's and nobody else's work.
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -278,6 +278,23 @@ describe("over https", () => {
       expect(stranger.unfetched.map(({ by }) => by)).toEqual([["1"], ["2"], ["3"]]);
     });
 
+    it("two repositories of one group are two works, and no attempts of each other", async () => {
+      const { submissions } = await readWorks(
+        roster(
+          `1;Ada;T1;${url}/open/ada.git`,
+          `2;Bea;T1;${url}/open/ada`,
+          `3;Cem;T1;${url}/private/ada.git`,
+          `4;Dan;T1;${url}/private/ada`,
+        ),
+        `repositories: { from: roster, allow: ["${url}/"] }`,
+        { git: access() },
+      );
+      expect(submissions.map(({ key, by, counts }) => [key, by, counts])).toEqual([
+        ["1+2#1", ["1", "2"], true],
+        ["3+4#1", ["3", "4"], true],
+      ]);
+    });
+
     it("a group that is called like a student's key takes nothing from them", async () => {
       const { submissions } = await readWorks(
         roster(`1;Ada;3;${url}/open/ada.git`, `2;Bea;3;${url}/open/ada`, "3;Cem;;ext::x"),
@@ -320,6 +337,41 @@ describe("over https", () => {
       );
       expect(submissions.map(({ key, content }) => [key, content.is])).toEqual([["1#1", "taken"]]);
       expect(codes).toEqual(["2", "3"].map((key) => [key, "INTAKE_REPOSITORY_NOT_ALLOWED"]));
+    });
+
+    it("files that lead elsewhere by any of git's ways are not read, and a field of a roster is one piece of a path", async () => {
+      const place = join(folder, `class-${classes + 1}`);
+      const repositories = join(place, "repositories");
+      const secret = join(place, "private", "sol.git");
+      execFileSync("mkdir", ["-p", repositories, join(place, "private"), join(repositories, "beside")]);
+      git(folder, "2026-11-10", "clone", "-q", "--bare", work, secret);
+      writeFileSync(join(repositories, "file"), `gitdir: ${secret}`);
+      symlinkSync(secret, join(repositories, "beside.git"));
+      for (const name of ["packs", "heads", "lender", "includer"])
+        git(folder, "2026-11-10", "clone", "-q", "--bare", work, join(repositories, name));
+      for (const [name, part] of [
+        ["packs", "objects/pack"],
+        ["heads", "refs/heads"],
+      ] as const) {
+        rmSync(join(repositories, name, part), { recursive: true });
+        symlinkSync(join(secret, part), join(repositories, name, part));
+      }
+      writeFileSync(join(repositories, "lender/objects/info/alternates"), `${secret}/objects\n`);
+      writeFileSync(join(repositories, "includer/config"), "[include]\n\tpath = ../../private/config\n");
+      const names = ["file", "beside", "packs", "heads", "lender", "includer"];
+      const { submissions, codes } = await readWorks(
+        roster(...names.map((name, at) => `${at + 1};Name ${name};;file://${repositories}/${name}`)),
+        `repositories: { from: roster, allow: ["file://${repositories}/"] }`,
+        {},
+      );
+      expect(submissions).toEqual([]);
+      expect(codes).toEqual(names.map((_, at) => [String(at + 1), "INTAKE_REPOSITORY_NOT_ALLOWED"]));
+      const made = await readWorks(
+        ["id;Name;Github", "1;Ada;../private/sol.git", "2;Bea;..%2Fprivate%2Fsol.git"],
+        `repositories: "file://${repositories}/{handle}"`,
+        {},
+      );
+      expect(made.submissions.map(({ content }) => content.is)).toEqual(["refused", "refused"]);
     });
   });
 

@@ -5,7 +5,7 @@
 // P2 npm packages that are not named here are left where they are and loaded as always.
 // P3 A bundle's files are named by what is in them: runs beside each other, or one that was killed, leave nothing that is wrong.
 import { createHash } from "node:crypto";
-import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type OutputChunk, type Plugin, rolldown } from "rolldown";
@@ -53,7 +53,9 @@ export async function bundlePrograms(cache: string): Promise<Readonly<Record<Pro
 }
 
 async function keep(place: string, chunks: readonly OutputChunk[]): Promise<void> {
-  if ((await stat(place).catch(() => null)) !== null) return;
+  const now = new Date();
+  // One that is in use is no old one.
+  if ((await utimes(place, now, now).catch(() => null)) !== null) return;
   const unfinished = `${place}.${process.pid}`;
   for (const { fileName, code } of chunks) {
     const file = join(unfinished, fileName);

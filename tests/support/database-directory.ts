@@ -1,5 +1,5 @@
 import { statfsSync } from "node:fs";
-import { freemem, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 
 const shared = "/dev/shm";
 const tmpfs = 0x01021994;
@@ -16,7 +16,7 @@ export function databaseDirectory(): string {
   try {
     const { type, bavail, bsize } = statfsSync(shared);
     // What stands in it takes from the machine's memory, which others need too.
-    const roomy = bavail * bsize >= wantedBytes && freemem() >= wantedBytes + 4 * gibibyte;
+    const roomy = bavail * bsize >= wantedBytes && process.availableMemory() >= wantedBytes + 4 * gibibyte;
     return type === tmpfs && roomy ? shared : tmpdir();
   } catch {
     return tmpdir();

@@ -14,8 +14,7 @@
  */
 import { spawn } from "node:child_process";
 import { lookup } from "node:dns/promises";
-import type { Dirent } from "node:fs";
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ReadWork, readArchive, SubmissionError, type SubmissionLimits, showName } from "@markmill/submission";
@@ -63,6 +62,7 @@ export async function fetchRepository(address: RepositoryAddress, options: Fetch
   const { url, scheme } = address;
   const deadlineAt = performance.now() + timeoutMs;
   const passage = await passageOf(address, options);
+  const from = await sourceOf(address);
   const folder = await mkdtemp(join(tmpdir(), "markmill-git-"));
   const git = (args: readonly string[], most = 1024 * 1024) =>
     runGit({ cwd: folder, scheme, ...passage }, args, most, Math.max(1, deadlineAt - performance.now()));
@@ -72,7 +72,7 @@ export async function fetchRepository(address: RepositoryAddress, options: Fetch
     // Goes before attributes of the tree, which would hide files, or write into them.
     await mkdir(join(folder, "info"), { recursive: true });
     await writeFile(join(folder, "info/attributes"), withoutAttributes);
-    await git(["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--", url, "HEAD"]);
+    await git(["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc", ...from, "HEAD"]);
     const until = deadline === undefined ? [] : [`--before=${new Date(deadline).toISOString()}`];
     const found = (await git(["log", "-1", "--first-parent", ...until, "--format=%H %cI", "FETCH_HEAD"]))
       .toString("utf8")
@@ -92,6 +92,20 @@ export async function fetchRepository(address: RepositoryAddress, options: Fetch
   }
 }
 
+/** Of files, git gets the folder that was looked at, and looks for no other. */
+async function sourceOf(address: RepositoryAddress): Promise<readonly string[]> {
+  if (address.scheme !== "file") return ["--", address.url];
+  const own = await ownFolder(address.path);
+  if (own === null) {
+    throw new FetchTrouble(
+      `${showName(address.url)} is no repository that holds all of itself.`,
+      "Put a plain clone there: no links, alternates, worktrees or partial clones.",
+      "INTAKE_REPOSITORY_NOT_ALLOWED",
+    );
+  }
+  return ["--upload-pack=git-upload-pack --strict", "--", `file://${encodeURI(own)}`];
+}
+
 /** What goes with the request. */
 interface Passage {
   readonly access: GitAccess;
@@ -103,10 +117,7 @@ async function passageOf(address: RepositoryAddress, options: FetchOptions): Pro
   const { allow, access = {}, rules = addressRules([]) } = options;
   if (allow === "any") return { access: ownAccess(address, access), settings: [] };
   for (const place of allow) {
-    if (!(await isInPlace(address, place))) continue;
-    if (address.scheme === "file" && (await leadsElsewhere(address.path)))
-      throw notAllowed(address, "takes what it holds from elsewhere");
-    return { access: ownAccess(address, access), settings: [] };
+    if (await isInPlace(address, place)) return { access: ownAccess(address, access), settings: [] };
   }
   const { caFile } = access;
   if (address.scheme === "https") {
@@ -115,23 +126,38 @@ async function passageOf(address: RepositoryAddress, options: FetchOptions): Pro
   throw notAllowed(address, address.scheme === "ssh" ? "is reached with a key" : "is a file");
 }
 
-/** By a file in place of `.git`, by links, or by what git reads as another place to look: so it could be somebody else's work. */
-async function leadsElsewhere(path: string): Promise<boolean> {
+/** More than that nobody looks through. */
+const mostEntries = 100_000;
+
+/**
+ * The folder of a repository that holds all it says itself, and that git therefore gets by its name: no file in place of `.git`, no links, no other
+ * places to look, no settings taken from elsewhere. null: it could be somebody else's work.
+ */
+async function ownFolder(path: string): Promise<string | null> {
   const inside = join(path, ".git");
-  for (const folder of [path, inside]) {
-    const places = [folder, join(folder, "objects"), join(folder, "objects/info")];
-    for (const place of places) {
-      const entries = await readdir(place, { withFileTypes: true }).catch(() => []);
-      const elsewhere = (entry: Dirent) =>
-        (entry.isSymbolicLink() && (folder === inside || /^(?:\.git|objects|refs|packed-refs)$/.test(entry.name))) ||
-        (entry.name === ".git" && !entry.isDirectory()) ||
-        (entry.name === "commondir" && place === folder) ||
-        (/^(?:http-)?alternates$/.test(entry.name) && place !== folder);
-      if (entries.some(elsewhere)) return true;
+  const folder = (await lstat(inside).catch(() => null)) === null ? path : inside;
+  for (const part of ["", "objects", "refs"]) {
+    if ((await lstat(join(folder, part)).catch(() => null))?.isDirectory() !== true) return null;
+  }
+  if ((await lstat(join(folder, "HEAD")).catch(() => null))?.isFile() !== true) return null;
+  const left = [""];
+  let seen = 0;
+  for (let place = left.pop(); place !== undefined; place = left.pop()) {
+    for (const entry of await readdir(join(folder, place), { withFileTypes: true })) {
+      const name = join(place, entry.name);
+      seen += 1;
+      if (seen > mostEntries || (!entry.isFile() && !entry.isDirectory()) || leading.has(name)) return null;
+      if (entry.isDirectory()) left.push(name);
     }
   }
-  return false;
+  const settings = await readFile(join(folder, "config"), "utf8").catch(() => "");
+  return /\[\s*include|partialclone|promisor|worktreeconfig/i.test(settings) ? null : folder;
 }
+
+/** Files by which git looks elsewhere. */
+const leading: ReadonlySet<string> = new Set([
+  ...["commondir", "gitdir", "config.worktree", "objects/info/alternates", "objects/info/http-alternates"],
+]);
 
 /** A token is for its host, whoever asks. */
 function ownAccess(address: RepositoryAddress, { token, ...access }: GitAccess): GitAccess {
@@ -209,9 +235,12 @@ function runGit(
     "gc.auto=0",
     "core.attributesFile=/dev/null",
     "http.followRedirects=false",
+    // No ticket of the person at the machine.
+    "http.emptyAuth=false",
+    "http.proactiveAuth=none",
     "http.lowSpeedLimit=100",
     "http.lowSpeedTime=30",
-    // Everything comes as one pack, whose size is watched.
+    // Everything comes as one pack, but for hosts that only hand out files; all of it is watched.
     "fetch.unpackLimit=1",
     "transfer.bundleURI=false",
     ...more,
@@ -331,6 +360,7 @@ function gitEnvironment(
     ...{
       GIT_CONFIG_GLOBAL: "/dev/null",
       GIT_LFS_SKIP_SMUDGE: "1",
+      GIT_NO_LAZY_FETCH: "1",
       GIT_ASKPASS: "/bin/false",
       SSH_ASKPASS: "/bin/false",
     },
@@ -340,8 +370,8 @@ function gitEnvironment(
 
 async function sizeOf(folder: string): Promise<number> {
   let sum = 0;
-  for (const name of await readdir(join(folder, "objects", "pack")).catch(() => [])) {
-    sum += (await stat(join(folder, "objects", "pack", name)).catch(() => null))?.size ?? 0;
+  for (const name of await readdir(join(folder, "objects"), { recursive: true }).catch(() => [])) {
+    sum += (await stat(join(folder, "objects", name)).catch(() => null))?.size ?? 0;
   }
   return sum;
 }

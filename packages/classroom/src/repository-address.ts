@@ -111,8 +111,15 @@ function isPlain(segment: string): boolean {
 /** What leads out of the folder, by a link too, is as if it were not there. */
 async function fileAddress(rest: string, folder: string | undefined, no: Refusing): Promise<FileAddress> {
   const outside = no("lies outside the folder of the class", "Put the repositories below the folder of class.yaml.");
-  const path = decoded(rest);
-  if (folder === undefined || path === null || !path.startsWith("/") || path.includes("\0")) throw outside;
+  // Piece by piece: one that a roster gave stays one.
+  const pieces = rest.split("/").map(decoded);
+  if (
+    folder === undefined ||
+    !rest.startsWith("/") ||
+    pieces.some((piece) => piece === null || /^\.\.$|[/\0]/.test(piece))
+  )
+    throw outside;
+  const path = pieces.join("/");
   const [real, base] = await Promise.all([realpath(path).catch(() => null), realpath(folder).catch(() => null)]);
   if (real === null || base === null || !real.startsWith(base.endsWith(sep) ? base : base + sep)) throw outside;
   // git decodes it once more.
@@ -157,8 +164,9 @@ function refusing(written: string): Refusing {
     new SubmissionError("SUBMISSION_REFUSED", `${showName(withoutSecret(written.trim()))} ${why}.`, fix);
 }
 
-/** A2: whatever stands before the last @ is not repeated, but for the user of ssh. */
-function withoutSecret(text: string): string {
+/** A2: whatever stands before the last @ is not repeated, but for the user of ssh, and nothing after a question mark. */
+function withoutSecret(written: string): string {
+  const text = written.replace(/([?#])[\s\S]+$/, "$1…");
   const [, scheme = "", before = "", after = ""] = /^([a-z][a-z0-9+.-]*:\/\/)?(.*)@(.*)$/is.exec(text) ?? [];
   if (after === "" && before === "") return text;
   const isUser = userName.test(before) && (scheme === "" || /^ssh:/i.test(scheme));

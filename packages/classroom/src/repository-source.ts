@@ -1,8 +1,9 @@
 /**
  * Repositories of a class as an export: one work per member, fetched when it is read. A repository that cannot be had stops that work alone.
  *
- * R1  One repository is one work. Members of one group who name the same hand in one work of the group; where others name the same, nobody knows
- *     whose it is, and it is fetched for none of them.
+ * R1  One repository is one work. Members of one group who name the same hand in one work of the group, or of their own where the group has
+ *     several such repositories: they are no attempts of each other. Where others name the same, nobody knows whose it is, and it is fetched
+ *     for none of them.
  */
 import type { ReadWork, SubmissionLimits } from "@markmill/submission";
 import { SubmissionError } from "@markmill/submission";
@@ -23,6 +24,7 @@ export interface RepositoryOptions extends Omit<FetchOptions, "limits"> {
 
 interface Named {
   readonly members: readonly [Member, ...Member[]];
+  readonly group: string | null;
   readonly read: (limits: SubmissionLimits) => Promise<ReadWork>;
 }
 
@@ -41,28 +43,31 @@ export async function repositorySource(
       throw error;
     });
     if (address instanceof SubmissionError) {
-      works.set(member.key, { members: [member], read: () => Promise.reject(address) });
+      works.set(member.key, { members: [member], group: null, read: () => Promise.reject(address) });
       continue;
     }
     const known = byIdentity.get(repositoryIdentity(address));
     if (known === undefined) byIdentity.set(repositoryIdentity(address), { address, by: [member] });
     else known.by.push(member);
   }
+  const shared = [...byIdentity.values()].flatMap(({ by }) => groupOf(by) ?? []);
   for (const { address, by } of byIdentity.values()) {
-    const [first] = by;
-    const together = first.group !== undefined && by.every(({ group }) => group === first.group);
-    if (by.length === 1 || together) {
-      works.set(first.key, {
+    const group = groupOf(by);
+    if (by.length === 1 || group !== null) {
+      works.set(by[0].key, {
         members: by,
+        group: shared.filter((other) => other === group).length === 1 ? group : null,
         read: async (limits) => await fetchRepository(address, { ...options, limits }),
       });
-    } else for (const member of by) works.set(member.key, { members: [member], read: () => refuse(member, by) });
+    } else
+      for (const member of by)
+        works.set(member.key, { members: [member], group: null, read: () => refuse(member, by) });
   }
   return {
     tops: [...works.keys()].map((name) => ({ name, is: "folder" })),
     works: members.flatMap(({ key }) => {
       const work = works.get(key);
-      return work === undefined ? [] : [workOf(key, work.members)];
+      return work === undefined ? [] : [workOf(key, work)];
     }),
     links: [],
     read: async (top, limits) => await (works.get(top)?.read(limits) ?? Promise.reject(new Error(`no work ${top}`))),
@@ -70,8 +75,14 @@ export async function repositorySource(
   };
 }
 
-function workOf(top: string, members: readonly Member[]): Work {
-  const [keys, group] = [members.map(({ key }) => key), members.length > 1 ? (members[0]?.group ?? null) : null];
+/** Of several who name the same; null: it is one alone, or they are not of one group. */
+function groupOf([first, ...others]: readonly [Member, ...Member[]]): string | null {
+  if (others.length === 0 || first.group === undefined) return null;
+  return others.every(({ group }) => group === first.group) ? first.group : null;
+}
+
+function workOf(top: string, { members, group }: Named): Work {
+  const keys = members.map(({ key }) => key);
   const pieces = [{ top, as: null }];
   return { label: top, pieces, says: { by: "keys", keys, group }, markedLate: false, submittedAt: null, attempt: null };
 }

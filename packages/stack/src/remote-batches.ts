@@ -52,7 +52,8 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
     ];
     // What is no longer handed in stops to count with the last pieces: killed before them, nothing has, and saving again does it all.
     const whole = batch.whole === true ? works.map((work) => work.key) : (batch.whole ?? false);
-    const spans = whole === false ? [] : spansOf(whole);
+    const spans =
+      whole === false ? [] : batch.span === undefined ? spansOf(whole) : [{ whole: [...whole], span: batch.span }];
     const last = pieces.pop() ?? { members: [], works: [] };
     const together =
       spans.length === 1 ? [{ ...last, ...spans[0] }] : [last, ...spans.map((span) => ({ ...nobody, ...span }))];

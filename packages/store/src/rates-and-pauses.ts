@@ -88,9 +88,11 @@ async function isPaused(database: Database, at: ModelAt): Promise<boolean> {
   answering.set(database, known);
   const name = nameOf(at);
   if (performance.now() < (known.get(name) ?? 0)) return false;
+  // 0: looked for just now; gone again if this process pauses it meanwhile.
+  known.set(name, 0);
   const values = [at.tenant, at.endpoint, at.model];
   const paused = await queryHot(database, "Asking a rate limit", "paused", pausedText, values);
-  if (paused.length === 0) known.set(name, performance.now() + LOOK_MS);
+  if (paused.length === 0 && known.has(name)) known.set(name, performance.now() + LOOK_MS);
   return paused.length > 0;
 }
 

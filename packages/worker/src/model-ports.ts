@@ -14,14 +14,19 @@ import {
   settleReservation,
 } from "@markmill/store/machine";
 
-/** With the activity a reply settles only what its own claim has reserved. */
+/**
+ * With the activity a reply settles only what its own claim has reserved. Where nobody has asked for it yet, a reply is not looked for while the
+ * claim is fresh: a process that was frozen for longer may have lost its lease to another, who has asked.
+ */
 export function ledgerOf(database: Database, run: LoadedRun, activity?: Activity): CallLedger {
   const claimed = activity === undefined ? {} : { claim: activity.claim };
+  const began = performance.now();
+  const isFresh = () => activity?.unasked === true && performance.now() - began < freshMs;
   return {
     // By the statement that stores the reply.
     settles: true,
     async find({ activityId, callIndex, requestHash }) {
-      if (activity?.unasked) return undefined;
+      if (isFresh()) return undefined;
       const found = await findCall(database, { activityId: Number(activityId), callIndex, requestHash });
       if (found === null) return undefined;
       return { reply: found.reply as unknown as ModelReply, attempt: found.attempt ?? 1 };
@@ -43,6 +48,9 @@ export function ledgerOf(database: Database, run: LoadedRun, activity?: Activity
     },
   };
 }
+
+/** Far below any lease. */
+const freshMs = 1_000;
 
 /** What is set aside for handlers is left to them. */
 export function budgetOf(database: Database, run: LoadedRun, { work, claim }: Activity): BudgetPort {

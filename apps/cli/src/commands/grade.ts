@@ -5,6 +5,7 @@ import type { Json } from "@markmill/engine";
 import { stratifiedSample } from "@markmill/grading";
 import {
   catchInterrupts,
+  everyWork,
   mustWork,
   openStackOrServer,
   parseCount,
@@ -27,6 +28,7 @@ import { SimilarityGatherer } from "../class-similarity.ts";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { gradeTable } from "../grade-table.ts";
 import { jsonText } from "../json-text.ts";
+import { standingKeys } from "../known-works.ts";
 import { leaveToBackground } from "../leave-run.ts";
 import { modelChange } from "../model-change.ts";
 import { requireSandbox } from "../require-sandbox.ts";
@@ -225,6 +227,10 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
       defaultModel: config.models.defaultModel,
       script: script.ref,
     };
+    const stand =
+      known === null || intake.unfetched.length === 0
+        ? []
+        : standingKeys(await everyWork(stack.tenant.batches, known.id), chosen, intake.unfetched);
     const batch: NewBatch = {
       ...{ key: plan.key, name: plan.name, definition: plan.definition, rubric: plan.rubric },
       ...(manner.concurrency === null ? {} : { concurrency: manner.concurrency }),
@@ -253,7 +259,10 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
       members: intake.members.map(({ at: _, repository: __, ...member }) => member),
       works: chosen,
       // What could not be asked for is not known to be gone: it stays as it is.
-      whole: manner.sample === null ? [...chosen, ...intake.unfetched].map(({ key }) => key) : false,
+      whole:
+        manner.sample === null
+          ? [...new Set([...[...chosen, ...intake.unfetched].map(({ key }) => key), ...stand])]
+          : false,
     };
     const saved = await stack.tenant.batches.save(batch);
     begun = true;

@@ -116,7 +116,7 @@ with wanted as materialized (
 )
 select a.id, a.node, a.generation, a.item, a.attempt, a.kind, a.epoch, a.state as activity_state, a.rings, a.work, a.outcome, a.usage,
   coalesce(t.claim, a.claim) as claim, coalesce(t.takeovers, a.takeovers) as takeovers, coalesce(t.interrupted, false) as interrupted,
-  t.id is not null as taken, a.claim = 0 and not exists (select 1 from calls c where c.activity_id = a.id) as unasked,
+  t.id is not null as taken, coalesce(t.claim = 1, false) and not exists (select 1 from calls c where c.activity_id = a.id) as unasked,
   extract(epoch from a.lease_until - clock_timestamp())::float8 * 1000 as lease_ms,
   extract(epoch from a.not_before - clock_timestamp())::float8 * 1000 as early_ms,
   extract(epoch from a.created_at)::float8 * 1000 as asked_at, ${runColumns}

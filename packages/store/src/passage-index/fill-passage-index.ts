@@ -40,16 +40,23 @@ export async function fillPassageIndex(database: Database, options: FillOptions 
   if (search.by === "scan") return 0;
   await forgetEmptyScopes(database);
   let copied = 0;
+  const failures: unknown[] = [];
   for (const due of await dueScopes(database, options)) {
-    const begun = await beginScope(database, search.extensionSchema, due);
-    if (begun.dimensions < 1 || begun.dimensions > mostIndexed) continue;
-    for (let at = begun.upTo; at < begun.goal; ) {
-      const piece = await copyPiece(database, search.extensionSchema, due, { ...begun, upTo: at });
-      at = piece.upTo;
-      copied += piece.copied;
-      if ((await options.onCopied?.(piece.copied)) === false) return copied;
+    try {
+      const begun = await beginScope(database, search.extensionSchema, due);
+      if (begun.dimensions < 1 || begun.dimensions > mostIndexed) continue;
+      for (let at = begun.upTo; at < begun.goal; ) {
+        const piece = await copyPiece(database, search.extensionSchema, due, { ...begun, upTo: at });
+        at = piece.upTo;
+        copied += piece.copied;
+        if ((await options.onCopied?.(piece.copied)) === false) return copied;
+      }
+    } catch (error) {
+      // One that cannot be indexed now keeps no other out.
+      failures.push(error);
     }
   }
+  if (failures.length > 0) throw failures[0];
   return copied;
 }
 
