@@ -475,6 +475,8 @@ describe("what a hostile client sends", () => {
       ["listToolCalls", "1-1-a-1-1"],
       ["listMessages", "1"],
       ["listDefinitions", "a-1"],
+      ["listMemoryScopes", "notes"],
+      ["listPassages", "1"],
     ]);
     for (const { walked } of paged()) {
       const { next } = (await (await ask(walked, whole, null)).json()) as { next: string | null };

@@ -190,7 +190,10 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     const call = only("call");
     const called = only("run", { "markmill.run.id": child });
     expect(called.parentId).toBe(call.spanId);
-    expect(call.from <= called.from && called.to <= call.to).toBe(true);
+    // Each process carries on the database's clock from its last answer, and is behind by the time that answer took.
+    const behind = 5_000_000_000n;
+    expect(call.from).toBeLessThanOrEqual(called.from + behind);
+    expect(called.to).toBeLessThanOrEqual(call.to + behind);
     expect(only("set", { "markmill.activity.node": "SET_F" }).parentId).toBe(called.spanId);
     // The endpoint failed once: another attempt is another span, with a link to the first.
     const tries = of("prompt", { "markmill.run.id": child }).sort((a, b) => (a.from < b.from ? -1 : 1));
@@ -288,13 +291,18 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
 
   it("a share of the runs: all of a run's spans, or none, in every process", async () => {
     place = { ...place, env: { ...place.env, OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "0.5" } };
-    const before = collector.spans().length;
     const { url } = await serve();
-    const ids = await Promise.all(Array.from({ length: 10 }, () => startRun(url)));
+    // So many that all of them, or none, are drawn once in thirty thousand times.
+    const ids = await Promise.all(Array.from({ length: 16 }, () => startRun(url)));
     for (const id of ids) await ended(url, id);
     await stopAll();
-    const perTrace = Map.groupBy(collector.spans().slice(before), (span) => span.traceId);
-    expect(perTrace.size).toBeLessThan(10);
+    const traces = new Set(ids.map((id) => id.replaceAll("-", "")));
+    const perTrace = Map.groupBy(
+      collector.spans().filter(({ traceId }) => traces.has(traceId)),
+      (span) => span.traceId,
+    );
+    expect(perTrace.size).toBeGreaterThan(0);
+    expect(perTrace.size).toBeLessThan(ids.length);
     for (const spans of perTrace.values()) {
       expect(spans.filter(({ name }) => name === "run")).toHaveLength(2);
       expect(spans.filter(({ name }) => name === "startRun")).toHaveLength(1);
