@@ -25,6 +25,8 @@ rules:
   - { when: { text: "wrong below", nth: [1] }, fault: { status: 400, message: "no such luck" } }
   - { when: { text: "twice wrong redis", nth: [1, 2] }, fault: { status: 400, message: "no" } }
   - { when: { text: "twice wrong postgres", nth: [1, 2] }, fault: { status: 400, message: "no" } }
+  - { when: { text: "thrice wrong redis", nth: [1, 2, 3] }, fault: { status: 400, message: "no" } }
+  - { when: { text: "thrice wrong postgres", nth: [1, 2, 3] }, fault: { status: 400, message: "no" } }
   - { when: { text: "wrong redis files" }, fault: { status: 400, message: "no" } }
   - { when: { text: "wrong postgres files" }, fault: { status: 400, message: "no" } }
   - { when: { text: broken }, fault: { status: 400, message: "never" } }
@@ -223,6 +225,30 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     const run = await mill.ended(second.runId);
     expect(run).toMatchObject({ status: "success", result: expect.stringContaining("by the callee") });
     expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
+  });
+
+  it("is forked once more from before a call where that changed no files, and refused where it did", async () => {
+    const files = {
+      "m.md": workflow("START --> CALL_A[[Call: a.md]]"),
+      "a.md": workflow(
+        `START --> EXECUTE_A["Execute: echo one > made"] --> CALL_B[[Call: b.md]] --> CALL_C[[Call: c.md]] --> PROMPT_D[Prompt: User D] --> EXECUTE_E["Execute: cat made"]`,
+        { "User D": `thrice wrong ${backend}` },
+      ),
+      "b.md": workflow("START --> CALL_X[[Call: x.md]]"),
+      "x.md": workflow(`START --> EXECUTE_X["Execute: echo two >> made"]`),
+      "c.md": workflow("START --> PROMPT_C[Prompt: User C]", { "User C": "only words" }),
+    };
+    const old = await mill.run(files);
+    let last = old;
+    for (const from of [null, ["CALL_A", "CALL_C"], ["CALL_A", "PROMPT_D"]]) {
+      expect(last).toMatchObject({ status: "failed" });
+      const next = await forkRun(mill.store, "default", { of: last.id, from });
+      await mill.queues.ring(next.rings);
+      last = await mill.ended(next.runId);
+      const before = forkRun(mill.store, "default", { of: last.id, from: ["CALL_A", "CALL_B"] });
+      await expect(before).rejects.toMatchObject({ code: "STORE_NO_FORK" });
+    }
+    expect(last).toMatchObject({ status: "success", result: "$ cat made\none\ntwo\n" });
   });
 
   it("by a limit after a call keeps what the called workflow came to", async () => {

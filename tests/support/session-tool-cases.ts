@@ -21,6 +21,7 @@ const asked = {
   calculating: [call("double", { n: "a[$(touch pwned)]" })],
   ordering: [call("step", { n: 1 }), call("step", { n: 2 }), call("step", { n: 3 })],
   pausing: [call("step", { n: 1 }), call("pause")],
+  halting: [call("step", { n: 99 })],
   sleeping: [call("sleep")],
   shouting: [call("shout")],
   foreign: [call("shell", { command: "cat() { echo forged; }; export -f cat\ncd /; echo moved; false" }), call("show")],
@@ -36,6 +37,7 @@ const asked = {
 const script = JSON.stringify({
   rules: [
     ...Object.entries(asked).map(([word, calls]) => ({ name: word, when: { role: "user", text: word }, calls })),
+    { name: "halts", when: { role: "tool", text: "99" }, fault: "hang" },
     { name: "answers", when: { role: "tool" }, reply: "Done." },
   ],
   default: { reply: "No tool needed." },
@@ -225,13 +227,15 @@ export function sessionToolCases(
 
   describe.skipIf(cases === "most")("a fork", () => {
     async function started(text: string, chart: string): Promise<string> {
-      const definition = definitionOf({ "a.wf.md": `---${tools}---\n${workflow(chart, { "User A": text })}` });
+      const prompts = { "User A": text, "User Q": "nothing" };
+      const definition = definitionOf({ "a.wf.md": `---${tools}---\n${workflow(chart, prompts)}` });
       const created = await createRun(mill.store, { definition, submission: { blob } });
       await mill.queues.ring(created.rings);
       return created.runId;
     }
-    async function forked(runId: string) {
-      const { runId: again, rings } = await forkRun(mill.store, defaultTenant, { of: runId, from: null });
+    async function forked(runId: string, node: string | null = null) {
+      const from = node === null ? null : [node];
+      const { runId: again, rings } = await forkRun(mill.store, defaultTenant, { of: runId, from });
       await mill.queues.ring(rings);
       return again;
     }
@@ -246,6 +250,34 @@ export function sessionToolCases(
       expect(await mill.store.as(defaultTenant).runs.toolCalls(again.id)).toEqual([]);
       const before = forkRun(mill.store, defaultTenant, { of: runId, from: ["PROMPT_A"] });
       await expect(before).rejects.toThrow(/not kept any more/);
+    });
+
+    it("of a fork goes on with the files that tools left in the first run, and not from before them", async () => {
+      const asking =
+        'EXECUTE_0["Execute: echo 0 >> steps"] --> PROMPT_A["Prompt: User A"] --> PROMPT_Q["Prompt: User Q"]';
+      const failing = 'EXECUTE_E["Execute: echo try >> steps; cat steps"]';
+      for (const end of [`${failing} --> FAILED`, "FAILED"]) {
+        const runId = await started("ordering", `START --> ${asking} --> ${end}`);
+        expect(await mill.ended(runId)).toMatchObject({ status: "failed" });
+        const first = await mill.ended(await forked(runId));
+        const second = await mill.ended(await forked(first.id, "PROMPT_Q"));
+        for (const { id, result } of [first, second]) {
+          if (end !== "FAILED") expect(result).toContain("cat steps\n0\n1\n2\n3\ntry\n");
+          await expect(forked(id, "PROMPT_A")).rejects.toThrow(/not kept any more/);
+        }
+      }
+    });
+
+    it("of a fork in the middle of a PROMPT does not do that PROMPT's calls on their own results", async () => {
+      const runId = await started("halting", 'START --> PROMPT_A["Prompt: User A"]');
+      await until(async () => {
+        const [step] = await mill.store.as(defaultTenant).runs.toolCalls(runId);
+        return step?.state === "done";
+      });
+      await cancelRun(mill.store, runId, "enough");
+      const again = await forked(runId);
+      await cancelRun(mill.store, again, "enough");
+      await expect(forked(again, "PROMPT_A")).rejects.toThrow(/not kept any more/);
     });
 
     it("of a run that was cancelled in the middle of a call has what came before it once, and makes the call again", async () => {

@@ -49,6 +49,37 @@ select a.id, a.node, ${markedCall("t")}, a.heard or (t.state <> 'begun' and exis
 from acting a join tool_calls t on t.activity_id = a.id and t.in_session
 order by id`;
 
+/**
+ * Of an old run that is a fork itself: did it take over files, and did any of them change between the point and where it was forked? Its own
+ * rows do not say: tool calls and called runs stay with the run that it was forked from, and that one may be a fork, too. What is not known,
+ * because a run was deleted, counts as changed.
+ */
+const changesBefore = `
+with recursive ${heardRuns}, forks as (
+  select r.id as run_id, max((e.body::json ->> 'seq')::bigint) as until
+  from runs r join events e on e.run_id = r.id and e.type = 'run.forked'
+  where (r.id = $2 or (r.root_id = $2 and r.root_id <> r.id)) and e.body::json ->> 'files' = 'true' group by r.id
+), missed(run_id, after, until) as (
+  select f.run_id, coalesce(h.until, 0), f.until from forks f left join heard h on h.run_id = f.run_id
+  where coalesce(h.until, 0) < f.until
+  union
+  select x.run_id, x.after, x.until from missed m cross join lateral (
+    select r.forked_from as run_id, m.after, least(m.until, f.seq) as until
+    from runs r cross join lateral (
+      select max((e.body::json ->> 'seq')::bigint) as seq from events e where e.run_id = r.id and e.type = 'run.forked'
+    ) f where r.id = m.run_id and f.seq > m.after
+    union all
+    select c.id, 0, 9223372036854775807 from activities a join runs c on c.parent_activity_id = a.id
+    where a.run_id = m.run_id and ${waitsForCallee("a")} and a.seq > m.after and a.seq <= m.until
+  ) x
+)
+select exists (select 1 from forks where run_id = $2) as took, exists (
+  select 1 from missed m left join runs r on r.id = m.run_id
+    left join activities a on a.run_id = m.run_id and (a.seq > m.after and a.seq <= m.until
+      or a.seq is null and a.claim > 0 and m.until = 9223372036854775807)
+  where r.id is null or ${changesFiles("a")} or exists (select 1 from tool_calls t where t.activity_id = a.id and t.in_session)
+) as changed`;
+
 /** One EXECUTE, one file that was written, or one tool call. */
 interface Change {
   readonly id: number;
@@ -65,10 +96,15 @@ export async function copyWorkspace(client: PoolClient, runs: readonly TakenRun[
     ...run,
     again: again.map(({ item, ...ref }) => ({ ...ref, item: itemToColumn(item) })),
   }));
-  const { rows } = await client.query<Change>(changes, [JSON.stringify(taken), root.old]);
+  const asked = [JSON.stringify(taken), root.old];
+  const { rows } = await client.query<Change>(changes, asked);
   const [later, ...more] = rows.filter(({ kept }) => !kept);
   const last = rows.findLast(({ kept }) => kept);
-  if (last === undefined && !(await tookOver(client, root))) return false;
+  const before = (await client.query<{ took: boolean; changed: boolean }>(changesBefore, asked)).rows[0];
+  if (last === undefined && before?.took !== true) return false;
+  if (before?.changed === true) {
+    throw new StoreError("STORE_NO_FORK", "The files as they were before the run was forked are not kept any more.");
+  }
   const name = later === undefined ? "latest" : "begun";
   const copied = await client.query(
     `insert into session_marks (session_id, name, activity_id, position, problem, settled, state, instance, processes, manifest, seal)
@@ -91,17 +127,4 @@ export async function copyWorkspace(client: PoolClient, runs: readonly TakenRun[
     [root.id, root.old],
   );
   return true;
-}
-
-/** The old run is a fork itself, and what changed its files happened in the run it was forked from. */
-async function tookOver(client: PoolClient, { old, seq }: TakenRun): Promise<boolean> {
-  const { rows } = await client.query<{ from: number }>(
-    `select max((body::json ->> 'seq')::integer) as from from events
-     where run_id = $1 and type = 'run.forked' and body::json ->> 'files' = 'true' having count(*) > 0`,
-    [old],
-  );
-  const from = rows[0]?.from;
-  if (from === undefined) return false;
-  if (seq >= from) return true;
-  throw new StoreError("STORE_NO_FORK", "The files as they were before the run was forked are not kept any more.");
 }
