@@ -38,6 +38,9 @@ rules:
   - { when: { role: user, text: forget }, calls: [{ name: look, arguments: {} }] }
   - { when: { role: user, text: deeper }, calls: [{ name: deeper, arguments: {} }] }
   - { when: { role: user, text: long way }, calls: [{ name: way, arguments: {} }] }
+  - name: both ways
+    when: { role: user, text: both ways }
+    calls: [{ name: look, arguments: { WHAT: first } }, { name: way, arguments: {} }]
   - { when: { role: user, text: somebody }, calls: [{ name: ask, arguments: {} }] }
   - { when: { role: user, text: please change }, calls: [{ name: change, arguments: {} }] }
   - { when: { role: user, text: tasks }, calls: [{ name: tasks, arguments: { input: a poem } }] }
@@ -245,6 +248,20 @@ ${more}---
     expect(await mill.ended(below.runId)).toMatchObject({ status: "success", result: "I read heard a step" });
     expect(mill.requests().length - before).toBe(4);
     await replays(below.runId);
+  });
+
+  it("each of those that one reply called can be taken up from a node of it", async () => {
+    const { id: of } = await run("both ways");
+    for (const node of ["PROMPT_W", "PROMPT_L"]) {
+      const forked = await forkRun(mill.store, defaultTenant, { of, from: ["PROMPT_A", node] });
+      expect(forked.from.at(-1)).toBe(node);
+      await mill.queues.ring(forked.rings);
+      expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I read heard a step" });
+      await replays(forked.runId);
+    }
+    await expect(forkRun(mill.store, defaultTenant, { of, from: ["PROMPT_A", "PROMPT_X"] })).rejects.toThrow(
+      /never came to PROMPT_X/,
+    );
   });
 
   it("while a callee waits nobody holds the prompt; a cancel cancels both", async () => {

@@ -225,7 +225,10 @@ async function descend(
   const known = new Map([...ids, [runId, level.id]]);
   const [node, ...below] = from ?? [];
   if (from !== null && below.length === 0) return [{ ...level, left: null }];
-  for (const [key, work] of Object.entries(point.works)) {
+  const calls = Object.entries(point.works);
+  const named = calls.filter(([key]) => point.state.active[key]?.ref.node === node).reverse();
+  let refused: StoreError | null = null;
+  for (const [key, work] of from === null ? calls : named) {
     const callee = work.kind === "call" ? await calleeOf(births, runId, key) : null;
     if (callee === null) continue;
     try {
@@ -233,12 +236,14 @@ async function descend(
       if (next === null) continue;
       return [{ ...level, left: key }, ...(await descend(births, next, from === null ? null : below, known))];
     } catch (error) {
-      // A callee that cannot be taken up is called anew, unless somebody named a node of it.
-      if (from !== null || !(error instanceof StoreError) || error.code !== "STORE_NO_FORK") throw error;
+      // Another one of the same visit may have come to the node that somebody named.
+      if (!(error instanceof StoreError) || error.code !== "STORE_NO_FORK") throw error;
+      refused ??= error;
     }
   }
+  // A callee that cannot be taken up is called anew, unless somebody named a node of it.
   if (from === null) return [{ ...level, left: null }];
-  throw new StoreError("STORE_NO_FORK", `${node} of run ${runId} called nothing that came to ${below[0]}.`);
+  throw refused ?? new StoreError("STORE_NO_FORK", `${node} of run ${runId} called nothing that came to ${below[0]}.`);
 }
 
 /** Threads are named after the runs that opened them. A state that was carried over has them, as the start has. */
