@@ -265,6 +265,21 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(asked(`called once ${backend}`)).toBe(1);
   });
 
+  it("by a limit after a call that changed files makes the call again, on the files from before it", async () => {
+    const files = {
+      "a.md": workflow(
+        `START --> EXECUTE_A["Execute: echo one > made"] --> CALL_B[[Call: b.md]] --> EXECUTE_C["Execute: cat made"]`,
+      ),
+      "b.md": workflow("START --> CALL_X[[Call: x.md]]"),
+      "x.md": workflow(`START --> EXECUTE_X["Execute: echo two >> made"]`),
+    };
+    const old = await mill.run(files, { caps: { steps: 4 } });
+    expect(old).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
+    const forked = await forkRun(mill.store, "default", { of: old.id, from: null, caps: { steps: 100 } });
+    await mill.queues.ring(forked.rings);
+    expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "$ cat made\none\ntwo\n" });
+  });
+
   it("by a limit goes on with a higher one, and pays nothing again", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User B]`;
     const files = { "a.md": workflow(chart, { "User A": "expensive once", "User B": "cheap words" }) };

@@ -19,6 +19,7 @@ import {
   workKinds,
 } from "@markmill/engine";
 import type { PoolClient } from "pg";
+import { changesFiles } from "../kinds-sql.ts";
 import { toJson } from "../neutral.ts";
 import { ofAnotherReply } from "../tool-calls.ts";
 import { copiedColumns } from "./fork-columns.ts";
@@ -192,12 +193,25 @@ function renewed({ level, state, forked }: AdvancedLevel, node: string, work: Wo
   }
 }
 
-/** What a called run had come to, where what stopped its caller was not that. */
+/** Did a run that the activity called change files, or one below it? */
+const changedFiles = `exists (
+  with recursive below as (
+    select c.id from runs c where c.parent_activity_id = activities.id
+    union all
+    select c.id from below b join activities a on a.run_id = b.id join runs c on c.parent_activity_id = a.id
+  )
+  select 1 from below b join activities a on a.run_id = b.id and (a.seq is not null or a.claim > 0)
+  where ${changesFiles("a")} or exists (select 1 from tool_calls t where t.activity_id = a.id and t.in_session))`;
+
+/**
+ * What a called run had come to, where what stopped its caller was not that. One that changed files is called anew: the fork has them as they
+ * were before it (fork-workspace.ts).
+ */
 async function returnedBefore(client: PoolClient, { run, point }: ForkedLevel, ref: ActivityRef): Promise<Json | null> {
   if (!point.keepsReplies) return null;
   const { rows } = await client.query<{ outcome: Json }>(
     `select outcome from activities where run_id = $1 and node = $2 and generation = $3 and item = $4
-       and state = 'done' and outcome is not null and outcome ->> 'status' = 'success'`,
+       and state = 'done' and outcome is not null and outcome ->> 'status' = 'success' and not ${changedFiles}`,
     [run.id, ref.node, ref.generation, itemToColumn(ref.item)],
   );
   return rows[0]?.outcome ?? null;
