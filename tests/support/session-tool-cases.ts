@@ -275,9 +275,16 @@ export function sessionToolCases(
         return step?.state === "done";
       });
       await cancelRun(mill.store, runId, "enough");
-      const again = await forked(runId);
-      await cancelRun(mill.store, again, "enough");
-      await expect(forked(again, "PROMPT_A")).rejects.toThrow(/not kept any more/);
+      for (const begins of [false, true]) {
+        const before = mill.requests().length;
+        const again = await forkRun(mill.store, defaultTenant, { of: runId, from: null });
+        if (begins) {
+          await mill.queues.ring(again.rings);
+          await until(() => mill.requests().length > before);
+        }
+        await cancelRun(mill.store, again.runId, "enough");
+        await expect(forked(again.runId, "PROMPT_A")).rejects.toThrow(/not kept any more/);
+      }
     });
 
     it("of a run that was cancelled in the middle of a call has what came before it once, and makes the call again", async () => {

@@ -32,6 +32,9 @@ forked as (
     join runs c on c.parent_activity_id = a.id and c.id not in (select old from forked)
 )`;
 
+/** Tool calls that were taken over count also where nobody has begun the activity. */
+const begun = (alias: string) => `(${alias}.seq is not null or ${alias}.claim > 0)`;
+
 /** What changed files, or may have: a judge's commands run elsewhere. */
 const changes = `
 with recursive ${heardRuns}, again as (
@@ -40,9 +43,9 @@ with recursive ${heardRuns}, again as (
 ), acting as (
   select a.*, coalesce(a.seq <= h.until, false) as heard
   from runs r join activities a on a.run_id = r.id left join heard h on h.run_id = r.id
-  where (r.id = $2 or (r.root_id = $2 and r.root_id <> r.id)) and (a.seq is not null or a.claim > 0)
+  where r.id = $2 or (r.root_id = $2 and r.root_id <> r.id)
 )
-select a.id, a.node, null as call, a.heard as kept from acting a where ${changesFiles("a")}
+select a.id, a.node, null as call, a.heard as kept from acting a where ${begun("a")} and ${changesFiles("a")}
 union all
 select a.id, a.node, ${markedCall("t")}, a.heard or (t.state <> 'begun' and exists (
     select 1 from again g where g.run_id = a.run_id and g.node = a.node and g.generation = a.generation and g.item = a.item))
@@ -75,9 +78,9 @@ with recursive ${heardRuns}, forks as (
 )
 select exists (select 1 from forks where run_id = $2) as took, exists (
   select 1 from missed m left join runs r on r.id = m.run_id
-    left join activities a on a.run_id = m.run_id and (a.seq > m.after and a.seq <= m.until
-      or a.seq is null and a.claim > 0 and m.until = 9223372036854775807)
-  where r.id is null or ${changesFiles("a")} or exists (select 1 from tool_calls t where t.activity_id = a.id and t.in_session)
+    left join activities a on a.run_id = m.run_id and coalesce(a.seq, m.until) > m.after and coalesce(a.seq, 9223372036854775807) <= m.until
+  where r.id is null or (${begun("a")} and ${changesFiles("a")})
+    or exists (select 1 from tool_calls t where t.activity_id = a.id and t.in_session)
 ) as changed`;
 
 /** One EXECUTE, one file that was written, or one tool call. */

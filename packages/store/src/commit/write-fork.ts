@@ -200,7 +200,7 @@ const changedFiles = `exists (
     union all
     select c.id from below b join activities a on a.run_id = b.id join runs c on c.parent_activity_id = a.id
   )
-  select 1 from below b join activities a on a.run_id = b.id and (a.seq is not null or a.claim > 0)
+  select 1 from below b join activities a on a.run_id = b.id
   where ${changesFiles("a")} or exists (select 1 from tool_calls t where t.activity_id = a.id and t.in_session))`;
 
 /**
