@@ -65,6 +65,7 @@ export function describeLooks({ open, ownTmp, spec }: CheckpointHarness): void {
     expect(ms).toBeLessThan(LOOK_MS);
     expect(heldMs).toBeLessThan(HELD_MS);
     await expect(session.snapshot()).rejects.toMatchObject({ code });
+    expect(await session.processes()).toEqual([]);
     // The session goes on, and back.
     expect(await sh(session, "echo on")).toBe("on\n");
     await session.rewind({ snapshot: first, parts: [await given()] });

@@ -12,7 +12,7 @@ import { pathList, removals, WRITE_PLACES } from "../checkpoint/write-places-scr
 import { Demultiplexer } from "./demultiplex.ts";
 import type { EngineHost } from "./engine-host.ts";
 import type { Launcher } from "./launcher.ts";
-import { lookLine, parseLauncherReport } from "./launcher-script.ts";
+import { type LookVerb, lookLine, parseLauncherReport } from "./launcher-script.ts";
 import { KILL_OTHERS } from "./look-script.ts";
 import { filesFailed, killFailed, sessionLost, translateEngineError } from "./translate-engine-error.ts";
 
@@ -33,10 +33,10 @@ export interface ContainerPlace {
 /** `launcher`: started when it is asked for, and again after all that runs was ended. */
 export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launcher>): WorkspaceAccess {
   // The list names the processes too.
-  let processes: Promise<readonly string[]> | undefined;
-  const list = async (look: Look) => {
+  let processes: readonly string[] | undefined;
+  const list = async (verb: "look" | "processes", look: Look) => {
     const most = look.maxListBytes + look.maxEntries * LINE_BYTES;
-    const { code, stdout, stderr } = await ask(place, await launcher(), "look", undefined, most, look);
+    const { code, stdout, stderr } = await ask(place, await launcher(), verb, undefined, most, look);
     // Something that went away meanwhile is no failure; something that may not be read is.
     if (code !== 0 && /Permission denied|Input\/output/.test(stderr)) throw filesFailed(place.id, stderr);
     if (code !== 0 && code !== 1) throw filesFailed(place.id, stderr);
@@ -47,14 +47,15 @@ export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launc
   return {
     instance: place.container.id,
     list: async (look) => {
-      const looked = await list(look);
-      processes = Promise.resolve(looked.processes);
+      const looked = await list("look", look);
+      processes = looked.processes;
       return looked.manifest;
     },
     processes: async (look) => {
       const known = processes;
       processes = undefined;
-      return (await known) ?? (await list(look)).processes;
+      // However much lies in the workspace: it is not looked at for them.
+      return known ?? (await list("processes", look)).processes;
     },
     readsCheaply: false,
     read: async (paths, maxBytes, look) => {
@@ -139,7 +140,7 @@ interface ToolResult {
 async function ask(
   place: ContainerPlace,
   launcher: Launcher,
-  verb: "look" | "pack",
+  verb: LookVerb,
   input: Uint8Array | undefined,
   maxBytes: number,
   look: Look,
@@ -168,7 +169,7 @@ async function ask(
   await launcher.until((report) => codeOf(report) !== undefined && isAll());
   clearTimeout(timer);
   launcher.onOutput = () => {};
-  if (size > maxBytes + nonce.length) throw verb === "look" ? tooMany(look.maxEntries) : tooManyBytes(maxBytes);
+  if (size > maxBytes + nonce.length) throw verb === "pack" ? tooManyBytes(maxBytes) : tooMany(look.maxEntries);
   const code = codeOf(launcher.report);
   if (late) {
     await endWhatLooks(place);

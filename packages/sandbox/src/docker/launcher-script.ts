@@ -7,8 +7,8 @@
 // 4. Shell and guard run from copies that the session's uid may run and not read (keeper-script.ts): their memory and
 //    descriptors are closed to all other processes of that uid from their first instruction on.
 //
-// stdin   lines `unpack|look|pack <bytes> <nonce>`, bounds of a look, + bytes, any number; then the guard's `run` line + script
-// stdout  what `look` and `pack` found, ended by their nonce; the command's output
+// stdin   lines `unpack|look|processes|pack <bytes> <nonce>`, bounds of a look, + bytes, any number; then the guard's `run` line + script
+// stdout  what `look`, `processes` and `pack` found, ended by their nonce; the command's output
 // stderr  `<nonce> unpacked <code>`; then `<nonce> cpu <microseconds>` and `<nonce> oom <kills>`, both of the session so far, once
 //         before and once after the command, the guard's other reports between them; last `<nonce> exit <code>`
 // The command's output passes the guard, because a background process holds its pipe for as long as it lives. Holding the exec's
@@ -53,7 +53,7 @@ while IFS=' ' read -r verb size nonce rest; do
       head -c "$size" | tar -x -C ${WORKSPACE} --no-same-owner -f - >/dev/null
       printf '%s unpacked %s\\n' "$nonce" "\${PIPESTATUS[1]}" >&2
       ;;
-    look | pack)
+    look | processes | pack)
       "$verb" "$size" $rest
       code=$?
       printf '%s' "$nonce"
@@ -94,8 +94,10 @@ export function unpackLine(bytes: number, nonce: string): string {
   return `unpack ${bytes} ${nonce}\n`;
 }
 
+export type LookVerb = "look" | "processes" | "pack";
+
 /** What changed in the session is looked for (look-script.ts). */
-export function lookLine(verb: "look" | "pack", bytes: number, nonce: string, { maxEntries, leftMs }: Look): string {
+export function lookLine(verb: LookVerb, bytes: number, nonce: string, { maxEntries, leftMs }: Look): string {
   return `${verb} ${bytes} ${nonce} ${maxEntries} ${Math.max(0.1, leftMs / 1000).toFixed(3)}\n`;
 }
 

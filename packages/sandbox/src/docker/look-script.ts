@@ -24,19 +24,23 @@ others() {
 `;
 
 /**
- * `look 0 <entries> <seconds>`: the time, the processes at the head, an empty line, then the entries, all ended by NUL; one entry, or
- * one level, more than is allowed says that there are more. What another uid put there is the keeper's (keeper-script.ts), and no
- * concern of the session's. `pack <bytes> <entries> <seconds>`: an archive of the paths that come on stdin. Both return 124 when the
- * time was over.
+ * `processes`: the time, the processes at the head, an empty line, all ended by NUL. `look 0 <entries> <seconds>`: the same, then the
+ * entries; one entry, or one level, more than is allowed says that there are more. What another uid put there is the keeper's
+ * (keeper-script.ts), and no concern of the session's. `pack <bytes> <entries> <seconds>`: an archive of the paths that come on stdin.
+ * Both return 124 when the time was over.
  */
 export const LOOK_FUNCTIONS = `${OTHERS}
-look() {
-  local pid code
+processes() {
+  local pid
   others
   set -f
   printf '%s\\0' "$(date +%s%N)"
   for pid in "\${!found[@]}"; do ((parents[pid] > 1)) || printf '%s\\0' "\${found[pid]}"; done
   printf '\\0'
+}
+look() {
+  local code
+  processes
   LC_ALL=C timeout --foreground -s KILL "$3" find ${PLACES.join(" ")} -mindepth 1 -maxdepth ${MAX_DEPTH + 1} ! -uid $UID -prune -o -mindepth 1 -printf '%y %m %s %D.%i %C@ %p\\0' |
     head -z -n "$(($2 + 1))"
   code=\${PIPESTATUS[0]}
