@@ -3,7 +3,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Sandbox } from "@markmill/sandbox";
+import { setTimeout as pause } from "node:timers/promises";
+import { type Sandbox, SandboxError, type Session } from "@markmill/sandbox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { submissionWithServer } from "./bundle-stdio-server.ts";
 import { definitionOf, type Mill, startMill, workflow } from "./mill.ts";
@@ -71,6 +72,27 @@ function running(words: string): number {
   }).length;
 }
 
+type Act = "processes" | "start" | "endAllBut" | "run";
+
+/** The same sandbox; `watch` goes around these acts in its sessions. */
+function watched(sandbox: Sandbox, watch: (name: Act, act: () => Promise<unknown>) => Promise<unknown>): Sandbox {
+  const acts: readonly (string | symbol)[] = ["processes", "start", "endAllBut", "run"] satisfies Act[];
+  const around = <Target extends object>(
+    target: Target,
+    call: (name: string | symbol, act: () => unknown) => unknown,
+  ): Target =>
+    new Proxy(target, {
+      get(_, name) {
+        const value = Reflect.get(target, name, target);
+        if (typeof value !== "function") return value;
+        return (...args: unknown[]) => call(name, () => value.apply(target, args));
+      },
+    });
+  const session = (one: Session) =>
+    around(one, (name, act) => (acts.includes(name) ? watch(name as Act, async () => await act()) : act()));
+  return around(sandbox, (name, act) => (name === "open" ? (act() as Promise<Session>).then(session) : act()));
+}
+
 /** most: what depends on the sandbox; what does not is looked at once. */
 export function sessionToolCases(
   sandbox: (directory: string) => Sandbox | Promise<Sandbox>,
@@ -80,10 +102,12 @@ export function sessionToolCases(
   let mill: Mill;
   let blob = "";
   let directory = "";
+  const asIs = (_: Act, act: () => Promise<unknown>) => act();
+  let watch = asIs;
   beforeAll(async () => {
-    const open = (root: string) => {
+    const open = async (root: string) => {
       directory = root;
-      return sandbox(root);
+      return watched(await sandbox(root), (name, act) => watch(name, act));
     };
     mill = await startMill({ backend: "postgres", script, sandbox: open, environment: { TOOL_TIMEOUT_MS: "60000" } });
     blob = (await saveBlob(mill.store, await submissionWithServer({ "given.txt": "the task\n" }))) as string;
@@ -204,6 +228,47 @@ export function sessionToolCases(
       ["hang", "{ name: hang, timeout: 3s }", "TOOL_TIMEOUT", /within 3000 ms/],
       ["flood", "flood", "TOOL_TOO_LARGE", /more than 4 MiB/],
     ])("%s: it is ended, the model is told, and the run goes on", toldOf);
+
+    once.each(["processes", "start"] as const)("whose start outlasts its call (%s) is not left", async (slow) => {
+      const timeoutMs = 400;
+      const done: string[] = [];
+      watch = async (name, act) => {
+        // The listing comes first. Both clocks are this process's, and the call's began before.
+        const late = name === slow && done.includes("endAllBut");
+        if (late) await pause(timeoutMs);
+        const result = await act();
+        done.push(name);
+        return result;
+      };
+      try {
+        const after = 'EXECUTE_E["Execute: true"] --> ';
+        const matter = `\n${server(`{ name: deaf, timeout: ${timeoutMs}ms }`)}`;
+        const { status, calls } = await run("mcp-deaf.", matter, after);
+        expect(status).toBe("success");
+        expect(calls[0]?.failure).toMatchObject({ code: "TOOL_TIMEOUT" });
+      } finally {
+        watch = asIs;
+      }
+      const last = (name: Act) => done.lastIndexOf(name);
+      expect(last("endAllBut")).toBeGreaterThan(last("start"));
+      expect(last("run")).toBeGreaterThan(last("endAllBut"));
+      if (slow === "processes") expect(done.filter((name) => name === "start")).toHaveLength(1);
+    });
+
+    once("starts where what runs cannot be told", async () => {
+      watch = async (name, act) => {
+        if (name === "processes") throw new SandboxError("SANDBOX_CHECKPOINT_TOO_SLOW", "Too slow.", "Leave less.");
+        return await act();
+      };
+      try {
+        expect(await run("mcp-echo.", `\n${server("echo")}`)).toMatchObject({
+          status: "success",
+          said: expect.any(String),
+        });
+      } finally {
+        watch = asIs;
+      }
+    });
 
     once.each([
       ["shout", "shout", "TOOL_TOO_LARGE", /more than 4 MiB/],

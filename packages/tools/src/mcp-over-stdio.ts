@@ -84,9 +84,11 @@ export async function overStdio(
           if (!over) fail(new ToolFailure("TOOL_FAILED", "The sandbox failed under the server.", true));
         },
       );
+      // The session was closed while the program was being started.
+      if (over) stdin.end();
     },
     async send(message) {
-      program?.stdin.write(serializeMessage(message));
+      if (!over) program?.stdin.write(serializeMessage(message));
     },
     async close() {
       over = true;

@@ -5,7 +5,8 @@
  * Z1  What a command came to, its exit code included, is the tool's result: the model reads the transcript. Only what the sandbox refuses is
  *     a failure of the tool.
  * Z2  Trouble of the sandbox is not told to the model. The activity waits for it, as an EXECUTE does; the call's row stays begun.
- * Z3  A server lives for one listing or one call. It is ended with all it started before the session is given back.
+ * Z3  A server lives for one listing or one call. It is ended with all it started before the session is given back; none is started after that,
+ *     and one whose start outlasts the call is waited for and ended.
  *
  * kill -9 in the middle of a call: its row is begun. Whoever repeats the activity finds by the session's mark whether anything ran; if so the
  * session goes back to before it, and the call is made again. Where there is no way back the outcome is unknown, unless the tool is safe.
@@ -14,6 +15,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { McpServer, Program, StdioServer, Tool, ToolCallPlace } from "@markmill/engine";
 import {
   type CommandSpec,
+  isUnfit,
   parseInSession,
   renderTranscript,
   SandboxError,
@@ -89,10 +91,13 @@ export function createSessionTools({ sessions, box, program, use, watched }: Ses
   ): Promise<SessionToolEnd> {
     let trouble: unknown = null;
     let before: readonly string[] | null = null;
+    let over = false;
+    const starting: Promise<unknown>[] = [];
     const started: StartedProgram[] = [];
-    const start: StartServer = async ({ command, environment }: StdioServer) => {
+    const startNow = async ({ command, environment }: StdioServer) => {
       try {
-        before ??= await session.processes();
+        before ??= await runningIn(session);
+        if (over) throw tooLate;
         const spec = { argv: command, ...(environment === undefined ? {} : { environment }) };
         const one = await session.start(spec);
         one.ended.catch((error: unknown) => {
@@ -101,12 +106,21 @@ export function createSessionTools({ sessions, box, program, use, watched }: Ses
         started.push(one);
         return one;
       } catch (error) {
-        trouble ??= error;
+        if (error !== tooLate) trouble ??= error;
         throw error;
       }
     };
+    const start: StartServer = (server) => {
+      const one = startNow(server);
+      starting.push(one);
+      return one;
+    };
     try {
-      const result = await ask(start);
+      // The call may be over, by its deadline, while the sandbox is at work on a start.
+      const result = await ask(start).finally(async () => {
+        over = true;
+        await Promise.allSettled(starting);
+      });
       if (!result.ok && trouble !== null) throw trouble;
       return endOf(result);
     } finally {
@@ -167,6 +181,18 @@ function troubleOf(error: SandboxError, name: string): SessionToolEnd {
     return { failure: { code: "TOOL_FAILED", message: neutralText(error.message.slice(0, 1_000)) } };
   return { ended: sandboxFailed(error, nextStep(error, false)) };
 }
+
+/** Where what runs cannot be told, nothing is spared at the end: foreign commands can bring that about. */
+async function runningIn(session: Session): Promise<readonly string[]> {
+  try {
+    return await session.processes();
+  } catch (error) {
+    if (isUnfit(error)) return [];
+    throw error;
+  }
+}
+
+const tooLate = new Error("The call of the server is over.");
 
 /** For a server that ends when its stdin does. */
 const graceMs = 500;

@@ -101,9 +101,10 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
           const repeated = isRepeated(use, claim.marks);
           let mark = await marks.prepare(use, session, claim.session.state, claim.marks, taken, lost);
           if (does !== "read") mark = await marks.begin(use, session, mark, claim.session.state, repeated, lost);
-          const guarded = guard(session, () => {
+          const guarded = guard(session, (name) => {
             lease.check();
-            either.throwIfAborted();
+            // Who was told to stop must still end what it started.
+            (name === "endAllBut" ? lost.signal : either).throwIfAborted();
           });
           const save = async () => {
             try {
@@ -129,16 +130,16 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
   };
 }
 
-const acts: readonly (string | symbol)[] = ["run", "start", "writeFile"] satisfies (keyof Session)[];
+const acts: readonly (string | symbol)[] = ["run", "start", "writeFile", "endAllBut"] satisfies (keyof Session)[];
 
 /** The same session; before each act in it it is looked whether that may begin. */
-function guard(session: Session, check: () => void): Session {
+function guard(session: Session, check: (name: string | symbol) => void): Session {
   return new Proxy(session, {
     get(target, name) {
       const value = Reflect.get(target, name, target);
       if (typeof value !== "function") return value;
       return (...args: unknown[]) => {
-        if (acts.includes(name)) check();
+        if (acts.includes(name)) check(name);
         return value.apply(target, args);
       };
     },
