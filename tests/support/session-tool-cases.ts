@@ -28,6 +28,8 @@ const asked = {
   foreign: [call("shell", { command: "cat() { echo forged; }; export -f cat\ncd /; echo moved; false" }), call("show")],
   forbidden: [call("shell", { command: "curl http://x\necho went on" })],
   empty: [call("shell", { command: "  " })],
+  lasting: [call("briefly", { command: "sleep 600\necho never" })],
+  lengthy: [call("shell", { command: `${"yes | head -c 200000\n".repeat(3)}touch ran` }), call("show")],
   ...Object.fromEntries(
     ["echo", "add", "where", "hang", "flood", "shout", "garbage", "die", "answerAndDie", "leave", "deaf", "hidden"].map(
       (tool) => [`mcp-${tool}.`, [call(`s__${tool}`, { line: tool === "leave" ? left : "one" })]],
@@ -53,8 +55,9 @@ tools:
   sleep: { description: Sleeps., command: "echo begun; sleep 600", timeout: 300ms }
   pause: { description: Waits., command: "echo paused >> steps; until test -e go-on; do sleep 0.05; done" }
   shout: { description: Much., command: "yes | head -c 3000000" }
-  show: { description: Shows., command: "cat given.txt; type -t cat" }
+  show: { description: Shows., command: "cat given.txt; type -t cat; ls" }
   shell: { description: Any command., command: null }
+  briefly: { description: Any short command., command: null, timeout: 300ms }
 sandbox: { deny: curl }
 `;
 const server = (allowed: string, more = "") =>
@@ -184,6 +187,21 @@ export function sessionToolCases(
       expect(said).toContain("went on");
       const { calls } = await run("empty");
       expect(calls[0]).toMatchObject({ failure: { code: "TOOL_ARGUMENTS" } });
+    });
+  });
+
+  describe.skipIf(cases === "most")("several commands of the model", () => {
+    it("have one time: what comes after it is not run", async () => {
+      const { said } = await run("lasting");
+      expect(said).toMatch(/\[timed out: \d more commands were not run\]\n$/);
+      expect(said).not.toContain("never");
+    });
+
+    it("have one length: what is beyond it is run, and not shown", async () => {
+      const { said, calls } = await run("lengthy");
+      expect(said).toMatch(/\n\[output truncated: what 3 more commands came to is not shown\]\n$/);
+      expect(said?.length).toBeLessThan(66_000);
+      expect(calls[1]?.result).toMatch(/^ran$/m);
     });
   });
 

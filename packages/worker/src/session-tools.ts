@@ -17,7 +17,6 @@ import {
   type CommandSpec,
   isUnfit,
   parseInSession,
-  renderTranscript,
   SandboxError,
   type Session,
   type SessionFiles,
@@ -28,9 +27,10 @@ import {
 import { callOfMark, neutralText } from "@markmill/store/machine";
 import type { Watched } from "@markmill/telemetry";
 import { readToolCommand, type StartServer, type ToolBox, type ToolCommand } from "@markmill/tools";
-import { isRefused, nextStep, runCommands, sandboxFailed } from "./perform-execute.ts";
+import { isRefused, nextStep, sandboxFailed } from "./perform-execute.ts";
 import { type End, endOf } from "./perform-tools.ts";
 import { failed, type Performed } from "./performed.ts";
+import { renderWithin, runToolCommands } from "./run-tool-commands.ts";
 import { SessionBusy } from "./session-busy.ts";
 import type { SessionUse } from "./session-marks.ts";
 import type { SessionKeeper } from "./sessions.ts";
@@ -141,18 +141,21 @@ export function createSessionTools({ sessions, box, program, use, watched }: Ses
       if (!read.ok) return { failure: { code: read.failure.code, message: neutralText(read.failure.message) } };
       const { command } = read;
       if (command.text.trim() === "") return { failure: { code: "TOOL_ARGUMENTS", message: "The command is empty." } };
-      const limits = tool.timeoutMs === undefined ? {} : { limits: { wallMs: tool.timeoutMs } };
+      const wallMs = sessions?.limitsOf(program).wallMs ?? 0;
       return await inSession(place, how, signal, async (session, save, either) => {
+        const until = performance.now() + Math.min(wallMs, tool.timeoutMs ?? wallMs);
+        const { maxBytes } = box;
         const entries: TranscriptEntry[] = [];
-        const commands = (await commandsOf(session, command)).map((one) => ({ ...one, ...limits }));
+        const commands = await commandsOf(session, command);
         try {
-          await runCommands({ session, program, signal: either, save, watched }, commands, entries);
+          const running = { session, program, signal: either, save, watched };
+          await runToolCommands(running, commands, { until, maxBytes }, entries);
         } catch (error) {
           const acted = entries.some(({ kind }) => kind === "ran");
           if (!acted || !(error instanceof SandboxError)) throw error;
           return { ended: sandboxFailed(error, nextStep(error, acted)) };
         }
-        return { result: neutralText(renderTranscript(entries)) };
+        return { result: neutralText(renderWithin(entries, maxBytes)) };
       });
     },
     async list(place, server, tools, signal) {

@@ -44,6 +44,8 @@ export interface SessionKeeper {
     signal: AbortSignal,
     act: (session: Session, save: () => Promise<void>, signal: AbortSignal) => Promise<Result>,
   ): Promise<Used<Result>>;
+  /** What a session of such a run may use. */
+  limitsOf(program: Program): Limits;
   /** The run has ended. */
   end(rootId: string): Promise<void>;
 }
@@ -65,13 +67,15 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
   const alone = oneAtATime();
   const marks = createSessionMarks(parts);
 
+  const limitsOf = (program: Program) => clampLimits(wishesOf(program.sandbox), parts.ceiling);
+
   async function open(use: SessionUse, state: Json, signal: AbortSignal): Promise<Session> {
     const now = Date.now();
     return await sandbox.open(
       {
         id: use.rootId,
         files: await use.files(),
-        limits: clampLimits(wishesOf(use.program.sandbox), parts.ceiling),
+        limits: limitsOf(use.program),
         environment: {},
         ...(isState(state) ? { state } : {}),
         labels: {
@@ -122,6 +126,7 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
           await lease.giveBack();
         }
       }),
+    limitsOf,
     async end(rootId) {
       marks.forget(rootId);
       await sandbox.remove(rootId);
