@@ -2,7 +2,7 @@
  * kill -9 of the worker around tool calls that act in the run's session: the run goes on, no reply is paid for twice, and the workspace holds
  * each effect once although no tool is marked safe to repeat. Without a checkpoint nobody knows, and nothing is repeated.
  */
-import { readdir, readFile } from "node:fs/promises";
+import { access, readdir, readFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { submissionWithServer } from "../support/bundle-stdio-server.ts";
 import {
@@ -30,8 +30,8 @@ tools:
   add: { description: Adds a line., command: "echo {{line}} >> added", schema: { type: object, properties: { line: { type: string } } }${repeat} }
 ${more}---
 `;
-const byServer = `---
-mcp: { s: { command: [node, server.mjs, ${own}], tools: [add, { name: wait, timeout: 4m }] } }
+const byServer = (more = "") => `---
+mcp: { s: { command: [node, server.mjs, ${own}${more}], tools: [add, { name: wait, timeout: 4m }] } }
 ---
 `;
 const chart = 'START --> PROMPT_A["Prompt: User A"] --> EXECUTE_E["Execute: cat added"] --> SUCCESS';
@@ -41,7 +41,7 @@ async function servers(): Promise<number[]> {
   for (const pid of await readdir("/proc")) {
     if (!/^\d+$/.test(pid)) continue;
     const line = await readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => "");
-    if (line === `node\0server.mjs\0${own}\0`) found.push(Number(pid));
+    if (line.startsWith(`node\0server.mjs\0${own}\0`)) found.push(Number(pid));
   }
   return found;
 }
@@ -119,7 +119,7 @@ export function killDuringSessionTools(sandbox: "none" | "jail"): void {
 
   it("in the middle of a call of a server in the session: it is ended, and each effect is there once", async () => {
     const victim = await worker();
-    const runId = await start("by server", byServer);
+    const runId = await start("by server", byServer());
     await until(async () => (await waiting()).length > 0);
     const interrupted = await waiting();
     await victim.kill();
@@ -141,6 +141,23 @@ export function killDuringSessionTools(sandbox: "none" | "jail"): void {
       ],
     });
     expect(await servers()).toEqual([]);
+  });
+
+  it("in the middle of a listing: the server that does not go is ended before the next one", async () => {
+    const victim = await worker();
+    const runId = await start("by server", byServer(", stuck-once"));
+    await until(async () => {
+      const listing = (await servers()).map((pid) => access(`/proc/${pid}/cwd/listing`));
+      return (await Promise.allSettled(listing)).some(({ status }) => status === "fulfilled");
+    });
+    const [stuck] = await servers();
+    await victim.kill();
+    await worker();
+    await until(async () => (await waiting()).some((pid) => pid !== stuck));
+    const left = await servers();
+    expect(left).not.toContain(stuck);
+    for (const pid of left) process.kill(pid, "SIGUSR2");
+    expect(await ended(runId)).toMatchObject({ status: "success", result: "$ cat added\na\nb\nc\n" });
   });
 
   const unlessJail = it.skipIf(sandbox === "jail");

@@ -296,7 +296,7 @@ describe("a sandbox session", () => {
     await releaseSession(store.database, "tree", "w1");
     expect(await claimSession(store.database, rival)).toMatchObject({
       kind: "held",
-      previous: { host: "h1", worker: "w1" },
+      previous: { host: "h1", worker: "w1", gaveBack: true },
       session: { state: { cwd: "/work" }, worker: "w2" },
     });
   });
@@ -313,6 +313,7 @@ describe("a sandbox session", () => {
     }
     expect(await claimSession(store.database, { ...rival, activity: { id: 7, claim: 3 } })).toMatchObject({
       kind: "held",
+      previous: { worker: "w1", gaveBack: false },
     });
     expect(await saveSession(store.database, "fenced", "w1", {})).toBe(false);
   });

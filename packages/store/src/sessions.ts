@@ -21,12 +21,12 @@ export interface Session {
 }
 
 export type SessionClaim =
-  /** `previous`: who held it last. `marks`: what it is rebuilt from where it is gone. */
+  /** `previous`: who held it last, and whether that one gave it back. `marks`: what it is rebuilt from where it is gone. */
   | {
       readonly kind: "held";
       readonly session: Session;
       readonly marks: Marks;
-      readonly previous: { readonly host: string; readonly worker: string } | null;
+      readonly previous: { readonly host: string; readonly worker: string; readonly gaveBack: boolean } | null;
     }
   | { readonly kind: "busy"; readonly host: string; readonly worker: string; readonly forMs: number };
 
@@ -59,11 +59,16 @@ export async function claimSession(
   },
 ): Promise<SessionClaim> {
   const rows = await queryDatabase<
-    SessionRow & { old_host: string | null; old_worker: string | null; marks: readonly MarkRow[] | null }
+    SessionRow & {
+      old_host: string | null;
+      old_worker: string | null;
+      gave_back: boolean | null;
+      marks: readonly MarkRow[] | null;
+    }
   >(
     database,
     "Claiming a sandbox session",
-    `with old as materialized (select host, worker from sessions where id = $1 for update)
+    `with old as materialized (select host, worker, activity_id is null as gave_back from sessions where id = $1 for update)
      insert into sessions as s (id, kind, host, worker, lease_until, activity_id, claim)
      select $1, $2, $3, $4, clock_timestamp() + $5::integer * interval '1 millisecond', $6::bigint, $7::integer
      from (select 1) as one left join old on true
@@ -72,7 +77,7 @@ export async function claimSession(
        where s.lease_until <= clock_timestamp() or s.worker = excluded.worker
          or (s.activity_id = excluded.activity_id and s.claim < excluded.claim)
      returning s.id, s.kind, s.host, s.worker, s.state, ${marksColumn},
-       (select host from old) as old_host, (select worker from old) as old_worker`,
+       (select host from old) as old_host, (select worker from old) as old_worker, (select gave_back from old) as gave_back`,
     [
       ...[want.id, want.kind, want.host, want.worker, want.leaseMs],
       ...[want.activity?.id ?? null, want.activity?.claim ?? null],
@@ -81,7 +86,9 @@ export async function claimSession(
   const row = rows[0];
   if (row !== undefined) {
     const previous =
-      row.old_host === null || row.old_worker === null ? null : { host: row.old_host, worker: row.old_worker };
+      row.old_host === null || row.old_worker === null
+        ? null
+        : { host: row.old_host, worker: row.old_worker, gaveBack: row.gave_back === true };
     return { kind: "held", session: toSession(row), marks: toMarks(row.marks), previous };
   }
   const busy = await queryDatabase<{ host: string; worker: string; for_ms: number }>(
@@ -120,12 +127,12 @@ export async function saveSession(database: Database, id: string, worker: string
   return rows.length === 1;
 }
 
-/** Keeps the state for the next holder. */
+/** Keeps the state for the next holder, who finds it held for no activity. */
 export async function releaseSession(database: Database, id: string, worker: string): Promise<void> {
   await queryDatabase(
     database,
     "Releasing a sandbox session",
-    "update sessions set lease_until = clock_timestamp() where id = $1 and worker = $2",
+    "update sessions set lease_until = clock_timestamp(), activity_id = null, claim = null where id = $1 and worker = $2",
     [id, worker],
   );
 }

@@ -1,7 +1,7 @@
 // A server of the Model Context Protocol over stdio, made with the official library, to be run inside a sandbox session. What it does
 // cannot be done twice without showing: `add` adds a line to a file of the workspace.
 import { spawn } from "node:child_process";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
@@ -58,7 +58,13 @@ const tools: Record<string, (values: Readonly<Record<string, unknown>>) => unkno
 };
 
 const server = new Server({ name: "testing", version: "1.0.0" }, { capabilities: { tools: {} } });
-server.setRequestHandler(ListToolsRequestSchema, () => {
+server.setRequestHandler(ListToolsRequestSchema, async () => {
+  // The first listing of a workspace never ends, and its server does not go by itself.
+  if (process.argv.includes("stuck-once") && !existsSync("listing")) {
+    appendFileSync("listing", "");
+    setInterval(() => undefined, 1_000);
+    await new Promise(() => undefined);
+  }
   const listed = Object.keys(tools).map((name) => ({
     name,
     description: `It does ${name}.`,

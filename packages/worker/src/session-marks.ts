@@ -80,6 +80,11 @@ const slackBytes = 1024 * 1024;
 /** Where a session stands. */
 type Standing = Pick<Mark, "position" | "problem" | "settled" | "instance" | "processes" | "seal">;
 
+/** The worker that held the session before this one. */
+interface Predecessor {
+  readonly gaveBack: boolean;
+}
+
 export interface SessionMarks {
   /** Makes the session what its marks say, and gives the mark that holds from here on; null: nothing is known of it yet. */
   prepare(
@@ -87,7 +92,7 @@ export interface SessionMarks {
     session: Session,
     known: Json,
     marks: Marks,
-    taken: boolean,
+    from: Predecessor | null,
     lost: AbortController,
   ): Promise<Standing | null>;
   /** What the activity finds is checkpointed, and from here on it may change. */
@@ -117,7 +122,7 @@ export function createSessionMarks(parts: SessionMarkParts): SessionMarks {
     session: Session,
     known: Json,
     marks: Marks,
-    taken: boolean,
+    from: Predecessor | null,
     lost: AbortController,
   ): Promise<Standing | null> {
     const { rootId, activity } = use;
@@ -131,7 +136,10 @@ export function createSessionMarks(parts: SessionMarkParts): SessionMarks {
       throw new SessionBusy(rootId, worker, 300);
     if (latest.instance !== session.instance) return await goBack(use, session, "latest", latest, lost);
     // Somebody's EXECUTE was given up in the act: nothing of it may go on beside the next one.
-    if (taken && !latest.settled) await session.endAllBut(begun?.instance === session.instance ? begun.processes : []);
+    if (from !== null && !latest.settled)
+      await session.endAllBut(begun?.instance === session.instance ? begun.processes : []);
+    // What is no EXECUTE has no mark, and may have started a server: a listing does.
+    else if (from?.gaveBack === false && latest.problem === null) await session.endAllBut(latest.processes);
     return latest;
   }
 

@@ -10,6 +10,7 @@
  *
  * kill -9 in the middle of a call: its row is begun. Whoever repeats the activity finds by the session's mark whether anything ran; if so the
  * session goes back to before it, and the call is made again. Where there is no way back the outcome is unknown, unless the tool is safe.
+ * In a listing: whoever takes the session, which was not given back, ends the server (session-marks.ts), and the listing is made again.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { McpServer, Program, StdioServer, Tool, ToolCallPlace } from "@markmill/engine";

@@ -101,9 +101,10 @@ export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
         const either = AbortSignal.any([signal, lost.signal]);
         try {
           const session = await open(use, claim.session.state, either);
-          const taken = claim.previous !== null && claim.previous.worker !== worker;
+          const { previous } = claim;
+          const from = previous === null || previous.worker === worker ? null : previous;
           const repeated = isRepeated(use, claim.marks);
-          let mark = await marks.prepare(use, session, claim.session.state, claim.marks, taken, lost);
+          let mark = await marks.prepare(use, session, claim.session.state, claim.marks, from, lost);
           if (does !== "read") mark = await marks.begin(use, session, mark, claim.session.state, repeated, lost);
           const guarded = guard(session, (name) => {
             lease.check();
