@@ -40,7 +40,7 @@ const asked = {
 const script = JSON.stringify({
   rules: [
     ...Object.entries(asked).map(([word, calls]) => ({ name: word, when: { role: "user", text: word }, calls })),
-    { name: "halts", when: { role: "tool", text: "99" }, fault: "hang" },
+    { name: "halts", when: { role: "tool", text: "echo 99" }, fault: "hang" },
     { name: "answers", when: { role: "tool" }, reply: "Done." },
   ],
   default: { reply: "No tool needed." },
