@@ -395,9 +395,7 @@ cat /proc/[0-9]*/cmdline /proc/net/unix | tr '\\0' ' '
       await other.ended;
       const session = await sandbox().open(sessionSpec(id));
       expect(session.attached).toBe(true);
-      await expect
-        .poll(() => read(session, `cat file; ${listing}`), { timeout: 15_000 })
-        .not.toMatch(new RegExp(`sleep ${waited}`));
+      await expect.poll(() => read(session, `cat file; ${listing}`)).not.toMatch(new RegExp(`sleep ${waited}`));
       expect(await read(session, "cat file")).toBe("made\n");
     });
   });
