@@ -21,9 +21,16 @@ describe.each<Backend>(withRedis ? ["postgres", "redis"] : ["postgres"])("a clas
       const store = mill.store.as("default");
       const { id } = await batches.save(await gradableClass(store, works, { concurrency: 6 }));
       // Each dies at its point: after the reservation, after the run is made, and the next ones after some more.
-      for (const killAt of ["admitted", "created", "created:4"]) {
+      // More may begin each time: those before may have been made by one statement, and then nothing would be left to make.
+      for (const [killAt, concurrency] of [
+        ["admitted", 6],
+        ["created", 12],
+        ["created:4", 18],
+      ] as const) {
+        await batches.setConcurrency(id, concurrency);
         await (await spawnSupervisor(mill, { killAt })).exited;
       }
+      await batches.setConcurrency(id, 6);
       let supervisor = await spawnSupervisor(mill, {});
       let worker = await mill.spawnWorker();
       const succeeded = async () => (await batches.get(id))?.counts.succeeded ?? 0;
