@@ -17,33 +17,25 @@ export async function queryDatabase<Row extends object>(
 }
 
 /** The same for what is read all the time: each connection reads the statement once, and knows it by its name. */
-export async function queryNamed<Row extends object>(
-  database: Database,
-  doing: string,
-  name: string,
-  text: string,
-  values: readonly unknown[],
-): Promise<Row[]> {
-  try {
-    return (await database.calm.query<Row>({ name, text, values: [...values] })).rows;
-  } catch (error) {
-    throw translate(error, doing);
-  }
-}
+export const queryNamed = named("calm");
 
 /** The same for statements by key, which every call of a model makes: planned once per connection, whatever the tables hold. */
-export async function queryHot<Row extends object>(
-  database: Database,
-  doing: string,
-  name: string,
-  text: string,
-  values: readonly unknown[],
-): Promise<Row[]> {
-  try {
-    return (await database.hot.query<Row>({ name, text, values: [...values] })).rows;
-  } catch (error) {
-    throw translate(error, doing);
-  }
+export const queryHot = named("hot");
+
+function named(pool: "calm" | "hot") {
+  return async <Row extends object>(
+    database: Database,
+    doing: string,
+    name: string,
+    text: string,
+    values: readonly unknown[],
+  ): Promise<Row[]> => {
+    try {
+      return (await database[pool].query<Row>({ name, text, values: [...values] })).rows;
+    } catch (error) {
+      throw translate(error, doing);
+    }
+  };
 }
 
 export type Query = <Row extends object>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
