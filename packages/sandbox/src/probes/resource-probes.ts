@@ -1,8 +1,9 @@
 // More than the limits allow: processes, memory, disk, output.
 
 import type { Session } from "../port.ts";
+import { SandboxError, type SandboxErrorCode } from "../sandbox-error.ts";
 import { quoteForBash } from "../session-script.ts";
-import { type Finding, type Probe, probeOutput, shell, shorten } from "./probe.ts";
+import { type Finding, type Lab, type Probe, probeOutput, shell, shorten } from "./probe.ts";
 
 export const resourceProbes: readonly Probe[] = [
   {
@@ -45,11 +46,11 @@ true`,
   },
   {
     name: "hold memory that no process shows",
-    run: ({ session, limits }) => hoard(session, HOARD_SHARED, limits.memoryBytes * 3),
+    run: (lab) => hoard(lab, "hoard-shared", HOARD_SHARED),
   },
   {
     name: "hold memory in page tables",
-    run: ({ session, limits }) => hoard(session, HOARD_TABLES, limits.memoryBytes * 3),
+    run: (lab) => hoard(lab, "hoard-tables", HOARD_TABLES),
   },
   {
     name: "burn processor time in children nobody waits for",
@@ -135,16 +136,34 @@ for (my $have = 0; $have < $want; $have += 4096 * 512) {
 sleep 1;
 print "held\\n";`;
 
-async function hoard(session: Session, text: string, bytes: number): Promise<Finding> {
-  const outcome = await shell(session, `perl -e ${quoteForBash(text)} ${bytes}`, { wallMs: 15_000 });
-  const answered = await answers(session);
-  const said = outcome.outOfMemory ? "out of memory" : shorten(outcome.output);
-  return {
-    refused:
-      (outcome.outOfMemory || /refused|[Mm]emory/.test(outcome.output)) && !/^held$/m.test(outcome.output) && answered,
-    evidence: `${said}, session ${answered ? "answers" : "does not answer"}`,
-  };
+/**
+ * In a session of its own: until the kernel has taken such memory back from the process that it killed, it may go on to kill the
+ * process that keeps the session. That is a refusal too, if the neighbour does not notice.
+ */
+async function hoard({ open, neighbour, limits }: Lab, name: string, text: string): Promise<Finding> {
+  const session = await open(name);
+  try {
+    const outcome = await shell(session, `perl -e ${quoteForBash(text)} ${limits.memoryBytes * 3}`, { wallMs: 15_000 });
+    const answered = await answers(session);
+    const said = outcome.outOfMemory ? "out of memory" : shorten(outcome.output);
+    return {
+      refused:
+        (outcome.outOfMemory || /refused|[Mm]emory/.test(outcome.output)) &&
+        !/^held$/m.test(outcome.output) &&
+        answered,
+      evidence: `${said}, session ${answered ? "answers" : "does not answer"}`,
+    };
+  } catch (error) {
+    if (!(error instanceof SandboxError) || !lost.has(error.code)) throw error;
+    const answered = await answers(neighbour);
+    return {
+      refused: answered,
+      evidence: `its session was ended, the neighbour ${answered ? "answers" : "does not answer"}`,
+    };
+  }
 }
+
+const lost: ReadonlySet<string> = new Set<SandboxErrorCode>(["SANDBOX_OUTCOME_UNKNOWN", "SANDBOX_SESSION_LOST"]);
 
 async function answers(session: Session): Promise<boolean> {
   return (await shell(session, "echo $((6 * 7))")).output === "42\n";
