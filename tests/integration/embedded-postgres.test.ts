@@ -34,7 +34,8 @@ afterEach(async () => {
   for (const directory of directories) await stopEmbeddedPostgres(directory);
   children.clear();
   directories.clear();
-  await rm(home, { recursive: true, force: true });
+  // The watch of a process that was killed may take the directory's lock at this moment.
+  await rm(home, { recursive: true, force: true, maxRetries: 10 });
 });
 
 function project(name = "project"): string {
