@@ -308,7 +308,7 @@ export function createCommitter(parts: CommitterParts): Committer {
       if (run.state.phase.is === "ended") {
         cache.delete(run.id);
         if (run.parent === null && run.budgets.some((budget) => budget !== run.id)) parts.onBatchRunEnded();
-      } else cache.set(run);
+      } else if (pending.birth === null || run.parent !== null) cache.set(run);
       pending.resolve({ kind: "committed", run, rings });
       parts.onCommitted?.(run, pending.event, pending.source);
     }

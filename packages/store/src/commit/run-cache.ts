@@ -1,7 +1,8 @@
 /**
  * Runs this process committed last. Never the truth: a commit decided on a cached run passes only if the database is still at its
  * `rev`, so a stale entry costs one more read and nothing else, and losing the cache costs only reads. It saves the read before each
- * light activity, which stands on the run itself. A run that has ended is not kept: nothing of it is done any more.
+ * light activity, which stands on the run itself. A run that has ended is not kept: nothing of it is done any more. Nor is a root run at
+ * its birth: who makes it (the API, the supervisor) is seldom who performs it, and would hold it long after its end.
  */
 import type { LoadedRun } from "./run-row.ts";
 
