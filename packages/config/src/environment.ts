@@ -207,7 +207,7 @@ const processes = {
     unit: "activities",
     anywhere: true,
   }),
-  WORKER_NICE: defaulted("5", whole(0, 19), {
+  WORKER_NICE: defaulted("10", whole(0, 19), {
     description:
       "How far a worker's process stands back for others of the machine (Unix niceness), so that starts are taken while work is done. 0: not at all.",
   }),
