@@ -2,8 +2,8 @@
 import type { Doorbell, Edge, Node } from "@markmill/engine";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
-import { createRun, openStore, type Store } from "../support/store.ts";
-import { definition, only, perform, program } from "./store-programs.ts";
+import { createRun, findCall, getMessages, openStore, reserve, type Store, saveCall } from "../support/store.ts";
+import { claimed, definition, only, program, succeeded } from "./store-programs.ts";
 
 let database: TestDatabase;
 let store: Store;
@@ -25,7 +25,7 @@ const asking = program(
 );
 const others = 300;
 
-/** Rows and index entries of runs and activities that were read until now, by everybody. */
+/** Rows and index entries of all tables that were read until now, by everybody. */
 async function read(): Promise<number> {
   // Each connection tells what it counted when it is asked to; all are asked at once, so that none is asked twice.
   await Promise.all(
@@ -34,15 +34,29 @@ async function read(): Promise<number> {
     ),
   );
   const { rows } = await store.database.calm.query<{ n: number }>(
-    `select (select sum(idx_tup_read) from pg_stat_user_indexes where relname in ('runs', 'activities'))
-       + (select sum(seq_tup_read) from pg_stat_user_tables where relname in ('runs', 'activities')) as n`,
+    `select (select sum(idx_tup_read) from pg_stat_user_indexes) + (select sum(seq_tup_read) from pg_stat_user_tables) as n`,
   );
   return Number(rows[0]?.n);
 }
 
-const answer = async (ring: Doorbell) => (await perform(store, ring, { kind: "replied", text: "yes" })).rings;
+/** All that a worker asks of the store for one prompt, but for what goes to the queue. */
+async function answer(ring: Doorbell): Promise<readonly Doorbell[]> {
+  const { run, activity, ...claim } = await claimed(store, ring);
+  const { database } = store;
+  const call = { activityId: activity.id, callIndex: 0, claim: activity.claim };
+  const key = { ...call, requestHash: `hash ${activity.id}` };
+  const usage = { promptTokens: 1, completionTokens: 1, characters: 8, nanodollars: 1 };
+  if (activity.work.kind !== "prompt") throw new Error(`expected a prompt, got ${activity.work.kind}`);
+  await getMessages(database, activity.work.thread, 1_000_000);
+  expect(await findCall(database, key)).toBeNull();
+  const charge = { runId: run.id, rootId: run.rootId, model: "m", ...usage };
+  await reserve(database, call, run.budgets, { nanodollars: 1, tokens: 2 }, undefined, charge);
+  await saveCall(database, run, { key, model: "m", request: null, reply: { text: "yes" }, usage });
+  const event = succeeded(store, { ...claim, run, activity }, { kind: "replied", text: "yes" });
+  return (await store.commit({ run, source: activity, event })).rings;
+}
 
-it("a claim and a commit read the rows of their own run", async () => {
+it("a claim, a paid call and a commit read the rows of their own run", async () => {
   const asked = definition({ "asking.wf.md": asking });
   const open: Doorbell[] = [];
   for (let made = 0; made < others; made++) {
@@ -54,5 +68,5 @@ it("a claim and a commit read the rows of their own run", async () => {
   expect(await answer(ring)).toHaveLength(1);
   const after = await read();
   expect(after - before).toBeGreaterThan(0);
-  expect(after - before).toBeLessThan(others / 4);
+  expect(after - before).toBeLessThan(others / 3);
 });

@@ -27,13 +27,18 @@ interface Roster {
 interface FactsRow {
   readonly batch: string | null;
   readonly tenant: string;
-  readonly found: boolean;
+  readonly found: true | null;
   readonly roster: number;
   readonly settings: BatchSettings;
   readonly own: readonly string[] | null;
   readonly criterion: string | null;
-  /** As the last try with a grade of the same content left it. */
-  readonly standing: { readonly grade: Grade; readonly before: GradedBy; readonly now: GradedBy } | null;
+}
+
+/** A work's marks, as the last try with a grade of the same content left them. */
+interface StandingRow {
+  readonly grade: Grade;
+  readonly before: GradedBy;
+  readonly now: GradedBy;
 }
 
 /** Of classes that are graded at the same time. A roster that is read again costs one statement and the index of its names. */
@@ -77,11 +82,26 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
 
   async function besides(
     criterion: string,
-    { tenant, standing }: FactsRow,
+    tenant: string,
     rootId: string,
   ): Promise<NonNullable<WorkFacts["regrade"]>> {
+    const [standing] = await queryDatabase<StandingRow>(
+      database,
+      "Reading the marks beside a criterion",
+      `select g.grade, ${gradedBy("t")} as before, ${gradedBy("now")} as now
+       from runs r join batch_works w
+           on w.batch_id = r.options -> 'grading' ->> 'batch' and w.pseudonym = r.options -> 'grading' ->> 'work'
+         join batch_runs now
+           on now.batch_id = w.batch_id and now.work = w.key and now.try = (r.options -> 'grading' ->> 'try')::integer
+         join batch_runs t on t.batch_id = now.batch_id and t.work = now.work and t.try < now.try and t.hash = now.hash
+         join runs k on k.id = t.run_id and k.ended_at is not null
+         cross join lateral (${gradeOfTree("t.run_id")}) g
+       where r.id = $1 and g.grade is not null
+       order by t.try desc limit 1`,
+      [rootId],
+    );
     const grade = standing?.grade ?? null;
-    if (standing === null || !hasMarks(grade)) {
+    if (standing === undefined || !hasMarks(grade)) {
       throw new StoreError(
         "STORE_BATCH_REFUSED",
         `Run ${rootId} is for ${criterion} alone, and the work has no marks that could stand beside it. Regrade the whole work.`,
@@ -97,24 +117,18 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
       database,
       "Reading what a run is of",
       "work-facts",
-      `select r.options -> 'grading' ->> 'batch' as batch, r.tenant, b.id is not null as found, b.roster, b.settings, w.members as own,
-         r.options -> 'grading' ->> 'criterion' as criterion, case when r.options -> 'grading' ->> 'criterion' is null then null else (
-           select json_build_object('grade', g.grade, 'before', ${gradedBy("t")}, 'now', ${gradedBy("now")}) from batch_runs now
-             join batch_runs t on t.batch_id = now.batch_id and t.work = now.work and t.try < now.try and t.hash = now.hash
-             join runs k on k.id = t.run_id and k.ended_at is not null
-             cross join lateral (${gradeOfTree("t.run_id")}) g
-           where now.batch_id = b.id and now.work = w.key and now.try = (r.options -> 'grading' ->> 'try')::integer and g.grade is not null
-           order by t.try desc limit 1) end as standing
+      `select o.batch, r.tenant, b.found, b.roster, b.settings, w.members as own, o.criterion
        from runs r
+         cross join lateral json_to_record(r.options -> 'grading') as o(batch text, work text, criterion text)
          left join lateral (
-           select * from batches where id = r.options -> 'grading' ->> 'batch' and tenant || '' = r.tenant offset 0) b on true
+           select true as found, roster, settings from batches where id = o.batch and tenant || '' = r.tenant offset 0) b on true
          left join lateral (
-           select * from batch_works where batch_id = b.id and pseudonym = r.options -> 'grading' ->> 'work' offset 0) w on true
+           select members from batch_works where batch_id = o.batch and pseudonym = o.work offset 0) w on b.found
        where r.id = $1`,
       [rootId],
     );
     if (row === undefined || row.batch === null) return null;
-    if (!row.found || row.own === null) {
+    if (row.found === null || row.own === null) {
       throw new StoreError("STORE_NOT_FOUND", `The class that run ${rootId} belongs to is gone.`);
     }
     const { settings, own } = row;
@@ -124,7 +138,7 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
     const [language = settings.language] = languages.size === 1 ? languages : [];
     return {
       ...{ people, pseudonyms, own, language },
-      ...(row.criterion === null ? {} : { regrade: await besides(row.criterion, row, rootId) }),
+      ...(row.criterion === null ? {} : { regrade: await besides(row.criterion, row.tenant, rootId) }),
       consent: strictest(owners.map(({ aiConsent }) => aiConsent ?? settings.aiConsent)) ?? settings.aiConsent,
     };
   };

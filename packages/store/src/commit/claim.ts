@@ -93,7 +93,8 @@ interface ClaimRow extends RunColumns {
 
 /**
  * What is wanted comes sorted by id, so that two claimers lock in the same order. Lateral, `offset 0` and the state of a run compared in a way
- * that hides its index: joined freely, all open runs are looked through for each activity.
+ * that hides its index: joined freely, all open runs are looked through for each activity. `limit 1` for the same reason: EXISTS in a column
+ * may be answered from a hash of all calls there are.
  */
 const text = `
 with wanted as materialized (
@@ -116,7 +117,8 @@ with wanted as materialized (
 )
 select a.id, a.node, a.generation, a.item, a.attempt, a.kind, a.epoch, a.state as activity_state, a.rings, a.work, a.outcome, a.usage,
   coalesce(t.claim, a.claim) as claim, coalesce(t.takeovers, a.takeovers) as takeovers, coalesce(t.interrupted, false) as interrupted,
-  t.id is not null as taken, coalesce(t.claim = 1, false) and not exists (select 1 from calls c where c.activity_id = a.id) as unasked,
+  t.id is not null as taken,
+  coalesce(t.claim = 1, false) and (select true from calls c where c.activity_id = a.id limit 1) is null as unasked,
   extract(epoch from a.lease_until - clock_timestamp())::float8 * 1000 as lease_ms,
   extract(epoch from a.not_before - clock_timestamp())::float8 * 1000 as early_ms,
   extract(epoch from a.created_at)::float8 * 1000 as asked_at, ${runColumns}

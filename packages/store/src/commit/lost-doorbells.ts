@@ -61,7 +61,7 @@ export async function quietActivities(
 type Rung = Pick<Doorbell, "activityId" | "runId" | "rings">;
 
 const listed = `listed as materialized (
-  select x.*, exists (select 1 from activities a where a.id = x.id) as has_row
+  select x.*, (select true from activities a where a.id = x.id) is not null as has_row
   from json_to_recordset($1::json) as x(id bigint, run text, rings integer)
 )`;
 
