@@ -39,6 +39,7 @@ export {
 export { type Claim, releaseClaims, renewLeases } from "./commit/claim.ts";
 export type { Committed } from "./commit/committer.ts";
 export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/lost-doorbells.ts";
+export { oldestDue } from "./commit/oldest-due.ts";
 export type { Activity, LoadedRun } from "./commit/run-row.ts";
 export { callExcess, createRun, drawSeed, startCall } from "./create-run.ts";
 export type { Database } from "./database.ts";
@@ -80,7 +81,7 @@ export {
   saveSession,
   takeDeadSessions,
 } from "./sessions.ts";
-export { enforceDeadlines, expireAsks, type OnSkipped, oldestDue } from "./supervise.ts";
+export { enforceDeadlines, expireAsks, type OnSkipped } from "./supervise.ts";
 export {
   beginToolCall,
   endToolCall,

@@ -6,7 +6,6 @@
 import type { Doorbell } from "@markmill/engine";
 import { applyEvent, type Outside } from "./apply-event.ts";
 import { expireAsk } from "./asks.ts";
-import type { Database } from "./database.ts";
 import { waitsForCallee } from "./kinds-sql.ts";
 import { queryDatabase } from "./query-database.ts";
 import { type StoreError, translate } from "./store-error.ts";
@@ -98,25 +97,4 @@ export async function expireAsks(
     }
   }
   return rings;
-}
-
-/** For how long the oldest activity of these queues has been ready and due, in ms; 0: none. A worker that hears nothing then is deaf. */
-export async function oldestDue(database: Database, queues: readonly string[]): Promise<number> {
-  const rows = await queryDatabase<{ ms: number }>(
-    database,
-    "Looking for due activities",
-    // The oldest of those that have rows, and some of all: looking through every open run would cost more than it tells. There the state is
-    // compared in a way that hides the index of all that is ready, which would be walked once for every run.
-    `with rows as (
-       select greatest(coalesce(ready_at, created_at), not_before) as since from activities where state = 'ready' and queue = any($1)
-         and (not_before is null or not_before < clock_timestamp()) order by rung_at limit 100
-     ), sample as (
-       select greatest(ready_at, not_before) as since from open_activities where state || '' = 'ready' and queue = any($1)
-         and (not_before is null or not_before < clock_timestamp()) limit 1000
-     )
-     select coalesce(max(extract(epoch from clock_timestamp() - since)), 0)::float8 * 1000 as ms
-     from (select since from rows union all select since from sample) due`,
-    [queues],
-  );
-  return Math.max(0, Math.round(rows[0]?.ms ?? 0));
 }

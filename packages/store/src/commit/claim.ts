@@ -19,7 +19,6 @@ import {
   type Usage,
   type Work,
   type WorkKind,
-  type WorkQueue,
 } from "@markmill/engine";
 import type { Database } from "../database.ts";
 import type { DatabaseClock } from "../database-clock.ts";
@@ -29,7 +28,7 @@ import { renewText } from "../lease-statement.ts";
 import { readyRows, toRing } from "../ready-rings.ts";
 import { translate } from "../store-error.ts";
 import { createGather } from "./gather.ts";
-import { toActivity } from "./light-activity.ts";
+import { lightQueue, toActivity } from "./light-activity.ts";
 import { loadRuns, type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
 import type { RunCache } from "./run-cache.ts";
 import { type Activity, columnToItem, type LoadedRun } from "./run-row.ts";
@@ -250,9 +249,6 @@ export function createClaimer(parts: ClaimerParts): Claimer {
     },
   };
 }
-
-/** What is light waits here (work-kinds.ts). */
-const lightQueue: WorkQueue = "control";
 
 function lightClaim(run: LoadedRun, delivery: Claimable): Claim | null {
   const light = run.light.find(({ id }) => id === delivery.activityId);

@@ -1,5 +1,12 @@
 /** Light activities: the ones that need nothing but their run. */
-import { type ActivityRef, type Doorbell, type LightKind, lightWork, workKinds } from "@markmill/engine";
+import {
+  type ActivityRef,
+  type Doorbell,
+  type LightKind,
+  lightWork,
+  type WorkQueue,
+  workKinds,
+} from "@markmill/engine";
 import type { Activity, LoadedRun } from "./run-row.ts";
 
 /**
@@ -14,6 +21,9 @@ export interface LightActivity {
   /** When it was asked for. */
   readonly at: number;
 }
+
+/** Where they wait. */
+export const lightQueue: WorkQueue = "control";
 
 export function toActivity(run: LoadedRun, { id, ref, kind, at }: LightActivity): Activity {
   const work = lightWork(kind);

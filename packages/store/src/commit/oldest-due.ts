@@ -1,0 +1,26 @@
+/** For how long work waits that nobody takes: what tells a worker that it is deaf. */
+import type { Database } from "../database.ts";
+import { queryNamed } from "../query-database.ts";
+import { lightQueue } from "./light-activity.ts";
+
+/**
+ * The oldest of those that have rows, and some of those that stand on their runs: looking through every open run would cost more than it tells.
+ * What is done is never looked at, however much of it there is.
+ */
+const text = `
+with rows as (
+  select greatest(coalesce(ready_at, created_at), not_before) as since from activities
+  where state = 'ready' and queue = any($1) and (not_before is null or not_before < clock_timestamp()) order by rung_at limit 100
+), open_runs as materialized (
+  select light from runs where status = 'doing' and light is not null and '${lightQueue}' = any($1) limit 1000
+), light as (
+  select to_timestamp(l.at / 1000) as since from open_runs r cross join lateral json_to_recordset(r.light) as l(at float8)
+)
+select coalesce(max(extract(epoch from clock_timestamp() - since)), 0)::float8 * 1000 as ms
+from (select since from rows union all select since from light) due`;
+
+/** For how long the oldest activity of these queues has been ready and due, in ms; 0: none. A worker that hears nothing then is deaf. */
+export async function oldestDue(database: Database, queues: readonly string[]): Promise<number> {
+  const rows = await queryNamed<{ ms: number }>(database, "Looking for due activities", "oldest-due", text, [queues]);
+  return Math.max(0, Math.round(rows[0]?.ms ?? 0));
+}
