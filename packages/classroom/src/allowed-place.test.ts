@@ -6,6 +6,7 @@ it.each([
   ["https://git.school.example/prog1/", "https://GIT.school.example:443/prog1/ada.git"],
   ["https://git.school.example/prog1", "https://git.school.example/prog1/a/b"],
   ["https://git.school.example/", "https://git.school.example/x"],
+  ["https://git.school.example/prog1/*", "https://git.school.example/prog1/ada"],
   ["git@github.com:course/", "git@github.com:course/ada"],
   ["git@github.com:course/", "ssh://git@github.com/course/ada"],
   ["https://github.com/course/sheet3-*", "https://github.com/course/sheet3-ada.git"],
@@ -37,6 +38,10 @@ it.each([
   "file:///a*",
   "file:///%ff",
   "*",
+  "https://*.h/x",
+  "https://h/*/x",
+  "https://h/x?",
+  "git@h:[ab]/x-*",
 ])("%j is no place", (written) => {
   expect(() => readAllowedPlace(written)).toThrow();
 });

@@ -12,8 +12,13 @@ export type AllowedPlace =
 
 /** `https://host/course/`, `git@host:course/sheet3-*`, `file:///srv/class/repositories/`. Throws what is wrong with it. */
 export function readAllowedPlace(written: string): AllowedPlace {
-  const [, before = "", begins = null] = /^(.*\/)([^/*]+)\*$/s.exec(written) ?? [];
-  const parts = takeApart(begins === null ? written : before);
+  // A * of its own says what its absence says: whatever lies below.
+  const [, before = written, name = ""] = /^(.*\/)([^/*]*)\*$/s.exec(written) ?? [];
+  const begins = name === "" ? null : name;
+  if (/[*?[\]]/.test(before)) {
+    throw new Error(`${written} has a wildcard; only a * at its end is one, as in git@host:course/sheet3-*`);
+  }
+  const parts = takeApart(before);
   if (parts.scheme !== "file") return { is: "host", at: parts, begins };
   const path = /^(?:[^%]|%[0-7][0-9a-f])*$/i.test(parts.rest) ? decodeURIComponent(parts.rest) : "";
   if (begins === null && path.startsWith("/")) return { is: "folder", path };
