@@ -173,23 +173,24 @@ function overview(): string {
   const width = Math.max(...Object.keys(commands).map((name) => name.length));
   const list = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
   return [
-    "markmill runs AI workflows durably: Markdown with a Mermaid flowchart in, graded submissions out.",
+    "markmill runs AI workflows durably: Markdown with a Mermaid flowchart in,",
+    "graded submissions out.",
     "",
     "Usage: markmill COMMAND [ARGUMENTS]",
     "",
     ...list,
     "",
     "Examples:",
-    "  markmill grade sheet3/                             a class: its folder, or an export",
+    "  markmill grade sheet3/                          a class, or an export of one",
     "  markmill run grade.wf.md STUDENT=Ada --submission ada/ --budget 0.50",
-    "  markmill run grade.wf.md --script replies.yaml     without a real model",
+    "  markmill run grade.wf.md --script replies.yaml  without a real model",
     "  markmill validate *.wf.md",
     "  markmill watch last",
     "",
-    "Exit codes: 0 success, 1 failed, 2 wrong use, 3 some not graded, 5 limit reached, 6 invalid, 7 no sandbox, 8 to be resumed,",
-    "130 interrupted.",
-    "A RUN is an id, its beginning or end, or 'last'. --debug shows where an error comes from;",
-    "--no-env-file takes no setting from .env.",
+    "Exit codes: 0 success, 1 failed, 2 wrong use, 3 some not graded,",
+    "5 limit reached, 6 invalid, 7 no sandbox, 8 to be resumed, 130 interrupted.",
+    "A RUN is an id, its beginning or end, or 'last'. --debug shows where an error",
+    "comes from; --no-env-file takes no setting from .env.",
     "'markmill COMMAND --help' tells more.",
   ].join("\n");
 }

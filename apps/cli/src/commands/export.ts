@@ -26,7 +26,7 @@ Examples:
   --to TARGET          ${exportTargets.join(", ")}
   --template FILE      the gradebook (Canvas) or worksheet (Moodle) as you
                        exported it; only it has the ids
-  --assignment NAME    title or number of the column, if it is not the class's name
+  --assignment NAME    title or number of the column; else the class's name
   --rescale            bring the points to those of the assignment
   --released           only grades that were released, and are still the same
   --check              say what an import would do, and write nothing

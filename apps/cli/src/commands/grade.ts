@@ -47,7 +47,7 @@ a crash, or a spent budget. Nothing is paid twice, nobody is graded twice.
 
 Examples:
   markmill grade examples/class-roman --script examples/class-roman/model.yaml
-  markmill grade sheet3/ --dry-run                 who handed in, and who did not
+  markmill grade sheet3/ --dry-run                 who handed in, who did not
   markmill grade sheet3/ --sample 8 --budget '$1'  a pilot first
   markmill grade export.zip --workflow grade.wf.md --roster roster.csv
   markmill grade compare.cfg.json --budget '$2'    a table of runs

@@ -23,7 +23,8 @@ a rubric, hidden tests, six students who do not exist and a scripted model.
 
 Examples:
   markmill init
-  markmill init leap-years && cd leap-years && markmill grade . --script model.yaml`,
+  markmill init leap-years
+  cd leap-years && markmill grade . --script model.yaml`,
 
   async run(args, terminal) {
     const { positionals } = parseArgs({ args: [...args], allowPositionals: true, options: {} });

@@ -14,7 +14,8 @@ delays and faults as the script tells. packages/llm/README.md describes scripts.
 
 Example:
   markmill mock-model replies.yaml &
-  OPENAI_BASE_URL=http://127.0.0.1:8089/v1 markmill run grade.wf.md --model scripted`,
+  export OPENAI_BASE_URL=http://127.0.0.1:8089/v1
+  markmill run grade.wf.md --model scripted`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({

@@ -12,7 +12,8 @@ export const override: Command = {
   help: `Usage: markmill override WHO --criterion ID --points N --reason TEXT [OPTIONS]
 
 Sets the points of one criterion of one work, with a reason. The proposal is
-kept beside it; every word of a person is appended to the record with who and when.
+kept beside it; every word of a person is appended to the record, with who and
+when.
 
 Examples:
   markmill override 4119 --criterion names --points 2 --reason 'names are fine'

@@ -9,8 +9,9 @@ import { withStack } from "../with-stack.ts";
 export const report: Command = {
   help: `Usage: markmill report [BATCH] [--out DIR] [--md] [--html] [--pdf]
 
-Writes the class report, the grades and a report for each student anew, with what
-people have said since. Without BATCH: the latest class; without a format: all.
+Writes the class report, the grades and a report for each student anew, with
+what people have said since. Without BATCH: the latest class; without a format:
+all.
 
 Examples:
   markmill report

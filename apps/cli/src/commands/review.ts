@@ -17,18 +17,19 @@ export const review: Command = {
        markmill review [BATCH] --student WHO --accept [--try N]
 
 Shows the next work that wants a person, with why, what was proposed and the
-evidence; those first where a look changes most. Without BATCH: the latest class.
+evidence; those first where a look changes most. Without BATCH: the latest
+class.
 
 Examples:
   markmill review
   markmill review --list
   markmill review --student 4119 --accept --try 1   the proposal stands as it is
-  markmill override --student 4119 --criterion names --points 2 --reason 'too kind'
+  markmill override 4119 --criterion names --points 2 --reason 'too kind'
 
   --student WHO        this one: key, id, name or pseudonym
   --list               all that want a person, one line each
-  --accept             say that the proposal was reviewed and stands; needs --student
-  --try N              the try you have seen; refused if there is a newer proposal`,
+  --accept             the proposal was reviewed and stands; needs --student
+  --try N              the try you have seen; refused if there is a newer one`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({

@@ -21,7 +21,7 @@ Examples:
   markmill watch examples/class-roman      a class: its progress, then its table
 
   --json               one JSON object at the end
-  --no-names           of a class only counts, without names and grades: for logs`,
+  --no-names           of a class only counts, no names and grades: for logs`,
 
   async run(args, terminal) {
     const { values, wanted } = parseRunArgs(args, { json: { type: "boolean" }, "no-names": { type: "boolean" } });
