@@ -3,12 +3,12 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { dirname, resolve } from "node:path";
 import { installPeers } from "./install-peers.ts";
-import { measureApi } from "./measure-api.ts";
 import { measureBoard } from "./measure-board.ts";
 import { measureClasses } from "./measure-class.ts";
 import { measureHistory } from "./measure-history.ts";
 import { measureIdle } from "./measure-idle.ts";
 import { measureMemory } from "./measure-memory.ts";
+import { measureStarts } from "./measure-starts.ts";
 import { measureThroughput } from "./measure-throughput.ts";
 import { help, type Options, readOptions, UsageError } from "./options.ts";
 import { profile } from "./profile.ts";
@@ -48,7 +48,7 @@ async function measure(services: Services, options: Options): Promise<{ readonly
     case "history":
       return measureHistory(services, runs ?? 32, rounds, progress);
     case "api":
-      return measureApi(services, progress, profiled);
+      return measureStarts(services, progress, profiled);
     case "board":
       return measureBoard(services, runs ?? 20_000, rounds, progress);
     case "class":

@@ -11,8 +11,8 @@
  *     word by another one stands within the scale, and wants a review.
  */
 import { type CriterionGrade, type Grade, graderError, type Outcome, type Penalty, ungradable } from "./grade.ts";
-import { roundPoints, sumPoints } from "./points.ts";
-import { clampPoints, mostPoints, type Rubric } from "./rubric.ts";
+import { clampPoints, roundPoints, sumCriteria } from "./points.ts";
+import { mostPoints, type Rubric } from "./rubric.ts";
 
 /** Appended, never changed. */
 export interface GradeEvent {
@@ -102,7 +102,7 @@ export function finalGrade(input: FinalGradeInput): FinalGrade | null {
     if (word === undefined) return proposed ?? { is: "not graded", id: criterion.id, why: "nobody has graded this" };
     const kept = proposed?.is === "scored" ? proposed : blank;
     return {
-      ...{ is: "scored", id: criterion.id, by: "human", points: clampPoints(criterion, word.to ?? 0), level: null },
+      ...{ is: "scored", id: criterion.id, by: "human", points: clampPoints(word.to ?? 0, criterion), level: null },
       ...{ comment: word.comment, evidence: kept.evidence, confidence: null, tests: kept.tests, notes: [] },
     };
   });
@@ -117,10 +117,7 @@ export function finalGrade(input: FinalGradeInput): FinalGrade | null {
     reviewed: review !== undefined,
     doubtful,
   });
-  const complete = criteria.every(({ is }) => is === "scored");
-  const points = complete
-    ? Math.max(0, sumPoints(criteria.map((one) => (one.is === "scored" ? one.points : 0))))
-    : null;
+  const points = sumCriteria(criteria);
   const graded = outcome.is === "graded" && points !== null;
   return {
     outcome,

@@ -3,8 +3,8 @@
  * needs human. Only a graded work has a total; a work whose criteria are not all graded has no points, and says which are open.
  */
 import type { Evidence } from "./evidence.ts";
-import { roundPoints, sumPoints } from "./points.ts";
-import { type Criterion, clampPoints, mostPoints, type Rubric } from "./rubric.ts";
+import { clampPoints, roundPoints, sumCriteria } from "./points.ts";
+import { type Criterion, mostPoints, type Rubric } from "./rubric.ts";
 import { type ReadResults, scoreTests, type TestResult } from "./test-results.ts";
 import type { ReadVerdicts } from "./verdict.ts";
 
@@ -121,11 +121,11 @@ export function gradeWork(rubric: Rubric, input: GradeInput): Grade {
       });
     }
   }
-  if (open.length > 0) {
+  const points = sumCriteria(criteria);
+  if (points === null) {
     const why = [...open.map(({ id, why }) => `${id}: ${why}`), ...(input.doubts ?? [])];
     return { ...without, outcome: { is: "needs human", why }, flags };
   }
-  const points = Math.max(0, sumPoints(criteria.map((one) => (one.is === "scored" ? one.points : 0))));
   const penalty = input.penalty ?? null;
   const total = Math.max(0, roundPoints(points - (penalty?.points ?? 0)));
   const { passMark, borderline = 0, flags: wanting = [] } = input.review ?? {};
@@ -149,7 +149,7 @@ function gradeCriterion(criterion: Criterion, { tests, verdicts, human = [] }: G
   const person = human.find((one) => one.criterion === id);
   if (person !== undefined) {
     const { points, comment } = person;
-    return { ...blank, is: "scored", id, by: "human", points: clampPoints(criterion, points), level: null, comment };
+    return { ...blank, is: "scored", id, by: "human", points: clampPoints(points, criterion), level: null, comment };
   }
   switch (source.is) {
     case "human":

@@ -6,6 +6,19 @@ export function sumPoints(points: Iterable<number>): number {
   return sum / 1000;
 }
 
+/** What criteria come to together: deductions take from it, and never below nothing. null: one of them has no points. */
+export function sumCriteria(
+  criteria: readonly ({ readonly is: "scored"; readonly points: number } | { readonly is: "not graded" })[],
+): number | null {
+  const points = criteria.flatMap((one) => (one.is === "scored" ? [one.points] : []));
+  return points.length < criteria.length ? null : Math.max(0, sumPoints(points));
+}
+
+/** Between nothing and all of a criterion, which is below nothing for a deduction. */
+export function clampPoints(points: number, { points: most }: { readonly points: number }): number {
+  return roundPoints(Math.min(Math.max(points, Math.min(0, most)), Math.max(0, most)));
+}
+
 export function roundPoints(points: number): number {
   return Math.round(points * 1000) / 1000 || 0;
 }

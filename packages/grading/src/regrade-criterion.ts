@@ -7,7 +7,7 @@
  * G4  Order and most points are the rubric's, which may count another sum for that criterion than the one the marks were made by.
  */
 import { type CriterionGrade, type Flag, type Grade, type GradeInput, gradeWork, tellFlag } from "./grade.ts";
-import { roundPoints, sumPoints } from "./points.ts";
+import { roundPoints, sumCriteria } from "./points.ts";
 import { mostPoints, type Rubric } from "./rubric.ts";
 
 export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, input: GradeInput): Grade {
@@ -22,9 +22,7 @@ export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, in
     const known = standing.criteria.find((one) => one.id === said.id);
     return (said.id === id && !failed ? mark : known) ?? { is: "not graded", id: said.id, why: "it was never marked" };
   });
-  const points = criteria.every(({ is }) => is === "scored")
-    ? Math.max(0, sumPoints(criteria.map((one) => (one.is === "scored" ? one.points : 0))))
-    : null;
+  const points = sumCriteria(criteria);
   const kept = standing.flags.filter((flag) => flag.kind !== "borderline" && (failed || !isOf(flag, id)));
   const near = points !== null && passMark !== undefined && Math.abs(points / most - passMark) <= borderline + 1e-9;
   const told: Flag[] = near ? [{ kind: "borderline", message: `${points} of ${most} is near the pass mark` }] : [];

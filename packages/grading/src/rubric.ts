@@ -1,5 +1,5 @@
 /** What a work is judged by. The order of criteria is the teacher's; ids are theirs too, and stable. */
-import { roundPoints, sumPoints } from "./points.ts";
+import { sumPoints } from "./points.ts";
 
 export interface Rubric {
   readonly criteria: readonly Criterion[];
@@ -36,11 +36,6 @@ export type Source =
 /** All that can be got; deductions take from it and add nothing. */
 export function mostPoints({ criteria }: Rubric): number {
   return sumPoints(criteria.map(({ points }) => Math.max(0, points)));
-}
-
-/** Between nothing and all of a criterion. */
-export function clampPoints({ points: most }: Criterion, points: number): number {
-  return roundPoints(Math.min(Math.max(points, Math.min(0, most)), Math.max(0, most)));
 }
 
 /** Distance between two neighbouring marks, for "within one step". */

@@ -3,8 +3,8 @@
  * no result. Tests outrank opinions: nothing a model says changes them.
  */
 import { z } from "zod";
-import { floorToStep, roundPoints } from "./points.ts";
-import { type Criterion, clampPoints } from "./rubric.ts";
+import { clampPoints, floorToStep, roundPoints } from "./points.ts";
+import type { Criterion } from "./rubric.ts";
 
 export interface TestResult {
   readonly name: string;
@@ -96,7 +96,7 @@ export function scoreTests(criterion: Criterion, all: readonly TestResult[]): Te
     case "binary":
       return { is: "scored", points: full === most > 0 ? most : 0, level: full ? "met" : "not met", tests };
     case "points":
-      return { is: "scored", points: clampPoints(criterion, floorToStep(reached, scale.step)), level: null, tests };
+      return { is: "scored", points: clampPoints(floorToStep(reached, scale.step), criterion), level: null, tests };
     case "levels": {
       const fitting = scale.levels
         .filter((level) => Math.abs(level.points) <= roundPoints(Math.abs(reached)) + 1e-9)

@@ -4,9 +4,9 @@
  */
 import { z } from "zod";
 import { checkEvidence, type Evidence } from "./evidence.ts";
-import { floorToStep } from "./points.ts";
+import { clampPoints, floorToStep } from "./points.ts";
 import { repeatedKey } from "./repeated-key.ts";
-import { type Criterion, clampPoints, type Rubric } from "./rubric.ts";
+import type { Criterion, Rubric } from "./rubric.ts";
 import { neutralise } from "./show-work.ts";
 import type { WorkFiles } from "./work-files.ts";
 
@@ -177,11 +177,11 @@ function readMark(
       const name = typeof data.level === "string" ? data.level.trim().toLowerCase() : null;
       const level = scale.levels.find((one) => one.name.toLowerCase() === name);
       if (level === undefined) return { problem: `level is none of ${scale.levels.map((one) => one.name).join(", ")}` };
-      return { points: clampPoints(criterion, level.points), level: level.name, notes: [] };
+      return { points: clampPoints(level.points, criterion), level: level.name, notes: [] };
     }
     case "points": {
       if (typeof data.points !== "number" || !Number.isFinite(data.points)) return { problem: "points is no number" };
-      const clamped = clampPoints(criterion, data.points);
+      const clamped = clampPoints(data.points, criterion);
       const points = floorToStep(clamped, scale.step);
       return { points, level: null, notes: points === data.points ? [] : [`${data.points} points became ${points}`] };
     }

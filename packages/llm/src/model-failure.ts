@@ -15,10 +15,10 @@ import { redactorOf } from "./redact-key.ts";
 /** `no`: the endpoint did not generate. `unknown`: it may have, so the budget counts the worst case. */
 export type Billed = "no" | "unknown";
 
-export type AfterFailure = "park" | "hold" | "fail" | "retry";
+export type NextOfCall = "park" | "hold" | "fail" | "retry";
 
 interface FailureRule {
-  readonly next: AfterFailure;
+  readonly next: NextOfCall;
   readonly billed: Billed;
   readonly sentence: string;
   readonly fix: string;
@@ -182,7 +182,7 @@ export type ModelFailureCode = keyof typeof modelFailureCodes;
 export class ModelFailure extends Error {
   override readonly name = "ModelFailure";
   readonly code: ModelFailureCode;
-  readonly next: AfterFailure;
+  readonly next: NextOfCall;
   readonly billed: Billed;
   /** In short, for a line that says what is waited for: `429, too many requests`. */
   readonly reason: string;
@@ -380,7 +380,7 @@ function brief(text: string): string {
   return line.length > 160 ? `${line.slice(0, 159)}…` : line;
 }
 
-function rule<Next extends AfterFailure>(
+function rule<Next extends NextOfCall>(
   next: Next,
   billed: Billed,
   sentence: string,

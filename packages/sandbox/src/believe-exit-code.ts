@@ -11,7 +11,7 @@ export const KILLED = 137;
  * Whether the status can be taken for the command's. The shell's own word may be missing (`exec`) or differ where it died in its
  * last trap (a signal); it never makes a 0 of something else, nor something else of a 0.
  */
-export function agrees(processExit: number, report: CommandReport, guarded: boolean): boolean {
+export function isBelieved(processExit: number, report: CommandReport, guarded: boolean): boolean {
   if (guarded && report.waited !== processExit) return false;
   return report.claimed === undefined || report.claimed === processExit || processExit !== 0;
 }

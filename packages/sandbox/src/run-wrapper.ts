@@ -10,7 +10,7 @@
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
-import { agrees, KILLED } from "./believe-exit-code.ts";
+import { isBelieved, KILLED } from "./believe-exit-code.ts";
 import { stateAfter } from "./carry-state.ts";
 import { OutputCollector } from "./collect-output.ts";
 import type { Limits } from "./limits.ts";
@@ -133,7 +133,7 @@ export async function runWrapper(run: WrapperRun, options: RunOptions): Promise<
     });
   const parsed = parseReport(nonce, report);
   const processExit = ending.kind === "exit" ? exitCodeOf(ending) : null;
-  const trusted = processExit !== null && agrees(processExit, parsed, run.guarded);
+  const trusted = processExit !== null && isBelieved(processExit, parsed, run.guarded);
   const started = parsed.pid !== undefined;
   if (ending.kind !== "exit") await run.kill(child, "ended");
   else if (started && !trusted) await run.kill(child, "lost");

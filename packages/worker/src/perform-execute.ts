@@ -2,7 +2,7 @@
  * Runs commands in the run's sandbox session. The transcript is all that leaves it.
  *
  * kill -9 while a command runs: the next delivery finds the claim interrupted and reports the outcome as unknown; the engine asks for
- * it again unless the workflow forbids that, and the session is put back to before the first command (sessions.ts).
+ * it again unless the workflow forbids that, and the session is put back to before the first command (session-checkpoints.ts).
  */
 import type { NextStep, Program, Work } from "@markmill/engine";
 import {

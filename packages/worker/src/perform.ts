@@ -23,7 +23,7 @@ import type { ToolPorts } from "./perform-tools.ts";
 import { done, failed, type Performed } from "./performed.ts";
 import { readOnce } from "./read-once.ts";
 import { SessionBusy } from "./session-busy.ts";
-import type { SessionUse } from "./session-marks.ts";
+import type { SessionUse } from "./session-checkpoints.ts";
 import { createSessionTools } from "./session-tools.ts";
 import type { SessionKeeper } from "./sessions.ts";
 import { watchedClient } from "./watch-activity.ts";

@@ -10,7 +10,7 @@
  *
  * kill -9 in the middle of a call: its row is begun. Whoever repeats the activity finds by the session's mark whether anything ran; if so the
  * session goes back to before it, and the call is made again. Where there is no way back the outcome is unknown, unless the tool is safe.
- * In a listing: whoever takes the session, which was not given back, ends the server (session-marks.ts), and the listing is made again.
+ * In a listing: whoever takes the session, which was not given back, ends the server (session-checkpoints.ts), and the listing is made again.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { McpServer, Program, StdioServer, Tool, ToolCallPlace } from "@markmill/engine";
@@ -33,7 +33,7 @@ import { type End, endOf } from "./perform-tools.ts";
 import { failed, type Performed } from "./performed.ts";
 import { renderWithin, runToolCommands } from "./run-tool-commands.ts";
 import { SessionBusy } from "./session-busy.ts";
-import type { SessionUse } from "./session-marks.ts";
+import type { SessionUse } from "./session-checkpoints.ts";
 import type { SessionKeeper } from "./sessions.ts";
 
 /** ended: nothing came of the call, and this is what becomes of its activity. */

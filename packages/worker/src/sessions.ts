@@ -27,8 +27,13 @@ import { deleteEndedCheckpoints, saveSession } from "@markmill/store/machine";
 import { awaitStore } from "./await-store.ts";
 import { oneAtATime } from "./one-at-a-time.ts";
 import { wishesOf } from "./sandbox-wishes.ts";
+import {
+  createSessionCheckpoints,
+  isRepeated,
+  type SessionCheckpointParts,
+  type SessionUse,
+} from "./session-checkpoints.ts";
 import { takeSessionLease } from "./session-lease.ts";
-import { createSessionMarks, isRepeated, type SessionMarkParts, type SessionUse } from "./session-marks.ts";
 import { isState, json } from "./session-state.ts";
 
 interface Used<Result> {
@@ -50,7 +55,7 @@ export interface SessionKeeper {
   end(rootId: string): Promise<void>;
 }
 
-export interface SessionKeeperParts extends SessionMarkParts {
+export interface SessionKeeperParts extends SessionCheckpointParts {
   readonly sandbox: Sandbox;
   readonly ceiling: Limits;
   readonly images: readonly string[];
@@ -65,7 +70,7 @@ const longestMs = 24 * 3_600_000;
 export function createSessionKeeper(parts: SessionKeeperParts): SessionKeeper {
   const { database, sandbox, host, worker, log } = parts;
   const alone = oneAtATime();
-  const marks = createSessionMarks(parts);
+  const marks = createSessionCheckpoints(parts);
 
   const limitsOf = (program: Program) => clampLimits(wishesOf(program.sandbox), parts.ceiling);
 

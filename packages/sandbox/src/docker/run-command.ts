@@ -9,7 +9,7 @@ import { randomBytes } from "node:crypto";
 import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
-import { agrees, KILLED } from "../believe-exit-code.ts";
+import { isBelieved, KILLED } from "../believe-exit-code.ts";
 import { stateAfter } from "../carry-state.ts";
 import { OutputCollector } from "../collect-output.ts";
 import type { Limits } from "../limits.ts";
@@ -91,7 +91,7 @@ export async function runCommand(launcher: Launcher, run: CommandRun, options: R
     throw launchFailed(run.session, launcher.diagnostics);
   }
   const ended = ending.kind === "exit" ? ending.code : null;
-  const trusted = ended !== null && agrees(ended, parsed, true);
+  const trusted = ended !== null && isBelieved(ended, parsed, true);
   if (ended !== null && !trusted) await endAll(run);
   const exitCode = ended === 0 && !trusted ? KILLED : ended;
   const reported = trusted && run.command.kind === "shell" && parsed.claimed === exitCode ? parsed.state : undefined;

@@ -38,7 +38,7 @@ interface Start {
   readonly ms: number;
 }
 
-export async function measureApi(
+export async function measureStarts(
   services: Services,
   progress: (line: string) => void,
   profiled = false,

@@ -52,7 +52,7 @@ export function isRepeated({ does, activity, call, safe }: SessionUse, { begun }
   return begun.call === (call ?? null) && !(safe === true && begun.problem !== null);
 }
 
-export interface SessionMarkParts {
+export interface SessionCheckpointParts {
   readonly database: Database;
   /** The most a checkpoint of one run may have; 0: none are made. */
   readonly checkpointBytes: number;
@@ -111,7 +111,7 @@ export interface SessionMarks {
   forget(rootId: string): void;
 }
 
-export function createSessionMarks(parts: SessionMarkParts): SessionMarks {
+export function createSessionCheckpoints(parts: SessionCheckpointParts): SessionMarks {
   const { database, worker, log } = parts;
   const bounds = { maxBytes: parts.checkpointBytes, ...parts.look };
   const failPoint = parts.failPoint ?? (() => undefined);
@@ -127,14 +127,14 @@ export function createSessionMarks(parts: SessionMarkParts): SessionMarks {
   ): Promise<Standing | null> {
     const { rootId, activity } = use;
     const { latest, begun } = marks;
-    if (begun !== null && isRepeated(use, marks)) return await goBack(use, session, "begun", begun, lost);
+    if (begun !== null && isRepeated(use, marks)) return await rewindTo(use, session, "begun", begun, lost);
     if (latest === null) {
       if (!session.attached && isState(known)) throw workspaceLost("latest", "an older version had begun it");
       return null;
     }
     if (!latest.settled && (await awaitStore(() => waitsForExecute(database, rootId, activity.id))))
       throw new SessionBusy(rootId, worker, 300);
-    if (latest.instance !== session.instance) return await goBack(use, session, "latest", latest, lost);
+    if (latest.instance !== session.instance) return await rewindTo(use, session, "latest", latest, lost);
     // Somebody's EXECUTE was given up in the act: nothing of it may go on beside the next one.
     if (from !== null && !latest.settled)
       await session.endAllBut(begun?.instance === session.instance ? begun.processes : []);
@@ -143,7 +143,7 @@ export function createSessionMarks(parts: SessionMarkParts): SessionMarks {
     return latest;
   }
 
-  async function goBack(
+  async function rewindTo(
     use: SessionUse,
     session: Session,
     name: "latest" | "begun",
