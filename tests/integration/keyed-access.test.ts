@@ -2,7 +2,16 @@
 import type { Doorbell, Edge, Node } from "@markmill/engine";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
-import { createRun, findCall, getMessages, openStore, reserve, type Store, saveCall } from "../support/store.ts";
+import {
+  createRun,
+  deleteOldRuns,
+  findCall,
+  getMessages,
+  openStore,
+  reserve,
+  type Store,
+  saveCall,
+} from "../support/store.ts";
 import { claimed, definition, only, program, succeeded } from "./store-programs.ts";
 
 let database: TestDatabase;
@@ -28,12 +37,13 @@ const others = 300;
 /** Rows and index entries of all tables that were read until now, by everybody. */
 async function read(): Promise<number> {
   // Each connection tells what it counted when it is asked to; all are asked at once, so that none is asked twice.
+  const { hot, calm } = store.database;
   await Promise.all(
-    [...Array(store.database.hot.totalCount)].map(() =>
-      store.database.hot.query("select pg_stat_force_next_flush(), pg_sleep(0.05)"),
+    [hot, calm].flatMap((pool) =>
+      [...Array(pool.totalCount)].map(() => pool.query("select pg_stat_force_next_flush(), pg_sleep(0.05)")),
     ),
   );
-  const { rows } = await store.database.calm.query<{ n: number }>(
+  const { rows } = await calm.query<{ n: number }>(
     `select (select sum(idx_tup_read) from pg_stat_user_indexes) + (select sum(seq_tup_read) from pg_stat_user_tables) as n`,
   );
   return Number(rows[0]?.n);
@@ -69,4 +79,16 @@ it("a claim, a paid call and a commit read the rows of their own run", async () 
   const after = await read();
   expect(after - before).toBeGreaterThan(0);
   expect(after - before).toBeLessThan(others / 3);
+});
+
+it("a look for old runs reads none that ended lately", async () => {
+  const { rowCount: ended } = await store.database.calm.query(
+    "update runs set status = 'success', ended_at = clock_timestamp()",
+  );
+  expect(ended).toBe(others);
+  const day = 24 * 60 * 60_000;
+  const before = await read();
+  expect(await deleteOldRuns(store.database, day)).toBe(0);
+  expect((await read()) - before).toBeLessThan(others / 3);
+  expect(await deleteOldRuns(store.database, 0, others)).toBe(others);
 });

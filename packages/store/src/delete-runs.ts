@@ -1,10 +1,11 @@
 /**
  * Deletes root runs that have ended, with everything that hangs on them, in one statement. What they had reserved of a batch's budget is
  * left to `settleAbandoned`, the blobs they named to `deleteOrphans`. A try whose run goes says so: its work shows that it was deleted.
+ * Everything is found by its key (`queryHot`): planned freely, all that there is would be looked through for each hundred runs.
  */
 
 import type { Database } from "./database.ts";
-import { queryDatabase } from "./query-database.ts";
+import { queryDatabase, queryHot } from "./query-database.ts";
 import { StoreError } from "./store-error.ts";
 
 /** `roots`: selects the ids of ended root runs, and locks them. */
@@ -35,8 +36,9 @@ with roots as materialized (
 ), d10 as (delete from runs where id in (select id from tree))
 select count(*)::integer as deleted from roots`;
 
+// Not by clock_timestamp(), which may be another one for each row: no index can be asked by it.
 const oldText =
-  deleting(`select id, tenant from runs where ended_at < clock_timestamp() - $1::float8 * interval '1 millisecond' and root_id = id
+  deleting(`select id, tenant from runs where ended_at < statement_timestamp() - $1::float8 * interval '1 millisecond' and root_id = id
     and not exists (select 1 from batch_runs t where t.run_id = runs.id)
   order by ended_at limit $2 for update skip locked`);
 const oneText = deleting(
@@ -49,18 +51,19 @@ const severalText = deleting(
 
 /** Of a batch that goes as a whole. */
 export async function deleteRuns(database: Database, ids: readonly string[]): Promise<void> {
-  await queryDatabase(database, "Deleting runs", severalText, [ids]);
+  await queryHot(database, "Deleting runs", "delete-runs", severalText, [ids]);
 }
 
 /** Those that ended before; those of a batch go with it (delete-batch.ts). Returns how many; call it again until it is less than `limit`. */
 export async function deleteOldRuns(database: Database, olderThanMs: number, limit = 100): Promise<number> {
-  const rows = await queryDatabase<{ deleted: number }>(database, "Deleting old runs", oldText, [olderThanMs, limit]);
+  const values = [olderThanMs, limit];
+  const rows = await queryHot<{ deleted: number }>(database, "Deleting old runs", "delete-old-runs", oldText, values);
   return rows[0]?.deleted ?? 0;
 }
 
 /** One root run, at a person's wish. Returns whether there was one. A run that goes on, or that another one called, is refused. */
 export async function deleteRun(database: Database, id: string): Promise<boolean> {
-  const rows = await queryDatabase<{ deleted: number }>(database, "Deleting a run", oneText, [id]);
+  const rows = await queryHot<{ deleted: number }>(database, "Deleting a run", "delete-run", oneText, [id]);
   if ((rows[0]?.deleted ?? 0) > 0) return true;
   const left = await queryDatabase<{ root_id: string }>(
     database,
