@@ -14,6 +14,7 @@ import { describeError, livingWorkers, openSandbox, openStack } from "@markmill/
 import type { Store } from "@markmill/store";
 import { formatBytes } from "../amounts.ts";
 import { type Command, exitCodes, type Terminal } from "../command.ts";
+import { foldText } from "../fold-text.ts";
 import { jsonText } from "../json-text.ts";
 import { parseFlags } from "../parse-words.ts";
 import { describePause } from "../tell-wait.ts";
@@ -45,7 +46,7 @@ Exit codes: 0 nothing fails, 1 something does.`,
         }),
       );
       findings.push(...found);
-      if (json !== true) for (const finding of found) terminal.out(lineOf(finding));
+      if (json !== true) for (const finding of found) terminal.out(lineOf(finding, terminal));
     };
     tell([checkNode()]);
     if (!reading.ok) {
@@ -79,10 +80,12 @@ interface Finding {
   readonly fix?: string;
 }
 
-function lineOf({ check, state, message, fix }: Finding): string {
+/** On a screen it is folded; in a file a line is a line. */
+function lineOf({ check, state, message, fix }: Finding, { shown, columns }: Terminal): string {
   const indent = " ".repeat(21);
-  const text = `${state.padEnd(4)}  ${check.padEnd(13)}  ${message.replaceAll("\n", `\n${indent}`)}`;
-  return state === "ok" || fix === undefined ? text : `${text}\n${indent}fix: ${fix}`;
+  const told = state === "ok" || fix === undefined ? message : `${message}\nfix: ${fix}`;
+  const lines = shown ? foldText(told, Math.max(20, columns - indent.length)) : told.split("\n");
+  return `${state.padEnd(4)}  ${check.padEnd(13)}  ${lines.join(`\n${indent}`)}`;
 }
 
 function failed(check: string, error: unknown): Finding {

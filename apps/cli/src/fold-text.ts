@@ -1,0 +1,17 @@
+import { textWidth } from "./fit-width.ts";
+
+/** Text on lines of so many columns, broken between words. A word that is longer stays whole, to be copied. */
+export function foldText(text: string, columns: number): string[] {
+  return text.split("\n").flatMap((line) => {
+    const folded: string[] = [];
+    let current: string | null = null;
+    for (const word of line.split(" ")) {
+      const longer: string = current === null ? word : `${current} ${word}`;
+      if (current !== null && textWidth(longer) > columns) {
+        folded.push(current);
+        current = word;
+      } else current = longer;
+    }
+    return [...folded, current ?? ""];
+  });
+}
