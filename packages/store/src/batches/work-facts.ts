@@ -41,17 +41,30 @@ interface StandingRow {
   readonly now: GradedBy;
 }
 
-/** Of classes that are graded at the same time. A roster that is read again costs one statement and the index of its names. */
-const rostersHeld = 4;
+/** Of classes that are graded at the same time: a roster that nobody has asked for lately makes room when another one comes. */
+const rostersHeld = 50;
+const unusedMs = 10_000;
 const gradedBy = (of: string) =>
   `json_build_object('rubricHash', ${of}.rubric_hash, 'definitionHash', ${of}.definition_hash)`;
 
 export function createWorkFacts(database: Database, definitions: Pick<Definitions, "find">): ReadWorkFacts {
-  const rosters = new Map<string, Roster>();
+  /** In the order of their last use. */
+  const rosters = new Map<string, { readonly roster: Roster; readonly usedAt: number }>();
+
+  function keep(batch: string, roster: Roster): Roster {
+    const now = performance.now();
+    rosters.delete(batch);
+    rosters.set(batch, { roster, usedAt: now });
+    for (const [oldest, { usedAt }] of rosters) {
+      if (rosters.size <= rostersHeld && now - usedAt < unusedMs) break;
+      rosters.delete(oldest);
+    }
+    return roster;
+  }
 
   async function rosterOf(batch: string, version: number): Promise<Roster> {
-    const known = rosters.get(batch);
-    if (known?.version === version) return known;
+    const known = rosters.get(batch)?.roster;
+    if (known?.version === version) return keep(batch, known);
     const rows = await queryDatabase<{ pseudonym: string; person: BatchMember }>(
       database,
       "Reading a roster",
@@ -71,13 +84,7 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
       })),
       pseudonyms: new Map(rows.map(({ pseudonym, person }) => [person.key, pseudonym])),
     };
-    rosters.delete(batch);
-    rosters.set(batch, roster);
-    for (const oldest of rosters.keys()) {
-      if (rosters.size <= rostersHeld) break;
-      rosters.delete(oldest);
-    }
-    return roster;
+    return keep(batch, roster);
   }
 
   async function besides(
