@@ -6,7 +6,7 @@ import type { Program, Tool } from "@markmill/engine";
 import { saying, startMcpServer, type TestingMcpServer } from "@markmill/tools/testing-mcp-server";
 import { afterAll, beforeAll, beforeEach, expect, inject, it } from "vitest";
 import { definition, program } from "../integration/store-programs.ts";
-import { type Mill, type SpawnedWorker, startMill } from "../support/mill.ts";
+import { type Mill, startMill } from "../support/mill.ts";
 import { createRun, defaultTenant, replayRun } from "../support/store.ts";
 
 const script = `
@@ -17,13 +17,10 @@ rules:
 `;
 let mill: Mill;
 let server: TestingMcpServer;
-let survivor: SpawnedWorker;
 beforeAll(async () => {
   server = await startMcpServer({});
   const environment = { TOOL_ALLOW: server.address, LOCK_DURATION_MS: "1500", STALLED_INTERVAL_MS: "500" };
   mill = await startMill({ backend: "postgres", script, worker: false, environment });
-  survivor = await mill.spawnWorker();
-  survivor.process.kill("SIGSTOP");
 });
 afterAll(async () => {
   await mill?.close();
@@ -55,9 +52,9 @@ async function survive(main: Program, point: string, times: number) {
   await mill.queues.ring(rings);
   await victim.exited;
   describe("Quite another one.");
-  survivor.process.kill("SIGCONT");
+  const rest = await mill.work();
   const run = await mill.ended(runId);
-  survivor.process.kill("SIGSTOP");
+  await rest();
   expect((await replayRun(mill.store.database, mill.store.definitions, runId)).differences).toEqual([]);
   const rows = await mill.store.as(defaultTenant).runs.toolCalls(runId);
   const called = server.calls().slice(before.calls);

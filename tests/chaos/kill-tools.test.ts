@@ -6,7 +6,7 @@ import type { Program, Tool } from "@markmill/engine";
 import { startToolServer, type ToolServer } from "@markmill/tools/testing-tool-server";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { definition, program } from "../integration/store-programs.ts";
-import { type Mill, type SpawnedWorker, startMill } from "../support/mill.ts";
+import { type Mill, startMill } from "../support/mill.ts";
 import { createRun, defaultTenant, replayRun } from "../support/store.ts";
 
 const script = `
@@ -18,13 +18,10 @@ rules:
 const toolCallsOf = (runId: string) => mill.store.as(defaultTenant).runs.toolCalls(runId);
 let mill: Mill;
 let server: ToolServer;
-let survivor: SpawnedWorker;
 beforeAll(async () => {
   server = await startToolServer();
   const environment = { TOOL_ALLOW: server.address, LOCK_DURATION_MS: "1500", STALLED_INTERVAL_MS: "500" };
   mill = await startMill({ backend: "postgres", script, worker: false, environment });
-  survivor = await mill.spawnWorker();
-  survivor.process.kill("SIGSTOP");
 });
 afterAll(async () => {
   await mill?.close();
@@ -56,9 +53,9 @@ async function survive(main: Program, point: string) {
   const { runId, rings } = await createRun(mill.store, { definition: definition({ main }) });
   await mill.queues.ring(rings);
   await victim.exited;
-  survivor.process.kill("SIGCONT");
+  const rest = await mill.work();
   const run = await mill.ended(runId);
-  survivor.process.kill("SIGSTOP");
+  await rest();
   expect((await replayRun(mill.store.database, mill.store.definitions, runId)).differences).toEqual([]);
   return { run, paid: mill.requests().length - before, rows: await toolCallsOf(runId) };
 }
