@@ -4,7 +4,7 @@
  */
 import { access, readdir, readFile } from "node:fs/promises";
 import { createJailSandbox } from "@markmill/sandbox";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, inject, it } from "vitest";
 import { submissionWithServer } from "../support/bundle-stdio-server.ts";
 import {
   definitionOf,
@@ -98,10 +98,11 @@ export function killDuringSessionTools(sandbox: "none" | "jail"): void {
     return { ...run, rows: rows.map(({ name, state }) => [name, state]) };
   }
 
+  // A session is used as by EXECUTE, whose deaths at all points are tried in kill-commands; here some of them, between two of the tool's.
+  const inSession = ["after-begin", "in-checkpoint"];
+  const inAny = ["before-begin", "after-commands", "after-checkpoint"];
   const points = [
-    ...["before-begin", "after-begin", "after-commands", "in-checkpoint", "after-checkpoint"].map((killInSession) => ({
-      killInSession,
-    })),
+    ...[...inSession, ...(inject("thorough") ? inAny : [])].map((killInSession) => ({ killInSession })),
     ...["tool-begun", "tool-performed", "tool-ended"].map((point) => ({ killAt: { point, kind: "prompt", times: 2 } })),
     { killAt: { point: "after-work", kind: "prompt" } },
   ];
