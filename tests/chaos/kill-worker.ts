@@ -20,7 +20,7 @@ const files = {
 };
 const points = ["before-claim", "after-claim", "after-work", "after-commit", "after-ring"] as const;
 
-export interface KillOptions {
+interface KillOptions {
   /** In place of the shipped times. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Else only those at which the queue has a part (default true). */
