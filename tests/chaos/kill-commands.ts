@@ -2,13 +2,13 @@
  * kill -9 of the worker at every point of an EXECUTE: the run goes on, and the workspace holds each effect once. With the session alive,
  * with the session gone, and on a host that never had it.
  */
-import { existsSync } from "node:fs";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createJailSandbox, createNoneSandbox } from "@markmill/sandbox";
 import { pack } from "tar-stream";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, inject, it } from "vitest";
 import {
   definitionOf,
   type Mill,
@@ -49,14 +49,18 @@ async function submission(): Promise<Buffer> {
 }
 
 /** The long sleeps of this file, with the pids they have outside every session. */
-async function sleeping(): Promise<number[]> {
-  const found: number[] = [];
-  for (const pid of await readdir("/proc")) {
-    if (!/^\d+$/.test(pid)) continue;
-    const line = await readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => "");
-    if (line === `sleep\0${slowly}\0`) found.push(Number(pid));
+function sleeping(): number[] {
+  return readdirSync("/proc")
+    .filter((pid) => /^\d+$/.test(pid) && lineOf(pid) === `sleep\0${slowly}\0`)
+    .map(Number);
+}
+
+function lineOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "latin1");
+  } catch {
+    return "";
   }
-  return found;
 }
 
 export function killDuringCommands(sandbox: "none" | "jail"): void {
@@ -71,7 +75,10 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     here = await mkdtemp(join(tmpdir(), "markmill-here-"));
     elsewhere = await mkdtemp(join(tmpdir(), "markmill-there-"));
     const environment = { LOCK_DURATION_MS: "2000", STALLED_INTERVAL_MS: "500" };
-    mill = await startMill({ backend: "postgres", script, worker: false, environment });
+    mill = await startMill({
+      ...{ backend: "postgres", script, worker: false, environment },
+      sandbox: () => sandboxAt(here),
+    });
   });
   afterAll(async () => {
     await mill.close();
@@ -110,18 +117,21 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
 
   /** Until the run's own command is in its long sleep. */
   async function inTheMiddle(): Promise<void> {
-    await until(async () => (await sleeping()).length > 0);
-    interrupted = await sleeping();
+    await until(async () => sleeping().length > 0);
+    interrupted = sleeping();
   }
 
   /** Ends the sleep of a command that is repeated, never of the one that was interrupted. */
-  async function wake(): Promise<void> {
-    for (const pid of await sleeping()) if (!interrupted.includes(pid)) process.kill(pid);
+  function wake(): void {
+    for (const pid of sleeping()) if (!interrupted.includes(pid)) process.kill(pid);
   }
 
-  async function ends(runId: string): Promise<void> {
-    const waking = setInterval(() => void wake().catch(() => undefined), 200);
+  /** Another worker goes on with the run to its end. */
+  async function ends(runId: string, next = mill.work): Promise<void> {
+    const rest = await next();
+    const waking = setInterval(wake, 200);
     const run = await mill.ended(runId).finally(() => clearInterval(waking));
+    await rest();
     expect(run).toMatchObject({ status: "success", hits: { EXECUTE_A: 1, EXECUTE_B: 1, EXECUTE_C: 1 } });
     expect(run.result?.slice(run.result.indexOf("\n") + 1)).toBe(told);
   }
@@ -139,17 +149,19 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     { killAt: { point: "after-ring", kind: "execute" } },
   ] as const;
 
-  // The points are the worker's own, whatever the sandbox: once is enough.
-  for (const point of sandbox === "none" ? points : []) {
-    const name = "killInSession" in point ? point.killInSession : point.killAt.point;
-    it(`at ${name} of the first EXECUTE and then of the second: each effect once`, async () => {
-      const first = await worker(point);
+  // Each is one worker's death: in the first EXECUTE, then in its repetition or in the second. The points are the worker's own, whatever the
+  // sandbox: once is enough.
+  const deaths = inject("thorough")
+    ? points.map((point) => [point, point])
+    : points.flatMap((_, index) => (index % 2 === 0 ? [points.slice(index, index + 2)] : []));
+  for (const each of sandbox === "none" ? deaths : []) {
+    const names = each.map((point) => ("killInSession" in point ? point.killInSession : point.killAt.point));
+    it(`at ${names.join(" and then at ")}: each effect once`, async () => {
+      const [first, ...others] = each;
+      const victim = await worker(first);
       const runId = await start();
-      await first.exited;
-      // Dies in the repetition of the first EXECUTE, or in the second.
-      const second = await worker(point);
-      await second.exited;
-      await worker();
+      await victim.exited;
+      for (const point of others) await (await worker(point)).exited;
       await ends(runId);
     });
   }
@@ -159,7 +171,6 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     const runId = await start(asking("slowly, what now?"));
     await inTheMiddle();
     await victim.kill();
-    await worker();
     await ends(runId);
     const { entries } = await getHistory(mill.store.database, runId);
     const failed = entries.flatMap((entry) =>
@@ -174,7 +185,6 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     await inTheMiddle();
     await victim.kill();
     await (await sandboxAt(here)).remove(runId);
-    await worker();
     await ends(runId);
   });
 
@@ -183,8 +193,7 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     const runId = await start(asking("slowly, what now?"));
     await inTheMiddle();
     await victim.kill();
-    await worker({ sessions: elsewhere });
-    await ends(runId);
+    await ends(runId, async () => (await worker({ sessions: elsewhere })).kill);
   });
 
   it("in the middle of taking the workspace back, twice: each effect once", async () => {
@@ -196,7 +205,6 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
       const next = await worker({ killInSession });
       await next.exited;
     }
-    await worker();
     await ends(runId);
   });
 
@@ -205,12 +213,11 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     const runId = await start(asking("slowly, what now?"));
     await inTheMiddle();
     sleeper.process.kill("SIGSTOP");
-    await worker();
     await ends(runId);
     sleeper.process.kill("SIGCONT");
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect(sleeper.process.exitCode).toBeNull();
-    await ends(runId);
+    await ends(runId, async () => async () => undefined);
   });
 
   it("without checkpoints: the run says that it does not know, and repeats nothing", async () => {
@@ -221,8 +228,10 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     const victim = await worker({ killAt: { point: "after-work", kind: "execute" } });
     const runId = await start(flow);
     await victim.exited;
-    await worker();
-    expect(await mill.ended(runId)).toMatchObject({
+    const rest = await mill.work();
+    const run = await mill.ended(runId);
+    await rest();
+    expect(run).toMatchObject({
       status: "failed",
       reason: { code: "OUTCOME_UNKNOWN", message: expect.stringContaining("turned checkpoints off") },
     });

@@ -43,9 +43,9 @@ describe.each(backends)("twenty laps on the %s backend", (backend) => {
     const done = activities.filter(({ state }) => state === "done").length;
     expect(done).toBeGreaterThanOrEqual(when === "between laps" ? 1 : 7);
     expect(done).toBeLessThan(20);
-    const other = await mill.spawnWorker();
+    const rest = await mill.work();
     const run = await mill.ended(runId);
-    await other.kill();
+    await rest();
     expect(run).toMatchObject({
       ...{ status: "success", result: JSON.stringify(laps), hits: { lap: 20 } },
       spent: { steps: 20 },

@@ -68,7 +68,7 @@ it("a run whose endpoint fails in every way and whose workers are killed ends as
       await worker.kill();
     }
     expect(await open()).toBe(true);
-    await bad.spawnWorker();
+    const rest = await bad.work();
     const failures: string[] = [];
     for (const runId of ids) {
       await bad.ended(runId);
@@ -79,6 +79,7 @@ it("a run whose endpoint fails in every way and whose workers are killed ends as
       }
       expect((await replayRun(bad.store.database, bad.store.definitions, runId)).differences).toEqual([]);
     }
+    await rest();
     expect(failures.length).toBeGreaterThan(15);
     expect(new Set(failures)).toEqual(new Set(["park"]));
     const kinds = new Set(bad.requests().flatMap(({ fault }) => fault ?? []));

@@ -61,6 +61,8 @@ it("is a class: many attacks, each told, each once", () => {
   for (const { attack } of all) expect(attack).toMatch(/^[A-Z].*\.$/);
 });
 
+const definition = definitionOf(hostileClassFiles);
+
 describe.skipIf(jail !== null).each([
   { walls: "as the machine has them", useCgroups: true, members: [...hostileClass, ...bombs] },
   { walls: "without cgroups", useCgroups: false, members: bombs },
@@ -107,7 +109,6 @@ describe.skipIf(jail !== null).each([
 
   async function judge({ name, files }: Pick<Hostile, "name" | "files">): Promise<Judged> {
     const blob = await saveBlob(mill.store, await tarOf({ ...handedInByAll, ...files }));
-    const definition = definitionOf(hostileClassFiles);
     const created = await createRun(mill.store, { definition, submission: { blob }, variables: { CASE: name } });
     await mill.queues.ring(created.rings);
     const { status, variables } = await mill.ended(created.runId, RUN_MS);

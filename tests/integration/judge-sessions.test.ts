@@ -29,6 +29,7 @@ describe.skipIf(process.platform !== "linux").each([
   judgeCases(
     () => sandbox,
     () => undefined,
+    useCgroups ? "all" : "processes",
   );
 });
 
@@ -44,6 +45,7 @@ describe.skipIf(!docker)("the judge in Docker", () => {
   judgeCases(
     () => sandbox,
     () => image,
+    process.platform === "linux" ? "docker" : "all",
   );
 });
 

@@ -1,11 +1,22 @@
 // What holds of a judge session on every adapter. Called inside a `describe`, with the sandbox under test.
-import { expect, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import { type JudgeSpec, openJudge } from "../../packages/sandbox/src/judge/judge-session.ts";
 import type { Sandbox } from "../../packages/sandbox/src/port.ts";
 import { SandboxError } from "../../packages/sandbox/src/sandbox-error.ts";
 import { judgeSpec } from "./judge-spec.ts";
 
-export function judgeCases(sandbox: () => Sandbox, image: () => string | undefined): void {
+/**
+ * `walls`: what this adapter has of its own, by which cases are chosen that another adapter would not answer for it. Without cgroups a jail
+ * ends and counts processes in another way, and is otherwise the same. In Docker a file of the scratch is read by other means.
+ */
+export function judgeCases(
+  sandbox: () => Sandbox,
+  image: () => string | undefined,
+  walls: "all" | "processes" | "docker" = "all",
+): void {
+  const ofFiles = it.skipIf(walls === "processes" && !inject("thorough"));
+  /** Decided by our own process, whatever the sandbox. */
+  const once = it.skipIf(walls !== "all" && !inject("thorough"));
   const judge = async (text: string, more: Partial<JudgeSpec> = {}, through: Pick<Sandbox, "open"> = sandbox()) => {
     const name = image();
     const session = await openJudge(through, judgeSpec({ ...(name === undefined ? {} : { image: name }), ...more }));
@@ -17,7 +28,7 @@ export function judgeCases(sandbox: () => Sandbox, image: () => string | undefin
     }
   };
 
-  it("has the submission and the teacher's files read-only, and an empty scratch", async () => {
+  ofFiles("has the submission and the teacher's files read-only, and an empty scratch", async () => {
     const { output } = await judge(
       "pwd; ls -A; cat /submission/notes.txt /judge/expected.txt; bash /judge/lib/check.sh; stat -c %a /submission/add.sh\n" +
         "for f in /judge/expected.txt /judge/new /submission/notes.txt /run/judge/guest; do { echo x >$f; } 2>/dev/null && echo wrote; chmod u+w $f 2>/dev/null && echo changed; rm -f $f 2>/dev/null && [ ! -e $f ] && [ $f != /judge/new ] && echo removed; done; echo own >file; cat file",
@@ -25,7 +36,7 @@ export function judgeCases(sandbox: () => Sandbox, image: () => string | undefin
     expect(output).toBe("/workspace\nmine\n5\nchecked\n555\nown\n");
   });
 
-  it("starts a student's program with pipes, its own copy of the files, and its exit code", async () => {
+  ofFiles("starts a student's program with pipes, its own copy of the files, and its exit code", async () => {
     const { output, exitCode } = await judge(
       "echo 2 3 | guest ./add.sh >out 2>err; echo $?; cat out err; diff out /judge/expected.txt && exit 0; exit 1",
     );
@@ -75,7 +86,7 @@ guest yes | head -n 1`,
     expect(output).toBe("same\n1 2 3 4 5 6 \ny\n");
   });
 
-  it("leaves links of the submission out of the judge's view, and says how many", async () => {
+  once("leaves links of the submission out of the judge's view, and says how many", async () => {
     const { pack } = await import("tar-stream");
     const archive = pack();
     archive.entry({ name: "answer.txt", type: "symlink", linkname: "/judge/expected.txt" });
@@ -92,7 +103,7 @@ guest yes | head -n 1`,
     expect({ output, leftOut }).toEqual({ output: "real.txt\nreal\n1\n", leftOut: 1 });
   });
 
-  it("gives no verdict when the sandbox fails under a guest", async () => {
+  once("gives no verdict when the sandbox fails under a guest", async () => {
     const real = sandbox();
     let guests = 0;
     const failing: Pick<Sandbox, "open"> = {
@@ -117,7 +128,7 @@ guest yes | head -n 1`,
     }
   };
 
-  it("reads what the command left as results, with a nonce that stands in nothing it printed", async () => {
+  ofFiles("reads what the command left as results, with a nonce that stands in nothing it printed", async () => {
     const { output, state, left, nonce } = await decide(
       'echo "$MARKMILL_NONCE"; env | grep NONCE; env | grep NONCE | tr a-f A-F; printf "{%s}" "$MARKMILL_NONCE" >"$MARKMILL_RESULTS"; exit 1',
     );
@@ -128,7 +139,7 @@ guest yes | head -n 1`,
     expect(state).not.toContain(nonce);
   });
 
-  it("finds no results where the command left none, and draws another nonce for each judge", async () => {
+  once("finds no results where the command left none, and draws another nonce for each judge", async () => {
     const one = await decide("ls -A /workspace");
     const other = await decide("true");
     expect([one.left, other.left]).toEqual([{ kind: "missing" }, { kind: "missing" }]);
@@ -136,17 +147,21 @@ guest yes | head -n 1`,
     expect(one.nonce).not.toBe(other.nonce);
   });
 
-  it.each([
+  const noResults = [
     ["a link to the submission's own", 'ln -s /submission/notes.txt "$MARKMILL_RESULTS"', "link"],
-    ["a link inside the scratch", 'echo x >there; ln -s there "$MARKMILL_RESULTS"', "link"],
     ["a pipe", 'mkfifo "$MARKMILL_RESULTS"', "no plain file"],
-    ["a folder", 'mkdir "$MARKMILL_RESULTS"', "folder"],
     ["a file nobody may read", 'echo x >"$MARKMILL_RESULTS"; chmod 0 "$MARKMILL_RESULTS"', "permission"],
-  ])("refuses as results %s", async (_, text, why) => {
-    expect((await decide(text)).left).toMatchObject({ kind: "refused", why: expect.stringContaining(why) });
-  });
+    ["a link inside the scratch", 'echo x >there; ln -s there "$MARKMILL_RESULTS"', "link"],
+    ["a folder", 'mkdir "$MARKMILL_RESULTS"', "folder"],
+  ] as const;
+  ofFiles.each(walls === "docker" && !inject("thorough") ? noResults.slice(0, 3) : noResults)(
+    "refuses as results %s",
+    async (_, text, why) => {
+      expect((await decide(text)).left).toMatchObject({ kind: "refused", why: expect.stringContaining(why) });
+    },
+  );
 
-  it("takes no results that are too long, however they grow", async () => {
+  ofFiles("takes no results that are too long, however they grow", async () => {
     const { left } = await decide('head -c 10000000 /dev/zero >"$MARKMILL_RESULTS"');
     expect(left).toEqual({ kind: "too long", size: 10_000_000 });
   });
@@ -166,24 +181,27 @@ guest yes | head -n 1`,
     expect({ left, output }).toEqual({ left: null, output: "begun\n" });
   });
 
-  it("lays out an autograder's folders where it may write, keeps the nonce from it, and skips its setup if told so", async () => {
-    const script = `#!/bin/bash
+  ofFiles(
+    "lays out an autograder's folders where it may write, keeps the nonce from it, and skips its setup if told so",
+    async () => {
+      const script = `#!/bin/bash
 pwd; cat source/answer submission/notes.txt; env | grep -c MARKMILL; [ -w . ] && echo '{"tests": []}' >results/results.json`;
-    const file = (path: string, text: string) => ({
-      path: `autograder/${path}`,
-      mode: 0o755,
-      bytes: Buffer.from(text),
-    });
-    const { output, left } = await decide("autograder; ls -d /autograder/*", {
-      files: [file("run_autograder", script), file("answer", "42\n"), file("setup.sh", "#!/bin/bash\nexit 9\n")],
-      autograder: { setup: "skip" },
-    });
-    expect(output.split("\n").slice(0, 4)).toEqual(["/autograder", "42", "mine", "0"]);
-    expect(output).toContain("/autograder/submission_metadata.json");
-    expect(left).toBe('{"tests": []}\n');
-  });
+      const file = (path: string, text: string) => ({
+        path: `autograder/${path}`,
+        mode: 0o755,
+        bytes: Buffer.from(text),
+      });
+      const { output, left } = await decide("autograder; ls -d /autograder/*", {
+        files: [file("run_autograder", script), file("answer", "42\n"), file("setup.sh", "#!/bin/bash\nexit 9\n")],
+        autograder: { setup: "skip" },
+      });
+      expect(output.split("\n").slice(0, 4)).toEqual(["/autograder", "42", "mine", "0"]);
+      expect(output).toContain("/autograder/submission_metadata.json");
+      expect(left).toBe('{"tests": []}\n');
+    },
+  );
 
-  it("keeps the nonce and the place of the results from a guest, in every way it can look and write", async () => {
+  ofFiles("keeps the nonce and the place of the results from a guest, in every way it can look and write", async () => {
     const attack = `env; cat /proc/self/environ /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'
 tr '\\0' '\\n' </proc/$PPID/environ; ls -A /workspace /tmp /run /dev/shm 2>/dev/null; find / -xdev -name '.results-*' 2>/dev/null
 for f in /workspace/.results-0.json /workspace/results.json /workspace/.results-1234567890abcdef.json; do echo '{"nonce":"","tests":[]}' >$f; done; echo tried`;

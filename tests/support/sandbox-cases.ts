@@ -328,8 +328,9 @@ export function describeSandbox(harness: SandboxHarness): void {
       const session = await open();
       await sh(session, "echo changed >lib/data.txt");
       const running = sh(session, "sleep 60");
-      setTimeout(() => void sandbox().remove(session.id), 600);
+      const removed = pause(600).then(() => sandbox().remove(session.id));
       await expect(running).rejects.toThrow(/SANDBOX_(SESSION_LOST|OUTCOME_UNKNOWN)/);
+      await removed;
       await expect(sh(session, "true")).rejects.toThrow(/SANDBOX_SESSION_LOST/);
       const again = await sandbox().open(sessionSpec(session.id, { state: session.state }));
       expect(again.attached).toBe(false);

@@ -91,9 +91,9 @@ export class GuestHost {
     this.#over.abort();
     for (const wake of this.#waiting.splice(0)) wake();
     await Promise.all(this.#running);
-    const standby = this.#standby;
+    if (this.#standby !== undefined) this.#discard(this.#standby);
     this.#standby = undefined;
-    if (standby !== undefined) await standby.session.then((session) => session.end()).catch(() => {});
+    await Promise.all(this.#running);
   }
 
   async #serve(connection: Connection): Promise<void> {
@@ -205,12 +205,22 @@ export class GuestHost {
 
   /** The next guest will most likely be like this one; its session is made while this one runs. */
   #prepareNext(limits: Limits, files: SessionFiles): void {
-    if (this.#over.signal.aborted) return;
+    const key = keyOf(limits, files);
     const unused = this.#standby;
+    // Guests that began at once have prepared it already.
+    if (this.#over.signal.aborted || unused?.key === key) return;
     const session = this.#parts.open(limits, files);
     session.catch(() => {});
-    this.#standby = { key: keyOf(limits, files), session };
-    if (unused !== undefined) void unused.session.then((old) => old.end()).catch(() => {});
+    this.#standby = { key, session };
+    if (unused !== undefined) this.#discard(unused);
+  }
+
+  #discard({ session }: Standby): void {
+    const discarded = session
+      .then((unused) => unused.end())
+      .catch(() => {})
+      .finally(() => this.#running.delete(discarded));
+    this.#running.add(discarded);
   }
 
   async #slot(connection: Connection): Promise<(() => void) | undefined> {
