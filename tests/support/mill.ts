@@ -166,11 +166,10 @@ export async function startMill(options: MillOptions): Promise<Mill> {
           if (error instanceof StoreError && error.transient) return undefined;
           throw error;
         });
-        if (run === undefined) continue;
         if (run === null) throw new Error(`no run ${runId}`);
-        if (run.endedAt !== null) return run;
+        if (run !== undefined && run.endedAt !== null) return run;
         if (performance.now() > until)
-          throw new Error(`run ${runId} is still ${run.status} (${JSON.stringify(run.hits)})`);
+          throw new Error(`run ${runId} is still ${run?.status} (${JSON.stringify(run?.hits)})`);
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     },
