@@ -22,10 +22,13 @@ beforeAll(async () => {
   const read = parseScript(readFileSync(join(example, "model.yaml"), "utf8"), "model.yaml");
   if (!read.ok) throw new Error("the example's script is wrong");
   model = await startScriptedModel({ script: read.script, port: 0, apiKey: "test" });
-  server = await makePlace({
-    ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini", API_PORT: "0" },
-    SANDBOX_ACCEPT: process.env.SANDBOX_ACCEPT ?? "",
-  });
+  server = await makePlace(
+    {
+      ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini", API_PORT: "0" },
+      SANDBOX_ACCEPT: process.env.SANDBOX_ACCEPT ?? "",
+    },
+    { jail: "proven" },
+  );
   const up = await markmill(server, ["up", "--detach"]);
   const told = up.stdout + up.stderr;
   place = await makePlace({

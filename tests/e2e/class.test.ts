@@ -65,7 +65,10 @@ describe.skipIf(jail !== null)("the example class", () => {
     model = await startScriptedModel({ script: read.script, port: 0, apiKey: "test" });
     gate = await startGatedModel(model.url);
     const models = { OPENAI_BASE_URL: gate.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini" };
-    place = await makePlace({ ...models, SANDBOX_ACCEPT: process.env.SANDBOX_ACCEPT ?? "" }, "shipped");
+    place = await makePlace(
+      { ...models, SANDBOX_ACCEPT: process.env.SANDBOX_ACCEPT ?? "" },
+      { command: "shipped", jail: "proven" },
+    );
   });
   afterAll(async () => {
     await markmill(place, ["down"]);

@@ -15,7 +15,7 @@ if (jail !== null) await reportSkip({ what: "a new course in the jail", reason: 
 describe("markmill init DIR", () => {
   let place: MarkmillPlace & { remove(): Promise<void> };
   beforeAll(async () => {
-    place = await makePlace({ SANDBOX: "jail" }, "shipped");
+    place = await makePlace({ SANDBOX: "jail" }, { command: "shipped", home: "bare" });
   });
   afterAll(() => place.remove());
 

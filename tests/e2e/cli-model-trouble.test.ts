@@ -6,7 +6,7 @@ import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../suppo
 
 let place: MarkmillPlace & { remove(): Promise<void> };
 beforeAll(async () => {
-  place = await makePlace({ MODEL_TIMEOUT_MS: "1500" });
+  place = await makePlace({ MODEL_TIMEOUT_MS: "1500", SANDBOX: "none" });
   writeFileSync(
     join(place.cwd, "look.wf.md"),
     '# Look\n\n# Workflow\n\n```mermaid\nflowchart TD\n  START --> PROMPT_A["Prompt: User Look"] --> SUCCESS\n```\n\n# Prompts\n\n## User Look\n\nLook.\n',

@@ -8,7 +8,7 @@ import { writeWorkflows } from "./cli-workflows.ts";
 let place: MarkmillPlace & { remove(): Promise<void> };
 
 beforeAll(async () => {
-  place = await makePlace({ OPENAI_API_KEY: "test", DEFAULT_MODEL: "scripted" });
+  place = await makePlace({ OPENAI_API_KEY: "test", DEFAULT_MODEL: "scripted" }, { postgres: "running" });
   writeWorkflows(place.cwd);
 });
 afterAll(async () => {

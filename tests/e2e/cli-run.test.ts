@@ -17,7 +17,7 @@ let place: MarkmillPlace & { remove(): Promise<void> };
 let model: { url: string; log(): string; requests(): Promise<{ messages: { content: string }[] }[]> };
 
 beforeAll(async () => {
-  place = await makePlace();
+  place = await makePlace({}, { jail: "proven" });
   writeWorkflows(place.cwd);
   expect((await markmill(place, ["up", "--detach"])).code).toBe(0);
   const served = startMarkmill(place, ["mock-model", "replies.yaml", "--port", "0", "--log"]);

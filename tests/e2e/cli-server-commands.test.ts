@@ -71,7 +71,7 @@ beforeAll(async () => {
   model = await startScriptedModel({ script: read.script, port: 0, apiKey: "test" });
   server = await makePlace({
     ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini", API_PORT: "0" },
-    ...{ WORKFLOW_ENV: "TONE", TONE: "a secret tone" },
+    ...{ WORKFLOW_ENV: "TONE", TONE: "a secret tone", SANDBOX: "none" },
   });
   const up = await markmill(server, ["up", "--detach"]);
   const told = up.stdout + up.stderr;

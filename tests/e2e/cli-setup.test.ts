@@ -1,4 +1,4 @@
-// Setting up, and what the command says when the setup is wrong.
+// Setting up, and what the command says when the setup is wrong. What starts and stops is tried with the command as it is shipped.
 import { existsSync, readdirSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
@@ -6,23 +6,27 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { askService } from "../support/ask-services.ts";
 import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../support/markmill-process.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable } from "../support/redis.ts";
 import { writeWorkflows } from "./cli-workflows.ts";
 
 let place: MarkmillPlace & { remove(): Promise<void> };
+let shipped: MarkmillPlace & { remove(): Promise<void> };
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 const withEnv = (env: Readonly<Record<string, string>>): MarkmillPlace => ({ ...place, env: { ...place.env, ...env } });
 
 beforeAll(async () => {
-  place = await makePlace({ SANDBOX: "none" }, "shipped");
-  writeWorkflows(place.cwd);
+  place = await makePlace({ SANDBOX: "none" }, { postgres: "running" });
+  shipped = await makePlace({ SANDBOX: "none" }, { command: "shipped", home: "bare" });
+  for (const { cwd } of [place, shipped]) writeWorkflows(cwd);
   database = await freshDatabase();
 });
 afterAll(async () => {
   await database.drop();
   await place.remove();
+  await shipped.remove();
 });
 
 /** Answers every request with a sign-in page. */
@@ -50,7 +54,7 @@ async function serveReply(text: string): Promise<{ readonly server: Server; read
 
 describe("markmill --help", () => {
   it("lists the commands, starting no stack; every command has a help of its own", async () => {
-    const { code, stdout } = await markmill(place, ["--help"]);
+    const { code, stdout } = await markmill(shipped, ["--help"]);
     expect(code).toBe(0);
     const names = [...stdout.matchAll(/^ {2}([a-z-]+) {2,}[A-Z]/gm)].map(([, name]) => name ?? "");
     expect(names.length).toBeGreaterThanOrEqual(19);
@@ -278,7 +282,7 @@ describe("markmill sandbox self-test", () => {
   });
 
   it("tells what was refused, or why there is nothing to test", async () => {
-    const { code, stdout, stderr } = await markmill(place, ["sandbox", "self-test", "--sandbox", "jail", "--json"]);
+    const { code, stdout, stderr } = await askService("jail-self-test");
     if (stdout === "") {
       expect({ code, stderr }).toMatchObject({
         code: 1,
@@ -294,9 +298,10 @@ describe("markmill sandbox self-test", () => {
 
 describe("production processes", () => {
   it("a worker and a supervisor do what a client without workers of its own starts, and leave in order", async () => {
-    const served = startMarkmill(place, ["mock-model", "replies.yaml", "--port", "0"]);
+    const served = startMarkmill(shipped, ["mock-model", "replies.yaml", "--port", "0"]);
     const [url] = await served.says("stdout", /http:\S+/);
-    const env = withEnv({ DATABASE_URL: database.url, OPENAI_BASE_URL: url, HEALTH_PORT: "0" });
+    const settings = { DATABASE_URL: database.url, OPENAI_BASE_URL: url, HEALTH_PORT: "0" };
+    const env = { ...shipped, env: { ...shipped.env, ...settings } };
     const worker = startMarkmill(env, ["worker"]);
     const supervisor = startMarkmill(env, ["supervisor"]);
     const [, port] = await worker.says("stdout", /"healthPort":(\d+).*worker started/);
@@ -320,28 +325,28 @@ describe("production processes", () => {
 
 describe("markmill up and down", () => {
   it("up is up once, down stops it and Postgres with it", async () => {
-    const first = await markmill(place, ["up", "--detach"]);
+    const first = await markmill(shipped, ["up", "--detach"]);
     expect(first).toMatchObject({ code: 0, stderr: expect.stringMatching(/^up: process \d+/) });
     expect(first.stderr).toMatch(/^api: http:\/\/127\.0\.0\.1:\d+ /m);
     expect(first.stderr).toMatch(/^first key, shown this once and kept nowhere: mm_[\w-]+$/m);
-    expect((await markmill(place, ["up", "--detach"])).stderr).toMatch(/^it is up already/);
+    expect((await markmill(shipped, ["up", "--detach"])).stderr).toMatch(/^it is up already/);
     // The file that carried the key is gone; a key that is lost is replaced by whoever holds the database.
-    expect(readdirSync(join(place.cwd, ".markmill")).filter((name) => /^up-/.test(name))).toEqual([]);
-    const replaced = await markmill(place, ["up", "--new-key"]);
+    expect(readdirSync(join(shipped.cwd, ".markmill")).filter((name) => /^up-/.test(name))).toEqual([]);
+    const replaced = await markmill(shipped, ["up", "--new-key"]);
     expect(replaced).toMatchObject({ code: 0, stdout: expect.stringMatching(/^mm_[\w-]+\n$/) });
     const url = /^api: (\S+)/m.exec(first.stderr)?.[1];
     const headers = { authorization: `Bearer ${replaced.stdout.trim()}` };
     expect((await fetch(`${url}/v1/tenants`, { headers })).status).toBe(200);
     const pid = Number(/process (\d+)/.exec(first.stderr)?.[1]);
     expect(process.kill(pid, 0)).toBe(true);
-    const down = await markmill(place, ["down"]);
+    const down = await markmill(shipped, ["down"]);
     expect(down).toMatchObject({ code: 0, stderr: expect.stringContaining(`stopped: process ${pid}`) });
-    expect(existsSync(join(place.cwd, ".markmill/postgres/data/postmaster.pid"))).toBe(false);
-    expect(await markmill(place, ["down"])).toMatchObject({ code: 0, stderr: "nothing was up\n" });
+    expect(existsSync(join(shipped.cwd, ".markmill/postgres/data/postmaster.pid"))).toBe(false);
+    expect(await markmill(shipped, ["down"])).toMatchObject({ code: 0, stderr: "nothing was up\n" });
   });
 
   it("without --detach it stays until it is interrupted", async () => {
-    const up = startMarkmill(place, ["up"]);
+    const up = startMarkmill(shipped, ["up"]);
     await up.says("stderr", /^up: Postgres/m);
     up.child.kill("SIGINT");
     expect(await up.ended).toMatchObject({ code: 0 });

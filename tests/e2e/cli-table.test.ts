@@ -77,7 +77,10 @@ describe("a .cfg.json", () => {
     const read = parseScript(script, "model.yaml");
     if (!read.ok) throw new Error("the script is wrong");
     model = await startScriptedModel({ script: read.script, port: 0, apiKey: "test" });
-    place = await makePlace({ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini" });
+    place = await makePlace(
+      { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", DEFAULT_MODEL: "gpt-5-mini" },
+      { postgres: "running" },
+    );
     await mkdir(join(place.cwd, "tables"));
     await write("say.wf.md", workflow("Say", "Say a word about {{TOPIC}}.", topic));
     await write("sing.wf.md", workflow("Sing", "Sing about {{TOPIC}}.", topic));
@@ -86,7 +89,6 @@ describe("a .cfg.json", () => {
     await write("sea.cfg.json", table);
   });
   afterAll(async () => {
-    await markmill(place, ["down"]);
     await model.close();
     await place.remove();
   });

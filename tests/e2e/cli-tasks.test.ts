@@ -16,14 +16,11 @@ const block = (language: string, holds: string) => {
 
 let place: MarkmillPlace & { remove(): Promise<void> };
 beforeAll(async () => {
-  place = await makePlace();
+  place = await makePlace({}, { postgres: "running" });
   writeFileSync(join(place.cwd, "tides.json"), block("json", '"steps"'));
   writeFileSync(join(place.cwd, "replies.yaml"), block("yaml", "default"));
 });
-afterAll(async () => {
-  await markmill(place, ["down"]);
-  await place.remove();
-});
+afterAll(() => place.remove());
 
 const scripted = ["--script", "replies.yaml"];
 

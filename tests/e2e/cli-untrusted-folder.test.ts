@@ -12,7 +12,7 @@ let server: Server;
 const heard: string[] = [];
 
 beforeAll(async () => {
-  place = await makePlace();
+  place = await makePlace({}, { jail: "proven", postgres: "running" });
   writeWorkflows(place.cwd);
   server = createServer((request, response) => {
     heard.push(`${request.url} ${request.headers.authorization}`);
@@ -32,6 +32,7 @@ afterAll(async () => {
 
 /** The teacher's shell: a key and no endpoint, as for the default one. */
 const inside = (): MarkmillPlace => ({
+  ...place,
   cwd: join(place.cwd, "submission"),
   env: { MARKMILL_HOME: join(place.cwd, ".markmill"), OPENAI_API_KEY: "hunter2" },
 });
@@ -80,7 +81,7 @@ describe("a workflow that asks for secrets", () => {
       code: exit,
       stdout,
       stderr,
-    } = await markmill({ cwd: place.cwd, env: { MARKMILL_HOME: "state", OPENAI_API_KEY: "" } }, ["run", "thief.wf.md"]);
+    } = await markmill({ ...place, env: { MARKMILL_HOME: "state", OPENAI_API_KEY: "" } }, ["run", "thief.wf.md"]);
     expect({ exit, stdout }).toEqual({ exit: 6, stdout: "" });
     expect(stderr).toContain(code);
     expect(stderr).not.toContain("hunter2");

@@ -11,7 +11,7 @@ const otlp = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" };
 
 let place: Awaited<ReturnType<typeof makePlace>>;
 beforeAll(async () => {
-  place = await makePlace({}, "shipped");
+  place = await makePlace({}, { command: "shipped", postgres: "running" });
   writeFileSync(join(place.cwd, "a.wf.md"), workflow('  START --> SET_A["SET: A = 1"] --> SUCCESS'));
 });
 afterAll(() => place.remove());

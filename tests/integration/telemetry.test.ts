@@ -1,7 +1,7 @@
 /** One trace per run across processes: the API, workers and a supervisor as they ship, and a collector on loopback. */
 import { createClient } from "@markmill/contract";
 import { parseScript, startScriptedModel } from "@markmill/llm";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { type MarkmillPlace, makePlace, type StartedMarkmill, startMarkmill } from "../support/markmill-process.ts";
 import { workflow } from "../support/mill.ts";
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "../support/otlp-receiver.ts";
@@ -46,7 +46,7 @@ default: { reply: "${secrets.reply}", usage: { prompt: 120, completion: 30 } }
 `;
 
 /** One home for all: what the first worker proves of its sandbox is known to the others, as on any machine. */
-const home = await makePlace();
+const home = await makePlace({}, { jail: "proven" });
 afterAll(() => home.remove());
 
 describe.each(backends)("telemetry with the queue on %s", (backend) => {
@@ -84,10 +84,10 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     for (const close of closing.splice(0).reverse()) await close();
   });
 
-  async function start(role: string, pattern: RegExp): Promise<StartedMarkmill> {
-    const process = startMarkmill(place, [role]);
+  async function start(role: string, env: Readonly<Record<string, string>> = {}): Promise<StartedMarkmill> {
+    const process = startMarkmill({ ...place, env: { ...place.env, ...env } }, [role]);
     started.push(process);
-    await process.says("stdout", pattern);
+    await process.says("stdout", new RegExp(`${role} started`));
     return process;
   }
 
@@ -100,11 +100,11 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
 
   async function serve(roles = ["worker", "worker", "supervisor"]) {
     // The first migrates.
-    const api = await start("api", /api started/);
-    await Promise.all(roles.map((role) => start(role, new RegExp(`${role} started`))));
-    const url = /"url":"([^"]+)"/.exec(api.stdout())?.[1] ?? "";
-    return { api, url };
+    const api = await start("api");
+    await Promise.all(roles.map((role) => start(role)));
+    return { api, url: urlOf(api) };
   }
+  const urlOf = (api: StartedMarkmill) => /"url":"([^"]+)"/.exec(api.stdout())?.[1] ?? "";
 
   let token = "";
   let definition = "";
@@ -250,63 +250,78 @@ describe.each(backends)("telemetry with the queue on %s", (backend) => {
     expect(collector.requests().every(({ headers }) => headers["x-collector-key"] === secrets.collectorKey)).toBe(true);
   });
 
-  // The queue has no part in these: what is sent is given to the sender the same on both.
-  const inTrouble = backend === "postgres";
-  const oneOfEach = ["worker", "supervisor"];
+  // The queue has no part in these: what is sent is given to the sender the same on both. Nor has the role.
+  const modes = ["hang", "refuse", "is not there"] as const;
+  type Trouble = readonly (readonly [role: string, mode: (typeof modes)[number]])[];
+  const troubles: readonly (readonly [string, Trouble])[] = inject("thorough")
+    ? modes.map((mode) => [mode, ["api", "worker", "supervisor"].map((role) => [role, mode] as const)] as const)
+    : [
+        [
+          "hang, refuse or be away, for each process another",
+          [
+            ["api", "hang"],
+            ["worker", "hang"],
+            ["worker", "refuse"],
+            ["worker", "is not there"],
+            ["supervisor", "refuse"],
+          ],
+        ],
+      ];
 
-  it.runIf(inTrouble).each(["hang", "refuse"] as const)(
-    "a collector that will %s: runs go on, and a process ends in time",
-    async (mode) => {
-      collector.mode = mode;
+  it.runIf(backend === "postgres").each(troubles)(
+    "collectors that %s: runs go on, and a process ends in time",
+    async (_, trouble) => {
+      const [hanging, refusing] = [await startOtlpReceiver(), await startOtlpReceiver()];
+      hanging.mode = "hang";
+      refusing.mode = "refuse";
+      const address = { hang: hanging.url, refuse: refusing.url, "is not there": "http://127.0.0.1:9" };
       try {
-        const { url } = await serve(oneOfEach);
-        const ids = await Promise.all([startRun(url), startRun(url), startRun(url)]);
+        const [[first, its], ...rest] = trouble as [Trouble[number], ...Trouble];
+        const api = await start(first, { OTEL_EXPORTER_OTLP_ENDPOINT: address[its] });
+        await Promise.all(rest.map(([role, mode]) => start(role, { OTEL_EXPORTER_OTLP_ENDPOINT: address[mode] })));
+        const url = urlOf(api);
+        const ids = await Promise.all(Array.from({ length: 6 }, () => startRun(url)));
         for (const id of ids) expect(await ended(url, id)).toMatchObject({ status: "success" });
-        expect(collector.requests().length).toBeGreaterThan(0);
+        for (const [mode, { requests }] of [
+          ["hang", hanging],
+          ["refuse", refusing],
+        ] as const) {
+          if (trouble.some(([, used]) => used === mode)) await expect.poll(() => requests().length).toBeGreaterThan(0);
+        }
         const processes = started;
         const began = performance.now();
         await stopAll();
         expect(performance.now() - began).toBeLessThan(15_000);
         for (const { ended: over } of processes) expect((await over).code).toBe(0);
       } finally {
-        collector.mode = "take";
+        await hanging.close();
+        await refusing.close();
       }
     },
   );
 
-  it.runIf(inTrouble)("a collector that is not there: runs go on, and a process ends in time", async () => {
-    const away = { ...place.env, OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" };
-    const real = place;
-    place = { ...place, env: away };
-    try {
-      const { url } = await serve(oneOfEach);
-      expect(await ended(url, await startRun(url))).toMatchObject({ status: "success" });
-      const began = performance.now();
+  // Which runs are told is drawn by their ids, whatever the queue.
+  it.runIf(backend === backends[0] || inject("thorough"))(
+    "a share of the runs: all of a run's spans, or none, in every process",
+    async () => {
+      place = { ...place, env: { ...place.env, OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "0.5" } };
+      const { url } = await serve();
+      // So many that all of them, or none, are drawn once in thirty thousand times.
+      const ids = await Promise.all(Array.from({ length: 16 }, () => startRun(url)));
+      for (const id of ids) await ended(url, id);
       await stopAll();
-      expect(performance.now() - began).toBeLessThan(15_000);
-    } finally {
-      place = real;
-    }
-  });
-
-  it("a share of the runs: all of a run's spans, or none, in every process", async () => {
-    place = { ...place, env: { ...place.env, OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "0.5" } };
-    const { url } = await serve();
-    // So many that all of them, or none, are drawn once in thirty thousand times.
-    const ids = await Promise.all(Array.from({ length: 16 }, () => startRun(url)));
-    for (const id of ids) await ended(url, id);
-    await stopAll();
-    const traces = new Set(ids.map((id) => id.replaceAll("-", "")));
-    const perTrace = Map.groupBy(
-      collector.spans().filter(({ traceId }) => traces.has(traceId)),
-      (span) => span.traceId,
-    );
-    expect(perTrace.size).toBeGreaterThan(0);
-    expect(perTrace.size).toBeLessThan(ids.length);
-    for (const spans of perTrace.values()) {
-      expect(spans.filter(({ name }) => name === "run")).toHaveLength(2);
-      expect(spans.filter(({ name }) => name === "startRun")).toHaveLength(1);
-      expect(spans.filter(({ name }) => name === "set")).toHaveLength(3);
-    }
-  });
+      const traces = new Set(ids.map((id) => id.replaceAll("-", "")));
+      const perTrace = Map.groupBy(
+        collector.spans().filter(({ traceId }) => traces.has(traceId)),
+        (span) => span.traceId,
+      );
+      expect(perTrace.size).toBeGreaterThan(0);
+      expect(perTrace.size).toBeLessThan(ids.length);
+      for (const spans of perTrace.values()) {
+        expect(spans.filter(({ name }) => name === "run")).toHaveLength(2);
+        expect(spans.filter(({ name }) => name === "startRun")).toHaveLength(1);
+        expect(spans.filter(({ name }) => name === "set")).toHaveLength(3);
+      }
+    },
+  );
 });

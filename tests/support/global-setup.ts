@@ -15,6 +15,7 @@ import { afterDeath } from "./after-death.ts";
 import { bundlePrograms } from "./bundle-programs.ts";
 import { databaseDirectory } from "./database-directory.ts";
 import { findDockerEngine } from "./docker-engine-server.ts";
+import { type JailSelfTest, tryJail } from "./jail-self-test.ts";
 import { makeTemplate } from "./make-template.ts";
 import { findRedis, type RedisSource, startRedis } from "./redis-server.ts";
 import { buildServicesImage } from "./services-image.ts";
@@ -31,6 +32,10 @@ export type Answers = {
   readonly postgres: { readonly url: string };
   /** On the same server, a database to copy: with the tables of the store and of the queue, and nothing in them. */
   readonly template: { readonly url: string; readonly name: string };
+  /** The files of a server that has not been started since they were made: to be copied, for tests that are not about their making. */
+  readonly cluster: { readonly data: string };
+  /** What 'markmill sandbox self-test --sandbox jail --json' says on this machine. */
+  readonly "jail-self-test": JailSelfTest;
   readonly "redis-source": RedisSource;
   readonly redis: { readonly url: string };
   readonly docker: { readonly host: string; readonly image: string; readonly networked: boolean };
@@ -64,6 +69,14 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     async template(lane) {
       const { url } = await answer("postgres", lane);
       return { url, name: await makeTemplate(url, `markmill_test_${run}_template${lane}`) };
+    },
+    async cluster() {
+      const place = join(directory, "cluster");
+      await (await startEmbeddedPostgres({ directory: place })).stop();
+      return { data: join(place, "data") };
+    },
+    async "jail-self-test"() {
+      return await tryJail((await answer("programs")).markmill, directory);
     },
     async "redis-source"() {
       return await findRedis(cache);

@@ -1,13 +1,17 @@
 // The markmill command as people run it: a process of its own, in a directory of its own. Most files start it bundled (bundle-programs.ts),
-// which takes half the processor time; the setup, the class and the project template are tried with the command as it is shipped.
-import { type ChildProcess, spawn } from "node:child_process";
+// which takes half the processor time, and in a home whose database has been made; the setup, the class and the project template are tried
+// with the command as it is shipped.
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startEmbeddedPostgres } from "@markmill/embedded-postgres";
 import { afterDeath } from "./after-death.ts";
 import { askService } from "./ask-services.ts";
 import { compileCache } from "./compile-cache.ts";
+import { databaseDirectory } from "./database-directory.ts";
+import { noteSelfTest } from "./jail-self-test.ts";
 
 const shipped = join(import.meta.dirname, "../../apps/cli/bin/markmill.mjs");
 
@@ -34,23 +38,43 @@ export interface MarkmillPlace {
   readonly program?: string;
 }
 
+export interface PlaceOptions {
+  /** Absent: bundled. */
+  readonly command?: "shipped";
+  /** Absent: with an empty database, whose making costs a second of processor time. */
+  readonly home?: "bare";
+  /** Its server runs from the beginning, and each command attaches to it; absent: a command that needs it starts and stops it. */
+  readonly postgres?: "running";
+  /** The jail has passed its self-test here already (jail-self-test.ts). */
+  readonly jail?: "proven";
+}
+
 /** A directory with a MARKMILL_HOME of its own and no settings but those given. */
-export async function makePlace(
-  env: Readonly<Record<string, string>> = {},
-  command: "bundled" | "shipped" = "bundled",
-) {
+export async function makePlace(env: Readonly<Record<string, string>> = {}, options: PlaceOptions = {}) {
   const cwd = await mkdtemp(join(tmpdir(), "markmill-cli-"));
   await chmod(cwd, 0o755);
-  const watch = afterDeath('sleep 12; rm -rf "$1"', [cwd]);
+  const postgres = await mkdtemp(join(databaseDirectory(), "markmill-cli-postgres-"));
+  const watch = afterDeath('sleep 12; rm -rf "$1" "$2"', [cwd, postgres]);
   const place: MarkmillPlace = {
     cwd,
     env: { MARKMILL_HOME: ".markmill", OPENAI_BASE_URL: "http://127.0.0.1:1/v1", ...env },
-    ...(command === "bundled" ? { program: (await askService("programs")).markmill } : {}),
+    ...(options.command === "shipped" ? {} : { program: (await askService("programs")).markmill }),
   };
+  if (options.home !== "bare") {
+    const home = join(cwd, ".markmill");
+    await mkdir(home, { mode: 0o700 });
+    await symlink(postgres, join(home, "postgres"));
+    // Owner and modes with it.
+    const copied = spawnSync("cp", ["-a", (await askService("cluster")).data, postgres]);
+    if (copied.status !== 0) throw new Error(String(copied.stderr));
+    if (options.jail === "proven") await noteSelfTest(await askService("jail-self-test"), home);
+  }
+  const server = options.postgres === "running" ? await startEmbeddedPostgres({ directory: postgres }) : null;
   return {
     ...place,
     async remove() {
-      await rm(cwd, { recursive: true, force: true, maxRetries: 5 });
+      await server?.stop();
+      for (const made of [cwd, postgres]) await rm(made, { recursive: true, force: true, maxRetries: 5 });
       watch.callOff();
     },
   };

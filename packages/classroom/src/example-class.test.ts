@@ -11,7 +11,7 @@ import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { readRubricFile } from "@markmill/definition";
 import { findAttempts, gradeWork, readTestResults, scoreTests } from "@markmill/grading";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { readClassFolder } from "./read-class-folder.ts";
 
 const root = join(import.meta.dirname, "../../..");
@@ -70,7 +70,11 @@ describe("the example class", () => {
   const tested = Object.entries(expected).flatMap(([id, { tests }]) =>
     tests === undefined ? [] : [[id, tests] as const],
   );
-  it.concurrent.each(tested)(
+  // All of them are graded in the jail, and come to the same points, in tests/e2e/class.test.ts.
+  const some = tested.filter(
+    ([id], index) => inject("thorough") || (expected[id]?.flags ?? []).length > 0 || index % 5 === 0,
+  );
+  it.concurrent.each(some)(
     "%s gets the points its tests deserve, and attempts are told of and nothing else",
     async (id, points) => {
       const work = join(home, id);
