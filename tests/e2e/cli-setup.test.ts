@@ -52,15 +52,19 @@ async function serveReply(text: string): Promise<{ readonly server: Server; read
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
 }
 
+const tooWide = (text: string) => text.split("\n").filter((line) => line.length > 80);
+
 describe("markmill --help", () => {
   it("lists the commands, starting no stack; every command has a help of its own", async () => {
     const { code, stdout } = await markmill(shipped, ["--help"]);
     expect(code).toBe(0);
     const names = [...stdout.matchAll(/^ {2}([a-z-]+) {2,}[A-Z]/gm)].map(([, name]) => name ?? "");
     expect(names.length).toBeGreaterThanOrEqual(19);
+    expect(tooWide(stdout)).toEqual([]);
     for (const name of names) {
       const help = await markmill(place, [name, "--help"]);
       expect(help.stdout).toMatch(new RegExp(`^Usage: markmill ${name}`));
+      expect(tooWide(help.stdout)).toEqual([]);
     }
   });
 });

@@ -1,5 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import type { Doorbell } from "@markmill/engine";
 import { type BackendOptions, type Handler, jobId, openQueues, type QueueError, type Queues } from "@markmill/queue";
@@ -453,6 +456,57 @@ describe("a queue on Postgres", () => {
     const backend = { kind: "postgres", url: database.url } as const;
     const all = await Promise.all([openQueues({ backend }), openQueues({ backend }), openQueues({ backend })]);
     await Promise.all(all.map((queues) => queues.close()));
+    await database.drop();
+  });
+
+  it("that cuts the first connections of queues and workers is used when it takes them again", async () => {
+    const database = await freshDatabase();
+    const at = new URL(database.url);
+    const port = at.searchParams.get("port") ?? "5432";
+    const host = at.searchParams.get("host");
+    let cutting = false;
+    let cut = 0;
+    const between = createServer((socket) => {
+      socket.on("error", () => undefined);
+      if (cutting) {
+        cut += 1;
+        socket.destroy();
+        return;
+      }
+      const server = host === null ? connect(Number(at.port), at.hostname) : connect(join(host, `.s.PGSQL.${port}`));
+      server.on("error", () => socket.destroy());
+      socket.on("close", () => server.destroy());
+      server.on("close", () => socket.destroy());
+      socket.pipe(server).pipe(socket);
+    });
+    await once(between.listen(0, "127.0.0.1"), "listening");
+    const through = new URL(`postgres://127.0.0.1:${(between.address() as AddressInfo).port}${at.pathname}`);
+    through.username = at.username;
+    through.password = at.password;
+    const errors: unknown[] = [];
+    const backend = { kind: "postgres", url: through.href } as const;
+    // It is prepared while all is well; what follows has a pool of its own.
+    const queues = await openQueues({ backend, onError: (error) => errors.push(error) });
+    cutting = true;
+    const heard: string[] = [];
+    const serving = queues.serve("prompt", async (delivered) => {
+      heard.push(delivered.jobId);
+      return { do: "done" };
+    });
+    const one = bell({ queue: "prompt" });
+    // Told back as not rung.
+    expect(await queues.ring([one])).toEqual([one]);
+    await expect.poll(() => cut).toBeGreaterThan(2);
+    const [before, told] = [performance.eventLoopUtilization(), errors.length];
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.9);
+    expect(errors.length - told).toBeLessThan(100);
+    cutting = false;
+    await expect.poll(() => queues.ring([one]), { interval: 200 }).toEqual([]);
+    await expect.poll(() => heard).toEqual([jobId(one)]);
+    await serving.close();
+    await queues.close();
+    between.close();
     await database.drop();
   });
 });

@@ -8,7 +8,6 @@
 
 import type { QueueName } from "@markmill/engine";
 import {
-  createPostgresBackend,
   createRedisBackend,
   type IQueueBackend,
   type PgPool,
@@ -28,6 +27,7 @@ import { handOverOnRedis } from "./hand-over-redis.ts";
 import type { BellData } from "./job-id.ts";
 import { PatientClient } from "./patient-client.ts";
 import { QueueError, translate } from "./queue-error.ts";
+import { createRecoveringBackend } from "./recovering-backend.ts";
 
 export type BackendOptions =
   | { readonly kind: "redis"; readonly url: string }
@@ -198,13 +198,13 @@ async function openPostgres(url: string, { onError, telemetry }: BackendParts): 
     bulkFrom: 8,
     companion: null,
     queue: (name) =>
-      new Queue(name, { connection, ...telemetryOption(telemetry) }, createPostgresBackend) as unknown as BellQueue,
+      new Queue(name, { connection, ...telemetryOption(telemetry) }, createRecoveringBackend) as unknown as BellQueue,
     worker: (name, process, settings) =>
       new FollowingWorker(
         name,
         process,
         { ...settings, ...keptJobs(name), ...telemetryOption(telemetry), connection, drainDelay: 5 },
-        createPostgresBackend,
+        createRecoveringBackend,
       ),
     handOverAct: (name, lockDuration) => (handsOver(name) ? handOverOnPostgres(pool, name, lockDuration) : null),
     close: () => endPool(pool, clients),
