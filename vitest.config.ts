@@ -11,8 +11,6 @@ const classes = ["tests/e2e/class.test.ts", "tests/e2e/class-server.test.ts", "t
 
 // For the test processes themselves; what they start inherits it.
 process.env.NODE_COMPILE_CACHE ??= compileCache.NODE_COMPILE_CACHE;
-// Workers stand back for nobody here: a test waits for them.
-process.env.WORKER_NICE ??= "0";
 
 export default defineConfig({
   test: {

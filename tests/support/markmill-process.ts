@@ -57,7 +57,8 @@ export async function makePlace(env: Readonly<Record<string, string>> = {}, opti
   const watch = afterDeath('sleep 12; rm -rf "$1" "$2"', [cwd, postgres]);
   const place: MarkmillPlace = {
     cwd,
-    env: { MARKMILL_HOME: ".markmill", OPENAI_BASE_URL: "http://127.0.0.1:1/v1", ...env },
+    // Workers stand back for nobody here: a test waits for them.
+    env: { MARKMILL_HOME: ".markmill", OPENAI_BASE_URL: "http://127.0.0.1:1/v1", WORKER_NICE: "0", ...env },
     ...(options.command === "shipped" ? {} : { program: (await askService("programs")).markmill }),
   };
   if (options.home !== "bare") {
