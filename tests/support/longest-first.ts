@@ -55,7 +55,6 @@ const seconds: readonly (readonly [file: string, seconds: number])[] = [
   ["e2e/telemetry-off", 31],
   ["integration/testcontainers", 31],
   ["integration/sessions", 31],
-  ["conformance/codementor-runs", 69],
   ["conformance/", 40],
   ["classroom/src/example-class", 33],
   ["codementor/robustness", 20],

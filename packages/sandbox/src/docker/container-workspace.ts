@@ -37,10 +37,11 @@ export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launc
   const list = async (verb: "look" | "processes", look: Look) => {
     const most = look.maxListBytes + look.maxEntries * LINE_BYTES;
     const { code, stdout, stderr } = await ask(place, await launcher(), verb, undefined, most, look);
+    if (code !== 0 && code !== 1) throw filesFailed(place.id, stderr);
+    // Says first if there is too much: whether the rest was tried, too, is a matter of which program was faster.
+    const looked = await parseLook(stdout, look);
     // Something that went away meanwhile is no failure; something that may not be read is.
     if (code !== 0 && /Permission denied|Input\/output/.test(stderr)) throw filesFailed(place.id, stderr);
-    if (code !== 0 && code !== 1) throw filesFailed(place.id, stderr);
-    const looked = await parseLook(stdout, look);
     if (looked === undefined) throw filesFailed(place.id, "its list makes no sense");
     return looked;
   };
