@@ -200,6 +200,12 @@ describe("a run that ends or turns to a handler with light activities open", () 
     await replaysExactly(runId);
   });
 
+  it("is read anew by who made it, and does not stay in the memory of a process that only makes runs", async () => {
+    const { runId, rings } = await createRun(store, { definition: definition({ main: branches(2) }) });
+    await cancelRun(other, runId, "enough");
+    expect(await store.claim(two(rings)[0])).toEqual({ kind: "stale", rings: [] });
+  });
+
   it("drops them at its deadline, does the handler's, and forgets the deadline at the end", async () => {
     const main = { ...branches(2), handlers: { success: null, failed: "sorry" } };
     const handled = { ...main, nodes: { ...main.nodes, sorry: set("SORRY", "yes") } };

@@ -85,7 +85,7 @@ interface Predecessor {
   readonly gaveBack: boolean;
 }
 
-export interface SessionMarks {
+export interface SessionCheckpoints {
   /** Makes the session what its marks say, and gives the mark that holds from here on; null: nothing is known of it yet. */
   prepare(
     use: SessionUse,
@@ -111,7 +111,7 @@ export interface SessionMarks {
   forget(rootId: string): void;
 }
 
-export function createSessionCheckpoints(parts: SessionCheckpointParts): SessionMarks {
+export function createSessionCheckpoints(parts: SessionCheckpointParts): SessionCheckpoints {
   const { database, worker, log } = parts;
   const bounds = { maxBytes: parts.checkpointBytes, ...parts.look };
   const failPoint = parts.failPoint ?? (() => undefined);
