@@ -3,7 +3,8 @@
 //
 // P1 Where a module stands is part of what it is: `import.meta` says of each what it says unbundled, so that files beside it are found.
 // P2 npm packages that are not named here are left where they are and loaded as always.
-// P3 A bundle's files are named by what is in them: runs beside each other, or one that was killed, leave nothing that is wrong.
+// P3 What the command starts in the background is itself, bundled.
+// P4 A bundle's files are named by what is in them: runs beside each other, or one that was killed, leave nothing that is wrong.
 import { createHash } from "node:crypto";
 import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
@@ -37,7 +38,8 @@ export async function bundlePrograms(cache: string): Promise<Readonly<Record<Pro
   const input = Object.fromEntries(
     Object.entries(programs).map(([name, file]) => [name, join(import.meta.dirname, file)]),
   );
-  const bundle = await rolldown({ input, platform: "node", plugins: [keepPlaces, leaveOthers], logLevel: "silent" });
+  const plugins = [startItself, keepPlaces, leaveOthers];
+  const bundle = await rolldown({ input, platform: "node", plugins, logLevel: "silent" });
   const { output } = await bundle.generate({ format: "esm", strictExecutionOrder: true });
   await bundle.close();
   const chunks = output.filter((one) => one.type === "chunk");
@@ -75,6 +77,17 @@ async function forget(directory: string, place: string): Promise<void> {
       await rm(path, { recursive: true, force: true });
   }
 }
+
+/** P3. A bundle's files stand beside each other. */
+const startItself: Plugin = {
+  name: "start-itself",
+  transform(code, id) {
+    if (!id.endsWith("/apps/cli/src/background.ts")) return null;
+    const shipped = 'new URL("../bin/markmill.mjs", import.meta.url)';
+    if (!code.includes(shipped)) throw new Error(`${id} does not say any more what it starts: ${shipped}`);
+    return code.replace(shipped, 'new URL("markmill.js", import.meta["url"])');
+  },
+};
 
 /** P1. */
 const keepPlaces: Plugin = {

@@ -1,24 +1,16 @@
 /**
  * fetch without limits of its own: Node's gives up after 300 s without headers, or between two pieces of a body, which a model that
- * thinks for long and does not stream exceeds. The caller's signal is the limit. Requests go to the dispatcher that Node's fetch
- * uses anyway, so that a proxy set for the process (NODE_USE_ENV_PROXY) stays in use.
+ * thinks for long and does not stream exceeds. The caller's signal is the limit.
  */
-interface Dispatching {
-  dispatch(options: object, handler: unknown): boolean;
-}
+import { type Dispatching, nodesDispatcher, patience } from "./nodes-dispatcher.ts";
 
 type Dispatcher = NonNullable<RequestInit["dispatcher"]>;
 
-/** Where undici, the one in Node too, keeps its dispatcher; there once a class of fetch has been touched. */
-const key = Symbol.for("undici.globalDispatcher.1");
-
 export const fetchWithoutTimeouts: typeof fetch = async (input, init) => {
-  void globalThis.Response;
-  const nodes = (globalThis as { readonly [key]?: Dispatching })[key];
+  const nodes = nodesDispatcher();
   if (nodes === undefined) return await fetch(input, init);
   const patient: Dispatching = {
-    // 0: no limit.
-    dispatch: (options, handler) => nodes.dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
+    dispatch: (options, handler) => nodes.dispatch({ ...options, ...patience }, handler),
   };
   return await fetch(input, { ...init, dispatcher: patient as unknown as Dispatcher });
 };

@@ -9,9 +9,9 @@ import type {
 } from "openai/resources/chat/completions";
 import { z } from "zod";
 import { likelyPromptTokens, likelyTokens } from "./estimate-tokens.ts";
-import { fetchWithoutTimeouts } from "./fetch-without-timeouts.ts";
+import { guardedFetch } from "./guarded-fetch.ts";
 import { costOf, findModel, type Model, type ModelCatalogue } from "./model-catalogue.ts";
-import { isCut, ModelFailure, ReplyOfWrongKind, ReplyTooLarge, translateModelError } from "./model-failure.ts";
+import { isCut, ModelFailure, ReplyTooLarge, translateModelError } from "./model-failure.ts";
 import {
   charactersOf,
   effectiveSettings,
@@ -124,6 +124,12 @@ function thoughtsIn(message: z.infer<z.ZodObject<typeof messageShape>>): string 
   );
 }
 
+/** One per way of reading a reply: they differ in the fetch beneath. */
+interface Clients {
+  readonly whole: OpenAI;
+  readonly streaming: OpenAI;
+}
+
 /** A reply before it is priced. */
 interface RawReply {
   readonly model: string;
@@ -166,12 +172,16 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
     maxRetries: 0,
     // Ours covers the whole reply and fires first; the library's ends with the headers of a stream.
     timeout: timeoutMs + 60_000,
-    fetch: guardedFetch(maxReplyBytes),
   } satisfies ClientOptions;
-  let opened: Promise<OpenAI> | undefined;
+  let opened: Promise<Clients> | undefined;
   /** Read with the first request: 180 files that most commands never need. */
-  const client = (): Promise<OpenAI> => {
-    opened ??= import("openai").then(({ default: Client }) => new Client(settings));
+  const clients = (): Promise<Clients> => {
+    opened ??= Promise.all([import("openai"), import("./fetch-whole.ts")]).then(
+      ([{ default: Client }, { createWholeFetch }]) => ({
+        whole: new Client({ ...settings, fetch: createWholeFetch(maxReplyBytes) }),
+        streaming: new Client({ ...settings, fetch: guardedFetch(maxReplyBytes) }),
+      }),
+    );
     return opened;
   };
 
@@ -188,7 +198,7 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
         throw new ModelFailure("MODEL_KEY_MISSING", `(model ${model.name} at ${baseUrl})`);
       }
 
-      const openai = await client();
+      const { whole, streaming } = await clients();
       const timeout = new AbortController();
       const timer = setTimeout(() => timeout.abort(), timeoutMs);
       const signal = call.signal ? AbortSignal.any([call.signal, timeout.signal]) : timeout.signal;
@@ -198,11 +208,11 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
       };
       try {
         if (call.signal?.aborted) throw new ModelFailure("MODEL_ABORTED", "", { billed: "no" });
-        if (request.embed !== undefined) return await embedded(openai, model, request, sending);
+        if (request.embed !== undefined) return await embedded(whole, model, request, sending);
         const raw =
           call.onDelta === undefined
-            ? await readWhole(openai, bodyOf(model, request), sending)
-            : await readStream(openai, bodyOf(model, request), sending, call.onDelta, maxReplyBytes);
+            ? await readWhole(whole, bodyOf(model, request), sending)
+            : await readStream(streaming, bodyOf(model, request), sending, call.onDelta, maxReplyBytes);
         return priced(raw, model, request, redact);
       } catch (error) {
         throw translateModelError(error, {
@@ -428,38 +438,5 @@ function bodyOf(model: Model, request: ModelRequest): ChatCompletionCreateParams
     ...(request.schema === undefined
       ? {}
       : { response_format: { type: "json_schema", json_schema: { ...request.schema } } }),
-  };
-}
-
-const NEWLINE = 0x0a;
-
-/** fetch, with the body refused as soon as it is too large or plainly not a reply, so it is never held whole. */
-function guardedFetch(maxBytes: number): typeof fetch {
-  return async (input, init) => {
-    const response = await fetchWithoutTimeouts(input, init);
-    const contentType = response.headers.get("content-type") ?? "none";
-    const streamed = contentType.startsWith("text/event-stream");
-    if (response.ok && !streamed && !/\bjson\b/.test(contentType)) {
-      await response.body?.cancel();
-      throw new ReplyOfWrongKind(contentType);
-    }
-    if (response.body === null) return response;
-    const declared = response.headers.get("content-length");
-    if (declared !== null && !streamed && response.headers.get("content-encoding") === null) {
-      if (Number(declared) <= maxBytes) return response;
-      await response.body.cancel();
-      throw new ReplyTooLarge();
-    }
-    let bytes = 0;
-    const guard = new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        // Of a stream only the current event is held; its text is counted by its reader.
-        const newline = streamed ? chunk.lastIndexOf(NEWLINE) : -1;
-        bytes = newline === -1 ? bytes + chunk.length : chunk.length - newline - 1;
-        if (bytes > maxBytes) controller.error(new ReplyTooLarge());
-        else controller.enqueue(chunk);
-      },
-    });
-    return new Response(response.body.pipeThrough(guard), response);
   };
 }

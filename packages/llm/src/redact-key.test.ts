@@ -1,3 +1,4 @@
+import { array, assert, constantFrom, nat, oneof, property, tuple } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { redactorOf } from "./redact-key.ts";
 
@@ -34,5 +35,30 @@ describe("a key", () => {
     const began = performance.now();
     redactorOf(key, "reply")(key.slice(0, 11).repeat(100_000));
     expect(performance.now() - began).toBeLessThan(10_000);
+  });
+
+  it("is found wherever a look at every place finds it", () => {
+    // Of which no other spelling holds a piece.
+    const plain = "skprojAbcd0123456789xyzQ";
+    const pieces = new Set(Array.from({ length: plain.length - 11 }, (_, at) => plain.slice(at, at + 12)));
+    const slowly = (text: string) => {
+      let out = "";
+      for (let at = 0; at < text.length; ) {
+        let end = at;
+        while (pieces.has(text.slice(end, end + 12))) end += 1;
+        out += end === at ? text[at] : "***";
+        at = end === at ? at + 1 : end + 11;
+      }
+      return out;
+    };
+    const cut = tuple(nat(plain.length), nat(plain.length)).map(([from, length]) => plain.slice(from, from + length));
+    const parts = array(oneof(cut, constantFrom(...plain, " ", "\u{1f600}", "\ud800")), { maxLength: 12 });
+    assert(
+      property(parts, (given) => {
+        const text = given.join("");
+        expect(redactorOf(plain, "reply")(text)).toBe(slowly(text));
+      }),
+      { numRuns: 5_000 },
+    );
   });
 });

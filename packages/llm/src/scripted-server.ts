@@ -6,7 +6,7 @@
 // Sticky: a reply (never a fault) of a sticky rule is remembered under the request's Idempotency-Key, or its body when it has
 // none; the same request again gets the same reply and advances no counter.
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { z } from "zod";
 import type { scriptedServerCodes } from "./file-codes.ts";
@@ -225,6 +225,8 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
     }
   }
 
+  // Importing it costs 70 ms, as much as the rest of what most commands import of Node: it brings fetch with it.
+  const { createServer } = await import("node:http");
   const server = createServer((request, response) => {
     route(request, response).catch((error: unknown) => {
       // A client that hung up in the middle is not an error of the server.

@@ -1,5 +1,5 @@
 /** `/healthz` for load balancers and compose: answers by progress, not by being alive. */
-import { createServer, type Server } from "node:http";
+import type { Server } from "node:http";
 
 export interface HealthServer {
   readonly port: number;
@@ -8,6 +8,8 @@ export interface HealthServer {
 
 /** Port 0: any free one. */
 export async function serveHealth(port: number, health: () => { readonly ok: boolean }): Promise<HealthServer> {
+  // Most commands serve nothing, and importing it costs 70 ms.
+  const { createServer } = await import("node:http");
   const server: Server = createServer((request, response) => {
     const known = request.url === "/healthz";
     const answer = known ? health() : { ok: false, error: "not found" };

@@ -1,0 +1,704 @@
+// What it makes of a server is compared with what fetch makes of the same one: for everything but speed they are to be the same.
+import { execFile, execFileSync } from "node:child_process";
+import { getEventListeners } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
+import { promisify } from "node:util";
+import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createWholeFetch } from "./fetch-whole.ts";
+import { guardedFetch } from "./guarded-fetch.ts";
+
+const MAX = 100_000;
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function listening(server: Server, scheme = "http"): Promise<string> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket)).on("error", () => undefined);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closing.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}/v1/chat`;
+}
+
+const serve = async (listener: RequestListener) => await listening(createServer(listener));
+
+const serveBytes = async (bytes: string | Buffer, headers: Record<string, string | number> = {}, status = 200) =>
+  await serve((_, response) =>
+    response.writeHead(status, { "content-type": "application/json", ...headers }).end(bytes),
+  );
+
+/** Bytes as they are, once per connection, as soon as a whole request has come. */
+async function serveRaw(answer: (socket: Socket, turn: number) => void): Promise<string> {
+  const server = createNetServer((socket) => {
+    let seen = "";
+    let turn = 0;
+    socket.on("data", (data) => {
+      seen += data.toString("latin1");
+      if (!seen.endsWith(BODY)) return;
+      seen = "";
+      turn += 1;
+      answer(socket, turn);
+    });
+  });
+  return await listening(server);
+}
+
+const BODY = '{"messages":[]}';
+const post = (more: RequestInit = {}): RequestInit => ({
+  method: "POST",
+  headers: new Headers({ "content-type": "application/json", authorization: "Bearer secret", "user-agent": "test" }),
+  body: BODY,
+  ...more,
+});
+
+type Fetch = typeof fetch;
+
+/** undici takes a connection for free a turn of the event loop after the end of its reply. */
+const idle = async () => await new Promise((resolve) => setTimeout(resolve, 20));
+
+/** Everything the library, and the translation of failures, could tell two replies apart by. */
+async function outcome(ask: Fetch, url: string, init = post()): Promise<unknown> {
+  try {
+    const response = await ask(url, init);
+    const { status, statusText, ok } = response;
+    const said = { status, statusText, ok, type: response.headers.get("content-type") };
+    return { ...said, text: await response.text().catch(told) };
+  } catch (error) {
+    return told(error);
+  }
+}
+
+function told(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  const cause = error.cause === undefined ? {} : { cause: told(error.cause) };
+  return { kind: error.constructor.name, name: error.name, message: error.message, code, ...cause };
+}
+
+/** What both make of it, which has to be the same; and fetch has had no part in ours. */
+async function both(url: string, init: () => RequestInit = post, maxBytes = MAX): Promise<unknown> {
+  const expected = await outcome(guardedFetch(maxBytes), url, init());
+  const fetched = vi.spyOn(globalThis, "fetch");
+  const found = await outcome(createWholeFetch(maxBytes), url, init());
+  expect(fetched).not.toHaveBeenCalled();
+  fetched.mockRestore();
+  expect(found).toEqual(expected);
+  return found;
+}
+
+describe("what leaves is what fetch sends", () => {
+  const listener = (seen: unknown[]) => (request: IncomingMessage, response: ServerResponse) => {
+    const pieces: Buffer[] = [];
+    request.on("data", (piece) => pieces.push(piece));
+    request.on("end", () => {
+      const { method, url, headers } = request;
+      seen.push({ method, url, headers, body: Buffer.concat(pieces).toString("utf8") });
+      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    });
+  };
+
+  it.each<[string, RequestInit]>([
+    ["as the library sends it", {}],
+    [
+      "headers in a record",
+      { headers: { "Content-Type": "application/json", "X-One": " spaced ", Host: "elsewhere" } },
+    ],
+    [
+      "headers in a list, one of them twice",
+      {
+        headers: [
+          ["X-One", "1"],
+          ["x-one", "2"],
+          ["Accept-Encoding", "identity"],
+        ],
+      },
+    ],
+    ["no headers", { headers: {} }],
+    ["headers that are not ASCII", { headers: { "x-name": "Zo\u00eb" } }],
+    ["a body that is not", { body: "Zo\u00eb \u{1f600} \ud800" }],
+    ["no body to speak of", { body: "" }],
+  ])("%s", async (_, more) => {
+    const seen: unknown[] = [];
+    const url = `${await serve(listener(seen))}?a=b&c=%20`;
+    await both(url, () => post(more));
+    expect(seen).toHaveLength(2);
+    expect(seen[1]).toEqual(seen[0]);
+    expect(seen[1]).toMatchObject({ method: "POST", url: "/v1/chat?a=b&c=%20" });
+  });
+
+  it("over https too", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "fetch-whole-"));
+    const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+    const kind = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"];
+    const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
+    execFileSync("openssl", [...kind, ...subject, "-keyout", key, "-out", cert], { stdio: "ignore" });
+    const trusted = getCACertificates("default");
+    closing.push(() => {
+      setDefaultCACertificates(trusted);
+      rmSync(folder, { recursive: true });
+    });
+    const seen: unknown[] = [];
+    const server = createSecureServer({ key: readFileSync(key), cert: readFileSync(cert) }, listener(seen));
+    const url = await listening(server, "https");
+    expect(await both(url)).toMatchObject({ message: "fetch failed", cause: { code: "DEPTH_ZERO_SELF_SIGNED_CERT" } });
+    setDefaultCACertificates([...trusted, readFileSync(cert, "utf8")]);
+    expect(await both(url)).toMatchObject({ status: 200 });
+    expect(seen).toHaveLength(2);
+    expect(seen[1]).toEqual(seen[0]);
+  });
+
+  it.each([
+    ["a line break in a value", { "x-one": "a\r\nx-two: b" }],
+    ["NUL in a value", { "x-one": "a\0b" }],
+    ["a name that is none", { "x one": "a" }],
+  ])("and nothing leaves where fetch refuses: %s", async (_, headers) => {
+    let requests = 0;
+    const url = await serve((_request, response) => {
+      requests += 1;
+      response.end();
+    });
+    expect(await both(url, () => post({ headers: headers as Record<string, string> }))).toMatchObject({
+      kind: "TypeError",
+    });
+    expect(requests).toBe(0);
+  });
+
+  it("connections are kept and used again, together with fetch", async () => {
+    let connections = 0;
+    const server = createServer((_, response) =>
+      response.writeHead(200, { "content-type": "application/json" }).end("{}"),
+    );
+    server.on("connection", () => {
+      connections += 1;
+    });
+    const url = await listening(server);
+    const ask = createWholeFetch(MAX);
+    for (const one of [ask, ask, fetch, ask, guardedFetch(MAX), ask]) {
+      expect(await (await one(url, post())).text()).toBe("{}");
+      await idle();
+    }
+    expect(connections).toBe(1);
+  });
+
+  it("a proxy set for the process is used", async () => {
+    const asked: string[] = [];
+    const proxy = createServer();
+    proxy.on("connect", (request, socket) => {
+      asked.push(`${request.method} ${request.url}`);
+      socket.write("HTTP/1.1 200 OK\r\n\r\n");
+      socket.once("data", (data: Buffer) => {
+        asked.push(data.toString("latin1").split("\r\n")[0] ?? "");
+        socket.end('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n"by proxy"');
+      });
+    });
+    const address = await listening(proxy);
+    const program = `
+      const { createWholeFetch } = await import(${JSON.stringify(new URL("fetch-whole.ts", import.meta.url).href)});
+      globalThis.fetch = () => { throw new Error("fetch was asked"); };
+      const reply = await createWholeFetch(1000)("http://model.invalid/v1/x", { method: "POST", body: "{}", headers: {} });
+      process.stdout.write(await reply.text());
+    `;
+    const env = { ...process.env, NODE_USE_ENV_PROXY: "1", HTTP_PROXY: new URL(address).origin, NO_PROXY: "" };
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { env });
+    expect(stdout).toBe('"by proxy"');
+    expect(asked).toEqual(["CONNECT model.invalid:80", "POST /v1/x HTTP/1.1"]);
+  });
+});
+
+describe("a reply", () => {
+  it.each<[string, string | Buffer, Record<string, string | number>, number]>([
+    ["as usual", '{"a":1}', {}, 200],
+    ["of another status", '{"error":{}}', {}, 429],
+    ["of a status nobody knows", "{}", {}, 599],
+    ["declared empty", "", { "content-length": 0 }, 200],
+    ["empty, in chunks", "", { "transfer-encoding": "chunked" }, 200],
+    ["204 without a body", "", {}, 204],
+    ["205", "", {}, 205],
+    ["304, which tells the length of what it does not send", "", { "content-length": 5_000_000 }, 304],
+    ["a redirect to nowhere", "{}", {}, 302],
+    ["with a byte order mark", "\ufeff{}", {}, 200],
+    ["that is not UTF-8", Buffer.from([0x22, 0xff, 0xc3, 0x22]), {}, 200],
+    ["of the wrong kind", "<html>", { "content-type": "text/html" }, 200],
+    ["of the wrong kind, with an error", "<html>", { "content-type": "text/html" }, 500],
+    ["that is a stream nobody asked for", "data: {}\n\n", { "content-type": "text/event-stream" }, 200],
+    ["with a header twice", "{}", { "x-request-id": "a", "content-language": "de, en" }, 200],
+  ])("%s", async (_, body, headers, status) => {
+    await both(await serveBytes(body, headers, status));
+  });
+
+  it("without a content type is refused, as is one without a status of its own", async () => {
+    expect(await both(await serve((_, response) => response.writeHead(204).end()))).toMatchObject({
+      kind: "ReplyOfWrongKind",
+    });
+  });
+
+  it("in thousands of pieces is put together, characters that are split between them too", async () => {
+    const text = JSON.stringify("Zo\u00eb \u{1f600} ".repeat(2_000));
+    const url = await serve(async (_, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.socket?.setNoDelay(true);
+      for (const byte of Buffer.from(text)) {
+        response.write(Buffer.of(byte));
+        if (byte === 0xc3) await new Promise(setImmediate);
+      }
+      response.end();
+    });
+    expect(await both(url)).toMatchObject({ text });
+  });
+
+  it("has its headers by name, whatever their case, and one that comes twice as a list", async () => {
+    const url = await serve((_, response) => {
+      response.writeHead(429, [
+        ...["Content-Type", "application/json", "Retry-After", "7"],
+        ...["X-Request-ID", "r1", "Via", "a", "via", "b"],
+      ]);
+      response.end("{}");
+    });
+    const { headers } = await createWholeFetch(MAX)(url, post());
+    expect([headers.get("retry-after"), headers.get("Via"), headers.get("x-none")]).toEqual(["7", "a, b", null]);
+    expect([...headers.entries()]).toContainEqual(["x-request-id", "r1"]);
+  });
+
+  it.each(["102 Processing", "103 Early Hints", "199 Odd", "100 Continue"])("after %s", async (first) => {
+    const url = await serveRaw((socket) => {
+      const last = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+      socket.write(`HTTP/1.1 ${first}\r\nlink: </x>\r\n\r\n${last}`);
+    });
+    const found = await both(url);
+    // undici takes a 100 that nobody asked for as a fault.
+    expect(found).toMatchObject(
+      first.startsWith("100") ? { cause: { code: "UND_ERR_SOCKET" } } : { status: 200, text: "{}" },
+    );
+  });
+
+  it("whose end is that of its connection", async () => {
+    const url = await serveRaw((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{}"));
+    expect(await both(url)).toMatchObject({ text: "{}" });
+  });
+
+  it.each([
+    ["more than comes", "content-length: 50\r\n\r\n{}"],
+    ["less than comes", "content-length: 2\r\n\r\n{}{}{}"],
+    ["two lengths", "content-length: 2\r\ncontent-length: 3\r\n\r\n{}"],
+    ["no number", "content-length: many\r\n\r\n{}"],
+    ["a length beside chunks", "content-length: 9\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"],
+  ])("that declares %s", async (_, rest) => {
+    const url = await serveRaw((socket) => socket.end(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n${rest}`));
+    await both(url);
+  });
+});
+
+describe("content encodings", () => {
+  const text = JSON.stringify("word ".repeat(3_000));
+  const gzipped = gzipSync(text);
+
+  it.each<[string, Buffer]>([
+    ["gzip", gzipped],
+    ["x-gzip", gzipped],
+    ["GZip", gzipped],
+    ["deflate", deflateSync(text)],
+    ["deflate", deflateRawSync(text)],
+    ["br", brotliCompressSync(text)],
+    ["zstd", zstdCompressSync(text)],
+    ["gzip, br", brotliCompressSync(gzipped)],
+    ["deflate , gzip", gzipSync(deflateRawSync(text))],
+    ["identity", Buffer.from(text)],
+    ["rot13", Buffer.from(text)],
+    ["rot13, gzip", gzipped],
+  ])("%s is read", async (encoding, body) => {
+    const found = await both(await serveBytes(body, { "content-encoding": encoding }));
+    if (!encoding.startsWith("rot13,")) expect(found).toMatchObject({ text });
+  });
+
+  it.each<[string, string, Buffer]>([
+    ["cut", "gzip", gzipped.subarray(0, gzipped.length - 20)],
+    ["cut", "deflate", deflateSync(text).subarray(0, 40)],
+    ["not what it says", "gzip", Buffer.from(text)],
+    ["not what it says", "br", Buffer.from(text)],
+    ["not what it says", "deflate", Buffer.from([0x78, 1, 2, 3])],
+    ["empty", "gzip", Buffer.alloc(0)],
+    ["empty", "br", Buffer.alloc(0)],
+    ["two members", "gzip", Buffer.concat([gzipSync('"a'), gzipSync('b"')])],
+    ["rubbish behind it", "gzip", Buffer.concat([gzipSync("{}"), Buffer.from("rubbish")])],
+    ["an error", "gzip", gzipped],
+  ])("%s (%s)", async (what, encoding, body) => {
+    await both(await serveBytes(body, { "content-encoding": encoding }, what === "an error" ? 500 : 200));
+  });
+
+  it("more than anybody needs are refused before they are read", async () => {
+    const encoding = Array.from({ length: 6 }, () => "gzip").join(",");
+    const url = await serveBytes(gzipped, { "content-encoding": encoding });
+    const found = await outcome(createWholeFetch(MAX), url);
+    expect(found).toMatchObject({ kind: "TypeError", message: "fetch failed" });
+    expect(await outcome(guardedFetch(MAX), url)).toMatchObject({ kind: "TypeError", message: "fetch failed" });
+  });
+});
+
+describe("the limit", () => {
+  it.each(["declared", "in chunks", "gzip", "br"])("is to the byte, %s", async (how) => {
+    for (const size of [MAX - 1, MAX, MAX + 1]) {
+      const body = Buffer.from(JSON.stringify("x".repeat(size - 2)));
+      const sent = how === "gzip" ? gzipSync(body) : how === "br" ? brotliCompressSync(body) : body;
+      const url = await serve((_, response) => {
+        const length = how === "declared" ? { "content-length": size } : {};
+        const encoding = how === "gzip" || how === "br" ? { "content-encoding": how } : {};
+        response.writeHead(200, { "content-type": "application/json", ...length, ...encoding });
+        response.write(sent.subarray(0, 100));
+        setImmediate(() => response.end(sent.subarray(100)));
+      });
+      const found = JSON.stringify(await both(url));
+      if (size > MAX) expect(found).toContain("ReplyTooLarge");
+      else expect(found).toContain(`"status":200`);
+    }
+  });
+
+  it.each(["application/json", "text/event-stream"])(
+    "ends the connection of an endless reply, which is not held (%s)",
+    async (contentType) => {
+      let sent = 0;
+      const closed = Promise.withResolvers<void>();
+      const url = await serve((_, response) => {
+        response.writeHead(200, { "content-type": contentType });
+        const more = () => {
+          while (!response.destroyed && response.write("data: 0123456789\n".repeat(1_000))) sent += 17_000;
+          sent += 17_000;
+        };
+        response.on("drain", more).on("close", closed.resolve);
+        more();
+      });
+      const response = await createWholeFetch(MAX)(url, post());
+      expect(told(await response.text().catch((error: unknown) => error))).toMatchObject({ kind: "ReplyTooLarge" });
+      await closed.promise;
+      expect(sent).toBeLessThan(50_000_000);
+    },
+  );
+
+  it.each(["gzip", "gzip, gzip"])("refuses a bomb without holding what comes out of it (%s)", async (encoding) => {
+    const pieces: Buffer[] = [];
+    const gzip = createGzip();
+    gzip.on("data", (piece) => pieces.push(piece));
+    const zeros = Buffer.alloc(1 << 20, "0");
+    for (let written = 0; written < 400; written++) {
+      if (!gzip.write(zeros)) await new Promise((resolve) => gzip.once("drain", resolve));
+    }
+    await new Promise((resolve) => gzip.once("end", resolve).end());
+    const once = Buffer.concat(pieces);
+    const url = await serveBytes(encoding === "gzip" ? once : gzipSync(once), { "content-encoding": encoding });
+    const before = process.memoryUsage().rss;
+    const response = await createWholeFetch(1_000_000)(url, post());
+    expect(told(await response.text().catch((error: unknown) => error))).toMatchObject({ kind: "ReplyTooLarge" });
+    expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000);
+  });
+});
+
+describe("a fault of the connection", () => {
+  const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+
+  it("nobody listening", async () => {
+    const server = createNetServer();
+    const url = await listening(server);
+    await new Promise((resolve) => server.close(resolve));
+    expect(await both(url)).toMatchObject({ message: "fetch failed", cause: { code: "ECONNREFUSED" } });
+  });
+
+  it("no such host", async () => {
+    expect(await both("http://model.invalid/v1")).toMatchObject({ message: "fetch failed", cause: { name: "Error" } });
+  });
+
+  it.each([
+    ["with a length", `${head}content-length: 9\r\n\r\n{"a": 1.}`],
+    ["in chunks", `${head}transfer-encoding: chunked\r\n\r\n4\r\n{"a"\r\n5\r\n: 1.}\r\n0\r\n\r\n`],
+  ])("a cut at any byte, %s", async (_, reply) => {
+    const counts = new Map<string, number>();
+    let upTo = 0;
+    const url = await serveRaw((socket) => socket.end(reply.slice(0, upTo)));
+    for (; upTo <= reply.length; upTo++) {
+      const found = JSON.stringify(await both(url));
+      const kind = /fetch failed|terminated|1\.\}/.exec(found)?.[0] ?? found;
+      counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    }
+    const headLength = reply.indexOf("\r\n\r\n") + 4;
+    expect(Object.fromEntries(counts)).toEqual({
+      "fetch failed": headLength,
+      terminated: reply.length - headLength,
+      "1.}": 1,
+    });
+  });
+
+  it("a reset", async () => {
+    const url = await serveRaw((socket) => socket.resetAndDestroy());
+    expect(await both(url)).toMatchObject({ message: "fetch failed", cause: { code: "ECONNRESET" } });
+    const within = await serveRaw((socket) => {
+      socket.write(`${head}content-length: 50\r\n\r\n{}`);
+      setTimeout(() => socket.resetAndDestroy(), 20);
+    });
+    expect(await both(within)).toMatchObject({ text: { message: "terminated", cause: { code: "ECONNRESET" } } });
+  });
+
+  it("something that is not HTTP", async () => {
+    const url = await serveRaw((socket) => socket.end("SSH-2.0-OpenSSH\r\n"));
+    expect(await both(url)).toMatchObject({ message: "fetch failed", cause: { name: "HTTPParserError" } });
+  });
+
+  it("a kept connection that the other side closes when it is used again is not asked a second time", async () => {
+    const twice = async (ask: Fetch) => {
+      let requests = 0;
+      const url = await serveRaw((socket, turn) => {
+        requests += 1;
+        if (turn === 1) socket.write(`${head}content-length: 2\r\n\r\n{}`);
+        else socket.destroy();
+      });
+      const first = await outcome(ask, url);
+      await idle();
+      return { found: [first, await outcome(ask, url)], requests };
+    };
+    const expected = await twice(guardedFetch(MAX));
+    expect(await twice(createWholeFetch(MAX))).toEqual(expected);
+    expect(expected).toMatchObject({ requests: 2, found: [{ text: "{}" }, { cause: { code: "UND_ERR_SOCKET" } }] });
+  });
+
+  it("a kept connection that was closed while it was idle is not used again", async () => {
+    const sockets: Socket[] = [];
+    const url = await serveRaw((socket) => {
+      sockets.push(socket);
+      socket.write(`${head}content-length: 2\r\n\r\n{}`);
+    });
+    const ask = createWholeFetch(MAX);
+    expect(await outcome(ask, url)).toMatchObject({ text: "{}" });
+    sockets[0]?.end();
+    await new Promise((resolve) => sockets[0]?.once("close", resolve));
+    expect(await outcome(ask, url)).toMatchObject({ text: "{}" });
+    expect(new Set(sockets).size).toBe(2);
+  });
+
+  it("behind the headers of a reply that nobody reads hurts nobody", async () => {
+    const closed = Promise.withResolvers<void>();
+    const url = await serveRaw((socket) => {
+      socket.on("close", () => closed.resolve());
+      socket.write(`${head}content-length: 50\r\n\r\n`);
+      setTimeout(() => socket.destroy(), 20);
+    });
+    expect((await createWholeFetch(MAX)(url, post())).status).toBe(200);
+    await closed.promise;
+    // An unhandled rejection would fail this file.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  });
+});
+
+describe("given up by its signal", () => {
+  const reply = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"a": 1.}';
+
+  it("before it begins, and nothing is sent", async () => {
+    let connections = 0;
+    const server = createNetServer(() => {
+      connections += 1;
+    });
+    const url = await listening(server);
+    const reason = new Error("no more");
+    expect(await both(url, () => post({ signal: AbortSignal.abort(reason) }))).toMatchObject({ message: "no more" });
+    expect(await both(url, () => post({ signal: AbortSignal.abort() }))).toMatchObject({ name: "AbortError" });
+    expect(connections).toBe(0);
+  });
+
+  it("while the connection is made: at once, and nothing is sent", async () => {
+    let bytes = 0;
+    const ended = Promise.withResolvers<void>();
+    const server = createNetServer((socket) => {
+      socket.on("data", (data) => {
+        bytes += data.length;
+      });
+      socket.on("close", () => ended.resolve());
+    });
+    const url = await listening(server);
+    const stop = new AbortController();
+    const call = outcome(createWholeFetch(MAX), url, post({ signal: stop.signal }));
+    stop.abort();
+    expect(await call).toMatchObject({ name: "AbortError" });
+    expect(getEventListeners(stop.signal, "abort")).toEqual([]);
+    // The connection stands for others; what was given up is never written to it.
+    await Promise.race([ended.promise, new Promise((resolve) => setTimeout(resolve, 200))]);
+    expect(bytes).toBe(0);
+  });
+
+  it("at any byte: its reason is the error, and the connection is destroyed", async () => {
+    const came: PromiseWithResolvers<Socket>[] = [];
+    let upTo = 0;
+    const url = await serveRaw((socket) => {
+      socket.write(reply.slice(0, upTo));
+      came.at(-1)?.resolve(socket);
+    });
+    for (upTo = 0; upTo < reply.length; upTo++) {
+      came.push(Promise.withResolvers<Socket>());
+      const stop = new AbortController();
+      const call = outcome(createWholeFetch(MAX), url, post({ signal: stop.signal }));
+      const socket = await (came.at(-1) as PromiseWithResolvers<Socket>).promise;
+      const closed = new Promise((resolve) => socket.once("close", resolve));
+      // Some of them with the bytes read, some before.
+      if (upTo % 2 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      stop.abort(new Error("no more"));
+      const found = (await call) as { message?: string; text?: { message: string } };
+      expect(found.text?.message ?? found.message).toBe("no more");
+      await closed;
+      expect(getEventListeners(stop.signal, "abort")).toEqual([]);
+    }
+  });
+
+  it("after its end: nothing, and its connection stays", async () => {
+    let connections = 0;
+    const server = createServer((_, response) =>
+      response.writeHead(200, { "content-type": "application/json", "content-length": 2 }).end("{}"),
+    );
+    server.on("connection", () => {
+      connections += 1;
+    });
+    const url = await listening(server);
+    const stop = new AbortController();
+    const response = await createWholeFetch(MAX)(url, post({ signal: stop.signal }));
+    expect(await response.text()).toBe("{}");
+    expect(getEventListeners(stop.signal, "abort")).toEqual([]);
+    stop.abort();
+    expect(await response.text()).toBe("{}");
+    await idle();
+    await outcome(createWholeFetch(MAX), url);
+    expect(connections).toBe(1);
+  });
+});
+
+describe("what is left to fetch", () => {
+  let fetched: ReturnType<typeof vi.spyOn>;
+  beforeEach(() => {
+    fetched = vi.spyOn(globalThis, "fetch");
+  });
+
+  it.each([301, 302, 303, 307, 308])(
+    "a redirect (%i), from then on at once; another place never sees the key",
+    async (status) => {
+      const seen: [string, IncomingMessage["headers"]][] = [];
+      const there = await serve((request, response) => {
+        seen.push([`there ${request.method}`, request.headers]);
+        response.writeHead(200, { "content-type": "application/json" }).end('"moved"');
+      });
+      const here = await serve((request, response) => {
+        seen.push([`here ${request.method}`, request.headers]);
+        response.writeHead(status, { location: there }).end();
+      });
+      const ask = createWholeFetch(MAX);
+      for (let turn = 0; turn < 2; turn++) expect(await outcome(ask, here)).toMatchObject({ text: '"moved"' });
+      const last = status < 304 ? "there GET" : "there POST";
+      expect(seen.map(([what]) => what)).toEqual(["here POST", "here POST", last, "here POST", last]);
+      for (const [what, { authorization }] of seen) {
+        expect(authorization).toBe(what.startsWith("here") ? "Bearer secret" : undefined);
+      }
+      expect(fetched).toHaveBeenCalledTimes(2);
+    },
+  );
+
+  it("a redirect without end, or to something that is no address", async () => {
+    const round = await serve((request, response) => response.writeHead(307, { location: request.url }).end());
+    const found = await outcome(createWholeFetch(MAX), round);
+    expect(found).toMatchObject({ message: "fetch failed", cause: { message: "redirect count exceeded" } });
+    const file = await serve((_, response) => response.writeHead(307, { location: "file:///etc/passwd" }).end());
+    expect(await outcome(createWholeFetch(MAX), file)).toMatchObject({ message: "fetch failed" });
+  });
+
+  it.each([407, 421])("status %i, and the next request is ours again", async (status) => {
+    let requests = 0;
+    const url = await serve((_, response) => {
+      requests += 1;
+      response.writeHead(requests === 1 ? status : 200, { "content-type": "application/json" }).end("{}");
+    });
+    const ask = createWholeFetch(MAX);
+    expect(await outcome(ask, url)).toMatchObject({ status: 200 });
+    expect(await outcome(ask, url)).toMatchObject({ status: 200 });
+    expect(requests).toBe(3);
+    expect(fetched).toHaveBeenCalledTimes(1);
+  });
+
+  it.each<[string, RequestInit]>([
+    ["another method", { method: "GET", body: null }],
+    ["a body that is bytes", { body: new TextEncoder().encode(BODY) }],
+    ["an option of fetch", { redirect: "error" }],
+  ])("%s", async (_, more) => {
+    const url = await serveBytes("{}");
+    expect(await outcome(createWholeFetch(MAX), url, post(more))).toMatchObject({ text: "{}" });
+    expect(fetched).toHaveBeenCalledTimes(1);
+  });
+
+  it.each(["http://me:secret@127.0.0.1:1/", "nowhere", "file:///etc/passwd", "http://127.0.0.1:1/?"])(
+    "the address %s",
+    async (url) => {
+      expect(await outcome(createWholeFetch(MAX), url)).toEqual(await outcome(guardedFetch(MAX), url));
+      expect(fetched).toHaveBeenCalledTimes(2);
+    },
+  );
+});
+
+describe("the dispatcher", () => {
+  const key = Symbol.for("undici.globalDispatcher.1");
+  const place = globalThis as unknown as Record<symbol, { dispatch(...given: unknown[]): boolean } | undefined>;
+  const nodes = place[key];
+  afterEach(() => {
+    place[key] = nodes;
+  });
+
+  it("is there in this Node", () => {
+    expect(nodes).toBeDefined();
+  });
+
+  it("elsewhere: fetch is asked", async () => {
+    const url = await serveBytes('"fetched"');
+    const ordinary = globalThis.fetch;
+    const fetched = vi.spyOn(globalThis, "fetch").mockImplementation(async (...given) => {
+      place[key] = nodes;
+      return await ordinary(...given);
+    });
+    place[key] = undefined;
+    expect(await outcome(createWholeFetch(MAX), url)).toMatchObject({ text: '"fetched"' });
+    expect(fetched).toHaveBeenCalledTimes(1);
+  });
+
+  it("that refuses, by a throw or by its handler", async () => {
+    place[key] = {
+      dispatch: () => {
+        throw new Error("closed");
+      },
+    };
+    const expected = { kind: "TypeError", message: "fetch failed", cause: { message: "closed" } };
+    expect(await both("http://127.0.0.1:8080/")).toMatchObject(expected);
+    place[key] = {
+      dispatch: (_, handler) => {
+        (handler as { onError(error: Error): void }).onError(new Error("closed"));
+        return true;
+      },
+    };
+    expect(await both("http://127.0.0.1:8080/")).toMatchObject(expected);
+  });
+
+  it("sets no limits of its own to a reply that takes its time", async () => {
+    const seen: unknown[] = [];
+    place[key] = {
+      dispatch: (options, handler) => {
+        seen.push(options);
+        return nodes?.dispatch(options, handler) ?? false;
+      },
+    };
+    await outcome(createWholeFetch(MAX), await serveBytes("{}"));
+    expect(seen).toMatchObject([{ headersTimeout: 0, bodyTimeout: 0 }]);
+  });
+});

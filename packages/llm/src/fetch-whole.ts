@@ -1,0 +1,284 @@
+/**
+ * fetch for requests whose replies are read whole. It sends through Node's dispatcher itself, because what fetch puts around it (three
+ * copies of the request, streams for both bodies) is most of what one short reply costs.
+ *
+ * W1  What leaves, and what is made of a reply or a fault, is what fetch would make of it: TypeError "fetch failed" before the headers
+ *     and "terminated" behind them, each with its cause, or the reason of the signal. Only its list of ports that a browser must not
+ *     ask is not kept: an endpoint may listen at any.
+ * W2  Of a body at most maxBytes are held, as it came and decoded; beyond them its connection is destroyed.
+ * W3  What fetch has rules of its own for is left to it: other requests than a POST of a text, and replies that send elsewhere, for
+ *     which it asks again. Such a reply is no model's, so nothing is billed twice.
+ * W4  An exchange ends once: complete, failed or given up. What its connection tells later changes nothing.
+ */
+import { type Decoder, decodeBody, decodersFor } from "./decode-body.ts";
+import { guardedFetch, isBodiless, refusalOf } from "./guarded-fetch.ts";
+import { ReplyTooLarge } from "./model-failure.ts";
+import {
+  type DispatchHandler,
+  type Dispatching,
+  nodesDispatcher,
+  patience,
+  type RawHeaders,
+} from "./nodes-dispatcher.ts";
+
+export function createWholeFetch(maxBytes: number): typeof fetch {
+  const ordinary = guardedFetch(maxBytes);
+  /** An endpoint that redirects does so every time: it is not asked twice for the same place again. */
+  let redirects = false;
+  return async (input, init) => {
+    const dispatcher = redirects ? undefined : nodesDispatcher();
+    const post = dispatcher === undefined ? null : postOf(input, init);
+    if (dispatcher === undefined || post === null) return await ordinary(input, init);
+    post.signal?.throwIfAborted();
+    const reply = await new Exchange(post, maxBytes).send(dispatcher);
+    if (reply instanceof WholeReply) return reply as unknown as Response;
+    if (reply.redirects) redirects = true;
+    return await ordinary(input, init);
+  };
+}
+
+interface Post {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly signal: AbortSignal | null;
+}
+
+const known: ReadonlySet<string> = new Set(["method", "headers", "body", "signal"]);
+
+/** null: not a request that is sent here (W3). */
+function postOf(input: Parameters<typeof fetch>[0], init: RequestInit = {}): Post | null {
+  const { method, body, signal = null } = init;
+  if (typeof input !== "string" || method !== "POST" || typeof body !== "string") return null;
+  for (const option in init) if (!known.has(option)) return null;
+  const url = URL.parse(input);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") return null;
+  // A question mark with nothing behind it is part of what is asked, and URL does not tell of it.
+  if (url.search === "" && input.includes("?")) return null;
+  return { url, headers: headersOf(init.headers, url.protocol === "https:"), body, signal };
+}
+
+/** Made by Headers where they are not yet: it refuses what no header can carry. */
+function headersOf(given: RequestInit["headers"], secure: boolean): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of given instanceof Headers ? given : new Headers(given)) {
+    if (name !== "host") headers[name] = value;
+  }
+  headers["content-type"] ??= "text/plain;charset=UTF-8";
+  headers.accept ??= "*/*";
+  headers["accept-language"] ??= "*";
+  headers["sec-fetch-mode"] ??= "cors";
+  headers["user-agent"] ??= "node";
+  headers["accept-encoding"] ??= secure ? "br, gzip, deflate" : "gzip, deflate";
+  return headers;
+}
+
+/** A reply for which fetch has rules of its own. */
+interface Elsewhere {
+  readonly redirects: boolean;
+}
+
+/** 407 is a proxy's, 421 asks for another connection. */
+function elsewhereOf(status: number, headers: ReplyHeaders): Elsewhere | null {
+  const redirects = [301, 302, 303, 307, 308].includes(status) && headers.get("location") !== null;
+  return redirects || status === 407 || status === 421 ? { redirects } : null;
+}
+
+class Exchange implements DispatchHandler {
+  readonly #post: Post;
+  readonly #maxBytes: number;
+  readonly #head = Promise.withResolvers<WholeReply | Elsewhere>();
+  readonly #whole = Promise.withResolvers<Buffer>();
+  readonly #body: BytesWithin;
+  #reply: WholeReply | null = null;
+  #decoders: readonly Decoder[] = [];
+  #abort: ((reason: unknown) => void) | null = null;
+  /** W4. */
+  #over = false;
+
+  constructor(post: Post, maxBytes: number) {
+    this.#post = post;
+    this.#maxBytes = maxBytes;
+    this.#body = new BytesWithin(maxBytes);
+    // Not every reply is read.
+    this.#whole.promise.catch(() => undefined);
+  }
+
+  send(dispatcher: Dispatching): Promise<WholeReply | Elsewhere> {
+    const { url, headers, body, signal } = this.#post;
+    signal?.addEventListener("abort", this.#giveUp);
+    const options = { origin: url.origin, path: url.pathname + url.search, method: "POST", headers, body };
+    try {
+      dispatcher.dispatch({ ...options, ...patience }, this);
+    } catch (error) {
+      this.onError(error);
+    }
+    return this.#head.promise;
+  }
+
+  onConnect(abort: (reason: unknown) => void): void {
+    this.#abort = abort;
+    if (this.#over) abort(this.#post.signal?.reason);
+  }
+
+  onHeaders(status: number, raw: RawHeaders, _resume: () => void, statusText: string): boolean {
+    // Informational: the reply follows.
+    if (status < 200 || this.#over) return true;
+    const headers = new ReplyHeaders(raw);
+    const elsewhere = elsewhereOf(status, headers);
+    if (elsewhere !== null) {
+      this.#head.resolve(elsewhere);
+      this.#destroy(new Error("It is asked elsewhere."));
+      return true;
+    }
+    const reply = new WholeReply(status, statusText, headers, this.#whole.promise);
+    const refusal = refusalOf(reply, this.#maxBytes);
+    const decoders = decodersFor(headers.get("content-encoding"));
+    if (refusal !== null) this.#destroy(refusal);
+    else if (decoders === "too many") this.#destroy(failed(new Error("too many content encodings")));
+    else {
+      this.#decoders = decoders;
+      this.#reply = reply;
+      this.#head.resolve(reply);
+      if (isBodiless(status)) this.#whole.resolve(Buffer.alloc(0));
+    }
+    return true;
+  }
+
+  onData(piece: Buffer): boolean {
+    if (!this.#over && !this.#body.add(piece)) this.#destroy(new ReplyTooLarge());
+    return true;
+  }
+
+  onComplete(): void {
+    if (this.#over) return;
+    const body = this.#body.all();
+    if (this.#decoders.length === 0) this.#deliver(body);
+    else {
+      decodeBody(body, this.#decoders, this.#maxBytes).then(
+        (decoded) => this.#deliver(decoded),
+        (error: unknown) => this.#end(error instanceof ReplyTooLarge ? error : terminated(error)),
+      );
+    }
+  }
+
+  onError(error: unknown): void {
+    this.#end(this.#reply === null ? failed(error) : terminated(error));
+  }
+
+  readonly #giveUp = (): void => this.#destroy(this.#post.signal?.reason);
+
+  /** Before its turn has come, onConnect does it. */
+  #destroy(reason: unknown): void {
+    this.#end(reason);
+    this.#abort?.(reason);
+  }
+
+  #deliver(bytes: Buffer): void {
+    this.#whole.resolve(bytes);
+    this.#end(null);
+  }
+
+  /** Each promise keeps what it was settled with before. */
+  #end(reason: unknown): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#post.signal?.removeEventListener("abort", this.#giveUp);
+    this.#head.reject(reason);
+    this.#whole.reject(reason);
+  }
+}
+
+function failed(cause: unknown): TypeError {
+  return new TypeError("fetch failed", { cause });
+}
+
+function terminated(cause: unknown): TypeError {
+  return new TypeError("terminated", { cause });
+}
+
+const utf8 = new TextDecoder();
+
+/** What the library reads of a Response where it does not stream. */
+class WholeReply {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: ReplyHeaders;
+  readonly url = "";
+  readonly body = null;
+  readonly #whole: Promise<Buffer>;
+
+  constructor(status: number, statusText: string, headers: ReplyHeaders, whole: Promise<Buffer>) {
+    this.ok = status < 300;
+    this.status = status;
+    this.statusText = statusText;
+    this.headers = headers;
+    this.#whole = whole;
+  }
+
+  async text(): Promise<string> {
+    return utf8.decode(await this.#whole);
+  }
+}
+
+class ReplyHeaders {
+  readonly #values = new Map<string, string>();
+
+  constructor(raw: RawHeaders) {
+    for (let at = 0; at + 1 < raw.length; at += 2) {
+      const name = latin1(raw[at]).toLowerCase();
+      const before = this.#values.get(name);
+      const value = latin1(raw[at + 1]);
+      this.#values.set(name, before === undefined ? value : `${before}, ${value}`);
+    }
+  }
+
+  get(name: string): string | null {
+    return this.#values.get(name.toLowerCase()) ?? null;
+  }
+
+  entries(): MapIterator<[string, string]> {
+    return this.#values.entries();
+  }
+}
+
+function latin1(raw: RawHeaders[number] | undefined): string {
+  if (raw === undefined) return "";
+  return raw instanceof Uint8Array ? raw.toString("latin1") : raw.map(latin1).join(", ");
+}
+
+/** Pieces put together in a place that grows: as many small ones as fit in maxBytes cost no more than these. */
+class BytesWithin {
+  readonly #most: number;
+  #held: Buffer = Buffer.alloc(0);
+  #length = 0;
+
+  constructor(maxBytes: number) {
+    this.#most = maxBytes;
+  }
+
+  /** false: it would be too much. */
+  add(piece: Buffer): boolean {
+    const length = this.#length + piece.length;
+    if (length > this.#most) return false;
+    // Most bodies come in one piece.
+    if (this.#length === 0) this.#held = piece;
+    else {
+      if (length > this.#held.length) this.#grow(Math.min(Math.max(length, 2 * this.#held.length), this.#most));
+      piece.copy(this.#held, this.#length);
+    }
+    this.#length = length;
+    return true;
+  }
+
+  all(): Buffer {
+    return this.#held.subarray(0, this.#length);
+  }
+
+  #grow(size: number): void {
+    const grown = Buffer.allocUnsafeSlow(size);
+    this.#held.copy(grown, 0, 0, this.#length);
+    this.#held = grown;
+  }
+}
