@@ -67,11 +67,23 @@ export function getBudget(database: machine.Database, id: string): Promise<Budge
   return machine.getBudget(database, defaultTenant, id);
 }
 
-type Reserving = Parameters<typeof machine.reserve>;
+type Reserving = Parameters<machine.Reserve>[0];
 
+/** By itself: not together with others that reserve at this moment, as in a process of its own. */
 export function reserve(
   database: machine.Database,
-  ...[call, budgets, want, leave, charge]: [Reserving[2], Reserving[3], Reserving[4], Reserving[5]?, Reserving[6]?]
+  call: Reserving["call"],
+  budgets: Reserving["budgets"],
+  want: Reserving["want"],
+  leave: Reserving["leave"] = { of: "", nanodollars: 0, tokens: 0 },
+  charge: Reserving["charge"] = null,
 ): Promise<machine.Reserved> {
-  return machine.reserve(database, defaultTenant, call, budgets, want, leave, charge);
+  return machine.createReserve(database)({ tenant: defaultTenant, call, budgets, want, leave, charge });
+}
+
+type Saving = Parameters<machine.SaveCall>[0];
+
+/** By itself, too. */
+export function saveCall(database: machine.Database, run: Saving["run"], call: Saving["call"]): Promise<void> {
+  return machine.createSaveCall(database)({ run, call });
 }

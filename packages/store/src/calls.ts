@@ -1,12 +1,13 @@
 /**
  * Paid calls, memoised (I3): a reply is stored under (activity, call index, request hash) before anything is made of it; its
  * reservation is settled and its line in the account (charges.ts) written in the same statement. Whoever repeats the activity finds the
- * reply instead of paying again.
+ * reply instead of paying again. Replies that are stored together are one statement: kill -9 leaves all of them or none.
  */
 import type { Json } from "@markmill/engine";
 import { type CallRef, endingReservations } from "./budgets.ts";
 import type { CallUsage } from "./charges.ts";
 import type { Database } from "./database.ts";
+import { gathered } from "./gathered.ts";
 import { toJson } from "./neutral.ts";
 import { queryDatabase, queryHot } from "./query-database.ts";
 
@@ -35,48 +36,81 @@ export async function findCall(database: Database, key: CallKey): Promise<Stored
   return rows[0] === undefined ? null : toCall(rows[0]);
 }
 
-/** Twice is once: the first reply stays. Each claim's reservation is settled once, also where another's reply was first: both were paid. */
-export async function saveCall(
-  database: Database,
-  run: { readonly id: string; readonly rootId: string; readonly tenant: string },
-  call: StoredCall,
-): Promise<void> {
-  const { key, usage } = call;
-  await queryHot(database, "Storing a reply", "save-call", saveText, [
-    key.activityId,
-    key.callIndex,
-    key.requestHash,
-    run.id,
-    run.rootId,
-    call.model,
-    toJson(call.request),
-    toJson(call.reply),
-    usage.promptTokens,
-    usage.completionTokens,
-    usage.characters,
-    usage.nanodollars,
-    key.claim ?? null,
-    call.attempt ?? 1,
-    run.tenant,
-  ]);
+interface CallToSave {
+  readonly run: { readonly id: string; readonly rootId: string; readonly tenant: string };
+  readonly call: StoredCall;
 }
 
-const ofClaim = "activity_id = $1 and call_index = $2 and claim = coalesce($13::integer, claim)";
+/** Twice is once: the first reply stays. Each claim's reservation is settled once, also where another's reply was first: both were paid. */
+export type SaveCall = (saved: CallToSave) => Promise<void>;
+
+/** Replies that come together are stored by one statement. */
+export function createSaveCall(database: Database): SaveCall {
+  const save = gathered(
+    async (group: readonly Paid[]) => {
+      // In one order, so that two groups with the same calls do not stand in each other's way.
+      const rows = group.toSorted((one, other) => one.activityId - other.activityId || one.callIndex - other.callIndex);
+      const paid = `[${rows.map(({ json }) => json).join(",")}]`;
+      const activities = rows.map(({ activityId }) => activityId);
+      await queryHot(database, "Storing a reply", "save-call", saveText, [paid, activities]);
+      return group.map(() => undefined);
+    },
+    { keyOf: ({ tenant }) => tenant, sizeOf: ({ json }) => json.length },
+  );
+  return (saved) => save(toPaid(saved));
+}
+
+/** A row of `paid`. */
+interface Paid {
+  readonly tenant: string;
+  readonly activityId: number;
+  readonly callIndex: number;
+  readonly json: string;
+}
+
+function toPaid({ run, call }: CallToSave): Paid {
+  const { key, usage } = call;
+  const json = toJson({
+    ...{ activity_id: key.activityId, call_index: key.callIndex, request_hash: key.requestHash },
+    ...{ claim: key.claim ?? null, attempt: call.attempt ?? 1 },
+    ...{ tenant: run.tenant, run_id: run.id, root_id: run.rootId, model: call.model },
+    ...{ request: call.request, reply: call.reply },
+    ...{ prompt_tokens: usage.promptTokens, completion_tokens: usage.completionTokens },
+    ...{ characters: usage.characters, nanodollars: usage.nanodollars },
+  });
+  return { tenant: run.tenant, activityId: key.activityId, callIndex: key.callIndex, json };
+}
+
+const ofPaid = (row: string) =>
+  `${row}.activity_id = p.activity_id and ${row}.call_index = p.call_index and ${row}.claim = coalesce(p.claim, ${row}.claim)`;
+const spentFor = (what: string) =>
+  `(select ${what} from paid p where p.activity_id = s.activity_id and p.call_index = s.call_index)`;
+/** The ids stand in $2 besides: whatever the planner knows of a young table, it looks up these and no others. */
 const saveText = `
-with stored as (
+with paid as materialized (
+  select x.* from json_to_recordset($1::json) as x(activity_id bigint, call_index integer, request_hash text, claim integer, attempt integer,
+    tenant text, run_id text, root_id text, model text, request json, reply json,
+    prompt_tokens bigint, completion_tokens bigint, characters bigint, nanodollars bigint)
+), stored as (
   insert into calls (activity_id, call_index, request_hash, run_id, root_id, model, request, reply,
     prompt_tokens, completion_tokens, characters, nanodollars, attempt)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9::bigint, $10::bigint, $11::bigint, $12::bigint, $14)
-  on conflict do nothing returning 1
-), ${endingReservations(ofClaim, { nanodollars: "$12::bigint", tokens: "$9::bigint + $10::bigint" })}, charged as (
-  update charges set state = 'paid', model = $6, prompt_tokens = $9::bigint, completion_tokens = $10::bigint,
-    characters = $11::bigint, nanodollars = $12::bigint
-  where ${ofClaim} and state = 'open'
+  select activity_id, call_index, request_hash, run_id, root_id, model, coalesce(request, 'null'), coalesce(reply, 'null'),
+    prompt_tokens, completion_tokens, characters, nanodollars, attempt
+  from paid on conflict do nothing returning activity_id, call_index, request_hash
+), ${endingReservations(`where activity_id = any($2) and exists (select 1 from paid p where ${ofPaid("v")})`, {
+  nanodollars: spentFor("p.nanodollars"),
+  tokens: spentFor("p.prompt_tokens + p.completion_tokens"),
+})}, charged as (
+  update charges c set state = 'paid', model = p.model, prompt_tokens = p.prompt_tokens, completion_tokens = p.completion_tokens,
+    characters = p.characters, nanodollars = p.nanodollars
+  from paid p where c.activity_id = any($2) and ${ofPaid("c")} and c.state = 'open'
 ), unforeseen as (
   insert into charges (tenant, activity_id, call_index, claim, run_id, root_id, model, state,
     prompt_tokens, completion_tokens, characters, nanodollars)
-  select $15, $1, $2, coalesce($13::integer, 0), $4, $5, $6, 'paid', $9::bigint, $10::bigint, $11::bigint, $12::bigint
-  from stored where not exists (select 1 from charges where run_id = $4 and ${ofClaim})
+  select p.tenant, p.activity_id, p.call_index, coalesce(p.claim, 0), p.run_id, p.root_id, p.model, 'paid',
+    p.prompt_tokens, p.completion_tokens, p.characters, p.nanodollars
+  from paid p join stored using (activity_id, call_index, request_hash)
+  where (select true from charges c where c.run_id = p.run_id and ${ofPaid("c")} limit 1) is null
 ) select 1`;
 
 /** In the order in which they were made. */

@@ -13,13 +13,11 @@ export {
   gatherSpendings,
   getBudget,
   openBudget,
-  type Reserved,
   releaseReservation,
-  reserve,
   settleAbandoned,
   settleReservation,
 } from "./budgets.ts";
-export { callsOfRun, findCall, saveCall } from "./calls.ts";
+export { callsOfRun, createSaveCall, findCall, type SaveCall } from "./calls.ts";
 export { noCalls, spentOf } from "./charges.ts";
 export {
   beginExecute,
@@ -64,12 +62,13 @@ export {
   takeRate,
 } from "./rates-and-pauses.ts";
 export { getHistory } from "./read/get-history.ts";
-export { getMessages, getThreads } from "./read/get-messages.ts";
+export { createGetMessages, getMessages, getThreads } from "./read/get-messages.ts";
 export { childRuns, getRun } from "./read/get-run.ts";
 export { installationId } from "./read/installation-id.ts";
 export { replayRun } from "./read/replay-run.ts";
 export { waitsOf } from "./read/waits-of.ts";
 export { readyRings } from "./ready-rings.ts";
+export { createReserve, type Reserve, type Reserved } from "./reserve.ts";
 export { resumeTree } from "./resume-run.ts";
 export { type ReturnedCall, returnedCalls } from "./returned-calls.ts";
 export {

@@ -8,6 +8,7 @@ import { randomBytes } from "node:crypto";
 import { type Access, openAccess } from "./access/access.ts";
 import { createWorkFacts, type ReadWorkFacts } from "./batches/work-facts.ts";
 import { type BlobSettings, type Blobs, createBlobs } from "./blobs/blobs.ts";
+import { createSaveCall, type SaveCall } from "./calls.ts";
 import { type Ceilings, defaultCeilings } from "./ceilings.ts";
 import { createActivityIds } from "./commit/activity-ids.ts";
 import { type Claim, type Claimable, type Claimer, createClaimer } from "./commit/claim.ts";
@@ -24,6 +25,7 @@ import { explainPassageSearch, type PassageSearch } from "./passage-index/passag
 import { queryDatabase } from "./query-database.ts";
 import { type BoardReader, createBoardReader } from "./read/board-activities.ts";
 import { openRunCounts } from "./read/open-run-counts.ts";
+import { createReserve, type Reserve } from "./reserve.ts";
 import { translate } from "./store-error.ts";
 import { createTenantStore, type TenantStore } from "./tenant-store.ts";
 import { createAnnouncer } from "./watch.ts";
@@ -82,6 +84,8 @@ export interface Machine {
   commit(item: Commit): Promise<Committed>;
   /** Of a root run: what a model that is asked for it must not know; null: it belongs to no class. */
   readonly workFacts: ReadWorkFacts;
+  readonly reserve: Reserve;
+  readonly saveCall: SaveCall;
 }
 
 export async function openStore(options: StoreOptions): Promise<Store> {
@@ -131,6 +135,8 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     claim,
     commit,
     workFacts,
+    reserve: createReserve(database),
+    saveCall: createSaveCall(database),
   };
   const parts = { ...machine, movements, ownership: createOwnership(database) };
   return {

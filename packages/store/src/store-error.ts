@@ -141,8 +141,18 @@ const network =
 
 /** Deadlock or serialization failure: nothing was written, the same statement may pass at once. */
 export function isContention(error: unknown): boolean {
-  const code = codeOf(error);
-  return code === "40P01" || code === "40001" || code === "55P03";
+  const state = sqlStateOf(error);
+  return state === "40P01" || state === "40001" || state === "55P03";
+}
+
+/** A row with this key is there already. */
+export function isDuplicate(error: unknown): boolean {
+  return sqlStateOf(error) === "23505";
+}
+
+/** Also of a failure that is told already. */
+function sqlStateOf(error: unknown): string {
+  return codeOf(error instanceof StoreError ? error.cause : error);
 }
 
 export function translate(error: unknown, doing: string): StoreError {

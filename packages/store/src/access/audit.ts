@@ -7,9 +7,9 @@
  */
 
 import type { Database } from "../database.ts";
+import { gathered } from "../gathered.ts";
 import { toJson } from "../neutral.ts";
 import { queryDatabase, queryNamed } from "../query-database.ts";
-import { gathered } from "./gathered.ts";
 
 export interface AuditAsked {
   readonly tenant: string;

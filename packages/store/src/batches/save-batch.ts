@@ -18,7 +18,7 @@ import type { DatabaseClock } from "../database-clock.ts";
 import type { Definitions } from "../definitions.ts";
 import { neutral, toJson } from "../neutral.ts";
 import { StoreError, translate } from "../store-error.ts";
-import { inTransaction } from "../transaction.ts";
+import { inContendedTransaction } from "../transaction.ts";
 import { uuidv7 } from "../uuidv7.ts";
 import type { BatchMember, KeySpan, NewBatch, NewWork, SavedBatch, WorkStart } from "./batch.ts";
 
@@ -40,7 +40,7 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
   const definitionHash = request.definition.hash;
   const hash = rubricHash(batch.rubric);
   try {
-    return await inTransaction(database.calm, async (client) => {
+    return await inContendedTransaction(database.calm, async (client) => {
       const [saved] = await query<{ id: string; created: boolean; secret: string }>(client, batchText, [
         ...[uuidv7(clock.now()), tenant, batch.key, batch.name, definitionHash, toJson(batch.rubric)],
         ...[hash, toJson(batch.settings), randomBytes(32).toString("base64url")],

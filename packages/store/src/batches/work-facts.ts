@@ -8,6 +8,7 @@
 import type { AiConsent, Grade, Person, WorkFacts } from "@markmill/grading";
 import type { Database } from "../database.ts";
 import type { Definitions } from "../definitions.ts";
+import { gathered } from "../gathered.ts";
 import { queryDatabase, queryHot } from "../query-database.ts";
 import { StoreError } from "../store-error.ts";
 import type { BatchMember, BatchSettings } from "./batch.ts";
@@ -25,6 +26,7 @@ interface Roster {
 }
 
 interface FactsRow {
+  readonly id: string;
   readonly batch: string | null;
   readonly tenant: string;
   readonly found: true | null;
@@ -119,21 +121,28 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
     return { criterion, standing: reworded ? withoutMark(grade, criterion) : grade };
   }
 
-  return async (rootId) => {
-    const [row] = await queryHot<FactsRow>(
+  /** Of runs that are asked for together. */
+  const rowOf = gathered(async (rootIds: readonly string[]) => {
+    const rows = await queryHot<FactsRow>(
       database,
       "Reading what a run is of",
       "work-facts",
-      `select o.batch, r.tenant, b.found, b.roster, b.settings, w.members as own, o.criterion
-       from runs r
+      `select r.id, o.batch, r.tenant, b.found, b.roster, b.settings, w.members as own, o.criterion
+       from unnest($1::text[]) as asked(id)
+         cross join lateral (select id, tenant, options from runs where id = asked.id offset 0) r
          cross join lateral json_to_record(r.options -> 'grading') as o(batch text, work text, criterion text)
          left join lateral (
            select true as found, roster, settings from batches where id = o.batch and tenant || '' = r.tenant offset 0) b on true
          left join lateral (
-           select members from batch_works where batch_id = o.batch and pseudonym = o.work offset 0) w on b.found
-       where r.id = $1`,
-      [rootId],
+           select members from batch_works where batch_id = o.batch and pseudonym = o.work offset 0) w on b.found`,
+      [[...new Set(rootIds)]],
     );
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    return rootIds.map((rootId) => byId.get(rootId));
+  });
+
+  return async (rootId) => {
+    const row = await rowOf(rootId);
     if (row === undefined || row.batch === null) return null;
     if (row.found === null || row.own === null) {
       throw new StoreError("STORE_NOT_FOUND", `The class that run ${rootId} belongs to is gone.`);

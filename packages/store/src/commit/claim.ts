@@ -23,11 +23,11 @@ import {
 import type { Database } from "../database.ts";
 import type { DatabaseClock } from "../database-clock.ts";
 import type { Definitions } from "../definitions.ts";
+import { createGather } from "../gather.ts";
 import { isLeasedSql } from "../kinds-sql.ts";
 import { renewText } from "../lease-statement.ts";
 import { readyRows, toRing } from "../ready-rings.ts";
 import { translate } from "../store-error.ts";
-import { createGather } from "./gather.ts";
 import { lightQueue, toActivity } from "./light-activity.ts";
 import { loadRuns, type RunColumns, runColumns, toLoadedRun } from "./load-runs.ts";
 import type { RunCache } from "./run-cache.ts";

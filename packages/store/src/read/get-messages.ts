@@ -1,6 +1,7 @@
 /** Conversations. */
 import type { Role } from "@markmill/engine";
 import type { Database } from "../database.ts";
+import { alone, gathered } from "../gathered.ts";
 import { queryDatabase, queryHot } from "../query-database.ts";
 import { StoreError } from "../store-error.ts";
 
@@ -24,19 +25,49 @@ export async function getMessages(
   thread: string,
   mostBytes = Number.MAX_SAFE_INTEGER,
 ): Promise<readonly ThreadMessage[]> {
-  const rows = await queryHot<ThreadMessage & { readonly bytes: number }>(
-    database,
-    "Reading a conversation",
-    "conversation",
-    `select id, role, case when bytes <= $2::float8 then text else '' end as text, run_id as "runId", activity_id as "activityId", bytes
-     from (select *, (sum(octet_length(text)) over ())::float8 as bytes from messages where thread = $1) told order by id`,
-    [thread, mostBytes],
-  );
-  const bytes = rows[0]?.bytes ?? 0;
+  const { messages, bytes } = await readThreads(database, [thread], mostBytes);
   if (bytes > mostBytes) {
     throw new StoreError("STORE_TOO_LARGE", `The conversation has ${bytes} bytes; at most ${mostBytes} are sent.`);
   }
-  return rows.map(({ bytes: _, ...message }) => message);
+  return messages.get(thread) ?? [];
+}
+
+/** The same; conversations that are asked for together are read by one statement, unless they are too long together. */
+export function createGetMessages(
+  database: Database,
+  mostBytes: number,
+): (thread: string) => Promise<readonly ThreadMessage[]> {
+  return gathered(async (threads: readonly string[]) => {
+    const [thread, ...others] = threads;
+    if (thread !== undefined && others.length === 0) return [await getMessages(database, thread, mostBytes)];
+    const { messages, bytes } = await readThreads(database, threads, mostBytes);
+    return threads.map((one) => (bytes > mostBytes ? alone : (messages.get(one) ?? [])));
+  });
+}
+
+/** `bytes`: of all of them; beyond `mostBytes` the messages have no texts. */
+async function readThreads(database: Database, threads: readonly string[], mostBytes: number) {
+  type Row = ThreadMessage & { readonly thread: string; readonly bytes: number };
+  const rows = await queryHot<Row>(
+    database,
+    "Reading a conversation",
+    "conversations",
+    `select told.thread, told.id, told.role, case when told.bytes <= $2::float8 then told.text else '' end as text,
+       told.run_id as "runId", told.activity_id as "activityId", told.bytes
+     from (
+       select m.*, (sum(octet_length(m.text)) over ())::float8 as bytes
+       from unnest($1::text[]) as asked(thread)
+         cross join lateral (select * from messages where thread = asked.thread offset 0) m) told
+     order by told.id`,
+    [[...new Set(threads)], mostBytes],
+  );
+  const messages = new Map<string, ThreadMessage[]>();
+  for (const { bytes: _, thread, ...message } of rows) {
+    const known = messages.get(thread);
+    if (known === undefined) messages.set(thread, [message]);
+    else known.push(message);
+  }
+  return { messages, bytes: rows[0]?.bytes ?? 0 };
 }
 
 /** Threads a run opened. */

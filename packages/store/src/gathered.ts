@@ -1,0 +1,79 @@
+/**
+ * Requests that come together are one statement. A statement costs the server and us more than what it does for one item, so a worker with
+ * many prompts in hand asks for all of them at once (gather.ts).
+ *
+ * A group that the database refuses has done nothing: each of its items is then asked for alone, so that one bad item fails alone. Of one
+ * whose answer was lost nobody knows: all of its items are told so, and a database that is away is not asked again for each.
+ */
+import { createGather, type Gather } from "./gather.ts";
+import { isContention, translate } from "./store-error.ts";
+
+/** In one statement: items, and characters unless one item alone has more. */
+const most = 200;
+const mostCharacters = 4 * 1024 * 1024;
+
+/** What `perform` says of an item that it has to be asked for alone. */
+export const alone = Symbol("alone");
+
+interface GatheredOptions<Item> {
+  /** Only items of one key go together; absent: all have one. */
+  readonly keyOf?: (item: Item) => string;
+  /** How long an item is, where it may be long. */
+  readonly sizeOf?: (item: Item) => number;
+}
+
+/** `perform` answers each item at its place. */
+export function gathered<Item, Result>(
+  perform: (items: readonly Item[]) => Promise<readonly (Result | typeof alone)[]>,
+  { keyOf = () => "", sizeOf = () => 0 }: GatheredOptions<Item> = {},
+): (item: Item) => Promise<Result> {
+  interface Waiting {
+    readonly item: Item;
+    readonly resolve: (result: Result) => void;
+    readonly reject: (error: unknown) => void;
+  }
+
+  async function performGroup(group: readonly Waiting[]): Promise<void> {
+    const again: Waiting[] = [];
+    try {
+      const results = await perform(group.map(({ item }) => item));
+      for (const [index, waiting] of group.entries()) {
+        const result = results[index];
+        if (result !== alone) waiting.resolve(result as Result);
+        else if (group.length > 1) again.push(waiting);
+        else throw new Error("An item that is alone cannot be asked for alone.");
+      }
+    } catch (error) {
+      const away = translate(error, "Asking together").transient && !isContention(error);
+      if (group.length > 1 && !away) again.push(...group);
+      else for (const { reject } of group) reject(error);
+    }
+    await Promise.all(again.map((waiting) => performGroup([waiting])));
+  }
+
+  /** As many as are not too long together. */
+  function pick(waiting: Waiting[], count: number): Waiting[] {
+    let size = 0;
+    const end = waiting.findIndex(({ item }, index) => {
+      size += sizeOf(item);
+      return index > 0 && (index >= count || size > mostCharacters);
+    });
+    return waiting.splice(0, end < 0 ? waiting.length : end);
+  }
+
+  /** Those of one key wait for each other, and for nobody else: whoever holds a lock of theirs holds up these alone. */
+  const gathers = new Map<string, { readonly gather: Gather<Waiting>; asked: number }>();
+
+  return async (item) => {
+    const key = keyOf(item);
+    const own = gathers.get(key) ?? { gather: createGather<Waiting>({ most, pick, perform: performGroup }), asked: 0 };
+    gathers.set(key, own);
+    own.asked += 1;
+    try {
+      return await new Promise<Result>((resolve, reject) => own.gather.add({ item, resolve, reject }));
+    } finally {
+      own.asked -= 1;
+      if (own.asked === 0 && gathers.get(key) === own) gathers.delete(key);
+    }
+  };
+}

@@ -1,0 +1,186 @@
+/**
+ * A call reserves its worst case before it is made (budgets.ts, B1, B2, B4 to B7). Calls of a tenant that reserve together are one statement.
+ *
+ * R1  A group is reserved whole or not at all: for each budget, what all of them want must fit, and what the most careful of them leaves. A
+ *     group that does not fit, or one of whose calls has reserved before, has done nothing; each call then reserves alone and hears its own
+ *     answer. So a group refuses nobody, and many calls change the row of a budget with a cap once.
+ *
+ * kill -9 before the answer: the statement is there whole or not at all. What it reserved for calls that were never made is settled as spent
+ * by the next holders of their activities (B3).
+ */
+import type { LimitCode } from "@markmill/engine";
+import { type Amount, type Budget, type BudgetRow, type CallRef, toBudget } from "./budgets.ts";
+import type { Charge } from "./charges.ts";
+import type { Database } from "./database.ts";
+import { alone, gathered } from "./gathered.ts";
+import { toJson } from "./neutral.ts";
+import { queryHot } from "./query-database.ts";
+import { isDuplicate, StoreError } from "./store-error.ts";
+
+export type Reserved =
+  | { readonly kind: "reserved" }
+  | {
+      readonly kind: "refused";
+      readonly budget: Budget;
+      readonly code: Extract<LimitCode, "LIMIT_COST" | "LIMIT_TOKENS">;
+    };
+
+interface Reserving {
+  readonly tenant: string;
+  readonly call: CallRef;
+  /** Of the tenant; those that do not exist have no cap. */
+  readonly budgets: readonly string[];
+  readonly want: Amount;
+  /** What this call must leave of one of them, for handlers. */
+  readonly leave: Amount & { readonly of: string };
+  /** Its line in the account, at its worst case; null: there is none. */
+  readonly charge: Charge | null;
+}
+
+export type Reserve = (reserving: Reserving) => Promise<Reserved>;
+
+export function createReserve(database: Database): Reserve {
+  const together = gathered((group: readonly Reserving[]) => reserveGroup(database, group), {
+    keyOf: ({ tenant }) => tenant,
+  });
+  return async (reserving) =>
+    reserving.budgets.length === 0 && reserving.charge === null ? { kind: "reserved" } : await together(reserving);
+}
+
+async function reserveGroup(
+  database: Database,
+  group: readonly Reserving[],
+): Promise<readonly (Reserved | typeof alone)[]> {
+  const [one, ...others] = group;
+  if (one === undefined) return [];
+  if (others.length === 0) return [await reserveAlone(database, one)];
+  const rows = await ask(database, one.tenant, group);
+  const reserved = rows.every(({ fits, held, whole }) => fits && !held && whole);
+  return group.map(() => (reserved ? { kind: "reserved" } : alone));
+}
+
+async function reserveAlone(database: Database, reserving: Reserving): Promise<Reserved> {
+  const { tenant, want, leave } = reserving;
+  const query = async () => {
+    for (let attempt = 1; attempt <= reserveAttempts; attempt++) {
+      const rows = await ask(database, tenant, [reserving]);
+      if (rows.every(({ whole }) => whole)) return rows;
+    }
+    throw new StoreError("STORE_BUSY", "Reserving a budget: its cap changes all the time.");
+  };
+  const passes = (rows: readonly ReserveRow[]) => rows.every(({ fits, held }) => fits || held);
+  // A twin of this call may reserve in between: it breaks the key, or takes what this one wanted. The second look finds it.
+  const first = await query().catch((error: unknown) => (isDuplicate(error) ? null : Promise.reject(error)));
+  const rows = first !== null && passes(first) ? first : await query();
+  if (passes(rows)) return { kind: "reserved" };
+  const over = rows.map(toBudget).map((budget) => ({ budget, code: overBy(budget, want, leave) }));
+  // The run's own first: what it may not spend itself is no matter of others.
+  const refusing = over.filter(({ code }) => code !== null);
+  const cause = refusing.find(({ budget }) => budget.id === leave.of) ?? refusing[0];
+  if (cause?.code == null) return { kind: "reserved" };
+  return { kind: "refused", budget: cause.budget, code: cause.code };
+}
+
+/** So often a budget may get or lose its cap while one call reserves. */
+const reserveAttempts = 20;
+
+const budgetColumns =
+  "id, cap_nanodollars, cap_tokens, spent_nanodollars, spent_tokens, reserved_nanodollars, reserved_tokens";
+
+/**
+ * FOR UPDATE returns the newest version of a row it had to wait for; a sum over reservations would be of the older snapshot. A budget that
+ * got or lost its cap meanwhile is then among neither the capped nor the free ones, and `whole` is false: nothing was done, and a new
+ * statement sees it. The free ones come first: who holds a capped one waits for nobody who sets a cap.
+ */
+const reserveText = `
+with wanted as materialized (
+  select x.* from json_to_recordset($1::json) as x(activity_id bigint, call_index integer, claim integer, nanodollars bigint, tokens bigint,
+    leave_of text, leave_nanodollars bigint, leave_tokens bigint, budgets json,
+    run_id text, root_id text, model text, prompt_tokens bigint, completion_tokens bigint, characters bigint)
+), parts as materialized (
+  select w.activity_id, w.call_index, w.claim, w.nanodollars, w.tokens, b.id,
+    case when b.id = w.leave_of then w.leave_nanodollars else 0 end as leave_nanodollars,
+    case when b.id = w.leave_of then w.leave_tokens else 0 end as leave_tokens
+  from wanted w cross join lateral json_array_elements_text(w.budgets) as b(id)
+), sums as materialized (
+  select id, sum(nanodollars)::bigint as nanodollars, sum(tokens)::bigint as tokens,
+    max(leave_nanodollars) as leave_nanodollars, max(leave_tokens) as leave_tokens
+  from parts group by id
+), held as materialized (
+  select 1 from wanted w cross join lateral (
+    select 1 from reservations v where v.activity_id = w.activity_id and v.call_index = w.call_index and v.claim = w.claim limit 1) v limit 1
+), free as materialized (
+  select id from budgets where tenant = $2 and id = any($3) and cap_nanodollars is null and cap_tokens is null
+  order by id for key share
+), locked as materialized (
+  select ${budgetColumns} from budgets where tenant = $2 and id = any($3) and (cap_nanodollars is not null or cap_tokens is not null)
+    and (select count(*) from free) >= 0
+  order by id for update
+), verdict as materialized (
+  select coalesce(bool_and(
+      (l.cap_nanodollars is null
+        or l.spent_nanodollars + l.reserved_nanodollars + s.nanodollars <= l.cap_nanodollars - s.leave_nanodollars)
+      and (l.cap_tokens is null or l.spent_tokens + l.reserved_tokens + s.tokens <= l.cap_tokens - s.leave_tokens)), true) as fits,
+    count(*) + (select count(*) from free) = (select count(*) from budgets where tenant = $2 and id = any($3)) as whole,
+    exists (select 1 from held) as held
+  from locked l join sums s on s.id = l.id
+), raised as (
+  update budgets b set reserved_nanodollars = b.reserved_nanodollars + s.nanodollars, reserved_tokens = b.reserved_tokens + s.tokens
+  from locked l join sums s on s.id = l.id, verdict v
+  where b.tenant = $2 and b.id = l.id and v.fits and v.whole and not v.held
+  returning b.id
+), made as (
+  insert into reservations (tenant, activity_id, call_index, budget_id, nanodollars, tokens, claim, counted)
+  select $2, p.activity_id, p.call_index, p.id, p.nanodollars, p.tokens, p.claim, true from raised r join parts p on p.id = r.id
+  union all
+  select $2, p.activity_id, p.call_index, p.id, p.nanodollars, p.tokens, p.claim, false from free f join parts p on p.id = f.id, verdict v
+  where v.fits and v.whole and not v.held
+), opened as (
+  insert into charges (tenant, activity_id, call_index, claim, run_id, root_id, model, state,
+    prompt_tokens, completion_tokens, characters, nanodollars)
+  select $2, w.activity_id, w.call_index, w.claim, w.run_id, w.root_id, w.model, 'open',
+    w.prompt_tokens, w.completion_tokens, w.characters, w.nanodollars
+  from wanted w, verdict v
+  where w.run_id is not null and v.whole and case when v.held then (select count(*) from wanted) = 1 else v.fits end
+  on conflict do nothing
+)
+select l.*, v.fits, v.held, v.whole from verdict v left join locked l on true`;
+
+/** Without a budget that has a cap, one row with nulls. */
+interface ReserveRow extends BudgetRow {
+  readonly fits: boolean;
+  /** One of the calls has reserved before. */
+  readonly held: boolean;
+  readonly whole: boolean;
+}
+
+async function ask(database: Database, tenant: string, group: readonly Reserving[]): Promise<readonly ReserveRow[]> {
+  // In one order, so that two groups with the same calls do not stand in each other's way.
+  const wanted = group
+    .map(({ call, budgets, want, leave, charge }) => ({
+      ...{ activity_id: call.activityId, call_index: call.callIndex, claim: call.claim ?? 0 },
+      ...{ nanodollars: want.nanodollars, tokens: want.tokens, budgets: [...new Set(budgets)] },
+      ...{ leave_of: leave.of, leave_nanodollars: leave.nanodollars, leave_tokens: leave.tokens },
+      ...(charge === null ? {} : { run_id: charge.runId, root_id: charge.rootId, model: charge.model }),
+      ...(charge === null ? {} : { prompt_tokens: charge.promptTokens, completion_tokens: charge.completionTokens }),
+      ...(charge === null ? {} : { characters: charge.characters }),
+    }))
+    .sort((one, other) => one.activity_id - other.activity_id || one.call_index - other.call_index);
+  const budgets = [...new Set(wanted.flatMap((one) => one.budgets))];
+  return await queryHot<ReserveRow>(database, "Reserving a budget", "reserve", reserveText, [
+    ...[toJson(wanted), tenant, budgets],
+  ]);
+}
+
+function overBy(
+  { id, cap, spent, reserved }: Budget,
+  want: Amount,
+  leave: Amount & { readonly of: string },
+): "LIMIT_COST" | "LIMIT_TOKENS" | null {
+  const left = leave.of === id ? leave : { nanodollars: 0, tokens: 0 };
+  const money = spent.nanodollars + reserved.nanodollars + want.nanodollars + left.nanodollars;
+  if (cap.nanodollars !== null && money > cap.nanodollars) return "LIMIT_COST";
+  if (cap.tokens !== null && spent.tokens + reserved.tokens + want.tokens + left.tokens > cap.tokens)
+    return "LIMIT_TOKENS";
+  return null;
+}
