@@ -1,8 +1,10 @@
 // What a step costs the database does not grow with the other runs, also while the tables are young and nothing is known of them.
 import type { Doorbell, Edge, Node } from "@markmill/engine";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { classOf } from "../support/class.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
+  admitWorks,
   createRun,
   deleteOldRuns,
   findCall,
@@ -35,9 +37,9 @@ const asking = program(
 const others = 300;
 
 /** Rows and index entries of all tables that were read until now, by everybody. */
-async function read(): Promise<number> {
+async function read(of = store): Promise<number> {
   // Each connection tells what it counted when it is asked to; all are asked at once, so that none is asked twice.
-  const { hot, calm } = store.database;
+  const { hot, calm } = of.database;
   await Promise.all(
     [hot, calm].flatMap((pool) =>
       [...Array(pool.totalCount)].map(() => pool.query("select pg_stat_force_next_flush(), pg_sleep(0.05)")),
@@ -92,3 +94,65 @@ it("a look for old runs reads none that ended lately", async () => {
   expect((await read()) - before).toBeLessThan(others / 3);
   expect(await deleteOldRuns(store.database, 0, others)).toBe(others);
 });
+
+const waiting = 300;
+const places = 20;
+const finished = 3_000;
+
+it("a look at admission reads what is in flight and what can begin, not what waits or was graded", async () => {
+  const own = await freshDatabase();
+  const young = await openStore({ url: own.url });
+  try {
+    const look = () =>
+      admitWorks(young, {
+        ...{ most: 1_000, ring: async () => undefined },
+        onSkipped: (error) => {
+          throw error;
+        },
+      });
+    expect(await look()).toMatchObject({ admitted: 0, busy: false });
+    const asked = definition({ "asking.wf.md": asking });
+    const tenant = young.as("default");
+    const { id } = await tenant.batches.save(await classOf(tenant, asked, waiting, { concurrency: places }));
+    await graded(young, id);
+    expect(await look()).toMatchObject({ admitted: places, busy: true });
+
+    const full = await read(young);
+    expect(await look()).toMatchObject({ admitted: 0, busy: true });
+    const seen = await read(young);
+    expect(seen - full).toBeGreaterThan(places);
+    expect(seen - full).toBeLessThan(5 * places);
+
+    const ended = 3;
+    await young.database.calm.query(
+      `update runs set status = 'success', phase = 'ended', ended_at = clock_timestamp() where id in (
+         select run_id from batch_runs where batch_id = $1 and admitted_at is not null and end_seen_at is null order by id limit $2)`,
+      [id, ended],
+    );
+    const free = await read(young);
+    expect(await look()).toMatchObject({ admitted: ended, busy: true });
+    // Those lately admitted are read in the index of what waits until no older snapshot is open.
+    expect((await read(young)) - free).toBeLessThan(waiting);
+  } finally {
+    await young.close();
+    await own.drop();
+  }
+});
+
+/** As if as many works of other classes, and of the class itself, had been graded before. */
+async function graded({ database: { calm } }: Store, batch: string): Promise<void> {
+  await calm.query(
+    `with many as (
+       select case when n % 2 = 0 then $1 else 'other-' || n % 20 end as batch, 'graded-' || n as name from generate_series(1, $2::integer) n
+     ), works as (
+       insert into batch_works (batch_id, key, tenant, pseudonym, members, attempt, counts, label, sources, lateness, hash, content)
+       select batch, name, 'default', name, '{}', 1, true, name, '{}', '{}', 'hash', '{}' from many
+     ), tries as (
+       insert into batch_runs (batch_id, work, try, run_id, definition_hash, rubric_hash, hash, why, admitted_at, end_seen_at)
+       select batch, name, 1, name, 'hash', 'hash', 'hash', 'first', now(), now() from many
+     )
+     insert into runs (id, root_id, definition_hash, program, name, status, phase, epoch, rev, kept, depth, tenant, ended_at)
+     select name, name, 'hash', 'main', 'main', 'success', 'ended', 0, 1, '{}', 0, 'default', now() from many`,
+    [batch, finished],
+  );
+}

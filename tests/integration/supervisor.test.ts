@@ -3,7 +3,7 @@
 import type { Doorbell } from "@markmill/engine";
 import { openQueues, type Queues, type Serving } from "@markmill/queue";
 import { type RunningSupervisor, type SupervisorParts, startSupervisor } from "@markmill/supervisor";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable } from "../support/redis.ts";
 import { beat, createRun, getRun, listWorkers, openStore, type Store } from "../support/store.ts";
@@ -67,6 +67,30 @@ it("one run that cannot be read does not keep the others from their deadlines, n
     fields: expect.objectContaining({ run: bad.runId, err: expect.objectContaining({ code: "STORE_NOT_FOUND" }) }),
     message: "a run cannot be dealt with",
   });
+});
+
+it("what is heard of batches after a quiet time is looked at at once, and what follows it together", async () => {
+  const asked = vi.spyOn(store.database.hot, "query");
+  const calls: readonly (readonly unknown[])[] = asked.mock.calls;
+  const looks = () => calls.filter(([statement]) => Object(statement).name === "active-batches").length;
+  const tell = () => store.database.calm.query("select pg_notify('markmill_batches', '')");
+  supervise();
+  // The first look, and the one after it listens.
+  await expect.poll(looks).toBe(2);
+  await pause(200);
+  expect(looks()).toBe(2);
+  await tell();
+  // By itself it would look after five seconds.
+  await expect.poll(looks, { timeout: 2_000 }).toBe(3);
+  await pause(200);
+  const began = performance.now();
+  while (performance.now() - began < 600) {
+    await tell();
+    await pause(2);
+  }
+  const together = looks() - 3;
+  expect(together).toBeGreaterThan(1);
+  expect(together).toBeLessThanOrEqual((performance.now() - began) / 50 + 1);
 });
 
 describe.skipIf(!withRedis)("while Redis is down", () => {
@@ -134,7 +158,9 @@ describe("a job that the queue puts off", () => {
     await queues.ring([{ ...ring, delayMs: 3_600_000 }]);
     supervise();
     await expect.poll(() => ringsOf(ring)).toBe(2);
-    expect(await queues.live([{ ...ring, rings: 2 }])).toEqual(new Map([[expect.any(String), { is: "waiting" }]]));
+    await expect
+      .poll(() => queues.live([{ ...ring, rings: 2 }]))
+      .toEqual(new Map([[expect.any(String), { is: "waiting" }]]));
   });
 
   it("for a moment, because its handler wants it later, is left alone", async () => {

@@ -6,7 +6,8 @@
  *     Postgres has answered for as long: leases that ran out because Postgres was away are renewed when it is back.
  * U3  The duties do not depend on each other: one that fails, or one run that cannot be dealt with, is logged and the others are done.
  * U5  Works of batches are admitted in a loop of their own: an empty place is worth more than a look that is late. It looks when it hears
- *     that a run of a batch ended or a batch was changed, and by itself four times a second while any has something to do.
+ *     that a run of a batch ended or a batch was changed, and by itself four times a second while any has something to do. What is heard
+ *     after a quiet time is acted on at once; what is heard soon after that is acted on together.
  * U6  So is the passage index filled, where there is one: it takes its time, and nobody waits for it.
  * U4  A duty rests for twenty times as long as it took, up to some seconds: with a hundred thousand open runs, looking through them must
  *     not become the load.
@@ -81,6 +82,8 @@ const defaultBatchRuns = 256;
 /** U5. */
 const admitMs = 250;
 const admitIdleMs = 5_000;
+/** Between looks at what was heard. */
+const heardApartMs = 50;
 /** U6. */
 const fillEveryMs = 60_000;
 /** U4. */
@@ -199,6 +202,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     const onError = (error: StoreError) => log.warn({ err: error }, "batches are not heard of; they are looked at");
     const unwatch = watch(store.database.url, { onBatches: hear, onConnected: hear, onError });
     const warned = new Set<string>();
+    let called = false;
     while (!over.aborted) {
       heard = Promise.withResolvers();
       const began = performance.now();
@@ -220,9 +224,13 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
         log.warn({ err: error }, "works could not be admitted");
       }
       // However many tell of an end at once, one look sees them all.
-      const restMs = Math.min(performance.now() - began, longestRestMs);
-      await pause(restMs);
-      await Promise.race([heard.promise, pause(busy ? admitMs : admitIdleMs)]);
+      const took = performance.now() - began;
+      const restMs = called ? Math.max(took, heardApartMs - took) : took;
+      await pause(Math.min(restMs, longestRestMs));
+      called = await Promise.race([
+        heard.promise.then(() => true),
+        pause(busy ? admitMs : admitIdleMs).then(() => false),
+      ]);
     }
     over.removeEventListener("abort", hear);
     await unwatch();

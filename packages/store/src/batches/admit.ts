@@ -17,7 +17,7 @@ import type { Doorbell, Json } from "@markmill/engine";
 import { cancelRun } from "../apply-event.ts";
 import { type Births, createRun } from "../create-run.ts";
 import { toJson } from "../neutral.ts";
-import { queryDatabase, queryNamed } from "../query-database.ts";
+import { queryDatabase, queryHot } from "../query-database.ts";
 import { resumeTree } from "../resume-run.ts";
 import { StoreError, translate } from "../store-error.ts";
 import type { OnSkipped } from "../supervise.ts";
@@ -46,134 +46,157 @@ export interface Admission {
   readonly nearlySpent: readonly string[];
 }
 
-interface Flight {
-  readonly batch_id: string;
-  readonly run_id: string;
+/** A batch with runs under way or works that wait. */
+interface ActiveBatch extends Sharer {
   readonly state: "open" | "paused" | "cancelled";
   readonly reason: string;
-  /** null: it is not made yet. */
-  readonly ended: boolean | null;
+  /** Tries in flight that have no run yet. */
+  readonly unmade: readonly number[];
+  /** A3. */
+  readonly astray: readonly Astray[];
+  readonly nearlySpent: boolean;
+}
+
+interface Astray {
+  readonly run: string;
   /** A later try of the same work has taken its place. */
   readonly replaced: boolean;
-  /** The batch's budget refused a call of it. */
   readonly held: boolean;
 }
 
 export async function admitWorks(store: Births, options: AdmissionOptions): Promise<Admission> {
-  const flights = await inFlight(store);
-  await tendFlights(store, flights, options);
-  const sharers = await openBatches(store);
+  const active = await activeBatches(store, options);
+  const sharers = await tendRuns(store, active, options);
   const shares = fairShare(sharers, options);
-  let admitted = 0;
+  const admitted: number[] = [];
   for (const [batchId, share] of shares) {
     try {
-      admitted += await admitShare(store, batchId, share); // 1
+      admitted.push(...(await admitShare(store, batchId, share))); // 1
     } catch (error) {
       skip(translate(error, "Admitting works"), options, {});
     }
   }
-  if (admitted > 0 || flights.some(({ ended }) => ended === null)) {
+  const unmade = [...active.flatMap((batch) => batch.unmade), ...admitted];
+  if (unmade.length > 0) {
     options.failPoint?.("admitted");
-    await createRuns(store, options);
+    await createRuns(store, unmade, options);
   }
   return {
-    admitted,
-    busy: sharers.some(({ waiting, inFlight: runs }) => waiting + runs > 0),
-    nearlySpent: sharers.flatMap(({ id, nearlySpent }) => (nearlySpent ? id : [])),
+    admitted: admitted.length,
+    busy: active.some(({ waiting, inFlight }) => waiting + inFlight > 0),
+    nearlySpent: active.flatMap(({ id, nearlySpent }) => (nearlySpent ? id : [])),
   };
 }
 
-/** Those that have ended are told apart once, and never looked at again. */
-async function inFlight({ database }: Births): Promise<readonly Flight[]> {
-  return await queryNamed<Flight>(
-    database,
-    "Looking at runs of batches",
-    "batch-flights",
-    `with flights as materialized (
-       select t.id, t.batch_id, t.run_id, b.state, b.reason, r.ended_at is not null as over, r.id is null as unmade,
-         exists (select 1 from batch_runs later where later.batch_id = t.batch_id and later.work = t.work and later.try > t.try) as replaced,
-         r.id is not null and r.ended_at is null and exists (
-           select 1 from activities a where a.root_id = r.id and a.trouble is not null and a.state in ('ready', 'waiting')
-             and (a.trouble ->> 'held')::boolean and a.trouble -> 'failure' ->> 'code' = 'BATCH_BUDGET_SPENT') as held
-       from batch_runs t join batches b on b.id = t.batch_id left join runs r on r.id = t.run_id
-       where t.admitted_at is not null and t.end_seen_at is null
-     ), seen as (
-       update batch_runs set end_seen_at = clock_timestamp() where id in (select id from flights where over)
-     )
-     select batch_id, run_id, state, reason, case when unmade then null else false end as ended, replaced, held
-     from flights where not over`,
-    [],
-  );
+/** Lateral and `offset 0`, here and below: joined freely, all works of the batch are looked through for each try where the tables are young. */
+const itsWork = `cross join lateral (
+  select 1 from batch_works w where w.batch_id = t.batch_id and w.key = t.work and w.counts and w.hash = t.hash offset 0) w`;
+
+/**
+ * A look is made many times a second beside all that was ever graded, so it goes by key to what is in flight, and by batch to what waits:
+ * one row of each batch is found (`begun` skips from one to the next), and no more is counted than there are places. What is rare is looked for
+ * only where there is any. Runs that have ended are told apart once, and never looked at again.
+ */
+const activeText = `with recursive flights as materialized (
+    select t.id, t.batch_id, t.run_id, t.work, t.try, r.id is null as unmade, r.ended_at is not null as over
+    from batch_runs t left join lateral (select id, ended_at from runs where id = t.run_id offset 0) r on true
+    where t.admitted_at is not null and t.end_seen_at is null
+  ), seen as (
+    update batch_runs set end_seen_at = clock_timestamp() where id = any(array(select id from flights where over))
+  ), again as materialized (
+    select array(select batch_id from (select distinct batch_id from flights) f
+      where (select true from batch_runs t where t.batch_id = f.batch_id and t.try > 1 limit 1)) as batches
+  ), flying as materialized (
+    select f.batch_id, f.id, f.run_id, f.unmade,
+      f.batch_id = any((select batches from again)::text[]) and exists (
+        select 1 from batch_runs l where l.batch_id = f.batch_id and l.work = f.work and l.try > f.try) as replaced,
+      case when (select exists (select 1 from activities where trouble is not null and state in ('ready', 'waiting'))) then (
+        select bool_or(a.trouble -> 'failure' ->> 'code' is not distinct from 'BATCH_BUDGET_SPENT') from activities a
+        where a.root_id = f.run_id and a.trouble is not null and a.state in ('ready', 'waiting') and (a.trouble ->> 'held')::boolean
+      ) end as held_by_budget
+    from flights f where not f.over
+  ), flown as materialized (
+    select batch_id, count(*)::integer as runs, count(held_by_budget)::integer as held, json_agg(id) filter (where unmade) as unmade,
+      bool_or(replaced or held_by_budget) as astray
+    from flying group by 1
+  ), begun(batch_id) as (
+    (select batch_id from batch_runs where admitted_at is null order by batch_id limit 1)
+    union all
+    select (select t.batch_id from batch_runs t where t.admitted_at is null and t.batch_id > b.batch_id order by t.batch_id limit 1)
+    from begun b where b.batch_id is not null
+  ), active as materialized (
+    select b.id, b.tenant, b.state, b.reason, b.concurrency, b.created_at, coalesce(f.runs, 0) as runs, coalesce(f.held, 0) as held, f.unmade, f.astray,
+      $1::integer - sum(coalesce(f.runs - f.held, 0)) over () as places,
+      $2::integer - sum(coalesce(f.runs - f.held, 0)) over (partition by b.tenant) as places_of_tenant
+    from (select batch_id from flown union select batch_id from begun where batch_id is not null) x
+      cross join lateral (select * from batches where id = x.batch_id offset 0) b left join flown f on f.batch_id = b.id
+    where f.batch_id is not null or b.state <> 'cancelled'
+  )
+  select b.id, b.tenant, b.state, b.reason, b.concurrency, b.runs as "inFlight", b.held, coalesce(b.unmade, '[]') as unmade,
+    case when b.astray or b.state = 'cancelled' then coalesce((
+      select json_agg(json_build_object('run', f.run_id, 'replaced', f.replaced, 'held', f.held_by_budget is not null)) from flying f
+      where f.batch_id = b.id and not f.unmade and (b.state = 'cancelled' or f.replaced or (f.held_by_budget and b.state = 'open'))
+    ), '[]') else '[]' end as astray,
+    (select count(*)::integer from (
+      select 1 from batch_runs t ${itsWork} where t.batch_id = b.id and b.state = 'open' and t.admitted_at is null
+      limit greatest(0, least(b.concurrency - b.runs, b.places, b.places_of_tenant))) few) as waiting,
+    coalesce(g.spent_nanodollars + g.reserved_nanodollars >= 0.8 * g.cap_nanodollars
+      or g.spent_tokens + g.reserved_tokens >= 0.8 * g.cap_tokens, false) as "nearlySpent"
+  from active b left join lateral (select * from budgets where tenant = b.tenant and id = b.id offset 0) g on true
+  order by b.created_at, b.id`;
+
+async function activeBatches(
+  { database }: Births,
+  { most, mostOfTenant = most }: AdmissionOptions,
+): Promise<readonly ActiveBatch[]> {
+  const values = [most, mostOfTenant];
+  return await queryHot<ActiveBatch>(database, "Looking at batches", "active-batches", activeText, values);
 }
 
-/** A3. */
-async function tendFlights(store: Births, flights: readonly Flight[], options: AdmissionOptions): Promise<void> {
-  const wanted = flights.filter(
-    ({ ended, state, replaced, held }) =>
-      ended === false && (state === "cancelled" || replaced || (held && state === "open")),
-  );
-  await eachOf(wanted, async ({ run_id: runId, state, reason, replaced }) => {
+/** A3. A run that was held and goes on takes a place again. */
+async function tendRuns(
+  store: Births,
+  batches: readonly ActiveBatch[],
+  options: AdmissionOptions,
+): Promise<readonly Sharer[]> {
+  const going = new Map<string, number>();
+  const astray = batches.flatMap((batch) => batch.astray.map((one) => ({ batch, ...one })));
+  await eachOf(astray, async ({ batch: { id, state, reason }, run, replaced, held }) => {
     try {
       if (state === "cancelled" || replaced) {
-        await cancelRun(store, runId, replaced ? "Other content was handed in." : reason);
-      } else await options.ring((await resumeTree(store, runId)).rings);
+        await cancelRun(store, run, replaced ? "Other content was handed in." : reason);
+      } else await options.ring((await resumeTree(store, run)).rings);
+      if (held) going.set(id, (going.get(id) ?? 0) + 1);
     } catch (error) {
-      skip(translate(error, "Tending a run of a batch"), options, { run: runId });
+      skip(translate(error, "Tending a run of a batch"), options, { run });
     }
   });
-}
-
-interface OpenBatch extends Sharer {
-  readonly nearlySpent: boolean;
-}
-
-async function openBatches({ database }: Births): Promise<readonly OpenBatch[]> {
-  return await queryNamed<OpenBatch>(
-    database,
-    "Looking at open batches",
-    "open-batches",
-    `with flying as (
-       select t.batch_id, count(*)::integer as runs, (count(*) filter (where exists (
-           select 1 from activities a where a.root_id = t.run_id and a.trouble is not null and a.state in ('ready', 'waiting')
-             and (a.trouble ->> 'held')::boolean)))::integer as held
-       from batch_runs t where t.admitted_at is not null and t.end_seen_at is null group by 1
-     ), waiting as (
-       select batch_id, count(*)::integer as works from batch_runs t where admitted_at is null
-         and exists (select 1 from batch_works w where w.batch_id = t.batch_id and w.key = t.work and w.counts and w.hash = t.hash)
-       group by 1
-     )
-     select b.id, b.tenant, b.concurrency, coalesce(f.runs, 0) as "inFlight", coalesce(f.held, 0) as held,
-       case when b.state = 'open' then coalesce(w.works, 0) else 0 end as waiting,
-       coalesce(g.spent_nanodollars + g.reserved_nanodollars >= 0.8 * g.cap_nanodollars
-         or g.spent_tokens + g.reserved_tokens >= 0.8 * g.cap_tokens, false) as "nearlySpent"
-     from batches b left join flying f on f.batch_id = b.id left join waiting w on w.batch_id = b.id
-       left join budgets g on g.tenant = b.tenant and g.id = b.id
-     where f.batch_id is not null or w.batch_id is not null
-     order by b.created_at, b.id`,
-    [],
-  );
+  return batches.map((batch) => ({ ...batch, held: batch.held - (going.get(batch.id) ?? 0) }));
 }
 
 /** A1. */
-async function admitShare({ database }: Births, batchId: string, share: number): Promise<number> {
-  return await inTransaction(database.calm, async (client) => {
-    const { rows: open } = await client.query<{ concurrency: number }>(
-      "select concurrency from batches where id = $1 and state = 'open' for update",
-      [batchId],
-    );
-    if (open[0] === undefined) return 0;
-    const { rowCount } = await client.query(
-      `update batch_runs set admitted_at = clock_timestamp() where id in (
-         select t.id from batch_runs t join batch_works w on w.batch_id = t.batch_id and w.key = t.work
-         where t.batch_id = $1 and t.admitted_at is null and w.counts and w.hash = t.hash
-         order by t.id
-         limit greatest(0, least($2::integer, $3::integer - (
-           select count(*)::integer from batch_runs f where f.batch_id = $1 and f.admitted_at is not null and f.end_seen_at is null))))`,
-      [batchId, share, open[0].concurrency],
-    );
-    return rowCount ?? 0;
+async function admitShare({ database }: Births, batchId: string, share: number): Promise<readonly number[]> {
+  return await inTransaction(database.hot, async (client) => {
+    const { rows: open } = await client.query<{ concurrency: number }>({
+      name: "lock-open-batch",
+      text: "select concurrency from batches where id = $1 and state = 'open' for update",
+      values: [batchId],
+    });
+    if (open[0] === undefined) return [];
+    const { rows: admitted } = await client.query<{ id: number }>({
+      name: "admit-works",
+      text: admitText,
+      values: [batchId, share, open[0].concurrency],
+    });
+    return admitted.map(({ id }) => id);
   });
 }
+
+const admitText = `update batch_runs set admitted_at = clock_timestamp() where id = any(array(
+    select t.id from batch_runs t ${itsWork} where t.batch_id = $1 and t.admitted_at is null order by t.id
+    limit greatest(0, least($2::integer, $3::integer - (
+      select count(*)::integer from batch_runs f where f.batch_id = $1 and f.admitted_at is not null and f.end_seen_at is null)))))
+  returning id`;
 
 interface Unmade {
   readonly tenant: string;
@@ -191,18 +214,19 @@ interface Unmade {
 }
 
 /** Of this look and of one that was killed. */
-async function createRuns(store: Births, options: AdmissionOptions): Promise<void> {
-  const unmade = await queryNamed<Unmade>(
+async function createRuns(store: Births, tries: readonly number[], options: AdmissionOptions): Promise<void> {
+  const unmade = await queryHot<Unmade>(
     store.database,
     "Looking for runs to make",
     "unmade-runs",
     `select b.tenant, t.batch_id, t.run_id, t.definition_hash, t.hash, w.pseudonym, b.settings,
        (w.content ->> 'files')::integer as files, (w.content ->> 'bytes')::bigint as bytes, w.content -> 'start' as start, t.try, t.criterion
-     from batch_runs t join batches b on b.id = t.batch_id join batch_works w on w.batch_id = t.batch_id and w.key = t.work
-     where t.admitted_at is not null and t.end_seen_at is null and t.refusal is null and t.deleted_at is null
-       and not exists (select 1 from runs r where r.id = t.run_id)
+     from batch_runs t cross join lateral (select * from batches where id = t.batch_id offset 0) b
+       cross join lateral (select * from batch_works where batch_id = t.batch_id and key = t.work offset 0) w
+     where t.id = any($1) and t.end_seen_at is null and t.refusal is null and t.deleted_at is null
+       and (select true from runs where id = t.run_id) is null
      order by t.id`,
-    [],
+    [tries],
   );
   await eachOf(unmade, async (one) => {
     try {
