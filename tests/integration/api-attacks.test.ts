@@ -437,6 +437,8 @@ describe("streams", () => {
   it("of one key, and of one tenant with many keys, leave room for everybody else", async () => {
     const tight = await startApi(mill, { mostStreams: 12, mostStreamsOfTenant: 8, mostStreamsEach: 5 });
     const open: AbortController[] = [];
+    /** One that nobody holds is ended with the garbage, and makes room. */
+    const held: Response[] = [];
     try {
       const stream = async (token: string, id = own.run) => {
         const gone = new AbortController();
@@ -446,6 +448,7 @@ describe("streams", () => {
           signal: gone.signal,
         });
         if (!response.ok) await response.text();
+        held.push(response);
         return response.status;
       };
       const many = async (token: string, count: number) => {

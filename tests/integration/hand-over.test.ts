@@ -185,6 +185,16 @@ function behaves(make: () => Promise<Place>): void {
     expect(errors).toEqual([]);
   });
 
+  it("leads a run from prompt to prompt, too", async () => {
+    const chain = bells(4).map((one): Doorbell => ({ ...one, queue: "prompt" }));
+    const waiting = bell({ queue: "prompt" });
+    const heard: string[] = [];
+    await queues.ring([chain[0] as Doorbell, waiting]);
+    const serving = queues.serve("prompt", walking(chain, heard), { concurrency: 1 });
+    await expect.poll(() => heard).toEqual([...chain, waiting].map(jobId));
+    await serving.close();
+  });
+
   it("makes a job as BullMQ makes and starts one", async () => {
     const [first, second] = bells(2) as [Doorbell, Doorbell];
     const kept: Record<string, unknown>[] = [];

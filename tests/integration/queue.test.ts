@@ -63,11 +63,11 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
   });
 
   it("makes one job of the same ring twice, and a new job of a later ring", async () => {
-    const one = bell({ queue: "prompt" });
+    const one = bell({ queue: "execute" });
     await queues.ring([one, one]);
     await queues.ring([one]);
     const heard: string[] = [];
-    const serving = queues.serve("prompt", async (delivered) => {
+    const serving = queues.serve("execute", async (delivered) => {
       heard.push(delivered.jobId);
       return { do: "done" };
     });
@@ -76,6 +76,20 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     await queues.ring([one]);
     await queues.ring([{ ...one, rings: 2 }]);
     await expect.poll(() => heard).toEqual([jobId(one), jobId({ ...one, rings: 2 })]);
+    await serving.close();
+  });
+
+  it("handles as many at once as it is told to while it serves", async () => {
+    const ends = Promise.withResolvers<void>();
+    const serving = queues.serve("prompt", async () => {
+      await ends.promise;
+      return { do: "done" };
+    });
+    serving.setConcurrency(3);
+    await queues.ring(Array.from({ length: 4 }, () => bell({ queue: "prompt" })));
+    await expect.poll(() => serving.active()).toBe(3);
+    ends.resolve();
+    await expect.poll(() => queues.counts()).toMatchObject({ prompt: { active: 0, waiting: 0 } });
     await serving.close();
   });
 
@@ -155,7 +169,7 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     await Promise.all([steps.close(), prompts.close()]);
   });
 
-  it("keeps no control job that is done, 100 others, and 500 that failed", async () => {
+  it("keeps no job that is done where jobs are handed over, 100 elsewhere, and 500 that failed", async () => {
     // Postgres: those that end at the same time do not see each other, until the next one ends.
     const concurrency = 10;
     const about = (count: number) => expect.toSatisfy((kept: number) => kept >= count && kept < count + concurrency);
@@ -165,22 +179,22 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
         name,
         async () => {
           handled[name] += 1;
-          if (name === "execute") throw new Error("a defect");
+          if (name === "execute" && handled.execute > 130) throw new Error("a defect");
           return { do: "done" };
         },
         { concurrency },
       ),
     );
     const many = (queue: Doorbell["queue"], length: number) => Array.from({ length }, () => bell({ queue }));
-    const bells = [...many("control", 50), ...many("prompt", 130), ...many("execute", 530)];
+    const bells = [...many("control", 50), ...many("prompt", 50), ...many("execute", 660)];
     expect(await queues.ring(bells)).toEqual([]);
-    await expect.poll(() => handled).toEqual({ control: 50, prompt: 130, execute: 530 });
+    await expect.poll(() => handled).toEqual({ control: 50, prompt: 50, execute: 660 });
     await Promise.all(servings.map((serving) => serving.close()));
     const { control, prompt, execute } = await queues.counts();
     expect({ control, prompt, execute }).toMatchObject({
       control: { completed: 0, failed: 0, active: 0 },
-      prompt: { completed: about(100), failed: 0, active: 0 },
-      execute: { failed: about(500), active: 0 },
+      prompt: { completed: 0, failed: 0, active: 0 },
+      execute: { completed: about(100), failed: about(500), active: 0 },
     });
   });
 

@@ -198,7 +198,7 @@ const processes = {
   }),
   WORKER_CONCURRENCY_PROMPT: defaulted("20", whole(1, 1_000), {
     description:
-      "Model calls that one worker makes at a time; from 8 on, an eighth more prompts are made ready meanwhile.",
+      "Model calls that one worker makes at a time; from 8 on, more prompts are made ready meanwhile: an eighth, or up to as many again where models answer quickly.",
     unit: "activities",
     anywhere: true,
   }),

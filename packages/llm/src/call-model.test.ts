@@ -107,7 +107,7 @@ describe("a paid call", () => {
     expect([ledger.size(), budget.spent(), budget.reserved()]).toEqual([1, price, 0]);
   });
 
-  it("holds a slot from before its reservation until its reply is there, and gives it back whatever comes", async () => {
+  it("comes into line before it reserves, has a slot while it asks, and gives both back whatever comes", async () => {
     const cases: [string, (ports: CallPorts) => CallPorts][] = [
       [answering, (ports) => ports],
       ["default: { fault: { status: 429, retryAfter: 2 } }", (ports) => ports],
@@ -127,7 +127,7 @@ describe("a paid call", () => {
       const saw: string[] = [];
       const slot = async () => {
         saw.push("taken");
-        return () => void saw.push("back");
+        return { begin: async () => void saw.push("begin"), over: () => void saw.push("back") };
       };
       const telling: CallPorts = changed({
         ...ports,
@@ -150,7 +150,7 @@ describe("a paid call", () => {
       await callModel(telling, call).catch((error: unknown) => expect(error).toBeInstanceOf(Killed));
       expect(saw[0]).toBe("taken");
       expect(saw).toContain("back");
-      if (saw.includes("record")) expect(saw.slice(0, 4)).toEqual(["taken", "reserve", "back", "record"]);
+      if (saw.includes("record")) expect(saw.slice(0, 5)).toEqual(["taken", "reserve", "begin", "back", "record"]);
     }
   });
 
@@ -169,6 +169,27 @@ describe("a paid call", () => {
       failure: { code: "MODEL_ABORTED" },
     });
     expect(model.requests()).toHaveLength(1);
+  });
+
+  it("that is aborted while it waits with a reservation asks nobody, and its reservation is gone", async () => {
+    const { ports, model, budget } = await start(answering);
+    const controller = new AbortController();
+    let over = false;
+    const slot = async () => ({
+      begin: async (): Promise<never> => {
+        expect(budget.reserved()).toBeGreaterThan(0);
+        controller.abort(new Error("drained"));
+        throw new Error("drained");
+      },
+      over: () => {
+        over = true;
+      },
+    });
+    expect(await callModel({ ...ports, slot }, { ...call, signal: controller.signal })).toMatchObject({
+      ...{ kind: "failed", booked: null },
+      failure: { code: "MODEL_ABORTED" },
+    });
+    expect([model.requests().length, budget.reserved(), budget.spent(), over]).toEqual([0, 0, 0, true]);
   });
 
   it("a ledger that settles with the record is not asked to settle again", async () => {

@@ -10,7 +10,8 @@
 //   1 find     nothing happened.
 //   2 take     a rate slot passes unused; a probe is given to another when its time is over.
 //   3 reserve  an open reservation. The next reserve of the same call turns it into spending, because from here on nobody can
-//              tell whether the request left: the budget errs to the careful side by one worst case.
+//              tell whether the request left: the budget errs to the careful side by one worst case. A call may wait for its slot here,
+//              where models answer within a moment.
 //   4 complete as 3; the endpoint may bill the request twice (it gets the same idempotency key, which some honour).
 //   5 record   the reply is found by 1; the reservation still open is settled with the reply's own usage.
 //   6 settle   the reply is found by 1; settling again finds no open reservation and changes nothing. A ledger whose record settles
@@ -98,10 +99,18 @@ export interface CallPorts {
   readonly ledger: CallLedger;
   readonly budget: BudgetPort;
   readonly rate: RatePort;
-  /** Waits until a request may be made beside those under way; resolves with what says that it is over. Absent: there is no limit. */
-  readonly slot?: (signal: AbortSignal | undefined) => Promise<() => void>;
+  /** Waits until a call comes next among those that want to ask. Absent: there is no limit. */
+  readonly slot?: (signal: AbortSignal | undefined) => Promise<ModelSlot>;
   /** A reply that is paid for could not be recorded, told once per call; it is held and tried again. */
   readonly onUnrecorded?: (error: unknown) => void;
+}
+
+/** A place among those that ask models. */
+export interface ModelSlot {
+  /** Resolves when the request may be made beside those under way; rejects when the signal is aborted before. */
+  begin(signal?: AbortSignal): Promise<void>;
+  /** `answered`: a reply came, as long after `begin` as models take. Twice is once. */
+  over(answered: boolean): void;
 }
 
 export interface ModelCall {
@@ -135,7 +144,7 @@ export type CallOutcome = {
   | { readonly kind: "failed"; readonly failure: ModelFailure }
 );
 
-const nothing = () => undefined;
+const noLimit: ModelSlot = { begin: async () => undefined, over: () => undefined };
 
 /** Calls under way end, and with them what they reserve. */
 const reservedWaitMs = 2_000;
@@ -172,27 +181,27 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
   const worstCase = worstCaseOf(model, request);
   const characters = charactersOf(request.messages);
 
-  // Before the reservation: waiting here must not hold budget that others could use.
+  // Before the reservation: waiting for long must not hold budget that others could use.
   let passage: Passage;
-  let over: () => void = nothing;
+  let slot = noLimit;
   try {
-    over = (await ports.slot?.(signal)) ?? nothing;
+    slot = (await ports.slot?.(signal)) ?? noLimit;
     const tokens = likelyPromptTokens(request.messages) + worstCase.completionTokens;
     passage = await rate.take(model.name, tokens, model.limits, signal); // 2
   } catch (error) {
-    over();
+    slot.over(false);
     if (signal?.aborted) return failed(new ModelFailure("MODEL_ABORTED", "", { billed: "no" }));
     throw error;
   }
   if (passage.kind === "paused") {
-    over();
+    slot.over(false);
     const { reason, forMs } = passage;
     const told = `${reason} (model ${model.name} at ${client.endpoint})`;
     return failed(new ModelFailure("MODEL_PAUSED", told, { retryAfterMs: forMs, reason }));
   }
 
   let left: Booked | null;
-  let reply: ModelReply;
+  let reply: ModelReply | null = null;
   try {
     const reserved = await budget.reserve(key, worstCase, { model: model.name, characters }); // 3
     left = reserved.left ?? null;
@@ -207,6 +216,9 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
     }
 
     try {
+      await slot.begin(signal).catch((error: unknown) => {
+        throw signal?.aborted ? new ModelFailure("MODEL_ABORTED", "", { billed: "no" }) : error;
+      });
       reply = await client.complete(request, {
         idempotencyKey: idempotencyKeyOf(key),
         ...(signal === undefined ? {} : { signal }),
@@ -221,10 +233,11 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
       return failed(error, together(left, free ? null : { calls: 1, ...worstCase, characters }));
     }
   } finally {
-    over();
+    slot.over(reply !== null);
   }
 
-  await recordPatiently(() => ledger.record(key, { reply, attempt }), { signal, tell: ports.onUnrecorded }); // 5
+  const replied = reply;
+  await recordPatiently(() => ledger.record(key, { reply: replied, attempt }), { signal, tell: ports.onUnrecorded }); // 5
   if (ledger.settles !== true) await budget.settle(key, spendingOf(reply)); // 6
   await rate.heard(model.name, passage, null); // 7
   const booked = together(left, bookedFor(reply));

@@ -3,6 +3,7 @@ export {
   type CallLedger,
   type CallPorts,
   callModel,
+  type ModelSlot,
   type Remembered,
   together,
 } from "./call-model.ts";

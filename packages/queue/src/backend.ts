@@ -50,7 +50,10 @@ export type WatchedQueue = Pick<
 >;
 export type BellQueue = WatchedQueue & Pick<Queue<BellData>, "add" | "addBulk" | "close" | "on" | "qualifiedName">;
 export interface BellWorker
-  extends Pick<FollowingWorker<IQueueBackend, unknown>, "pause" | "close" | "takesMore" | "letGo" | "hold" | "follow"> {
+  extends Pick<
+    FollowingWorker<IQueueBackend, unknown>,
+    "pause" | "close" | "concurrency" | "takesMore" | "letGo" | "hold" | "follow"
+  > {
   on(event: "error", listener: (error: Error) => void): unknown;
 }
 type Settings = Pick<WorkerOptions, "concurrency" | "lockDuration" | "stalledInterval" | "maxStalledCount" | "name">;
@@ -71,8 +74,8 @@ export interface Backend {
 const connectMs = 5_000;
 /** A socket that swallows everything must not hold a worker for ever. */
 const queryMs = 15_000;
-/** Control jobs are many and short, and one leads to the next. */
-const handsOver = (name: QueueName) => name === "control";
+/** Where one activity of a run often leads to another in the same queue. */
+const handsOver = (name: QueueName) => name === "control" || name === "prompt";
 /**
  * What stays of the past; nothing where jobs are handed over (H4): the board reads what has ended from Postgres. The worker says it, not the jobs: as an option of each it
  * would be carried, kept and read with every one.

@@ -30,6 +30,8 @@ export interface Serving {
   active(): number;
   /** performance.now() of the last delivery, or of the start: a worker that hears nothing while work is due is deaf. */
   lastHeard(): number;
+  /** How many deliveries are handled at once, from now on; those under way go on. */
+  setConcurrency(concurrency: number): void;
   /** A deaf worker gets new connections. What it holds goes on. */
   reconnect(): void;
   /** Takes nothing new and waits for what it holds; by force: does not wait. */
@@ -127,9 +129,10 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     return handed === true;
   }
 
+  let { concurrency = 1 } = settings;
   const open = (): BellWorker => {
     const bounds = {
-      concurrency: settings.concurrency ?? 1,
+      concurrency,
       lockDuration,
       stalledInterval: settings.stalledInterval ?? 1_000,
       maxStalledCount: 1_000_000_000,
@@ -144,6 +147,10 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
   return {
     active: () => active,
     lastHeard: () => heard,
+    setConcurrency(wanted) {
+      concurrency = wanted;
+      worker.concurrency = wanted;
+    },
     reconnect() {
       const deaf = worker;
       worker = open();

@@ -3,14 +3,12 @@ import type { Json } from "@markmill/engine";
 import type { BudgetPort, CallLedger, ModelReply } from "@markmill/llm";
 import {
   type Activity,
-  type Database,
   findCall,
   type LoadedRun,
+  type Machine,
   noCalls,
   pauseForBudget,
   releaseReservation,
-  reserve,
-  saveCall,
   settleReservation,
 } from "@markmill/store/machine";
 
@@ -18,7 +16,7 @@ import {
  * With the activity a reply settles only what its own claim has reserved. Where nobody has asked for it yet, a reply is not looked for while the
  * claim is fresh: a process that was frozen for longer may have lost its lease to another, who has asked.
  */
-export function ledgerOf(database: Database, run: LoadedRun, activity?: Activity): CallLedger {
+export function ledgerOf({ database, saveCall }: Machine, run: LoadedRun, activity?: Activity): CallLedger {
   const claimed = activity === undefined ? {} : { claim: activity.claim };
   const began = performance.now();
   const isFresh = () => activity?.unasked === true && performance.now() - began < freshMs;
@@ -33,10 +31,9 @@ export function ledgerOf(database: Database, run: LoadedRun, activity?: Activity
     },
     async record({ activityId, callIndex, requestHash }, { reply, attempt }) {
       const { promptTokens, completionTokens, characters, nanodollars } = reply.usage;
-      await saveCall(
-        database,
-        { id: run.id, rootId: run.rootId, tenant: run.tenant },
-        {
+      await saveCall({
+        run: { id: run.id, rootId: run.rootId, tenant: run.tenant },
+        call: {
           key: { activityId: Number(activityId), callIndex, requestHash, ...claimed },
           attempt,
           model: reply.model,
@@ -44,7 +41,7 @@ export function ledgerOf(database: Database, run: LoadedRun, activity?: Activity
           reply: reply as unknown as Json,
           usage: { promptTokens, completionTokens, characters, nanodollars },
         },
-      );
+      });
     },
   };
 }
@@ -53,7 +50,7 @@ export function ledgerOf(database: Database, run: LoadedRun, activity?: Activity
 const freshMs = 1_000;
 
 /** What is set aside for handlers is left to them. */
-export function budgetOf(database: Database, run: LoadedRun, { work, claim }: Activity): BudgetPort {
+export function budgetOf({ database, reserve }: Machine, run: LoadedRun, { work, claim }: Activity): BudgetPort {
   const aside = work.kind === "prompt" || work.kind === "grade" || work.kind === "memory" ? work.aside : undefined;
   const leave = { of: run.rootId, nanodollars: aside?.nanodollars ?? 0, tokens: aside?.tokens ?? 0 };
   return {
@@ -68,7 +65,8 @@ export function budgetOf(database: Database, run: LoadedRun, { work, claim }: Ac
       };
       const { promptTokens, completionTokens } = worstCase;
       const charge = { runId: run.id, rootId: run.rootId, promptTokens, completionTokens, ...sent };
-      const reserved = await reserve(database, run.tenant, call, run.budgets, want, leave, charge);
+      const { tenant, budgets } = run;
+      const reserved = await reserve({ tenant, call, budgets, want, leave, charge });
       if (reserved.kind === "reserved") return { ok: true, ...left };
       const { budget, code } = reserved;
       const message = refusal(code, budget, want, leave);

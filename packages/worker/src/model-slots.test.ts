@@ -4,57 +4,158 @@ import { createModelSlots, inHand } from "./model-slots.ts";
 const tick = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("the slots of a worker at its models", () => {
-  it("are as many as there are, given in the order of asking", async () => {
-    const slots = createModelSlots(2);
-    const first = await slots.take();
-    await slots.take();
-    const order: number[] = [];
-    const asking = async (number: number) => {
-      const back = await slots.take();
-      order.push(number);
-      return back;
+  /** Asks for a slot and notes when its request may be made. */
+  const asking =
+    (slots: ReturnType<typeof createModelSlots>, began: number[], signal?: AbortSignal) => async (number: number) => {
+      const slot = await slots.take(signal);
+      await slot.begin(signal);
+      began.push(number);
+      return slot;
     };
-    const third = asking(3);
-    const fourth = asking(4);
+
+  it("are as many as there are, given in the order of asking", async () => {
+    const began: number[] = [];
+    const ask = asking(createModelSlots(2), began);
+    const [first] = await Promise.all([ask(1), ask(2)]);
+    const [third, fourth] = [ask(3), ask(4)];
     await tick();
-    expect(order).toEqual([]);
-    first();
-    const back = await third;
-    expect(order).toEqual([3]);
-    back();
+    expect(began).toEqual([1, 2]);
+    first?.over(true);
+    (await third).over(true);
+    expect(began).toEqual([1, 2, 3]);
     await fourth;
-    expect(order).toEqual([3, 4]);
+    expect(began).toEqual([1, 2, 3, 4]);
+  });
+
+  /** Sixteen of them, all taken. */
+  const allTaken = async (answerMs: number) => {
+    let now = 0;
+    const slots = createModelSlots(
+      16,
+      () => undefined,
+      () => now,
+    );
+    const known = await slots.take();
+    await known.begin();
+    now += answerMs;
+    known.over(true);
+    const taken = await Promise.all(Array.from({ length: 16 }, () => slots.take()));
+    await Promise.all(taken.map((slot) => slot.begin()));
+    return { slots, taken };
+  };
+
+  it("let an eighth more come next in line where models are quick, who may reserve, and no others", async () => {
+    const { slots, taken } = await allTaken(200);
+    const next = [await slots.take(), await slots.take()];
+    let more = false;
+    void slots.take().then(() => {
+      more = true;
+    });
+    let began = false;
+    void next[0]?.begin().then(() => {
+      began = true;
+    });
+    await tick();
+    expect([more, began]).toEqual([false, false]);
+    taken[0]?.over(true);
+    await tick();
+    expect([more, began]).toEqual([true, true]);
+  });
+
+  it("are free before anybody reserves where models are slow, or not known yet", async () => {
+    const { slots, taken } = await allTaken(5_000);
+    let next = false;
+    const waiting = slots.take().then(async (slot) => {
+      next = true;
+      // It is there already.
+      await slot.begin();
+    });
+    await tick();
+    expect(next).toBe(false);
+    taken[0]?.over(true);
+    await waiting;
   });
 
   it("are given back once, however often it is said", async () => {
-    const slots = createModelSlots(1);
-    const back = await slots.take();
-    back();
-    back();
-    await slots.take();
-    let second = false;
-    void slots.take().then(() => {
-      second = true;
-    });
+    const began: number[] = [];
+    const ask = asking(createModelSlots(1), began);
+    const slot = await ask(1);
+    slot.over(true);
+    slot.over(true);
+    await ask(2);
+    void ask(3);
     await tick();
-    expect(second).toBe(false);
+    expect(began).toEqual([1, 2]);
   });
 
-  it("are not waited for by who was aborted, and go to the next", async () => {
-    const slots = createModelSlots(1);
-    const back = await slots.take();
-    const controller = new AbortController();
-    const aborted = slots.take(controller.signal);
-    const next = slots.take();
-    controller.abort(new Error("drained"));
-    await expect(aborted).rejects.toThrow("drained");
-    await expect(slots.take(controller.signal)).rejects.toThrow("drained");
-    back();
-    (await next)();
+  it("are not waited for by who was aborted, before its turn to reserve or after, and go to the next", async () => {
+    const { slots, taken } = await allTaken(200);
     await slots.take();
+    const controller = new AbortController();
+    const inLine = await slots.take(controller.signal);
+    const begin = inLine.begin(controller.signal);
+    const behind = slots.take(controller.signal);
+    const began: number[] = [];
+    const next = asking(slots, began)(1);
+    controller.abort(new Error("drained"));
+    await expect(begin).rejects.toThrow("drained");
+    await expect(behind).rejects.toThrow("drained");
+    await expect(slots.take(controller.signal)).rejects.toThrow("drained");
+    inLine.over(true);
+    taken[0]?.over(true);
+    await next;
+    expect(began).toEqual([1]);
   });
 
-  it("have an eighth more activities in hand, and none more where they are few", () => {
-    expect([1, 7, 8, 20, 64].map(inHand)).toEqual([1, 7, 9, 22, 72]);
+  it("given up while their turn comes are free for others", async () => {
+    const slots = createModelSlots(1);
+    const first = await slots.take();
+    await first.begin();
+    const line = slots.take();
+    first.over(true);
+    const second = await line;
+    const begin = second.begin();
+    second.over(true);
+    await begin;
+    const third = await slots.take();
+    await third.begin();
+  });
+});
+
+describe("the prompts that a worker has in hand", () => {
+  it("are an eighth more than its slots where models are slow, more the quicker they answer, and none more where slots are few", () => {
+    expect([1, 7, 8, 20, 64].map((slots) => inHand(slots, Number.POSITIVE_INFINITY))).toEqual([1, 7, 9, 22, 72]);
+    expect([60_000, 1_000, 400, 200, 1].map((ms) => inHand(32, ms))).toEqual([36, 39, 48, 64, 64]);
+    expect(inHand(7, 1)).toBe(7);
+  });
+
+  it("follow what its models take", async () => {
+    const told: number[] = [];
+    let now = 0;
+    const slots = createModelSlots(
+      8,
+      (prompts) => told.push(prompts),
+      () => now,
+    );
+    const ask = async (ms: number) => {
+      const slot = await slots.take();
+      await slot.begin();
+      now += ms;
+      slot.over(true);
+    };
+    await ask(5);
+    expect(told).toEqual([16]);
+    // One that never began, or was not answered, says nothing.
+    const given = await slots.take();
+    now += 60_000;
+    given.over(true);
+    const refused = await slots.take();
+    await refused.begin();
+    now += 60_000;
+    refused.over(false);
+    expect(told).toEqual([16]);
+    for (let number = 0; number < 100; number += 1) await ask(2_000);
+    expect(told.at(-1)).toBe(9);
+    expect(told.length).toBeLessThan(10);
   });
 });

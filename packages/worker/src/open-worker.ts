@@ -8,8 +8,8 @@ import { defaultLimits, type Limits, type ProvenSandbox, type Sandbox, type Sess
 import {
   beat,
   callExcess,
+  createGetMessages,
   type Database,
-  getMessages,
   insertPassages,
   installationId,
   type LoadedRun,
@@ -96,7 +96,8 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   const { pauseMaxMs } = config.models;
   const { resultBytes: maxBytes, ...toolSettings } = config.tools;
   const box = createToolBox({ ...toolSettings, maxBytes }, parts.functions);
-  const slots = createModelSlots(config.worker.concurrency.prompt);
+  const getMessages = createGetMessages(database, mostConversationBytes);
+  const slots = createModelSlots(config.worker.concurrency.prompt, (prompts) => worker.holdPrompts(prompts));
   const scrubOf = async (run: LoadedRun) => {
     const facts = await awaitStore(() => workFactsOf(store, run));
     return facts === null ? (text: string) => text : scrubberOf(facts);
@@ -114,8 +115,8 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
         regrade: facts?.regrade ?? null,
         scrub,
         catalogue: parts.catalogue,
-        ledger: ledgerOf(database, run, activity),
-        budget: budgetOf(database, run, activity),
+        ledger: ledgerOf(store, run, activity),
+        budget: budgetOf(store, run, activity),
         rate: rateOf(database, { tenant: run.tenant, endpoint: asked.client.endpoint }, pauseMaxMs),
         pauseMaxMs,
         slot: slots.take,
@@ -131,7 +132,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
       return toolPortsOf(database, box, run, activity, scrub, parts.failPoint);
     },
     conversation: async (thread) => {
-      const messages = await awaitStore(() => getMessages(database, thread, mostConversationBytes));
+      const messages = await awaitStore(() => getMessages(thread));
       return messages.map(({ role, text }) => ({ role, content: text }));
     },
     sessions,
@@ -154,7 +155,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
     databaseUrl: parts.databaseUrl,
     queues,
     performer,
-    concurrency: { ...config.worker.concurrency, prompt: inHand(slots.count) },
+    concurrency: { ...config.worker.concurrency, prompt: inHand(slots.count, Number.POSITIVE_INFINITY) },
     executes: mayExecute(parts),
     lockDurationMs: config.worker.lockDurationMs,
     stalledIntervalMs: config.worker.stalledIntervalMs,

@@ -75,6 +75,8 @@ export interface Log {
 
 export interface RunningWorker {
   health(): Health;
+  /** How many prompts it has in hand, from now on. */
+  holdPrompts(most: number): void;
   /** Takes nothing new, waits for what it holds, then gives up what is left. */
   drain(timeoutMs: number): Promise<void>;
 }
@@ -283,6 +285,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
 
   return {
     health,
+    holdPrompts: (most) => servings.get("prompt")?.setConcurrency(most),
     async drain(timeoutMs) {
       draining = true;
       clearInterval(listening);

@@ -1,5 +1,5 @@
 /**
- * What Postgres knows of jobs. Ended ones are listed from here: control jobs are handed over and leave nothing in the queue (hand-over.ts of
+ * What Postgres knows of jobs. Ended ones are listed from here: most jobs are handed over and leave nothing in the queue (hand-over.ts of
  * the queue), and keeping them there would cost every step. Asked at most every `freshMs`, however many look at the board.
  */
 import type { QueueName } from "@markmill/engine";
