@@ -317,7 +317,7 @@ describe("a run that is left alone", () => {
 
 describe("an interrupted run", () => {
   it("is continued by watch, and every prompt was asked once", async () => {
-    const alone = await makePlace({ OPENAI_BASE_URL: model.url });
+    const alone = await makePlace({ OPENAI_BASE_URL: model.url }, { postgres: "running" });
     try {
       writeWorkflows(alone.cwd);
       const before = (await model.requests()).length;

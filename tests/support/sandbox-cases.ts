@@ -40,7 +40,11 @@ export function describeSandbox(harness: SandboxHarness): void {
         await read(session, "basename $PWD; cat lib/data.txt; stat -c %a main.py lib/data.txt; echo $COURSE"),
       ).toBe("workspace\nseven\n644\n600\ncs1\n");
       process.env.MARKMILL_TEST_CANARY = "leaked";
-      expect(await read(session, "env | grep -c leaked")).toBe("0\n");
+      try {
+        expect(await read(session, "env | grep -c leaked")).toBe("0\n");
+      } finally {
+        delete process.env.MARKMILL_TEST_CANARY;
+      }
     });
 
     it("runs every shape of command a model writes, split by bash and one after the other", async () => {

@@ -23,6 +23,7 @@ const others = new Set<string>([
     "UND_ERR_SOCKET",
     "ERR_PARSE_ARGS",
     "HPE_HEADER_OVERFLOW",
+    "ERR_BUFFER_TOO_LARGE",
     "ERR_HTTP_REQUEST_TIMEOUT",
     "WHEN_REQUIRED",
     "FETCH_HEAD",
