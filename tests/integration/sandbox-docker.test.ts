@@ -10,6 +10,7 @@ import type { CommandOutcome, CommandSpec, Session } from "../../packages/sandbo
 import { judgeSelfTest, runSelfTest } from "../../packages/sandbox/src/self-test.ts";
 import { reportSkip } from "../support/ask-services.ts";
 import { dockerAvailable, sharedDocker, startDockerEngine } from "../support/docker-engine.ts";
+import { startLateOutputEngine } from "../support/late-output-engine.ts";
 import { sessionSpec } from "../support/session-spec.ts";
 
 const available = await dockerAvailable("sessions in Docker containers: isolation, limits, attach, warm pool");
@@ -292,6 +293,24 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
       await Promise.all(opened.splice(0).map((id) => sandbox.remove(id)));
       expect(await leftovers()).toEqual([]);
     });
+  });
+
+  it("gives the whole output where it comes later than the report of the end, and no outcome where it does not come", async () => {
+    const late = await startLateOutputEngine(host);
+    const through = await createDockerSandbox({ hosts: [late.host], images: [image] });
+    try {
+      const session = await through.open(spec(newId()));
+      late.lateMs = 700;
+      const outcome = await sh(session, "head -c 200000 /dev/zero | tr '\\0' x; echo last");
+      expect(outcome).toMatchObject({ exitCode: 0, outputBytes: 200_005 });
+      expect(outcome.output).toMatch(/last\n$/);
+      late.lateMs = null;
+      await expect(sh(session, "echo lost")).rejects.toMatchObject({ code: "SANDBOX_OUTCOME_UNKNOWN" });
+    } finally {
+      late.lateMs = 0;
+      await through.close();
+      await late.close();
+    }
   });
 
   it("withstands every probe of the self-test", { timeout: 180_000 }, async () => {

@@ -4,6 +4,8 @@
 // 2. Whatever ends the wait (a clock, an abort, a guard that was killed), the command's processes are gone before the outcome is
 //    given, or the whole container is: closing a stream is no proof of death.
 // 3. A container or engine lost after the command was sent is SANDBOX_OUTCOME_UNKNOWN, never an exit code.
+// 4. The guard writes the marker behind the output before it reports the end. Output and reports come through pipes of their own, so the
+//    report may be here first: the marker is waited for. Output that does not arrive whole is SANDBOX_OUTCOME_UNKNOWN too.
 
 import { randomBytes } from "node:crypto";
 import { finished } from "node:stream/promises";
@@ -20,7 +22,8 @@ import type { Launcher } from "./launcher.ts";
 import { parseLauncherReport, runLine } from "./launcher-script.ts";
 import { launchFailed, outcomeUnknown } from "./translate-engine-error.ts";
 
-/** After the command ended, output still on its way has this long to arrive. */
+/** After the command ended, output still on its way has this long to arrive: where the guard has said that there is an end to it, and where not. */
+const WHOLE_MS = 30_000;
 const DRAIN_MS = 200;
 /** The guard kills at once; where it has not managed by then, all processes are killed from another exec. */
 const GUARD_MS = 1_500;
@@ -83,8 +86,14 @@ export async function runCommand(launcher: Launcher, run: CommandRun, options: R
   const durationMs = performance.now() - startedAt;
   if (ending.kind === "abort") options.signal?.throwIfAborted();
 
-  const drainUntil = performance.now() + DRAIN_MS;
-  while (!collector.ended && !launcher.ended && performance.now() < drainUntil) await pause(2);
+  const { exited } = parseLauncherReport(nonce, launcher.report);
+  const drainUntil = performance.now() + (exited ? WHOLE_MS : DRAIN_MS);
+  const goesOn = () => !collector.ended && !launcher.ended && options.signal?.aborted !== true;
+  while (goesOn() && performance.now() < drainUntil) await pause(2);
+  if (ending.kind === "exit" && exited && !collector.ended) {
+    options.signal?.throwIfAborted();
+    throw outcomeUnknown(run.session, "its output did not arrive whole");
+  }
   const parsed = parseReport(nonce, launcher.report);
   if (ending.kind === "exit" && parsed.pid === undefined && ending.code >= 125 && ending.code <= 127) {
     await requireLiving(run);
