@@ -28,3 +28,36 @@ describe("a session that ends under a memory attack", () => {
     await expect(hoard?.run(lab("SANDBOX_ENGINE_FAILED", "42\n"))).rejects.toThrow(SandboxError);
   });
 });
+
+describe("a hoard of memory", () => {
+  const megabytes = 1 << 20;
+  function labWhere(outcome: Partial<CommandOutcome>): Lab {
+    const session = {
+      run: async ({ text }: { readonly text: string }) =>
+        text.includes("perl") ? { exitCode: 0, timedOut: false, outOfMemory: false, ...outcome } : { output: "42\n" },
+    } as unknown as Session;
+    return {
+      ...{ open: async () => session, neighbour: session },
+      limits: { memoryBytes: 128 * megabytes, diskBytes: 1, pids: 1, outputBytes: 1 },
+    } as unknown as Lab;
+  }
+  const judged = async (outcome: Partial<CommandOutcome>) => (await hoard?.run(labWhere(outcome)))?.refused;
+
+  it("is refused where the kernel says so, and where it killed what would have said so", async () => {
+    expect(await judged({ output: "", outOfMemory: true, exitCode: 137 })).toBe(true);
+    expect(await judged({ output: "has 1048576\n", exitCode: 137 })).toBe(true);
+    expect(await judged({ output: "refused\n", exitCode: 255 })).toBe(true);
+  });
+
+  it("is refused where it stands still at the limit until its time is over, but not where it never came that far", async () => {
+    expect(await judged({ output: `has ${100 * megabytes}\n`, exitCode: null, timedOut: "wall" })).toBe(true);
+    expect(await judged({ output: `has ${10 * megabytes}\n`, exitCode: null, timedOut: "wall" })).toBe(false);
+    expect(await judged({ output: "", exitCode: null, timedOut: "wall" })).toBe(false);
+  });
+
+  it("is not refused where it got all, or ended by itself", async () => {
+    expect(await judged({ output: `has ${384 * megabytes}\nheld\n`, exitCode: 0 })).toBe(false);
+    expect(await judged({ output: `has ${384 * megabytes}\nheld\n`, exitCode: 137, outOfMemory: true })).toBe(false);
+    expect(await judged({ output: "perl: not found\n", exitCode: 127 })).toBe(false);
+  });
+});

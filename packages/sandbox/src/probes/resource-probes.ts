@@ -1,6 +1,7 @@
 // More than the limits allow: processes, memory, disk, output.
 
-import type { Session } from "../port.ts";
+import { KILLED } from "../believe-exit-code.ts";
+import type { CommandOutcome, Session } from "../port.ts";
 import { SandboxError, type SandboxErrorCode } from "../sandbox-error.ts";
 import { quoteForBash } from "../session-script.ts";
 import { type Finding, type Lab, type Probe, probeOutput, shell, shorten } from "./probe.ts";
@@ -109,8 +110,9 @@ true`,
   },
 ];
 
-/** mmap and madvise by number: x64, else arm64. Prints `held` when it has got as many bytes as its argument says. */
-const HOARD = `my $x64 = syscall(39) == $$;
+/** mmap and madvise by number: x64, else arm64. Prints how many bytes it has got, and `held` when it is what its argument says. */
+const HOARD = `$| = 1;
+my $x64 = syscall(39) == $$;
 sub call { my ($x, $arm, @rest) = @_; return syscall($x64 ? $x : $arm, map { $_ + 0 } @rest) }`;
 /** Shared memory without a file, filled piece by piece and taken out of the process again. */
 const HOARD_SHARED = `${HOARD}
@@ -121,6 +123,7 @@ for (my $have = 0; $have < $want; $have += $piece) {
   die "refused\\n" if $at == -1;
   call(0, 63, fileno $zero, $at, $piece) == $piece or die "refused\\n";
   call(28, 233, $at, $piece, 4);
+  print "has ", $have + $piece, "\\n";
 }
 sleep 1;
 print "held\\n";`;
@@ -132,26 +135,26 @@ for (my $have = 0; $have < $want; $have += 4096 * 512) {
   die "refused\\n" if $at == -1;
   call(28, 233, $at, $span, 15);
   for (my $step = 0; $step < $span; $step += 2 << 20) { unpack "P1", pack "Q", $at + $step }
+  print "has ", $have + 4096 * 512, "\\n";
 }
 sleep 1;
 print "held\\n";`;
 
 /**
  * In a session of its own: until the kernel has taken such memory back from the process that it killed, it may go on to kill the
- * process that keeps the session. That is a refusal too, if the neighbour does not notice.
+ * process that watches the command, or the one that keeps the session. That is a refusal too, if the neighbour does not notice.
  */
 async function hoard({ open, neighbour, limits }: Lab, name: string, text: string): Promise<Finding> {
   const session = await open(name);
   try {
-    const outcome = await shell(session, `perl -e ${quoteForBash(text)} ${limits.memoryBytes * 3}`, { wallMs: 15_000 });
+    const outcome = await shell(session, `LC_ALL=C perl -e ${quoteForBash(text)} ${limits.memoryBytes * 3}`, {
+      wallMs: 25_000,
+    });
     const answered = await answers(session);
-    const said = outcome.outOfMemory ? "out of memory" : shorten(outcome.output);
+    const stopped = howItWasStopped(outcome, limits.memoryBytes);
     return {
-      refused:
-        (outcome.outOfMemory || /refused|[Mm]emory/.test(outcome.output)) &&
-        !/^held$/m.test(outcome.output) &&
-        answered,
-      evidence: `${said}, session ${answered ? "answers" : "does not answer"}`,
+      refused: stopped !== null && answered,
+      evidence: `${stopped ?? shorten(outcome.output)}, session ${answered ? "answers" : "does not answer"}`,
     };
   } catch (error) {
     if (!(error instanceof SandboxError) || !lost.has(error.code)) throw error;
@@ -161,6 +164,20 @@ async function hoard({ open, neighbour, limits }: Lab, name: string, text: strin
       evidence: `its session was ended, the neighbour ${answered ? "answers" : "does not answer"}`,
     };
   }
+}
+
+/** null: it got all it wanted, or nothing shows that anything stopped it. */
+function howItWasStopped(
+  { output, outOfMemory, exitCode, timedOut }: CommandOutcome,
+  memoryBytes: number,
+): string | null {
+  if (/^held$/m.test(output)) return null;
+  if (outOfMemory) return "out of memory";
+  if (/refused|[Mm]emory/.test(output)) return shorten(output);
+  const has = Number([...output.matchAll(/^has (\d+)$/gm)].at(-1)?.[1] ?? 0);
+  if (exitCode === KILLED) return `killed with ${has} bytes`;
+  // A machine that is too slow to try it proves nothing.
+  return timedOut !== false && has >= memoryBytes / 2 ? `still without it after its time, with ${has} bytes` : null;
 }
 
 const lost: ReadonlySet<string> = new Set<SandboxErrorCode>(["SANDBOX_OUTCOME_UNKNOWN", "SANDBOX_SESSION_LOST"]);
