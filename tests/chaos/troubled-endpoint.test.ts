@@ -71,7 +71,8 @@ it("a run whose endpoint fails in every way and whose workers are killed ends as
     const rest = await bad.work();
     const failures: string[] = [];
     for (const runId of ids) {
-      await bad.ended(runId);
+      // What is parked waits longer each time.
+      await bad.ended(runId, 420_000);
       expect(await outcome(bad, runId)).toEqual(expected);
       const { entries } = await getHistory(bad.store.database, runId);
       for (const entry of entries) {

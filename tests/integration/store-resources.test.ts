@@ -29,6 +29,7 @@ import {
   type Rate,
   releaseReservation,
   releaseSession,
+  renewProbe,
   reserve,
   type Store,
   type StoredCall,
@@ -272,13 +273,17 @@ describe("a pause", () => {
     expect(waits).toEqual([2, 4, 5, 5, 5]);
   });
 
-  it("outlives a prober that died, which is replaced", async () => {
+  it("outlives a prober that died, which is replaced; one that says that it lives is not", async () => {
     await pause("dead", 1_000);
     await let1Pass("dead");
     expect(await take("dead", "dies")).toMatchObject({ probe: true });
     expect(await take("dead", "next")).toMatchObject({ kind: "paused", probing: true });
     await let1Pass("dead");
     expect(await take("dead", "next")).toMatchObject({ kind: "granted", probe: true });
+    await let1Pass("dead");
+    await renewProbe(store.database, at("dead"), "dies");
+    await renewProbe(store.database, at("dead"), "next");
+    expect(await take("dead", "third")).toMatchObject({ kind: "paused", probing: true });
     await leaveProbe(store.database, at("dead"), "next");
     expect(await take("dead", "third")).toMatchObject({ kind: "granted", probe: true });
   });

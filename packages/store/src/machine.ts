@@ -59,6 +59,7 @@ export {
   type ModelAt,
   pauseRate,
   type Rate,
+  renewProbe,
   takeRate,
 } from "./rates-and-pauses.ts";
 export { getHistory } from "./read/get-history.ts";

@@ -5,13 +5,13 @@
  *     burst of BURST_MS. Endpoints enforce a minute's limit over shorter stretches too. Whoever asks is served in the order of asking.
  * G2  An endpoint that refuses is paused for everybody, for as long as it asked, but never longer than the given cap.
  * G3  A pause is ended by a probe: when its time is over one call is let through. An answer ends the pause, a further refusal renews it,
- *     doubled. A prober that dies is replaced when its time is over.
+ *     doubled. A prober says that it lives (renewProbe); one that dies is replaced within PROBE_MS.
  * G4  Refusals of calls that were on their way when the pause began count once.
  * G5  Without limits there is nothing to reckon: while the endpoint is not paused its row is read and not written, so that the calls of a
  *     class do not go through it one commit at a time. That it is not paused holds for LOOK_MS in the process that read it, unless that
  *     process pauses it itself.
  *
- * kill -9 between asking and calling: a slot passes unused, a probe is taken over after PROBE_MS.
+ * kill -9 between asking and calling: a slot passes unused, a probe is taken over within PROBE_MS.
  */
 import type { Database } from "./database.ts";
 import { queryDatabase, queryHot } from "./query-database.ts";
@@ -44,7 +44,7 @@ export interface Pause extends Omit<ModelAt, "tenant"> {
 }
 
 const BURST_MS = 6_000;
-const PROBE_MS = 60_000;
+const PROBE_MS = 6_000;
 const LOOK_MS = 100;
 /** The first pause where the endpoint names none. */
 const FIRST_PAUSE_MS = 1_000;
@@ -176,6 +176,21 @@ export async function endPause(
     database,
     "Ending a pause",
     `update rates set refusals = 0, paused_at = null, paused_until = null, reason = null, prober = null, probe_until = null
+     where endpoint = $1 and model = $2 and prober = $3 and tenant = $4`,
+    [endpoint, model, prober, tenant],
+  );
+}
+
+/** The probe is still under way. To be said more often than every PROBE_MS. */
+export async function renewProbe(
+  database: Database,
+  { tenant, endpoint, model }: ModelAt,
+  prober: string,
+): Promise<void> {
+  await queryDatabase(
+    database,
+    "Renewing a probe",
+    `update rates set probe_until = statement_timestamp() + ${ms(String(PROBE_MS))}
      where endpoint = $1 and model = $2 and prober = $3 and tenant = $4`,
     [endpoint, model, prober, tenant],
   );

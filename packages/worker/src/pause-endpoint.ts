@@ -6,18 +6,44 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RatePort } from "@markmill/llm";
-import { type Database, endPause, leaveProbe, type ModelAt, pauseRate, takeRate } from "@markmill/store/machine";
+import {
+  type Database,
+  endPause,
+  leaveProbe,
+  type ModelAt,
+  pauseRate,
+  renewProbe,
+  takeRate,
+} from "@markmill/store/machine";
 
 /** A pause that is over so soon is waited for where the call stands; of a longer one the run is told, and holds no slot. */
 const shortMs = 2_000;
 /** So long at most in all, and so often it is looked whether a probe was answered. */
 const standMs = 5_000;
 const lookMs = 250;
+/** A prober says that it lives so often, and for so long at most: an endpoint that takes longer to answer is tried by the next one, too. */
+const renewMs = 2_000;
+const probeMs = 60_000;
 
 /** Failures after which asking again, by whomever, is useless for a while. Others concern one request, or heal by themselves. */
 const pausing: ReadonlySet<string> = new Set(["MODEL_RATE_LIMITED", "MODEL_QUOTA_EXHAUSTED"]);
 
 export function rateOf(database: Database, { tenant, endpoint }: Omit<ModelAt, "model">, pauseMaxMs: number): RatePort {
+  /** By their takers, those that are under way. */
+  const probes = new Map<string, NodeJS.Timeout>();
+  function keep(at: ModelAt, taker: string): void {
+    const until = performance.now() + probeMs;
+    const renew = () => {
+      if (performance.now() > until) letGo(taker);
+      else renewProbe(database, at, taker).catch(() => undefined);
+    };
+    probes.set(taker, setInterval(renew, renewMs).unref());
+  }
+  function letGo(taker: string): void {
+    clearInterval(probes.get(taker));
+    probes.delete(taker);
+  }
+
   return {
     async take(model, tokens, limits, signal) {
       const at: ModelAt = { tenant, endpoint, model };
@@ -28,9 +54,11 @@ export function rateOf(database: Database, { tenant, endpoint }: Omit<ModelAt, "
         signal?.throwIfAborted();
         const slot = await takeRate(database, at, { requestsPerMinute, tokensPerMinute }, tokens, taker);
         if (slot.kind === "granted") {
+          if (slot.probe) keep(at, taker);
           try {
             if (slot.waitMs > 0) await sleep(slot.waitMs, undefined, signal === undefined ? {} : { signal });
           } catch (error) {
+            letGo(taker);
             if (slot.probe) await leaveProbe(database, at, taker);
             throw error;
           }
@@ -47,6 +75,7 @@ export function rateOf(database: Database, { tenant, endpoint }: Omit<ModelAt, "
     async heard(model, passage, failure) {
       const at: ModelAt = { tenant, endpoint, model };
       const prober = passage.kind === "go" ? passage.probe : null;
+      if (prober !== null) letGo(prober);
       if (failure === null || failure.next === "fail" || failure.code === "MODEL_EMPTY_REPLY") {
         if (prober !== null) await endPause(database, at, prober);
       } else if (failure.code === "MODEL_ABORTED") {
