@@ -7,7 +7,7 @@ import type { Json } from "@markmill/engine";
 import { type CallRef, endingReservations } from "./budgets.ts";
 import type { CallUsage } from "./charges.ts";
 import type { Database } from "./database.ts";
-import { gathered } from "./gathered.ts";
+import { gathered, promptLingerMs } from "./gathered.ts";
 import { toJson } from "./neutral.ts";
 import { queryDatabase, queryHot } from "./query-database.ts";
 
@@ -55,7 +55,7 @@ export function createSaveCall(database: Database): SaveCall {
       await queryHot(database, "Storing a reply", "save-call", saveText, [paid, activities]);
       return group.map(() => undefined);
     },
-    { keyOf: ({ tenant }) => tenant, sizeOf: ({ json }) => json.length },
+    { keyOf: ({ tenant }) => tenant, sizeOf: ({ json }) => json.length, lingerMs: promptLingerMs },
   );
   return (saved) => save(toPaid(saved));
 }

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createGather } from "./gather.ts";
 
 function recorder(most = 10, atOnce = 1) {
@@ -107,4 +107,69 @@ it("what may not go beside a group in flight goes after it", async () => {
   resolve();
   await gather.idle();
   expect(groups.flat()).toHaveLength(6);
+});
+
+describe("a gatherer that lingers", () => {
+  const lingerMs = 60_000;
+  function lingering(isUrgent?: (item: number) => boolean) {
+    const groups: number[][] = [];
+    const gather = createGather<number>({
+      ...{ most: 5, lingerMs, ...(isUrgent === undefined ? {} : { isUrgent }) },
+      perform: async (group) => void groups.push(group),
+    });
+    return { gather, groups };
+  }
+  const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
+
+  it("keeps nobody waiting who is alone", async () => {
+    const { gather, groups } = lingering();
+    for (const item of [1, 2, 3]) {
+      gather.add(item);
+      await turn();
+    }
+    expect(groups).toEqual([[1], [2], [3]]);
+  });
+
+  it("waits for more after a group of several, until there are as many as fit", async () => {
+    const { gather, groups } = lingering();
+    gather.add(1);
+    gather.add(2);
+    await turn();
+    for (const item of [3, 4, 5, 6]) gather.add(item);
+    await turn();
+    expect(groups).toEqual([[1, 2]]);
+    gather.add(7);
+    await turn();
+    expect(groups).toEqual([
+      [1, 2],
+      [3, 4, 5, 6, 7],
+    ]);
+  });
+
+  it("goes at once with who is urgent, and with who was there before", async () => {
+    const { gather, groups } = lingering((item) => item > 100);
+    gather.add(1);
+    gather.add(2);
+    await turn();
+    gather.add(3);
+    await turn();
+    expect(groups).toEqual([[1, 2]]);
+    gather.add(101);
+    await turn();
+    expect(groups).toEqual([
+      [1, 2],
+      [3, 101],
+    ]);
+  });
+
+  it("waits no longer than it may, and is idle only after that", async () => {
+    const groups: number[][] = [];
+    const gather = createGather<number>({ most: 5, lingerMs: 40, perform: async (group) => void groups.push(group) });
+    gather.add(1);
+    gather.add(2);
+    await turn();
+    gather.add(3);
+    await gather.idle();
+    expect(groups).toEqual([[1, 2], [3]]);
+  });
 });

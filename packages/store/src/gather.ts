@@ -1,7 +1,8 @@
 /**
  * Gathers requests that arrive together into one. A request that finds nothing in flight goes out with whatever else arrived in the
  * same turn of the event loop; what arrives meanwhile goes out together when the answer is there, or beside it where there is another
- * place. Nothing waits by a timer.
+ * place. Nothing waits by a timer, but for gatherers that linger: after a group of several more will come soon, and one statement for them is
+ * worth a moment. Whoever is alone waits for nobody.
  *
  * What waits is dealt out to the free places evenly, so that one group is on its way while the next is put together. A group costs as much
  * as several of its items, hence `least` and `beside`.
@@ -12,6 +13,10 @@ export interface GatherOptions<Item> {
   readonly atOnce?: number;
   /** Takes a group from the front of what waits, and leaves the rest; none: what waits has to wait for a group in flight. */
   readonly pick?: (waiting: Item[], most: number) => Item[];
+  /** A group begins no sooner than so long after the one before, if that had several items; 0. */
+  readonly lingerMs?: number;
+  /** Of an item: none that waits beside it lingers. */
+  readonly isUrgent?: (item: Item) => boolean;
   /** Settles every item itself; never rejects. */
   readonly perform: (group: Item[]) => Promise<void>;
 }
@@ -31,26 +36,52 @@ const beside = 8;
 
 export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
   const { most, atOnce = 1, perform, pick = (waiting, count) => waiting.splice(0, count) } = options;
+  const { lingerMs = 0, isUrgent = () => false } = options;
   const waiting: Item[] = [];
   const running = new Set<Promise<void>>();
   let due: Promise<void> | null = null;
+  /** Ends the wait of `due` at once, where it is a lingering one. */
+  let hurry: (() => void) | null = null;
+  let last = { at: Number.NEGATIVE_INFINITY, size: 0 };
 
-  function start(): void {
+  function start(afterMs = 0): void {
     due ??= new Promise((resolve) => {
-      setImmediate(() => {
+      const begin = () => {
         due = null;
+        hurry = null;
         launch();
         resolve();
-      });
+      };
+      if (afterMs === 0) {
+        setImmediate(begin);
+        return;
+      }
+      const timer = setTimeout(begin, afterMs);
+      hurry = () => {
+        clearTimeout(timer);
+        hurry = null;
+        setImmediate(begin);
+      };
     });
+  }
+
+  function lingersFor(): number {
+    if (lingerMs === 0 || last.size < 2 || waiting.length >= most || waiting.some(isUrgent)) return 0;
+    return Math.max(0, Math.ceil(last.at + lingerMs - performance.now()));
   }
 
   function launch(): void {
     const free = atOnce - running.size;
     if (free === 0 || waiting.length < (running.size === 0 ? 1 : beside)) return;
+    const afterMs = lingersFor();
+    if (afterMs > 0) {
+      start(afterMs);
+      return;
+    }
     const share = Math.max(least, Math.ceil(waiting.length / free));
     const group = pick(waiting, Math.min(most, share));
     if (group.length === 0) return;
+    last = { at: performance.now(), size: group.length };
     const performing = perform(group).then(() => {
       running.delete(performing);
       launch();
@@ -64,10 +95,12 @@ export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
     add(item) {
       waiting.push(item);
       start();
+      if (hurry !== null && (waiting.length >= most || isUrgent(item))) hurry();
     },
     addFirst(items) {
       waiting.unshift(...items);
       start();
+      hurry?.();
     },
     async idle() {
       while (due !== null || running.size > 0) await (due ?? Promise.race(running));

@@ -12,6 +12,11 @@ import { isContention, translate } from "./store-error.ts";
 const most = 200;
 const mostCharacters = 4 * 1024 * 1024;
 
+/** Keys of which nothing waits are kept for what is known of their pace, up to so many. */
+const mostIdle = 50;
+/** Statements that a prompt makes between its model calls: it takes no notice of so little, and two prompts save one of them. */
+export const promptLingerMs = 20;
+
 /** What `perform` says of an item that it has to be asked for alone. */
 export const alone = Symbol("alone");
 
@@ -20,12 +25,14 @@ interface GatheredOptions<Item> {
   readonly keyOf?: (item: Item) => string;
   /** How long an item is, where it may be long. */
   readonly sizeOf?: (item: Item) => number;
+  /** See gather.ts. */
+  readonly lingerMs?: number;
 }
 
 /** `perform` answers each item at its place. */
 export function gathered<Item, Result>(
   perform: (items: readonly Item[]) => Promise<readonly (Result | typeof alone)[]>,
-  { keyOf = () => "", sizeOf = () => 0 }: GatheredOptions<Item> = {},
+  { keyOf = () => "", sizeOf = () => 0, lingerMs = 0 }: GatheredOptions<Item> = {},
 ): (item: Item) => Promise<Result> {
   interface Waiting {
     readonly item: Item;
@@ -66,14 +73,17 @@ export function gathered<Item, Result>(
 
   return async (item) => {
     const key = keyOf(item);
-    const own = gathers.get(key) ?? { gather: createGather<Waiting>({ most, pick, perform: performGroup }), asked: 0 };
+    const own = gathers.get(key) ?? {
+      gather: createGather<Waiting>({ most, pick, lingerMs, perform: performGroup }),
+      asked: 0,
+    };
     gathers.set(key, own);
     own.asked += 1;
     try {
       return await new Promise<Result>((resolve, reject) => own.gather.add({ item, resolve, reject }));
     } finally {
       own.asked -= 1;
-      if (own.asked === 0 && gathers.get(key) === own) gathers.delete(key);
+      if (own.asked === 0 && gathers.size > mostIdle && gathers.get(key) === own) gathers.delete(key);
     }
   };
 }

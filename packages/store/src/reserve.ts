@@ -12,7 +12,7 @@ import type { LimitCode } from "@markmill/engine";
 import { type Amount, type Budget, type BudgetRow, type CallRef, toBudget } from "./budgets.ts";
 import type { Charge } from "./charges.ts";
 import type { Database } from "./database.ts";
-import { alone, gathered } from "./gathered.ts";
+import { alone, gathered, promptLingerMs } from "./gathered.ts";
 import { toJson } from "./neutral.ts";
 import { queryHot } from "./query-database.ts";
 import { isDuplicate, StoreError } from "./store-error.ts";
@@ -42,6 +42,7 @@ export type Reserve = (reserving: Reserving) => Promise<Reserved>;
 export function createReserve(database: Database): Reserve {
   const together = gathered((group: readonly Reserving[]) => reserveGroup(database, group), {
     keyOf: ({ tenant }) => tenant,
+    lingerMs: promptLingerMs,
   });
   return async (reserving) =>
     reserving.budgets.length === 0 && reserving.charge === null ? { kind: "reserved" } : await together(reserving);

@@ -44,23 +44,30 @@ describe("the slots of a worker at its models", () => {
     return { slots, taken };
   };
 
-  it("let an eighth more come next in line where models are quick, who may reserve, and no others", async () => {
-    const { slots, taken } = await allTaken(200);
-    const next = [await slots.take(), await slots.take()];
-    let more = false;
-    void slots.take().then(() => {
-      more = true;
-    });
-    let began = false;
-    void next[0]?.begin().then(() => {
-      began = true;
-    });
-    await tick();
-    expect([more, began]).toEqual([false, false]);
-    taken[0]?.over(true);
-    await tick();
-    expect([more, began]).toEqual([true, true]);
-  });
+  it.each([
+    { answerMs: 500, line: 2 },
+    { answerMs: 200, line: 5 },
+    { answerMs: 1, line: 16 },
+  ])(
+    "let $line more come next in line where models answer in $answerMs ms, who may reserve, and no others",
+    async ({ answerMs, line }) => {
+      const { slots, taken } = await allTaken(answerMs);
+      const next = await Promise.all(Array.from({ length: line }, () => slots.take()));
+      let more = false;
+      void slots.take().then(() => {
+        more = true;
+      });
+      let began = false;
+      void next[0]?.begin().then(() => {
+        began = true;
+      });
+      await tick();
+      expect([more, began]).toEqual([false, false]);
+      taken[0]?.over(true);
+      await tick();
+      expect([more, began]).toEqual([true, true]);
+    },
+  );
 
   it("are free before anybody reserves where models are slow, or not known yet", async () => {
     const { slots, taken } = await allTaken(5_000);
@@ -89,7 +96,7 @@ describe("the slots of a worker at its models", () => {
   });
 
   it("are not waited for by who was aborted, before its turn to reserve or after, and go to the next", async () => {
-    const { slots, taken } = await allTaken(200);
+    const { slots, taken } = await allTaken(500);
     await slots.take();
     const controller = new AbortController();
     const inLine = await slots.take(controller.signal);

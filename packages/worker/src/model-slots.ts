@@ -3,9 +3,10 @@
  * reply stored while all slots are at their models.
  *
  * M1  At most `count` requests are at models. Who is served comes in the order of asking.
- * M2  Where models answer quickly, who comes next may reserve its budget before a slot is free: an eighth of the slots wait so, for a
- *     moment. Elsewhere a slot comes first: whoever waits holds no budget that others could use, and who is killed meanwhile leaves no
- *     reservation, which would count as spent.
+ * M2  Where models answer quickly, who comes next may reserve its budget before a slot is free, so many at a time as begin while one
+ *     reserves: an eighth of the slots, more where models answer within half a second. They wait for a moment. Elsewhere a slot comes
+ *     first: whoever waits holds no budget that others could use, and who is killed meanwhile leaves no reservation, which would count
+ *     as spent.
  * M3  What is in hand beyond the slots could begin elsewhere. It is as many as a worker passes on while one request is under way: the
  *     quicker a model answers, the more, up to as many as slots; an eighth where models are slow, or not known yet; none with few slots.
  */
@@ -24,10 +25,18 @@ export function inHand(slots: number, answerMs: number): number {
   return slots + Math.min(slots, Math.max(nextInLine(slots), passing));
 }
 
+/** How many of them reserve before a slot is free (M2): as many as begin while one reserves. */
+function ahead(slots: number, answerMs: number): number {
+  if (slots < fewest) return 0;
+  return Math.min(slots, Math.max(nextInLine(slots), Math.ceil((slots * reservingMs) / answerMs)));
+}
+
 const nextInLine = (slots: number) => Math.floor(slots / 8);
 const fewest = 8;
 /** What a prompt takes besides its request, on a machine that is busy: to be claimed, read, reserved, stored and committed. */
 const passingMs = 200;
+/** What a prompt takes to reserve, on such a machine. */
+const reservingMs = 60;
 /** A reply's share in what is known of how long they take. */
 const newest = 1 / 32;
 /** M2. */
@@ -39,8 +48,8 @@ export function createModelSlots(
   onInHand: (prompts: number) => void = () => undefined,
   now: () => number = () => performance.now(),
 ): ModelSlots {
-  const line = createPlaces(count + nextInLine(count));
-  const slots = createPlaces(count);
+  const line = createPlaces(() => count + ahead(count, answerMs));
+  const slots = createPlaces(() => count);
   let answerMs = Number.POSITIVE_INFINITY;
   let told = inHand(count, answerMs);
 
@@ -91,14 +100,15 @@ interface Places {
   take(signal?: AbortSignal): Promise<() => void>;
 }
 
-function createPlaces(count: number): Places {
-  let free = count;
+function createPlaces(count: () => number): Places {
+  let taken = 0;
   const waiting = new Set<() => void>();
 
   function giveBack(): void {
-    const [next] = waiting;
-    if (next === undefined) free += 1;
-    else {
+    taken -= 1;
+    for (const next of waiting) {
+      if (taken >= count()) return;
+      taken += 1;
       waiting.delete(next);
       next();
     }
@@ -107,8 +117,8 @@ function createPlaces(count: number): Places {
   return {
     take(signal) {
       if (signal?.aborted) return Promise.reject(signal.reason);
-      if (free > 0) {
-        free -= 1;
+      if (taken < count()) {
+        taken += 1;
         return Promise.resolve(giveBack);
       }
       return new Promise((resolve, reject) => {

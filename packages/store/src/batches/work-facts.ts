@@ -8,7 +8,7 @@
 import type { AiConsent, Grade, Person, WorkFacts } from "@markmill/grading";
 import type { Database } from "../database.ts";
 import type { Definitions } from "../definitions.ts";
-import { gathered } from "../gathered.ts";
+import { gathered, promptLingerMs } from "../gathered.ts";
 import { queryDatabase, queryHot } from "../query-database.ts";
 import { StoreError } from "../store-error.ts";
 import type { BatchMember, BatchSettings } from "./batch.ts";
@@ -122,12 +122,13 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
   }
 
   /** Of runs that are asked for together. */
-  const rowOf = gathered(async (rootIds: readonly string[]) => {
-    const rows = await queryHot<FactsRow>(
-      database,
-      "Reading what a run is of",
-      "work-facts",
-      `select r.id, o.batch, r.tenant, b.found, b.roster, b.settings, w.members as own, o.criterion
+  const rowOf = gathered(
+    async (rootIds: readonly string[]) => {
+      const rows = await queryHot<FactsRow>(
+        database,
+        "Reading what a run is of",
+        "work-facts",
+        `select r.id, o.batch, r.tenant, b.found, b.roster, b.settings, w.members as own, o.criterion
        from unnest($1::text[]) as asked(id)
          cross join lateral (select id, tenant, options from runs where id = asked.id offset 0) r
          cross join lateral json_to_record(r.options -> 'grading') as o(batch text, work text, criterion text)
@@ -135,11 +136,13 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
            select true as found, roster, settings from batches where id = o.batch and tenant || '' = r.tenant offset 0) b on true
          left join lateral (
            select members from batch_works where batch_id = o.batch and pseudonym = o.work offset 0) w on b.found`,
-      [[...new Set(rootIds)]],
-    );
-    const byId = new Map(rows.map((row) => [row.id, row]));
-    return rootIds.map((rootId) => byId.get(rootId));
-  });
+        [[...new Set(rootIds)]],
+      );
+      const byId = new Map(rows.map((row) => [row.id, row]));
+      return rootIds.map((rootId) => byId.get(rootId));
+    },
+    { lingerMs: promptLingerMs },
+  );
 
   return async (rootId) => {
     const row = await rowOf(rootId);

@@ -24,6 +24,7 @@ import type { Database } from "../database.ts";
 import type { DatabaseClock } from "../database-clock.ts";
 import type { Definitions } from "../definitions.ts";
 import { createGather } from "../gather.ts";
+import { promptLingerMs } from "../gathered.ts";
 import { isLeasedSql } from "../kinds-sql.ts";
 import { renewText } from "../lease-statement.ts";
 import { readyRows, toRing } from "../ready-rings.ts";
@@ -131,7 +132,7 @@ interface ClaimRequest {
 
 export function createClaimer(parts: ClaimerParts): Claimer {
   const { database, definitions, cache, clock } = parts;
-  const gather = createGather<ClaimRequest>({ most: 200, perform, pick: pickOnePerActivity });
+  const gather = createGather<ClaimRequest>({ most: 200, perform, pick: pickOnePerActivity, lingerMs: promptLingerMs });
   const looking = createGather<ClaimRequest>({ most: 200, perform: look });
 
   async function perform(group: ClaimRequest[]): Promise<void> {

@@ -23,6 +23,7 @@ import type { Database } from "../database.ts";
 import type { DatabaseClock } from "../database-clock.ts";
 import type { Definitions } from "../definitions.ts";
 import { createGather } from "../gather.ts";
+import { promptLingerMs } from "../gathered.ts";
 import { neutralJson, toJson } from "../neutral.ts";
 import { readyRings } from "../ready-rings.ts";
 import { isContention, type StoreError, translate } from "../store-error.ts";
@@ -110,7 +111,10 @@ const pause = doubling(50, 1_000);
 
 export function createCommitter(parts: CommitterParts): Committer {
   const { database, definitions, cache, clock, ids } = parts;
-  const gather = createGather<Pending>({ most: parts.most, atOnce, pick: pickOnePerRun, perform });
+  const gather = createGather<Pending>({
+    ...{ most: parts.most, atOnce, pick: pickOnePerRun, perform },
+    ...{ lingerMs: promptLingerMs, isUrgent: ({ event }) => !isReply(event) },
+  });
   /** Runs whose event is in a group that is in flight (G1). */
   const moving = new Set<string>();
   /** G5. Beside the groups, so that other runs do not wait for the lock. */
@@ -433,6 +437,8 @@ export function createCommitter(parts: CommitterParts): Committer {
     },
   };
 }
+
+const isReply = (event: Event) => event.type === "activity.succeeded" && event.outcome.kind === "replied";
 
 const byRun = (a: Decision, b: Decision): number => (a.advance.run.id < b.advance.run.id ? -1 : 1);
 

@@ -1,7 +1,7 @@
 /** Conversations. */
 import type { Role } from "@markmill/engine";
 import type { Database } from "../database.ts";
-import { alone, gathered } from "../gathered.ts";
+import { alone, gathered, promptLingerMs } from "../gathered.ts";
 import { queryDatabase, queryHot } from "../query-database.ts";
 import { StoreError } from "../store-error.ts";
 
@@ -37,12 +37,15 @@ export function createGetMessages(
   database: Database,
   mostBytes: number,
 ): (thread: string) => Promise<readonly ThreadMessage[]> {
-  return gathered(async (threads: readonly string[]) => {
-    const [thread, ...others] = threads;
-    if (thread !== undefined && others.length === 0) return [await getMessages(database, thread, mostBytes)];
-    const { messages, bytes } = await readThreads(database, threads, mostBytes);
-    return threads.map((one) => (bytes > mostBytes ? alone : (messages.get(one) ?? [])));
-  });
+  return gathered(
+    async (threads: readonly string[]) => {
+      const [thread, ...others] = threads;
+      if (thread !== undefined && others.length === 0) return [await getMessages(database, thread, mostBytes)];
+      const { messages, bytes } = await readThreads(database, threads, mostBytes);
+      return threads.map((one) => (bytes > mostBytes ? alone : (messages.get(one) ?? [])));
+    },
+    { lingerMs: promptLingerMs },
+  );
 }
 
 /** `bytes`: of all of them; beyond `mostBytes` the messages have no texts. */
