@@ -73,7 +73,9 @@ async function fill(tenant: TenantStore) {
   const asked = { name: "look_up", arguments: '{"word":"secret argument"}', safe: false, again: false };
   const run = { id: done.runId, rootId: done.runId, tenant: tenant.tenant };
   expect(await beginToolCall(store.database, run, toolCall, asked)).toEqual({ is: "begun" });
-  await endToolCall(store.database, toolCall, { result: "secret result", ms: 3 });
+  await endToolCall(store.database, toolCall, { result: "secret result", ms: 3, note: "secret note" });
+  const found = await beginToolCall(store.database, run, { ...toolCall, attempt: 2 }, asked);
+  expect(found).toEqual({ is: "done", result: "secret result", note: "secret note" });
   const scope = { tenant: tenant.tenant, scope: "named:course", rootId: done.runId, embedder: "e" };
   const passage = { text: "secret passage", vector: new Uint8Array(8) };
   expect(await insertPassages(store.database, scope, prompt.activity, [passage])).toBe(true);

@@ -44,7 +44,7 @@ export interface BegunToolCall {
 
 export type ToolCallBegin =
   | { readonly is: "begun" }
-  | { readonly is: "done"; readonly result: string }
+  | { readonly is: "done"; readonly result: string; readonly note?: string }
   | { readonly is: "failed"; readonly failure: ToolCallFailure }
   /** Interrupted in the act, and not to be repeated. */
   | { readonly is: "unknown" }
@@ -52,7 +52,8 @@ export type ToolCallBegin =
   | { readonly is: "overtaken" };
 
 export type ToolCallEnd =
-  | { readonly result: string; readonly ms: number }
+  /** `note`: what people should know of the result. */
+  | { readonly result: string; readonly ms: number; readonly note?: string }
   | { readonly failure: ToolCallFailure; readonly ms: number };
 
 export async function beginToolCall(
@@ -97,13 +98,14 @@ export async function endToolCall(database: Database, key: ToolCallKey, end: Too
   await queryDatabase(
     database,
     "Storing what a tool gave",
-    `update tool_calls set state = $6, result = $7, failure = $8, ms = $9
+    `update tool_calls set state = $6, result = $7, failure = $8, ms = $9, note = $11
      where activity_id = $1 and call_index = $2 and position = $3 and attempt = $4 and claim = $5 and request_hash = $10 and state = 'begun'`,
     [
       ...[key.activityId, key.callIndex, key.position, key.attempt, key.claim],
       ...("result" in end ? ["done", neutralText(end.result), null] : ["failed", null, toJson(end.failure)]),
       Math.min(Math.round(end.ms), 2 ** 31 - 1),
       key.requestHash,
+      "result" in end && end.note !== undefined ? neutralText(end.note) : null,
     ],
   );
 }
@@ -114,6 +116,7 @@ interface Latest {
   readonly claim: number;
   readonly result: string | null;
   readonly failure: ToolCallFailure | null;
+  readonly note: string | null;
   readonly name: string;
   readonly arguments: string;
 }
@@ -125,7 +128,7 @@ async function latest(database: Database, key: ToolCallKey): Promise<Latest | nu
   const rows = await queryDatabase<Latest>(
     database,
     "Looking for a tool call",
-    `select state, attempt, claim, result, failure, name, arguments from tool_calls
+    `select state, attempt, claim, result, failure, note, name, arguments from tool_calls
      where activity_id = $1 and call_index = $2 and position = $3 and request_hash = $4 order by attempt desc limit 1`,
     [key.activityId, key.callIndex, key.position, key.requestHash],
   );
@@ -139,7 +142,7 @@ function decide(known: Latest, key: ToolCallKey, call: BegunToolCall): ToolCallB
   }
   switch (known.state) {
     case "done":
-      return { is: "done", result: known.result ?? "" };
+      return { is: "done", result: known.result ?? "", ...(known.note === null ? {} : { note: known.note }) };
     case "failed":
       if (call.again && known.attempt < key.attempt) return "insert";
       return { is: "failed", failure: known.failure ?? { code: "TOOL_FAILED", message: "" } };

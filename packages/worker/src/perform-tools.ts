@@ -48,7 +48,7 @@ export interface ToolPorts {
 }
 
 export type ToolCallOutcome =
-  /** note: for people; only whoever performed it knows. */
+  /** note: for people. */
   | { readonly is: "done"; readonly text: string; readonly note?: string }
   | { readonly is: "failed"; readonly failure: ToolCallFailure; readonly safe: boolean }
   /** A workflow, whose run others make. */
@@ -124,7 +124,7 @@ async function performToolCall(
   });
   switch (begun.is) {
     case "done":
-      return { is: "done", text: begun.result };
+      return { is: "done", text: begun.result, ...(begun.note === undefined ? {} : { note: begun.note }) };
     case "failed":
       return { is: "failed", failure: begun.failure, safe };
     case "unknown":
@@ -143,8 +143,9 @@ async function performToolCall(
     return { is: "failed", failure: end.failure, safe };
   }
   const { result: text, note } = end;
-  await ports.end(place, { result: text, ms });
-  return { is: "done", text, ...(note === undefined ? {} : { note }) };
+  const noted = note === undefined ? {} : { note };
+  await ports.end(place, { result: text, ms, ...noted });
+  return { is: "done", text, ...noted };
 }
 
 /** `ms`: where it took another time than we saw. note: what people should know besides. */

@@ -252,9 +252,9 @@ async function copyToolCalls(
 ): Promise<void> {
   await client.query(
     `insert into tool_calls (activity_id, call_index, request_hash, position, attempt, claim, run_id, root_id, tenant, name, arguments,
-       in_session, state, result, failure, ms)
+       in_session, state, result, failure, ms, note)
      select distinct on (t.call_index, t.request_hash, t.position) $1, t.call_index, t.request_hash, t.position, 0, $8, $2, $3, t.tenant,
-       t.name, t.arguments, t.in_session, t.state, t.result, t.failure, t.ms
+       t.name, t.arguments, t.in_session, t.state, t.result, t.failure, t.ms, t.note
      from tool_calls t join activities a on a.id = t.activity_id
      where a.run_id = $4 and a.node = $5 and a.generation = $6 and a.item = $7 and t.state <> 'begun'
        and ($8 = 0 or (t.state = 'done' and t.call_index >= 0 and not t.in_session))

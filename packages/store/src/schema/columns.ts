@@ -408,6 +408,7 @@ export const columns = {
     ms: { name: "ms", type: "integer" },
     createdAt: { name: "created_at", type: "timestamp with time zone" },
     inSession: { name: "in_session", type: "boolean" },
+    note: { name: "note", type: "text" },
   },
   users: {
     id: { name: "id", type: "text" },

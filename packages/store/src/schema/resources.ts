@@ -54,6 +54,8 @@ export const toolCalls = markmill.table(
     createdAt: now("created_at"),
     /** It acts in the session of its run. */
     inSession: boolean("in_session").notNull().default(false),
+    /** What people should know of the result. */
+    note: text("note"),
   },
   (table) => [
     primaryKey({
