@@ -148,6 +148,26 @@ Participant 13,"Zoë O'Neil",z@x.org
     expect(found.unmatched).toMatchObject([{ name: "odd.txt" }]);
   });
 
+  it("of teams keeps those apart that are called like a student, or like what such a team is called", async () => {
+    const named = roster("id,name,group\nX,Ada,X\n2,Bob,group X\n3,Eve,group group X\n");
+    const found = await both(
+      {
+        "X_501_assignsubmission_file/main.js": "1",
+        "group X_502_assignsubmission_file/main.js": "2",
+        "group group X_503_assignsubmission_file/main.js": "3",
+      },
+      { roster: named },
+    );
+    const keys = found.submissions.map(({ key, by }) => [key, ...by]);
+    expect(new Set(keys.map(([key]) => key)).size).toBe(3);
+    expect(keys).toEqual(
+      expect.arrayContaining([
+        ["group X#1", "2"],
+        ["group group X#1", "3"],
+      ]),
+    );
+  });
+
   it("of teams gives one work to all members of the group", async () => {
     const groups = roster("id,name,group\n1,Ada,Team Blue\n2,Bob,Team Blue\n3,Eve,Team Red\n");
     const found = await both({ "Team Blue_501_assignsubmission_file/main.js": "1" }, { roster: groups });

@@ -186,13 +186,14 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
   }
   for (const { name, why, near } of unmatched) problems.push(unmatchedFinding(name, why, near, at));
 
+  const groups = new Set([...members.values(), ...placed].flatMap(({ group }) => group ?? []));
   const submissions: ClassSubmission[] = [];
   const unfetched: Unfetched[] = [];
   for (const attempts of gather(placed)) {
     const timed = attempts.map((one) => ({ ...one, lateness: latenessOf(one, options) }));
     const counting = countingAttempt(timed, options.attempts ?? "last");
     for (const [index, one] of timed.entries()) {
-      const owner = one.group === null ? one.by.map(({ key }) => key).join("+") : groupKey(one.group, members);
+      const owner = one.group === null ? one.by.map(({ key }) => key).join("+") : groupKey(one.group, members, groups);
       const attempt = index + 1;
       const key = `${owner}#${attempt}`;
       const content = await takeWork(source, one.work, key, limits, options);
@@ -224,9 +225,11 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
   return { layout, members: [...members.values()], submissions, unfetched, unmatched, withoutWork, problems };
 }
 
-/** A group may be called what a member's key is; both keep a work of their own. */
-function groupKey(group: string, members: ReadonlyMap<string, Member>): string {
-  return members.has(group) ? `group ${group}` : group;
+/** A group may be called what a member's key is, and another one what this one is then called: each keeps a work of its own. */
+function groupKey(group: string, members: ReadonlyMap<string, Member>, groups: ReadonlySet<string>): string {
+  let key = group;
+  while (members.has(key) || (key !== group && groups.has(key))) key = `group ${key}`;
+  return key;
 }
 
 async function sort(
