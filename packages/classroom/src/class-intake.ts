@@ -21,6 +21,7 @@ import {
 import { type AttemptPolicy, type LatePolicy, type LayoutChoice, readInstant } from "./class-file.ts";
 import { type ExportSource, openExport } from "./export-source.ts";
 import { FetchTrouble } from "./fetch-trouble.ts";
+import { keysOfGroups } from "./group-keys.ts";
 import {
   detectLayout,
   type Layout,
@@ -187,13 +188,15 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
   for (const { name, why, near } of unmatched) problems.push(unmatchedFinding(name, why, near, at));
 
   const groups = new Set([...members.values(), ...placed].flatMap(({ group }) => group ?? []));
+  const others = [...members.keys(), ...placed.flatMap((one) => (one.group === null ? jointKey(one) : []))];
+  const groupKeys = keysOfGroups(groups, new Set(others));
   const submissions: ClassSubmission[] = [];
   const unfetched: Unfetched[] = [];
   for (const attempts of gather(placed)) {
     const timed = attempts.map((one) => ({ ...one, lateness: latenessOf(one, options) }));
     const counting = countingAttempt(timed, options.attempts ?? "last");
     for (const [index, one] of timed.entries()) {
-      const owner = one.group === null ? one.by.map(({ key }) => key).join("+") : groupKey(one.group, members, groups);
+      const owner = one.group === null ? jointKey(one) : (groupKeys.get(one.group) ?? one.group);
       const attempt = index + 1;
       const key = `${owner}#${attempt}`;
       const content = await takeWork(source, one.work, key, limits, options);
@@ -225,12 +228,7 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
   return { layout, members: [...members.values()], submissions, unfetched, unmatched, withoutWork, problems };
 }
 
-/** A group may be called what a member's key is, and another one what this one is then called: each keeps a work of its own. */
-function groupKey(group: string, members: ReadonlyMap<string, Member>, groups: ReadonlySet<string>): string {
-  let key = group;
-  while (members.has(key) || (key !== group && groups.has(key))) key = `group ${key}`;
-  return key;
-}
+const jointKey = ({ by }: Placed) => by.map(({ key }) => key).join("+");
 
 async function sort(
   source: ExportSource,
