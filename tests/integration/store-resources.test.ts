@@ -245,18 +245,29 @@ describe("a pause", () => {
   });
 
   it("lets one through when its time is over; an answer ends it for all", async () => {
-    await pause("probed", 1_000);
+    await pause("probed", 60_000);
+    await endPause(store.database, at("probed"), "who probed an earlier pause");
+    expect((await take("probed", "x")).kind).toBe("paused");
     await let1Pass("probed");
     const all = await Promise.all(["a", "b", "c", "d"].map((taker) => take("probed", taker)));
     const probes = all.filter((slot) => slot.kind === "granted" && slot.probe);
     expect(probes).toHaveLength(1);
     expect(all.filter((slot) => slot.kind === "paused" && slot.probing)).toHaveLength(3);
     const prober = ["a", "b", "c", "d"][all.findIndex(({ kind }) => kind === "granted")] ?? "";
-    await endPause(store.database, at("probed"), "somebody else");
     expect((await take("probed", "x")).kind).toBe("paused");
     await endPause(store.database, at("probed"), prober);
     expect(await take("probed", "x")).toMatchObject({ kind: "granted", probe: false });
     expect((await currentPauses(store.database)).filter(({ model }) => model === "probed")).toEqual([]);
+  });
+
+  it("ends with the answer of a prober that was so slow that another one took its place", async () => {
+    await pause("slow", 1_000);
+    await let1Pass("slow");
+    expect(await take("slow", "first")).toMatchObject({ probe: true });
+    await let1Pass("slow");
+    expect(await take("slow", "second")).toMatchObject({ probe: true });
+    await endPause(store.database, at("slow"), "first");
+    expect(await take("slow", "third")).toMatchObject({ kind: "granted", probe: false });
   });
 
   it("is renewed, doubled, by a probe that is refused, up to the cap; refusals of calls on their way count once", async () => {

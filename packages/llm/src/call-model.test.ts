@@ -444,6 +444,16 @@ describe("a paused endpoint", () => {
     await callModel({ ...ports, rate }, call);
     expect(heard).toEqual(["MODEL_RATE_LIMITED", null]);
   });
+
+  it("is told once, too, where the store fails before the call or after it: whoever waits for a probe hears of its end", async () => {
+    const { ports, budget, ledger } = await start(answering);
+    const heard: unknown[] = [];
+    const rate: RatePort = { ...openRate, heard: async (_, __, failure) => void heard.push(failure?.code ?? null) };
+    await expect(callModel({ ...ports, rate, budget: { ...budget, reserve: kill } }, call)).rejects.toThrow(Killed);
+    const aborted = { ...call, signal: AbortSignal.timeout(500) };
+    await expect(callModel({ ...ports, rate, ledger: { ...ledger, record: kill } }, aborted)).rejects.toThrow();
+    expect(heard).toEqual(["MODEL_ABORTED", null]);
+  });
 });
 
 it("an attempt that may have been billed is booked at its worst case", async () => {

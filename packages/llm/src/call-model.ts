@@ -200,48 +200,59 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
     return failed(new ModelFailure("MODEL_PAUSED", told, { retryAfterMs: forMs, reason }));
   }
 
-  let left: Booked | null;
   let reply: ModelReply | null = null;
+  let heard = false;
+  const hear = async (failure: ModelFailure | null) => {
+    heard = true;
+    await rate.heard(model.name, passage, failure);
+  };
   try {
-    const reserved = await budget.reserve(key, worstCase, { model: model.name, characters }); // 3
-    left = reserved.left ?? null;
-    if (!reserved.ok) {
-      await rate.heard(model.name, passage, new ModelFailure("MODEL_ABORTED", ""));
-      const { code, message } = reserved;
-      if (code === "BATCH_BUDGET_SPENT") return failed(new ModelFailure(code, message), left);
-      if (code === "BATCH_BUDGET_RESERVED") {
-        return failed(new ModelFailure(code, message, { retryAfterMs: reservedWaitMs }), left);
-      }
-      return { kind: "limited", code, message, booked: left, callIndex };
-    }
-
+    let left: Booked | null;
     try {
-      await slot.begin(signal).catch((error: unknown) => {
-        throw signal?.aborted ? new ModelFailure("MODEL_ABORTED", "", { billed: "no" }) : error;
-      });
-      reply = await client.complete(request, {
-        idempotencyKey: idempotencyKeyOf(key),
-        ...(signal === undefined ? {} : { signal }),
-        ...(call.onDelta === undefined ? {} : { onDelta: call.onDelta }),
-      }); // 4
-    } catch (error) {
-      const free = error instanceof ModelFailure && error.billed === "no";
-      if (free) await budget.release(key);
-      else await budget.settle(key, { ...worstCase, certain: false });
-      if (!(error instanceof ModelFailure)) throw error;
-      await rate.heard(model.name, passage, error);
-      return failed(error, together(left, free ? null : { calls: 1, ...worstCase, characters }));
-    }
-  } finally {
-    slot.over(reply !== null);
-  }
+      const reserved = await budget.reserve(key, worstCase, { model: model.name, characters }); // 3
+      left = reserved.left ?? null;
+      if (!reserved.ok) {
+        await hear(new ModelFailure("MODEL_ABORTED", ""));
+        const { code, message } = reserved;
+        if (code === "BATCH_BUDGET_SPENT") return failed(new ModelFailure(code, message), left);
+        if (code === "BATCH_BUDGET_RESERVED") {
+          return failed(new ModelFailure(code, message, { retryAfterMs: reservedWaitMs }), left);
+        }
+        return { kind: "limited", code, message, booked: left, callIndex };
+      }
 
-  const replied = reply;
-  await recordPatiently(() => ledger.record(key, { reply: replied, attempt }), { signal, tell: ports.onUnrecorded }); // 5
-  if (ledger.settles !== true) await budget.settle(key, spendingOf(reply)); // 6
-  await rate.heard(model.name, passage, null); // 7
-  const booked = together(left, bookedFor(reply));
-  return outcomeOf(reply, request, key, { remembered: false, booked });
+      try {
+        await slot.begin(signal).catch((error: unknown) => {
+          throw signal?.aborted ? new ModelFailure("MODEL_ABORTED", "", { billed: "no" }) : error;
+        });
+        reply = await client.complete(request, {
+          idempotencyKey: idempotencyKeyOf(key),
+          ...(signal === undefined ? {} : { signal }),
+          ...(call.onDelta === undefined ? {} : { onDelta: call.onDelta }),
+        }); // 4
+      } catch (error) {
+        const free = error instanceof ModelFailure && error.billed === "no";
+        if (free) await budget.release(key);
+        else await budget.settle(key, { ...worstCase, certain: false });
+        if (!(error instanceof ModelFailure)) throw error;
+        await hear(error);
+        return failed(error, together(left, free ? null : { calls: 1, ...worstCase, characters }));
+      }
+    } finally {
+      slot.over(reply !== null);
+    }
+
+    const replied = reply;
+    await recordPatiently(() => ledger.record(key, { reply: replied, attempt }), { signal, tell: ports.onUnrecorded }); // 5
+    if (ledger.settles !== true) await budget.settle(key, spendingOf(reply)); // 6
+    await hear(null); // 7
+    const booked = together(left, bookedFor(reply));
+    return outcomeOf(reply, request, key, { remembered: false, booked });
+  } catch (error) {
+    // Whoever waits for a probe must learn that nobody probes any more.
+    if (!heard) await hear(reply === null ? new ModelFailure("MODEL_ABORTED", "") : null).catch(() => undefined);
+    throw error;
+  }
 }
 
 /** A refusal is paid for like an answer, so it is recorded like one; only its outcome differs. So is an empty reply. */

@@ -5,7 +5,8 @@
  *     burst of BURST_MS. Endpoints enforce a minute's limit over shorter stretches too. Whoever asks is served in the order of asking.
  * G2  An endpoint that refuses is paused for everybody, for as long as it asked, but never longer than the given cap.
  * G3  A pause is ended by a probe: when its time is over one call is let through. An answer ends the pause, a further refusal renews it,
- *     doubled. A prober says that it lives (renewProbe); one that dies is replaced within PROBE_MS.
+ *     doubled. A prober says that it lives (renewProbe); one that dies is replaced within PROBE_MS. One that is slow may have been replaced
+ *     when it is answered: that ends the pause, too.
  * G4  Refusals of calls that were on their way when the pause began count once.
  * G5  Without limits there is nothing to reckon: while the endpoint is not paused its row is read and not written, so that the calls of a
  *     class do not go through it one commit at a time. That it is not paused holds for LOOK_MS in the process that read it, unless that
@@ -166,7 +167,7 @@ export async function pauseRate(
   answering.get(database)?.delete(nameOf(at));
 }
 
-/** The probe was answered: nobody waits any more. */
+/** A probe was answered: nobody waits any more. */
 export async function endPause(
   database: Database,
   { tenant, endpoint, model }: ModelAt,
@@ -176,7 +177,7 @@ export async function endPause(
     database,
     "Ending a pause",
     `update rates set refusals = 0, paused_at = null, paused_until = null, reason = null, prober = null, probe_until = null
-     where endpoint = $1 and model = $2 and prober = $3 and tenant = $4`,
+     where endpoint = $1 and model = $2 and tenant = $4 and refusals > 0 and (prober = $3 or paused_until <= statement_timestamp())`,
     [endpoint, model, prober, tenant],
   );
 }
