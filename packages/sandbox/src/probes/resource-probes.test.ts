@@ -53,6 +53,8 @@ describe("a hoard of memory", () => {
     expect(await judged({ output: `has ${100 * megabytes}\n`, exitCode: null, timedOut: "wall" })).toBe(true);
     expect(await judged({ output: `has ${10 * megabytes}\n`, exitCode: null, timedOut: "wall" })).toBe(false);
     expect(await judged({ output: "", exitCode: null, timedOut: "wall" })).toBe(false);
+    expect(await judged({ output: `has ${300 * megabytes}\n`, exitCode: null, timedOut: "wall" })).toBe(false);
+    expect(await judged({ output: `has ${300 * megabytes}\n`, exitCode: 137 })).toBe(false);
   });
 
   it("is not refused where it got all, or ended by itself", async () => {
