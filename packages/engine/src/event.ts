@@ -116,7 +116,7 @@ export type Outcome =
       readonly notes?: readonly string[];
     }
   | { readonly kind: "answered"; readonly text: string }
-  | { readonly kind: "produced"; readonly text: string }
+  | { readonly kind: "produced"; readonly text: string; readonly notes?: readonly string[] }
   /** The model calls workflows as tools; what they return is given back to it, by the same activity, when all have. */
   | { readonly kind: "called"; readonly calls: readonly WorkflowCall[] }
   /** A plan, translated by its dialect into a piece of program. */

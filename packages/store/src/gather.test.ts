@@ -162,6 +162,21 @@ describe("a gatherer that lingers", () => {
     ]);
   });
 
+  it("keeps nobody waiting for longer who was left over, or has a second chance", async () => {
+    const { gather, groups } = lingering();
+    for (const item of [1, 2, 3, 4, 5, 6, 7]) gather.add(item);
+    await turn();
+    expect(groups).toEqual([
+      [1, 2, 3, 4, 5],
+      [6, 7],
+    ]);
+    gather.add(8);
+    await turn();
+    gather.addFirst([9]);
+    await turn();
+    expect(groups.at(-1)).toEqual([9, 8]);
+  });
+
   it("waits no longer than it may, and is idle only after that", async () => {
     const groups: number[][] = [];
     const gather = createGather<number>({ most: 5, lingerMs: 40, perform: async (group) => void groups.push(group) });

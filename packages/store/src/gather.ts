@@ -43,6 +43,8 @@ export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
   /** Ends the wait of `due` at once, where it is a lingering one. */
   let hurry: (() => void) | null = null;
   let last = { at: Number.NEGATIVE_INFINITY, size: 0 };
+  /** What waits has waited: it was left over by a group, or has a second chance. */
+  let hasWaited = false;
 
   function start(afterMs = 0): void {
     due ??= new Promise((resolve) => {
@@ -66,7 +68,7 @@ export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
   }
 
   function lingersFor(): number {
-    if (lingerMs === 0 || last.size < 2 || waiting.length >= most || waiting.some(isUrgent)) return 0;
+    if (lingerMs === 0 || hasWaited || last.size < 2 || waiting.length >= most || waiting.some(isUrgent)) return 0;
     return Math.max(0, Math.ceil(last.at + lingerMs - performance.now()));
   }
 
@@ -82,6 +84,7 @@ export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
     const group = pick(waiting, Math.min(most, share));
     if (group.length === 0) return;
     last = { at: performance.now(), size: group.length };
+    hasWaited = waiting.length > 0;
     const performing = perform(group).then(() => {
       running.delete(performing);
       launch();
@@ -99,6 +102,7 @@ export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
     },
     addFirst(items) {
       waiting.unshift(...items);
+      hasWaited = true;
       start();
       hurry?.();
     },

@@ -12,7 +12,7 @@ import { isContention, translate } from "./store-error.ts";
 const most = 200;
 const mostCharacters = 4 * 1024 * 1024;
 
-/** Keys of which nothing waits are kept for what is known of their pace, up to so many. */
+/** Keys that were asked for last are kept, for what is known of their pace. */
 const mostIdle = 50;
 /** Statements that a prompt makes between its model calls: it takes no notice of so little, and two prompts save one of them. */
 export const promptLingerMs = 20;
@@ -71,19 +71,29 @@ export function gathered<Item, Result>(
   /** Those of one key wait for each other, and for nobody else: whoever holds a lock of theirs holds up these alone. */
   const gathers = new Map<string, { readonly gather: Gather<Waiting>; asked: number }>();
 
+  function forgetOldest(): void {
+    for (const [key, { asked }] of gathers) {
+      if (asked > 0) continue;
+      gathers.delete(key);
+      return;
+    }
+  }
+
   return async (item) => {
     const key = keyOf(item);
     const own = gathers.get(key) ?? {
       gather: createGather<Waiting>({ most, pick, lingerMs, perform: performGroup }),
       asked: 0,
     };
+    // In the order of their last use.
+    gathers.delete(key);
     gathers.set(key, own);
     own.asked += 1;
     try {
       return await new Promise<Result>((resolve, reject) => own.gather.add({ item, resolve, reject }));
     } finally {
       own.asked -= 1;
-      if (own.asked === 0 && gathers.size > mostIdle && gathers.get(key) === own) gathers.delete(key);
+      if (gathers.size > mostIdle) forgetOldest();
     }
   };
 }

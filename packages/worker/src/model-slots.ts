@@ -86,9 +86,9 @@ export function createModelSlots(
         over(answered) {
           if (over) return;
           over = true;
+          if (answered && began !== null) learn(Math.max(1, now() - began));
           leaveSlot?.();
           leaveLine();
-          if (answered && began !== null) learn(Math.max(1, now() - began));
         },
       };
     },

@@ -218,11 +218,15 @@ async function answerWithCalls(
   const ended = endedByTools(outcomes, calls);
   if (ended !== null) return ended;
   const texts: string[] = [];
+  const notes: string[] = [];
   for (const [position, outcome] of outcomes.entries()) {
     if (outcome.is === "failed") return failedByTool(calls[position]?.name ?? "", outcome);
-    if (outcome.is === "done") texts.push(outcome.text);
+    if (outcome.is !== "done") continue;
+    texts.push(outcome.text);
+    if (outcome.note !== undefined) notes.push(outcome.note);
   }
-  return calledWorkflows(outcomes, asked) ?? done({ kind: "replied", text: texts.join("\n") });
+  const noted = notes.length === 0 ? {} : { notes };
+  return calledWorkflows(outcomes, asked) ?? done({ kind: "replied", text: texts.join("\n"), ...noted });
 }
 
 function tooMany(count: number): Extract<Performed, { did: "fail" }> {

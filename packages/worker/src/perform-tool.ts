@@ -21,6 +21,9 @@ export async function performTool(
   if (ended !== null) return ended;
   const [outcome] = outcomes;
   if (outcome?.is === "failed") return failedByTool(work.tool, outcome);
-  if (outcome?.is === "done") return done({ kind: "produced", text: outcome.text });
+  if (outcome?.is === "done") {
+    const notes = outcome.note === undefined ? {} : { notes: [outcome.note] };
+    return done({ kind: "produced", text: outcome.text, ...notes });
+  }
   return failed("TOOL_FAILED", "The tool gave nothing.", "fail");
 }

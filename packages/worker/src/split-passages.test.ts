@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { splitPassages } from "./split-passages.ts";
 
 const letters = (text: string) => text.replaceAll(/\s+/gu, "");
@@ -39,12 +39,13 @@ describe("passages", () => {
     );
   });
 
-  it("of two megabytes of anything come in bounded time, and no character is cut in half", () => {
+  it("of a text of anything, however long, come in bounded time, and no character is cut in half", () => {
+    const length = inject("thorough") ? 2_000_000 : 500_000;
     for (const unit of [".", " ", "\n", "a ", "\n ", "😀", '!?"', "a"]) {
       const begun = process.cpuUsage();
-      const found = splitPassages(unit.repeat(2_000_000 / unit.length));
+      const found = splitPassages(unit.repeat(length / unit.length));
       expect(process.cpuUsage(begun).user / 1_000).toBeLessThan(5_000);
-      for (const piece of found) expect(piece.isWellFormed()).toBe(true);
+      expect(found.filter((piece) => !piece.isWellFormed())).toEqual([]);
     }
   });
 });
