@@ -297,8 +297,12 @@ function signalGroup(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Background processes carry the session's mark in the environment they were started with. */
+/**
+ * Background processes carry the session's mark in the environment they were started with. One that becomes another program at this moment
+ * shows none: they are gone when two looks have found nobody.
+ */
 async function killMarked(directory: string, but: ReadonlySet<string> = new Set()): Promise<void> {
+  let foundNobody = 0;
   for (let round = 0; round < 50; round += 1) {
     const marked = markedProcesses(`${MARK}=${directory}\0`);
     const spared = new Set<number>();
@@ -308,7 +312,8 @@ async function killMarked(directory: string, but: ReadonlySet<string> = new Set(
       for (const one of marked) if (but.has(identityOf(one)) || spared.has(one.parent)) spared.add(one.pid);
     }
     const doomed = marked.filter(({ pid }) => !spared.has(pid));
-    if (doomed.length === 0) return;
+    foundNobody = doomed.length === 0 ? foundNobody + 1 : 0;
+    if (foundNobody === 2) return;
     for (const { pid } of doomed) {
       try {
         process.kill(pid, "SIGKILL");

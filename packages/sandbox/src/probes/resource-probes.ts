@@ -15,15 +15,20 @@ export const resourceProbes: readonly Probe[] = [
         session,
         `exec 9<> <(:)
 (for ((i = 0; i < ${limits.pids * 3}; i++)); do sleep 20.5 & done) 2>/dev/null &
-read -t 1.5 -u 9
-n=0; for p in /proc/[0-9]*; do n=$((n + 1)); done; echo "alive $n"
+read -t 1 -u 9
+for turn in {1..20}; do
+  read -t 0.5 -u 9
+  n=0; for p in /proc/[0-9]*; do n=$((n + 1)); done
+  ((n < ${limits.pids / 2})) || break
+done
+echo "alive $n"
 kill -9 $!
 for p in /proc/[0-9]*; do
   { IFS= read -r -d '' a; IFS= read -r -d '' b; } <"$p/cmdline"
   [[ $a == sleep && $b == 20.5 ]] && kill -9 "\${p#/proc/}"
 done 2>/dev/null
 true`,
-        { wallMs: 10_000 },
+        { wallMs: 25_000 },
       );
       const alive = Number(/alive (\d+)/.exec(output)?.[1] ?? 0);
       const answered = await answers(session);
@@ -60,7 +65,7 @@ true`,
         "$SIG{CHLD} = 'IGNORE'; while (1) { my $p = fork; if ($p) { select undef, undef, undef, 0.01; next } 1 for 1 .. 300000; exit }";
       const outcome = await shell(session, `perl -e ${quoteForBash(burn)}`, {
         cpuMs: 700,
-        wallMs: 9000,
+        wallMs: 25_000,
       });
       return {
         refused: outcome.timedOut === "cpu",
