@@ -1,8 +1,9 @@
 /**
  * kill -9 of the supervisor between reserving a run's id, making the run and ringing it, and of supervisor and workers in the middle of a
- * class, on both backends: nothing is lost, nobody is graded twice, no call is paid twice.
+ * class: nothing is lost, nobody is graded twice, no call is paid twice.
  */
-import { describe, expect, it } from "vitest";
+import { startSupervisor } from "@markmill/supervisor";
+import { describe, expect, inject, it } from "vitest";
 import { memberOf } from "../support/class.ts";
 import { gradableClass, gradingScript } from "../support/graded-class.ts";
 import { type Backend, startMill } from "../support/mill.ts";
@@ -13,8 +14,17 @@ import { until } from "../support/until.ts";
 const withRedis = await redisAvailable("a class that is killed, on Redis");
 const works = 24;
 
-describe.each<Backend>(withRedis ? ["postgres", "redis"] : ["postgres"])("a class on %s", (backend) => {
-  it("that is killed wherever its works begin, and in the middle: each is graded once, each call paid once", async () => {
+const both = inject("thorough") || !withRedis;
+const quiet = { info: () => undefined, warn: () => undefined, error: console.error };
+// Works begin in the store, and the queue has a part in the middle: each is tried where it matters, and all of it on every backend in the soak.
+const deaths: readonly (readonly [Backend, { readonly begins: boolean; readonly middle: readonly number[] }])[] = [
+  ["postgres", { begins: true, middle: both ? [0.2, 0.5] : [] }],
+  ...(withRedis ? ([["redis", { begins: both, middle: both ? [0.2, 0.5] : [0.35] }]] as const) : []),
+];
+
+describe.each(deaths)("a class on %s", (backend, { begins, middle }) => {
+  const times = [...(begins ? ["wherever its works begin"] : []), ...(middle.length > 0 ? ["in the middle"] : [])];
+  it(`that is killed ${times.join(", and ")}: each is graded once, each call paid once`, async () => {
     const mill = await startMill({ backend, script: gradingScript(300), worker: false, supervisor: false });
     try {
       const { batches } = mill.store.as("default");
@@ -22,26 +32,27 @@ describe.each<Backend>(withRedis ? ["postgres", "redis"] : ["postgres"])("a clas
       const { id } = await batches.save(await gradableClass(store, works, { concurrency: 6 }));
       // Each dies at its point: after the reservation, after the run is made, and the next ones after some more.
       // More may begin each time: those before may have been made by one statement, and then nothing would be left to make.
-      for (const [killAt, concurrency] of [
+      const points = [
         ["admitted", 6],
         ["created", 12],
         ["created:4", 18],
-      ] as const) {
+      ] as const;
+      for (const [killAt, concurrency] of begins ? points : []) {
         await batches.setConcurrency(id, concurrency);
         await (await spawnSupervisor(mill, { killAt })).exited;
       }
       await batches.setConcurrency(id, 6);
-      let supervisor = await spawnSupervisor(mill, {});
-      let worker = await mill.spawnWorker();
       const succeeded = async () => (await batches.get(id))?.counts.succeeded ?? 0;
-      for (const share of [0.2, 0.5]) {
+      for (const share of middle) {
+        const victims = await Promise.all([mill.spawnWorker(), spawnSupervisor(mill, {})]);
         await until(async () => (await succeeded()) > share * works);
-        await Promise.all([worker.kill(), supervisor.kill()]);
-        supervisor = await spawnSupervisor(mill, {});
-        worker = await mill.spawnWorker();
+        await Promise.all(victims.map((victim) => victim.kill()));
       }
-      await until(async () => (await succeeded()) === works);
-      await Promise.all([worker.kill(), supervisor.kill()]);
+      const supervisor = startSupervisor({ store: mill.store, queues: mill.queues, log: quiet, retentionDays: 0 });
+      const rest = await mill.work();
+      await until(async () => (await succeeded()) === works, { everyMs: 100 });
+      await supervisor.stop();
+      await rest();
 
       const { rows } = await mill.store.database.calm.query<{
         runs: number;

@@ -63,7 +63,11 @@ function lineOf(pid: string): string {
   }
 }
 
-export function killDuringCommands(sandbox: "none" | "jail"): void {
+/**
+ * points: what is the worker's own, and the same whatever the sandbox. middle: all about what is left of a session in the middle of a command,
+ * which is the sandbox's; without it, one case of that.
+ */
+export function killDuringCommands(sandbox: "none" | "jail", cases: readonly ("points" | "middle")[]): void {
   // Without a sandbox /tmp is the machine's own.
   const asking = (question: string) => ({
     "a.md": workflow(chart(sandbox === "jail" ? "/tmp/t" : "$HOME/t"), { "User P": question }),
@@ -110,7 +114,6 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
   let earlier: readonly number[] = [];
 
   async function start(flow = asking("what now?")): Promise<string> {
-    earlier = sleeping();
     const blob = await saveBlob(mill.store, await submission());
     const created = await createRun(mill.store, { definition: definitionOf(flow), submission: { blob } });
     await mill.queues.ring(created.rings);
@@ -119,9 +122,9 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
 
   let interrupted: readonly number[] = [];
 
-  /** Until the run's own command is in its long sleep. */
-  async function inTheMiddle(): Promise<void> {
-    await until(async () => sleeping().some((pid) => !earlier.includes(pid)));
+  /** Until the command of each of so many runs is in its long sleep. */
+  async function inTheMiddle(runs = 1): Promise<void> {
+    await until(async () => sleeping().filter((pid) => !earlier.includes(pid)).length >= runs, { everyMs: 250 });
     interrupted = sleeping();
   }
 
@@ -130,14 +133,16 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     for (const pid of sleeping()) if (!interrupted.includes(pid)) process.kill(pid);
   }
 
-  /** Another worker goes on with the run to its end. */
-  async function ends(runId: string, next = mill.work): Promise<void> {
+  /** Another worker goes on with the runs to their end. */
+  async function ends(runIds: readonly string[], next: () => Promise<() => Promise<void>> = mill.work): Promise<void> {
     const rest = await next();
-    const waking = setInterval(wake, 200);
-    const run = await mill.ended(runId).finally(() => clearInterval(waking));
+    const waking = setInterval(wake, 500);
+    const runs = await Promise.all(runIds.map((runId) => mill.ended(runId))).finally(() => clearInterval(waking));
     await rest();
-    expect(run).toMatchObject({ status: "success", hits: { EXECUTE_A: 1, EXECUTE_B: 1, EXECUTE_C: 1 } });
-    expect(run.result?.slice(run.result.indexOf("\n") + 1)).toBe(told);
+    for (const run of runs) {
+      expect(run).toMatchObject({ status: "success", hits: { EXECUTE_A: 1, EXECUTE_B: 1, EXECUTE_C: 1 } });
+      expect(run.result?.slice(run.result.indexOf("\n") + 1)).toBe(told);
+    }
   }
 
   const points = [
@@ -153,12 +158,13 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
     { killAt: { point: "after-ring", kind: "execute" } },
   ] as const;
 
-  // Each is one worker's death: in the first EXECUTE, then in its repetition or in the second. The points are the worker's own, whatever the
-  // sandbox: once is enough.
+  // Each is one worker's death: in the first EXECUTE, then in its repetition or in the second. The first and the last point are of every
+  // activity, and no session has a part in them: kill-worker tries them.
+  const several = points.slice(1, -1);
   const deaths = inject("thorough")
     ? points.map((point) => [point, point])
-    : points.flatMap((_, index) => (index % 2 === 0 ? [points.slice(index, index + 2)] : []));
-  for (const each of sandbox === "none" ? deaths : []) {
+    : several.flatMap((_, index) => (index % 2 === 0 ? [several.slice(index, index + 2)] : []));
+  for (const each of cases.includes("points") ? deaths : []) {
     const names = each.map((point) => ("killInSession" in point ? point.killInSession : point.killAt.point));
     it(`at ${names.join(" and then at ")}: each effect once`, async () => {
       const [first, ...others] = each;
@@ -166,65 +172,73 @@ export function killDuringCommands(sandbox: "none" | "jail"): void {
       const runId = await start();
       await victim.exited;
       for (const point of others) await (await worker(point)).exited;
-      await ends(runId);
+      await ends([runId]);
     });
   }
 
-  it("in the middle of a command, with the session alive: one line, one folder, the state from before", async () => {
+  const inMiddle = it.runIf(cases.includes("middle"));
+
+  /** Runs that are all in the middle of a command. */
+  async function begun(count = 1): Promise<string[]> {
+    earlier = sleeping();
+    const runIds = await Promise.all(Array.from({ length: count }, () => start(asking("slowly, what now?"))));
+    await inTheMiddle(count);
+    return runIds;
+  }
+
+  it("in the middle of a command, with the session alive, or lost with it: one line, one folder, the state from before", async () => {
     const victim = await worker();
-    const runId = await start(asking("slowly, what now?"));
-    await inTheMiddle();
+    const [alive = "", lost = ""] = await begun(2);
     await victim.kill();
-    await ends(runId);
-    const { entries } = await getHistory(mill.store.database, runId);
-    const failed = entries.flatMap((entry) =>
-      entry.kind === "event" && entry.event.type === "activity.failed" ? [entry.event.failure.code] : [],
-    );
-    expect(failed).toEqual(["WORKER_LOST"]);
+    await (await sandboxAt(here)).remove(lost);
+    await ends([alive, lost]);
+    for (const runId of [alive, lost]) {
+      const { entries } = await getHistory(mill.store.database, runId);
+      const failed = entries.flatMap((entry) =>
+        entry.kind === "event" && entry.event.type === "activity.failed" ? [entry.event.failure.code] : [],
+      );
+      expect(failed).toEqual(["WORKER_LOST"]);
+    }
   });
 
-  it("in the middle of a command, the session lost with it: each effect once", async () => {
-    const victim = await worker();
-    const runId = await start(asking("slowly, what now?"));
-    await inTheMiddle();
-    await victim.kill();
-    await (await sandboxAt(here)).remove(runId);
-    await ends(runId);
-  });
+  inMiddle(
+    "in the middle of a command, the next worker on a host that never had the session: each effect once",
+    async () => {
+      const victim = await worker();
+      const runIds = await begun();
+      await victim.kill();
+      const there = await sandboxAt(elsewhere);
+      await ends(runIds, () => mill.work(there)).finally(() => there.close());
+    },
+  );
 
-  it("in the middle of a command, the next worker on a host that never had the session: each effect once", async () => {
+  inMiddle("in the middle of taking the workspace back, twice: each effect once", async () => {
     const victim = await worker();
-    const runId = await start(asking("slowly, what now?"));
-    await inTheMiddle();
-    await victim.kill();
-    await ends(runId, async () => (await worker({ sessions: elsewhere })).kill);
-  });
-
-  it("in the middle of taking the workspace back, twice: each effect once", async () => {
-    const victim = await worker();
-    const runId = await start(asking("slowly, what now?"));
-    await inTheMiddle();
+    const runIds = await begun();
     await victim.kill();
     for (const killInSession of ["in-rewind", "after-rewind"]) {
       const next = await worker({ killInSession });
       await next.exited;
     }
-    await ends(runId);
+    await ends(runIds);
   });
 
-  it("a worker that was only asleep: its command is ended before the workspace goes back, and it does nothing more in it", async () => {
-    const sleeper = await worker();
-    const runId = await start(asking("slowly, what now?"));
-    await inTheMiddle();
-    sleeper.process.kill("SIGSTOP");
-    await ends(runId);
-    sleeper.process.kill("SIGCONT");
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    expect(sleeper.process.exitCode).toBeNull();
-    await ends(runId, async () => async () => undefined);
-  });
+  inMiddle(
+    "a worker that was only asleep: its command is ended before the workspace goes back, and it does nothing more in it",
+    async () => {
+      const sleeper = await worker();
+      const runIds = await begun();
+      sleeper.process.kill("SIGSTOP");
+      await ends(runIds);
+      sleeper.process.kill("SIGCONT");
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      expect(sleeper.process.exitCode).toBeNull();
+      await ends(runIds, async () => async () => undefined);
+    },
+  );
 
-  it("without checkpoints: the run says that it does not know, and repeats nothing", async () => {
+  const decided = it.runIf(cases.includes("points") || inject("thorough"));
+  decided("without checkpoints: the run says that it does not know, and repeats nothing", async () => {
     const marker = join(here, "ran");
     const head = "---\nsandbox: { checkpoint: false }\n---\n";
     const outside = sandbox === "none" ? `echo ran >> ${marker}` : "echo ran >> /workspace/ran";

@@ -24,33 +24,33 @@ rules:
   - { when: { role: user, text: by server }, calls: [{ name: s__add, arguments: { line: a } }, { name: s__wait, arguments: { line: b } }, { name: s__add, arguments: { line: c } }] }
   - { when: { role: tool }, reply: Done. }
 `;
-/** Names the servers of this file among all others on the machine. */
-const own = `own-${process.pid}`;
+/** Names the servers of this file among all others on the machine: those whose call waits, and those whose first listing does not end. */
+const own = { calling: `calling-${process.pid}`, listing: `listing-${process.pid}` } as const;
 const byCommand = (more = "", repeat = "") => `---
 tools:
   add: { description: Adds a line., command: "echo {{line}} >> added", schema: { type: object, properties: { line: { type: string } } }${repeat} }
 ${more}---
 `;
-const byServer = (more = "") => `---
-mcp: { s: { command: [node, server.mjs, ${own}${more}], tools: [add, { name: wait, timeout: 4m }] } }
+const byServer = (words: string) => `---
+mcp: { s: { command: [node, server.mjs, ${words}], tools: [add, { name: wait, timeout: 4m }] } }
 ---
 `;
 const chart = 'START --> PROMPT_A["Prompt: User A"] --> EXECUTE_E["Execute: cat added"] --> SUCCESS';
 
-async function servers(): Promise<number[]> {
+async function servers(name: string): Promise<number[]> {
   const found: number[] = [];
   for (const pid of await readdir("/proc")) {
     if (!/^\d+$/.test(pid)) continue;
     const line = await readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => "");
-    if (line.startsWith(`node\0server.mjs\0${own}\0`)) found.push(Number(pid));
+    if (line.startsWith(`node\0server.mjs\0${name}\0`)) found.push(Number(pid));
   }
   return found;
 }
 
 /** Those whose call has begun: it added its line, and waits. */
-async function waiting(): Promise<number[]> {
+async function waiting(name: string): Promise<number[]> {
   const lines = await Promise.all(
-    (await servers()).map(async (pid) => ({
+    (await servers(name)).map(async (pid) => ({
       pid,
       added: await readFile(`/proc/${pid}/cwd/added`, "utf8").catch(() => ""),
     })),
@@ -58,7 +58,14 @@ async function waiting(): Promise<number[]> {
   return lines.filter(({ added }) => added.includes("b")).map(({ pid }) => pid);
 }
 
-export function killDuringSessionTools(sandbox: "none" | "jail"): void {
+/** All processes of the machine are looked at each time. */
+const seldom = { everyMs: 250 };
+
+/**
+ * points: what is the worker's own, and the same whatever the sandbox. servers: what becomes of a server in the session, which is the
+ * sandbox's.
+ */
+export function killDuringSessionTools(sandbox: "none" | "jail", cases: readonly ("points" | "servers")[]): void {
   let mill: Mill;
   let blob = "";
   beforeAll(async () => {
@@ -98,16 +105,21 @@ export function killDuringSessionTools(sandbox: "none" | "jail"): void {
     return { ...run, rows: rows.map(({ name, state }) => [name, state]) };
   }
 
-  // A session is used as by EXECUTE, whose deaths at all points are tried in kill-commands; here some of them, between two of the tool's.
-  const inSession = ["after-begin", "in-checkpoint"];
-  const inAny = ["before-begin", "after-commands", "after-checkpoint"];
-  const points = [
-    ...[...inSession, ...(inject("thorough") ? inAny : [])].map((killInSession) => ({ killInSession })),
-    ...["tool-begun", "tool-performed", "tool-ended"].map((point) => ({ killAt: { point, kind: "prompt", times: 2 } })),
+  // A session is used as by EXECUTE, whose deaths at all points are tried in kill-commands, and calls are recorded as those of other tools,
+  // tried in kill-tools: here the points at which a session and a record are at odds.
+  const usual = [
+    { killInSession: "in-checkpoint" },
+    ...["tool-performed", "tool-ended"].map((point) => ({ killAt: { point, kind: "prompt", times: 2 } })),
+  ];
+  const further = [
+    ...["before-begin", "after-begin", "after-commands", "after-checkpoint"].map((killInSession) => ({
+      killInSession,
+    })),
+    { killAt: { point: "tool-begun", kind: "prompt", times: 2 } },
     { killAt: { point: "after-work", kind: "prompt" } },
   ];
-  // The points are the worker's own, whatever the sandbox: once is enough.
-  for (const point of sandbox === "none" ? points : []) {
+  const points = inject("thorough") ? [...usual, ...further] : usual;
+  for (const point of cases.includes("points") ? points : []) {
     it(`at ${"killInSession" in point ? point.killInSession : point.killAt.point}: each effect once`, async () => {
       const before = mill.requests().length;
       const victim = await worker(point);
@@ -124,50 +136,46 @@ export function killDuringSessionTools(sandbox: "none" | "jail"): void {
     });
   }
 
-  it("in the middle of a call of a server in the session: it is ended, and each effect is there once", async () => {
-    const victim = await worker();
-    const runId = await start("by server", byServer());
-    await until(async () => (await waiting()).length > 0);
-    const interrupted = await waiting();
-    await victim.kill();
-    const rest = await mill.work();
-    await until(async () => {
-      const again = (await waiting()).find((pid) => !interrupted.includes(pid));
-      if (again === undefined) return false;
-      process.kill(again, "SIGUSR2");
-      return true;
-    });
-    expect(await ended(runId, rest)).toMatchObject({
-      status: "success",
-      result: "$ cat added\na\nb\nc\n",
-      rows: [
+  it.runIf(cases.includes("servers"))(
+    "in the middle of a call of a server in the session and of the listing of another: both are ended, and each effect is there once",
+    async () => {
+      const victim = await worker();
+      const calling = await start("by server", byServer(own.calling));
+      const listing = await start("by server", byServer(`${own.listing}, stuck-once`));
+      await until(async () => (await waiting(own.calling)).length > 0, seldom);
+      await until(async () => {
+        const begun = (await servers(own.listing)).map((pid) => access(`/proc/${pid}/cwd/listing`));
+        return (await Promise.allSettled(begun)).some(({ status }) => status === "fulfilled");
+      }, seldom);
+      const interrupted = await waiting(own.calling);
+      const [stuck] = await servers(own.listing);
+      await victim.kill();
+      const rest = await mill.work();
+      await until(async () => {
+        const again = (await waiting(own.calling)).find((pid) => !interrupted.includes(pid));
+        if (again === undefined) return false;
+        process.kill(again, "SIGUSR2");
+        return true;
+      }, seldom);
+      await until(async () => (await waiting(own.listing)).some((pid) => pid !== stuck), seldom);
+      const left = await servers(own.listing);
+      expect(left).not.toContain(stuck);
+      for (const pid of left) process.kill(pid, "SIGUSR2");
+      const result = "$ cat added\na\nb\nc\n";
+      expect(await mill.ended(listing)).toMatchObject({ status: "success", result });
+      const rows = [
         ["s: tools/list", "done"],
         ["s__add", "done"],
         ["s__wait", "done"],
         ["s__add", "done"],
-      ],
-    });
-    expect(await servers()).toEqual([]);
-  });
+      ];
+      expect(await ended(calling, rest)).toMatchObject({ status: "success", result, rows });
+      expect(await ended(listing, async () => undefined)).toMatchObject({ status: "success", result, rows });
+      expect(await servers(own.calling)).toEqual([]);
+    },
+  );
 
-  it("in the middle of a listing: the server that does not go is ended before the next one", async () => {
-    const victim = await worker();
-    const runId = await start("by server", byServer(", stuck-once"));
-    await until(async () => {
-      const listing = (await servers()).map((pid) => access(`/proc/${pid}/cwd/listing`));
-      return (await Promise.allSettled(listing)).some(({ status }) => status === "fulfilled");
-    });
-    const [stuck] = await servers();
-    await victim.kill();
-    const rest = await mill.work();
-    await until(async () => (await waiting()).some((pid) => pid !== stuck));
-    const left = await servers();
-    expect(left).not.toContain(stuck);
-    for (const pid of left) process.kill(pid, "SIGUSR2");
-    expect(await ended(runId, rest)).toMatchObject({ status: "success", result: "$ cat added\na\nb\nc\n" });
-  });
-
-  const unlessJail = it.skipIf(sandbox === "jail");
+  const decided = it.runIf(cases.includes("points"));
   async function withoutCheckpoints(repeat: string) {
     const victim = await worker({ killAt: { point: "tool-performed", kind: "prompt" } });
     const runId = await start("by command", byCommand("sandbox: { checkpoint: false }\n", repeat));
@@ -175,12 +183,12 @@ export function killDuringSessionTools(sandbox: "none" | "jail"): void {
     return await ended(runId);
   }
 
-  unlessJail("without checkpoints: the run says that it does not know, and repeats nothing", async () => {
+  decided("without checkpoints: the run says that it does not know, and repeats nothing", async () => {
     const run = await withoutCheckpoints("");
     expect(run).toMatchObject({ status: "failed", reason: { code: "OUTCOME_UNKNOWN" }, rows: [["add", "begun"]] });
   });
 
-  unlessJail("without checkpoints, but marked safe: it is repeated on what is there", async () => {
+  decided("without checkpoints, but marked safe: it is repeated on what is there", async () => {
     const run = await withoutCheckpoints(", repeat: safe");
     expect(run).toMatchObject({ status: "success", result: "$ cat added\na\na\nb\nc\n" });
   });

@@ -2,8 +2,8 @@
  * kill -9 between any two lines of a workflow that a model calls as a tool, in the caller, in the call and while the callee runs: no reply is
  * paid for twice, one child run is made, and the run ends as if nothing had been.
  */
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { definitionOf, type Mill, type SpawnOptions, startMill, workflow } from "../support/mill.ts";
 import { childRuns, createRun, defaultTenant, replayRun } from "../support/store.ts";
 
 const script = `
@@ -27,21 +27,42 @@ beforeAll(async () => {
 });
 afterAll(() => mill?.close());
 
-it.each([
-  ["the call is begun, and nobody knows yet", { point: "tool-begun", kind: "prompt" }],
-  ["the reply came, and its call is not committed", { point: "after-work", kind: "prompt" }],
-  ["the call is asked for, and not rung", { point: "after-commit", kind: "prompt" }],
-  ["the child is made, and not rung", { point: "after-work", kind: "call" }],
-  ["the child's prompt is claimed", { point: "after-claim", kind: "prompt", times: 2 }],
-  ["the child has ended, and its caller is not rung", { point: "after-commit", kind: "prompt", times: 2 }],
-  ["the caller's prompt is ready again, and not rung", { point: "after-commit", kind: "call" }],
-  ["the result is known, and its row has not ended", { point: "tool-performed", kind: "prompt" }],
-])("%s", async (_, killAt) => {
+interface Death {
+  readonly when: string;
+  readonly killAt: NonNullable<SpawnOptions["killAt"]>;
+  /** The store cannot tell it from the point after it, or it is the claim of a prompt like any other. */
+  readonly further?: true;
+}
+
+const deaths: readonly Death[] = [
+  { when: "the call is begun, and nobody knows yet", killAt: { point: "tool-begun", kind: "prompt" }, further: true },
+  { when: "the reply came, and its call is not committed", killAt: { point: "after-work", kind: "prompt" } },
+  { when: "the call is asked for, and not rung", killAt: { point: "after-commit", kind: "prompt" } },
+  { when: "the child is made, and not rung", killAt: { point: "after-work", kind: "call" } },
+  { when: "the child's prompt is claimed", killAt: { point: "after-claim", kind: "prompt", times: 2 }, further: true },
+  {
+    when: "the child has ended, and its caller is not rung",
+    killAt: { point: "after-commit", kind: "prompt", times: 2 },
+  },
+  { when: "the caller's prompt is ready again, and not rung", killAt: { point: "after-commit", kind: "call" } },
+  { when: "the result is known, and its row has not ended", killAt: { point: "tool-performed", kind: "prompt" } },
+];
+// A run comes to them in this order: three of them are one run's.
+const usual = deaths.filter(({ further }) => further !== true);
+const several = inject("thorough") ? deaths.map((death) => [death]) : [usual.slice(0, 3), usual.slice(3)];
+
+it.each(several.map((each) => [each.map(({ when }) => when).join("; then "), each] as const))("%s", async (_, each) => {
   const before = mill.requests().length;
-  const victim = await mill.spawnWorker({ killAt });
-  const { runId, rings } = await createRun(mill.store, { definition: definitionOf(files) });
-  await mill.queues.ring(rings);
-  await victim.exited;
+  let runId = "";
+  for (const { killAt } of each) {
+    const victim = await mill.spawnWorker({ killAt });
+    if (runId === "") {
+      const created = await createRun(mill.store, { definition: definitionOf(files) });
+      runId = created.runId;
+      await mill.queues.ring(created.rings);
+    }
+    await victim.exited;
+  }
   // Begun now: one that waited, halted, might hold what it was just given.
   const rest = await mill.work();
   const run = await mill.ended(runId);

@@ -57,8 +57,11 @@ export interface Mill {
   run(files: Readonly<Record<string, string>>, request?: StartRequest): Promise<RunDetail>;
   /** A worker in a process of its own. */
   spawnWorker(options?: SpawnOptions): Promise<SpawnedWorker>;
-  /** A worker of this process beside those that were spawned, until the answer is called: it starts at a tenth of the cost of a process. */
-  work(): Promise<() => Promise<void>>;
+  /**
+   * A worker of this process beside those that were spawned, until the answer is called: it starts at a tenth of the cost of a process. With
+   * sessions of its own, as another host has them, where a sandbox is given; whoever gives it closes it.
+   */
+  work(elsewhere?: Sandbox): Promise<() => Promise<void>>;
   /** Stops worker and supervisor of this process and starts them anew. */
   restart(): Promise<void>;
   close(): Promise<void>;
@@ -119,7 +122,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
   const queues = await openQueues({ backend, prefix });
   const spawned: SpawnedWorker[] = [];
 
-  async function work() {
+  async function work(sessions = sandbox) {
     const { timeoutMs } = config.models;
     const client = createModelClient({ baseUrl: model.url, apiKey: "test", catalogue: builtInCatalogue, timeoutMs });
     return await openWorker({
@@ -129,7 +132,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
       queues,
       client,
       catalogue: builtInCatalogue,
-      sandbox,
+      sandbox: sessions,
       log: quiet,
       onDeaf: () => undefined,
     });
@@ -222,8 +225,8 @@ export async function startMill(options: MillOptions): Promise<Mill> {
       ]);
       return worker;
     },
-    async work() {
-      const worker = await work();
+    async work(elsewhere) {
+      const worker = await work(elsewhere);
       return async () => void (await worker.drain());
     },
     async restart() {

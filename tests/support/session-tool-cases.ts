@@ -96,12 +96,13 @@ function watched(sandbox: Sandbox, watch: (name: Act, act: () => Promise<unknown
   return around(sandbox, (name, act) => (name === "open" ? (act() as Promise<Session>).then(session) : act()));
 }
 
-/** most: what depends on the sandbox; what does not is looked at once. */
+/** sandbox: all that depends on it; without, some of that. worker: what does not depend on it, to be looked at once. */
 export function sessionToolCases(
   sandbox: (directory: string) => Sandbox | Promise<Sandbox>,
-  cases: "all" | "most",
+  cases: readonly ("sandbox" | "worker")[],
 ): void {
-  const once = it.skipIf(cases === "most");
+  const onEach = it.runIf(cases.includes("sandbox"));
+  const once = it.runIf(cases.includes("worker"));
   let mill: Mill;
   let blob = "";
   let directory = "";
@@ -162,7 +163,7 @@ export function sessionToolCases(
       ]);
     });
 
-    it("has a time and a length", async () => {
+    onEach("has a time and a length", async () => {
       const { said: slept } = await run("sleeping");
       expect(slept).toMatch(/begun\n\[timed out: too much time in all, killed after .*\]/);
       const { said: shouted } = await run("shouting");
@@ -172,7 +173,7 @@ export function sessionToolCases(
   });
 
   describe("a command of the model", () => {
-    it("is foreign: what it leaves does not steer the author's", async () => {
+    onEach("is foreign: what it leaves does not steer the author's", async () => {
       const { calls } = await run("foreign");
       expect(calls[0]?.result).toContain("moved");
       expect(calls[0]?.result).toContain("[exit code 1]");
@@ -190,7 +191,7 @@ export function sessionToolCases(
     });
   });
 
-  describe.skipIf(cases === "most")("several commands of the model", () => {
+  describe.runIf(cases.includes("worker"))("several commands of the model", () => {
     it("have one time: what comes after it is not run", async () => {
       const { said } = await run("lasting");
       expect(said).toMatch(/\[timed out: \d more commands were not run\]\n$/);
@@ -234,15 +235,18 @@ export function sessionToolCases(
       expect(said).not.toMatch(/DATABASE|TEST|VITEST|npm_/);
     });
 
-    it("may end right after its answer, leave processes, or not go: the answer counts, and nothing is left", async () => {
-      for (const tool of ["answerAndDie", "leave", "deaf"]) {
-        const { calls } = await run(`mcp-${tool}.`, `\n${server(tool)}`, 'EXECUTE_E["Execute: ls"] --> ');
-        expect(calls[0], tool).toMatchObject({ state: "done" });
-        expect(running(`sleep\0${left}`)).toBe(0);
-      }
-    });
+    onEach(
+      "may end right after its answer, leave processes, or not go: the answer counts, and nothing is left",
+      async () => {
+        for (const tool of ["answerAndDie", "leave", "deaf"]) {
+          const { calls } = await run(`mcp-${tool}.`, `\n${server(tool)}`, 'EXECUTE_E["Execute: ls"] --> ');
+          expect(calls[0], tool).toMatchObject({ state: "done" });
+          expect(running(`sleep\0${left}`)).toBe(0);
+        }
+      },
+    );
 
-    it.each([
+    onEach.each([
       ["hang", "{ name: hang, timeout: 3s }", "TOOL_TIMEOUT", /within 3000 ms/],
       ["flood", "flood", "TOOL_TOO_LARGE", /more than 4 MiB/],
     ])("%s: it is ended, the model is told, and the run goes on", toldOf);
@@ -308,7 +312,7 @@ export function sessionToolCases(
     });
   });
 
-  describe.skipIf(cases === "most")("a fork", () => {
+  describe.runIf(cases.includes("worker"))("a fork", () => {
     async function started(text: string, chart: string): Promise<string> {
       const prompts = { "User A": text, "User Q": "nothing" };
       const definition = definitionOf({ "a.wf.md": `---${tools}---\n${workflow(chart, prompts)}` });
