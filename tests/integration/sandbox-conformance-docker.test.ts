@@ -6,6 +6,7 @@ describePort({
   name: "docker",
   available: await dockerAvailable("the port of the sandbox on Docker containers"),
   hasWalls: true,
+  cases: "own",
   make: async () => {
     const { host, image } = await sharedDocker();
     return await createDockerSandbox({ hosts: [host], images: [image] });

@@ -5,5 +5,6 @@ describePort({
   name: "none",
   available: process.platform === "linux",
   hasWalls: false,
+  cases: "own",
   make: async (root) => createNoneSandbox({ root, warn: () => undefined }),
 });

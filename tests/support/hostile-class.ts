@@ -10,8 +10,32 @@
 /** A file's text, or a link. */
 export type Handed = string | { readonly to: string };
 
+/** What an attack aims at, and with that which defence it tries. */
+type Aim =
+  | "the shell's processes"
+  | "the judge's processes"
+  | "the host"
+  | "what outlives a command"
+  | "the clock"
+  | "the author's shell"
+  | "what a shell reads first"
+  | "the judge's files"
+  | "files read from outside"
+  | "the transcript"
+  | "the length of output"
+  | "who reads the transcript"
+  | "the disk"
+  | "the look at the workspace"
+  | "values in commands"
+  | "commands from a reply"
+  | "the number of processes"
+  | "the memory";
+
 export interface Hostile {
   readonly name: string;
+  readonly aim: Aim;
+  /** Tried in every run of the tests, for all that have the same aim; the others in the soak, bombs also where there are no cgroups. */
+  readonly always?: true;
   readonly attack: string;
   /** Beside, or in place of, the wrong answers below. */
   readonly files: Readonly<Record<string, Handed>>;
@@ -117,18 +141,22 @@ const others = `for p in /proc/[0-9]*; do p=\${p#/proc/}; [ $p = $$ ] || [ $p = 
 export const bombs: readonly Hostile[] = [
   {
     name: "forks in the guest",
+    aim: "the number of processes",
+    always: true,
     attack: "A fork bomb in the program that is judged.",
     files: solution("bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 60"),
     trace: /the guest ended with (124|137|254|1)\b|timed out/,
   },
   {
     name: "forks in the session",
+    aim: "the number of processes",
     attack: "A fork bomb in the session that the author's commands share.",
     files: tried(`echo forking; bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep ${LEFT_BEHIND}`),
     trace: /forking[\s\S]*(timed out|exit code)/,
   },
   {
     name: "memory in the guest",
+    aim: "the memory",
     attack: "A memory bomb in the program that is judged.",
     files: solution(
       `perl -e 'push @held, "a" x 1000000 for 1 .. 900; print "held\\n"'; echo "perl ended with $?"; exit 1`,
@@ -138,6 +166,8 @@ export const bombs: readonly Hostile[] = [
   },
   {
     name: "memory in the session",
+    aim: "the memory",
+    always: true,
     attack: "A memory bomb in the shared session.",
     files: tried(`echo growing; perl -e 'push @held, "a" x 1000000 for 1 .. 900; print "held\\n"'`),
     trace: /growing[\s\S]*(out of memory|exit code|Out of memory)/i,
@@ -145,6 +175,7 @@ export const bombs: readonly Hostile[] = [
   },
   {
     name: "many small memories",
+    aim: "the memory",
     attack: "Memory taken by many processes, each below the limit.",
     files: solution(`for n in 1 2 3 4 5 6 7 8; do perl -e '$held = "a" x 15000000; sleep 60' & done; wait`),
     trace: /the guest ended with (124|137)|out of memory|timed out/,
@@ -154,6 +185,7 @@ export const bombs: readonly Hostile[] = [
 export const hostileClass: readonly Hostile[] = [
   {
     name: "signals to the parent",
+    aim: "the shell's processes",
     attack: "Ends the process that started it, by every signal it knows.",
     files: solution(
       "for s in TERM HUP ALRM USR1 QUIT PIPE KILL; do kill -$s $PPID && echo signalled >&2; done; echo after >&2",
@@ -162,12 +194,15 @@ export const hostileClass: readonly Hostile[] = [
   },
   {
     name: "signals to everybody",
+    aim: "the shell's processes",
+    always: true,
     attack: "Kills every process it may, in one call.",
     files: { ...solution("kill -9 -1"), ...tried("true; kill -TERM 0; kill -9 -1") },
     trace: /exit code 1\d\d: as after a kill/,
   },
   {
     name: "stops the watchers",
+    aim: "the shell's processes",
     attack: "Stops whatever watches its command, so that nobody tells how it ends.",
     files: tried(`echo stopping; ${others} -STOP $p; done 2>/dev/null; true`),
     // What it printed may be stuck behind the watcher; that somebody was stopped is seen by the clock.
@@ -175,6 +210,7 @@ export const hostileClass: readonly Hostile[] = [
   },
   {
     name: "kills the wrapper",
+    aim: "the shell's processes",
     attack: "Kills whatever watches its command and goes on printing.",
     files: tried(
       `${others} -KILL $p; done 2>/dev/null; for n in 1 2 3 4 5 6 7 8 9; do echo drip; sleep 0.1; done; exit 0`,
@@ -183,6 +219,8 @@ export const hostileClass: readonly Hostile[] = [
   },
   {
     name: "memory of the parent",
+    aim: "the judge's processes",
+    always: true,
     attack: "Writes into the memory of the process that started it, by /proc and by process_vm_writev and ptrace.",
     files: solution(`for p in $PPID $(ls /proc | grep '^[0-9]'); do [ $p = $$ ] && continue
   { : 7<>/proc/$p/mem; } 2>/dev/null && [ "$(cut -d' ' -f4 /proc/$p/stat 2>/dev/null)" != $$ ] && echo "memory opened of $p" >&2
@@ -194,6 +232,7 @@ echo "memory tried" >&2`),
   },
   {
     name: "environment of the parent",
+    aim: "the judge's processes",
     attack: "Reads environment, command line and descriptors of every process it sees, for secrets and answers.",
     files: solution(
       `for p in /proc/[0-9]*; do cat $p/environ $p/cmdline $p/fd/* 2>/dev/null </dev/null & done >found; sleep 0.3; echo "looked through $(ls -d /proc/[0-9]* | wc -l) processes" >&2; tr '\\0' '\\n' <found | grep -a -e teachers -e PASSWORD -e KEY >&2`,
@@ -203,6 +242,8 @@ echo "memory tried" >&2`),
   },
   {
     name: "daemon for the author's command",
+    aim: "what outlives a command",
+    always: true,
     attack: "Leaves a daemon that puts the right answer in place while the author's next command looks.",
     files: tried(
       `(setsid bash -c ': ${LEFT_BEHIND}; for n in {1..2000}; do [ -e checking ] && echo 42 >answer.txt; sleep 0.01; done' >/dev/null 2>&1 &); echo daemon left`,
@@ -211,6 +252,7 @@ echo "memory tried" >&2`),
   },
   {
     name: "daemon after the guest",
+    aim: "what outlives a command",
     attack: "Leaves daemons in sessions of their own that outlive the program.",
     files: solution(
       `for n in 1 2 3; do setsid nohup sleep ${LEFT_BEHIND} >/dev/null 2>&1 & disown; done; (setsid bash -c 'trap "" TERM HUP; while sleep 0.1; do for d in /judge /workspace /submission; do echo 42 >$d/answer.txt; done; : ${LEFT_BEHIND}; done' >/dev/null 2>&1 &); echo daemons left >&2`,
@@ -219,6 +261,8 @@ echo "memory tried" >&2`),
   },
   {
     name: "functions",
+    aim: "the author's shell",
+    always: true,
     attack: "Exports functions in place of what the author will call.",
     files: tried(
       'for n in cat test cmp echo printf ls bash set cd sleep guest head; do eval "$n() { builtin echo 42; return 0; }; export -f $n"; done; builtin echo functions left',
@@ -227,6 +271,7 @@ echo "memory tried" >&2`),
   },
   {
     name: "PATH",
+    aim: "the author's shell",
     attack: "Puts a folder of fakes in front of PATH, and into the hash table of the shell.",
     files:
       tried(`mkdir bin; for n in cat test cmp bash ls sleep perl; do printf '#!/bin/sh\\necho 42\\n' >bin/$n; chmod 755 bin/$n; done
@@ -235,6 +280,7 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "BASH_ENV",
+    aim: "the author's shell",
     attack: "Has every shell read a file of its own first.",
     files: {
       ...tried("export BASH_ENV=$PWD/env.sh ENV=$PWD/env.sh; echo environment left"),
@@ -244,6 +290,8 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "start-up files",
+    aim: "what a shell reads first",
+    always: true,
     attack: "Leaves start-up files of shells and of perl in its home.",
     files: {
       ...tried(
@@ -256,12 +304,14 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "traps",
+    aim: "the author's shell",
     attack: "Sets traps that end the author's shell with 0.",
     files: tried("echo setting traps; trap 'exit 0' EXIT DEBUG ERR RETURN TERM HUP INT"),
     trace: /^setting traps$/m,
   },
   {
     name: "aliases and options",
+    aim: "the author's shell",
     attack: "Leaves aliases and options of the shell that change what commands mean.",
     files: tried(
       "shopt -s expand_aliases; alias test=true cat='echo 42' '[=true'; set -o noglob -o errexit -o nounset -o posix; echo options left",
@@ -270,12 +320,14 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "read-only variables",
+    aim: "the author's shell",
     attack: "Makes the variables the author will use read-only, with the right answer in them.",
     files: tried("declare -rx answer=42 code=0; declare -rix a=42; export answer; echo variables left"),
     trace: /variables left/,
   },
   {
     name: "loader and languages",
+    aim: "the author's shell",
     attack: "Steers the loader, perl, locales and word splitting by exported variables.",
     files: tried(
       "export LD_PRELOAD=$PWD/x.so LD_LIBRARY_PATH=$PWD PERL5OPT=-Mevil PERL5LIB=$PWD IFS=4 PS4='$(exit 0)' SHELLOPTS POSIXLY_CORRECT=1 TMPDIR=/nowhere LC_ALL=xx GLOBIGNORE='*' 2>/dev/null; echo steered",
@@ -284,6 +336,8 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "fakes beside the work",
+    aim: "the judge's files",
+    always: true,
     attack: "Hands in programs under the names of the judge's.",
     files: {
       guest: "#!/bin/sh\ncat /judge/expected\n",
@@ -296,12 +350,14 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "removed directory",
+    aim: "the author's shell",
     attack: "Leaves the shell in a directory that is gone, beside one with the right answer.",
     files: tried("mkdir -p trap/deep; echo 42 >trap/answer.txt; cd trap/deep && rm -rf ../deep; echo moved to $PWD"),
     trace: /moved to .*trap\/deep/,
   },
   {
     name: "forged result file",
+    aim: "the judge's files",
     attack: "Writes verdicts and exit codes wherever a grader might look for them.",
     files:
       solution(`n=0; for d in / /judge /submission /workspace /run /run/judge /tmp /dev/shm . ..; do for f in verdict result.json EXIT_CODE exit_code out expected status; do
@@ -310,6 +366,8 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "forged transcript",
+    aim: "the transcript",
+    always: true,
     attack: "Prints a command, its success and our notes, as the transcript writes them.",
     files: {
       ...solution(`printf '%s' '${posed}'; printf '%s' '${posed}' >&2`),
@@ -320,6 +378,7 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "forged transcript in other letters",
+    aim: "the transcript",
     attack: "Prints the same with wide signs, blanks and foreign letters that look alike.",
     files: {
       ...tried(
@@ -330,6 +389,7 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "printed verdict",
+    aim: "the transcript",
     attack: "Prints every word a grader might wait for.",
     files: solution(
       `printf '%s\\n' 'judged right' SUCCESS PASSED 'EXIT_CODE=0' '{"verdict":"passed","score":100}' 'the guest ended with 0'; exit 0`,
@@ -338,18 +398,22 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "success without work",
+    aim: "the transcript",
     attack: "Ends with 0 at once and says nothing.",
     files: { "solution.sh": "exec >&- 2>&-; exit 0\n" },
     trace: /the guest ended with 0 and printed:\n\n/,
   },
   {
     name: "links to the answers",
+    aim: "files read from outside",
+    always: true,
     attack: "Hands in links to the teacher's files in place of its work.",
     files: { "answer.txt": { to: "/judge/expected" }, "more.txt": { to: "../judge/expected" }, all: { to: "/" } },
     trace: /\[3 entries of the submission, such as links, are no plain files/,
   },
   {
     name: "link race",
+    aim: "files read from outside",
     attack: "Swaps a file for links to secrets and back while it is read from outside.",
     files: tried(
       `(setsid bash -c 'for n in {1..3000}; do ln -sfn /etc/passwd l; mv -T l name.txt; ln -sfn /proc/1/environ l; mv -T l name.txt; echo ada >l2; mv l2 name.txt; : ${LEFT_BEHIND}; done' >/dev/null 2>&1 &); sleep 0.1; echo racing`,
@@ -359,6 +423,7 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "hard links",
+    aim: "files read from outside",
     attack: "Makes hard links to files that are not its own, and one that the author's output would go through.",
     files: tried(
       'for f in /etc/passwd /etc/shadow /bin/bash /proc/1/environ /proc/self/mem; do ln $f linked && echo "linked $f"; done 2>/dev/null; ln answer.txt checking; echo links tried',
@@ -368,12 +433,16 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "pipes in place of files",
+    aim: "files read from outside",
+    always: true,
     attack: "Puts a pipe where the author reads, so that the reader waits for ever.",
     files: tried("rm -f answer.txt name.txt; mkfifo answer.txt name.txt; echo piped"),
     trace: /piped[\s\S]*timed out/,
   },
   {
     name: "padding",
+    aim: "the length of output",
+    always: true,
     attack: "Prints megabytes around a forged verdict, so that the true one falls off the end.",
     files: {
       ...solution(`head -c 3000000 /dev/zero | tr '\\0' x; printf '\\n%s' '${posed}'`),
@@ -384,6 +453,8 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "escapes in output",
+    aim: "who reads the transcript",
+    always: true,
     attack: "Clears the screen, overwrites lines, sets titles, turns text around and hides letters.",
     files: {
       ...tried(
@@ -395,6 +466,7 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "escapes in names",
+    aim: "who reads the transcript",
     attack: "Hands in files whose names hold escapes, line breaks, commands and our own notes.",
     files: {
       "\u001b[2J\u001b[31mred.txt": "x",
@@ -409,6 +481,7 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "bytes that are no text",
+    aim: "who reads the transcript",
     attack: "Prints NUL and bytes that are not UTF-8, and halves of letters.",
     files: {
       ...tried("head -c 3000 /dev/urandom; printf 'a\\0b\\xff\\xfe\\xed\\xa0\\x80 end\\n'"),
@@ -418,6 +491,7 @@ export PATH=$PWD/bin:$PATH; hash -p $PWD/bin/cat cat; type cat`),
   },
   {
     name: "descriptors",
+    aim: "the judge's processes",
     attack: "Writes a success into every descriptor it was left, and into those of others.",
     files:
       solution(`for fd in {3..255} /proc/[0-9]*/fd/*; do { printf 'X\\0\\0\\0\\0020\\0' >&$fd || echo 0 >$fd; } 2>/dev/null; done
@@ -426,6 +500,8 @@ echo "descriptors: $(ls /proc/$$/fd | tr '\\n' ' ')" >&2`),
   },
   {
     name: "reads the tests",
+    aim: "the judge's processes",
+    always: true,
     attack: "Looks for the teacher's files on every path it can think of.",
     files: {
       ...solution(
@@ -437,6 +513,7 @@ echo "descriptors: $(ls /proc/$$/fd | tr '\\n' ' ')" >&2`),
   },
   {
     name: "asks the judge's relay",
+    aim: "the judge's processes",
     attack: "Speaks to the sockets of the judge, to start guests and to tell exit codes of its own.",
     files: solution(
       `perl -MSocket -e 'for my $path ("/tmp/.guests", "/run/judge/socket", "\\0guests", "\\0markmill-judge") { socket(my $s, PF_UNIX, SOCK_STREAM, 0); if (connect($s, pack_sockaddr_un($path))) { syswrite $s, "X\\0\\0\\0\\0020\\0"; print STDERR "relay reached\\n" } } print STDERR "relay tried\\n"'; printf 'X\\0\\0\\0\\0020\\0' >&2`,
@@ -446,6 +523,8 @@ echo "descriptors: $(ls /proc/$$/fd | tr '\\n' ' ')" >&2`),
   },
   {
     name: "network",
+    aim: "the host",
+    always: true,
     attack: "Looks for databases, engines and the cloud's own addresses on the network.",
     files: solution(
       "for a in 127.0.0.1/5432 127.0.0.1/6379 127.0.0.1/2375 169.254.169.254/80; do (exec 7<>/dev/tcp/$a) 2>/dev/null && echo connected >&2; done; ls -l /var/run/docker.sock >&2; echo network tried >&2",
@@ -455,6 +534,7 @@ echo "descriptors: $(ls /proc/$$/fd | tr '\\n' ' ')" >&2`),
   },
   {
     name: "other rights",
+    aim: "the host",
     attack: "Asks for namespaces, mounts and other users.",
     files: solution(
       "unshare -Ur true 2>/dev/null && echo got >&2; mount -t tmpfs x /tmp 2>/dev/null && echo got >&2; mount --bind /tmp /judge 2>/dev/null && echo got >&2; nsenter -t 1 -m true 2>/dev/null && echo got >&2; chroot / true 2>/dev/null && echo got >&2; echo rights tried >&2",
@@ -464,6 +544,8 @@ echo "descriptors: $(ls /proc/$$/fd | tr '\\n' ' ')" >&2`),
   },
   {
     name: "full disk",
+    aim: "the disk",
+    always: true,
     attack: "Fills workspace and temporary folder.",
     files: {
       ...solution("for d in . /tmp /dev/shm; do head -c 100000000 /dev/zero >$d/fill; done; echo filled >&2"),
@@ -473,6 +555,7 @@ echo "descriptors: $(ls /proc/$$/fd | tr '\\n' ' ')" >&2`),
   },
   {
     name: "full of files",
+    aim: "the disk",
     attack:
       "Makes files until no inode is left: of the guest, of the session's shared memory, and a hundred thousand in its folder.",
     files: {
@@ -487,6 +570,8 @@ echo "descriptors: $(ls /proc/$$/fd | tr '\\n' ' ')" >&2`),
   },
   {
     name: "deep folders",
+    aim: "the look at the workspace",
+    always: true,
     attack:
       "Nests folders ten thousand levels deep, with names as long as the kernel takes, and folders that nobody may read.",
     files: {
@@ -501,6 +586,7 @@ dig("d", 10000); dig("n" x 255, 200); mkdir "shut"; dig("shut/in", 1); chmod 0, 
   },
   {
     name: "files that change under the look",
+    aim: "the look at the workspace",
     attack: "Leaves a daemon that grows, cuts, swaps and removes files while the session is looked at.",
     files: tried(
       `mkdir race; (setsid perl -e 'chdir "race"; my ($n, $end) = (${LEFT_BEHIND}, time + 20); while (time < $end) { $n++; my $f = "f" . $n % 40; open(my $o, $n % 3 ? ">>" : ">", $f) and print $o "x" x ($n % 3000); $n % 7 or unlink $f; $n % 11 or (unlink($f), symlink("/etc/passwd", $f)); $n % 13 or rename($f, "g" . $n % 40) }' >/dev/null 2>&1 &); sleep 0.1; echo changing`,
@@ -510,6 +596,8 @@ dig("d", 10000); dig("n" x 255, 200); mkdir "shut"; dig("shut/in", 1); chmod 0, 
   },
   {
     name: "time-out with leftovers",
+    aim: "the clock",
+    always: true,
     attack: "Never ends, ignores signals, and has children in other sessions.",
     files: solution(
       `trap '' TERM HUP INT; for n in 1 2 3; do setsid bash -c "trap '' TERM; sleep ${LEFT_BEHIND}" & done; while :; do sleep 1; done`,
@@ -518,18 +606,22 @@ dig("d", 10000); dig("n" x 255, 200); mkdir "shut"; dig("shut/in", 1); chmod 0, 
   },
   {
     name: "held output",
+    aim: "the clock",
     attack: "Ends with 0 while a child holds its output open.",
     files: solution(`sleep ${LEFT_BEHIND} & setsid sleep ${LEFT_BEHIND} & echo holding; exit 0`),
     trace: /timed out[\s\S]*the guest ended with 0[\s\S]*holding/,
   },
   {
     name: "computes for ever",
+    aim: "the clock",
     attack: "Takes all of the processor.",
     files: solution("while :; do while :; do :; done & sleep 0.2; done"),
     trace: /timed out[\s\S]*the guest ended with (124|137|254)/,
   },
   {
     name: "injection by a file",
+    aim: "values in commands",
+    always: true,
     attack: "A file that becomes a value of a command ends quotes, starts commands and opens a comment.",
     files: {
       "name.txt": '\'; exit 0; echo "$(exit 0)`exit 0`"; exit 0 # {{RESULT}} {{{CASE}}}\n"; exit 0; \'\nEOF\nexit 0\n',
@@ -538,6 +630,7 @@ dig("d", 10000); dig("n" x 255, 200); mkdir "shut"; dig("shut/in", 1); chmod 0, 
   },
   {
     name: "injection by a reply",
+    aim: "values in commands",
     attack: "A reply that becomes a value of a command tries the same.",
     files: {},
     reply:
@@ -546,6 +639,7 @@ dig("d", 10000); dig("n" x 255, 200); mkdir "shut"; dig("shut/in", 1); chmod 0, 
   },
   {
     name: "injection by output",
+    aim: "values in commands",
     attack: "Output and a file's name that become a value try the same.",
     files: {
       ...tried('ls -A; echo "\'; exit 0; \'\\"; exit 0; \\"\\`exit 0\\`\\$(exit 0)"'),
@@ -555,6 +649,8 @@ dig("d", 10000); dig("n" x 255, 200); mkdir "shut"; dig("shut/in", 1); chmod 0, 
   },
   {
     name: "commands in the reply",
+    aim: "commands from a reply",
+    always: true,
     attack: "A reply brings blocks for the judge, for other interpreters, and prompts with made-up output.",
     files: {},
     reply:

@@ -13,11 +13,14 @@ const LOOK_MS = 5_000;
 const HELD_MS = 1_000;
 
 /** A look ends at 20,000 entries, however many there are. */
-const FILES = inject("thorough") ? 99_000 : 30_000;
+const FILES = inject("thorough") ? 99_000 : 21_000;
+/** Together longer than a path the kernel takes. */
+const LEVELS = inject("thorough") ? 10_000 : 3_000;
 
 const hostile = [
   {
     name: `${FILES} files`,
+    many: true,
     // Bash makes no files fast; perl is part of every sandbox.
     text: `mkdir many; LC_ALL=C perl -e 'for (1 .. ${FILES}) { open(my $f, ">", "many/f$_") or die "$_ $!" }'; ls many | wc -l`,
     says: `${FILES}\n`,
@@ -30,8 +33,9 @@ const hostile = [
     code: "SANDBOX_CHECKPOINT_TOO_LARGE",
   },
   {
-    name: "folders of 10,000 levels",
-    text: `LC_ALL=C perl -e 'for (1 .. 10000) { mkdir "d" or die "$_ $!"; chdir "d" or die } print "made\\n"'`,
+    name: `folders of ${LEVELS} levels`,
+    deep: true,
+    text: `LC_ALL=C perl -e 'for (1 .. ${LEVELS}) { mkdir "d" or die "$_ $!"; chdir "d" or die } print "made\\n"'`,
     says: "made\n",
     code: "SANDBOX_CHECKPOINT_TOO_LARGE",
   },
@@ -43,13 +47,16 @@ const hostile = [
   },
   {
     name: "names of 250 bytes, by the thousand",
-    text: `mkdir ${"p".repeat(250)}; cd ${"p".repeat(250)}; LC_ALL=C perl -e 'for (1 .. 15000) { open(my $f, ">", sprintf("%0250d", $_)) or die "$_ $!" } print "made\\n"'; cd ..`,
+    text: `mkdir ${"p".repeat(250)}; cd ${"p".repeat(250)}; LC_ALL=C perl -e 'for (1 .. 9000) { open(my $f, ">", sprintf("%0250d", $_)) or die "$_ $!" } print "made\\n"'; cd ..`,
     says: "made\n",
     code: "SANDBOX_CHECKPOINT_TOO_LARGE",
   },
 ];
 
-export function describeLooks({ open, ownTmp, spec }: CheckpointHarness): void {
+export function describeLooks({ open, ownTmp, shared, readByHost, spec }: CheckpointHarness): void {
+  const ofFiles = it.runIf(shared || !readByHost);
+  /** Bounds are kept by the one who looks; a workspace is removed by each adapter in its own way, for which depth is the trouble. */
+  const tried = hostile.filter(({ deep = false, many = false }) => shared || (readByHost ? deep : deep || many));
   const sh = async (session: Session, text: string) => (await session.run({ kind: "shell", text })).output;
   const given = async (): Promise<CheckpointPart> => ({
     whole: true,
@@ -58,7 +65,7 @@ export function describeLooks({ open, ownTmp, spec }: CheckpointHarness): void {
     within: "workspace",
   });
 
-  it.each(hostile)("$name are told in bounded time, and the way back is open", async ({ text, says, code }) => {
+  it.each(tried)("$name are told in bounded time, and the way back is open", async ({ text, says, code }) => {
     const session = await open();
     const first = await session.snapshot();
     const { cwd } = session.state;
@@ -78,14 +85,14 @@ export function describeLooks({ open, ownTmp, spec }: CheckpointHarness): void {
     expect((await session.changes(await session.snapshot(), { maxBytes })).kind).toBe("same");
   });
 
-  it("a look has the entries and the time it is given, and no more", async () => {
+  ofFiles("a look has the entries and the time it is given, and no more", async () => {
     const session = await open();
     await sh(session, "mkdir few; for n in {1..300}; do : > few/$n; done");
     await expect(session.changes(null, { maxBytes, maxEntries: 200 })).rejects.toMatchObject({
       code: "SANDBOX_CHECKPOINT_TOO_LARGE",
     });
     await expect(session.snapshot({ maxEntries: 200 })).rejects.toMatchObject({ code: "SANDBOX_CHECKPOINT_TOO_LARGE" });
-    await sh(session, `LC_ALL=C perl -e 'for (1 .. 15000) { open(my $f, ">", "few/x$_") or die }'`);
+    await sh(session, `LC_ALL=C perl -e 'for (1 .. 4000) { open(my $f, ">", "few/x$_") or die }'`);
     await expect(session.changes(null, { maxBytes, maxMs: 1 })).rejects.toMatchObject({
       code: "SANDBOX_CHECKPOINT_TOO_SLOW",
     });
@@ -107,33 +114,39 @@ export function describeLooks({ open, ownTmp, spec }: CheckpointHarness): void {
       expect(ms).toBeLessThan(2 * LOOK_MS);
       expect((await session.run({ kind: "shell", text: "echo on", clean: true })).output).toBe("on\n");
       expect((await session.changes(null, { maxBytes })).kind).toBe("whole");
+      // With the loop that it left.
+      await session.end();
     },
   );
 
-  it("what changes while it is looked at is kept as it was read, or told; a checkpoint holds what it says", async () => {
-    const session = await open();
-    // Files that grow, shrink, go and come back, become links and folders, as fast as they can.
-    await sh(
-      session,
-      `mkdir race; (LC_ALL=C perl -e 'chdir "race"; my $n = 0; while (1) { $n++; my $f = "f" . $n % 50;
+  ofFiles(
+    "what changes while it is looked at is kept as it was read, or told; a checkpoint holds what it says",
+    async () => {
+      const session = await open();
+      // Files that grow, shrink, go and come back, become links and folders, as fast as they can.
+      await sh(
+        session,
+        `mkdir race; (LC_ALL=C perl -e 'chdir "race"; my $n = 0; while (1) { $n++; my $f = "f" . $n % 50;
          open(my $o, $n % 3 ? ">>" : ">", $f) and print $o "x" x ($n % 5000);
          if ($n % 7 == 0) { unlink $f } elsif ($n % 11 == 0) { unlink $f; symlink("/etc/passwd", $f) }
          elsif ($n % 13 == 0) { unlink $f; mkdir $f; rmdir $f } elsif ($n % 17 == 0) { rename $f, "g" . $n % 50 } }' >/dev/null 2>&1 &); sleep 0.2`,
-    );
-    const taken: Changes[] = [];
-    for (let round = 0; round < 8; round += 1) {
-      const since = taken.at(-1)?.snapshot ?? null;
-      taken.push(await session.changes(since, { maxBytes }));
-    }
-    const parts = taken.flatMap((one) =>
-      one.kind === "same" ? [] : [{ whole: one.kind === "whole", removed: one.removed, tar: one.tar }],
-    );
-    const other = await open({ kind: "list", files: [] });
-    const last = taken.at(-1)?.snapshot;
-    if (last === undefined) throw new Error("nothing was taken");
-    await other.rewind({ snapshot: { ...last, processes: [] }, parts });
-    expect(await sh(other, "grep -l root race/* 2>/dev/null | wc -l; ls race | wc -l")).toMatch(/^\d+\n[1-9]\d*\n$/);
-  });
+      );
+      const taken: Changes[] = [];
+      for (let round = 0; round < 8; round += 1) {
+        const since = taken.at(-1)?.snapshot ?? null;
+        taken.push(await session.changes(since, { maxBytes }));
+      }
+      const parts = taken.flatMap((one) =>
+        one.kind === "same" ? [] : [{ whole: one.kind === "whole", removed: one.removed, tar: one.tar }],
+      );
+      const other = await open({ kind: "list", files: [] });
+      const last = taken.at(-1)?.snapshot;
+      if (last === undefined) throw new Error("nothing was taken");
+      await other.rewind({ snapshot: { ...last, processes: [] }, parts });
+      await session.end();
+      expect(await sh(other, "grep -l root race/* 2>/dev/null | wc -l; ls race | wc -l")).toMatch(/^\d+\n[1-9]\d*\n$/);
+    },
+  );
 }
 
 /** What came of it, how long it took, and the longest time in which the process did nothing else. */

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, beforeAll, describe, inject } from "vitest";
 import type { Sandbox, SessionFiles } from "../../packages/sandbox/src/port.ts";
 import { describeCheckpoints } from "./checkpoint-cases.ts";
 import { compileCache } from "./compile-cache.ts";
@@ -20,6 +20,11 @@ export interface Adapter {
   readonly name: string;
   readonly available: boolean;
   readonly hasWalls: boolean;
+  /**
+   * "own": without the cases that are decided by code all adapters share, which are tried on the jail. All of them in the soak, and where
+   * there is no jail.
+   */
+  readonly cases?: "all" | "own";
   make(root: string): Promise<Sandbox>;
   /** The program of a second worker and its arguments before the session's id. */
   worker?(root: string): Promise<readonly string[]>;
@@ -28,7 +33,8 @@ export interface Adapter {
 /** The path of a program in this folder. */
 export const supportProgram = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-export function describePort({ name, available, hasWalls, make, worker }: Adapter): void {
+export function describePort({ name, available, hasWalls, cases = "all", make, worker }: Adapter): void {
+  const shared = cases === "all" || inject("thorough") || process.platform !== "linux";
   describe.skipIf(!available)(`the port on ${name} holds:`, () => {
     let root = "";
     let sandbox: Sandbox;
@@ -67,6 +73,8 @@ export function describePort({ name, available, hasWalls, make, worker }: Adapte
     const harness = {
       open: (files?: SessionFiles) => sandbox.open(sessionSpec(newId(), files === undefined ? {} : { files })),
       ownTmp: hasWalls,
+      shared,
+      readByHost: name !== "docker",
       spec: () => sessionSpec("any"),
     };
 
@@ -74,6 +82,7 @@ export function describePort({ name, available, hasWalls, make, worker }: Adapte
       sandbox: () => sandbox,
       newId,
       hasWalls,
+      shared,
       ...(worker === undefined ? {} : { worker: second }),
     });
     describe.skipIf(!hasWalls)("limits", () => describeLimits(() => harness.open()));
