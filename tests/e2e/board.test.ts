@@ -1,11 +1,11 @@
-// Bull Board as ops people see it, on both backends: over its JSON and in a browser.
+// Bull Board as ops people see it, on both backends: over its JSON and, where that comes from is nothing to it, in a browser on one.
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createBoard } from "@markmill/api";
 import type { Role } from "@markmill/contract";
 import { QueueError } from "@markmill/queue";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";
 import { openBrowser } from "../support/chromium.ts";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
@@ -72,12 +72,15 @@ for (const backend of ["redis", "postgres"] as const) {
     let mill: Mill;
     let api: TestApi;
     let run: string;
+    const inBrowser = () => browser !== null && (backend === "postgres" || inject("thorough"));
+    let page: Page | null = null;
     beforeAll(async () => {
       mill = await startMill({ backend, script });
       api = await startApi(mill, {}, createBoard({ queues: mill.queues, writes: false }));
       run = await start(files, "main.wf.md");
     });
     afterAll(async () => {
+      await page?.context().close();
       await api?.close();
       await mill?.close();
     });
@@ -110,14 +113,14 @@ for (const backend of ["redis", "postgres"] as const) {
             ...(node.children.length > 0 && { below: node.children.map(shape) }),
           };
 
-    async function openPage(): Promise<Page> {
+    async function logIn(): Promise<Page> {
       const context = await (browser as Browser).newContext({ viewport: { width: 1400, height: 900 } });
-      const page = await context.newPage();
-      page.setDefaultTimeout(90_000);
-      await page.goto(`${api.url}/board/runs/${run}`);
-      await page.getByLabel("Key").fill(await api.key(["ops"]));
-      await page.getByRole("button", { name: "Log in" }).first().click();
-      return page;
+      const opened = await context.newPage();
+      opened.setDefaultTimeout(90_000);
+      await opened.goto(`${api.url}/board/runs/${run}`);
+      await opened.getByLabel("Key").fill(await api.key(["ops"]));
+      await opened.getByRole("button", { name: "Log in" }).first().click();
+      return opened;
     }
 
     it("shows a run with its sub-workflow as a tree while it runs", async () => {
@@ -132,8 +135,8 @@ for (const backend of ["redis", "postgres"] as const) {
         ],
       };
       await expect.poll(async () => shape(await flow(`run-${run}`))).toEqual(open);
-      if (browser === null) return;
-      const page = await openPage();
+      if (!inBrowser()) return;
+      page = await logIn();
       for (const node of ["SET_A", "CALL_B", "SET_D", "PROMPT_E", "ASK_F"]) {
         // The board cuts what is longer than its boxes are wide.
         const title = page.getByText(node, { exact: true }).first();
@@ -141,7 +144,6 @@ for (const backend of ["redis", "postgres"] as const) {
         expect(await title.evaluate(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth), node).toBe(true);
       }
       await page.screenshot({ path: join(screenshots, `board-${backend}-running.png`) });
-      await page.context().close();
     });
 
     it("leads from a run to the board and from a job to its run, and shows ids but no names", async () => {
@@ -188,8 +190,8 @@ for (const backend of ["redis", "postgres"] as const) {
       const { jobs } = await queue("control", "completed");
       for (const { id } of jobs) expect(shape(await flow(id))).toEqual(ended);
       expect((await get(`/api/queues/control/${jobs[0]?.id}`)).status).toBe(200);
-      if (browser === null) return;
-      const page = await openPage();
+      if (page === null) return;
+      await page.goto(`${api.url}/board/runs/${run}`);
       for (const node of ["SET_A", "CALL_B", "SET_D", "SET_G", "SET_C"]) await page.getByText(node).first().waitFor();
       await page.screenshot({ path: join(screenshots, `board-${backend}-ended.png`) });
       await page.goto(`${api.url}/board/queue/control?status=completed`);
@@ -198,7 +200,6 @@ for (const backend of ["redis", "postgres"] as const) {
       await page.goto(`${api.url}/board/`);
       await page.getByText("completed", { exact: false }).first().waitFor();
       await page.screenshot({ path: join(screenshots, `board-${backend}-overview.png`) });
-      await page.context().close();
     });
 
     it("shows failed jobs with their reason", async () => {

@@ -6,6 +6,7 @@ import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";
 import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
+import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
 
 const example = join(import.meta.dirname, "../../examples/class-roman");
 const jail = await createJailSandbox({ root: "/nonexistent" }).then(
@@ -17,8 +18,10 @@ if (jail !== null) await reportSkip({ what: "a class against a server, in the ja
 let model: ScriptedModel;
 let server: MarkmillPlace & { remove(): Promise<void> };
 let place: MarkmillPlace & { remove(): Promise<void> };
+let resident: ResidentMarkmill;
 beforeAll(async () => {
   if (jail !== null) return;
+  resident = await residentMarkmill();
   const read = parseScript(readFileSync(join(example, "model.yaml"), "utf8"), "model.yaml");
   if (!read.ok) throw new Error("the example's script is wrong");
   model = await startScriptedModel({ script: read.script, port: 0, apiKey: "test" });
@@ -38,6 +41,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(async () => {
   if (jail !== null) return;
+  await resident?.close();
   await markmill(server, ["down"]);
   await place?.remove();
   await server?.remove();
@@ -48,7 +52,7 @@ it.skipIf(jail !== null)(
   "is graded, shown, exported and halted there; what needs a worker here is refused",
   async () => {
     const out = join(place.cwd, "out");
-    const graded = await markmill(place, ["grade", example, "--sample", "1", "--out", out, "--json"]);
+    const graded = await resident.say(place, ["grade", example, "--sample", "1", "--out", out, "--json"]);
     expect(graded.code, graded.stderr).toBe(0);
     const statuses = JSON.parse(graded.stdout).students.map(({ status }: { status: string }) => status);
     expect(Object.groupBy(statuses, (status: string) => status)).toMatchObject({
@@ -56,21 +60,21 @@ it.skipIf(jail !== null)(
       "not in the sample": { length: 25 },
       "nothing handed in": { length: 1 },
     });
-    const status = await markmill(place, ["status", example]);
+    const status = await resident.say(place, ["status", example]);
     expect(status.stdout, status.stderr).toMatch(/not in the sample/);
-    expect(await markmill(place, ["review", example])).toMatchObject({ code: 0 });
-    expect(await markmill(place, ["review", example, "--accept"])).toMatchObject({ code: 2 });
-    const written = await markmill(place, ["export", example, "--to", "csv", "--out", out]);
+    expect(await resident.say(place, ["review", example])).toMatchObject({ code: 0 });
+    expect(await resident.say(place, ["review", example, "--accept"])).toMatchObject({ code: 2 });
+    const written = await resident.say(place, ["export", example, "--to", "csv", "--out", out]);
     expect(readFileSync(written.stdout.trim(), "utf8")).toMatch(/nothing handed in/);
     for (const flags of [
       ["--script", join(example, "model.yaml")],
       ["--sandbox", "jail"],
     ]) {
-      const refused = await markmill(place, ["grade", example, "--out", out, ...flags]);
+      const refused = await resident.say(place, ["grade", example, "--out", out, ...flags]);
       expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("its operator's choice") });
     }
-    await markmill(place, ["pause", example]);
-    const halted = await markmill(place, ["regrade", example, "--where", "outcome=graded", "--yes"]);
+    await resident.say(place, ["pause", example]);
+    const halted = await resident.say(place, ["regrade", example, "--where", "outcome=graded", "--yes"]);
     expect(halted).toMatchObject({ code: 1, stderr: expect.stringContaining("CLASS_PAUSED") });
   },
   300_000,

@@ -2,12 +2,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "@markmill/embedded-postgres";
 import { parseScript, type ScriptedModel, startScriptedModel } from "@markmill/llm";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";
 import { type GatedModel, startGatedModel } from "../support/gated-model.ts";
 import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../support/markmill-process.ts";
+import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
 import { until } from "../support/until.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -58,8 +60,11 @@ describe.skipIf(jail !== null)("the example class", () => {
   let place: MarkmillPlace & { remove(): Promise<void> };
   let model: ScriptedModel;
   let gate: GatedModel;
+  let resident: ResidentMarkmill;
+  let postgres: EmbeddedPostgres | null = null;
 
   beforeAll(async () => {
+    resident = await residentMarkmill();
     const read = parseScript(readFileSync(script, "utf8"), "model.yaml");
     if (!read.ok) throw new Error("the example's script is wrong");
     model = await startScriptedModel({ script: read.script, port: 0, apiKey: "test" });
@@ -71,7 +76,8 @@ describe.skipIf(jail !== null)("the example class", () => {
     );
   });
   afterAll(async () => {
-    await markmill(place, ["down"]);
+    await resident.close();
+    await postgres?.stop();
     await gate.close();
     await model.close();
     await place.remove();
@@ -84,11 +90,11 @@ describe.skipIf(jail !== null)("the example class", () => {
     // After that nothing is answered; what was, has time to be written down. Then everything dies with requests under way.
     await until(() => gate.shut && gate.asked.length > gate.answered.size, { limitMs: 300_000 });
     await sleep(5_000);
-    const postgres = Number(
+    const postmaster = Number(
       readFileSync(join(place.cwd, ".markmill/postgres/data/postmaster.pid"), "utf8").split("\n")[0],
     );
     first.child.kill("SIGKILL");
-    process.kill(postgres, "SIGKILL");
+    process.kill(postmaster, "SIGKILL");
     await first.ended;
     const answered = new Set(gate.answered);
     const unanswered = new Set(gate.asked.filter((key) => !answered.has(key)));
@@ -122,8 +128,10 @@ describe.skipIf(jail !== null)("the example class", () => {
     expect(again.filter((key) => !unanswered.has(key))).toEqual([]);
     expect(again.length).toBe(new Set(again).size);
 
+    // From here on nobody is killed: commands need not start and stop it each.
+    postgres = await startEmbeddedPostgres({ directory: join(place.cwd, ".markmill/postgres") });
     const before = model.requests().length;
-    const third = await markmill(place, [...args, "--json"]);
+    const third = await resident.say(place, [...args, "--json"]);
     expect(gradesOf(third.stdout)).toEqual(grades);
     expect(model.requests().length).toBe(before);
     expect(readFileSync(join(place.cwd, "out/class-report.html"), "utf8")).toContain("Åsa Öberg");
@@ -133,14 +141,14 @@ describe.skipIf(jail !== null)("the example class", () => {
   }, 900_000);
 
   it("is reviewed, overridden, released and handed over", async () => {
-    const listed = await markmill(place, ["review", example, "--list", "--json"]);
+    const listed = await resident.say(place, ["review", example, "--list", "--json"]);
     expect(
       JSON.parse(listed.stdout)
         .map(({ students }: { students: string[] }) => students[0])
         .sort(),
     ).toEqual(["4119", "4120", "4121", "4122"]);
     expect(
-      await markmill(place, [
+      await resident.say(place, [
         "override",
         "Quist",
         "--batch",
@@ -153,7 +161,7 @@ describe.skipIf(jail !== null)("the example class", () => {
         "r",
       ]),
     ).toMatchObject({ code: 2 });
-    const set = await markmill(place, [
+    const set = await resident.say(place, [
       "override",
       "Quist",
       "--batch",
@@ -167,11 +175,11 @@ describe.skipIf(jail !== null)("the example class", () => {
     ]);
     // A mark closes its criterion; that the work asks for points is seen by whoever reviews it.
     expect(set).toMatchObject({ code: 0, stdout: "needs human\n" });
-    expect(await markmill(place, ["review", example, "--student", "Quist", "--accept"])).toMatchObject({ code: 0 });
-    const released = await markmill(place, ["release", example]);
+    expect(await resident.say(place, ["review", example, "--student", "Quist", "--accept"])).toMatchObject({ code: 0 });
+    const released = await resident.say(place, ["release", example]);
     expect(released.stderr).toContain("released: 21, 5 left out");
-    expect((await markmill(place, ["release", example])).stderr).toContain("released: 0, 21 before");
-    const checked = await markmill(place, [
+    expect((await resident.say(place, ["release", example])).stderr).toContain("released: 0, 21 before");
+    const checked = await resident.say(place, [
       "export",
       example,
       "--to",
@@ -182,12 +190,12 @@ describe.skipIf(jail !== null)("the example class", () => {
     ]);
     expect(checked).toMatchObject({ code: 0, stdout: "" });
     expect(checked.stderr).toContain("would take 21 grades");
-    const written = await markmill(place, ["export", example, "--to", "csv", "--out", join(place.cwd, "exp")]);
+    const written = await resident.say(place, ["export", example, "--to", "csv", "--out", join(place.cwd, "exp")]);
     expect(readFileSync(written.stdout.trim(), "utf8")).toMatch(/4119,.*Vera Quist,graded,2,12/);
     // A grade that changed after its release is not handed over as a released one.
     const later = ["override", "Quist", "--batch", example, "--criterion", "names", "--points", "1", "--reason", "r"];
-    expect(await markmill(place, later)).toMatchObject({ code: 0 });
-    const given = await markmill(place, [
+    expect(await resident.say(place, later)).toMatchObject({ code: 0 });
+    const given = await resident.say(place, [
       "export",
       example,
       "--to",
@@ -198,14 +206,14 @@ describe.skipIf(jail !== null)("the example class", () => {
     ]);
     expect(given.stderr).toContain("changed after its release: Vera Quist");
     expect(readFileSync(given.stdout.trim(), "utf8")).toMatch(/4119,.*Vera Quist,waiting,,12/);
-    expect(await markmill(place, later.with(7, "0"))).toMatchObject({ code: 0 });
+    expect(await resident.say(place, later.with(7, "0"))).toMatchObject({ code: 0 });
 
-    await markmill(place, ["pause", example]);
-    const halted = await markmill(place, ["regrade", example, "--where", "student=4119", "--yes"]);
+    await resident.say(place, ["pause", example]);
+    const halted = await resident.say(place, ["regrade", example, "--where", "student=4119", "--yes"]);
     expect(halted).toMatchObject({ code: 1, stdout: "" });
     expect(halted.stderr).toContain("CLASS_PAUSED");
-    expect(await markmill(place, ["resume", example])).toMatchObject({ code: 3 });
-    const status = await markmill(place, ["status", example]);
+    expect(await resident.say(place, ["resume", example])).toMatchObject({ code: 3 });
+    const status = await resident.say(place, ["status", example]);
     expect(status.stdout).toMatch(/Vera Quist +graded +2 /);
   });
 });

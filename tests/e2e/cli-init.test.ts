@@ -5,6 +5,7 @@ import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";
 import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
+import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
 
 const jail = await createJailSandbox({ root: "/nonexistent" }).then(
   () => null,
@@ -14,10 +15,15 @@ if (jail !== null) await reportSkip({ what: "a new course in the jail", reason: 
 
 describe("markmill init DIR", () => {
   let place: MarkmillPlace & { remove(): Promise<void> };
+  let resident: ResidentMarkmill;
   beforeAll(async () => {
+    resident = await residentMarkmill();
     place = await makePlace({ SANDBOX: "jail" }, { command: "shipped", home: "bare" });
   });
-  afterAll(() => place.remove());
+  afterAll(async () => {
+    await resident.close();
+    await place.remove();
+  });
 
   it("makes a course whole, says what comes next, and writes over nothing", async () => {
     const { code, stderr } = await markmill(place, ["init", "leap"]);
@@ -28,13 +34,13 @@ describe("markmill init DIR", () => {
     expect(existsSync(join(place.cwd, "leap/.markmill"))).toBe(true);
     expect(readdirSync(join(place.cwd, "leap/submissions"))).toHaveLength(6);
     expect(readdirSync(place.cwd).filter((name) => name.startsWith(".leap"))).toEqual([]);
-    const again = await markmill(place, ["init", "leap"]);
+    const again = await resident.say(place, ["init", "leap"]);
     expect(again.code).toBe(2);
     expect(again.stderr).toContain("is not empty");
     writeFileSync(join(place.cwd, "file"), "");
-    expect((await markmill(place, ["init", "file"])).code).toBe(2);
-    expect((await markmill(place, ["init", "one", "two"])).code).toBe(2);
-    const valid = await markmill(place, ["validate", "leap/grade.wf.md", "leap/tests.wf.md"]);
+    expect((await resident.say(place, ["init", "file"])).code).toBe(2);
+    expect((await resident.say(place, ["init", "one", "two"])).code).toBe(2);
+    const valid = await resident.say(place, ["validate", "leap/grade.wf.md", "leap/tests.wf.md"]);
     expect(valid).toMatchObject({ code: 0 });
   });
 

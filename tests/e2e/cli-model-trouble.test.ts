@@ -1,11 +1,14 @@
-// What people see of a model that thinks aloud, is cut, or fails, through real processes.
+// What people see of a model that thinks aloud, is cut, or fails.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../support/markmill-process.ts";
+import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
 
 let place: MarkmillPlace & { remove(): Promise<void> };
+let resident: ResidentMarkmill;
 beforeAll(async () => {
+  resident = await residentMarkmill();
   place = await makePlace({ MODEL_TIMEOUT_MS: "1500", SANDBOX: "none" });
   writeFileSync(
     join(place.cwd, "look.wf.md"),
@@ -23,31 +26,32 @@ beforeAll(async () => {
   expect((await markmill(place, ["up", "--detach"])).code).toBe(0);
 });
 afterAll(async () => {
+  await resident.close();
   await markmill(place, ["down"]);
   await place.remove();
 });
 
 it("run, logs, history and status tell reasoning, cuts and calls without a reply", async () => {
-  const ran = await markmill(place, ["run", "look.wf.md", "--script", "replies.yaml"]);
+  const ran = await resident.say(place, ["run", "look.wf.md", "--script", "replies.yaml"]);
   expect(ran).toMatchObject({ code: 0, stdout: "Seven, because\n" });
   expect(ran.stderr).toContain("3 model calls, 1 without a reply");
   expect(ran.stderr).toContain("cut at the output limit");
   expect(ran.stderr).toContain("MODEL_EMPTY_REPLY");
 
-  const logs = await markmill(place, ["logs", "last"]);
+  const logs = await resident.say(place, ["logs", "last"]);
   for (const told of ["MODEL_CONNECTION_CUT", "MODEL_EMPTY_REPLY", "cut at the output limit"]) {
     expect(logs.stdout).toContain(told);
   }
 
-  const history = (await markmill(place, ["history", "last"])).stdout;
+  const history = (await resident.say(place, ["history", "last"])).stdout;
   expect(history).toContain("Reasoning, not part of the reply:\n```\nit lacks a test\n```");
   expect(history).toContain("I look.");
   expect(history).toContain("The reply ended at the limit of output tokens.");
   expect(history).toContain("3 model calls, 1 without a reply");
 
-  const status = JSON.parse((await markmill(place, ["status", "last", "--json"])).stdout);
+  const status = JSON.parse((await resident.say(place, ["status", "last", "--json"])).stdout);
   expect(status.spent).toMatchObject({ calls: 3, unsure: { calls: 1 } });
-  const listed = JSON.parse((await markmill(place, ["status", "--json"])).stdout);
+  const listed = JSON.parse((await resident.say(place, ["status", "--json"])).stdout);
   expect(listed.runs[0].spent).toMatchObject({ calls: 3, unsure: { calls: 1 } });
   expect(listed.runs[0].spent.nanodollars / 1e9).toBeCloseTo(status.spent.dollars, 9);
 });
@@ -61,15 +65,15 @@ it("a model that is left alone is seen in run, status, logs and doctor, with its
   const paused = /scripted at http:\S+ is paused for all runs: 429 Slow down \(refused once, tried again in (4 m|5 m)/;
   try {
     await run.says("stderr", /waits for scripted \(MODEL_RATE_LIMITED.*Slow down/);
-    expect((await markmill(place, ["status", "last"])).stdout).toMatch(paused);
-    expect((await markmill(place, ["status"])).stderr).toMatch(paused);
-    expect(JSON.parse((await markmill(place, ["status", "--json"])).stdout).pauses).toMatchObject([
+    expect((await resident.say(place, ["status", "last"])).stdout).toMatch(paused);
+    expect((await resident.say(place, ["status"])).stderr).toMatch(paused);
+    expect(JSON.parse((await resident.say(place, ["status", "--json"])).stdout).pauses).toMatchObject([
       { model: "scripted", reason: "429 Slow down" },
     ]);
-    expect((await markmill(place, ["logs", "last"])).stdout).toContain("Slow down");
-    expect((await markmill(place, ["doctor", "--quick"])).stdout).toMatch(/warn {2}pause +scripted at/);
+    expect((await resident.say(place, ["logs", "last"])).stdout).toContain("Slow down");
+    expect((await resident.say(place, ["doctor", "--quick"])).stdout).toMatch(/warn {2}pause +scripted at/);
   } finally {
-    await markmill(place, ["cancel", "last"]);
+    await resident.say(place, ["cancel", "last"]);
     await run.ended;
   }
 });

@@ -1,32 +1,36 @@
 // A run whose model cannot be reached waits, is interrupted and goes on; a failed one goes on from the step that failed.
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { parseScript, type ScriptedModel, startScriptedModel } from "@markmill/llm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../support/markmill-process.ts";
+import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
+import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
 import { writeWorkflows } from "./cli-workflows.ts";
 
 let place: MarkmillPlace & { remove(): Promise<void> };
+let resident: ResidentMarkmill;
 
 beforeAll(async () => {
+  resident = await residentMarkmill();
   place = await makePlace({ OPENAI_API_KEY: "test", DEFAULT_MODEL: "scripted" }, { postgres: "running" });
   writeWorkflows(place.cwd);
 });
 afterAll(async () => {
-  await markmill(place, ["down"]);
+  await resident.close();
   await place.remove();
 });
 
 const runIdIn = (text: string) => /^run: (\S+)$/m.exec(text)?.[1] ?? "";
 
-async function withModel<Result>(script: string, act: (there: MarkmillPlace) => Promise<Result>): Promise<Result> {
-  writeFileSync(join(place.cwd, "model.yaml"), script);
-  const served = startMarkmill(place, ["mock-model", "model.yaml", "--port", "0"]);
-  const [url] = await served.says("stdout", /http:\S+/);
+async function withModel<Result>(
+  text: string,
+  act: (there: MarkmillPlace, model: ScriptedModel) => Promise<Result>,
+): Promise<Result> {
+  const script = parseScript(text, "model.yaml");
+  if (!script.ok) throw new Error(JSON.stringify(script.findings));
+  const model = await startScriptedModel({ script: script.script, port: 0 });
   try {
-    return await act({ ...place, env: { ...place.env, OPENAI_BASE_URL: url } });
+    return await act({ ...place, env: { ...place.env, OPENAI_BASE_URL: model.url } }, model);
   } finally {
-    served.child.kill("SIGINT");
-    await served.ended;
+    await model.close();
   }
 }
 
@@ -40,17 +44,17 @@ describe("a run whose model cannot be reached", () => {
     expect(first.stderr).not.toContain("✗");
     const id = runIdIn(first.stderr);
 
-    const listed = JSON.parse((await markmill(place, ["status", "--json"])).stdout);
+    const listed = JSON.parse((await resident.say(place, ["status", "--json"])).stdout);
     expect(listed.runs[0]).toMatchObject({ runId: id, status: "interrupted", waits: [{ interrupted: true }] });
-    const one = await markmill(place, ["status", id]);
+    const one = await resident.say(place, ["status", id]);
     expect(one.stdout).toMatch(/^interrupted: Greet[\s\S]*^waits: PROMPT_HI waits for scripted/m);
 
     const script = `rules:\n  - when: { pattern: 'Greet (?<who>.*)\\.' }\n    reply: "Welcome, {{who}}!"\n`;
-    const resumed = await withModel(script, (there) => markmill(there, ["resume", id]));
+    const resumed = await withModel(script, (there) => resident.say(there, ["resume", id]));
     expect({ code: resumed.code, stdout: resumed.stdout }).toEqual({ code: 0, stdout: "Welcome, Ada!\n" });
-    const logs = await markmill(place, ["logs", id]);
+    const logs = await resident.say(place, ["logs", id]);
     expect(logs.stdout).toMatch(/MODEL_[A-Z_]+[\s\S]*resumed[\s\S]*✓ PROMPT_HI/);
-    expect((await markmill(place, ["resume", id])).stderr).toContain("RUN_ENDED");
+    expect((await resident.say(place, ["resume", id])).stderr).toContain("RUN_ENDED");
   });
 });
 
@@ -62,31 +66,28 @@ describe("a run that failed", () => {
   - { when: { text: "Say two" }, reply: two }
   - { when: { text: "Say three" }, reply: three }
 `;
-    await withModel(script, async (there) => {
-      const first = await markmill(there, ["run", "three.wf.md"]);
+    await withModel(script, async (there, model) => {
+      const first = await resident.say(there, ["run", "three.wf.md"]);
       expect(first.code).toBe(1);
-      const again = await markmill(there, ["retry", runIdIn(first.stderr)]);
+      const again = await resident.say(there, ["retry", runIdIn(first.stderr)]);
       expect({ code: again.code, stdout: again.stdout }).toEqual({ code: 0, stdout: "three\n" });
       expect(again.stderr).toContain("a new run, from PROMPT_TWO");
       expect(again.stderr).not.toContain("PROMPT_ONE");
-      const log = (await (await fetch(new URL("/log", there.env.OPENAI_BASE_URL))).json()) as {
-        requests: { messages: { content: string }[] }[];
-      };
-      expect(log.requests.map(({ messages }) => messages.at(-1)?.content.trim())).toEqual([
+      expect(model.requests().map(({ messages }) => messages.at(-1)?.content?.trim())).toEqual([
         "Say one.",
         "Say two.",
         "Say two.",
         "Say three.",
       ]);
-      const history = await markmill(there, ["history", runIdIn(again.stderr)]);
+      const history = await resident.say(there, ["history", runIdIn(again.stderr)]);
       expect(history.stdout).toContain("Say one.");
       expect(history.stdout).toContain(runIdIn(first.stderr));
-      expect((await markmill(there, ["replay", runIdIn(again.stderr)])).code).toBe(0);
+      expect((await resident.say(there, ["replay", runIdIn(again.stderr)])).code).toBe(0);
     });
   });
 
   it("is told what to name when the node is unknown", async () => {
-    const { code, stderr } = await markmill(place, ["retry", "last", "--from", "PROMPT_NOWHERE"]);
+    const { code, stderr } = await resident.say(place, ["retry", "last", "--from", "PROMPT_NOWHERE"]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/STORE_NO_FORK[\s\S]*never came to PROMPT_NOWHERE[\s\S]*markmill logs/);
   });

@@ -1,22 +1,21 @@
-// `markmill run` and its companions through real processes on the embedded stack of one directory.
+// `markmill run` and its companions on the embedded stack of one directory. Whoever is a client of what is up shares a process with the
+// others; what is about streams, signals or processes beside each other has processes of its own.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseScript, startScriptedModel } from "@markmill/llm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  type MarkmillPlace,
-  makePlace,
-  markmill,
-  type StartedMarkmill,
-  startMarkmill,
-} from "../support/markmill-process.ts";
+import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../support/markmill-process.ts";
+import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
 import { until } from "../support/until.ts";
 import { writeWorkflows } from "./cli-workflows.ts";
 
 let place: MarkmillPlace & { remove(): Promise<void> };
+let resident: ResidentMarkmill;
 let model: { url: string; log(): string; requests(): Promise<{ messages: { content: string }[] }[]> };
 
 beforeAll(async () => {
+  resident = await residentMarkmill();
   place = await makePlace({}, { jail: "proven" });
   writeWorkflows(place.cwd);
   expect((await markmill(place, ["up", "--detach"])).code).toBe(0);
@@ -37,6 +36,7 @@ afterAll(async () => {
   try {
     await stopModel();
   } finally {
+    await resident.close();
     const { stderr } = await markmill(place, ["down"]);
     await place.remove();
     expect(stderr).toMatch(/stopped: process \d+/);
@@ -56,15 +56,15 @@ describe("markmill run", () => {
   it("takes parameters from a file, and a word wins over it; a value may be the text of a file", async () => {
     const given = ["run", "greet.wf.md", "--param-file", "params.yaml", ...scripted];
     const [fromFile, fromWord] = await Promise.all([
-      markmill(place, given),
-      markmill(place, [...given, "NAME=file:name.txt"]),
+      resident.say(place, given),
+      resident.say(place, [...given, "NAME=file:name.txt"]),
     ]);
     expect(fromFile.stdout).toBe("Welcome, from the file!\n");
     expect(fromWord.stdout).toBe("Welcome, a = b!\n");
   });
 
   it("gives one JSON object with --json", async () => {
-    const { code, stdout } = await markmill(place, [
+    const { code, stdout } = await resident.say(place, [
       "run",
       "greet.wf.md",
       "NAME=",
@@ -86,19 +86,19 @@ describe("markmill run", () => {
   });
 
   it("ends with 1 when the run fails, and says why and what next", async () => {
-    const { code, stdout, stderr } = await markmill(place, ["run", "fail.wf.md"]);
+    const { code, stdout, stderr } = await resident.say(place, ["run", "fail.wf.md"]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toMatch(/reason: CHECK_FALSE: [\s\S]*next: markmill retry [0-9a-f]{12} /);
   });
 
   it("a failed step never shows ✓; logs and history tell every failure with its reason, and the end", async () => {
-    const { stderr } = await markmill(place, ["run", "fail.wf.md"]);
+    const { stderr } = await resident.say(place, ["run", "fail.wf.md"]);
     const id = runIdIn(stderr);
     expect(stderr).toMatch(/^✗ CHECK_NO {2}CHECK_FALSE: /m);
     const [logs, json, history] = await Promise.all([
-      markmill(place, ["logs", id]),
-      markmill(place, ["logs", id, "--json"]),
-      markmill(place, ["history", id]),
+      resident.say(place, ["logs", id]),
+      resident.say(place, ["logs", id, "--json"]),
+      resident.say(place, ["history", id]),
     ]);
     expect(logs.stdout).toMatch(/✗ CHECK_NO {2}CHECK_FALSE: .*false\n.* ✗ ended: failed: CHECK_FALSE: .*\n$/);
     expect(logs.stdout + stderr).not.toContain("✓");
@@ -123,7 +123,7 @@ describe("markmill run", () => {
         ["history", id],
         ["history", id, "--json"],
         ["status", id, "--json"],
-      ].map((args) => markmill(place, args)),
+      ].map((args) => resident.say(place, args)),
     );
     for (const text of [stderr, ...said.map((one) => one.stdout + one.stderr)]) {
       expect(text).not.toMatch(/(?![\n\t])\p{Cc}|\p{Cf}|\u3164/u);
@@ -133,12 +133,12 @@ describe("markmill run", () => {
   });
 
   it("tells of each check whether it came out true or false, while it runs and in the logs", async () => {
-    const { code, stderr } = await markmill(place, ["run", "checks.wf.md", "NAME=Ada"]);
+    const { code, stderr } = await resident.say(place, ["run", "checks.wf.md", "NAME=Ada"]);
     expect(code).toBe(0);
     expect(stderr).toMatch(/^✓ CHECK_BOB {2}false\n✓ CHECK_ADA {2}true$/m);
-    const watched = await markmill(place, ["watch", runIdIn(stderr)]);
+    const watched = await resident.say(place, ["watch", runIdIn(stderr)]);
     expect(watched.stderr).toMatch(/^✓ CHECK_BOB {2}false\n✓ CHECK_ADA {2}true$/m);
-    const { stdout } = await markmill(place, ["logs", runIdIn(stderr), "--json"]);
+    const { stdout } = await resident.say(place, ["logs", runIdIn(stderr), "--json"]);
     const checked = stdout.split("\n").flatMap((line) => (line === "" ? [] : (JSON.parse(line).checked ?? [])));
     expect(checked).toMatchObject([
       { activity: { node: "CHECK_BOB" }, holds: false },
@@ -148,8 +148,8 @@ describe("markmill run", () => {
 
   it("ends with 5 when tokens or money are spent", async () => {
     const [tokens, money] = await Promise.all([
-      markmill(place, ["run", "greet.wf.md", "NAME=x", "--max-tokens", "3", ...scripted]),
-      markmill(place, ["run", "greet.wf.md", "NAME=x", "--budget", "$0.000000001", ...scripted]),
+      resident.say(place, ["run", "greet.wf.md", "NAME=x", "--max-tokens", "3", ...scripted]),
+      resident.say(place, ["run", "greet.wf.md", "NAME=x", "--budget", "$0.000000001", ...scripted]),
     ]);
     expect([tokens.code, money.code]).toEqual([5, 5]);
     expect(tokens.stderr).toContain("LIMIT_TOKENS");
@@ -157,20 +157,20 @@ describe("markmill run", () => {
   });
 
   it("ends with 6 for an invalid workflow, and for a warning with --strict", async () => {
-    const broken = await markmill(place, ["run", "broken.wf.md"]);
+    const broken = await resident.say(place, ["run", "broken.wf.md"]);
     expect(broken.code).toBe(6);
     expect(broken.stderr).toContain("broken.wf.md:7:24: error PROMPT_UNKNOWN");
-    const strict = await markmill(place, ["run", "list.wf.md", "--strict"]);
+    const strict = await resident.say(place, ["run", "list.wf.md", "--strict"]);
     expect(strict.code).toBe(6);
     expect(strict.stderr).toContain("NO_SUBMISSION");
   });
 
   it("stops before the start for want of a parameter, a submission or a file, and for names nobody knows", async () => {
     const [missing, unknown, required, unread] = await Promise.all([
-      markmill(place, ["run", "greet.wf.md", ...scripted]),
-      markmill(place, ["run", "greet.wf.md", "NAME=x", "NAEM=y", ...scripted]),
-      markmill(place, ["run", "required.wf.md"]),
-      markmill(place, ["run", "essay.wf.md"]),
+      resident.say(place, ["run", "greet.wf.md", ...scripted]),
+      resident.say(place, ["run", "greet.wf.md", "NAME=x", "NAEM=y", ...scripted]),
+      resident.say(place, ["run", "required.wf.md"]),
+      resident.say(place, ["run", "essay.wf.md"]),
     ]);
     for (const one of [missing, unknown, required, unread]) {
       expect(one).toMatchObject({ code: 2, stdout: "" });
@@ -184,18 +184,18 @@ describe("markmill run", () => {
 
   it("--strict knows the submission that is given with it, and so does validate", async () => {
     const given = ["--strict", "--submission", "submission"];
-    expect(await markmill(place, ["run", "essay.wf.md", "--sandbox", "none", ...given])).toMatchObject({
+    expect(await resident.say(place, ["run", "essay.wf.md", "--sandbox", "none", ...given])).toMatchObject({
       code: 0,
       stdout: "a\n",
     });
-    expect((await markmill(place, ["validate", "essay.wf.md", ...given])).code).toBe(0);
-    expect((await markmill(place, ["validate", "essay.wf.md", "--strict"])).code).toBe(6);
+    expect((await resident.say(place, ["validate", "essay.wf.md", ...given])).code).toBe(0);
+    expect((await resident.say(place, ["validate", "essay.wf.md", "--strict"])).code).toBe(6);
   });
 
   it("commands without a submission are told of before the start, and in the record", async () => {
-    const { stderr } = await markmill(place, ["run", "list.wf.md", "--sandbox", "none"]);
+    const { stderr } = await resident.say(place, ["run", "list.wf.md", "--sandbox", "none"]);
     expect(stderr).toMatch(/^warning NO_SUBMISSION: .*empty folder/);
-    const { stdout } = await markmill(place, ["logs", runIdIn(stderr)]);
+    const { stdout } = await resident.say(place, ["logs", runIdIn(stderr)]);
     expect(stdout).toContain("! NO_SUBMISSION");
   });
 
@@ -209,13 +209,13 @@ describe("markmill run", () => {
     [["run", "greet.wf.md", "--frobnicate"], "--frobnicate"],
     [["valdate"], "Did you mean 'validate'?"],
   ])("ends with 2 for wrong words: %j", async (args, words) => {
-    const { code, stdout, stderr } = await markmill(place, args);
+    const { code, stdout, stderr } = await resident.say(place, args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(words);
   });
 
   it("shows the submission to commands, without links that lead out of its folder, and says so", async () => {
-    const { code, stdout } = await markmill(place, [
+    const { code, stdout } = await resident.say(place, [
       "run",
       "list.wf.md",
       "--sandbox",
@@ -228,13 +228,13 @@ describe("markmill run", () => {
     symlinkSync("/etc/passwd", join(place.cwd, "evil/answers"));
     writeFileSync(join(place.cwd, "evil/essay.md"), "text");
     const listed = async (submission: string) =>
-      await markmill(place, ["run", "list.wf.md", "--sandbox", "none", "--submission", submission]);
+      await resident.say(place, ["run", "list.wf.md", "--sandbox", "none", "--submission", submission]);
     const evil = await listed("evil");
     expect({ code: evil.code, stdout: evil.stdout }).toEqual({ code: 0, stdout: "$ ls -1\nessay.md\n" });
     const note = "answers is a link to /etc/passwd, outside the submission, and was left out";
     expect(evil.stderr).toContain(`! ${note}\n`);
     const [id = ""] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(evil.stderr) ?? [];
-    expect((await markmill(place, ["history", id])).stdout).toMatch(
+    expect((await resident.say(place, ["history", id])).stdout).toMatch(
       /Warning: SUBMISSION_NOTE[\s\S]*answers is a link to/,
     );
     execFileSync("tar", ["-czf", join(place.cwd, "work.tgz"), "-C", join(place.cwd, "submission"), "."]);
@@ -247,7 +247,7 @@ describe("markmill run", () => {
   });
 
   it("says which model is missing instead of hanging", async () => {
-    const { code, stderr } = await markmill(place, ["run", "greet.wf.md", "NAME=x"]);
+    const { code, stderr } = await resident.say(place, ["run", "greet.wf.md", "NAME=x"]);
     expect(code).toBe(8);
     expect(stderr).toMatch(/MODEL_NOT_CHOSEN[\s\S]*next: add --model/);
   });
@@ -255,39 +255,39 @@ describe("markmill run", () => {
 
 describe("a run that is left alone", () => {
   it("goes on after --detach; status and watch find it by a part of its id", async () => {
-    const detached = await markmill(place, ["run", "two.wf.md", "--detach", ...scripted]);
+    const detached = await resident.say(place, ["run", "two.wf.md", "--detach", ...scripted]);
     expect(detached).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
     const id = detached.stdout.trim();
-    const watched = await markmill(place, ["watch", id.slice(-12)]);
+    const watched = await resident.say(place, ["watch", id.slice(-12)]);
     expect(watched).toMatchObject({ code: 0, stdout: "two\n" });
-    const { stdout } = await markmill(place, ["status", id, "--json"]);
+    const { stdout } = await resident.say(place, ["status", id, "--json"]);
     expect(JSON.parse(stdout)).toMatchObject({ runId: id, status: "success", hits: { PROMPT_TWO: 1 } });
-    const listed = await markmill(place, ["status"]);
+    const listed = await resident.say(place, ["status"]);
     expect(listed.stdout).toMatch(new RegExp(`^${id}  success `, "m"));
   });
 
   it("is answered later by another process, and the answer reaches the run it calls", async () => {
-    const detached = await markmill(place, ["run", "ask.wf.md", "--detach", "--json", ...scripted]);
+    const detached = await resident.say(place, ["run", "ask.wf.md", "--detach", "--json", ...scripted]);
     const id = JSON.parse(detached.stdout).runId;
-    for (let asks = ""; asks === ""; ) asks = (await markmill(place, ["answer", id])).stdout;
+    for (let asks = ""; asks === ""; ) asks = (await resident.say(place, ["answer", id])).stdout;
     const answered = await markmill(place, ["answer", id, "-"], "pass, with 9 points\n");
     expect(answered.code).toBe(0);
-    const watched = await markmill(place, ["watch", id]);
+    const watched = await resident.say(place, ["watch", id]);
     expect(watched).toMatchObject({ code: 0, stdout: "The verdict is pass, with 9 points.\n" });
-    const again = await markmill(place, ["answer", id, "too", "late"]);
+    const again = await resident.say(place, ["answer", id, "too", "late"]);
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("ASK_NOT_FOUND") });
 
-    const logs = await markmill(place, ["logs", id]);
+    const logs = await resident.say(place, ["logs", id]);
     expect(logs.stdout).toMatch(
       /ASK_TEACHER {2}pass, with 9 points[\s\S]*started Echo[\s\S]*CALL_ECHO {2}returned success/,
     );
-    const history = await markmill(place, ["history", id, "--out", "histories"]);
+    const history = await resident.say(place, ["history", id, "--out", "histories"]);
     expect(history.stdout).toBe("histories/01_Ask.wfh.md\nhistories/02_Echo.wfh.md\n");
     expect(readdirSync(join(place.cwd, "histories"))).toHaveLength(2);
     expect(readFileSync(join(place.cwd, "histories/01_Ask.wfh.md"), "utf8")).toContain(
       "[02_Echo.wfh.md](02_Echo.wfh.md)",
     );
-    const replayed = await markmill(place, ["replay", id]);
+    const replayed = await resident.say(place, ["replay", id]);
     expect(replayed).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^identical: .* Ask .*\nidentical: .* Echo /),
@@ -295,21 +295,26 @@ describe("a run that is left alone", () => {
   });
 
   it("ends when it is cancelled, once", async () => {
-    const id = (await markmill(place, ["run", "ask.wf.md", "--detach", ...scripted])).stdout.trim();
-    expect(await markmill(place, ["cancel", id, "--reason", "wrong class"])).toMatchObject({ code: 0 });
-    const { code, stderr } = await markmill(place, ["watch", id]);
+    const id = (await resident.say(place, ["run", "ask.wf.md", "--detach", ...scripted])).stdout.trim();
+    expect(await resident.say(place, ["cancel", id, "--reason", "wrong class"])).toMatchObject({ code: 0 });
+    const { code, stderr } = await resident.say(place, ["watch", id]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^cancelled: Ask [\s\S]*wrong class/m);
-    expect((await markmill(place, ["cancel", id])).code).toBe(1);
+    expect((await resident.say(place, ["cancel", id])).code).toBe(1);
   });
 
   it("is run again by retry, as a new run with the same inputs", async () => {
-    const first = await markmill(place, ["run", "greet.wf.md", "NAME=Ada", "--max-tokens", "3", ...scripted]);
-    const { code, stdout, stderr } = await markmill(place, ["retry", runIdIn(first.stderr), "--max-tokens", "100000"]);
+    const first = await resident.say(place, ["run", "greet.wf.md", "NAME=Ada", "--max-tokens", "3", ...scripted]);
+    const { code, stdout, stderr } = await resident.say(place, [
+      "retry",
+      runIdIn(first.stderr),
+      "--max-tokens",
+      "100000",
+    ]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Welcome, Ada!\n" });
     expect(runIdIn(stderr)).not.toBe(runIdIn(first.stderr));
     expect(stderr).toMatch(/^a new run, from PROMPT_HI: .* not paid again$/m);
-    const whole = await markmill(place, ["retry", runIdIn(stderr), "--from", "START"]);
+    const whole = await resident.say(place, ["retry", runIdIn(stderr), "--from", "START"]);
     expect({ code: whole.code, stdout: whole.stdout }).toEqual({ code: 0, stdout: "Welcome, Ada!\n" });
     expect(whole.stderr).toMatch(/^a new run, from the start: .* paid for, again$/m);
   });
@@ -327,11 +332,15 @@ describe("an interrupted run", () => {
       const interrupted = await started.ended;
       expect(interrupted).toMatchObject({ code: 130, stdout: "" });
       const id = /markmill watch (\S+)/.exec(interrupted.stderr)?.[1] ?? "";
-      expect(JSON.parse((await markmill(alone, ["status", id, "--json"])).stdout)).toMatchObject({ status: "doing" });
+      expect(JSON.parse((await resident.say(alone, ["status", id, "--json"])).stdout)).toMatchObject({
+        status: "doing",
+      });
       // Another run in the same directory leaves it alone.
-      expect((await markmill(alone, ["run", "greet.wf.md", "NAME=x", "--model", "scripted"])).code).toBe(0);
-      expect(JSON.parse((await markmill(alone, ["status", id, "--json"])).stdout)).toMatchObject({ status: "doing" });
-      expect(await markmill(alone, ["watch", id])).toMatchObject({ code: 0, stdout: "three\n" });
+      expect((await resident.say(alone, ["run", "greet.wf.md", "NAME=x", "--model", "scripted"])).code).toBe(0);
+      expect(JSON.parse((await resident.say(alone, ["status", id, "--json"])).stdout)).toMatchObject({
+        status: "doing",
+      });
+      expect(await resident.say(alone, ["watch", id])).toMatchObject({ code: 0, stdout: "three\n" });
       const asked = (await model.requests()).slice(before).map(({ messages }) => messages.at(-1)?.content.trim());
       expect(asked).toEqual(["Say one.", "Say two.", "Greet x.", "Say three."]);
       expect(model.log()).toMatch(/^\d+ {2}reply .* Say one\.$/m);
@@ -342,29 +351,27 @@ describe("an interrupted run", () => {
 
   it("ends at once at the second Ctrl-C, and is continued all the same", async () => {
     const alone = await makePlace();
-    let slow: StartedMarkmill | undefined;
+    const script = parseScript("default: { reply: slow, delay: 120s }\n", "slow.yaml");
+    if (!script.ok) throw new Error(JSON.stringify(script.findings));
+    const slow = await startScriptedModel({ script: script.script, port: 0 });
     try {
       writeWorkflows(alone.cwd);
-      writeFileSync(join(alone.cwd, "slow.yaml"), "default: { reply: slow, delay: 120s }\n");
-      slow = startMarkmill(alone, ["mock-model", "slow.yaml", "--port", "0", "--log"]);
-      const [url] = await slow.says("stdout", /http:\S+/);
-      const env = { ...alone.env, OPENAI_BASE_URL: url };
+      const env = { ...alone.env, OPENAI_BASE_URL: slow.url };
       const working = startMarkmill({ ...alone, env }, ["run", "two.wf.md", "--model", "scripted"]);
       // Nobody else works here: who has asked the model has long been ready for signals.
-      await until(async () => (await (await fetch(new URL("/log", url))).text()).includes("Say"));
+      await until(() => slow.requests().length > 0);
       working.child.kill("SIGINT");
       await working.says("stderr", /interrupted/);
       const at = performance.now();
       working.child.kill("SIGINT");
       expect((await working.ended).code).toBe(130);
       expect(performance.now() - at).toBeLessThan(30_000);
-      expect(JSON.parse((await markmill(alone, ["status", "last", "--json"])).stdout)).toMatchObject({
+      expect(JSON.parse((await resident.say(alone, ["status", "last", "--json"])).stdout)).toMatchObject({
         status: "doing",
       });
-      expect((await markmill(alone, ["cancel", "last"])).code).toBe(0);
+      expect((await resident.say(alone, ["cancel", "last"])).code).toBe(0);
     } finally {
-      slow?.child.kill("SIGINT");
-      await slow?.ended;
+      await slow.close();
       await alone.remove();
     }
   });

@@ -1,4 +1,5 @@
 // Every command that there is, against a server that 'markmill up' started. The list is the command's own: a new one needs a case here.
+// Those that ask and go share a process.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseScript, type ScriptedModel, startScriptedModel } from "@markmill/llm";
@@ -7,10 +8,12 @@ import { askingWorkflow, callingFiles } from "../support/api.ts";
 import { gradingScript } from "../support/graded-class.ts";
 import { type MarkmillPlace, makePlace, markmill, type Said, startMarkmill } from "../support/markmill-process.ts";
 import { workflow } from "../support/mill.ts";
+import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
 
 let model: ScriptedModel;
 let server: MarkmillPlace & { remove(): Promise<void> };
 let place: MarkmillPlace & { remove(): Promise<void> };
+let resident: ResidentMarkmill;
 
 const work = "const total = add(1, 2);\n";
 const rubric =
@@ -66,6 +69,7 @@ function write(path: string, text: string): void {
 }
 
 beforeAll(async () => {
+  resident = await residentMarkmill();
   const read = parseScript(gradingScript(), "script.yaml");
   if (!read.ok) throw new Error(JSON.stringify(read.findings));
   model = await startScriptedModel({ script: read.script, port: 0, apiKey: "test" });
@@ -82,13 +86,14 @@ beforeAll(async () => {
   for (const [path, text] of Object.entries(files)) write(path, text);
 });
 afterAll(async () => {
+  await resident?.close();
   if (server !== undefined) await markmill(server, ["down"]);
   await place?.remove();
   await server?.remove();
   await model?.close();
 });
 
-const ask = (...args: string[]): Promise<Said> => markmill(place, args);
+const ask = (...args: string[]): Promise<Said> => resident.say(place, args);
 
 /** It did what it does without a server. */
 async function works(...args: string[]): Promise<Said> {
@@ -277,7 +282,10 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
     const said = await works("doctor");
     expect(said.stdout).toMatch(/ok {4}server .*database ok, queue ok, workers ok/);
     expect(said.stdout).toMatch(/ok {4}key .*owner, ops/);
-    const wrong = await markmill({ ...place, env: { ...place.env, MARKMILL_TOKEN: "mm_no" } }, ["doctor", "--json"]);
+    const wrong = await resident.say({ ...place, env: { ...place.env, MARKMILL_TOKEN: "mm_no" } }, [
+      "doctor",
+      "--json",
+    ]);
     expect(wrong.code).toBe(1);
     expect(JSON.parse(wrong.stdout)).toMatchObject({ ok: false });
     expect(wrong.stdout).not.toContain("mm_no");
@@ -286,7 +294,7 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
   async up() {
     // Of the server's place, where it is up.
     const env = { ...server.env, MARKMILL_URL: place.env.MARKMILL_URL ?? "" };
-    const said = await markmill({ ...server, env }, ["up"]);
+    const said = await resident.say({ ...server, env }, ["up"]);
     expect(said.stderr).toMatch(/'up' is about this machine[\s\S]*it is up already/);
   },
   down: async () => expect((await isHere(["down"], 0)).stderr).toContain("nothing was up"),
@@ -323,7 +331,7 @@ describe("against a server", () => {
   it("works that are no longer handed in stop to count, as without a server", async () => {
     rmSync(join(place.cwd, "class/submissions/ben"), { recursive: true });
     write("class/submissions/ada/main.js", `${work}// again\n`);
-    const graded = await markmill(place, ["grade", "class", "--json"]);
+    const graded = await ask("grade", "class", "--json");
     expect(graded.stderr).toContain("1 changed, to be graded again, 1 no longer handed in, which count no more");
     const { students } = JSON.parse(graded.stdout) as { students: { student: { key: string }; status: string }[] };
     expect(students.map(({ student, status }) => [student.key, status])).toEqual([
@@ -331,7 +339,7 @@ describe("against a server", () => {
       ["ben", "nothing handed in"],
     ]);
     write("class/submissions/ben/main.js", work);
-    const back = await markmill(place, ["grade", "class", "--json"]);
+    const back = await ask("grade", "class", "--json");
     expect(totals(back)).toEqual({ ada: 3, ben: 2 });
   });
 });

@@ -1,8 +1,9 @@
 // Setting up, and what the command says when the setup is wrong. What starts and stops is tried with the command as it is shipped.
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { parseScript, startScriptedModel } from "@markmill/llm";
 import { Redis } from "ioredis";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,20 +11,24 @@ import { askService } from "../support/ask-services.ts";
 import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../support/markmill-process.ts";
 import { freshDatabase } from "../support/postgres.ts";
 import { freshRedis, redisAvailable } from "../support/redis.ts";
+import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
 import { writeWorkflows } from "./cli-workflows.ts";
 
 let place: MarkmillPlace & { remove(): Promise<void> };
 let shipped: MarkmillPlace & { remove(): Promise<void> };
+let resident: ResidentMarkmill;
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 const withEnv = (env: Readonly<Record<string, string>>): MarkmillPlace => ({ ...place, env: { ...place.env, ...env } });
 
 beforeAll(async () => {
+  resident = await residentMarkmill();
   place = await makePlace({ SANDBOX: "none" }, { postgres: "running" });
   shipped = await makePlace({ SANDBOX: "none" }, { command: "shipped", home: "bare" });
   for (const { cwd } of [place, shipped]) writeWorkflows(cwd);
   database = await freshDatabase();
 });
 afterAll(async () => {
+  await resident.close();
   await database.drop();
   await place.remove();
   await shipped.remove();
@@ -62,7 +67,7 @@ describe("markmill --help", () => {
     expect(names.length).toBeGreaterThanOrEqual(19);
     expect(tooWide(stdout)).toEqual([]);
     for (const name of names) {
-      const help = await markmill(place, [name, "--help"]);
+      const help = await resident.say(place, [name, "--help"]);
       expect(help.stdout).toMatch(new RegExp(`^Usage: markmill ${name}`));
       expect(tooWide(help.stdout)).toEqual([]);
     }
@@ -71,7 +76,7 @@ describe("markmill --help", () => {
 
 describe("a wrong setup", () => {
   it("an unreachable Postgres is told within seconds, with what to do and without the password", async () => {
-    const { code, stderr } = await markmill(withEnv({ DATABASE_URL: "postgresql://me:hunter2@127.0.0.1:9/x" }), [
+    const { code, stderr } = await resident.say(withEnv({ DATABASE_URL: "postgresql://me:hunter2@127.0.0.1:9/x" }), [
       "status",
     ]);
     expect(code).toBe(1);
@@ -81,7 +86,7 @@ describe("a wrong setup", () => {
 
   it("an unreachable Redis is told with what to do and without the password", async () => {
     const env = withEnv({ DATABASE_URL: database.url, REDIS_URL: "redis://:hunter2@127.0.0.1:9" });
-    const { code, stderr } = await markmill(env, ["status"]);
+    const { code, stderr } = await resident.say(env, ["status"]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/markmill: QUEUE_UNREACHABLE: .*\nfix: /);
     expect(stderr).not.toContain("hunter2");
@@ -132,12 +137,12 @@ describe("a wrong setup", () => {
     const newer = await freshDatabase();
     try {
       const env = withEnv({ DATABASE_URL: newer.url });
-      expect(await markmill(env, ["migrate"])).toMatchObject({ code: 0 });
+      expect(await resident.say(env, ["migrate"])).toMatchObject({ code: 0 });
       const client = new Client({ connectionString: newer.url });
       await client.connect();
       await client.query("insert into markmill.migrations (name, checksum) values ('9999-future', 'x')");
       await client.end();
-      const { code, stderr } = await markmill(env, ["status"]);
+      const { code, stderr } = await resident.say(env, ["status"]);
       expect(code).toBe(1);
       expect(stderr).toMatch(/STORE_SCHEMA_NEWER: .*9999-future.*\nfix: Update Markmill/);
     } finally {
@@ -150,7 +155,7 @@ describe("a wrong setup", () => {
     await new Promise<void>((resolve) => server.listen(0, resolve));
     const port = String((server.address() as AddressInfo).port);
     try {
-      const mock = await markmill(place, ["mock-model", "replies.yaml", "--port", port]);
+      const mock = await resident.say(place, ["mock-model", "replies.yaml", "--port", port]);
       expect(mock).toMatchObject({ code: 1, stderr: expect.stringContaining(`SCRIPTED_PORT_IN_USE: Port ${port}`) });
       const worker = await markmill(withEnv({ DATABASE_URL: database.url, HEALTH_PORT: port }), ["worker"]);
       expect(worker).toMatchObject({ code: 1, stderr: expect.stringMatching(/PORT_IN_USE: .*\nfix: .*HEALTH_PORT/) });
@@ -160,7 +165,7 @@ describe("a wrong setup", () => {
   });
 
   it("a wrong setting is a wrong use, with all mistakes at once", async () => {
-    const { code, stderr } = await markmill(withEnv({ SANDBOX: "chroot", LOCK_DURATION_MS: "soon" }), ["status"]);
+    const { code, stderr } = await resident.say(withEnv({ SANDBOX: "chroot", LOCK_DURATION_MS: "soon" }), ["status"]);
     expect(code).toBe(2);
     expect(stderr).toMatch(/CONFIG_INVALID: LOCK_DURATION_MS [\s\S]*CONFIG_INVALID: SANDBOX /);
   });
@@ -170,10 +175,10 @@ describe("a wrong setup", () => {
     try {
       const env = withEnv({ OPENAI_BASE_URL: url });
       const run = ["run", "greet.wf.md", "NAME=x", "--model", "scripted", "--patience", "1s"];
-      const { code, stderr } = await markmill(env, run);
+      const { code, stderr } = await resident.say(env, run);
       expect(code).toBe(8);
       expect(stderr).toMatch(/MODEL_REPLY_HTML[\s\S]*check that OPENAI_BASE_URL/);
-      const doctor = await markmill(env, ["doctor", "--quick"]);
+      const doctor = await resident.say(env, ["doctor", "--quick"]);
       expect(doctor.code).toBe(1);
       expect(doctor.stdout).toMatch(/^fail {2}model .*web page\n.*fix: /m);
     } finally {
@@ -184,14 +189,14 @@ describe("a wrong setup", () => {
   it("a missing key is told before anything is asked, and doctor tells it too", async () => {
     const { OPENAI_BASE_URL: _, ...env } = place.env;
     const keyless: MarkmillPlace = { ...place, env };
-    const { code, stderr } = await markmill(keyless, ["run", "greet.wf.md", "NAME=x", "--model", "gpt-5-mini"]);
+    const { code, stderr } = await resident.say(keyless, ["run", "greet.wf.md", "NAME=x", "--model", "gpt-5-mini"]);
     expect(code).toBe(8);
     expect(stderr).toMatch(
       /^reason: PROMPT_HI waits for gpt-5-mini at https:\/\/api\.openai\.com.*: MODEL_KEY_MISSING/m,
     );
     expect(stderr).toMatch(/set OPENAI_API_KEY/);
     expect(stderr).toContain("0 model calls");
-    const doctor = await markmill(keyless, ["doctor", "--quick"]);
+    const doctor = await resident.say(keyless, ["doctor", "--quick"]);
     expect(doctor.stdout).toMatch(/^warn {2}model +OPENAI_API_KEY is not set.*\n +fix: Set OPENAI_API_KEY/m);
   });
 
@@ -200,7 +205,7 @@ describe("a wrong setup", () => {
     const { server, url } = await serveReply(text);
     try {
       const run = ["run", "greet.wf.md", "NAME=x", "--model", "scripted"];
-      const refused = await markmill(withEnv({ OPENAI_BASE_URL: url }), run);
+      const refused = await resident.say(withEnv({ OPENAI_BASE_URL: url }), run);
       expect(refused.code).toBe(1);
       expect(refused.stderr).toMatch(/^reason: MODEL_REPLY_TOO_LARGE: .*raise it.*The limit is 4194304 bytes/m);
       expect(refused.stdout.length).toBeLessThan(1_000);
@@ -209,7 +214,7 @@ describe("a wrong setup", () => {
         CEILING_VALUE_CHARS: "12000000",
         CEILING_STATE_CHARS: "48000000",
       };
-      const allowed = await markmill(withEnv({ OPENAI_BASE_URL: url, ...room }), run);
+      const allowed = await resident.say(withEnv({ OPENAI_BASE_URL: url, ...room }), run);
       expect(allowed.code).toBe(0);
       // Compared without a diff of 10 MB.
       expect(allowed.stdout === `${text}\n`).toBe(true);
@@ -226,15 +231,15 @@ describe.skipIf(!(await redisAvailable("the command with its queue in Redis")))(
     const client = new Redis(redis.url);
     try {
       const env = withEnv({ DATABASE_URL: database.url, REDIS_URL: redis.url });
-      const greeted = await markmill(env, ["run", "greet.wf.md", "NAME=Ada", "--script", "replies.yaml"]);
+      const greeted = await resident.say(env, ["run", "greet.wf.md", "NAME=Ada", "--script", "replies.yaml"]);
       expect(greeted).toMatchObject({ code: 0, stdout: "Welcome, Ada!\n" });
       await client.config("SET", "maxmemory-policy", "allkeys-lru");
-      const refused = await markmill(env, ["run", "greet.wf.md", "NAME=Ada", "--script", "replies.yaml"]);
+      const refused = await resident.say(env, ["run", "greet.wf.md", "NAME=Ada", "--script", "replies.yaml"]);
       expect(refused).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(/QUEUE_EVICTION_POLICY: .*allkeys-lru.*\nfix: .*noeviction/),
       });
-      expect((await markmill(env, ["doctor", "--quick"])).stdout).toMatch(/^fail {2}queue .*allkeys-lru/m);
+      expect((await resident.say(env, ["doctor", "--quick"])).stdout).toMatch(/^fail {2}queue .*allkeys-lru/m);
     } finally {
       client.disconnect();
       await redis.stop();
@@ -245,7 +250,7 @@ describe.skipIf(!(await redisAvailable("the command with its queue in Redis")))(
 describe("markmill doctor", () => {
   it("says of each part how it stands, and shows no secret", async () => {
     const env = withEnv({ DATABASE_URL: database.url, OPENAI_API_KEY: "hunter2" });
-    const { code, stdout } = await markmill(env, ["doctor", "--quick", "--json"]);
+    const { code, stdout } = await resident.say(env, ["doctor", "--quick", "--json"]);
     const report = JSON.parse(stdout);
     expect(code).toBe(1);
     expect(report.ok).toBe(false);
@@ -272,7 +277,7 @@ describe("markmill doctor", () => {
       OPENAI_API_KEY: "sk-hunter2",
     });
     for (const manner of [[], ["--json"]]) {
-      const { stdout, stderr } = await markmill(env, ["doctor", "--quick", ...manner]);
+      const { stdout, stderr } = await resident.say(env, ["doctor", "--quick", ...manner]);
       expect(stdout).toContain("127.0.0.1:9");
       expect(stdout + stderr).not.toContain("hunter2");
     }
@@ -281,7 +286,7 @@ describe("markmill doctor", () => {
 
 describe("markmill sandbox self-test", () => {
   it("refuses to try its probes on the bare machine", async () => {
-    const { code, stderr } = await markmill(place, ["sandbox", "self-test"]);
+    const { code, stderr } = await resident.say(place, ["sandbox", "self-test"]);
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("'none' is no sandbox") });
   });
 
@@ -302,9 +307,10 @@ describe("markmill sandbox self-test", () => {
 
 describe("production processes", () => {
   it("a worker and a supervisor do what a client without workers of its own starts, and leave in order", async () => {
-    const served = startMarkmill(shipped, ["mock-model", "replies.yaml", "--port", "0"]);
-    const [url] = await served.says("stdout", /http:\S+/);
-    const settings = { DATABASE_URL: database.url, OPENAI_BASE_URL: url, HEALTH_PORT: "0" };
+    const script = parseScript(readFileSync(join(shipped.cwd, "replies.yaml"), "utf8"), "replies.yaml");
+    if (!script.ok) throw new Error(JSON.stringify(script.findings));
+    const model = await startScriptedModel({ script: script.script, port: 0 });
+    const settings = { DATABASE_URL: database.url, OPENAI_BASE_URL: model.url, HEALTH_PORT: "0" };
     const env = { ...shipped, env: { ...shipped.env, ...settings } };
     const worker = startMarkmill(env, ["worker"]);
     const supervisor = startMarkmill(env, ["supervisor"]);
@@ -313,16 +319,17 @@ describe("production processes", () => {
     const health = await fetch(`http://127.0.0.1:${port}/healthz`);
     expect([health.status, await health.json()]).toEqual([200, { ok: true }]);
 
-    expect(await markmill(env, ["run", "greet.wf.md", "NAME=Ada", "--model", "scripted"])).toMatchObject({
+    expect(await resident.say(env, ["run", "greet.wf.md", "NAME=Ada", "--model", "scripted"])).toMatchObject({
       code: 0,
       stdout: "Welcome, Ada!\n",
     });
-    const refused = await markmill(env, ["run", "greet.wf.md", "NAME=Ada", "--script", "replies.yaml"]);
+    const refused = await resident.say(env, ["run", "greet.wf.md", "NAME=Ada", "--script", "replies.yaml"]);
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("has workers of its own") });
 
-    for (const process of [worker, supervisor, served]) process.child.kill("SIGTERM");
-    const ends = await Promise.all([worker.ended, supervisor.ended, served.ended]);
-    expect(ends.map(({ code }) => code)).toEqual([0, 0, 0]);
+    for (const process of [worker, supervisor]) process.child.kill("SIGTERM");
+    const ends = await Promise.all([worker.ended, supervisor.ended]);
+    await model.close();
+    expect(ends.map(({ code }) => code)).toEqual([0, 0]);
     for (const line of ends[0].stdout.trim().split("\n")) expect(JSON.parse(line)).toMatchObject({ role: "worker" });
   });
 });
@@ -333,10 +340,10 @@ describe("markmill up and down", () => {
     expect(first).toMatchObject({ code: 0, stderr: expect.stringMatching(/^up: process \d+/) });
     expect(first.stderr).toMatch(/^api: http:\/\/127\.0\.0\.1:\d+ /m);
     expect(first.stderr).toMatch(/^first key, shown this once and kept nowhere: mm_[\w-]+$/m);
-    expect((await markmill(shipped, ["up", "--detach"])).stderr).toMatch(/^it is up already/);
+    expect((await resident.say(shipped, ["up", "--detach"])).stderr).toMatch(/^it is up already/);
     // The file that carried the key is gone; a key that is lost is replaced by whoever holds the database.
     expect(readdirSync(join(shipped.cwd, ".markmill")).filter((name) => /^up-/.test(name))).toEqual([]);
-    const replaced = await markmill(shipped, ["up", "--new-key"]);
+    const replaced = await resident.say(shipped, ["up", "--new-key"]);
     expect(replaced).toMatchObject({ code: 0, stdout: expect.stringMatching(/^mm_[\w-]+\n$/) });
     const url = /^api: (\S+)/m.exec(first.stderr)?.[1];
     const headers = { authorization: `Bearer ${replaced.stdout.trim()}` };
@@ -346,7 +353,7 @@ describe("markmill up and down", () => {
     const down = await markmill(shipped, ["down"]);
     expect(down).toMatchObject({ code: 0, stderr: expect.stringContaining(`stopped: process ${pid}`) });
     expect(existsSync(join(shipped.cwd, ".markmill/postgres/data/postmaster.pid"))).toBe(false);
-    expect(await markmill(shipped, ["down"])).toMatchObject({ code: 0, stderr: "nothing was up\n" });
+    expect(await resident.say(shipped, ["down"])).toMatchObject({ code: 0, stderr: "nothing was up\n" });
   });
 
   it("without --detach it stays until it is interrupted", async () => {

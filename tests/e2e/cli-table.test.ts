@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { parseScript, type ScriptedModel, startScriptedModel } from "@markmill/llm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
+import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
 
 const workflow = (title: string, task: string, params = "") => `# ${title}
 
@@ -50,6 +51,7 @@ interface Row {
 
 describe("a .cfg.json", () => {
   let place: MarkmillPlace & { remove(): Promise<void> };
+  let resident: ResidentMarkmill;
   let model: ScriptedModel;
   const table = {
     setup_workflow_file: "setup.wf.md",
@@ -70,10 +72,11 @@ describe("a .cfg.json", () => {
       join(place.cwd, "tables", name),
       typeof content === "string" ? content : JSON.stringify(content, null, 2),
     );
-  const grade = (...args: string[]) => markmill(place, ["grade", ...args]);
+  const grade = (...args: string[]) => resident.say(place, ["grade", ...args]);
   const rowsOf = (json: string) => (JSON.parse(json) as { readonly rows: readonly Row[] }).rows;
 
   beforeAll(async () => {
+    resident = await residentMarkmill();
     const read = parseScript(script, "model.yaml");
     if (!read.ok) throw new Error("the script is wrong");
     model = await startScriptedModel({ script: read.script, port: 0, apiKey: "test" });
@@ -89,12 +92,13 @@ describe("a .cfg.json", () => {
     await write("sea.cfg.json", table);
   });
   afterAll(async () => {
+    await resident.close();
     await model.close();
     await place.remove();
   });
 
   it("runs every combination in the order of the file, with setup before and cleanup after; a failed row stops nobody", async () => {
-    const said = await grade("tables/sea.cfg.json", "--json", "--out", "out");
+    const said = await markmill(place, ["grade", "tables/sea.cfg.json", "--json", "--out", "out"]);
     expect(said.stderr).not.toContain("grader error");
     expect(said.code).toBe(3);
     const rows = rowsOf(said.stdout);
@@ -159,14 +163,14 @@ describe("a .cfg.json", () => {
   });
 
   it("is shown as a table, tried again where it failed, and has no grades", async () => {
-    const status = await markmill(place, ["status", "tables/sea.cfg.json"]);
+    const status = await resident.say(place, ["status", "tables/sea.cfg.json"]);
     expect(status.stdout).toMatch(/^nr +label +workflow +model +status +words/);
     for (const line of status.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
     const before = model.requests().length;
-    expect((await markmill(place, ["retry", "tables/sea.cfg.json"])).code).toBe(3);
+    expect((await resident.say(place, ["retry", "tables/sea.cfg.json"])).code).toBe(3);
     expect(model.requests().length - before).toBe(4);
     for (const verb of ["review", "release", "report"]) {
-      const said = await markmill(place, [verb, "tables/sea.cfg.json"]);
+      const said = await resident.say(place, [verb, "tables/sea.cfg.json"]);
       expect(said.code).not.toBe(0);
       expect(said.stderr).toContain("CLASS_IS_TABLE");
     }

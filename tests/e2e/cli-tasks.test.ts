@@ -2,7 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
+import { type MarkmillPlace, makePlace } from "../support/markmill-process.ts";
+import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
 
 const page = readFileSync(new URL("../../docs/tasks-json.md", import.meta.url), "utf8");
 const block = (language: string, holds: string) => {
@@ -15,39 +16,47 @@ const block = (language: string, holds: string) => {
 };
 
 let place: MarkmillPlace & { remove(): Promise<void> };
+let resident: ResidentMarkmill;
 beforeAll(async () => {
+  resident = await residentMarkmill();
   place = await makePlace({}, { postgres: "running" });
   writeFileSync(join(place.cwd, "tides.json"), block("json", '"steps"'));
   writeFileSync(join(place.cwd, "replies.yaml"), block("yaml", "default"));
 });
-afterAll(() => place.remove());
+afterAll(async () => {
+  await resident.close();
+  await place.remove();
+});
 
 const scripted = ["--script", "replies.yaml"];
 
 it("the commands of the page work as they stand: validate, show, run with an input, history, replay", async () => {
-  expect(await markmill(place, ["validate", "tides.json"])).toMatchObject({ code: 0, stdout: "ok      tides.json\n" });
-  const shown = await markmill(place, ["show", "tides.json"]);
+  expect(await resident.say(place, ["validate", "tides.json"])).toMatchObject({
+    code: 0,
+    stdout: "ok      tides.json\n",
+  });
+  const shown = await resident.say(place, ["show", "tides.json"]);
   expect(shown.stdout).toContain("Dialect     tasks, revision S");
   expect(shown.stdout).toMatch(/fact +prompt .*if size facts > '2' → __end, → fact/);
-  expect((await markmill(place, ["show", "tides.json", "--mermaid"])).stdout).toContain("flowchart TD");
-  const run = await markmill(place, ["run", "tides.json", "--input", "spring tides", ...scripted, "--json"]);
+  expect((await resident.say(place, ["show", "tides.json", "--mermaid"])).stdout).toContain("flowchart TD");
+  const run = await resident.say(place, ["run", "tides.json", "--input", "spring tides", ...scripted, "--json"]);
   expect(run.code, run.stderr).toBe(0);
   const told = JSON.parse(run.stdout) as { runId: string; status: string; result: string };
   expect(told).toMatchObject({ status: "success", result: '["Fact 1","Fact 2","Fact 3"]' });
-  const history = await markmill(place, ["history", told.runId]);
+  const history = await resident.say(place, ["history", told.runId]);
   expect(history.stdout).toContain("State a fact about spring tides. Known: Fact 1 \n");
   expect(history.stdout).toContain("flowchart TD");
-  expect((await markmill(place, ["replay", told.runId])).code).toBe(0);
+  expect((await resident.say(place, ["replay", told.runId])).code).toBe(0);
 });
 
 it("tells before a run what is missing, and refuses what the workflow does not take", async () => {
-  const without = await markmill(place, ["run", "tides.json", ...scripted]);
+  const without = await resident.say(place, ["run", "tides.json", ...scripted]);
   expect(without.stderr).toContain("INPUT_MISSING");
   expect(without.code).not.toBe(0);
-  const unknown = await markmill(place, ["run", "tides.json", "--input", "x", "topik=y", ...scripted]);
+  const unknown = await resident.say(place, ["run", "tides.json", "--input", "x", "topik=y", ...scripted]);
   expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining("PARAM_UNKNOWN") });
   writeFileSync(join(place.cwd, "typo.json"), block("json", '"steps"').replace('"max_tokens"', '"max_token"'));
-  expect((await markmill(place, ["validate", "typo.json"])).code).toBe(0);
-  const strict = await markmill(place, ["validate", "--strict", "typo.json"]);
+  expect((await resident.say(place, ["validate", "typo.json"])).code).toBe(0);
+  const strict = await resident.say(place, ["validate", "--strict", "typo.json"]);
   expect(strict).toMatchObject({ code: 6, stderr: expect.stringContaining("Did you mean max_tokens?") });
 });

@@ -5,13 +5,16 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
+import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
 import { writeWorkflows } from "./cli-workflows.ts";
 
 let place: MarkmillPlace & { remove(): Promise<void> };
+let resident: ResidentMarkmill;
 let server: Server;
 const heard: string[] = [];
 
 beforeAll(async () => {
+  resident = await residentMarkmill();
   place = await makePlace({}, { jail: "proven", postgres: "running" });
   writeWorkflows(place.cwd);
   server = createServer((request, response) => {
@@ -26,6 +29,7 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
+  await resident.close();
   server.close();
   await place.remove();
 });
@@ -45,7 +49,7 @@ describe("a student's .env", () => {
       expect(stderr).toMatch(/note: .*\.env (lies inside the submission|does not belong to a Markmill project)/);
       expect(stderr).not.toMatch(/bare machine|STORE_UNREACHABLE/);
     }
-    const doctor = await markmill(inside(), ["doctor", "--quick"]);
+    const doctor = await resident.say(inside(), ["doctor", "--quick"]);
     expect(doctor.stdout).toContain("models at https://api.openai.com/v1, key set");
     expect(heard).toEqual([]);
   });
@@ -54,7 +58,7 @@ describe("a student's .env", () => {
     const project = join(place.cwd, "project");
     mkdirSync(join(project, ".markmill"), { recursive: true });
     writeFileSync(join(project, ".env"), "OPENAI_BASE_URL=http://127.0.0.1:9/v1\n");
-    const { code, stderr } = await markmill({ ...inside(), cwd: project }, ["status"]);
+    const { code, stderr } = await resident.say({ ...inside(), cwd: project }, ["status"]);
     expect(code).toBe(2);
     expect(stderr).toMatch(/CONFIG_KEY_ELSEWHERE: OPENAI_API_KEY comes from the environment[\s\S]*fix: /);
     expect(stderr).not.toContain("hunter2");
@@ -81,7 +85,7 @@ describe("a workflow that asks for secrets", () => {
       code: exit,
       stdout,
       stderr,
-    } = await markmill({ ...place, env: { MARKMILL_HOME: "state", OPENAI_API_KEY: "" } }, ["run", "thief.wf.md"]);
+    } = await resident.say({ ...place, env: { MARKMILL_HOME: "state", OPENAI_API_KEY: "" } }, ["run", "thief.wf.md"]);
     expect({ exit, stdout }).toEqual({ exit: 6, stdout: "" });
     expect(stderr).toContain(code);
     expect(stderr).not.toContain("hunter2");
