@@ -1,6 +1,6 @@
 /** What a CodeMentor workflow does when it runs: every activity, handler and limit, end to end, on both queue backends. */
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
 import {
@@ -36,35 +36,40 @@ default: { reply: "I heard {{prompt}}" }
 const backends: Backend[] = (await redisAvailable("runs on the Redis backend")) ? ["redis", "postgres"] : ["postgres"];
 
 describe.each(backends)("a run on the %s backend", (backend) => {
+  /** What has no part in the queue; on all of them in the soak. */
+  const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
     mill = await startMill({ backend, script });
   });
   afterAll(() => mill.close());
 
-  it("prompts: a system prompt opens a conversation, an assistant prompt is an example, a user prompt asks", async () => {
-    const chart = `START --> PROMPT_S[Prompt: System] --> PROMPT_E[Prompt: Assistant Example] --> PROMPT_A[Prompt: User Ask]`;
-    const run = await mill.run(
-      {
-        "a.md": workflow(chart, {
-          System: "You are {{WHO}}.",
-          "Assistant Example": "Like this.",
-          "User Ask": "echo hello {{WHO}}",
-        }),
-      },
-      { variables: { WHO: "Ada" } },
-    );
-    expect(run).toMatchObject({ status: "success", result: "hello Ada" });
-    const messages = await getMessages(mill.store.database, `${run.id}/main/1`);
-    expect(messages.map(({ role, text }) => [role, text])).toEqual([
-      ["system", "You are Ada."],
-      ["assistant", "Like this."],
-      ["user", "echo hello Ada"],
-      ["assistant", "hello Ada"],
-    ]);
-  });
+  once(
+    "prompts: a system prompt opens a conversation, an assistant prompt is an example, a user prompt asks",
+    async () => {
+      const chart = `START --> PROMPT_S[Prompt: System] --> PROMPT_E[Prompt: Assistant Example] --> PROMPT_A[Prompt: User Ask]`;
+      const run = await mill.run(
+        {
+          "a.md": workflow(chart, {
+            System: "You are {{WHO}}.",
+            "Assistant Example": "Like this.",
+            "User Ask": "echo hello {{WHO}}",
+          }),
+        },
+        { variables: { WHO: "Ada" } },
+      );
+      expect(run).toMatchObject({ status: "success", result: "hello Ada" });
+      const messages = await getMessages(mill.store.database, `${run.id}/main/1`);
+      expect(messages.map(({ role, text }) => [role, text])).toEqual([
+        ["system", "You are Ada."],
+        ["assistant", "Like this."],
+        ["user", "echo hello Ada"],
+        ["assistant", "hello Ada"],
+      ]);
+    },
+  );
 
-  it("keeps named agents' conversations apart, and returns to one of them by name", async () => {
+  once("keeps named agents' conversations apart, and returns to one of them by name", async () => {
     const chart = `START --> PROMPT_A[Prompt: System Author] --> PROMPT_B[Prompt: User One] --> PROMPT_C[Prompt: System Critic] --> PROMPT_D[Prompt: User Two]
       PROMPT_D --> PROMPT_E@{ shape: rect, label: "Prompt: User Three", agent: "Author" }`;
     const run = await mill.run({
@@ -82,21 +87,24 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect(critic.map(({ text }) => text)).toEqual(["critic", "echo two", "two"]);
   });
 
-  it("executes the commands a reply proposes in one session: directory and environment stay", async () => {
+  once("executes the commands a reply proposes in one session: directory and environment stay", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> EXECUTE_A[Execute: ] --> SET_F[Set: FIRST=RESULT] --> PROMPT_B[Prompt: User B] --> EXECUTE_B[Execute: ]`;
     const run = await mill.run({ "a.md": workflow(chart, { "User A": "commands", "User B": "more please" }) });
     expect(run.variables.FIRST).toBe("$ cd /tmp && export COLOUR=green\n\n$ echo first\nfirst\n");
     expect(run).toMatchObject({ status: "success", result: "$ pwd; echo $COLOUR\n/tmp\ngreen\n" });
   });
 
-  it("executes a literal command with values filled in, and follows the failure edge on a non-zero exit where asked", async () => {
-    const chart = `START --> EXECUTE_A["Execute: echo {{WHAT}}: a > b"] --> EXECUTE_B@{ shape: rect, label: "Execute: exit 3", on-failure: fail }
+  once(
+    "executes a literal command with values filled in, and follows the failure edge on a non-zero exit where asked",
+    async () => {
+      const chart = `START --> EXECUTE_A["Execute: echo {{WHAT}}: a > b"] --> EXECUTE_B@{ shape: rect, label: "Execute: exit 3", on-failure: fail }
       EXECUTE_B --> |FALSE| SET_C[Set: CODE=EXIT_CODE]`;
-    const run = await mill.run({ "a.md": workflow(chart) }, { variables: { WHAT: "x" } });
-    expect(run).toMatchObject({ status: "success", variables: { CODE: "3" } });
-  });
+      const run = await mill.run({ "a.md": workflow(chart) }, { variables: { WHAT: "x" } });
+      expect(run).toMatchObject({ status: "success", variables: { CODE: "3" } });
+    },
+  );
 
-  it("says so when a reply holds no commands", async () => {
+  once("says so when a reply holds no commands", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> EXECUTE_A[Execute: ]`;
     const run = await mill.run({ "a.md": workflow(chart, { "User A": "echo just words" }) });
     expect(run).toMatchObject({ status: "success", result: "[no commands found in the reply]\n" });
@@ -106,7 +114,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     );
   });
 
-  it("sets and assigns variables, prompts, constants and literals; a value is never expanded twice", async () => {
+  once("sets and assigns variables, prompts, constants and literals; a value is never expanded twice", async () => {
     const chart = `START --> SET_A[Set: A='{{SECRET}} of {{WHO}}'] --> SET_B[Set: B=A] --> SET_C[Set: C=User P] --> SET_D[Set: D=plain = text] --> ASSIGN_E[Assign: 'Points: {{A}}']`;
     const run = await mill.run(
       { "a.md": workflow(chart, { "User P": "Dear {{WHO}}" }) },
@@ -121,7 +129,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect(run.result).toBe("Points: {{SECRET}} of {{SECRET}}");
   });
 
-  it("checks and loops until the check holds, at most as often as the hit limit says", async () => {
+  once("checks and loops until the check holds, at most as often as the hit limit says", async () => {
     const chart = (ask: string) => `START --> PROMPT_A[Prompt: User ${ask}] --> CHECK_A{RESULT == DONE}
       CHECK_A --> |YES| SUCCESS
       CHECK_A --> |NO| PROMPT_A`;
@@ -139,41 +147,47 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect(more).toMatchObject({ status: "failed", hits: { PROMPT_A: 5 } });
   });
 
-  it("runs ON_FAILED for a node, an implicit failure, an error, a limit; and ON_SUCCESS on success; each once", async () => {
-    const tail = `ON_FAILED --> PROMPT_R[Prompt: User R]
+  once(
+    "runs ON_FAILED for a node, an implicit failure, an error, a limit; and ON_SUCCESS on success; each once",
+    async () => {
+      const tail = `ON_FAILED --> PROMPT_R[Prompt: User R]
       ON_SUCCESS --> SET_S[Set: CHEERED=STATUS]`;
-    const prompts = { "User R": "echo report {{STATUS}} {{ERROR}}", "User Broken": "broken", "User Never": "never" };
-    const run = (chart: string) => mill.run({ "a.md": workflow(`${chart}\n${tail}`, prompts) });
-    expect(await run("START --> FAILED")).toMatchObject({
-      status: "failed",
-      variables: { REPORT: expect.stringMatching(/^report FAILED FAILED_REACHED/) },
-    });
-    expect(await run("START --> CHECK_A{RESULT == 'x'} --> SUCCESS")).toMatchObject({
-      status: "failed",
-      variables: { REPORT: expect.stringMatching(/^report FAILED CHECK_FALSE/) },
-    });
-    expect(await run("START --> PROMPT_A[Prompt: User Broken]")).toMatchObject({
-      status: "failed",
-      variables: { REPORT: expect.stringMatching(/^report FAILED MODEL_/) },
-    });
-    expect(await run("START --> PROMPT_A[Prompt: User Never]\nPROMPT_A --> PROMPT_A")).toMatchObject({
-      status: "failed",
-      variables: { REPORT: expect.stringMatching(/^report FAILED LIMIT_HITS/) },
-    });
-    expect(await run("START --> SUCCESS")).toMatchObject({ status: "success", variables: { CHEERED: "SUCCESS" } });
-  });
+      const prompts = { "User R": "echo report {{STATUS}} {{ERROR}}", "User Broken": "broken", "User Never": "never" };
+      const run = (chart: string) => mill.run({ "a.md": workflow(`${chart}\n${tail}`, prompts) });
+      expect(await run("START --> FAILED")).toMatchObject({
+        status: "failed",
+        variables: { REPORT: expect.stringMatching(/^report FAILED FAILED_REACHED/) },
+      });
+      expect(await run("START --> CHECK_A{RESULT == 'x'} --> SUCCESS")).toMatchObject({
+        status: "failed",
+        variables: { REPORT: expect.stringMatching(/^report FAILED CHECK_FALSE/) },
+      });
+      expect(await run("START --> PROMPT_A[Prompt: User Broken]")).toMatchObject({
+        status: "failed",
+        variables: { REPORT: expect.stringMatching(/^report FAILED MODEL_/) },
+      });
+      expect(await run("START --> PROMPT_A[Prompt: User Never]\nPROMPT_A --> PROMPT_A")).toMatchObject({
+        status: "failed",
+        variables: { REPORT: expect.stringMatching(/^report FAILED LIMIT_HITS/) },
+      });
+      expect(await run("START --> SUCCESS")).toMatchObject({ status: "success", variables: { CHEERED: "SUCCESS" } });
+    },
+  );
 
-  it("follows a drawn failure edge from any kind; a SUCCESS in the handler changes nothing of the failure", async () => {
-    const prompts = { "User Broken": "broken" };
-    const edge = await mill.run({
-      "a.md": workflow("START --> PROMPT_A[Prompt: User Broken]\nPROMPT_A --> |ERROR| SET_A[Set: A=ERROR]", prompts),
-    });
-    expect(edge).toMatchObject({ status: "success", variables: { A: expect.stringMatching(/^MODEL_/) } });
-    const handled = await mill.run({
-      "a.md": workflow("START --> PROMPT_A[Prompt: User Broken]\nON_FAILED --> SUCCESS", prompts),
-    });
-    expect(handled).toMatchObject({ status: "failed", reason: { code: expect.stringMatching(/^MODEL_/) } });
-  });
+  once(
+    "follows a drawn failure edge from any kind; a SUCCESS in the handler changes nothing of the failure",
+    async () => {
+      const prompts = { "User Broken": "broken" };
+      const edge = await mill.run({
+        "a.md": workflow("START --> PROMPT_A[Prompt: User Broken]\nPROMPT_A --> |ERROR| SET_A[Set: A=ERROR]", prompts),
+      });
+      expect(edge).toMatchObject({ status: "success", variables: { A: expect.stringMatching(/^MODEL_/) } });
+      const handled = await mill.run({
+        "a.md": workflow("START --> PROMPT_A[Prompt: User Broken]\nON_FAILED --> SUCCESS", prompts),
+      });
+      expect(handled).toMatchObject({ status: "failed", reason: { code: expect.stringMatching(/^MODEL_/) } });
+    },
+  );
 
   it("retries what passes by itself, without counting a step, and asks the model again after Retry-After", async () => {
     const before = mill.requests().length;
@@ -208,7 +222,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect(child).toMatchObject({ status: "success", result: "from below", rootId: run.id, depth: 1 });
   });
 
-  it("calls: a failed callee takes the failure edge, else ON_FAILED; recursion ends at the depth limit", async () => {
+  once("calls: a failed callee takes the failure edge, else ON_FAILED; recursion ends at the depth limit", async () => {
     const failing = workflow("START --> FAILED");
     const drawn = await mill.run({
       "a.md": workflow("START --> CALL_B[[b.md]]\nCALL_B --> |FALSE| SET_A[Set: A=STATUS]"),
@@ -263,7 +277,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     });
   });
 
-  it("limits: steps, tokens, cost, time, each with its code; a handler still reports", async () => {
+  once("limits: steps, tokens, cost, time, each with its code; a handler still reports", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User A] --> PROMPT_C[Prompt: User A]
       ON_FAILED --> SET_R[Set: REPORTED=ERROR]`;
     const files = { "a.md": workflow(chart, { "User A": "expensive" }) };
@@ -330,30 +344,35 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     });
   });
 
-  it("counts no time of a stop for MAX_DURATION: a run that was stopped for longer than it may take finishes", async () => {
-    const text = `slow pause ${backend}`;
-    const runId = await mill.start(
-      {
-        "a.md": workflow("START --> CALL_B[[b.md]]"),
-        "b.md": workflow("START --> PROMPT_A[Prompt: User A]", { "User A": text }),
-      },
-      { variables: { MAX_DURATION: "8" } },
-    );
-    await until(async () => (mill.requests().some((request) => JSON.stringify(request).includes(text)) ? true : null));
-    await stopRun(mill.store, runId);
-    await new Promise((resolve) => setTimeout(resolve, 8_200));
-    await mill.queues.ring((await resumeRun(mill.store, runId)).rings);
-    expect(await mill.ended(runId)).toMatchObject({ status: "success", result: "finally" });
-  });
+  once(
+    "counts no time of a stop for MAX_DURATION: a run that was stopped for longer than it may take finishes",
+    async () => {
+      const text = `slow pause ${backend}`;
+      const runId = await mill.start(
+        {
+          "a.md": workflow("START --> CALL_B[[b.md]]"),
+          "b.md": workflow("START --> PROMPT_A[Prompt: User A]", { "User A": text }),
+        },
+        { variables: { MAX_DURATION: "8" } },
+      );
+      await until(async () =>
+        mill.requests().some((request) => JSON.stringify(request).includes(text)) ? true : null,
+      );
+      await stopRun(mill.store, runId);
+      await new Promise((resolve) => setTimeout(resolve, 8_200));
+      await mill.queues.ring((await resumeRun(mill.store, runId)).rings);
+      expect(await mill.ended(runId)).toMatchObject({ status: "success", result: "finally" });
+    },
+  );
 
-  it("starts once for one idempotency key", async () => {
+  once("starts once for one idempotency key", async () => {
     const files = { "a.md": workflow("START --> SET_A[Set: A=1]") };
     const ids = await Promise.all([1, 2, 3].map(() => mill.start(files, { idempotencyKey: `key-${backend}` })));
     expect(new Set(ids).size).toBe(1);
     expect((await mill.ended(ids[0] ?? "")).status).toBe("success");
   });
 
-  it("replays from its rows to the identical state", async () => {
+  once("replays from its rows to the identical state", async () => {
     const run = await mill.run({
       "a.md": workflow(
         "START --> PROMPT_A[Prompt: User A] --> CHECK_B{RESULT CONTAINS 'x'}\nCHECK_B --> |FALSE| SET_C[Set: C='{{RESULT}}!']",
@@ -363,7 +382,7 @@ describe.each(backends)("a run on the %s backend", (backend) => {
     expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
   });
 
-  it("starts with a clear failure when a limit is no number, and reads only allowed environment", async () => {
+  once("starts with a clear failure when a limit is no number, and reads only allowed environment", async () => {
     const wrong = await mill.run(
       { "a.md": workflow("START --> SUCCESS") },
       { variables: { MAX_ACTIVITY_HITS: "many" } },

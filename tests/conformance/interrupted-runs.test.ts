@@ -1,6 +1,6 @@
 /** Runs that are hurt go on: trouble of an endpoint is waited for, an interrupted run is resumed, a failed one is forked. */
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
 import {
@@ -37,6 +37,8 @@ default: { reply: "I heard {{prompt}}" }
 const backends: Backend[] = (await redisAvailable("runs on the Redis backend")) ? ["redis", "postgres"] : ["postgres"];
 
 describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
+  /** What has no part in the queue; on all of them in the soak. */
+  const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
     mill = await startMill({ backend, script });
@@ -91,7 +93,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect((await replayRun(mill.store.database, mill.store.definitions, runId)).differences).toEqual([]);
   });
 
-  it("is resumed below its calls, and nothing above them is done again", async () => {
+  once("is resumed below its calls, and nothing above them is done again", async () => {
     const files = {
       "a.md": workflow(
         "START --> PROMPT_A[Prompt: User A] --> CALL_B[[Call: b.md]] --> ASSIGN_C[Assign: '{{RESULT}}!']",
@@ -109,7 +111,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(asked("above here")).toBe(1);
   });
 
-  it("that failed is forked at the step that failed: what was paid before is not asked again", async () => {
+  once("that failed is forked at the step that failed: what was paid before is not asked again", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> SET_N[Set: N=RESULT] --> PROMPT_B[Prompt: User B]`;
     const old = await mill.run({ "a.md": workflow(chart, { "User A": "asked before", "User B": "wrong once" }) });
     expect(old).toMatchObject({ status: "failed" });
@@ -137,7 +139,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(await getRun(mill.store.database, old.id)).toEqual(old);
   });
 
-  it("is forked at a node by name, which is then asked again", async () => {
+  once("is forked at a node by name, which is then asked again", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User B]`;
     const old = await mill.run({ "a.md": workflow(chart, { "User A": "kept reply", "User B": "named again" }) });
     const forked = await forkRun(mill.store, "default", { of: old.id, from: ["PROMPT_B"] });
@@ -150,7 +152,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     });
   });
 
-  it("is forked inside the workflow it called, and calls nothing anew", async () => {
+  once("is forked inside the workflow it called, and calls nothing anew", async () => {
     const files = {
       "a.md": workflow("START --> PROMPT_A[Prompt: User A] --> CALL_B[[Call: b.md]] --> PROMPT_C[Prompt: User C]", {
         "User A": "top level",
@@ -183,7 +185,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     }
   });
 
-  it("is forked with its files as they were before the step, and refused where they are gone", async () => {
+  once("is forked with its files as they were before the step, and refused where they are gone", async () => {
     const chart = `START --> EXECUTE_A["Execute: echo one >> log"] --> PROMPT_B[Prompt: User B] --> EXECUTE_C["Execute: echo two >> log"]
       EXECUTE_C --> EXECUTE_D["Execute: cat log"] --> PROMPT_E[Prompt: User E]`;
     const files = { "a.md": workflow(chart, { "User B": "hello files", "User E": `wrong ${backend} files` }) };
@@ -205,7 +207,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     });
   });
 
-  it("is forked again and again, and still has the files that a called workflow made", async () => {
+  once("is forked again and again, and still has the files that a called workflow made", async () => {
     const files = {
       "a.md": workflow(
         `START --> CALL_B[[Call: b.md]] --> PROMPT_C[Prompt: User C] --> EXECUTE_D["Execute: cat made"]`,
@@ -227,7 +229,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
   });
 
-  it("is forked once more from before a call where that changed no files, and refused where it did", async () => {
+  once("is forked once more from before a call where that changed no files, and refused where it did", async () => {
     const files = {
       "m.md": workflow("START --> CALL_A[[Call: a.md]]"),
       "a.md": workflow(
@@ -251,7 +253,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(last).toMatchObject({ status: "success", result: "$ cat made\none\ntwo\n" });
   });
 
-  it("by a limit after a call keeps what the called workflow came to", async () => {
+  once("by a limit after a call keeps what the called workflow came to", async () => {
     const files = {
       "a.md": workflow("START --> CALL_B[[Call: b.md]] --> ASSIGN_C[Assign: '{{RESULT}}!']"),
       "b.md": workflow("START --> PROMPT_B[Prompt: User B]", { "User B": `called once ${backend}` }),
@@ -265,7 +267,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(asked(`called once ${backend}`)).toBe(1);
   });
 
-  it("by a limit after a call that changed files makes the call again, on the files from before it", async () => {
+  once("by a limit after a call that changed files makes the call again, on the files from before it", async () => {
     const files = {
       "a.md": workflow(
         `START --> EXECUTE_A["Execute: echo one > made"] --> CALL_B[[Call: b.md]] --> EXECUTE_C["Execute: cat made"]`,
@@ -280,7 +282,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "$ cat made\none\ntwo\n" });
   });
 
-  it("by a limit goes on with a higher one, and pays nothing again", async () => {
+  once("by a limit goes on with a higher one, and pays nothing again", async () => {
     const chart = `START --> PROMPT_A[Prompt: User A] --> PROMPT_B[Prompt: User B]`;
     const files = { "a.md": workflow(chart, { "User A": "expensive once", "User B": "cheap words" }) };
     const old = await mill.run(files, { caps: { tokens: 3_000 } });
@@ -291,7 +293,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(asked("expensive once")).toBe(1);
   });
 
-  it("by a limit below a call ends as that limit, with the ON_FAILED of each level", async () => {
+  once("by a limit below a call ends as that limit, with the ON_FAILED of each level", async () => {
     const handled = "ON_FAILED --> SET_SEEN[Set: SEEN=yes]";
     const files = {
       "a.md": workflow(`START --> CALL_B[[Call: b.md]] --> SUCCESS
@@ -307,7 +309,7 @@ describe.each(backends)("a run that is hurt, on the %s backend", (backend) => {
     expect(below).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" }, variables: { SEEN: "yes" } });
   });
 
-  it("in a handler keeps its status and RESULT, and the trouble is a warning", async () => {
+  once("in a handler keeps its status and RESULT, and the trouble is a warning", async () => {
     const chart = `START --> ASSIGN_A[Assign: 'Points: 7'] --> SUCCESS
       ON_SUCCESS --> PROMPT_A[Prompt: User A]`;
     const run = await mill.run({ "a.md": workflow(chart, { "User A": "broken" }) });

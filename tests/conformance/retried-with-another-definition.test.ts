@@ -1,5 +1,5 @@
 // A run that is taken up at a step with a corrected workflow: its conversations and its files go on, and the old run stays as it is.
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";
 import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
@@ -17,6 +17,8 @@ const backends: Backend[] = (await redisAvailable("retries with another definiti
   : ["postgres"];
 
 describe.each(backends)("a run that goes on with another definition, on the %s backend", (backend) => {
+  /** What has no part in the queue; on all of them in the soak. */
+  const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   let api: TestApi;
   beforeAll(async () => {
@@ -112,59 +114,70 @@ describe.each(backends)("a run that goes on with another definition, on the %s b
     expect(await seen(old)).toBe(before);
   });
 
-  it("is taken up again and again, with its own definition and others, and every run keeps what was said in it", async () => {
-    const old = await run(talk("broken again"));
-    const first = await retry(old, "PROMPT_B", talk(`second try ${backend}`, "--> PROMPT_C[Prompt: User C]"));
-    const atFirst = await seen(first);
-    // With the definition it has now, from a step after the change.
-    const client = await owner();
-    const same = await client.retryRun({ params: { id: first }, body: { from: ["PROMPT_C"] } });
-    expect((await mill.ended(same.id)).status).toBe("success");
-    // And with a third one.
-    const third = await retry(
-      first,
-      "PROMPT_C",
-      talk(`second try ${backend}`, "--> PROMPT_C[Prompt: User C] --> PROMPT_Y[Prompt: User Y]"),
-    );
-    const words = [`first words ${backend}`, `said below ${backend}`, `second try ${backend}`, `last words ${backend}`];
-    const users = async (id: string) =>
-      (await said(id))["main/1"]?.filter((text) => text.startsWith("user: ")).map((text) => text.slice(6));
-    expect(await users(first)).toEqual(words);
-    expect(await users(same.id)).toEqual(words);
-    expect(await users(third)).toEqual([...words, `look again ${backend}`]);
-    expect(await seen(first)).toBe(atFirst);
-    expect((await replayRun(mill.store.database, mill.store.definitions, same.id)).differences).toEqual([]);
-  });
-
-  it("has the files as they were before the step; where they are gone it is refused and nothing is begun", async () => {
-    const chart = (b: string, c = "") =>
-      workflow(
-        `START --> EXECUTE_A["Execute: echo one >> log; mkdir -p deep/er; echo kept > deep/er/file"] --> PROMPT_P[Prompt: User P] --> EXECUTE_B["Execute: ${b}"] --> PROMPT_Q[Prompt: User Q] ${c}`,
-        { "User P": `hello ${backend}`, "User Q": c === "" ? "broken files" : `fine files ${backend}` },
+  once(
+    "is taken up again and again, with its own definition and others, and every run keeps what was said in it",
+    async () => {
+      const old = await run(talk("broken again"));
+      const first = await retry(old, "PROMPT_B", talk(`second try ${backend}`, "--> PROMPT_C[Prompt: User C]"));
+      const atFirst = await seen(first);
+      // With the definition it has now, from a step after the change.
+      const client = await owner();
+      const same = await client.retryRun({ params: { id: first }, body: { from: ["PROMPT_C"] } });
+      expect((await mill.ended(same.id)).status).toBe("success");
+      // And with a third one.
+      const third = await retry(
+        first,
+        "PROMPT_C",
+        talk(`second try ${backend}`, "--> PROMPT_C[Prompt: User C] --> PROMPT_Y[Prompt: User Y]"),
       );
-    const third = (command: string) => `--> EXECUTE_C["Execute: ${command}"]\n EXECUTE_C@{ on-failure: fail }`;
-    const old = await run({ "a.md": chart("echo two >> log") });
-    expect((await mill.ended(old)).status).toBe("failed");
-    const before = await seen(old);
-    const id = await retry(old, "EXECUTE_B", { "a.md": chart("echo mended >> log", third("cat log >&2; exit 3")) });
-    expect((await mill.ended(id)).status).toBe("failed");
-    // The files of the fork are its own: taken up again, it has those, and not what the first run wrote.
-    const atFirst = await seen(id);
-    const again = await retry(id, "EXECUTE_C", {
-      "a.md": chart("echo mended >> log", third("cat log deep/er/file; echo third")),
-    });
-    expect((await mill.ended(again)).result).toContain("one\nmended\nkept\nthird\n");
-    expect(await seen(old)).toBe(before);
-    expect(await seen(id)).toBe(atFirst);
-    const client = await owner();
-    const runs = async () => (await client.listRuns({ query: { limit: 200 } })).items.length;
-    const count = await runs();
-    const further = { from: ["PROMPT_P"], definition: await save({ "a.md": chart("echo other") }) };
-    await expect(client.retryRun({ params: { id }, body: further })).rejects.toMatchObject({ code: "NO_FORK" });
-    expect(await runs()).toBe(count);
-  });
+      const words = [
+        `first words ${backend}`,
+        `said below ${backend}`,
+        `second try ${backend}`,
+        `last words ${backend}`,
+      ];
+      const users = async (id: string) =>
+        (await said(id))["main/1"]?.filter((text) => text.startsWith("user: ")).map((text) => text.slice(6));
+      expect(await users(first)).toEqual(words);
+      expect(await users(same.id)).toEqual(words);
+      expect(await users(third)).toEqual([...words, `look again ${backend}`]);
+      expect(await seen(first)).toBe(atFirst);
+      expect((await replayRun(mill.store.database, mill.store.definitions, same.id)).differences).toEqual([]);
+    },
+  );
 
-  it("has what was handed in and what a called workflow made; taken up at the call, it calls anew", async () => {
+  once(
+    "has the files as they were before the step; where they are gone it is refused and nothing is begun",
+    async () => {
+      const chart = (b: string, c = "") =>
+        workflow(
+          `START --> EXECUTE_A["Execute: echo one >> log; mkdir -p deep/er; echo kept > deep/er/file"] --> PROMPT_P[Prompt: User P] --> EXECUTE_B["Execute: ${b}"] --> PROMPT_Q[Prompt: User Q] ${c}`,
+          { "User P": `hello ${backend}`, "User Q": c === "" ? "broken files" : `fine files ${backend}` },
+        );
+      const third = (command: string) => `--> EXECUTE_C["Execute: ${command}"]\n EXECUTE_C@{ on-failure: fail }`;
+      const old = await run({ "a.md": chart("echo two >> log") });
+      expect((await mill.ended(old)).status).toBe("failed");
+      const before = await seen(old);
+      const id = await retry(old, "EXECUTE_B", { "a.md": chart("echo mended >> log", third("cat log >&2; exit 3")) });
+      expect((await mill.ended(id)).status).toBe("failed");
+      // The files of the fork are its own: taken up again, it has those, and not what the first run wrote.
+      const atFirst = await seen(id);
+      const again = await retry(id, "EXECUTE_C", {
+        "a.md": chart("echo mended >> log", third("cat log deep/er/file; echo third")),
+      });
+      expect((await mill.ended(again)).result).toContain("one\nmended\nkept\nthird\n");
+      expect(await seen(old)).toBe(before);
+      expect(await seen(id)).toBe(atFirst);
+      const client = await owner();
+      const runs = async () => (await client.listRuns({ query: { limit: 200 } })).items.length;
+      const count = await runs();
+      const further = { from: ["PROMPT_P"], definition: await save({ "a.md": chart("echo other") }) };
+      await expect(client.retryRun({ params: { id }, body: further })).rejects.toMatchObject({ code: "NO_FORK" });
+      expect(await runs()).toBe(count);
+    },
+  );
+
+  once("has what was handed in and what a called workflow made; taken up at the call, it calls anew", async () => {
     const files = (c: string, below = "echo made > made") => ({
       "a.md": workflow(
         `START --> EXECUTE_A["Execute: cat answer.txt > copy"] --> CALL_B[[Call: below.md]] --> EXECUTE_C["Execute: ${c}"]\n EXECUTE_C@{ on-failure: fail }`,
@@ -196,7 +209,7 @@ describe.each(backends)("a run that goes on with another definition, on the %s b
     expect((await client.listChildRuns({ params: { id: anew } })).items).toHaveLength(1);
   });
 
-  it("makes one run for one key, however many ask, and leaves nothing of a fork that is refused", async () => {
+  once("makes one run for one key, however many ask, and leaves nothing of a fork that is refused", async () => {
     const old = await run(talk("broken once more"));
     const definition = await save(talk(`mended once more ${backend}`));
     const client = await owner();

@@ -1,5 +1,5 @@
 /** Workflows of tasks that store passages and look for them, end to end on both queue backends. Vectors are made without a model. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { type Backend, type Mill, startMill } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
 import { getHistory, replayRun } from "../support/store.ts";
@@ -31,6 +31,8 @@ const passages = (result: string | null) =>
     .map((line) => JSON.parse(line) as { passage: string; similarity: number });
 
 describe.each(backends)("passages on the %s backend", (backend) => {
+  /** What has no part in the queue; on all of them in the soak. */
+  const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
     mill = await startMill({ backend, script });
@@ -49,7 +51,7 @@ describe.each(backends)("passages on the %s backend", (backend) => {
     expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
   });
 
-  it("a research loop: query, note, judge, again until it is enough, then search", async () => {
+  once("a research loop: query, note, judge, again until it is enough, then search", async () => {
     const run = await mill.run(fixture("research"), { variables: { __input: "storms" } });
     expect(run).toMatchObject({
       status: "success",
@@ -60,7 +62,7 @@ describe.each(backends)("passages on the %s backend", (backend) => {
     expect(passages(run.result)[0]?.passage).toContain("Storms");
   });
 
-  it("HaveSimilar goes by what is stored; of an empty store it is false, not an end", async () => {
+  once("HaveSimilar goes by what is stored; of an empty store it is false, not an end", async () => {
     const run = await mill.run(fixture("similar"));
     expect(run).toMatchObject({ status: "success", hits: { fact: 2, again: 1 }, spent: { steps: 3 } });
     expect(run.result).toContain("Sargasso");
@@ -83,7 +85,7 @@ describe.each(backends)("passages on the %s backend", (backend) => {
     expect(empty).toMatchObject({ status: "success", result: "I heard nothing found" });
   });
 
-  it("an input may be a search; what its query pops comes back when the task fails", async () => {
+  once("an input may be a search; what its query pops comes back when the task fails", async () => {
     const run = await mill.run(fixture("search-input"));
     expect(run).toMatchObject({ status: "success", spent: { steps: 2 } });
     expect(run.result).toContain("Marram grass holds the sand");
@@ -109,38 +111,41 @@ describe.each(backends)("passages on the %s backend", (backend) => {
     expect(failing).toMatchObject({ status: "success", result: "I heard 2 left" });
   });
 
-  it("a condition may search: it finds what the task inserted, pops its query, and leaves the result alone", async () => {
-    const found = (expected: string, more: object = {}) =>
-      tasksFile({
-        tasks: [
-          task("keep", "x", [], [output("insert", "", "Marram grass holds the sand of the dunes.")]),
-          task("no", "not found, {left} left", [input("left", "size", "words")]),
-        ],
-        steps: [
-          {
-            ...{ source: "keep", target: "__end" },
-            condition: {
-              input: { type: "search", key: "", search_query: { type: "pop", key: "words" } },
-              ...{ expression: "Contains", expected, target_if_not: "no", ...more },
+  once(
+    "a condition may search: it finds what the task inserted, pops its query, and leaves the result alone",
+    async () => {
+      const found = (expected: string, more: object = {}) =>
+        tasksFile({
+          tasks: [
+            task("keep", "x", [], [output("insert", "", "Marram grass holds the sand of the dunes.")]),
+            task("no", "not found, {left} left", [input("left", "size", "words")]),
+          ],
+          steps: [
+            {
+              ...{ source: "keep", target: "__end" },
+              condition: {
+                input: { type: "search", key: "", search_query: { type: "pop", key: "words" } },
+                ...{ expression: "Contains", expected, target_if_not: "no", ...more },
+              },
             },
-          },
-          { source: "no", target: "__end" },
-        ],
-        external_memory: { words: ["a", "grass of the dunes"] },
-      });
-    const run = await mill.run(found("Marram grass"));
-    expect(run).toMatchObject({ status: "success", result: "I heard x", hits: { keep: 1 }, spent: { steps: 1 } });
-    const replayed = await replayRun(mill.store.database, mill.store.definitions, run.id);
-    expect(replayed.differences).toEqual([]);
-    expect(replayed.state.lists.words).toEqual(["a"]);
-    const other = await mill.run(found("Whales"));
-    expect(other).toMatchObject({ status: "success", result: "I heard not found, 1 left", spent: { steps: 2 } });
-    // What it finds is looked for.
-    const alike = await mill.run(found("0.5", { expression: "HaveSimilar" }));
-    expect(alike).toMatchObject({ status: "success", result: "I heard x" });
-  });
+            { source: "no", target: "__end" },
+          ],
+          external_memory: { words: ["a", "grass of the dunes"] },
+        });
+      const run = await mill.run(found("Marram grass"));
+      expect(run).toMatchObject({ status: "success", result: "I heard x", hits: { keep: 1 }, spent: { steps: 1 } });
+      const replayed = await replayRun(mill.store.database, mill.store.definitions, run.id);
+      expect(replayed.differences).toEqual([]);
+      expect(replayed.state.lists.words).toEqual(["a"]);
+      const other = await mill.run(found("Whales"));
+      expect(other).toMatchObject({ status: "success", result: "I heard not found, 1 left", spent: { steps: 2 } });
+      // What it finds is looked for.
+      const alike = await mill.run(found("0.5", { expression: "HaveSimilar" }));
+      expect(alike).toMatchObject({ status: "success", result: "I heard x" });
+    },
+  );
 
-  it("passages are a run's own, unless a scope is shared", async () => {
+  once("passages are a run's own, unless a scope is shared", async () => {
     const store = (config: object) =>
       tasksFile({
         config,
@@ -161,7 +166,7 @@ describe.each(backends)("passages on the %s backend", (backend) => {
     ]);
   });
 
-  it("every part of a task's work is an activity in the record", async () => {
+  once("every part of a task's work is an activity in the record", async () => {
     const run = await mill.run(fixture("similar"));
     const { activities } = await getHistory(mill.store.database, run.id);
     expect(activities.map(({ node }) => node)).toEqual([

@@ -1,5 +1,5 @@
 /** What a workflow of tasks does when it runs: operators, inputs, outputs, conditions, limits, end to end, on both queue backends. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { type Backend, type Mill, startMill } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
 import { cancelRun, getHistory, getMessages, replayRun } from "../support/store.ts";
@@ -34,6 +34,8 @@ const backends: Backend[] = (await redisAvailable("workflows of tasks on the Red
   : ["postgres"];
 
 describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
+  /** What has no part in the queue; on all of them in the soak. */
+  const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
     mill = await startMill({ backend, script });
@@ -42,7 +44,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
   const asked = (text: string) =>
     mill.requests().filter(({ messages }) => messages.some(({ content }) => content.includes(text)));
 
-  it.each([
+  once.each([
     ["simple", "R1 \nR1 \n"],
     ["base", "R1"],
     ["coding", '["R1"]'],
@@ -54,7 +56,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
   });
 
-  it("gives max_tokens to every call", async () => {
+  once("gives max_tokens to every call", async () => {
     await mill.run(fixture("base"));
     const bodies = asked("The tide comes in").map(({ body }) => JSON.stringify(body));
     expect(bodies.length).toBeGreaterThan(0);
@@ -86,7 +88,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     });
   });
 
-  it("reads stacks that it starts with, {{place}} as {place}, and an optional input that is not there", async () => {
+  once("reads stacks that it starts with, {{place}} as {place}, and an optional input that is not there", async () => {
     const run = await mill.run(fixture("questions"));
     const count = asked("Ask something new").length;
     expect(run).toMatchObject({ status: "success", hits: { ask: 3 } });
@@ -100,7 +102,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     ]);
   });
 
-  it("samples until a stack is empty: every choice is of its stack, kept, and the same in a replay", async () => {
+  once("samples until a stack is empty: every choice is of its stack, kept, and the same in a replay", async () => {
     const run = await mill.run(fixture("users"));
     expect(run).toMatchObject({
       status: "success",
@@ -117,7 +119,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(new Set(drawn).size).toBeGreaterThan(1);
   });
 
-  it("sends a long literal prompt with braces to the letter", async () => {
+  once("sends a long literal prompt with braces to the letter", async () => {
     const long = `echo ${`const x = $${"{y}"} {z}; // {} {{}} `.repeat(3_000)}`;
     const run = await mill.run(
       tasksFile({
@@ -130,7 +132,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(asked("const x").at(-1)?.messages).toEqual([{ role: "user", content: long }]);
   });
 
-  it("keeps roles and order of messages, fills all of them once, and keeps them in the record", async () => {
+  once("keeps roles and order of messages, fills all of them once, and keeps them in the record", async () => {
     const messages = [
       { role: "system", content: "You are {who}." },
       { role: "user", content: "echo first" },
@@ -160,7 +162,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     ]);
   });
 
-  it("asks again for a reply of a schema, once, and fails where it never fits", async () => {
+  once("asks again for a reply of a schema, once, and fails where it never fits", async () => {
     for (const name of ["structured-object", "structured-text"]) {
       expect(await mill.run(fixture(name))).toMatchObject({
         status: "success",
@@ -186,13 +188,13 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(asked("never fits").length % 2).toBe(0);
   });
 
-  it("tells a form in words to the model before the task", async () => {
+  once("tells a form in words to the model before the task", async () => {
     await mill.run(fixture("structured-base64"));
     const request = asked('"legs": [0-9]+').at(-1);
     expect(request?.messages.map(({ role }) => role)).toEqual(["system", "user"]);
   });
 
-  it.each([
+  once.each([
     [" yes\n", "Yes", "success"],
     ["No", "yes", "failed"],
   ])("checks %j against %j without case, line breaks and space around: %s", async (said, expected, status) => {
@@ -238,7 +240,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(failed).toHaveLength(1);
   });
 
-  it("without a fallback fails, with the reason and the return value", async () => {
+  once("without a fallback fails, with the reason and the return value", async () => {
     const run = await mill.run(
       tasksFile({
         tasks: [task("good", "echo kept", [], [output("write", "kept")]), task("bad", "broken")],
@@ -253,7 +255,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(run.reason?.message).toContain("no such luck");
   });
 
-  it("goes by conditions on memory as the task left it; a number that is none takes the fallback", async () => {
+  once("goes by conditions on memory as the task left it; a number that is none takes the fallback", async () => {
     const condition = (expression: string, expected: string) => ({
       ...{ input: { type: "read", key: "said" }, expression, expected },
       target_if_not: "no",
@@ -296,7 +298,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(performance.now() - began).toBeLessThan(4_500);
   });
 
-  it("cancelled in a call, it writes nothing of it", async () => {
+  once("cancelled in a call, it writes nothing of it", async () => {
     const runId = await mill.start(
       tasksFile({
         tasks: [task("say", `slow answer, cancelled ${backend}`, [], [output("push", "said")])],
@@ -310,7 +312,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
     expect(state.lists).toEqual({});
   });
 
-  it("asks the model of the task, else of the run, else of the file", async () => {
+  once("asks the model of the task, else of the run, else of the file", async () => {
     const file = (config: object, more: object = {}) =>
       tasksFile({
         config,

@@ -1,6 +1,6 @@
 /** Workflows of tasks that call functions: a model that asks for tools, a real server of tools on loopback, on both queue backends. */
 import { startToolServer, type ToolServer } from "@markmill/tools/testing-tool-server";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { type Backend, type Mill, startMill } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
 import { replayRun } from "../support/store.ts";
@@ -22,6 +22,8 @@ const backends: Backend[] = (await redisAvailable("functions of tasks on the Red
   : ["postgres"];
 
 describe.each(backends)("functions on the %s backend", (backend) => {
+  /** What has no part in the queue; on all of them in the soak. */
+  const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   let server: ToolServer;
   beforeAll(async () => {
@@ -53,26 +55,29 @@ describe.each(backends)("functions on the %s backend", (backend) => {
       ],
     });
 
-  it("the result is what the tool gave; places of the url are filled, the rest of a GET goes into its query", async () => {
-    const files = Object.fromEntries(
-      Object.entries(fixture("http-tool")).map(([name, text]) => [
-        name,
-        text.replace("http://127.0.0.1:1", server.url),
-      ]),
-    );
-    const run = await mill.run(files, { variables: { __input: "Husum" } });
-    const url = "/gauges/Husum%20%26%20Co?unit=cm";
-    expect(run).toMatchObject({
-      status: "success",
-      result: JSON.stringify({ method: "GET", url, body: "" }),
-      spent: { steps: 1 },
-    });
-    const request = server.requests().find((one) => one.url === url);
-    expect(request?.headers).toMatchObject({ accept: "text/plain" });
-    // Quirk 13: no key of ours goes to an address of the file.
-    expect(JSON.stringify(request)).not.toContain("a-key-of-ours");
-    expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
-  });
+  once(
+    "the result is what the tool gave; places of the url are filled, the rest of a GET goes into its query",
+    async () => {
+      const files = Object.fromEntries(
+        Object.entries(fixture("http-tool")).map(([name, text]) => [
+          name,
+          text.replace("http://127.0.0.1:1", server.url),
+        ]),
+      );
+      const run = await mill.run(files, { variables: { __input: "Husum" } });
+      const url = "/gauges/Husum%20%26%20Co?unit=cm";
+      expect(run).toMatchObject({
+        status: "success",
+        result: JSON.stringify({ method: "GET", url, body: "" }),
+        spent: { steps: 1 },
+      });
+      const request = server.requests().find((one) => one.url === url);
+      expect(request?.headers).toMatchObject({ accept: "text/plain" });
+      // Quirk 13: no key of ours goes to an address of the file.
+      expect(JSON.stringify(request)).not.toContain("a-key-of-ours");
+      expect((await replayRun(mill.store.database, mill.store.definitions, run.id)).differences).toEqual([]);
+    },
+  );
 
   it("several calls of one reply are all performed; their results are lines in the order of the calls", async () => {
     const run = await mill.run(file("twice"));
@@ -84,7 +89,7 @@ describe.each(backends)("functions on the %s backend", (backend) => {
     expect(run).toMatchObject({ status: "success", hits: { call: 1 } });
   });
 
-  it("raw: the call itself is the result, and nothing is performed", async () => {
+  once("raw: the call itself is the result, and nothing is performed", async () => {
     const run = await mill.run(fixture("custom-tool"));
     expect(run.status).toBe("success");
     expect(JSON.parse(run.result ?? "")).toEqual({ name: "tide_calculator", arguments: { high: 312, low: 45 } });
@@ -94,7 +99,7 @@ describe.each(backends)("functions on the %s backend", (backend) => {
     expect(server.requests().length).toBe(before);
   });
 
-  it.each([
+  once.each([
     ["no call", "just talk", "TOOL_NOT_CALLED"],
     ["a tool that there is not", "invent", "TOOL_UNKNOWN"],
     ["arguments that do not fit", "unfit", "TOOL_ARGUMENTS"],
@@ -107,7 +112,8 @@ describe.each(backends)("functions on the %s backend", (backend) => {
   });
 });
 
-describe.each(backends)("built-in tools on the %s backend", (backend) => {
+// Which of them are offered, and what they are asked, has no part in the queue.
+describe.each(inject("thorough") ? backends : backends.slice(0, 1))("built-in tools on the %s backend", (backend) => {
   let mill: Mill;
   let server: ToolServer;
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 /** Workflows that models call as tools, from the front matter to the child run and back, on both queue backends. */
 import { startToolServer, type ToolServer } from "@markmill/tools/testing-tool-server";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
 import {
@@ -70,6 +70,8 @@ const backends: Backend[] = (await redisAvailable("workflow tools on the Redis b
   : ["postgres"];
 
 describe.each(backends)("a workflow as a tool, on the %s backend", (backend) => {
+  /** What has no part in the queue; on all of them in the soak. */
+  const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   let server: ToolServer;
   beforeAll(async () => {
@@ -178,7 +180,7 @@ ${more}---
     await replays(ended.id);
   });
 
-  it("rounds go on, and a tool that must not be repeated is performed once", async () => {
+  once("rounds go on, and a tool that must not be repeated is performed once", async () => {
     const ended = await run("go on");
     expect(ended).toMatchObject({ status: "success", result: "Two rounds." });
     expect(await childRuns(mill.store.database, ended.id)).toHaveLength(2);
@@ -191,7 +193,7 @@ ${more}---
     await replays(ended.id);
   });
 
-  it("a callee that fails, and arguments it does not take, are told to the model", async () => {
+  once("a callee that fails, and arguments it does not take, are told to the model", async () => {
     const fell = await run("try it");
     expect(fell).toMatchObject({ status: "success", result: "The tool said CALL_FAILED." });
     expect(mill.requests().at(-1)?.messages.at(-1)?.content).toContain("nothing there");
@@ -202,12 +204,12 @@ ${more}---
     }
   });
 
-  it("a workflow of tasks takes its input", async () => {
+  once("a workflow of tasks takes its input", async () => {
     const ended = await run("tasks");
     expect(ended).toMatchObject({ status: "success", result: "I read heard write a poem" });
   });
 
-  it("a prompt that asks with a file asks the same again, though the callee changes the file", async () => {
+  once("a prompt that asks with a file asks the same again, though the callee changes the file", async () => {
     const before = mill.requests().length;
     const chart = 'START --> EXECUTE_W["Execute: echo please change > task.txt"] --> PROMPT_A["Prompt: file:task.txt"]';
     const ended = await mill.run({
@@ -221,36 +223,43 @@ ${more}---
     expect(said?.text).toBe("please change\n");
   });
 
-  it("recursion ends at the depth that is allowed", async () => {
+  once("recursion ends at the depth that is allowed", async () => {
     const deep = await run("deeper", "limits: { depth: 2 }\n");
     expect(deep).toMatchObject({ status: "failed", reason: { code: "LIMIT_DEPTH" }, variables: { REPORTED: "yes" } });
     await replays(deep.id);
   });
 
-  it("a limit that is reached below ends the caller, too; taken up with a higher one nothing is paid twice", async () => {
-    const before = mill.requests().length;
-    const runId = await mill.start(asking("long way"), { caps: { steps: 3 } });
-    const ended = await mill.ended(runId);
-    expect(ended).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" }, variables: { REPORTED: "yes" } });
-    await replays(runId);
-    expect(mill.requests().length - before).toBe(2);
-    const forked = await forkRun(mill.store, defaultTenant, { of: runId, from: null, caps: { steps: 50 } });
-    expect(forked.from).toEqual(["PROMPT_A", "PROMPT_W"]);
-    await mill.queues.ring(forked.rings);
-    expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I read heard a step" });
-    expect(mill.requests().length - before).toBe(3);
-    expect(await toolCallsOf(forked.runId)).toMatchObject([{ name: "way", state: "done", result: "heard a step" }]);
-    await replays(forked.runId);
-    // From a node of the callee: that one is asked again, its caller's replies stand.
-    const from = ["PROMPT_A", "PROMPT_W"];
-    const below = await forkRun(mill.store, defaultTenant, { of: forked.runId, from, caps: { steps: 50 } });
-    await mill.queues.ring(below.rings);
-    expect(await mill.ended(below.runId)).toMatchObject({ status: "success", result: "I read heard a step" });
-    expect(mill.requests().length - before).toBe(4);
-    await replays(below.runId);
-  });
+  once(
+    "a limit that is reached below ends the caller, too; taken up with a higher one nothing is paid twice",
+    async () => {
+      const before = mill.requests().length;
+      const runId = await mill.start(asking("long way"), { caps: { steps: 3 } });
+      const ended = await mill.ended(runId);
+      expect(ended).toMatchObject({
+        status: "failed",
+        reason: { code: "LIMIT_STEPS" },
+        variables: { REPORTED: "yes" },
+      });
+      await replays(runId);
+      expect(mill.requests().length - before).toBe(2);
+      const forked = await forkRun(mill.store, defaultTenant, { of: runId, from: null, caps: { steps: 50 } });
+      expect(forked.from).toEqual(["PROMPT_A", "PROMPT_W"]);
+      await mill.queues.ring(forked.rings);
+      expect(await mill.ended(forked.runId)).toMatchObject({ status: "success", result: "I read heard a step" });
+      expect(mill.requests().length - before).toBe(3);
+      expect(await toolCallsOf(forked.runId)).toMatchObject([{ name: "way", state: "done", result: "heard a step" }]);
+      await replays(forked.runId);
+      // From a node of the callee: that one is asked again, its caller's replies stand.
+      const from = ["PROMPT_A", "PROMPT_W"];
+      const below = await forkRun(mill.store, defaultTenant, { of: forked.runId, from, caps: { steps: 50 } });
+      await mill.queues.ring(below.rings);
+      expect(await mill.ended(below.runId)).toMatchObject({ status: "success", result: "I read heard a step" });
+      expect(mill.requests().length - before).toBe(4);
+      await replays(below.runId);
+    },
+  );
 
-  it("each of those that one reply called can be taken up from a node of it", async () => {
+  once("each of those that one reply called can be taken up from a node of it", async () => {
     const { id: of } = await run("both ways");
     for (const node of ["PROMPT_W", "PROMPT_L"]) {
       const forked = await forkRun(mill.store, defaultTenant, { of, from: ["PROMPT_A", node] });
@@ -282,7 +291,7 @@ ${more}---
     await replays(runId);
   });
 
-  it("stopped and resumed it is called anew, and the model is not asked again for the call", async () => {
+  once("stopped and resumed it is called anew, and the model is not asked again for the call", async () => {
     const before = mill.requests().length;
     const runId = await start("somebody");
     const { child } = await waiting(runId);
@@ -305,7 +314,7 @@ ${more}---
     await replays(runId);
   });
 
-  it("cancelled alone, it is a failure that the model is told", async () => {
+  once("cancelled alone, it is a failure that the model is told", async () => {
     const runId = await start("somebody");
     const { child } = await waiting(runId);
     const { rings } = await cancelRun(mill.store, child.id, "not this one");

@@ -3,7 +3,7 @@ import { createHook } from "node:async_hooks";
 import { connect } from "node:net";
 import { createBoard } from "@markmill/api";
 import { type ApiProblem, createClient, type Route, routes } from "@markmill/contract";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { z } from "zod";
 import { askingWorkflow, startApi, type TestApi } from "../support/api.ts";
 import { classRubric } from "../support/class.ts";
@@ -199,8 +199,11 @@ describe("a body", () => {
       ({ body, upload, method }) => body !== undefined && upload !== true && method === "POST",
     );
     expect(takes.length).toBeGreaterThan(10);
-    for (const { path } of takes) {
-      for (const [what, body] of Object.entries(bodies)) {
+    for (const [turn, { path }] of takes.entries()) {
+      // Before a route has a part in it: each is sent to some of them, and in the soak to all.
+      for (const [what, body] of Object.entries(bodies).filter(
+        (_, index) => inject("thorough") || (index + turn) % 4 === 0,
+      )) {
         const begun = process.cpuUsage();
         const filled = path.replace("{id}", path.includes("asks") ? "1" : own.run);
         const response = await post(filled, body, { authorization });

@@ -3,6 +3,7 @@ import { ApiProblem, createClient } from "@markmill/contract";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { askingWorkflow, callingFiles, startApi, type TestApi } from "../support/api.ts";
 import { type Mill, startMill, workflow } from "../support/mill.ts";
+import { until } from "../support/until.ts";
 
 let mill: Mill;
 let api: TestApi;
@@ -101,12 +102,7 @@ describe("the API", () => {
     const owner = await api.client("owner");
     const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files: { "a.wf.md": askingWorkflow } } });
     const { id } = await owner.startRun({ body: { definition: hash } });
-    const asked = async () => {
-      for (;;) {
-        const { items } = await owner.listAsks({ query: { run: id } });
-        if (items[0] !== undefined) return items[0];
-      }
-    };
+    const asked = () => until(async () => (await owner.listAsks({ query: { run: id } })).items[0]);
     const ask = await asked();
     const run = await owner.getRun({ params: { id } });
     expect(run.doing).toMatchObject([{ node: "ASK_B", kind: "ask" }]);
@@ -236,6 +232,7 @@ describe("the API", () => {
         expect((await fetch(`${api.url}/health/live`)).status).toBe(200);
         longest = Math.max(longest, performance.now() - begun);
         looks += 1;
+        await new Promise((resolve) => setTimeout(resolve, 10));
       }
     })();
     const begun = performance.now();
@@ -279,8 +276,7 @@ describe("the API", () => {
     const files = { "a.wf.md": askingWorkflow };
     const asking = await owner.saveDefinition({ body: { root: "a.wf.md", files } });
     const { id } = await owner.startRun({ body: { definition: asking.hash } });
-    let [ask] = (await owner.listAsks({ query: { run: id } })).items;
-    while (ask === undefined) [ask] = (await owner.listAsks({ query: { run: id } })).items;
+    const ask = await until(async () => (await owner.listAsks({ query: { run: id } })).items[0]);
     const first = await owner.listActivities({ params: { id }, query: { limit: 1 } });
     expect(first.items).toMatchObject([{ node: "SET_A", state: "done" }]);
     await owner.answerAsk({ params: { id: ask.id }, body: { text: "yes" } });

@@ -1,5 +1,5 @@
 /** The budget of a batch: never exceeded, and no student's run is ended by it. On both backends, with a real GRADE that costs money. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { gradableClass, gradingFlow, gradingScript } from "../support/graded-class.ts";
 import { type Backend, type Mill, startMill } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
@@ -10,7 +10,11 @@ const withRedis = await redisAvailable("the budget of a batch, on Redis");
 const head = "---\nsettings: { model: gpt-4o-mini, maxOutputTokens: 400 }\ngrade: { twice: never }\n---\n";
 const works = 8;
 
-describe.each<Backend>(withRedis ? ["postgres", "redis"] : ["postgres"])("on %s", (backend) => {
+const backends: Backend[] = withRedis ? ["postgres", "redis"] : ["postgres"];
+
+describe.each(backends)("on %s", (backend) => {
+  /** What has no part in the queue; on both in the soak. */
+  const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
   let mill: Mill;
   beforeAll(async () => {
     mill = await startMill({ backend, script: gradingScript(50) });
@@ -69,44 +73,47 @@ describe.each<Backend>(withRedis ? ["postgres", "redis"] : ["postgres"])("on %s"
     expect((await store.batches.works(id)).works.every(({ tries }) => tries === 1)).toBe(true);
   });
 
-  it("a class without a cap gets one while its calls are under way: it holds from then on, with what was spent before", async () => {
-    const store = mill.store.as("default");
-    const definition = gradingFlow("Judge it", head);
-    const known = await store.batches.get((await store.batches.list({ key: "one" })).batches[0]?.id ?? "");
-    const price = known?.spent.nanodollars ?? 0;
-    const asked = mill.requests().length;
-    const { id } = await store.batches.save(
-      await gradableClass(store, works, { key: "later", definition, concurrency: 2 }),
-    );
-    await until(async () => ((await store.batches.get(id))?.counts.succeeded ?? 0) >= 2);
-    const free = await store.batches.get(id);
-    expect(free?.budget).toMatchObject({ cap: { nanodollars: null } });
-    expect(free?.budget?.spent.nanodollars).toBeGreaterThanOrEqual(2 * price);
-    // Less than a worst case is left beside what two calls may have reserved at this moment.
-    const cap = Math.round((free?.budget?.spent.nanodollars ?? 0) + 0.5 * price);
-    await store.batches.setBudget(id, { nanodollars: cap, tokens: null });
-    const set = (await store.batches.get(id))?.budget;
-    const used = (set?.spent.nanodollars ?? 0) + (set?.reserved.nanodollars ?? 0);
-    await until(async () => {
-      const found = await store.batches.get(id);
-      return found?.state.is === "paused" && found.counts.running === found.counts.parked;
-    });
-    const held = await store.batches.get(id);
-    expect(held).toMatchObject({ state: { is: "paused", by: "budget" }, counts: { failed: 0 } });
-    expect(held?.counts.succeeded).toBeLessThan(works);
-    expect(held?.budget?.spent.nanodollars).toBeLessThanOrEqual(Math.max(cap, used));
-    expect(held?.budget?.spent.nanodollars).toBe(held?.spent.nanodollars);
+  once(
+    "a class without a cap gets one while its calls are under way: it holds from then on, with what was spent before",
+    async () => {
+      const store = mill.store.as("default");
+      const definition = gradingFlow("Judge it", head);
+      const known = await store.batches.get((await store.batches.list({ key: "one" })).batches[0]?.id ?? "");
+      const price = known?.spent.nanodollars ?? 0;
+      const asked = mill.requests().length;
+      const { id } = await store.batches.save(
+        await gradableClass(store, works, { key: "later", definition, concurrency: 2 }),
+      );
+      await until(async () => ((await store.batches.get(id))?.counts.succeeded ?? 0) >= 2);
+      const free = await store.batches.get(id);
+      expect(free?.budget).toMatchObject({ cap: { nanodollars: null } });
+      expect(free?.budget?.spent.nanodollars).toBeGreaterThanOrEqual(2 * price);
+      // Less than a worst case is left beside what two calls may have reserved at this moment.
+      const cap = Math.round((free?.budget?.spent.nanodollars ?? 0) + 0.5 * price);
+      await store.batches.setBudget(id, { nanodollars: cap, tokens: null });
+      const set = (await store.batches.get(id))?.budget;
+      const used = (set?.spent.nanodollars ?? 0) + (set?.reserved.nanodollars ?? 0);
+      await until(async () => {
+        const found = await store.batches.get(id);
+        return found?.state.is === "paused" && found.counts.running === found.counts.parked;
+      });
+      const held = await store.batches.get(id);
+      expect(held).toMatchObject({ state: { is: "paused", by: "budget" }, counts: { failed: 0 } });
+      expect(held?.counts.succeeded).toBeLessThan(works);
+      expect(held?.budget?.spent.nanodollars).toBeLessThanOrEqual(Math.max(cap, used));
+      expect(held?.budget?.spent.nanodollars).toBe(held?.spent.nanodollars);
 
-    await store.batches.setBudget(id, { nanodollars: null, tokens: null });
-    await mill.queues.ring((await store.batches.resume(id)).rings);
-    await until(async () => (await store.batches.get(id))?.counts.succeeded === works);
-    const done = await store.batches.get(id);
-    expect(done).toMatchObject({ spent: { calls: works }, budget: { reserved: { nanodollars: 0 } } });
-    expect(done?.budget?.spent.nanodollars).toBe(done?.spent.nanodollars);
-    expect(mill.requests().length - asked).toBe(works);
-  });
+      await store.batches.setBudget(id, { nanodollars: null, tokens: null });
+      await mill.queues.ring((await store.batches.resume(id)).rings);
+      await until(async () => (await store.batches.get(id))?.counts.succeeded === works);
+      const done = await store.batches.get(id);
+      expect(done).toMatchObject({ spent: { calls: works }, budget: { reserved: { nanodollars: 0 } } });
+      expect(done?.budget?.spent.nanodollars).toBe(done?.spent.nanodollars);
+      expect(mill.requests().length - asked).toBe(works);
+    },
+  );
 
-  it("money that is only reserved is waited for: the batch is not paused", async () => {
+  once("money that is only reserved is waited for: the batch is not paused", async () => {
     const store = mill.store.as("default");
     const definition = gradingFlow("Judge it", head);
     const price = (await store.batches.list({ key: "one" })).batches[0];
@@ -120,7 +127,7 @@ describe.each<Backend>(withRedis ? ["postgres", "redis"] : ["postgres"])("on %s"
     expect(await store.batches.get(id)).toMatchObject({ state: { is: "open" }, spent: { calls: works } });
   });
 
-  it("a student's own cap ends that run, and holds nobody else", async () => {
+  once("a student's own cap ends that run, and holds nobody else", async () => {
     const store = mill.store.as("default");
     const definition = gradingFlow("Judge it", head);
     const settings = { run: { caps: { nanodollars: 1 } }, late: null, aiConsent: "any" as const, language: null };

@@ -1,7 +1,7 @@
 // Batches on a real store, without workers: runs are made by admission and ended by hand.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { classOf, endWithGrade, gradeWith, memberOf, workOf } from "../support/class.ts";
-import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+import { migratedDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   type Admission,
   admitWorks,
@@ -25,7 +25,7 @@ let tenant: TenantStore;
 let flow: Definition;
 
 beforeEach(async () => {
-  database = await freshDatabase();
+  database = await migratedDatabase();
   store = await openStore({ url: database.url });
   tenant = store.as("default");
   flow = definition({ main: onePrompt });

@@ -4,11 +4,11 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { BlobStore } from "../../packages/store/src/blobs/blob-port.ts";
 import { createPostgresBlobs } from "../../packages/store/src/blobs/postgres-blobs.ts";
 import { createS3Blobs } from "../../packages/store/src/blobs/s3-blobs.ts";
-import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+import { migratedDatabase, type TestDatabase } from "../support/postgres.ts";
 import { type S3Server, startS3Server } from "../support/s3-server.ts";
 import { type BlobSettings, createRun, defaultTenant, deleteOrphans, openStore, type Store } from "../support/store.ts";
 import { chain, definition } from "./store-programs.ts";
@@ -51,7 +51,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
   let port: BlobStore;
 
   beforeAll(async () => {
-    database = await freshDatabase();
+    database = await migratedDatabase();
     settings = { kind, s3: s3.settings };
     store = await openStore({ url: database.url, blobs: settings });
     port = kind === "s3" ? createS3Blobs(s3.settings) : createPostgresBlobs(store.database);
@@ -221,7 +221,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
   });
 
   it("of a run that is started while they are being deleted are either there or were never named", async () => {
-    for (let round = 0; round < 8; round++) {
+    for (let round = 0; round < (inject("thorough") ? 8 : 3); round++) {
       const { hash } = await blobs().save(randomBytes(mebibyte + 1));
       await ask("update blobs set created_at = created_at - interval '2 days' where hash = $1", hash);
       const [created] = await Promise.allSettled([
@@ -244,7 +244,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
       collect();
       return process.memoryUsage().arrayBuffers;
     };
-    const size = 64 * mebibyte;
+    const size = (inject("thorough") ? 64 : 40) * mebibyte;
     const piece = randomBytes(64 * 1024);
     const before = held();
     let most = before;
@@ -269,7 +269,7 @@ describe.each(["postgres", "s3"] as const)("blobs in %s", (kind) => {
 });
 
 it("blobs stay readable where the setting changes for those to come", async () => {
-  const database = await freshDatabase();
+  const database = await migratedDatabase();
   const into = await openStore({ url: database.url, blobs: { kind: "s3", s3: s3.settings } });
   const bytes = randomBytes(1_000);
   const { hash } = await into.as(defaultTenant).blobs.save(bytes);

@@ -183,8 +183,9 @@ default: { reply: Fine, usage: { prompt: 7, completion: 3 } }`,
     const runId = await mill.start({ "a.wf.md": one });
     while (mill.requests().length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
     await worker.kill();
-    await mill.spawnWorker();
+    const rest = await mill.work();
     const run = await mill.ended(runId);
+    await rest();
     expect(run).toMatchObject({ status: "success", spent: { calls: 2, unsure: { calls: 1 } } });
     await expectHonest(run);
   });

@@ -42,7 +42,7 @@ const hostile: Record<string, (size: number) => string> = {
     ),
 };
 
-const long = inject("thorough") ? 1_000_000 : 250_000;
+const long = inject("thorough") ? 1_000_000 : 100_000;
 
 /** At most how much at once: of a line, no more than 20,000 characters are read for attempts. */
 const readers: Record<string, readonly [most: number, read: (text: string) => unknown]> = {
