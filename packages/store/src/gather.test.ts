@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { createGather } from "./gather.ts";
 
+/** Each group begins in a turn of its own. */
+async function turn(): Promise<void> {
+  for (let count = 0; count < 10; count += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
 function recorder(most = 10, atOnce = 1) {
   const groups: number[][] = [];
   let release = () => {};
@@ -14,7 +19,6 @@ function recorder(most = 10, atOnce = 1) {
       });
     },
   });
-  const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
   return { gather, groups, turn, release: () => release() };
 }
 
@@ -119,7 +123,6 @@ describe("a gatherer that lingers", () => {
     });
     return { gather, groups };
   }
-  const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
 
   it("keeps nobody waiting who is alone", async () => {
     const { gather, groups } = lingering();
