@@ -33,7 +33,7 @@ const usualClass: Omit<ClassLoad, "queue"> = {
   prompts: 12,
   slots: 64,
   workers: 2,
-  concurrency: 150,
+  concurrency: 192,
   modelMs: 200,
 };
 
