@@ -183,33 +183,20 @@ export async function endPause(
 }
 
 /** The probe is still under way. To be said more often than every PROBE_MS. */
-export async function renewProbe(
-  database: Database,
-  { tenant, endpoint, model }: ModelAt,
-  prober: string,
-): Promise<void> {
-  await queryDatabase(
-    database,
-    "Renewing a probe",
-    `update rates set probe_until = statement_timestamp() + ${ms(String(PROBE_MS))}
-     where endpoint = $1 and model = $2 and prober = $3 and tenant = $4`,
-    [endpoint, model, prober, tenant],
-  );
+export function renewProbe(database: Database, at: ModelAt, prober: string): Promise<void> {
+  return changeProbe(database, at, prober, `probe_until = statement_timestamp() + ${ms(String(PROBE_MS))}`);
 }
 
 /** The probe was given up before it could tell anything: the next one probes. */
-export async function leaveProbe(
-  database: Database,
-  { tenant, endpoint, model }: ModelAt,
-  prober: string,
-): Promise<void> {
-  await queryDatabase(
-    database,
-    "Leaving a probe",
-    `update rates set prober = null, probe_until = null
-     where endpoint = $1 and model = $2 and prober = $3 and tenant = $4`,
-    [endpoint, model, prober, tenant],
-  );
+export function leaveProbe(database: Database, at: ModelAt, prober: string): Promise<void> {
+  return changeProbe(database, at, prober, "prober = null, probe_until = null");
+}
+
+/** Of one that has been taken over nothing is changed. */
+async function changeProbe(database: Database, at: ModelAt, prober: string, change: string): Promise<void> {
+  const values = [at.endpoint, at.model, prober, at.tenant];
+  const theirs = "endpoint = $1 and model = $2 and prober = $3 and tenant = $4";
+  await queryDatabase(database, "Changing a probe", `update rates set ${change} where ${theirs}`, values);
 }
 
 /** Whom all workers leave alone now for this tenant, and why. One that nobody asked again for a day is no news. */
