@@ -14,6 +14,8 @@ export interface ModelTimes {
   readonly meanMs: number;
   readonly mostAtOnce: number;
   readonly connections: number;
+  /** Requests under way on average, for each half second since the first. */
+  readonly atOnce: readonly number[];
 }
 
 export interface ModelProcess {
@@ -43,6 +45,8 @@ export async function startModel(delayMs: number, reply: string): Promise<ModelP
   };
 }
 
+const bucketMs = 500;
+
 function serve(delayMs: number, reply: string): void {
   const body = JSON.stringify({
     ...{ id: "chatcmpl-bench", object: "chat.completion", created: 1, model: "scripted" },
@@ -55,10 +59,22 @@ function serve(delayMs: number, reply: string): void {
   let atOnce = 0;
   let mostAtOnce = 0;
   let connections = 0;
+  let began = 0;
+  /** Requests times milliseconds, for each half second. */
+  let shares: number[] = [];
+  const spread = (from: number, to: number) => {
+    for (let at = from - began; at < to - began; ) {
+      const bucket = Math.floor(at / bucketMs);
+      const end = Math.min((bucket + 1) * bucketMs, to - began);
+      shares[bucket] = (shares[bucket] ?? 0) + end - at;
+      at = end;
+    }
+  };
   const server = createServer((request, response) => {
     request.resume();
     request.once("end", () => {
       const came = performance.now();
+      if (requests === 0 && atOnce === 0) began = came;
       atOnce += 1;
       mostAtOnce = Math.max(mostAtOnce, atOnce);
       setTimeout(() => {
@@ -66,7 +82,9 @@ function serve(delayMs: number, reply: string): void {
         response.end(body);
         atOnce -= 1;
         requests += 1;
-        totalMs += performance.now() - came;
+        const now = performance.now();
+        totalMs += now - came;
+        spread(came, now);
       }, delayMs);
     });
   });
@@ -76,7 +94,10 @@ function serve(delayMs: number, reply: string): void {
   server.keepAliveTimeout = 60_000;
   server.listen(0, "127.0.0.1", () => process.send?.((server.address() as AddressInfo).port));
   process.on("message", () => {
-    process.send?.({ requests, meanMs: requests === 0 ? 0 : totalMs / requests, mostAtOnce, connections });
+    const meanMs = requests === 0 ? 0 : totalMs / requests;
+    const perBucket = Array.from(shares, (share = 0) => share / bucketMs);
+    process.send?.({ requests, meanMs, mostAtOnce, connections, atOnce: perBucket });
+    shares = [];
     [requests, totalMs, mostAtOnce, connections] = [0, 0, atOnce, 0];
   });
   process.on("disconnect", () => process.exit());

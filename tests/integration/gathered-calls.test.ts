@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { inContendedTransaction } from "../../packages/store/src/transaction.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
-import { createGetMessages, findCall, getBudget, openBudget, openStore, type Store } from "../support/store.ts";
+import { createReadConversation, findCall, getBudget, openBudget, openStore, type Store } from "../support/store.ts";
 
 let database: TestDatabase;
 let store: Store;
@@ -217,7 +217,7 @@ describe("conversations that are read together", () => {
     const threads = numbers(20).map((number) => `thread-${first + number}`);
     for (const thread of threads) await say(thread, `${thread} one`);
     for (const thread of threads) await say(thread, `${thread} two`, 2);
-    const read = createGetMessages(store.database, 1_000_000);
+    const read = createReadConversation(store.database, 1_000_000);
     const said = await Promise.all([...threads, "nobody's"].map((thread) => texts(read, thread)));
     expect(said).toEqual([...threads.map((thread) => [`${thread} one`, `${thread} two`]), []]);
     expect(sent.get("conversations")).toBeLessThan(5);
@@ -226,7 +226,7 @@ describe("conversations that are read together", () => {
   it("too long together are read one by one, and only one that is too long by itself is refused", async () => {
     const threads = numbers(4).map((number) => `long-${first + number}`);
     for (const [number, thread] of threads.entries()) await say(thread, "x".repeat(number === 2 ? 1_001 : 600));
-    const read = createGetMessages(store.database, 1_000);
+    const read = createReadConversation(store.database, 1_000);
     const said = await Promise.allSettled(threads.map((thread) => texts(read, thread)));
     expect(said.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
     expect(said[2]).toMatchObject({ reason: { code: "STORE_TOO_LARGE" } });

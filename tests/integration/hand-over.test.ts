@@ -30,11 +30,11 @@ function walking(
   heard: string[],
   meanwhile: Handler = async () => ({ do: "done" }),
 ): Handler {
-  return async (delivered, ring) => {
+  return async (delivered, ring, slot) => {
     heard.push(delivered.jobId);
     const at = chain.findIndex((one) => jobId(one) === delivered.jobId);
     await ring(at < 0 ? [] : chain.slice(at + 1, at + 2));
-    return meanwhile(delivered, ring);
+    return meanwhile(delivered, ring, slot);
   };
 }
 
@@ -161,14 +161,58 @@ function behaves(make: () => Promise<Place>): void {
     await queues.close();
   });
 
+  it("that was counted on and is refused says so before its bell is rung", async () => {
+    const [first, second] = bells(2) as [Doorbell, Doorbell];
+    const told: string[] = [];
+    const serving = queues.serve("control", async (delivered, ring, slot) => {
+      const isFirst = delivered.jobId === jobId(first);
+      told.push(`${isFirst ? "first" : "second"} ${delivered.stalled}`);
+      if (!isFirst) return { do: "done" };
+      expect(slot.goesOn()).toBe(true);
+      slot.onRefused(second.activityId, async () => {
+        expect(await place.kept(jobId(second))).toBeUndefined();
+        told.push("refused");
+      });
+      await ring([second]);
+      // No hand-over while a queue is paused.
+      await board.pause();
+      return { do: "done" };
+    });
+    await queues.ring([first]);
+    await expect.poll(() => told).toEqual(["first 0", "refused"]);
+    await expect.poll(() => place.kept(jobId(second))).toBeDefined();
+    await board.resume();
+    await expect.poll(() => told).toEqual(["first 0", "refused", "second 0"]);
+    await serving.close();
+  });
+
+  it("that was counted on and succeeds refuses nobody", async () => {
+    const [first, second, third] = bells(3) as [Doorbell, Doorbell, Doorbell];
+    const told: string[] = [];
+    const serving = queues.serve("control", async (delivered, ring, slot) => {
+      told.push(delivered.jobId);
+      if (delivered.jobId !== jobId(first)) return { do: "done" };
+      expect(slot.goesOn()).toBe(true);
+      slot.onRefused(third.activityId, async () => void told.push("refused"));
+      // The one that is counted on is handed over, wherever it stands.
+      await ring([second, third]);
+      return { do: "done" };
+    });
+    await queues.ring([first]);
+    await expect.poll(() => told.length).toBe(3);
+    expect(told.toSorted()).toEqual([first, second, third].map(jobId).toSorted());
+    expect(await place.waited()).toBe(2);
+    await serving.close();
+  });
+
   it("leads a run from job to job, each delivered once, and leaves nothing", async () => {
     const chains = Array.from({ length: 8 }, () => bells(12));
     const heard: string[] = [];
     const handlers = chains.map((chain) => walking(chain, heard));
-    const handler: Handler = (delivered, ring) => {
+    const handler: Handler = (delivered, ring, slot) => {
       const at = chains.findIndex((chain) => chain.some((one) => jobId(one) === delivered.jobId));
       expect(delivered).toMatchObject({ queue: "control", runId: "run", epoch: 1, stalled: 0 });
-      return (handlers[at] as Handler)(delivered, ring);
+      return (handlers[at] as Handler)(delivered, ring, slot);
     };
     const serving = queues.serve("control", handler, { concurrency: 4 });
     await queues.ring(chains.map(([first]) => first as Doorbell));

@@ -8,9 +8,10 @@ import type { ReadResults } from "@markmill/grading";
 import { createJailSandbox, type SandboxError, type SessionFile } from "@markmill/sandbox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { defaultLimits } from "../../packages/sandbox/src/limits.ts";
+import type { Claimed } from "../../packages/store/src/machine.ts";
 import { makeZip } from "../../packages/submission/src/testing-zip.ts";
 import { createJudgeKeeper, type JudgeKeeper } from "../../packages/worker/src/judge-session.ts";
-import { type Claimed, createPerformer, type PerformerParts } from "../../packages/worker/src/perform.ts";
+import { createPerformer, type PerformerParts } from "../../packages/worker/src/perform.ts";
 import { reportSkip } from "../support/ask-services.ts";
 import { workflow } from "../support/mill.ts";
 

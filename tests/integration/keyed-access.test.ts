@@ -5,10 +5,10 @@ import { classOf } from "../support/class.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
   admitWorks,
+  createReadConversation,
   createRun,
   deleteOldRuns,
   findCall,
-  getMessages,
   openStore,
   reserve,
   type Store,
@@ -59,7 +59,7 @@ async function answer(ring: Doorbell): Promise<readonly Doorbell[]> {
   const key = { ...call, requestHash: `hash ${activity.id}` };
   const usage = { promptTokens: 1, completionTokens: 1, characters: 8, nanodollars: 1 };
   if (activity.work.kind !== "prompt") throw new Error(`expected a prompt, got ${activity.work.kind}`);
-  await getMessages(database, activity.work.thread, 1_000_000);
+  await createReadConversation(database, 1_000_000)(activity.work.thread);
   expect(await findCall(database, key)).toBeNull();
   const charge = { runId: run.id, rootId: run.rootId, model: "m", ...usage };
   await reserve(database, call, run.budgets, { nanodollars: 1, tokens: 2 }, undefined, charge);

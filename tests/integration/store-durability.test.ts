@@ -17,6 +17,7 @@ import {
   openBudget,
   openStore,
   quietActivities,
+  releaseClaims,
   releaseReservation,
   replayRun,
   reserve,
@@ -324,6 +325,84 @@ describe("reservations", () => {
       spent: { nanodollars: 240, tokens: 24 },
     });
     expect(await settleAbandoned(store.database, 60_000)).toBe(0);
+  });
+});
+
+describe("what whoever commits goes on with", () => {
+  const say = (text: string): Node => ({ kind: "prompt", text: { from: "literal", text } });
+  const two = program({ first: say("One?"), second: say("Two?"), end }, [
+    { from: "first", to: "second", on: "ok" },
+    { from: "second", to: "end", on: "ok" },
+  ]);
+  const replied = { kind: "replied", text: "Yes." } as const;
+
+  async function following(by: Store, main = two, queue: "prompt" | "execute" = "prompt") {
+    const { rings } = await createRun(store, { definition: definition({ main }) });
+    const claim = await claimed(by, only(rings));
+    const event = succeeded(by, claim, replied);
+    const committed = await by.commit({ run: claim.run, source: claim.activity, event, follows: queue });
+    if (committed.kind !== "committed") throw new Error("a commit expected");
+    return committed;
+  }
+
+  it("is claimed by the commit, under a lease, and is what a claim would have found", async () => {
+    const committed = await following(store);
+    const ring = only(committed.rings);
+    const { followed } = committed;
+    expect(followed).toMatchObject({
+      ...{ kind: "claimed", interrupted: false, takeovers: 0 },
+      activity: { id: ring.activityId, claim: 1, leased: true, unasked: true, work: { kind: "prompt", text: "Two?" } },
+    });
+    expect(await other.claim(ring)).toMatchObject({ kind: "held" });
+    const [row] = await column<Record<string, unknown>>(
+      `to_json(a) as value from activities a where a.id = $1`,
+      ring.activityId,
+    );
+    expect(row).toMatchObject({ state: "claimed", claim: 1, claimed_by: "one", takeovers: 0 });
+    if (followed === null) throw new Error("a claim expected");
+    expect(Math.abs(followed.activity.askedAt - store.clock.now())).toBeLessThan(60_000);
+    const event = succeeded(store, followed, replied);
+    expect(await store.commit({ run: followed.run, source: followed.activity, event })).toMatchObject({
+      kind: "committed",
+      run: { state: { phase: { is: "ended", status: "success" } } },
+    });
+  });
+
+  it("is anybody's once it is released, and once its lease is over", async () => {
+    const released = await following(store);
+    await releaseClaims(store.database, [released.followed?.activity ?? { id: 0, claim: 0 }]);
+    const next = await claimed(other, only(released.rings));
+    expect(next).toMatchObject({ interrupted: false, activity: { claim: 2 } });
+    const left = await following(store);
+    const ring = only(left.rings);
+    await store.database.calm.query("update activities set lease_until = now() - interval '1 hour' where id = $1", [
+      ring.activityId,
+    ]);
+    expect((await quietActivities(store.database, 0)).map(({ activityId }) => activityId)).toContain(ring.activityId);
+    const taken = await claimed(other, ring);
+    expect(taken).toMatchObject({ interrupted: true, activity: { claim: 2 } });
+    // Whoever lost it cannot commit it any more.
+    if (left.followed === null) throw new Error("a claim expected");
+    const event = succeeded(store, left.followed, replied);
+    expect(await store.commit({ run: left.followed.run, source: left.followed.activity, event })).toMatchObject({
+      kind: "dropped",
+    });
+  });
+
+  it("is neither of another queue nor one that acts outside", async () => {
+    const acting = program(
+      { first: say("One?"), act: { kind: "execute", command: "true", nonZero: "fail", repeat: "never" }, end },
+      [
+        { from: "first", to: "act", on: "ok" },
+        { from: "act", to: "end", on: "ok" },
+      ],
+    );
+    for (const queue of ["prompt", "execute"] as const) {
+      const { followed, rings } = await following(store, acting, queue);
+      expect(followed).toBeNull();
+      expect(await other.claim(only(rings))).toMatchObject({ kind: "claimed" });
+    }
+    expect((await following(store, two, "execute")).followed).toBeNull();
   });
 });
 

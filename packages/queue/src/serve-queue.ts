@@ -17,7 +17,16 @@ export type Answer =
 
 /** Rings what the handled activity leads to. Resolves when the job at hand can be let go (Q4). */
 export type Ring = (bells: readonly Doorbell[]) => Promise<void>;
-export type Handler = (delivery: Delivery, ring: Ring) => Promise<Answer>;
+
+/** What the slot of a delivery does when its handler is done. */
+export interface Slot {
+  /** It means to go on with the next activity of the run. Whoever asks may count on it, unless `refused` is called. */
+  goesOn(): boolean;
+  /** The activity is not gone on with after all; awaited before its bell is rung. */
+  onRefused(activityId: number, refused: () => Promise<void>): void;
+}
+
+export type Handler = (delivery: Delivery, ring: Ring, slot: Slot) => Promise<Answer>;
 
 export interface ServeOptions {
   readonly concurrency?: number;
@@ -61,10 +70,13 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     try {
       const began = performance.now();
       for (let row = 0; ; row += 1) {
-        const next = await deliver(job, token);
+        const mayGoOn = () => row < mostInARow && performance.now() - began < longestMs && worker.takesMore();
+        const slot = createSlot(() => handOver !== null && job.parentKey === undefined && mayGoOn());
+        const next = await deliver(job, token, slot);
         if (next === null) break;
-        const ours = row < mostInARow && performance.now() - began < longestMs && worker.takesMore();
+        const ours = slot.promised ? worker.takesMore() : mayGoOn();
         if (ours && (await goOn(worker, job, token, next))) continue;
+        await slot.refuse(next);
         await ring([next]);
         break;
       }
@@ -76,7 +88,7 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
   }
 
   /** Answers with the activity to go on with once the job is let go; whatever else the handler rings is rung. */
-  async function deliver(job: Job<BellData>, token: string): Promise<Doorbell | null> {
+  async function deliver(job: Job<BellData>, token: string, slot: OpenSlot): Promise<Doorbell | null> {
     heard = performance.now();
     const id = job.id ?? "";
     const bell = parseJobId(id);
@@ -97,15 +109,21 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     const kept: Doorbell[] = [];
     let answer: Answer | null = null;
     try {
-      answer = await handler(delivery, (bells) => {
-        const at = follows && kept.length === 0 ? bells.findIndex((one) => isNext(one) && jobId(one) !== id) : -1;
+      const ringOthers: Ring = (bells) => {
+        const next = bells.filter((one) => isNext(one) && jobId(one) !== id);
+        const first = next.find(slot.isCountedOn) ?? next[0];
+        const at = follows && kept.length === 0 && first !== undefined ? bells.indexOf(first) : -1;
         if (at < 0) return ring(bells);
         kept.push(...bells.slice(at, at + 1));
         return ring(bells.toSpliced(at, 1));
-      });
+      };
+      answer = await handler(delivery, ringOthers, slot);
     } finally {
       // A job that is not let go hands nothing over.
-      if (answer?.do !== "done") await ring(kept);
+      if (answer?.do !== "done") {
+        for (const bell of kept) await slot.refuse(bell);
+        await ring(kept);
+      }
     }
     if (answer.do === "later") {
       await job.moveToDelayed(Date.now() + answer.ms, token);
@@ -165,6 +183,32 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
       }
       await worker.close(true).catch(onError);
       onClosed();
+    },
+  };
+}
+
+interface OpenSlot extends Slot {
+  /** Somebody counts on it. */
+  readonly promised: boolean;
+  isCountedOn(bell: Doorbell): boolean;
+  refuse(bell: Doorbell): Promise<void>;
+}
+
+function createSlot(mayGoOn: () => boolean): OpenSlot {
+  const counting = new Map<number, () => Promise<void>>();
+  let promised = false;
+  return {
+    get promised() {
+      return promised;
+    },
+    goesOn() {
+      promised ||= mayGoOn();
+      return promised;
+    },
+    isCountedOn: ({ activityId }) => counting.has(activityId),
+    onRefused: (activityId, refused) => counting.set(activityId, refused),
+    async refuse({ activityId }) {
+      await counting.get(activityId)?.();
     },
   };
 }

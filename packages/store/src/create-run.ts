@@ -26,7 +26,7 @@ import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Definition, Definitions } from "./definitions.ts";
 import { neutral } from "./neutral.ts";
-import { queryDatabase } from "./query-database.ts";
+import { queryDatabase, queryNamed } from "./query-database.ts";
 import { readyRings } from "./ready-rings.ts";
 import { StoreError, translate } from "./store-error.ts";
 import { uuidv7 } from "./uuidv7.ts";
@@ -163,9 +163,10 @@ async function takeBlobs(
 ): Promise<void> {
   const named = `${JSON.stringify(submission ?? null)} ${JSON.stringify(options ?? null)}`.match(/[0-9a-f]{64}/g);
   if (named === null) return;
-  const found = await queryDatabase<{ hash: string; size: number }>(
+  const found = await queryNamed<{ hash: string; size: number }>(
     database,
     "Taking blobs",
+    "take-blobs",
     `with touched as (
        update blobs set created_at = clock_timestamp()
        where tenant = $1 and hash = any($2) and created_at < statement_timestamp() - interval '1 hour'

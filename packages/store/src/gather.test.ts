@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createGather } from "./gather.ts";
+import { createGather, settleInTurns } from "./gather.ts";
 
 /** Each group begins in a turn of its own. */
 async function turn(): Promise<void> {
@@ -190,4 +190,14 @@ describe("a gatherer that lingers", () => {
     await gather.idle();
     expect(groups).toEqual([[1, 2], [3]]);
   });
+});
+
+it("what is settled in turns lets others in between, and keeps its order", async () => {
+  const seen: string[] = [];
+  const settling = settleInTurns([1, 2, 3], (item) => {
+    seen.push(`settled ${item}`);
+    setImmediate(() => seen.push(`another after ${item}`));
+  });
+  await settling;
+  expect(seen).toEqual(["settled 1", "another after 1", "settled 2", "another after 2", "settled 3"]);
 });

@@ -111,3 +111,16 @@ export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
     },
   };
 }
+
+/**
+ * Settles one after another, each in a turn of the event loop of its own: what follows for each of a large group is work, and whoever else is
+ * heard of meanwhile (a model that has answered) does not wait for all of it.
+ */
+export async function settleInTurns<Item>(items: Iterable<Item>, settle: (item: Item) => void): Promise<void> {
+  let first = true;
+  for (const item of items) {
+    if (!first) await new Promise((resolve) => setImmediate(resolve));
+    first = false;
+    settle(item);
+  }
+}

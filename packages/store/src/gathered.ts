@@ -5,7 +5,7 @@
  * A group that the database refuses has done nothing: each of its items is then asked for alone, so that one bad item fails alone. Of one
  * whose answer was lost nobody knows: all of its items are told so, and a database that is away is not asked again for each.
  */
-import { createGather, type Gather } from "./gather.ts";
+import { createGather, type Gather, settleInTurns } from "./gather.ts";
 import { isContention, translate } from "./store-error.ts";
 
 /** In one statement: items, and characters unless one item alone has more. */
@@ -44,12 +44,12 @@ export function gathered<Item, Result>(
     const again: Waiting[] = [];
     try {
       const results = await perform(group.map(({ item }) => item));
-      for (const [index, waiting] of group.entries()) {
+      await settleInTurns(group.entries(), ([index, waiting]) => {
         const result = results[index];
         if (result !== alone) waiting.resolve(result as Result);
         else if (group.length > 1) again.push(waiting);
         else throw new Error("An item that is alone cannot be asked for alone.");
-      }
+      });
     } catch (error) {
       const away = translate(error, "Asking together").transient && !isContention(error);
       if (group.length > 1 && !away) again.push(...group);

@@ -34,7 +34,7 @@ export {
   settleMark,
   waitsForExecute,
 } from "./checkpoints.ts";
-export { type Claim, releaseClaims, renewLeases } from "./commit/claim.ts";
+export { type Claim, type Claimed, releaseClaims, renewLeases } from "./commit/claim.ts";
 export type { Committed } from "./commit/committer.ts";
 export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/lost-doorbells.ts";
 export { oldestDue } from "./commit/oldest-due.ts";
@@ -63,7 +63,7 @@ export {
   takeRate,
 } from "./rates-and-pauses.ts";
 export { getHistory } from "./read/get-history.ts";
-export { createGetMessages, getMessages, getThreads } from "./read/get-messages.ts";
+export { createReadConversation, getMessages, getThreads } from "./read/get-messages.ts";
 export { childRuns, getRun } from "./read/get-run.ts";
 export { installationId } from "./read/installation-id.ts";
 export { replayRun } from "./read/replay-run.ts";

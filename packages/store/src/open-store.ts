@@ -111,6 +111,8 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     cache,
     clock,
     ids: createActivityIds(database.hot),
+    worker,
+    leaseMs,
     most: options.mostPerCommit ?? 100,
     patienceMs: options.patienceMs ?? 30_000,
     onMoved: announcer.moved,

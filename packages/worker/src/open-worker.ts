@@ -8,7 +8,7 @@ import { defaultLimits, type Limits, type ProvenSandbox, type Sandbox, type Sess
 import {
   beat,
   callExcess,
-  createGetMessages,
+  createReadConversation,
   type Database,
   insertPassages,
   installationId,
@@ -96,7 +96,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   const { pauseMaxMs } = config.models;
   const { resultBytes: maxBytes, ...toolSettings } = config.tools;
   const box = createToolBox({ ...toolSettings, maxBytes }, parts.functions);
-  const getMessages = createGetMessages(database, mostConversationBytes);
+  const readConversation = createReadConversation(database, mostConversationBytes);
   const slots = createModelSlots(config.worker.concurrency.prompt, (prompts) => worker.holdPrompts(prompts));
   const scrubOf = async (run: LoadedRun) => {
     const facts = await awaitStore(() => workFactsOf(store, run));
@@ -132,7 +132,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
       return toolPortsOf(database, box, run, activity, scrub, parts.failPoint);
     },
     conversation: async (thread) => {
-      const messages = await awaitStore(() => getMessages(thread));
+      const messages = await awaitStore(() => readConversation(thread));
       return messages.map(({ role, text }) => ({ role, content: text }));
     },
     sessions,

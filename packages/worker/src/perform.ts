@@ -9,7 +9,7 @@ import {
   type SessionFiles,
   workspaceFiles,
 } from "@markmill/sandbox";
-import type { Activity, Claim, LoadedRun } from "@markmill/store/machine";
+import type { Activity, Claimed, LoadedRun } from "@markmill/store/machine";
 import type { Watched } from "@markmill/telemetry";
 import { fileCapOf, readBytesInSession, readTextInSession, writeInSession } from "./file-values.ts";
 import type { JudgeKeeper } from "./judge-session.ts";
@@ -27,8 +27,6 @@ import type { SessionUse } from "./session-checkpoints.ts";
 import { createSessionTools } from "./session-tools.ts";
 import type { SessionKeeper } from "./sessions.ts";
 import { watchedClient } from "./watch-activity.ts";
-
-export type Claimed = Extract<Claim, { kind: "claimed" }>;
 
 export interface Performer {
   /** `job`: the queue job that brought the activity; a callee's jobs name it as their parent. `watched`: absent, nobody looks. */

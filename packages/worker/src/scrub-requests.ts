@@ -11,10 +11,10 @@ type Scrub = (text: string) => string;
 /** By the roster, which is another object when it has changed, and by whose work it is: every prompt of a work asks for its own. */
 const known = new WeakMap<readonly Person[], Map<string, Scrub>>();
 /** Works of a class, and texts of a work that are known to be clean. */
-const mostWorks = 100;
+const mostWorks = 500;
 const mostClean = 200;
 /** Longer ones are known by their hashes. */
-const longestKept = 500;
+const longestKept = 120;
 
 export function scrubberOf({ people, pseudonyms, own }: WorkFacts): Scrub {
   const works = known.get(people) ?? new Map<string, Scrub>();

@@ -2,9 +2,9 @@
 import type { Delivery } from "@markmill/engine";
 import { findModel, type ModelCatalogue, type ModelClient, ModelFailure } from "@markmill/llm";
 import { type CommandOutcome, type CommandSpec, SandboxError } from "@markmill/sandbox";
+import type { Claimed } from "@markmill/store/machine";
 import type { ActivityEnd, TracedActivity, Watched } from "@markmill/telemetry";
 import type { Done } from "./decide/after-performing.ts";
-import type { Claimed } from "./perform.ts";
 
 export function traced({ run, activity, takeovers }: Claimed, { queue, jobId }: Delivery, now: number): TracedActivity {
   const { node, generation, attempt } = activity.ref;

@@ -1,20 +1,22 @@
 /**
  * A worker: takes a doorbell, claims the activity, performs it, advances the run, rings what is next, and only then lets the job go.
- * It holds nothing between jobs (I5).
+ * It holds nothing between jobs (I5) but the claim of what it goes on with (claims-ahead.ts), which ends by itself.
  *
  * kill -9 before the claim: the job is delivered again. After the claim: the lease runs out and the next delivery takes over. After
- * the work, before the commit: a paid reply is found by its memo, commands are repeated from a checkpoint (sessions.ts). After the commit, before the ring: the
- * rows are ready; the redelivered job finds its activity done and rings them, and so does the supervisor. After the ring, before the
- * job is let go: the second delivery finds nothing to do, and rings again what the first may not have got onto the wire (queue, Q4).
+ * the work, before the commit: a paid reply is found by its memo, commands are repeated from a checkpoint (sessions.ts). After the commit,
+ * before the ring: the rows are ready; the redelivered job finds its activity done and rings them, and so does the supervisor. One that was
+ * claimed with the commit is rung by the supervisor when its lease is over. After the ring, before the job is let go: the second delivery
+ * finds nothing to do, and rings again what the first may not have got onto the wire (queue, Q4).
  *
  * What is done in each case is decided in decide/, by pure functions; here they are asked and obeyed.
  */
-import type { Delivery, WorkKind, WorkQueue } from "@markmill/engine";
-import type { Answer, Queues, Ring, Serving } from "@markmill/queue";
+import { type Delivery, type WorkKind, type WorkQueue, workKinds } from "@markmill/engine";
+import type { Answer, Queues, Ring, Serving, Slot } from "@markmill/queue";
 import type { StoreError } from "@markmill/store";
 import {
   breakRun,
   type Claim,
+  type Claimed,
   type Committed,
   createLeaseKeeper,
   drawSeed,
@@ -25,6 +27,7 @@ import {
   watch,
 } from "@markmill/store/machine";
 import type { Telemetry, Watched } from "@markmill/telemetry";
+import { createClaimsAhead } from "./claims-ahead.ts";
 import { afterClaim, afterFailedClaim, mustRenewFirst } from "./decide/after-claim.ts";
 import {
   afterFailedPerformance,
@@ -38,7 +41,7 @@ import { eventOf } from "./decide/event-of.ts";
 import { giveBack as decideGivingBack } from "./decide/give-back.ts";
 import { afterListening, deafMs, type Health, type Hearing, healthOf } from "./decide/hearing.ts";
 import { isOvertaken } from "./decide/is-overtaken.ts";
-import type { Claimed, Performer } from "./perform.ts";
+import type { Performer } from "./perform.ts";
 import type { Performed } from "./performed.ts";
 import { RunOver } from "./run-over.ts";
 import type { ToolFailPoint } from "./tool-ports.ts";
@@ -104,13 +107,15 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     onError: (error) => log.warn({ err: error }, "leases could not be renewed"),
   });
   const failPoint = parts.failPoint ?? (() => undefined);
+  const claims = createClaimsAhead(store.leaseMs);
 
-  async function handle(delivered: Delivery, ring: Ring): Promise<Answer> {
+  async function handle(delivered: Delivery, ring: Ring, slot: Slot): Promise<Answer> {
     await failPoint("before-claim", null);
     let claim: Claim;
-    const asked = performance.now();
+    const before = claims.take(delivered);
+    const asked = before?.asked ?? performance.now();
     try {
-      claim = await store.claim(delivered);
+      claim = before?.claimed ?? (await store.claim(delivered));
     } catch (error) {
       const { newer, answer } = afterFailedClaim(error);
       const about = { err: error, run: delivered.runId, activity: delivered.activityId };
@@ -137,7 +142,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
         const kept = await renewLeases(store.database, [activity], store.leaseMs);
         if (!kept.has(activity.id)) return { do: "later", ms: store.leaseMs };
       }
-      return await carryOut(mine, delivered.jobId, ring);
+      return await carryOut(mine, ring, slot);
     } catch (error) {
       log.error(
         { err: error, run: delivered.runId, activity: delivered.activityId },
@@ -154,11 +159,11 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     }
   }
 
-  async function carryOut(mine: Held, job: string, ring: Ring): Promise<Answer> {
-    const { claimed, controller } = mine;
+  async function carryOut(mine: Held, ring: Ring, slot: Slot): Promise<Answer> {
+    const { claimed, controller, delivered } = mine;
     const { run, activity } = claimed;
     await failPoint("after-claim", activity.kind);
-    const performed = await attempt(mine, job, controller.signal);
+    const performed = await attempt(mine, delivered.jobId, controller.signal);
     await failPoint("after-work", activity.kind);
     const decided = afterPerforming(performed, {
       ...{ kind: activity.kind, bounds: run.state.bounds, draining, acted: mine.acted },
@@ -168,7 +173,17 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       if (decided.untouched) mine.acted = false;
       return giveBack(mine, decided.ms);
     }
-    const committed = await commit(mine, decided.done);
+    const asked = performance.now();
+    const committed = await commit(mine, decided.done, activity.leased && !draining && slot.goesOn());
+    if (committed.kind === "committed" && committed.followed !== null) {
+      const { activity: next } = committed.followed;
+      claims.keep(committed.followed, asked);
+      slot.onRefused(next.id, async () => {
+        claims.drop(next.id);
+        // Where that fails, the lease runs out.
+        await releaseClaims(store.database, [next]).catch(() => undefined);
+      });
+    }
     await failPoint("after-commit", activity.kind);
     await ring(committed.rings);
     await failPoint("after-ring", activity.kind);
@@ -180,11 +195,14 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     return { do: "done" };
   }
 
-  async function commit(mine: Held, done: Done): Promise<Committed> {
+  /** `goesOn`: with the next activity of the same queue, which is claimed with it. */
+  async function commit(mine: Held, done: Done, goesOn: boolean): Promise<Committed> {
     const { run, activity } = mine.claimed;
     try {
       const event = eventOf(activity, done, { at: store.clock.now(), seed: drawSeed() });
-      const committed = await store.commit({ run, event, source: { id: activity.id, claim: activity.claim } });
+      const source = { id: activity.id, claim: activity.claim };
+      const follows = goesOn ? workKinds[activity.kind].queue : null;
+      const committed = await store.commit({ run, event, source, follows });
       if (committed.kind === "committed") {
         mine.watched?.end(endOf(done));
         mine.watched = null;
@@ -193,7 +211,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     } catch (error) {
       const decided = afterRefusedCommit(error, done);
       if (decided.do === "give back") throw error;
-      return decided.do === "commit" ? commit(mine, decided.done) : breakRun(store, run.id, decided.why);
+      return decided.do === "commit" ? commit(mine, decided.done, goesOn) : breakRun(store, run.id, decided.why);
     }
   }
 

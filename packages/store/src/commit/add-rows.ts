@@ -9,6 +9,7 @@ import {
   workKinds,
 } from "@markmill/engine";
 import type { Advance } from "./advance.ts";
+import { type Following, followedBy } from "./followed.ts";
 import { variableWrites } from "./kept-variables.ts";
 import { toLightColumn } from "./light-activity.ts";
 import type { AskRow, Birth, CommitRows, RareWrite } from "./rows.ts";
@@ -16,19 +17,26 @@ import { itemToColumn } from "./run-row.ts";
 import { sparseState } from "./run-state.ts";
 
 /** Adds what an advance writes to the rows of a group. Its run's id comes after those of the advances added before (C4). */
-export function addRows(rows: CommitRows, stringify: (value: unknown) => string, one: Advance, body: string): void {
+export function addRows(
+  rows: CommitRows,
+  stringify: (value: unknown) => string,
+  one: Advance,
+  body: string,
+  following: Following | null = null,
+): void {
   const n = one.birth === null ? rows.moves.length + 1 : -rows.births.length - 1;
-  const repeated = addCommands(rows, one, n);
+  const repeated = addCommands(rows, one, n, following);
   addVariables(rows, one, n);
   if (one.birth === null) addMove(rows, stringify, one, { n, body, repeated });
   else addBirth(rows, stringify, one, one.birth, body);
 }
 
 /** Returns the keys of the activities that are asked for, once more or for the first time. */
-function addCommands(rows: CommitRows, one: Advance, n: number): ReadonlySet<string> {
+function addCommands(rows: CommitRows, one: Advance, n: number, following: Following | null): ReadonlySet<string> {
   const { run, event, state, commands, aborts } = one;
   const seq = run.rev + 1;
   const repeated = new Set<string>();
+  const followed = following === null ? null : followedBy(one, following.queue);
   let position = 0;
   let part = 0;
   for (const command of commands) {
@@ -46,6 +54,9 @@ function addCommands(rows: CommitRows, one: Advance, n: number): ReadonlySet<str
         state: workKinds[work.kind].waitsFor === "answer" ? "waiting" : "ready",
         not_before: command.notBefore,
         work,
+        ...(command !== followed || following === null
+          ? {}
+          : { state: "claimed", claimed_by: following.worker, lease_ms: following.leaseMs }),
       });
     } else if (command.do === "retry") {
       const { activity } = command;

@@ -23,7 +23,7 @@ import {
 import type { Database } from "../database.ts";
 import type { DatabaseClock } from "../database-clock.ts";
 import type { Definitions } from "../definitions.ts";
-import { createGather } from "../gather.ts";
+import { createGather, settleInTurns } from "../gather.ts";
 import { promptLingerMs } from "../gathered.ts";
 import { isLeasedSql } from "../kinds-sql.ts";
 import { renewText } from "../lease-statement.ts";
@@ -38,15 +38,17 @@ import { formOf, refuseNewer, stateForm } from "./run-state.ts";
 /** What a doorbell says of the activity; who brings it need not be a job. */
 export type Claimable = Omit<Delivery, "jobId">;
 
+export interface Claimed {
+  readonly kind: "claimed";
+  readonly run: LoadedRun;
+  readonly activity: Activity;
+  /** An earlier holder of this attempt died, or lost its lease, in the act. */
+  readonly interrupted: boolean;
+  readonly takeovers: number;
+}
+
 export type Claim =
-  | {
-      readonly kind: "claimed";
-      readonly run: LoadedRun;
-      readonly activity: Activity;
-      /** An earlier holder of this attempt died, or lost its lease, in the act. */
-      readonly interrupted: boolean;
-      readonly takeovers: number;
-    }
+  | Claimed
   /** Somebody holds it; ask again after so long. */
   | { readonly kind: "held"; readonly forMs: number }
   /** Its time has not come. */
@@ -149,7 +151,7 @@ export function createClaimer(parts: ClaimerParts): Claimer {
       if (rows[0] !== undefined) clock.observe(rows[0].now);
       const byId = new Map(rows.map((row) => [row.id, row]));
       const stale: ClaimRequest[] = [];
-      for (const request of group) {
+      await settleInTurns(group, (request) => {
         const row = byId.get(request.delivery.activityId);
         try {
           const claim = row === undefined ? null : judge(row, request.delivery);
@@ -158,7 +160,7 @@ export function createClaimer(parts: ClaimerParts): Claimer {
         } catch (error) {
           request.reject(translate(error, "Claiming an activity"));
         }
-      }
+      });
       if (stale.length === 0) return;
       const deliveries = stale.map(({ delivery }) => delivery);
       const ready = await readyRows(

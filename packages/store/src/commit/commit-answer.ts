@@ -22,6 +22,8 @@ export interface NextAnswer {
   readonly rings: number;
   readonly claim: number;
   readonly epoch: number;
+  /** By the database's clock; of `again` it is not told. */
+  readonly asked_at: number;
 }
 
 export interface ReturnedAnswer {

@@ -89,20 +89,20 @@ function assemble(shape: Shape): string {
   if (shape.aborts) pieces.push(aborts(places.get("next") ?? "'[]'", shape));
   if (shape.ends) pieces.push(finished(places.get("variables") ?? null));
   const asked = [
-    ...(shape.lists.includes("next") ? [ringing("next", "next")] : []),
+    ...(shape.lists.includes("next") ? [ringing("next", "next", "asked_at")] : []),
     ...(shape.lists.includes("retries") ? [ringing("again", "again where state = 'ready'")] : []),
     ...(shape.lists.includes("returns") ? [returning("returned", "")] : []),
     ...(shape.called ? [returning("caller", "where state = 'ready'")] : []),
   ];
   const bare = `select 'moved' as what, g.id as run_id, ${databaseNow} as now`;
   const full = `, null::bigint as id, null::text as node, null::integer as generation, null::integer as item,
-  null::text as kind, null::integer as attempt, null::integer as rings, null::integer as claim, g.epoch, null::text as parent_job`;
+  null::text as kind, null::integer as attempt, null::integer as rings, null::integer as claim, g.epoch, null::text as parent_job, null::float8 as asked_at`;
   return `with ${pieces.join(",")}
 ${bare}${asked.length === 0 ? "" : full} from gate g
 ${asked.join("\n")}`;
 }
 
-const ringing = (what: string, from: string) =>
-  `union all select '${what}', run_id, null, id, node, generation, item, kind, attempt, rings, claim, epoch, null from ${from}`;
+const ringing = (what: string, from: string, askedAt = "null") =>
+  `union all select '${what}', run_id, null, id, node, generation, item, kind, attempt, rings, claim, epoch, null, ${askedAt} from ${from}`;
 const returning = (from: string, where: string) =>
-  `union all select 'returned', run_id, null, id, null, null, null, 'call', attempt, rings, null, epoch, parent_job from ${from} ${where}`;
+  `union all select 'returned', run_id, null, id, null, null, null, 'call', attempt, rings, null, epoch, parent_job, null from ${from} ${where}`;

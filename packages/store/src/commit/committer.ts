@@ -16,7 +16,15 @@
  * After it, before the doorbells are rung: what is asked stands in its row or on its run's, and the same or another delivery, or the
  * supervisor, rings it. A reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
  */
-import { type ActivityRef, activityKey, type Doorbell, type Event, weighState, workKinds } from "@markmill/engine";
+import {
+  type ActivityRef,
+  activityKey,
+  type Doorbell,
+  type Event,
+  type WorkQueue,
+  weighState,
+  workKinds,
+} from "@markmill/engine";
 import { doubling, type Patience, patiently } from "@markmill/patience";
 import type { Pool, PoolClient } from "pg";
 import type { Database } from "../database.ts";
@@ -31,15 +39,17 @@ import { inTransaction } from "../transaction.ts";
 import type { ActivityIds } from "./activity-ids.ts";
 import { addRows } from "./add-rows.ts";
 import { type Advance, advance, type EventSource, withIds } from "./advance.ts";
+import type { Claimed } from "./claim.ts";
 import type { CommitAnswer, NextAnswer, ReturnedAnswer } from "./commit-answer.ts";
 import { commitStatement, type Statement } from "./commit-statement.ts";
 import { type Decision, decideEvent } from "./decide.ts";
+import { followedBy } from "./followed.ts";
 import { toLightRing } from "./light-activity.ts";
 import { loadRuns, lockOrphans, lockRun, lockTree } from "./load-runs.ts";
 import type { Birth } from "./rows.ts";
 import { noRows } from "./rows.ts";
 import type { RunCache } from "./run-cache.ts";
-import { columnToItem, type LoadedRun } from "./run-row.ts";
+import { type Activity, columnToItem, itemToColumn, type LoadedRun } from "./run-row.ts";
 
 export interface Commit {
   readonly run: LoadedRun;
@@ -49,11 +59,19 @@ export interface Commit {
   readonly birth?: Birth;
   /** Who answered an ask. */
   readonly by?: string;
+  /** Whoever commits goes on with an activity of this queue: the first that can be claimed ahead is (followed.ts). */
+  readonly follows?: WorkQueue | null;
 }
 
 export type Committed =
   /** `run` is the run after the event. `rings` are to be rung before the job is acknowledged. */
-  | { readonly kind: "committed"; readonly run: LoadedRun; readonly rings: readonly Doorbell[] }
+  | {
+      readonly kind: "committed";
+      readonly run: LoadedRun;
+      readonly rings: readonly Doorbell[];
+      /** What was claimed with it; its bell is among the rings. */
+      readonly followed: Claimed | null;
+    }
   /** Nothing changed; `rings` are what the run has ready, should an earlier delivery have died before it rang. */
   | { readonly kind: "dropped"; readonly rings: readonly Doorbell[] };
 
@@ -68,6 +86,9 @@ export interface CommitterParts {
   readonly cache: RunCache;
   readonly clock: DatabaseClock;
   readonly ids: ActivityIds;
+  /** Who claims what it follows, and for how long. */
+  readonly worker: string;
+  readonly leaseMs: number;
   /** Events in one statement, at most. */
   readonly most: number;
   /** How long an unreachable database is waited for before a commit fails. */
@@ -92,8 +113,11 @@ interface Pending extends Required<Omit<Commit, "run" | "birth">> {
   readonly resolve: (committed: Committed) => void;
   readonly reject: (error: unknown) => void;
 }
-interface Decided extends Decision {
+interface Decided extends Writing {
   readonly pending: Pending;
+}
+interface Writing extends Decision {
+  readonly follows?: WorkQueue | null;
 }
 interface Written {
   readonly answers: readonly CommitAnswer[];
@@ -110,7 +134,7 @@ const heaviestGroup = 16_000_000;
 const pause = doubling(50, 1_000);
 
 export function createCommitter(parts: CommitterParts): Committer {
-  const { database, definitions, cache, clock, ids } = parts;
+  const { database, definitions, cache, clock, ids, worker, leaseMs } = parts;
   const gather = createGather<Pending>({
     ...{ most: parts.most, atOnce, pick: pickOnePerRun, perform },
     ...{ lingerMs: promptLingerMs, isUrgent: ({ event }) => !isReply(event) },
@@ -188,7 +212,7 @@ export function createCommitter(parts: CommitterParts): Committer {
   function decideOn(run: LoadedRun, pending: Pending): Decided | null {
     const { event, source, body, by } = pending;
     const decided = decideEvent(run, event, source, { body, by: by || null });
-    return decided === null ? null : { pending, ...decided };
+    return decided === null ? null : { pending, follows: pending.follows, ...decided };
   }
 
   function byWeight(group: readonly Decided[]): Decided[][] {
@@ -244,21 +268,23 @@ export function createCommitter(parts: CommitterParts): Committer {
     }
   }
 
-  async function write(writings: readonly Decision[]): Promise<Written> {
+  async function write(writings: readonly Writing[]): Promise<Written> {
     if (writings.some(({ advance }) => advance.withdraws)) {
       return inTransaction(database.hot, (client) => writeWithCallees(client, writings));
     }
     return { answers: await writeOn(database.hot, writings), callees: [] };
   }
 
-  async function writeOn(on: Pool | PoolClient, writings: readonly Decision[]): Promise<readonly CommitAnswer[]> {
+  async function writeOn(on: Pool | PoolClient, writings: readonly Writing[]): Promise<readonly CommitAnswer[]> {
     const rows = noRows();
-    for (const { advance, body } of writings.toSorted(byRun)) addRows(rows, toJson, advance, body);
+    for (const { advance, body, follows: queue = null } of writings.toSorted(byRun)) {
+      addRows(rows, toJson, advance, body, queue === null ? null : { queue, worker, leaseMs });
+    }
     return (await on.query<CommitAnswer>(mutable(commitStatement(rows, toJson)))).rows;
   }
 
   /** G3. A run called in the meantime is either seen here, or its birth finds the calling activity void (load-runs.ts, births). */
-  async function writeWithCallees(client: PoolClient, first: readonly Decision[]): Promise<Written> {
+  async function writeWithCallees(client: PoolClient, first: readonly Writing[]): Promise<Written> {
     const answers: CommitAnswer[] = [];
     const callees: Decision[] = [];
     await lockTree(
@@ -298,7 +324,7 @@ export function createCommitter(parts: CommitterParts): Committer {
       if (moved.size === 0) clock.observe(answer.now);
       moved.add(answer.run_id);
     }
-    for (const { pending, advance: decided } of group) {
+    for (const { pending, advance: decided, follows = null } of group) {
       if (!moved.has(pending.run.id)) {
         if (pending.birth === null) missed.push(pending);
         else pending.resolve({ kind: "dropped", rings: [] });
@@ -313,7 +339,8 @@ export function createCommitter(parts: CommitterParts): Committer {
         cache.delete(run.id);
         if (run.parent === null && run.budgets.some((budget) => budget !== run.id)) parts.onBatchRunEnded();
       } else if (pending.birth === null || run.parent !== null) cache.set(run);
-      pending.resolve({ kind: "committed", run, rings });
+      const followed = toFollowed(run, decided, follows, byRun.get(run.id) ?? []);
+      pending.resolve({ kind: "committed", run, rings, followed });
       parts.onCommitted?.(run, pending.event, pending.source);
     }
     for (const { advance: decided } of callees) {
@@ -340,6 +367,32 @@ export function createCommitter(parts: CommitterParts): Committer {
       }
     }
     return rings;
+  }
+
+  function toFollowed(
+    run: LoadedRun,
+    decided: Advance,
+    queue: WorkQueue | null,
+    answers: readonly CommitAnswer[],
+  ): Claimed | null {
+    const command = followedBy(decided, queue);
+    if (command === null) return null;
+    const { node, generation, item } = command.activity;
+    const row = answers.find(
+      (answer) =>
+        answer.what === "next" &&
+        answer.node === node &&
+        answer.generation === generation &&
+        answer.item === itemToColumn(item),
+    );
+    if (row?.what !== "next") return null;
+    const activity: Activity = {
+      ...{ id: row.id, runId: run.id, ref: command.activity, kind: row.kind, epoch: row.epoch },
+      ...{ claim: row.claim, rings: row.rings, work: command.work, outcome: null, usage: null, leased: true },
+      askedAt: row.asked_at,
+      ...(row.claim === 1 ? { unasked: true } : {}),
+    };
+    return { kind: "claimed", run, activity, interrupted: false, takeovers: 0 };
   }
 
   /** G2. */
@@ -427,9 +480,9 @@ export function createCommitter(parts: CommitterParts): Committer {
   return {
     commit: (item) =>
       new Promise((resolve, reject) => {
-        const { run, source, birth = null, by = "" } = item;
+        const { run, source, birth = null, by = "", follows = null } = item;
         const { value: event, json: body } = neutralJson(item.event);
-        gather.add({ run, event, body, source, birth, by, fresh: false, misses: 0, resolve, reject });
+        gather.add({ run, event, body, source, birth, by, follows, fresh: false, misses: 0, resolve, reject });
       }),
     async idle() {
       await gather.idle();

@@ -103,9 +103,12 @@ interface NextRow {
   readonly kind: WorkKind;
   readonly queue: WorkQueue;
   readonly epoch: number;
-  readonly state: "ready" | "waiting";
+  readonly state: "ready" | "waiting" | "claimed";
   readonly not_before: number | null;
   readonly work: unknown;
+  /** Of one that is claimed with it (followed.ts). */
+  readonly claimed_by?: string;
+  readonly lease_ms?: number;
 }
 
 /** A further attempt at work that its activity still has. */

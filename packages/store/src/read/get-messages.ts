@@ -25,52 +25,70 @@ export async function getMessages(
   thread: string,
   mostBytes = Number.MAX_SAFE_INTEGER,
 ): Promise<readonly ThreadMessage[]> {
-  const { messages, bytes } = await readThreads(database, [thread], mostBytes);
-  if (bytes > mostBytes) {
-    throw new StoreError("STORE_TOO_LARGE", `The conversation has ${bytes} bytes; at most ${mostBytes} are sent.`);
-  }
-  return messages.get(thread) ?? [];
+  type Row = ThreadMessage & { readonly bytes: number };
+  const rows = await queryHot<Row>(
+    database,
+    "Reading a conversation",
+    "conversation",
+    `select told.id, told.role, case when told.bytes <= $2::float8 then told.text else '' end as text,
+       told.run_id as "runId", told.activity_id as "activityId", told.bytes
+     from (select m.*, (sum(octet_length(m.text)) over ())::float8 as bytes from messages m where m.thread = $1) told
+     order by told.id`,
+    [thread, mostBytes],
+  );
+  refuseTooLong(rows[0]?.bytes ?? 0, mostBytes);
+  return rows.map(({ bytes: _, ...message }) => message);
 }
 
-/** The same; conversations that are asked for together are read by one statement, unless they are too long together. */
-export function createGetMessages(
+/** What a model is sent of a message. */
+export type Said = Pick<ThreadMessage, "role" | "text">;
+
+/**
+ * What was said in a thread, oldest first, under the same bound. Conversations that are asked for together are read by one statement, unless they
+ * are too long together. Each is one row: a row per message would be most of what reading them costs.
+ */
+export function createReadConversation(
   database: Database,
   mostBytes: number,
-): (thread: string) => Promise<readonly ThreadMessage[]> {
+): (thread: string) => Promise<readonly Said[]> {
+  interface Row {
+    readonly thread: string;
+    readonly bytes: number;
+    /** null: they are too long together. */
+    readonly said: readonly (readonly [role: Said["role"], text: string])[] | null;
+  }
   return gathered(
     async (threads: readonly string[]) => {
-      const [thread, ...others] = threads;
-      if (thread !== undefined && others.length === 0) return [await getMessages(database, thread, mostBytes)];
-      const { messages, bytes } = await readThreads(database, threads, mostBytes);
-      return threads.map((one) => (bytes > mostBytes ? alone : (messages.get(one) ?? [])));
+      const rows = await queryHot<Row>(
+        database,
+        "Reading a conversation",
+        "conversations",
+        `with asked as materialized (
+           select a.thread, m.bytes from unnest($1::text[]) as a(thread)
+             cross join lateral (
+               select sum(octet_length(text))::float8 as bytes from messages where thread = a.thread offset 0) m
+           where m.bytes is not null
+         )
+         select a.thread, a.bytes, case when (select sum(bytes) from asked) <= $2::float8 then (
+             select json_agg(json_build_array(m.role, m.text) order by m.id) from messages m where m.thread = a.thread) end as said
+         from asked a`,
+        [[...new Set(threads)], mostBytes],
+      );
+      const byThread = new Map(rows.map((row) => [row.thread, row]));
+      if (threads.length === 1) refuseTooLong(rows[0]?.bytes ?? 0, mostBytes);
+      return threads.map((thread) => {
+        const row = byThread.get(thread);
+        if (row === undefined) return [];
+        return row.said === null ? alone : row.said.map(([role, text]) => ({ role, text }));
+      });
     },
     { lingerMs: promptLingerMs },
   );
 }
 
-/** `bytes`: of all of them; beyond `mostBytes` the messages have no texts. */
-async function readThreads(database: Database, threads: readonly string[], mostBytes: number) {
-  type Row = ThreadMessage & { readonly thread: string; readonly bytes: number };
-  const rows = await queryHot<Row>(
-    database,
-    "Reading a conversation",
-    "conversations",
-    `select told.thread, told.id, told.role, case when told.bytes <= $2::float8 then told.text else '' end as text,
-       told.run_id as "runId", told.activity_id as "activityId", told.bytes
-     from (
-       select m.*, (sum(octet_length(m.text)) over ())::float8 as bytes
-       from unnest($1::text[]) as asked(thread)
-         cross join lateral (select * from messages where thread = asked.thread offset 0) m) told
-     order by told.id`,
-    [[...new Set(threads)], mostBytes],
-  );
-  const messages = new Map<string, ThreadMessage[]>();
-  for (const { bytes: _, thread, ...message } of rows) {
-    const known = messages.get(thread);
-    if (known === undefined) messages.set(thread, [message]);
-    else known.push(message);
-  }
-  return { messages, bytes: rows[0]?.bytes ?? 0 };
+function refuseTooLong(bytes: number, mostBytes: number): void {
+  if (bytes <= mostBytes) return;
+  throw new StoreError("STORE_TOO_LARGE", `The conversation has ${bytes} bytes; at most ${mostBytes} are sent.`);
 }
 
 /** Threads a run opened. */

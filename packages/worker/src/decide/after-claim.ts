@@ -1,8 +1,7 @@
 /** What a worker does once it has asked for an activity: perform it, or answer the queue without doing anything. */
 import type { Answer } from "@markmill/queue";
 import { StoreError } from "@markmill/store";
-import type { Claim } from "@markmill/store/machine";
-import type { Claimed } from "../perform.ts";
+import type { Claim, Claimed } from "@markmill/store/machine";
 
 type StaleRings = Extract<Claim, { kind: "stale" }>["rings"];
 

@@ -2,7 +2,7 @@
 import { type Bounds, outcomeExcess, type WorkKind, workKinds } from "@markmill/engine";
 import type { Answer } from "@markmill/queue";
 import { StoreError } from "@markmill/store";
-import type { Claimed } from "../perform.ts";
+import type { Claimed } from "@markmill/store/machine";
 import { failed, type Performed } from "../performed.ts";
 
 /** What can be committed. */

@@ -18,19 +18,22 @@ settled as (
 
 export const next = (p: string) => `
 next as (
-  insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, not_before, rung_at, work)
+  insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, not_before, rung_at, work,
+    claim, claimed_by, claimed_at, lease_until)
   select g.id, g.root_id, x.node, x.generation, x.item, x.attempt, x.kind, x.queue, x.epoch, x.state,
-    to_timestamp(x.not_before / 1000), coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()), x.work
+    to_timestamp(x.not_before / 1000), coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()), x.work,
+    case when x.state = 'claimed' then 1 else 0 end, x.claimed_by, case when x.state = 'claimed' then clock_timestamp() end,
+    clock_timestamp() + x.lease_ms * interval '1 millisecond'
   from json_to_recordset(${p}::json)
       as x(n integer, node text, generation integer, item integer, attempt integer, kind text, queue text, epoch integer,
-        state text, not_before float8, work json)
+        state text, not_before float8, work json, claimed_by text, lease_ms integer)
     join gate g on g.n = x.n
   on conflict (run_id, node, generation, item) do update set
     attempt = excluded.attempt, epoch = excluded.epoch, state = excluded.state, not_before = excluded.not_before,
     rung_at = excluded.rung_at, work = excluded.work, rings = activities.rings + 1, takeovers = 0, outcome = null, usage = null,
-    trouble = null,
-    claimed_by = null, lease_until = null, ended_at = null, ready_at = clock_timestamp()
-  returning id, run_id, node, generation, item, attempt, kind, epoch, rings, claim, work
+    trouble = null, claim = activities.claim + excluded.claim, claimed_at = coalesce(excluded.claimed_at, activities.claimed_at),
+    claimed_by = excluded.claimed_by, lease_until = excluded.lease_until, ended_at = null, ready_at = clock_timestamp()
+  returning id, run_id, node, generation, item, attempt, kind, epoch, rings, claim, work, extract(epoch from created_at)::float8 * 1000 as asked_at
 )`;
 
 export const retries = (p: string) => `
