@@ -10,6 +10,7 @@ const layers: Record<string, number> = {
   "@markmill/markdown": 0,
   "@markmill/process-identity": 0,
   "@markmill/patience": 0,
+  "@markmill/thread": 0,
   "@markmill/contract": 0,
   "@markmill/csv": 0,
   "@markmill/grading": 0,

@@ -3,7 +3,8 @@
  * answered meanwhile. The thread is started for the first one and holds nothing: it dies with an upload that it cannot bear (memory), and
  * the next one gets a new thread. After `mostMs` an upload is given up, and the thread with it.
  */
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
+import { startThread } from "@markmill/thread";
 import { type LoadedUpload, type LoadOrder, loadUpload, type Upload } from "./load-upload.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -44,8 +45,7 @@ export function createDefinitionLoader(environment: readonly string[]): Definiti
 
   function open(): Worker {
     const url = new URL("./load-definition-thread.ts", import.meta.url);
-    const opened = new Worker(url, {
-      execArgv: [],
+    const opened = startThread(url, {
       name: "markmill definitions",
       resourceLimits: { maxOldGenerationSizeMb: mostHeapMb },
     });

@@ -10,7 +10,8 @@
  *
  * kill -9: process and thread end together, and the leases by themselves.
  */
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
+import { startThread } from "@markmill/thread";
 import { renewLeases } from "./commit/claim.ts";
 import type { Database } from "./database.ts";
 import { createLeaseTable } from "./lease-table.ts";
@@ -74,11 +75,8 @@ export function createLeaseKeeper(parts: LeaseKeeperParts): LeaseKeeper {
 
   function start(): Worker {
     const workerData: LeaseThreadData = { table: table.memory, url: database.url, leaseMs, worker, giveUpMs };
-    const started = new Worker(new URL("./lease-thread.ts", import.meta.url), {
-      workerData,
-      execArgv: [],
-      name: "markmill leases",
-    });
+    const file = new URL("./lease-thread.ts", import.meta.url);
+    const started = startThread(file, { workerData, name: "markmill leases" });
     started.unref();
     started.on("message", hear);
     started.on("error", (error) => onError(translate(error, "The thread that renews leases")));
