@@ -168,7 +168,7 @@ function behaves(make: () => Promise<Place>): void {
       const isFirst = delivered.jobId === jobId(first);
       told.push(`${isFirst ? "first" : "second"} ${delivered.stalled}`);
       if (!isFirst) return { do: "done" };
-      expect(slot.goesOn()).toBe(true);
+      expect(slot.countOn()).toBe(true);
       slot.onRefused(second.activityId, async () => {
         expect(await place.kept(jobId(second))).toBeUndefined();
         told.push("refused");
@@ -192,7 +192,7 @@ function behaves(make: () => Promise<Place>): void {
     const serving = queues.serve("control", async (delivered, ring, slot) => {
       told.push(delivered.jobId);
       if (delivered.jobId !== jobId(first)) return { do: "done" };
-      expect(slot.goesOn()).toBe(true);
+      expect(slot.countOn()).toBe(true);
       slot.onRefused(third.activityId, async () => void told.push("refused"));
       // The one that is counted on is handed over, wherever it stands.
       await ring([second, third]);

@@ -9,6 +9,31 @@ const backends: Backend[] = (await redisAvailable("given-back work on Redis")) ?
 const script = 'rules: [{ when: { pattern: "." }, reply: "x" }]';
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+it.each(backends)(
+  "prompts in a row are each claimed by the commit before, once, on the %s backend",
+  async (backend) => {
+    const mill = await startMill({ backend, script });
+    const { hot } = mill.store.database;
+    const query = hot.query.bind(hot) as (...given: unknown[]) => unknown;
+    let claims = 0;
+    hot.query = ((...given: unknown[]) => {
+      if ((given[0] as { name?: string }).name === "claim") claims += 1;
+      return query(...given);
+    }) as typeof hot.query;
+    const prompts = ["A", "B", "C", "D"].map((name) => `PROMPT_${name}["Prompt: User P"]`);
+    const run = await mill.run({ "a.md": workflow(`START --> ${prompts.join(" --> ")}`, { "User P": "Say it." }) });
+    expect(run.status).toBe("success");
+    const { rows } = await hot.query<{ claim: number; takeovers: number; rings: number }>(
+      "select claim, takeovers, rings from activities where run_id = $1 and kind = 'prompt'",
+      [run.id],
+    );
+    expect(rows).toEqual(prompts.map(() => ({ claim: 1, takeovers: 0, rings: 1 })));
+    // The first came by its bell. On a machine that stood still for a second a slot takes the ordinary way once.
+    expect(claims).toBeLessThan(3);
+    await mill.close();
+  },
+);
+
 describe.each(backends)("one job per activity, on the %s backend", (backend) => {
   let mill: Mill;
   beforeAll(async () => {

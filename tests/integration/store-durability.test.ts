@@ -342,7 +342,7 @@ describe("what whoever commits goes on with", () => {
     const event = succeeded(by, claim, replied);
     const committed = await by.commit({ run: claim.run, source: claim.activity, event, follows: queue });
     if (committed.kind !== "committed") throw new Error("a commit expected");
-    return committed;
+    return { ...committed, followed: committed.followed?.claimed ?? null };
   }
 
   it("is claimed by the commit, under a lease, and is what a claim would have found", async () => {
@@ -366,6 +366,21 @@ describe("what whoever commits goes on with", () => {
       kind: "committed",
       run: { state: { phase: { is: "ended", status: "success" } } },
     });
+  });
+
+  it("is performed with the words its row has, so that whoever repeats it asks the same", async () => {
+    const each: Node = {
+      ...{ kind: "map", over: { from: "literal", text: '["a\\u0000b\\ud800"]' }, concurrency: 1, itemError: "fail" },
+      ...{ minSuccess: 1, each: { kind: "prompt", text: { from: "read", name: "item" } } },
+    } as Node;
+    const mapped = program({ first: say("One?"), each, end }, [
+      { from: "first", to: "each", on: "ok" },
+      { from: "each", to: "end", on: "ok" },
+    ]);
+    const { followed, rings } = await following(store, mapped);
+    const [row] = await column<unknown>("a.work as value from activities a where a.id = $1", only(rings).activityId);
+    expect(JSON.stringify(row)).toContain("a\ufffdb\ufffd");
+    expect(followed?.activity.work).toEqual(row);
   });
 
   it("is anybody's once it is released, and once its lease is over", async () => {

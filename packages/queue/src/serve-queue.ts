@@ -20,9 +20,9 @@ export type Ring = (bells: readonly Doorbell[]) => Promise<void>;
 
 /** What the slot of a delivery does when its handler is done. */
 export interface Slot {
-  /** It means to go on with the next activity of the run. Whoever asks may count on it, unless `refused` is called. */
-  goesOn(): boolean;
-  /** The activity is not gone on with after all; awaited before its bell is rung. */
+  /** Does it go on with the next activity of the run? Where it says so, it will, or tells that it does not. */
+  countOn(): boolean;
+  /** `refused` is called where the activity is not gone on with after all; awaited before its bell is rung. */
   onRefused(activityId: number, refused: () => Promise<void>): void;
 }
 
@@ -76,7 +76,7 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
         if (next === null) break;
         const ours = slot.promised ? worker.takesMore() : mayGoOn();
         if (ours && (await goOn(worker, job, token, next))) continue;
-        await slot.refuse(next);
+        await slot.refuse();
         await ring([next]);
         break;
       }
@@ -121,7 +121,7 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     } finally {
       // A job that is not let go hands nothing over.
       if (answer?.do !== "done") {
-        for (const bell of kept) await slot.refuse(bell);
+        await slot.refuse();
         await ring(kept);
       }
     }
@@ -130,7 +130,9 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
       throw new DelayedError();
     }
     if (answer.do === "children" && (await job.moveToWaitingChildren(token))) throw new WaitingChildrenError();
-    return answer.do === "done" ? (kept[0] ?? null) : null;
+    const next = answer.do === "done" ? (kept[0] ?? null) : null;
+    await slot.refuse(next);
+    return next;
   }
 
   const isNext = (bell: Doorbell) => bell.queue === name && bell.delayMs === 0 && bell.parentJob === null;
@@ -191,7 +193,8 @@ interface OpenSlot extends Slot {
   /** Somebody counts on it. */
   readonly promised: boolean;
   isCountedOn(bell: Doorbell): boolean;
-  refuse(bell: Doorbell): Promise<void>;
+  /** All that is counted on, but for the one that is handed over. */
+  refuse(but?: Doorbell | null): Promise<void>;
 }
 
 function createSlot(mayGoOn: () => boolean): OpenSlot {
@@ -201,14 +204,18 @@ function createSlot(mayGoOn: () => boolean): OpenSlot {
     get promised() {
       return promised;
     },
-    goesOn() {
+    countOn() {
       promised ||= mayGoOn();
       return promised;
     },
     isCountedOn: ({ activityId }) => counting.has(activityId),
     onRefused: (activityId, refused) => counting.set(activityId, refused),
-    async refuse({ activityId }) {
-      await counting.get(activityId)?.();
+    async refuse(but = null) {
+      for (const [activityId, refused] of counting) {
+        if (activityId === but?.activityId) continue;
+        counting.delete(activityId);
+        await refused();
+      }
     },
   };
 }

@@ -31,6 +31,8 @@ export interface Gather<Item> {
 
 /** A group is made no smaller than this to leave something for another place. */
 const least = 16;
+/** Settled in one turn. */
+const perTurn = 3;
 /** Beside a group in flight, another one is worth its while from so many on. */
 const beside = 8;
 
@@ -113,14 +115,14 @@ export function createGather<Item>(options: GatherOptions<Item>): Gather<Item> {
 }
 
 /**
- * Settles one after another, each in a turn of the event loop of its own: what follows for each of a large group is work, and whoever else is
- * heard of meanwhile (a model that has answered) does not wait for all of it.
+ * Settles a few in each turn of the event loop: what follows for each of a large group is work, and whoever else is heard of meanwhile (a model
+ * that has answered) does not wait for all of it.
  */
 export async function settleInTurns<Item>(items: Iterable<Item>, settle: (item: Item) => void): Promise<void> {
-  let first = true;
+  let settled = 0;
   for (const item of items) {
-    if (!first) await new Promise((resolve) => setImmediate(resolve));
-    first = false;
+    if (settled > 0 && settled % perTurn === 0) await new Promise((resolve) => setImmediate(resolve));
+    settled += 1;
     settle(item);
   }
 }

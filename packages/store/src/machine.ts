@@ -36,6 +36,7 @@ export {
 } from "./checkpoints.ts";
 export { type Claim, type Claimed, releaseClaims, renewLeases } from "./commit/claim.ts";
 export type { Committed } from "./commit/committer.ts";
+export type { Followed } from "./commit/followed.ts";
 export { leaveQuiet, type QuietActivity, quietActivities, ringAgain } from "./commit/lost-doorbells.ts";
 export { oldestDue } from "./commit/oldest-due.ts";
 export type { Activity, LoadedRun } from "./commit/run-row.ts";

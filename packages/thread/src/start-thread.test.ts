@@ -28,9 +28,9 @@ started.postMessage("early");
 `,
 );
 
-function start(file: string, cache: string | null) {
+function start(file: string, cache: string | null, ...flags: readonly string[]) {
   const { NODE_COMPILE_CACHE: _, ...env } = process.env;
-  const ended = spawnSync(process.execPath, [main, pathToFileURL(file).href], {
+  const ended = spawnSync(process.execPath, [...flags, main, pathToFileURL(file).href], {
     env: cache === null ? env : { ...env, NODE_COMPILE_CACHE: cache },
     encoding: "utf8",
   });
@@ -51,5 +51,6 @@ it("a thread of a process that keeps nothing keeps nothing", () => {
 it("a thread whose file is not there ends with an error, whether modules are kept or not", () => {
   for (const cache of [null, join(place, "cache")]) {
     expect(start(join(place, "nothing.ts"), cache).error).toContain("nothing.ts");
+    expect(start(join(place, "nothing.ts"), cache, "--unhandled-rejections=warn").error).toContain("nothing.ts");
   }
 });

@@ -11,6 +11,7 @@ export function startThread(file: URL, options: Omit<WorkerOptions, "eval" | "ex
   if (kept === undefined) return new Worker(file, { ...options, execArgv: [] });
   // Node names a directory of its own version below the one it was given.
   const directory = JSON.stringify(dirname(kept));
-  const begin = `require("node:module").enableCompileCache(${directory}); import(${JSON.stringify(file.href)});`;
+  const load = `import(${JSON.stringify(file.href)}).catch((error) => setImmediate(() => { throw error; }));`;
+  const begin = `require("node:module").enableCompileCache(${directory}); ${load}`;
   return new Worker(begin, { ...options, eval: true, execArgv: [] });
 }

@@ -1,38 +1,47 @@
-import type { Claimed } from "@markmill/store/machine";
+import type { Followed } from "@markmill/store/machine";
 import { expect, it } from "vitest";
 import { createClaimsAhead } from "./claims-ahead.ts";
 
-const claimOf = (id: number) => ({ activity: { id, epoch: 1, ref: { attempt: 1 } } }) as unknown as Claimed;
+const followed = (id: number, asked = 0) =>
+  ({ claimed: { activity: { id, epoch: 1, ref: { attempt: 1 } } }, asked }) as unknown as Followed;
 const deliveryOf = (activityId: number, more = {}) => ({ activityId, epoch: 1, attempt: 1, ...more });
 
 it("a claim ahead is taken once, by the delivery it is for", () => {
   const claims = createClaimsAhead(1_000, () => 0);
-  claims.keep(claimOf(1), 0);
-  claims.keep(claimOf(2), 0);
+  claims.keep(followed(1));
+  claims.keep(followed(2));
   expect(claims.take(deliveryOf(3))).toBeNull();
   expect(claims.take(deliveryOf(2))?.claimed.activity.id).toBe(2);
   expect(claims.take(deliveryOf(2))).toBeNull();
-  claims.drop(1);
+});
+
+it("a claim ahead that was dropped, or taken, is not there to be dropped", () => {
+  const claims = createClaimsAhead(1_000, () => 0);
+  claims.keep(followed(1));
+  claims.keep(followed(2));
+  expect(claims.drop(1)).toBe(true);
   expect(claims.take(deliveryOf(1))).toBeNull();
+  claims.take(deliveryOf(2));
+  expect(claims.drop(2)).toBe(false);
 });
 
 it("a claim ahead of another epoch or attempt is nobody's", () => {
   const claims = createClaimsAhead(1_000, () => 0);
   for (const other of [{ epoch: 2 }, { attempt: 2 }]) {
-    claims.keep(claimOf(1), 0);
+    claims.keep(followed(1));
     expect(claims.take(deliveryOf(1, other))).toBeNull();
     expect(claims.take(deliveryOf(1))).toBeNull();
   }
 });
 
-it("a claim ahead whose lease may be over is not taken", () => {
+it("claims ahead that fit are forgotten, and those of which nobody asks", () => {
   let now = 0;
   const claims = createClaimsAhead(1_000, () => now);
-  claims.keep(claimOf(1), 0);
-  claims.keep(claimOf(2), 500);
-  now = 1_200;
-  claims.keep(claimOf(3), now);
+  for (const id of [1, 2, 3]) claims.keep(followed(id, id * 100));
+  claims.forget(({ activity }) => activity.id === 2);
+  expect(claims.take(deliveryOf(2))).toBeNull();
+  now = 2_200;
+  claims.keep(followed(4, now));
   expect(claims.take(deliveryOf(1))).toBeNull();
-  expect(claims.take(deliveryOf(2))?.asked).toBe(500);
-  expect(claims.take(deliveryOf(3))?.asked).toBe(1_200);
+  expect(claims.take(deliveryOf(3))?.asked).toBe(300);
 });

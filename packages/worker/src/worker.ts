@@ -173,15 +173,13 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       if (decided.untouched) mine.acted = false;
       return giveBack(mine, decided.ms);
     }
-    const asked = performance.now();
-    const committed = await commit(mine, decided.done, activity.leased && !draining && slot.goesOn());
+    const committed = await commit(mine, decided.done, activity.leased && !draining && slot.countOn());
     if (committed.kind === "committed" && committed.followed !== null) {
-      const { activity: next } = committed.followed;
-      claims.keep(committed.followed, asked);
+      const { activity: next } = committed.followed.claimed;
+      claims.keep(committed.followed);
       slot.onRefused(next.id, async () => {
-        claims.drop(next.id);
         // Where that fails, the lease runs out.
-        await releaseClaims(store.database, [next]).catch(() => undefined);
+        if (claims.drop(next.id)) await releaseClaims(store.database, [next]).catch(() => undefined);
       });
     }
     await failPoint("after-commit", activity.kind);
@@ -263,8 +261,12 @@ export function startWorker(parts: WorkerParts): RunningWorker {
             control.over === true ? new RunOver("The run is over.") : new Error("The run went on without this."),
           );
       }
+      claims.forget(({ run, activity }) => isOvertaken({ runId: run.id, epoch: activity.epoch }, control));
     },
-    onConnected: leases.renewNow,
+    onConnected() {
+      leases.renewNow();
+      claims.forget(() => true);
+    },
     onError: (error: StoreError) => log.warn({ err: error }, "listening to Postgres"),
   });
 

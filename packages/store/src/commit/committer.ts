@@ -14,7 +14,7 @@
  *
  * kill -9 before the statement: nothing happened, the activity is delivered again. While it runs: Postgres commits all or nothing.
  * After it, before the doorbells are rung: what is asked stands in its row or on its run's, and the same or another delivery, or the
- * supervisor, rings it. A reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
+ * supervisor, rings it; what was claimed with it (followed.ts) only the supervisor, when its lease is over. A reply that is lost on the way: the statement is sent again, misses the gate, and G2 finds the event already folded.
  */
 import {
   type ActivityRef,
@@ -32,18 +32,17 @@ import type { DatabaseClock } from "../database-clock.ts";
 import type { Definitions } from "../definitions.ts";
 import { createGather } from "../gather.ts";
 import { promptLingerMs } from "../gathered.ts";
-import { neutralJson, toJson } from "../neutral.ts";
+import { neutral, neutralJson, toJson } from "../neutral.ts";
 import { readyRings } from "../ready-rings.ts";
 import { isContention, type StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
 import type { ActivityIds } from "./activity-ids.ts";
 import { addRows } from "./add-rows.ts";
 import { type Advance, advance, type EventSource, withIds } from "./advance.ts";
-import type { Claimed } from "./claim.ts";
 import type { CommitAnswer, NextAnswer, ReturnedAnswer } from "./commit-answer.ts";
 import { commitStatement, type Statement } from "./commit-statement.ts";
 import { type Decision, decideEvent } from "./decide.ts";
-import { followedBy } from "./followed.ts";
+import { type Followed, followedBy } from "./followed.ts";
 import { toLightRing } from "./light-activity.ts";
 import { loadRuns, lockOrphans, lockRun, lockTree } from "./load-runs.ts";
 import type { Birth } from "./rows.ts";
@@ -70,7 +69,7 @@ export type Committed =
       readonly run: LoadedRun;
       readonly rings: readonly Doorbell[];
       /** What was claimed with it; its bell is among the rings. */
-      readonly followed: Claimed | null;
+      readonly followed: Followed | null;
     }
   /** Nothing changed; `rings` are what the run has ready, should an earlier delivery have died before it rang. */
   | { readonly kind: "dropped"; readonly rings: readonly Doorbell[] };
@@ -255,7 +254,8 @@ export function createCommitter(parts: CommitterParts): Committer {
       return await patiently(
         async () => {
           const whole = await numbered(group);
-          return await settle(whole, await write(whole));
+          const asked = performance.now();
+          return await settle(whole, await write(whole), asked);
         },
         (error, soFar) => (group.length > 1 && isContention(error) ? null : whileAway(error, soFar)),
       );
@@ -314,7 +314,8 @@ export function createCommitter(parts: CommitterParts): Committer {
     return { answers, callees };
   }
 
-  async function settle(group: readonly Decided[], { answers, callees }: Written): Promise<Pending[]> {
+  /** `asked`: performance.now() before the statement. */
+  async function settle(group: readonly Decided[], { answers, callees }: Written, asked: number): Promise<Pending[]> {
     const byRun = Map.groupBy(answers, (answer) => answer.run_id);
     const returned = new Map(answers.flatMap((row) => (row.what === "returned" ? [[row.id, row] as const] : [])));
     const missed: Pending[] = [];
@@ -339,8 +340,8 @@ export function createCommitter(parts: CommitterParts): Committer {
         cache.delete(run.id);
         if (run.parent === null && run.budgets.some((budget) => budget !== run.id)) parts.onBatchRunEnded();
       } else if (pending.birth === null || run.parent !== null) cache.set(run);
-      const followed = toFollowed(run, decided, follows, byRun.get(run.id) ?? []);
-      pending.resolve({ kind: "committed", run, rings, followed });
+      const claimed = claimedWith(run, decided, follows, byRun.get(run.id) ?? []);
+      pending.resolve({ kind: "committed", run, rings, followed: claimed === null ? null : { claimed, asked } });
       parts.onCommitted?.(run, pending.event, pending.source);
     }
     for (const { advance: decided } of callees) {
@@ -369,12 +370,12 @@ export function createCommitter(parts: CommitterParts): Committer {
     return rings;
   }
 
-  function toFollowed(
+  function claimedWith(
     run: LoadedRun,
     decided: Advance,
     queue: WorkQueue | null,
     answers: readonly CommitAnswer[],
-  ): Claimed | null {
+  ): Followed["claimed"] | null {
     const command = followedBy(decided, queue);
     if (command === null) return null;
     const { node, generation, item } = command.activity;
@@ -388,9 +389,12 @@ export function createCommitter(parts: CommitterParts): Committer {
     if (row?.what !== "next") return null;
     const activity: Activity = {
       ...{ id: row.id, runId: run.id, ref: command.activity, kind: row.kind, epoch: row.epoch },
-      ...{ claim: row.claim, rings: row.rings, work: command.work, outcome: null, usage: null, leased: true },
+      ...{ claim: row.claim, rings: row.rings, outcome: null, usage: null, leased: true },
+      // As its row has it: whoever repeats it reads it there, and has to ask the same.
+      work: neutral(command.work),
       askedAt: row.asked_at,
-      ...(row.claim === 1 ? { unasked: true } : {}),
+      // Only a row that was just made has neither been claimed nor rung before.
+      ...(row.claim === 1 && row.rings === 1 ? { unasked: true } : {}),
     };
     return { kind: "claimed", run, activity, interrupted: false, takeovers: 0 };
   }
@@ -450,6 +454,7 @@ export function createCommitter(parts: CommitterParts): Committer {
 
   /** G5. Under the lock the gate lets the event pass, unless its activity has another claim or is over. */
   async function commitLocked(pending: Pending): Promise<void> {
+    const asked = performance.now();
     const written = await inTransaction(database.hot, async (client) => {
       const run = await lockRun(client, definitions, pending.run.id);
       if (run === undefined) return null;
@@ -462,7 +467,7 @@ export function createCommitter(parts: CommitterParts): Committer {
         : { answers: await writeOn(client, group), callees: [] };
       return { group, whole };
     });
-    const missed = written === null ? [pending] : await settle(written.group, written.whole);
+    const missed = written === null ? [pending] : await settle(written.group, written.whole, asked);
     if (missed.length === 0) return;
     cache.delete(pending.run.id);
     await drop(pending);

@@ -7,12 +7,19 @@
  */
 import { type Command, type WorkQueue, workKinds } from "@markmill/engine";
 import type { Advance } from "./advance.ts";
+import type { Claimed } from "./claim.ts";
 
 /** Who goes on, in which queue, and for how long it holds what it claims before it renews. */
 export interface Following {
   readonly queue: WorkQueue;
   readonly worker: string;
   readonly leaseMs: number;
+}
+
+export interface Followed {
+  readonly claimed: Claimed;
+  /** performance.now() before the statement that claimed it: its lease is no older. */
+  readonly asked: number;
 }
 
 type Perform = Extract<Command, { do: "perform" }>;
