@@ -9,6 +9,11 @@ import { thorough } from "./tests/support/thorough.ts";
 // database, its own Redis prefix or server, its own directories; what a file counts on the machine, it counts by names of its own.
 const classes = ["tests/e2e/class.test.ts", "tests/e2e/class-server.test.ts", "tests/e2e/cli-init.test.ts"] as const;
 
+/** It watches warnings, of which Node gives each once in a process. */
+const alone = ["tests/integration/pg-warnings.test.ts"] as const;
+// Limits for what never happens: a test that waits for something sees it as soon as it is there, on a slow machine too.
+const patience = { testTimeout: 240_000, hookTimeout: 240_000, expect: { poll: { timeout: 60_000 } } } as const;
+
 // For the test processes themselves; what they start inherits it.
 process.env.NODE_COMPILE_CACHE ??= compileCache.NODE_COMPILE_CACHE;
 
@@ -33,25 +38,22 @@ export default defineConfig({
         test: {
           name: "integration",
           include: ["tests/{integration,conformance,e2e,chaos}/**/*.test.ts"],
-          exclude: [...classes],
+          exclude: [...classes, ...alone],
           globalSetup: ["tests/support/global-setup.ts"],
-          // Limits for what never happens: a test that waits for something sees it as soon as it is there, on a slow machine too.
-          testTimeout: 240_000,
-          hookTimeout: 240_000,
-          expect: { poll: { timeout: 60_000 } },
+          ...patience,
           maxWorkers: 6,
           sequence: { groupOrder: 1 },
+          // As above: to load the whole product for each file is a fifth of what all of them cost.
+          isolate: false,
         },
       },
       {
         // Whole classes: students' programs have seconds of wall clock, which a machine that does much else does not give them.
         test: {
           name: "classes",
-          include: [...classes],
+          include: [...classes, ...alone],
           globalSetup: ["tests/support/global-setup.ts"],
-          testTimeout: 240_000,
-          hookTimeout: 240_000,
-          expect: { poll: { timeout: 60_000 } },
+          ...patience,
           // One file for each of two cores.
           maxWorkers: 2,
           sequence: { groupOrder: 2 },

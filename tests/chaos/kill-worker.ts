@@ -107,6 +107,32 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
   }
 
   it.runIf(everyPoint)(
+    "with the next prompt claimed by the commit, before and after its ring: it is asked once, by somebody else",
+    async () => {
+      const prompts = ["one", "two", "three"].map((word) => [`User ${word}`, `say ${word}`] as const);
+      const chart = prompts.map(([id]) => `PROMPT_${id.slice(5)}[Prompt: ${id}]`).join(" --> ");
+      const before = mill.requests().length;
+      let runId = "";
+      for (const killAt of [afterCommit, afterRing]) {
+        const victim = await mill.spawnWorker({ killAt });
+        runId ||= await mill.start({ "a.md": workflow(`START --> ${chart}`, Object.fromEntries(prompts)) });
+        await victim.exited;
+        const { rows } = await mill.store.database.calm.query(
+          "select state, claim from activities where run_id = $1 order by id desc limit 1",
+          [runId],
+        );
+        // Without this nothing is tried here: whoever died had what comes next.
+        expect(rows[0]).toMatchObject({ state: "claimed" });
+      }
+      const rest = await mill.work();
+      const run = await mill.ended(runId);
+      await rest();
+      expect(run).toMatchObject({ status: "success", result: "three", spent: { calls: 3 } });
+      expect(mill.requests().length - before).toBe(3);
+    },
+  );
+
+  it.runIf(everyPoint)(
     "in the middle of a call: the call is made once more, and its reply is the only one",
     async () => {
       const victim = await mill.spawnWorker();

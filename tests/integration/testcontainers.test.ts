@@ -12,6 +12,7 @@ describe.skipIf(!available)("testcontainers on local images", () => {
   let image = "";
   let testcontainers: typeof import("testcontainers");
 
+  const { DOCKER_HOST, TESTCONTAINERS_RYUK_DISABLED } = process.env;
   beforeAll(async () => {
     const { host } = await sharedDocker();
     docker = new Docker({ socketPath: host.replace("unix://", "") });
@@ -26,6 +27,11 @@ describe.skipIf(!available)("testcontainers on local images", () => {
     docker.listContainers({ all: true, filters: JSON.stringify({ label: ["org.testcontainers=true"] }) });
 
   afterAll(async () => {
+    // Other files have this process after it.
+    for (const [name, value] of Object.entries({ DOCKER_HOST, TESTCONTAINERS_RYUK_DISABLED })) {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
     for (const { Id } of available ? await ours() : []) await docker.getContainer(Id).remove({ force: true, v: true });
   });
 
