@@ -1,6 +1,7 @@
 /** kill -9 of the worker at every named point, on both backends: the run finishes, nothing is paid twice, nothing commits twice. */
 
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { reportSkip } from "../support/ask-services.ts";
 import { type Backend, type Mill, type SpawnedWorker, startMill, workflow } from "../support/mill.ts";
 import { getHistory, getMessages, replayRun } from "../support/store.ts";
 import { until } from "../support/until.ts";
@@ -8,6 +9,7 @@ import { until } from "../support/until.ts";
 const script = `
 rules:
   - { when: { pattern: "say (?<what>.*)" }, reply: "{{what}}", delay: 150ms }
+  - { when: { pattern: "tell (?<what>.*)" }, reply: "{{what}}" }
 `;
 const files = {
   "a.md": workflow(
@@ -106,29 +108,41 @@ export function killWorkers(backend: Backend, { environment = {}, everyPoint }: 
     it(`at ${names.join(", then at ")}: nothing is paid or committed twice`, () => survive(deaths));
   }
 
-  it.runIf(everyPoint)(
-    "with the next prompt claimed by the commit, before and after its ring: it is asked once, by somebody else",
-    async () => {
-      const prompts = ["one", "two", "three"].map((word) => [`User ${word}`, `say ${word}`] as const);
-      const chart = prompts.map(([id]) => `PROMPT_${id.slice(5)}[Prompt: ${id}]`).join(" --> ");
-      const before = mill.requests().length;
-      let runId = "";
-      for (const killAt of [afterCommit, afterRing]) {
-        const victim = await mill.spawnWorker({ killAt });
-        runId ||= await mill.start({ "a.md": workflow(`START --> ${chart}`, Object.fromEntries(prompts)) });
-        await victim.exited;
-        const { rows } = await mill.store.database.calm.query(
-          "select state, claim from activities where run_id = $1 order by id desc limit 1",
-          [runId],
-        );
-        // Without this nothing is tried here: whoever died had what comes next.
-        expect(rows[0]).toMatchObject({ state: "claimed" });
-      }
-      const rest = await mill.work();
-      const run = await mill.ended(runId);
-      await rest();
-      expect(run).toMatchObject({ status: "success", result: "three", spent: { calls: 3 } });
-      expect(mill.requests().length - before).toBe(3);
+  const prompts = ["one", "two", "three"].map((word) => [`User ${word}`, `tell ${word}`] as const);
+  const inARow = {
+    "a.md": workflow(
+      `START --> ${prompts.map(([id]) => `PROMPT_${id.slice(5)}[Prompt: ${id}]`).join(" --> ")}`,
+      Object.fromEntries(prompts),
+    ),
+  };
+
+  /** Says whether the worker died with the next prompt in hand: on a machine that stood still for a second it goes the ordinary way. */
+  async function dieWithTheNext(killAt: Death): Promise<boolean> {
+    const before = mill.requests().length;
+    const victim = await mill.spawnWorker({ killAt });
+    const runId = await mill.start(inARow);
+    await victim.exited;
+    const { rows } = await mill.store.database.calm.query<{ state: string }>(
+      "select state from activities where run_id = $1 order by id desc limit 1",
+      [runId],
+    );
+    const rest = await mill.work();
+    const run = await mill.ended(runId);
+    await rest();
+    expect(run).toMatchObject({ status: "success", result: "three", spent: { calls: 3 } });
+    expect(mill.requests().length - before).toBe(3);
+    return rows[0]?.state === "claimed";
+  }
+
+  it.runIf(everyPoint).for([afterCommit, afterRing])(
+    "$point with the next prompt claimed by the commit: it is asked once, by somebody else",
+    async (death, { skip }) => {
+      let died = false;
+      for (let tries = 0; tries < 3 && !died; tries++) died = await dieWithTheNext(death);
+      if (died) return;
+      const reason = "the machine is so busy that a worker's first prompt takes more than a second";
+      await reportSkip({ what: `kill -9 ${death.point} with the next prompt claimed`, reason });
+      skip(reason);
     },
   );
 
