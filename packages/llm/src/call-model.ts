@@ -26,6 +26,7 @@ import { findModel, type ModelCatalogue } from "./model-catalogue.ts";
 import type { ModelClient } from "./model-client.ts";
 import { ModelFailure } from "./model-failure.ts";
 import { charactersOf, type ModelReply, type ModelRequest } from "./model-request.ts";
+import { type ModelSlot, noLimit } from "./model-slot.ts";
 import type { Passage, RatePort } from "./rate-port.ts";
 import { recordPatiently } from "./record-patiently.ts";
 import { requestHash } from "./request-hash.ts";
@@ -105,14 +106,6 @@ export interface CallPorts {
   readonly onUnrecorded?: (error: unknown) => void;
 }
 
-/** A place among those that ask models. */
-export interface ModelSlot {
-  /** Resolves when the request may be made beside those under way; rejects when the signal is aborted before. */
-  begin(signal?: AbortSignal): Promise<void>;
-  /** `answered`: a reply came, as long after `begin` as models take. Twice is once. */
-  over(answered: boolean): void;
-}
-
 export interface ModelCall {
   readonly activityId: string;
   /** From 1: which try of the activity this is. */
@@ -143,8 +136,6 @@ export type CallOutcome = {
   | { readonly kind: "limited"; readonly code: "LIMIT_COST" | "LIMIT_TOKENS"; readonly message: string }
   | { readonly kind: "failed"; readonly failure: ModelFailure }
 );
-
-const noLimit: ModelSlot = { begin: async () => undefined, over: () => undefined };
 
 /** Calls under way end, and with them what they reserve. */
 const reservedWaitMs = 2_000;
@@ -222,11 +213,9 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
       }
 
       try {
-        await slot.begin(signal).catch((error: unknown) => {
-          throw signal?.aborted ? new ModelFailure("MODEL_ABORTED", "", { billed: "no" }) : error;
-        });
         reply = await client.complete(request, {
           idempotencyKey: idempotencyKeyOf(key),
+          slot,
           ...(signal === undefined ? {} : { signal }),
           ...(call.onDelta === undefined ? {} : { onDelta: call.onDelta }),
         }); // 4

@@ -13,6 +13,7 @@ import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync, 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createWholeFetch } from "./fetch-whole.ts";
 import { guardedFetch } from "./guarded-fetch.ts";
+import type { InSlot, ModelSlot } from "./model-slot.ts";
 
 const MAX = 100_000;
 
@@ -584,6 +585,74 @@ describe("given up by its signal", () => {
     await idle();
     await outcome(createWholeFetch(MAX), url);
     expect(connections).toBe(1);
+  });
+});
+
+describe("a request that has a slot", () => {
+  const inSlot = (slot: ModelSlot, more: RequestInit = {}): InSlot => ({ ...post(more), slot });
+
+  it("is not sent before its slot has begun, and gives it back with the last byte of its reply", async () => {
+    let asked = 0;
+    const url = await serve((_, response) => {
+      asked += 1;
+      response.writeHead(asked === 1 ? 200 : 429, { "content-type": "application/json" }).end("{}");
+    });
+    for (const answered of [true, false]) {
+      const before = asked;
+      const begun = Promise.withResolvers<void>();
+      const saw: string[] = [];
+      const slot = { begin: () => begun.promise, over: (said: boolean) => void saw.push(`over ${said}`) };
+      const call = createWholeFetch(MAX)(url, inSlot(slot)).then((response) => response.text());
+      void call.then(() => saw.push("read"));
+      await idle();
+      expect([asked, saw]).toEqual([before, []]);
+      begun.resolve();
+      expect(await call).toBe("{}");
+      expect(saw).toEqual([`over ${answered}`, "read"]);
+    }
+  });
+
+  it("leaves before the replies are read that came with the one it waited for", async () => {
+    const url = await serveBytes("{}");
+    const ask = createWholeFetch(MAX);
+    const saw: string[] = [];
+    const free = Promise.withResolvers<void>();
+    const next = ask(
+      url,
+      inSlot({ begin: () => free.promise.then(() => void saw.push("leaves")), over: () => undefined }),
+    );
+    const first = ask(url, inSlot({ begin: async () => undefined, over: () => free.resolve() }));
+    const read = first.then((response) => response.text()).then(() => saw.push("read"));
+    await Promise.all([read, next]);
+    expect(saw).toEqual(["leaves", "read"]);
+  });
+
+  it("and is given up before it has begun is never sent; after its last byte it has its reply all the same", async () => {
+    let asked = 0;
+    const url = await serve((_, response) => {
+      asked += 1;
+      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    });
+    const stop = new AbortController();
+    const slot: ModelSlot = { begin: async () => stop.abort(new Error("no more")), over: () => undefined };
+    await expect(createWholeFetch(MAX)(url, inSlot(slot, { signal: stop.signal }))).rejects.toThrow("no more");
+    expect(asked).toBe(0);
+    const late = new AbortController();
+    const ended: ModelSlot = { begin: async () => undefined, over: () => late.abort(new Error("no more")) };
+    const reply = await createWholeFetch(MAX)(url, inSlot(ended, { signal: late.signal }));
+    expect([await reply.text(), late.signal.aborted]).toEqual(["{}", true]);
+  });
+
+  it("that is left to fetch waits for it, too, and once", async () => {
+    const there = await serveBytes("{}");
+    const url = await serve((_, response) => response.writeHead(307, { location: there }).end());
+    const ask = createWholeFetch(MAX);
+    for (const what of ["the first time", "from then on"]) {
+      const begin = vi.fn(async () => undefined);
+      const slot: ModelSlot = { begin, over: () => undefined };
+      expect(await (await ask(url, inSlot(slot))).text(), what).toBe("{}");
+      expect(begin, what).toHaveBeenCalledTimes(1);
+    }
   });
 });
 

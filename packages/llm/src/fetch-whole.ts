@@ -8,11 +8,14 @@
  * W2  Of a body at most maxBytes are held, as it came and decoded; beyond them its connection is destroyed.
  * W3  What fetch has rules of its own for is left to it: other requests than a POST of a text, and replies that send elsewhere, for
  *     which it asks again. Such a reply is no model's, so nothing is billed twice.
- * W4  An exchange ends once: complete, failed or given up. What its connection tells later changes nothing.
+ * W4  A request is put together before it has its slot, and gives the slot back with the last byte of its reply: whoever waits for it leaves
+ *     at once, and only then is the reply read, some in each turn of the event loop. To read one takes as long as to send several.
+ * W5  An exchange ends once: complete, failed or given up. What its connection tells later changes nothing.
  */
 import { type Decoder, decodeBody, decodersFor } from "./decode-body.ts";
 import { guardedFetch, isBodiless, refusalOf } from "./guarded-fetch.ts";
 import { ReplyTooLarge } from "./model-failure.ts";
+import { fetchInSlot, type InSlot, type ModelSlot } from "./model-slot.ts";
 import {
   type DispatchHandler,
   type Dispatching,
@@ -22,7 +25,8 @@ import {
 } from "./nodes-dispatcher.ts";
 
 export function createWholeFetch(maxBytes: number): typeof fetch {
-  const ordinary = guardedFetch(maxBytes);
+  const guarded = guardedFetch(maxBytes);
+  const ordinary = fetchInSlot(guarded);
   /** An endpoint that redirects does so every time: it is not asked twice for the same place again. */
   let redirects = false;
   return async (input, init) => {
@@ -30,10 +34,14 @@ export function createWholeFetch(maxBytes: number): typeof fetch {
     const post = dispatcher === undefined ? null : postOf(input, init);
     if (dispatcher === undefined || post === null) return await ordinary(input, init);
     post.signal?.throwIfAborted();
+    await post.slot?.begin(post.signal ?? undefined);
+    post.signal?.throwIfAborted();
     const reply = await new Exchange(post, maxBytes).send(dispatcher);
     if (reply instanceof WholeReply) return reply as unknown as Response;
     if (reply.redirects) redirects = true;
-    return await ordinary(input, init);
+    // Its slot has begun.
+    const { slot: _, ...rest }: InSlot = init ?? {};
+    return await guarded(input, rest);
   };
 }
 
@@ -42,20 +50,21 @@ interface Post {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly signal: AbortSignal | null;
+  readonly slot: ModelSlot | null;
 }
 
-const known: ReadonlySet<string> = new Set(["method", "headers", "body", "signal"]);
+const known: ReadonlySet<string> = new Set(["method", "headers", "body", "signal", "slot"]);
 
 /** null: not a request that is sent here (W3). */
-function postOf(input: Parameters<typeof fetch>[0], init: RequestInit = {}): Post | null {
-  const { method, body, signal = null } = init;
+function postOf(input: Parameters<typeof fetch>[0], init: InSlot = {}): Post | null {
+  const { method, body, signal = null, slot = null } = init;
   if (typeof input !== "string" || method !== "POST" || typeof body !== "string") return null;
   for (const option in init) if (!known.has(option)) return null;
   const url = URL.parse(input);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") return null;
   // A question mark with nothing behind it is part of what is asked, and URL does not tell of it.
   if (url.search === "" && input.includes("?")) return null;
-  return { url, headers: headersOf(init.headers, url.protocol === "https:"), body, signal };
+  return { url, headers: headersOf(init.headers, url.protocol === "https:"), body, signal, slot };
 }
 
 /** Made by Headers where they are not yet: it refuses what no header can carry. */
@@ -93,7 +102,7 @@ class Exchange implements DispatchHandler {
   #reply: WholeReply | null = null;
   #decoders: readonly Decoder[] = [];
   #abort: ((reason: unknown) => void) | null = null;
-  /** W4. */
+  /** W5. */
   #over = false;
 
   constructor(post: Post, maxBytes: number) {
@@ -152,7 +161,13 @@ class Exchange implements DispatchHandler {
 
   onComplete(): void {
     if (this.#over) return;
-    const body = this.#body.all();
+    // It is here, and paid for (I3): who gives it up from now on gets it all the same.
+    this.#post.signal?.removeEventListener("abort", this.#giveUp);
+    this.#post.slot?.over(this.#reply?.ok === true);
+    readInTurn(() => this.#read(this.#body.all()));
+  }
+
+  #read(body: Buffer): void {
     if (this.#decoders.length === 0) this.#deliver(body);
     else {
       decodeBody(body, this.#decoders, this.#maxBytes).then(
@@ -187,6 +202,19 @@ class Exchange implements DispatchHandler {
     this.#head.reject(reason);
     this.#whole.reject(reason);
   }
+}
+
+/** W4. */
+const perTurn = 3;
+const arrived: (() => void)[] = [];
+
+function readInTurn(read: () => void): void {
+  if (arrived.push(read) === 1) setImmediate(readSome);
+}
+
+function readSome(): void {
+  for (const read of arrived.splice(0, perTurn)) read();
+  if (arrived.length > 0) setImmediate(readSome);
 }
 
 function failed(cause: unknown): TypeError {

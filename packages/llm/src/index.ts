@@ -3,7 +3,6 @@ export {
   type CallLedger,
   type CallPorts,
   callModel,
-  type ModelSlot,
   type Remembered,
   together,
 } from "./call-model.ts";
@@ -35,6 +34,7 @@ export {
   type ToolCall,
   type ToolOffer,
 } from "./model-request.ts";
+export { type ModelSlot, noLimit } from "./model-slot.ts";
 export type { RatePort } from "./rate-port.ts";
 export { parseScript, type Script } from "./script.ts";
 export {

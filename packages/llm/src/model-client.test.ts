@@ -7,6 +7,7 @@ import { builtInCatalogue } from "./model-catalogue.ts";
 import { type CallOptions, createModelClient, type ModelClientOptions } from "./model-client.ts";
 import { ModelFailure } from "./model-failure.ts";
 import type { ModelRequest } from "./model-request.ts";
+import type { ModelSlot } from "./model-slot.ts";
 import { parseScript } from "./script.ts";
 import { type ScriptedModel, startScriptedModel } from "./scripted-server.ts";
 
@@ -279,6 +280,32 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     const late = failureOf(client(url).complete(ask("x"), { ...how, signal: stop.signal }));
     expect(await late).toMatchObject({ code: "MODEL_ABORTED", billed: "no" });
     expect(requests()).toHaveLength(1);
+  });
+
+  it.each(ways)("a call given up while it waits for its slot is not sent, so not billed (%s)", async (_, how) => {
+    const { url, requests } = await serve("default: { reply: x }");
+    const stop = new AbortController();
+    const slot: ModelSlot = {
+      async begin(signal) {
+        stop.abort(new Error("drained"));
+        signal?.throwIfAborted();
+      },
+      over: () => undefined,
+    };
+    const call = failureOf(client(url).complete(ask("x"), { ...how, slot, signal: stop.signal }));
+    expect(await call).toMatchObject({ code: "MODEL_ABORTED", billed: "no" });
+    expect(requests()).toHaveLength(0);
+  });
+
+  it.each(ways)("its time begins when it leaves, however long it waits for its slot (%s)", async (_, how) => {
+    const { url } = await serve("default: { reply: x, delay: 10ms }");
+    const begin = () => new Promise<void>((resolve) => setTimeout(resolve, 400));
+    const slot: ModelSlot = { begin, over: () => undefined };
+    const reply = client(url, { timeoutMs: 300 }).complete(ask("x"), { ...how, slot });
+    expect(await reply).toMatchObject({ text: "x" });
+    const late = await serve("default: { reply: x, delay: 10s }");
+    const failure = failureOf(client(late.url, { timeoutMs: 300 }).complete(ask("x"), { ...how, slot }));
+    expect(await failure).toMatchObject({ code: "MODEL_TIMEOUT" });
   });
 
   const event = (finish_reason: string | null) =>

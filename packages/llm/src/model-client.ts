@@ -20,6 +20,7 @@ import {
   type ModelRequest,
   type ToolCall,
 } from "./model-request.ts";
+import { fetchInSlot, type InSlot, type ModelSlot, noLimit } from "./model-slot.ts";
 import { createDeltaNeutraliser, neutraliseText } from "./neutralise-text.ts";
 import { readToolCalls, ToolCallPieces } from "./read-tool-calls.ts";
 import { type Redactor, redactorOf } from "./redact-key.ts";
@@ -45,6 +46,8 @@ export interface ModelClientOptions {
 export interface CallOptions {
   readonly signal?: AbortSignal;
   readonly idempotencyKey?: string;
+  /** Waited for when the request is ready to leave, and given back with the last byte of a reply that is read whole. Absent: there is no limit. */
+  readonly slot?: ModelSlot;
   /** Asks for a streamed reply; called with each piece of text as it comes, in order: reasoning in tags is still in it. */
   readonly onDelta?: (text: string) => void;
 }
@@ -170,8 +173,8 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
     logLevel: "off",
     ...(apiKey === undefined ? { defaultHeaders: { Authorization: null } } : {}),
     maxRetries: 0,
-    // Ours covers the whole reply and fires first; the library's ends with the headers of a stream.
-    timeout: timeoutMs + 60_000,
+    // Ours covers the whole reply, and begins when the request leaves; the library's would count the wait for a slot. The longest there is.
+    timeout: 2 ** 31 - 1,
   } satisfies ClientOptions;
   let opened: Promise<Clients> | undefined;
   /** Read with the first request: 180 files that most commands never need. */
@@ -179,7 +182,7 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
     opened ??= Promise.all([import("openai"), import("./fetch-whole.ts")]).then(
       ([{ default: Client }, { createWholeFetch }]) => ({
         whole: new Client({ ...settings, fetch: createWholeFetch(maxReplyBytes) }),
-        streaming: new Client({ ...settings, fetch: guardedFetch(maxReplyBytes) }),
+        streaming: new Client({ ...settings, fetch: fetchInSlot(guardedFetch(maxReplyBytes)) }),
       }),
     );
     return opened;
@@ -199,15 +202,22 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
       }
 
       const { whole, streaming } = await clients();
-      const timeout = new AbortController();
-      const timer = setTimeout(() => timeout.abort(), timeoutMs);
-      const signal = call.signal ? AbortSignal.any([call.signal, timeout.signal]) : timeout.signal;
-      const sending = {
-        signal,
+      const limit = createTimeLimit(timeoutMs);
+      const place = call.slot ?? noLimit;
+      const slot: ModelSlot = {
+        async begin() {
+          await place.begin(call.signal);
+          limit.start();
+        },
+        over: (answered) => place.over(answered),
+      };
+      const sending: Sending = {
+        signal: call.signal ? AbortSignal.any([call.signal, limit.signal]) : limit.signal,
+        fetchOptions: { slot } satisfies InSlot,
         ...(call.idempotencyKey === undefined ? {} : { headers: { "Idempotency-Key": call.idempotencyKey } }),
       };
       try {
-        if (call.signal?.aborted) throw new ModelFailure("MODEL_ABORTED", "", { billed: "no" });
+        call.signal?.throwIfAborted();
         if (request.embed !== undefined) return await embedded(whole, model, request, sending);
         const raw =
           call.onDelta === undefined
@@ -215,24 +225,41 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
             : await readStream(streaming, bodyOf(model, request), sending, call.onDelta, maxReplyBytes);
         return priced(raw, model, request, redact);
       } catch (error) {
+        const left = limit.isStarted();
+        if (!left && call.signal?.aborted) throw new ModelFailure("MODEL_ABORTED", "", { billed: "no" });
         throw translateModelError(error, {
           model: model.name,
           endpoint,
           ...(apiKey === undefined ? {} : { apiKey }),
           timeoutMs,
           maxReplyBytes,
-          timedOut: timeout.signal.aborted,
+          timedOut: limit.signal.aborted,
           aborted: call.signal?.aborted ?? false,
           now: Date.now(),
         });
       } finally {
-        clearTimeout(timer);
+        limit.stop();
       }
     },
   };
 }
 
-type Sending = { signal: AbortSignal; headers?: Record<string, string> };
+/** For one request, from when it leaves. */
+function createTimeLimit(ms: number) {
+  const controller = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    signal: controller.signal,
+    start() {
+      timer = setTimeout(() => controller.abort(), ms);
+    },
+    isStarted: () => timer !== undefined,
+    stop: () => clearTimeout(timer),
+  };
+}
+
+/** `fetchOptions`: an InSlot, by a type that the library does not compare with its own copy of fetch's. */
+type Sending = { signal: AbortSignal; fetchOptions: object; headers?: Record<string, string> };
 
 async function readWhole(
   openai: OpenAI,

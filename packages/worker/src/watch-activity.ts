@@ -1,6 +1,6 @@
 /** What the worker tells whoever watches (telemetry): ids, kinds, codes and figures of an activity, never what it holds. */
 import type { Delivery } from "@markmill/engine";
-import { findModel, type ModelCatalogue, type ModelClient, ModelFailure } from "@markmill/llm";
+import { findModel, type ModelCatalogue, type ModelClient, ModelFailure, type ModelSlot, noLimit } from "@markmill/llm";
 import { type CommandOutcome, type CommandSpec, SandboxError } from "@markmill/sandbox";
 import type { Claimed } from "@markmill/store/machine";
 import type { ActivityEnd, TracedActivity, Watched } from "@markmill/telemetry";
@@ -27,16 +27,25 @@ export function endOf(done: Done): ActivityEnd {
   return { did: "succeed", spent: usage, ...(outcome.kind === "executed" ? { exitCode: outcome.exitCode } : {}) };
 }
 
-/** A client whose requests are watched. What the ledger answers is no request. */
+/** A client whose requests are watched, from when they leave. What the ledger answers is no request, nor is one that never had its slot. */
 export function watchedClient(client: ModelClient, catalogue: ModelCatalogue, watched: Watched | null): ModelClient {
   if (watched === null) return client;
   return {
     endpoint: client.endpoint,
     async complete(request, options) {
       const lookup = findModel(catalogue, request.model);
-      const tell = watched.modelCall(lookup.ok ? lookup.model.name : "other", request.settings.maxOutputTokens ?? null);
+      const name = lookup.ok ? lookup.model.name : "other";
+      let tell: ReturnType<Watched["modelCall"]> = () => undefined;
+      const place = options?.slot ?? noLimit;
+      const slot: ModelSlot = {
+        async begin(signal) {
+          await place.begin(signal);
+          tell = watched.modelCall(name, request.settings.maxOutputTokens ?? null);
+        },
+        over: (answered) => place.over(answered),
+      };
       try {
-        const reply = await client.complete(request, options);
+        const reply = await client.complete(request, { ...options, slot });
         const { model, finishReason, usage } = reply;
         const { promptTokens, completionTokens, nanodollars } = usage;
         tell({ did: "reply", model, finishReason, promptTokens, completionTokens, nanodollars });
