@@ -45,6 +45,8 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
           // As above: to load the whole product for each file is a fifth of what all of them cost.
           isolate: false,
+          // Such processes grow with each file. With room from the start V8 goes through all they hold less often.
+          execArgv: ["--min-semi-space-size=32", "--max-semi-space-size=64", "--initial-old-space-size=1024"],
         },
       },
       {

@@ -2,7 +2,8 @@
 // service starts when the first test wants it and is shared by the rest.
 //
 // G1 Whatever was started is stopped at the end of the run, by pid; after a kill -9 of the run, by watches (after-death.ts).
-// G2 What could not be had, and the tests that were skipped for it, stand in a banner at the end.
+// G2 The projects of a run share them: the first one's set-up makes the broker, the last one's end stops it.
+// G3 What could not be had, and the tests that were skipped for it, stand in a banner at the end.
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -46,12 +47,34 @@ export type Answers = {
 
 export type Skip = { readonly what: string; readonly reason: string };
 
+interface SharedServices {
+  readonly provided: Promise<{ readonly url: string; readonly run: string; stop(): Promise<void> }>;
+  projects: number;
+}
+
+/** Each project has modules of its own; the process is the same. */
+const place = globalThis as { markmillTestServices?: SharedServices };
+
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  place.markmillTestServices ??= { provided: startServices(project.config.root), projects: 0 };
+  const shared = place.markmillTestServices;
+  shared.projects += 1;
+  const { url, run, stop } = await shared.provided;
+  project.provide("testServices", { url, run });
+  return async () => {
+    shared.projects -= 1;
+    if (shared.projects > 0) return;
+    delete place.markmillTestServices;
+    await stop();
+  };
+}
+
+async function startServices(root: string): Promise<Awaited<SharedServices["provided"]>> {
   const run = `${process.pid}_${Date.now().toString(36)}`;
   const directory = await mkdtemp(join(databaseDirectory(), "markmill-test-"));
   // The embedded Postgres' own watch waits a few seconds before it stops the server.
   const watch = afterDeath('sleep 12; rm -rf "$1"', [directory]);
-  const cache = join(project.config.root, ".cache");
+  const cache = join(root, ".cache");
   const stops: (() => Promise<unknown>)[] = [];
   const skips: Skip[] = [];
 
@@ -121,9 +144,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   broker.unref();
   const address = broker.address();
   if (address === null || typeof address === "string") throw new Error("no port");
-  project.provide("testServices", { url: `http://127.0.0.1:${address.port}`, run });
 
-  return async () => {
+  const stop = async () => {
     broker.closeAllConnections();
     broker.close();
     await Promise.allSettled(answered.values());
@@ -135,6 +157,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     if (skips.length > 0) process.stderr.write(banner(skips));
     if (failures.length > 0) throw new AggregateError(failures, "a test service did not stop");
   };
+  return { url: `http://127.0.0.1:${address.port}`, run, stop };
 }
 
 async function dropDatabases(url: string, run: string): Promise<void> {
