@@ -12,6 +12,7 @@ import { formatFinding } from "./finding.ts";
 import { builtInCatalogue, findModel } from "./model-catalogue.ts";
 import { createModelClient } from "./model-client.ts";
 import type { ModelRequest } from "./model-request.ts";
+import { noLimit } from "./model-slot.ts";
 import type { Passage, RatePort } from "./rate-port.ts";
 import { parseScript } from "./script.ts";
 import { type ScriptedModel, startScriptedModel } from "./scripted-server.ts";
@@ -127,7 +128,7 @@ describe("a paid call", () => {
       const saw: string[] = [];
       const slot = async () => {
         saw.push("taken");
-        return { begin: async () => void saw.push("begin"), over: () => void saw.push("back") };
+        return { ...noLimit, begin: async () => void saw.push("begin"), over: () => void saw.push("back") };
       };
       const telling: CallPorts = changed({
         ...ports,
@@ -178,6 +179,7 @@ describe("a paid call", () => {
     const controller = new AbortController();
     let over = false;
     const slot = async () => ({
+      ...noLimit,
       begin: async (): Promise<never> => {
         expect(budget.reserved()).toBeGreaterThan(0);
         controller.abort(new Error("drained"));

@@ -220,6 +220,8 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
           ...(call.onDelta === undefined ? {} : { onDelta: call.onDelta }),
         }); // 4
       } catch (error) {
+        // What is left to write down needs no slot.
+        slot.over(false);
         const free = error instanceof ModelFailure && error.billed === "no";
         if (free) await budget.release(key);
         else await budget.settle(key, { ...worstCase, certain: false });

@@ -13,7 +13,7 @@ import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync, 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createWholeFetch } from "./fetch-whole.ts";
 import { guardedFetch } from "./guarded-fetch.ts";
-import type { InSlot, ModelSlot } from "./model-slot.ts";
+import { type InSlot, type ModelSlot, noLimit } from "./model-slot.ts";
 
 const MAX = 100_000;
 
@@ -597,18 +597,18 @@ describe("a request that has a slot", () => {
       asked += 1;
       response.writeHead(asked === 1 ? 200 : 429, { "content-type": "application/json" }).end("{}");
     });
-    for (const answered of [true, false]) {
+    for (const _status of [200, 429]) {
       const before = asked;
       const begun = Promise.withResolvers<void>();
       const saw: string[] = [];
-      const slot = { begin: () => begun.promise, over: (said: boolean) => void saw.push(`over ${said}`) };
+      const slot = { ...noLimit, begin: () => begun.promise, arrived: () => void saw.push("arrived") };
       const call = createWholeFetch(MAX)(url, inSlot(slot)).then((response) => response.text());
       void call.then(() => saw.push("read"));
       await idle();
       expect([asked, saw]).toEqual([before, []]);
       begun.resolve();
       expect(await call).toBe("{}");
-      expect(saw).toEqual([`over ${answered}`, "read"]);
+      expect(saw).toEqual(["arrived", "read"]);
     }
   });
 
@@ -617,11 +617,8 @@ describe("a request that has a slot", () => {
     const ask = createWholeFetch(MAX);
     const saw: string[] = [];
     const free = Promise.withResolvers<void>();
-    const next = ask(
-      url,
-      inSlot({ begin: () => free.promise.then(() => void saw.push("leaves")), over: () => undefined }),
-    );
-    const first = ask(url, inSlot({ begin: async () => undefined, over: () => free.resolve() }));
+    const next = ask(url, inSlot({ ...noLimit, begin: () => free.promise.then(() => void saw.push("leaves")) }));
+    const first = ask(url, inSlot({ ...noLimit, arrived: () => free.resolve() }));
     const read = first.then((response) => response.text()).then(() => saw.push("read"));
     await Promise.all([read, next]);
     expect(saw).toEqual(["leaves", "read"]);
@@ -634,11 +631,11 @@ describe("a request that has a slot", () => {
       response.writeHead(200, { "content-type": "application/json" }).end("{}");
     });
     const stop = new AbortController();
-    const slot: ModelSlot = { begin: async () => stop.abort(new Error("no more")), over: () => undefined };
+    const slot: ModelSlot = { ...noLimit, begin: async () => stop.abort(new Error("no more")) };
     await expect(createWholeFetch(MAX)(url, inSlot(slot, { signal: stop.signal }))).rejects.toThrow("no more");
     expect(asked).toBe(0);
     const late = new AbortController();
-    const ended: ModelSlot = { begin: async () => undefined, over: () => late.abort(new Error("no more")) };
+    const ended: ModelSlot = { ...noLimit, arrived: () => late.abort(new Error("no more")) };
     const reply = await createWholeFetch(MAX)(url, inSlot(ended, { signal: late.signal }));
     expect([await reply.text(), late.signal.aborted]).toEqual(["{}", true]);
   });
@@ -649,7 +646,7 @@ describe("a request that has a slot", () => {
     const ask = createWholeFetch(MAX);
     for (const what of ["the first time", "from then on"]) {
       const begin = vi.fn(async () => undefined);
-      const slot: ModelSlot = { begin, over: () => undefined };
+      const slot: ModelSlot = { ...noLimit, begin };
       expect(await (await ask(url, inSlot(slot))).text(), what).toBe("{}");
       expect(begin, what).toHaveBeenCalledTimes(1);
     }

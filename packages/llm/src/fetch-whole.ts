@@ -8,8 +8,8 @@
  * W2  Of a body at most maxBytes are held, as it came and decoded; beyond them its connection is destroyed.
  * W3  What fetch has rules of its own for is left to it: other requests than a POST of a text, and replies that send elsewhere, for
  *     which it asks again. Such a reply is no model's, so nothing is billed twice.
- * W4  A request is put together before it has its slot, and gives the slot back with the last byte of its reply: whoever waits for it leaves
- *     at once, and only then is the reply read, some in each turn of the event loop. To read one takes as long as to send several.
+ * W4  A request is put together before it waits for its slot, and tells it when the last byte of its reply is here: whoever waits for the
+ *     place leaves at once, and only then is the reply read, a few in each turn of the event loop. To read one takes as long as to send several.
  * W5  An exchange ends once: complete, failed or given up. What its connection tells later changes nothing.
  */
 import { type Decoder, decodeBody, decodersFor } from "./decode-body.ts";
@@ -40,8 +40,8 @@ export function createWholeFetch(maxBytes: number): typeof fetch {
     if (reply instanceof WholeReply) return reply as unknown as Response;
     if (reply.redirects) redirects = true;
     // Its slot has begun.
-    const { slot: _, ...rest }: InSlot = init ?? {};
-    return await guarded(input, rest);
+    const { slot: _, until: _until, ...rest }: InSlot = init ?? {};
+    return await guarded(input, { ...rest, signal: post.signal });
   };
 }
 
@@ -53,11 +53,12 @@ interface Post {
   readonly slot: ModelSlot | null;
 }
 
-const known: ReadonlySet<string> = new Set(["method", "headers", "body", "signal", "slot"]);
+const known: ReadonlySet<string> = new Set(["method", "headers", "body", "signal", "slot", "until"]);
 
 /** null: not a request that is sent here (W3). */
 function postOf(input: Parameters<typeof fetch>[0], init: InSlot = {}): Post | null {
-  const { method, body, signal = null, slot = null } = init;
+  const { method, body, slot = null } = init;
+  const signal = init.until ?? init.signal ?? null;
   if (typeof input !== "string" || method !== "POST" || typeof body !== "string") return null;
   for (const option in init) if (!known.has(option)) return null;
   const url = URL.parse(input);
@@ -163,8 +164,8 @@ class Exchange implements DispatchHandler {
     if (this.#over) return;
     // It is here, and paid for (I3): who gives it up from now on gets it all the same.
     this.#post.signal?.removeEventListener("abort", this.#giveUp);
-    this.#post.slot?.over(this.#reply?.ok === true);
     readInTurn(() => this.#read(this.#body.all()));
+    this.#post.slot?.arrived();
   }
 
   #read(body: Buffer): void {
@@ -204,7 +205,7 @@ class Exchange implements DispatchHandler {
   }
 }
 
-/** W4. */
+/** W4: about a millisecond's work. */
 const perTurn = 3;
 const arrived: (() => void)[] = [];
 
@@ -213,8 +214,9 @@ function readInTurn(read: () => void): void {
 }
 
 function readSome(): void {
-  for (const read of arrived.splice(0, perTurn)) read();
+  const some = arrived.splice(0, perTurn);
   if (arrived.length > 0) setImmediate(readSome);
+  for (const read of some) read();
 }
 
 function failed(cause: unknown): TypeError {

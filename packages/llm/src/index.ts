@@ -34,7 +34,7 @@ export {
   type ToolCall,
   type ToolOffer,
 } from "./model-request.ts";
-export { type ModelSlot, noLimit } from "./model-slot.ts";
+export { heardSlot, type ModelSlot, noLimit } from "./model-slot.ts";
 export type { RatePort } from "./rate-port.ts";
 export { parseScript, type Script } from "./script.ts";
 export {

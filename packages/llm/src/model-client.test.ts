@@ -7,7 +7,7 @@ import { builtInCatalogue } from "./model-catalogue.ts";
 import { type CallOptions, createModelClient, type ModelClientOptions } from "./model-client.ts";
 import { ModelFailure } from "./model-failure.ts";
 import type { ModelRequest } from "./model-request.ts";
-import type { ModelSlot } from "./model-slot.ts";
+import { type ModelSlot, noLimit } from "./model-slot.ts";
 import { parseScript } from "./script.ts";
 import { type ScriptedModel, startScriptedModel } from "./scripted-server.ts";
 
@@ -286,11 +286,11 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     const { url, requests } = await serve("default: { reply: x }");
     const stop = new AbortController();
     const slot: ModelSlot = {
+      ...noLimit,
       async begin(signal) {
         stop.abort(new Error("drained"));
         signal?.throwIfAborted();
       },
-      over: () => undefined,
     };
     const call = failureOf(client(url).complete(ask("x"), { ...how, slot, signal: stop.signal }));
     expect(await call).toMatchObject({ code: "MODEL_ABORTED", billed: "no" });
@@ -300,12 +300,37 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
   it.each(ways)("its time begins when it leaves, however long it waits for its slot (%s)", async (_, how) => {
     const { url } = await serve("default: { reply: x, delay: 10ms }");
     const begin = () => new Promise<void>((resolve) => setTimeout(resolve, 400));
-    const slot: ModelSlot = { begin, over: () => undefined };
+    const slot: ModelSlot = { ...noLimit, begin };
     const reply = client(url, { timeoutMs: 300 }).complete(ask("x"), { ...how, slot });
     expect(await reply).toMatchObject({ text: "x" });
     const late = await serve("default: { reply: x, delay: 10s }");
     const failure = failureOf(client(late.url, { timeoutMs: 300 }).complete(ask("x"), { ...how, slot }));
     expect(await failure).toMatchObject({ code: "MODEL_TIMEOUT" });
+  });
+
+  it("a reply that is whole is kept: who gives it up then, or whose time is over, gets it (I3)", async () => {
+    const { url } = await serve("default: { reply: whole }");
+    const stop = new AbortController();
+    const given = { ...noLimit, arrived: () => stop.abort() };
+    expect(await client(url).complete(ask("x"), { slot: given, signal: stop.signal })).toMatchObject({ text: "whole" });
+    const slow = {
+      ...noLimit,
+      arrived() {
+        const until = performance.now() + 350;
+        while (performance.now() < until);
+      },
+    };
+    expect(await client(url, { timeoutMs: 300 }).complete(ask("x"), { slot: slow })).toMatchObject({ text: "whole" });
+  });
+
+  it("each request says how long it may take, not how long the library would wait", async () => {
+    const told: unknown[] = [];
+    const url = await serveRaw((request, response) => {
+      told.push(request.headers["x-stainless-timeout"]);
+      response.writeHead(500).end();
+    });
+    await failureOf(client(url, { timeoutMs: 90_000 }).complete(ask("x")));
+    expect(told).toEqual(["90"]);
   });
 
   const event = (finish_reason: string | null) =>

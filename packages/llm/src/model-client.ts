@@ -20,7 +20,7 @@ import {
   type ModelRequest,
   type ToolCall,
 } from "./model-request.ts";
-import { fetchInSlot, type InSlot, type ModelSlot, noLimit } from "./model-slot.ts";
+import { fetchInSlot, heardSlot, type InSlot, type ModelSlot, noLimit } from "./model-slot.ts";
 import { createDeltaNeutraliser, neutraliseText } from "./neutralise-text.ts";
 import { readToolCalls, ToolCallPieces } from "./read-tool-calls.ts";
 import { type Redactor, redactorOf } from "./redact-key.ts";
@@ -46,7 +46,7 @@ export interface ModelClientOptions {
 export interface CallOptions {
   readonly signal?: AbortSignal;
   readonly idempotencyKey?: string;
-  /** Waited for when the request is ready to leave, and given back with the last byte of a reply that is read whole. Absent: there is no limit. */
+  /** Waited for when the request is ready to leave, and told when a reply that is read whole has arrived; `over` is the caller's. Absent: no limit. */
   readonly slot?: ModelSlot;
   /** Asks for a streamed reply; called with each piece of text as it comes, in order: reasoning in tags is still in it. */
   readonly onDelta?: (text: string) => void;
@@ -171,10 +171,13 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
     project: null,
     webhookSecret: null,
     logLevel: "off",
-    ...(apiKey === undefined ? { defaultHeaders: { Authorization: null } } : {}),
+    defaultHeaders: {
+      "X-Stainless-Timeout": String(Math.ceil(timeoutMs / 1_000)),
+      ...(apiKey === undefined ? { Authorization: null } : {}),
+    },
     maxRetries: 0,
-    // Ours covers the whole reply, and begins when the request leaves; the library's would count the wait for a slot. The longest there is.
-    timeout: 2 ** 31 - 1,
+    // Ours covers the whole reply, and begins when the request leaves; the library's would count the wait for a slot. Longer than any of ours.
+    timeout: 2 ** 30,
   } satisfies ClientOptions;
   let opened: Promise<Clients> | undefined;
   /** Read with the first request: 180 files that most commands never need. */
@@ -201,28 +204,27 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
         throw new ModelFailure("MODEL_KEY_MISSING", `(model ${model.name} at ${baseUrl})`);
       }
 
-      const { whole, streaming } = await clients();
+      const { whole: asking, streaming } = await clients();
       const limit = createTimeLimit(timeoutMs);
-      const place = call.slot ?? noLimit;
-      const slot: ModelSlot = {
-        async begin() {
-          await place.begin(call.signal);
+      const slot = heardSlot(call.slot ?? noLimit, {
+        begun() {
+          call.signal?.throwIfAborted();
           limit.start();
         },
-        over: (answered) => place.over(answered),
-      };
-      const sending: Sending = {
-        signal: call.signal ? AbortSignal.any([call.signal, limit.signal]) : limit.signal,
-        fetchOptions: { slot } satisfies InSlot,
-        ...(call.idempotencyKey === undefined ? {} : { headers: { "Idempotency-Key": call.idempotencyKey } }),
-      };
+        arrived: limit.stop,
+      });
+      const until = call.signal ? AbortSignal.any([call.signal, limit.signal]) : limit.signal;
+      const headers = call.idempotencyKey === undefined ? {} : { "Idempotency-Key": call.idempotencyKey };
+      const whole: Sending = { headers, fetchOptions: { slot, until } satisfies InSlot };
+      // The library ends a stream by its own signal, which follows this one.
+      const stream = { headers, fetchOptions: { slot } satisfies InSlot, signal: until };
       try {
         call.signal?.throwIfAborted();
-        if (request.embed !== undefined) return await embedded(whole, model, request, sending);
+        if (request.embed !== undefined) return await embedded(asking, model, request, whole);
         const raw =
           call.onDelta === undefined
-            ? await readWhole(whole, bodyOf(model, request), sending)
-            : await readStream(streaming, bodyOf(model, request), sending, call.onDelta, maxReplyBytes);
+            ? await readWhole(asking, bodyOf(model, request), whole)
+            : await readStream(streaming, bodyOf(model, request), stream, call.onDelta, maxReplyBytes);
         return priced(raw, model, request, redact);
       } catch (error) {
         const left = limit.isStarted();
@@ -259,7 +261,7 @@ function createTimeLimit(ms: number) {
 }
 
 /** `fetchOptions`: an InSlot, by a type that the library does not compare with its own copy of fetch's. */
-type Sending = { signal: AbortSignal; fetchOptions: object; headers?: Record<string, string> };
+type Sending = { fetchOptions: object; headers: Record<string, string> };
 
 async function readWhole(
   openai: OpenAI,
@@ -289,7 +291,7 @@ async function readWhole(
 async function readStream(
   openai: OpenAI,
   body: ChatCompletionCreateParamsNonStreaming,
-  sending: Sending,
+  sending: Sending & { readonly signal: AbortSignal },
   onDelta: (text: string) => void,
   maxReplyBytes: number,
 ): Promise<RawReply> {

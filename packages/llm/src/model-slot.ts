@@ -1,23 +1,49 @@
-/** A place among those that ask models. The request is put together before it, so that it leaves in the very moment its place is free. */
+/**
+ * A place among those that ask models. A request is put together before it waits for its place, so that it leaves in the moment in which the
+ * place is free. (Where models are slow its place is free long before; see the worker's model-slots.ts, M2.)
+ */
 export interface ModelSlot {
   /** Resolves when the request may leave beside those under way; rejects when the signal is aborted before. */
   begin(signal?: AbortSignal): Promise<void>;
-  /** `answered`: a reply came, as long after `begin` as models take. Twice is once. */
+  /** The last byte of its reply is here: the place is free for others. Twice is once. */
+  arrived(): void;
+  /** Nothing more comes of it; the place is free, if it was not before. `answered`: what arrived is a model's reply. Twice is once. */
   over(answered: boolean): void;
 }
 
-export const noLimit: ModelSlot = { begin: async () => undefined, over: () => undefined };
+export const noLimit: ModelSlot = { begin: async () => undefined, arrived: () => undefined, over: () => undefined };
 
-/** What fetch is given with a request, besides what it knows. */
-export interface InSlot extends RequestInit {
-  readonly slot?: ModelSlot;
+/** The same slot, of which somebody hears: when its request is about to leave (a throw keeps it from that), and when its reply is here. */
+export function heardSlot(
+  slot: ModelSlot,
+  hear: { readonly begun: () => void; readonly arrived?: () => void },
+): ModelSlot {
+  return {
+    async begin(signal) {
+      await slot.begin(signal);
+      hear.begun();
+    },
+    arrived() {
+      hear.arrived?.();
+      slot.arrived();
+    },
+    over: (answered) => slot.over(answered),
+  };
 }
 
-/** fetch for requests that have a slot: none leaves before it has begun. */
+/** What our fetch is given with a request, besides what fetch knows. */
+export interface InSlot extends RequestInit {
+  readonly slot?: ModelSlot;
+  /** Gives the request up until its reply is here. Used instead of `signal`, which the library makes, and would drop a whole reply for. */
+  readonly until?: AbortSignal;
+}
+
+/** fetch for requests that have a slot: none leaves before it has begun. Whoever asks ends it. */
 export function fetchInSlot(beneath: typeof fetch): typeof fetch {
   return async (input, init) => {
-    const { slot, ...rest }: InSlot = init ?? {};
-    await slot?.begin(rest.signal ?? undefined);
-    return await beneath(input, rest);
+    const { slot, until, ...rest }: InSlot = init ?? {};
+    const signal = until ?? rest.signal ?? null;
+    await slot?.begin(signal ?? undefined);
+    return await beneath(input, { ...rest, signal });
   };
 }

@@ -114,6 +114,31 @@ describe("the slots of a worker at its models", () => {
     expect(began).toEqual([1]);
   });
 
+  it("are free when a reply has arrived; what it is decides whether models are known to be as quick", async () => {
+    let now = 0;
+    const told: number[] = [];
+    const slots = createModelSlots(
+      8,
+      (prompts) => told.push(prompts),
+      () => now,
+    );
+    for (const answered of [false, true]) {
+      const taken = await Promise.all(Array.from({ length: 8 }, () => slots.take()));
+      await Promise.all(taken.map((slot) => slot.begin()));
+      const next = slots.take().then(async (slot) => {
+        await slot.begin();
+        return slot;
+      });
+      now += 5;
+      taken[0]?.arrived();
+      (await next).over(false);
+      now += 60_000;
+      taken[0]?.over(answered);
+      expect(told).toEqual(answered ? [16] : []);
+      for (const slot of taken) slot.over(false);
+    }
+  });
+
   it("given up while their turn comes are free for others", async () => {
     const slots = createModelSlots(1);
     const first = await slots.take();

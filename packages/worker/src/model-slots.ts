@@ -66,11 +66,18 @@ export function createModelSlots(
       const leaveLine = await line.take(signal);
       let leaveSlot: (() => void) | null = null;
       let began: number | null = null;
+      let ended: number | null = null;
       let over = false;
       const enter = async (entering: AbortSignal | undefined) => {
         const leave = await slots.take(entering);
-        if (over) leave();
-        else leaveSlot = leave;
+        if (ended === null) leaveSlot = leave;
+        else leave();
+      };
+      const arrived = () => {
+        if (ended !== null) return;
+        ended = now();
+        leaveSlot?.();
+        leaveLine();
       };
       try {
         if (answerMs > quickMs) await enter(signal);
@@ -83,12 +90,12 @@ export function createModelSlots(
           if (leaveSlot === null) await enter(beginning);
           began = now();
         },
+        arrived,
         over(answered) {
+          arrived();
           if (over) return;
           over = true;
-          if (answered && began !== null) learn(Math.max(1, now() - began));
-          leaveSlot?.();
-          leaveLine();
+          if (answered && began !== null && ended !== null) learn(Math.max(1, ended - began));
         },
       };
     },

@@ -1,4 +1,4 @@
-import { builtInCatalogue, type ModelClient, ModelFailure, type ModelSlot } from "@markmill/llm";
+import { builtInCatalogue, type ModelClient, ModelFailure, type ModelSlot, noLimit } from "@markmill/llm";
 import type { Watched } from "@markmill/telemetry";
 import { expect, it } from "vitest";
 import { watchedClient } from "./watch-activity.ts";
@@ -22,17 +22,13 @@ async function told(slot: ModelSlot): Promise<readonly string[]> {
       throw new ModelFailure("MODEL_ABORTED", "");
     },
   };
-  const telling = { begin: slot.begin, over: (answered: boolean) => void saw.push(`over ${answered}`) };
+  const telling = { ...slot, over: (answered: boolean) => void saw.push(`over ${answered}`) };
   await expect(watchedClient(client, builtInCatalogue, watched).complete(request, { slot: telling })).rejects.toThrow();
   return saw;
 }
 
 it("a request is watched from when it leaves; one that never had its slot is none", async () => {
-  expect(await told({ begin: async () => undefined, over: () => undefined })).toEqual([
-    "request",
-    "over false",
-    "fail",
-  ]);
+  expect(await told(noLimit)).toEqual(["request", "over false", "fail"]);
   const never = async () => Promise.reject(new Error("drained"));
-  expect(await told({ begin: never, over: () => undefined })).toEqual([]);
+  expect(await told({ ...noLimit, begin: never })).toEqual([]);
 });

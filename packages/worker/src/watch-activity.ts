@@ -1,6 +1,6 @@
 /** What the worker tells whoever watches (telemetry): ids, kinds, codes and figures of an activity, never what it holds. */
 import type { Delivery } from "@markmill/engine";
-import { findModel, type ModelCatalogue, type ModelClient, ModelFailure, type ModelSlot, noLimit } from "@markmill/llm";
+import { findModel, heardSlot, type ModelCatalogue, type ModelClient, ModelFailure, noLimit } from "@markmill/llm";
 import { type CommandOutcome, type CommandSpec, SandboxError } from "@markmill/sandbox";
 import type { Claimed } from "@markmill/store/machine";
 import type { ActivityEnd, TracedActivity, Watched } from "@markmill/telemetry";
@@ -36,14 +36,11 @@ export function watchedClient(client: ModelClient, catalogue: ModelCatalogue, wa
       const lookup = findModel(catalogue, request.model);
       const name = lookup.ok ? lookup.model.name : "other";
       let tell: ReturnType<Watched["modelCall"]> = () => undefined;
-      const place = options?.slot ?? noLimit;
-      const slot: ModelSlot = {
-        async begin(signal) {
-          await place.begin(signal);
+      const slot = heardSlot(options?.slot ?? noLimit, {
+        begun() {
           tell = watched.modelCall(name, request.settings.maxOutputTokens ?? null);
         },
-        over: (answered) => place.over(answered),
-      };
+      });
       try {
         const reply = await client.complete(request, { ...options, slot });
         const { model, finishReason, usage } = reply;
