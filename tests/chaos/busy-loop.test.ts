@@ -8,7 +8,14 @@ import { claimed, definition, onePrompt, only } from "../integration/store-progr
 import { type Backend, type Mill, startMill, workflow } from "../support/mill.ts";
 import { migratedDatabase, type TestDatabase } from "../support/postgres.ts";
 import { redisAvailable } from "../support/redis.ts";
-import { createLeaseKeeper, createRun, type LeaseKeeper, openStore, type Store } from "../support/store.ts";
+import {
+  createLeaseKeeper,
+  createRun,
+  type LeaseKeeper,
+  openStore,
+  renewLeases,
+  type Store,
+} from "../support/store.ts";
 
 const script = `
 rules:
@@ -86,9 +93,10 @@ describe("the thread that renews leases", () => {
     return rows[0]?.count ?? 0;
   }
 
-  async function leaseLeft(): Promise<number> {
+  async function leaseLeft(id: number | null = null): Promise<number> {
     const { rows } = await store.database.calm.query<{ ms: number }>(
-      "select extract(epoch from lease_until - clock_timestamp())::float8 * 1000 as ms from activities",
+      "select extract(epoch from lease_until - clock_timestamp())::float8 * 1000 as ms from activities where id = coalesce($1, id)",
+      [id],
     );
     return rows[0]?.ms ?? Number.NaN;
   }
@@ -106,6 +114,40 @@ describe("the thread that renews leases", () => {
     expect(lost()).toBe(0);
     await store.database.calm.query("update activities set claim = claim + 1 where id = $1", [claim.activity.id]);
     await expect.poll(lost).toBeGreaterThan(0);
+  });
+
+  it("waits for nobody: what somebody has locked is not lost, stands in nobody's way, and is renewed when it is free", async () => {
+    const { claim, lost } = await held();
+    const other = await claimed(
+      store,
+      only((await createRun(store, { definition: definition({ main: onePrompt }) })).rings),
+    );
+    const both = [claim.activity, other.activity];
+    const { calm } = store.database;
+    const commit = await calm.connect();
+    try {
+      await commit.query("begin");
+      await commit.query("update activities set ready_at = ready_at where id = $1", [claim.activity.id]);
+      const kept = await renewLeases(store.database, both.toReversed(), leaseMs);
+      expect(kept).toEqual(
+        new Map([
+          [claim.activity.id, "locked"],
+          [other.activity.id, "renewed"],
+        ]),
+      );
+      // In the other order than the renewal: whoever had waited would stand against it.
+      await commit.query("update activities set ready_at = ready_at where id = $1", [other.activity.id]);
+      keeper?.renewNow();
+      await pause(1_500);
+      expect(lost()).toBe(0);
+    } finally {
+      await commit.query("commit");
+      commit.release();
+    }
+    await pause(2 * leaseMs);
+    expect([lost(), await leaseLeft(claim.activity.id)]).toEqual([0, expect.toSatisfy((ms: number) => ms > 0)]);
+    await calm.query("update activities set claim = claim + 1");
+    expect(await renewLeases(store.database, both, leaseMs)).toEqual(new Map());
   });
 
   it("goes on after its connection broke, and renews no more what was dropped", async () => {

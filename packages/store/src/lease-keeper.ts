@@ -2,7 +2,8 @@
  * Renews the leases of what a worker holds, from a thread of its own: a worker whose event loop is busy (a long text, a large reply)
  * must not lose what it has begun, because another one would begin it again, and pay again.
  *
- * M1  The thread has one connection, renews all leases with one statement, and connects again when it broke. It tells what was lost.
+ * M1  The thread has one connection, renews all leases with one statement, and connects again when it broke. It tells what was lost. What
+ *     somebody has locked is not lost: it is renewed in the next round, of which there are three in a lease.
  * M2  It renews for a main loop that is silent, and beats for it, but not for ever: after `giveUpMs` of silence the leases are left to
  *     end, because a loop that never comes back would hold its work for ever.
  * M3  While it has told nothing for most of a lease (it starts, its connection broke, it died), or once there were more leases than places in

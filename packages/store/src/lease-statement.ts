@@ -1,6 +1,23 @@
-/** $1: [{id, claim}], $2: ms. Answers with the ids that are still held. */
+/**
+ * $1: [{id, claim}], $2: ms. Answers with the ids that are still held, and those that were renewed once more with `renewed`.
+ *
+ * It waits for nobody: an activity that somebody has locked (most often our own commit, which ends it) is left for the next round. One that
+ * waited for a commit, while the commit waited for it, would stop all commits of a worker for a second, until Postgres ends one of them.
+ */
 export const renewText = `
-update activities set lease_until = clock_timestamp() + $2::integer * interval '1 millisecond'
-from json_to_recordset($1::json) as x(id bigint, claim integer)
-where activities.id = x.id and activities.claim = x.claim and activities.state = 'claimed'
-returning activities.id`;
+with held as materialized (
+  select x.id, x.claim from json_to_recordset($1::json) as x(id bigint, claim integer), lateral (
+    select from activities a where a.id = x.id and a.claim = x.claim and a.state = 'claimed' offset 0) mine
+), free as materialized (
+  select h.id from held h, lateral (
+    select from activities a where a.id = h.id and a.claim = h.claim and a.state = 'claimed' for no key update skip locked) mine
+), renewed as (
+  update activities a set lease_until = clock_timestamp() + $2::integer * interval '1 millisecond'
+  from free where a.id = free.id returning a.id
+)
+select id, false as renewed from held union all select id, true from renewed`;
+
+export interface RenewedRow {
+  readonly id: number | string;
+  readonly renewed: boolean;
+}

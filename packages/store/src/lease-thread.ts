@@ -3,7 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { Client } from "pg";
 import { keyedAccess } from "./database.ts";
 import type { LeaseNews, LeaseOrder, LeaseThreadData } from "./lease-keeper.ts";
-import { renewText } from "./lease-statement.ts";
+import { type RenewedRow, renewText } from "./lease-statement.ts";
 import { readLeaseTable } from "./lease-table.ts";
 
 const { table, url, leaseMs, worker, giveUpMs }: LeaseThreadData = workerData;
@@ -78,7 +78,7 @@ async function renew(): Promise<void> {
   const { held: mine, silentMs: silence } = readLeaseTable(table);
   if (mine.length === 0 || silence > giveUpMs) return;
   const on = await connected();
-  const { rows } = await on.query<{ id: string }>({
+  const { rows } = await on.query<RenewedRow>({
     name: "renew-leases",
     text: renewText,
     values: [JSON.stringify(mine), leaseMs],

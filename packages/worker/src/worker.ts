@@ -140,7 +140,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     try {
       if (activity.leased && mustRenewFirst(performance.now() - asked, store.leaseMs)) {
         const kept = await renewLeases(store.database, [activity], store.leaseMs);
-        if (!kept.has(activity.id)) return { do: "later", ms: store.leaseMs };
+        if (kept.get(activity.id) !== "renewed") return { do: "later", ms: store.leaseMs };
       }
       return await carryOut(mine, ring, slot);
     } catch (error) {

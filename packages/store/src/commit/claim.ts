@@ -26,7 +26,7 @@ import type { Definitions } from "../definitions.ts";
 import { createGather, settleInTurns } from "../gather.ts";
 import { promptLingerMs } from "../gathered.ts";
 import { isLeasedSql } from "../kinds-sql.ts";
-import { renewText } from "../lease-statement.ts";
+import { type RenewedRow, renewText } from "../lease-statement.ts";
 import { readyRows, toRing } from "../ready-rings.ts";
 import { translate } from "../store-error.ts";
 import { lightQueue, toActivity } from "./light-activity.ts";
@@ -281,20 +281,26 @@ function pickOnePerActivity(waiting: ClaimRequest[], most: number): ClaimRequest
   return group;
 }
 
-/** Returns the ids that are still held; the work of the others is to be given up. */
+/**
+ * Of those that are still held: whether each was renewed, or somebody has it locked at this moment. The work of the others is to be given up.
+ */
 export async function renewLeases(
   database: Database,
   held: readonly { readonly id: number; readonly claim: number }[],
   leaseMs: number,
-): Promise<ReadonlySet<number>> {
-  if (held.length === 0) return new Set();
+): Promise<ReadonlyMap<number, "renewed" | "locked">> {
+  if (held.length === 0) return new Map();
   try {
-    const { rows } = await database.hot.query<{ id: number }>({
+    const { rows } = await database.hot.query<RenewedRow>({
       name: "renew-leases",
       text: renewText,
       values: [JSON.stringify(held.map(({ id, claim }) => ({ id, claim }))), leaseMs],
     });
-    return new Set(rows.map((row) => row.id));
+    const kept = new Map<number, "renewed" | "locked">();
+    for (const { id, renewed } of rows) {
+      if (renewed || !kept.has(Number(id))) kept.set(Number(id), renewed ? "renewed" : "locked");
+    }
+    return kept;
   } catch (error) {
     throw translate(error, "Renewing leases");
   }
