@@ -10,6 +10,7 @@ import { constants } from "node:os";
 import { PassThrough, type Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
+import { createPassOn } from "./pass-on.ts";
 import { type ProgramSpec, type SessionState, WORKSPACE } from "./port.ts";
 import { type CommandUlimits, renderUlimits } from "./session-script.ts";
 
@@ -54,14 +55,12 @@ export interface ProvenStream {
 /** The program's own stderr: what follows the nonce. Before it, launchers may complain; that is kept for the error. */
 export function afterNonce(source: Readable, nonce: string): ProvenStream {
   const stream = new PassThrough();
+  const passOn = createPassOn(source);
   let head: Buffer = Buffer.alloc(0);
   let started = false;
   source.on("data", (chunk: Buffer) => {
     if (started) {
-      if (!stream.write(chunk)) {
-        source.pause();
-        stream.once("drain", () => source.resume());
-      }
+      passOn(stream, chunk);
       return;
     }
     head = Buffer.concat([head, chunk]).subarray(0, 64 * 1024);

@@ -12,6 +12,7 @@ import { checkCommand, limitsOfCommand } from "../check-spec.ts";
 import type { Snapshot, WorkspaceAccess } from "../checkpoint/workspace.ts";
 import { ANSWER_BYTES, fileProgramFailed } from "../file-program.ts";
 import type { Limits } from "../limits.ts";
+import { createPassOn } from "../pass-on.ts";
 import {
   type CommandOutcome,
   type CommandSpec,
@@ -119,12 +120,10 @@ export class DockerSession extends BaseSession implements Session {
       const stdout = new PassThrough();
       const raw = new PassThrough();
       const said = afterNonce(raw, nonce);
+      const passOn = createPassOn(stream);
       const demultiplexer = new Demultiplexer((name, chunk) => {
-        const to = name === "stdout" ? stdout : raw;
         // The stream's buffer is the engine's own and is used again.
-        if (to.write(Buffer.from(chunk))) return;
-        stream.pause();
-        to.once("drain", () => stream.resume());
+        passOn(name === "stdout" ? stdout : raw, Buffer.from(chunk));
       });
       const closed = new Promise<void>((resolve) => {
         stream.on("data", (chunk: Buffer) => demultiplexer.push(chunk));
