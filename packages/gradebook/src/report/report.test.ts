@@ -78,6 +78,13 @@ describe("a student's report", () => {
     ).not.toMatch("secret");
   });
 
+  it("says at its top that an unreleased grade is a draft, and says nothing of it after release", () => {
+    for (const form of [studentMarkdown, studentHtml]) {
+      expect(form({ ...report, draft: true })).toMatch("DRAFT - not released");
+      expect(form(report)).not.toMatch("DRAFT");
+    }
+  });
+
   it("is inert as HTML, whatever students and models wrote", () => {
     const document = inert(studentHtml(report));
     expect(document.querySelectorAll("section")).toHaveLength(3);

@@ -79,6 +79,13 @@ describe("a student's report as PDF", () => {
     );
   });
 
+  it("says on the first page that an unreleased grade is a draft", async () => {
+    expect((await read(await studentPdf({ ...reportOf("Ada"), draft: true }, { at }))).text).toMatch(
+      /^DRAFT - not released/,
+    );
+    expect((await read(await studentPdf(reportOf("Ada"), { at }))).text).not.toMatch("DRAFT");
+  });
+
   it("writes the number of a letter that no font has, and of one that hides", async () => {
     const { text } = await read(await studentPdf(reportOf("கண்ணன் 💥"), { at }));
     expect(text).toMatch("⟨b95⟩");

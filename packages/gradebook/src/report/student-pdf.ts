@@ -4,7 +4,7 @@
  */
 import PDFDocument from "pdfkit";
 import { type Face, fontBytes, fontRuns } from "./pdf-fonts.ts";
-import type { StudentReport } from "./student-report.ts";
+import { draftMark, type StudentReport } from "./student-report.ts";
 
 type Document = InstanceType<typeof PDFDocument>;
 type Element = ReturnType<Document["struct"]>;
@@ -33,6 +33,7 @@ export async function studentPdf(
 
 function write(doc: Document, root: Element, report: StudentReport): void {
   const add = (type: string, draw: () => void) => root.add(doc.struct(type, {}, draw));
+  if (report.draft) add("P", () => say(doc, draftMark, "bold", sizes.result));
   add("H1", () => say(doc, report.title, "bold", sizes.title));
   add("P", () => say(doc, report.student, "plain", sizes.text));
   add("P", () => say(doc, report.result, "bold", sizes.result));

@@ -14,7 +14,11 @@ export interface StudentReport {
   readonly criteria: readonly ReportedCriterion[];
   readonly nextSteps: readonly string[];
   readonly notice: string;
+  /** The grade is not released: every form of the report says so at its top. */
+  readonly draft: boolean;
 }
+
+export const draftMark = "DRAFT - not released";
 
 interface ReportedCriterion {
   readonly title: string;
@@ -35,9 +39,19 @@ export interface ReportInput {
   readonly moment: Moment;
   /** Who looked at it; null: nobody yet. */
   readonly reviewer: string | null;
+  /** Default: false. */
+  readonly draft?: boolean;
 }
 
-export function reportFor({ title, student, grade, criteria, moment, reviewer }: ReportInput): StudentReport {
+export function reportFor({
+  title,
+  student,
+  grade,
+  criteria,
+  moment,
+  reviewer,
+  draft = false,
+}: ReportInput): StudentReport {
   const reported = criteria.map(({ id, title: name, points }): ReportedCriterion => {
     const found = grade.criteria.find((one) => one.id === id);
     if (found?.is !== "scored") {
@@ -71,6 +85,7 @@ export function reportFor({ title, student, grade, criteria, moment, reviewer }:
     criteria: grade.outcome.is === "ungradable" || grade.outcome.is === "grader error" ? [] : reported,
     nextSteps: grade.nextSteps,
     notice: `Graded with the help of AI, ${reviewer === null ? "not yet reviewed by a person" : `reviewed by ${reviewer}`}.`,
+    draft,
   };
 }
 
@@ -90,7 +105,16 @@ function resultOf({ outcome, total, most }: Grade): string {
 }
 
 export function studentMarkdown(report: StudentReport): string {
-  const out = [`# ${markdown(report.title)}`, "", markdown(report.student), "", `**${markdown(report.result)}**`, ""];
+  const mark = report.draft ? [`> **${draftMark}**`, ""] : [];
+  const out = [
+    ...mark,
+    `# ${markdown(report.title)}`,
+    "",
+    markdown(report.student),
+    "",
+    `**${markdown(report.result)}**`,
+    "",
+  ];
   if (report.penalty !== null) out.push(markdown(report.penalty), "");
   for (const { title, mark, level, comment, evidence, tests } of report.criteria) {
     out.push(`## ${markdown(title)}: ${markdown(mark)}${level === null ? "" : ` (${markdown(level)})`}`, "");
@@ -123,7 +147,7 @@ ${tests.length === 0 ? "" : `<ul>${tests.map(({ name, passed, message }) => `<li
       : `<section><h2>Next</h2><ul>${report.nextSteps.map((step) => `<li>${html(step)}</li>`).join("")}</ul></section>`;
   return page(
     `${report.title}: ${report.student}`,
-    `<main><h1>${html(report.title)}</h1>
+    `<main>${report.draft ? `<p class="draft">${draftMark}</p>` : ""}<h1>${html(report.title)}</h1>
 <p>${html(report.student)}</p>
 <p class="result">${html(report.result)}</p>
 ${report.penalty === null ? "" : `<p>${html(report.penalty)}</p>`}
@@ -146,6 +170,7 @@ export function page(title: string, body: string, language = "en"): string {
 body { font: 1rem/1.5 system-ui, sans-serif; margin: 0; }
 main { max-width: 62rem; margin: 0 auto; padding: 1.5rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; margin: 0 0 .5rem; } h2 { font-size: 1.15rem; margin: 1.6rem 0 .4rem; }
+.draft { border: 2px solid var(--warn); color: var(--warn); font-weight: 700; padding: .3rem .8rem; border-radius: 4px; }
 .mark { font-weight: 400; opacity: .8; } .result { font-size: 1.3rem; font-weight: 600; }
 pre { background: var(--soft); padding: .6rem .8rem; overflow-x: auto; white-space: pre-wrap; margin: .2rem 0 .8rem; border-radius: 4px; }
 figure { margin: 0; } table { border-collapse: collapse; width: 100%; } caption { text-align: left; font-weight: 600; }
