@@ -50,7 +50,4 @@ export function statusOf({ grade, open, unsampled, unfetched }: GradeRow): RowSt
   return open === true ? "waiting" : "nothing handed in";
 }
 
-/** Two decimals, as gradebooks compare them. */
-export function formatPoints(points: number): string {
-  return String(Math.round(Math.round(points * 1000) / 10) / 100);
-}
+export { formatPoints } from "@markmill/grading";

@@ -3,7 +3,7 @@
  * criterion lies between them: a scale may be coarse, or its steps uneven.
  */
 import type { Flag } from "./grade.ts";
-import { sumPoints } from "./points.ts";
+import { formatPoints, subtractPoints, sumPoints } from "./points.ts";
 import type { Criterion, Rubric } from "./rubric.ts";
 import type { Verdict } from "./verdict.ts";
 
@@ -30,16 +30,18 @@ export function compareLooks(rubric: Rubric, whole: readonly Verdict[], bare: re
     .map(
       ({ criterion, one, other }): Flag => ({
         kind: "injection",
-        message: `${criterion.id}: ${one} points, and ${other} without comments and texts in quotes`,
+        message: `${criterion.id}: ${formatPoints(one)} points, and ${formatPoints(other)} without comments and texts in quotes`,
       }),
     );
   if (flags.length > 0) return flags;
   // Many small gains are one large.
   const small = pairs.filter(({ one, other }) => one > other);
-  const gained = sumPoints(small.map(({ one, other }) => one - other));
+  const gained = sumPoints(small.map(({ one, other }) => subtractPoints(one, other)));
   const most = sumPoints(pairs.map(({ criterion }) => Math.abs(criterion.points)));
   if (small.length < 2 || gained < most * GAINED_IN_ALL - 1e-9) return [];
-  return [{ kind: "injection", message: `${gained} points fewer in all without comments and texts in quotes` }];
+  return [
+    { kind: "injection", message: `${formatPoints(gained)} points fewer in all without comments and texts in quotes` },
+  ];
 }
 
 export function comparePanel(
@@ -52,7 +54,7 @@ export function comparePanel(
     .map(
       ({ criterion, one, other }): Flag => ({
         kind: "disagreement",
-        message: `${criterion.id}: ${one} points by ${first.model}, ${other} by ${second.model}`,
+        message: `${criterion.id}: ${formatPoints(one)} points by ${first.model}, ${formatPoints(other)} by ${second.model}`,
       }),
     );
 }

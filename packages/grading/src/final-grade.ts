@@ -11,7 +11,7 @@
  *     word by another one stands within the scale, and wants a review.
  */
 import { type CriterionGrade, type Grade, graderError, type Outcome, type Penalty, ungradable } from "./grade.ts";
-import { clampPoints, roundPoints, sumCriteria } from "./points.ts";
+import { clampPoints, sumCriteria, totalPoints } from "./points.ts";
 import { mostPoints, type Rubric } from "./rubric.ts";
 
 /** Appended, never changed. */
@@ -125,7 +125,7 @@ export function finalGrade(input: FinalGradeInput): FinalGrade | null {
     points: outcome.is === "graded" || outcome.is === "needs human" ? points : null,
     most: mostPoints(rubric),
     penalty: graded ? penalty : null,
-    total: graded ? Math.max(0, roundPoints(points - (penalty?.points ?? 0))) : null,
+    total: graded ? totalPoints(points, penalty) : null,
     flags: base?.flags ?? [],
     nextSteps: base?.nextSteps ?? [],
     proposed: proposal?.grade ?? null,

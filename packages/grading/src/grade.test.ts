@@ -235,10 +235,11 @@ describe("points", () => {
     fc.assert(
       fc.property(fc.integer({ min: -9000, max: 9000 }), fc.constantFrom(0.1, 0.25, 0.5, 1, 3), (thousandths, step) => {
         const points = thousandths / 1000;
-        const floored = floorToStep(points, step);
+        const most = points < 0 ? -9001 : 9001;
+        const floored = floorToStep(points, step, most);
         expect(Math.abs(floored)).toBeLessThanOrEqual(Math.abs(points) + 1e-9);
         expect(Math.abs(points) - Math.abs(floored)).toBeLessThan(step + 1e-9);
-        expect(floorToStep(floored, step)).toBe(floored);
+        expect(floorToStep(floored, step, most)).toBe(floored);
       }),
     );
   });

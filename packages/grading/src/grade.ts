@@ -3,7 +3,16 @@
  * needs human. Only a graded work has a total; a work whose criteria are not all graded has no points, and says which are open.
  */
 import type { Evidence } from "./evidence.ts";
-import { clampPoints, roundPoints, sumCriteria } from "./points.ts";
+import {
+  clampPoints,
+  formatPercent,
+  formatPoints,
+  isNearShare,
+  multiplyDecimals,
+  scalePoints,
+  sumCriteria,
+  totalPoints,
+} from "./points.ts";
 import { type Criterion, mostPoints, type Rubric } from "./rubric.ts";
 import { type ReadResults, scoreTests, type TestResult } from "./test-results.ts";
 import type { ReadVerdicts } from "./verdict.ts";
@@ -127,15 +136,19 @@ export function gradeWork(rubric: Rubric, input: GradeInput): Grade {
     return { ...without, outcome: { is: "needs human", why }, flags };
   }
   const penalty = input.penalty ?? null;
-  const total = Math.max(0, roundPoints(points - (penalty?.points ?? 0)));
+  const total = totalPoints(points, penalty);
   const { passMark, borderline = 0, flags: wanting = [] } = input.review ?? {};
-  if (passMark !== undefined && Math.abs(total / most - passMark) <= borderline + 1e-9) {
-    flags.push({ kind: "borderline", message: `${total} of ${most} is near the pass mark` });
+  if (passMark !== undefined && isNearShare(total, most, passMark, borderline)) {
+    flags.push({ kind: "borderline", message: tellNearPassMark(total, most) });
   }
   const flagged = flags.filter(({ kind }) => wanting.includes(kind)).map(tellFlag);
   const reasons = [...(input.doubts ?? []), ...flagged];
   const outcome: Outcome = reasons.length > 0 ? { is: "needs human", why: reasons } : { is: "graded" };
   return { ...common, outcome, points, penalty, total: outcome.is === "graded" ? total : null, flags };
+}
+
+export function tellNearPassMark(points: number, most: number): string {
+  return `${formatPoints(points)} of ${formatPoints(most)} is near the pass mark`;
 }
 
 export function tellFlag({ message, file, line }: Flag): string {
@@ -220,9 +233,9 @@ export function latePenalty(
 ): Penalty | null {
   if (byMs === null || byMs <= 0 || policy.percentPerDay === 0) return null;
   const days = Math.ceil(byMs / 86_400_000);
-  const percent = Math.min(policy.mostPercent, days * policy.percentPerDay);
+  const percent = Math.min(policy.mostPercent, multiplyDecimals(days, policy.percentPerDay));
   return {
-    points: roundPoints((most * percent) / 100),
-    why: `${days} ${days === 1 ? "day" : "days"} late, ${percent} %`,
+    points: scalePoints(most, percent, 100),
+    why: `${days} ${days === 1 ? "day" : "days"} late, ${formatPercent(percent)}`,
   };
 }

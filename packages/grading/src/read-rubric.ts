@@ -3,12 +3,13 @@
  *
  *     | id | criterion | points | kind | evidence | source | guidance |
  *
- * kind      binary; levels: none=0, half=1, full=2; points, or points in steps of 0.5
+ * kind      binary; levels: none=0, half=1, full=2; points, or points in steps of 0.5. The step divides the points; without one it is the
+ *           largest of 1, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005 and 0.001 that does
  * evidence  yes, no, or comments, where what is judged stands in comments; without the column, what a model judges needs it
  * source    tests (those named like the id), tests: median/* even*; llm; human
  */
 
-import { readPoints } from "./points.ts";
+import { defaultStep, formatPoints, readPoints, scalePoints, stepDivides } from "./points.ts";
 import type { Criterion, Level, Rubric, Scale, Source } from "./rubric.ts";
 import type { RubricFindingCode } from "./rubric-codes.ts";
 
@@ -246,8 +247,17 @@ function readScale({ text, at }: RubricCell, points: number, id: string, report:
     case "points": {
       if (rest === "") return { is: "points", step: defaultStep(points) };
       const step = readPoints(/^(?:in )?steps? (?:of )?(.+)$/i.exec(rest)?.[1] ?? "");
-      if (step !== null && step > 0 && step <= Math.abs(points)) return { is: "points", step };
-      report.error("RUBRIC_KIND", at, `${id}: "${rest.slice(0, 40)}" is no step.`, "Write `points in steps of 0.5`.");
+      if (step === null || step <= 0) {
+        report.error("RUBRIC_KIND", at, `${id}: "${rest.slice(0, 40)}" is no step.`, "Write `points in steps of 0.5`.");
+        return null;
+      }
+      if (stepDivides(step, [points])) return { is: "points", step };
+      report.error(
+        "RUBRIC_STEP",
+        at,
+        `${id}: steps of ${formatPoints(step)} never reach ${formatPoints(points)} points, so nobody could get full marks.`,
+        `Write \`points in steps of ${formatPoints(defaultStep(points))}\`, or change the points to a multiple of ${formatPoints(step)}.`,
+      );
       return null;
     }
     case "binary":
@@ -272,7 +282,7 @@ function readLevels(text: string, points: number, id: string, at: At, report: Ru
       "RUBRIC_LEVELS",
       at,
       `${id}: ${message}.`,
-      `Write levels such as \`levels: none=0, half=${points / 2}, full=${points}\`.`,
+      `Write levels such as \`levels: none=0, half=${formatPoints(scalePoints(points, 1, 2))}, full=${formatPoints(points)}\`.`,
     );
     return null;
   };
@@ -286,7 +296,8 @@ function readLevels(text: string, points: number, id: string, at: At, report: Ru
   }
   if (levels.length < 2) return wrong("there are fewer than two levels");
   const worths = levels.map((level) => level.points);
-  if (Math.max(...worths.map(Math.abs)) !== Math.abs(points)) return wrong(`no level is worth the ${points} points`);
+  if (Math.max(...worths.map(Math.abs)) !== Math.abs(points))
+    return wrong(`no level is worth the ${formatPoints(points)} points`);
   if (worths.some((worth) => worth * Math.sign(points) < 0)) return wrong("a level is on the wrong side of zero");
   return { is: "levels", levels };
 }
@@ -304,10 +315,6 @@ function readEvidence({ text, at }: RubricCell, source: Source, report: RubricRe
     "Write yes, no, or comments where comments are what is judged.",
   );
   return null;
-}
-
-function defaultStep(points: number): number {
-  return Number.isInteger(points) ? 1 : 0.5;
 }
 
 /** `\|` is a bar of the text. */

@@ -6,8 +6,16 @@
  * G3  Where nothing new could be said, by our fault or a model's, the old mark stands and a person is told.
  * G4  Order and most points are the rubric's, which may count another sum for that criterion than the one the marks were made by.
  */
-import { type CriterionGrade, type Flag, type Grade, type GradeInput, gradeWork, tellFlag } from "./grade.ts";
-import { roundPoints, sumCriteria } from "./points.ts";
+import {
+  type CriterionGrade,
+  type Flag,
+  type Grade,
+  type GradeInput,
+  gradeWork,
+  tellFlag,
+  tellNearPassMark,
+} from "./grade.ts";
+import { isNearShare, sumCriteria } from "./points.ts";
 import { mostPoints, type Rubric } from "./rubric.ts";
 
 export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, input: GradeInput): Grade {
@@ -24,8 +32,8 @@ export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, in
   });
   const points = sumCriteria(criteria);
   const kept = standing.flags.filter((flag) => flag.kind !== "borderline" && (failed || !isOf(flag, id)));
-  const near = points !== null && passMark !== undefined && Math.abs(points / most - passMark) <= borderline + 1e-9;
-  const told: Flag[] = near ? [{ kind: "borderline", message: `${points} of ${most} is near the pass mark` }] : [];
+  const near = points !== null && passMark !== undefined && isNearShare(points, most, passMark, borderline);
+  const told: Flag[] = near ? [{ kind: "borderline", message: tellNearPassMark(points, most) }] : [];
   const flags = distinct([...kept, ...fresh.flags, ...told]);
   const gone = new Set(standing.flags.filter((flag) => !kept.includes(flag)).map(tellFlag));
   const before = standing.outcome.is === "needs human" ? standing.outcome.why : [];
@@ -39,7 +47,7 @@ export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, in
   return {
     ...{ criteria, flags, points, most, penalty: null },
     outcome: reasons.length > 0 ? { is: "needs human", why: reasons } : { is: "graded" },
-    total: reasons.length > 0 || points === null ? null : roundPoints(points),
+    total: reasons.length > 0 ? null : points,
     nextSteps: fresh.nextSteps.length > 0 ? fresh.nextSteps : standing.nextSteps,
   };
 }

@@ -22,7 +22,7 @@ export const rubricFindingCodes = {
     fix: "Give each criterion an id of its own, of letters, digits, - and _.",
   },
   RUBRIC_KIND: {
-    means: "The kind of a criterion is unknown, or its step does not fit its points.",
+    means: "The kind of a criterion is unknown, or its step is no number of points.",
     fix: "Write binary, levels or points.",
   },
   RUBRIC_LEVELS: {
@@ -38,6 +38,10 @@ export const rubricFindingCodes = {
     fix: "Begin the row with |, and keep it on one line.",
   },
   RUBRIC_SOURCE: { means: "It is not known who or what judges a criterion.", fix: "Write tests, llm or human." },
+  RUBRIC_STEP: {
+    means: "The step of a criterion does not divide its points: full marks could not be reached.",
+    fix: "Take a step that divides the points, or leave the step out.",
+  },
   RUBRIC_TABLE: {
     means: "The section Rubric holds no table.",
     fix: "Write a header, a line of dashes, and a line for each criterion.",

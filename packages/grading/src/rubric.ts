@@ -1,5 +1,5 @@
 /** What a work is judged by. The order of criteria is the teacher's; ids are theirs too, and stable. */
-import { sumPoints } from "./points.ts";
+import { subtractPoints, sumPoints } from "./points.ts";
 
 export interface Rubric {
   readonly criteria: readonly Criterion[];
@@ -47,7 +47,7 @@ export function stepOf({ points, scale }: Criterion): number {
       return scale.step;
     case "levels": {
       const marks = scale.levels.map((level) => level.points).sort((one, other) => one - other);
-      return Math.max(...marks.slice(1).map((mark, index) => mark - (marks[index] ?? 0)));
+      return Math.max(...marks.slice(1).map((mark, index) => subtractPoints(mark, marks[index] ?? 0)));
     }
   }
 }

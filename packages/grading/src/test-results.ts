@@ -3,7 +3,7 @@
  * no result. Tests outrank opinions: nothing a model says changes them.
  */
 import { z } from "zod";
-import { clampPoints, floorToStep, roundPoints } from "./points.ts";
+import { floorShare, isWhole, type Share, shareOfPoints, sumDecimals } from "./points.ts";
 import type { Criterion } from "./rubric.ts";
 
 export interface TestResult {
@@ -87,19 +87,20 @@ export function scoreTests(criterion: Criterion, all: readonly TestResult[]): Te
   if (source.is !== "tests") return { is: "not graded", why: "tests do not grade this criterion" };
   const tests = all.filter(({ name }) => source.patterns.some((pattern) => fits(name, pattern)));
   if (tests.length === 0) return { is: "not graded", why: `no test is named like ${source.patterns.join(" or ")}` };
-  const weight = tests.reduce((sum, test) => sum + test.weight, 0);
-  const share = tests.reduce((sum, test) => sum + test.weight * test.share, 0) / weight;
-  const full = share > 1 - 1e-9;
-  // A deduction is taken for what fails.
-  const reached = most < 0 ? most * (1 - share) : most * share;
+  const share: Share = {
+    parts: tests.map((test) => [test.weight, test.share]),
+    whole: sumDecimals(tests.map((test) => test.weight)),
+  };
+  const full = isWhole(share);
   switch (scale.is) {
     case "binary":
       return { is: "scored", points: full === most > 0 ? most : 0, level: full ? "met" : "not met", tests };
     case "points":
-      return { is: "scored", points: clampPoints(floorToStep(reached, scale.step), criterion), level: null, tests };
+      return { is: "scored", points: floorShare(share, scale.step, most), level: null, tests };
     case "levels": {
+      const reached = Math.abs(shareOfPoints(share, most));
       const fitting = scale.levels
-        .filter((level) => Math.abs(level.points) <= roundPoints(Math.abs(reached)) + 1e-9)
+        .filter((level) => Math.abs(level.points) <= reached)
         .sort((one, other) => Math.abs(other.points) - Math.abs(one.points))[0];
       if (fitting === undefined) return { is: "scored", points: 0, level: null, tests };
       return { is: "scored", points: fitting.points, level: fitting.name, tests };

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { checkEvidence, type Evidence } from "./evidence.ts";
-import { clampPoints, floorToStep } from "./points.ts";
+import { clampPoints, floorToStep, formatPoints } from "./points.ts";
 import { repeatedKey } from "./repeated-key.ts";
 import type { Criterion, Rubric } from "./rubric.ts";
 import { neutralise } from "./show-work.ts";
@@ -78,7 +78,12 @@ function markSchema({ scale, points }: Criterion): Record<string, unknown> {
     case "levels":
       return { level: { type: "string", enum: scale.levels.map(({ name }) => name) } };
     case "points":
-      return { points: { type: "number", description: `From ${Math.min(0, points)} to ${Math.max(0, points)}.` } };
+      return {
+        points: {
+          type: "number",
+          description: `From ${formatPoints(Math.min(0, points))} to ${formatPoints(Math.max(0, points))}.`,
+        },
+      };
   }
 }
 
@@ -182,8 +187,9 @@ function readMark(
     case "points": {
       if (typeof data.points !== "number" || !Number.isFinite(data.points)) return { problem: "points is no number" };
       const clamped = clampPoints(data.points, criterion);
-      const points = floorToStep(clamped, scale.step);
-      return { points, level: null, notes: points === data.points ? [] : [`${data.points} points became ${points}`] };
+      const points = floorToStep(clamped, scale.step, criterion.points);
+      const notes = points === data.points ? [] : [`${data.points} points became ${formatPoints(points)}`];
+      return { points, level: null, notes };
     }
   }
 }

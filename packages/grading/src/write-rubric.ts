@@ -1,3 +1,4 @@
+import { formatPoints } from "./points.ts";
 import type { Criterion, Rubric, Source } from "./rubric.ts";
 
 /** A rubric as the lines of its table; readRubric reads the same again, unless a text holds what no cell can. */
@@ -14,10 +15,10 @@ function cellsOf({ id, title, points, scale, evidence, source, guidance }: Crite
     scale.is === "binary"
       ? "binary"
       : scale.is === "points"
-        ? `points in steps of ${scale.step}`
-        : `levels: ${scale.levels.map((level) => `${level.name}=${level.points}`).join(", ")}`;
+        ? `points in steps of ${formatPoints(scale.step)}`
+        : `levels: ${scale.levels.map((level) => `${level.name}=${formatPoints(level.points)}`).join(", ")}`;
   const wanted = evidence === "comments" ? evidence : evidence ? "yes" : "no";
-  return [id, title, String(points), kind, wanted, wordsOf(source), guidance];
+  return [id, title, formatPoints(points), kind, wanted, wordsOf(source), guidance];
 }
 
 function wordsOf(source: Source): string {

@@ -100,7 +100,7 @@ export function toCanvas(sheet: GradeSheet, template: string, options: CanvasOpt
         fix: "Take the excuse away in Canvas if the grade shall count.",
       });
     }
-    const value = total === null || /^ex$/i.test(before) ? before : formatPoints(total * factor);
+    const value = total === null || /^ex$/i.test(before) ? before : formatPoints(total * factor, 2);
     if (value !== before || total !== null) written += total === null ? 0 : 1;
     out.push(cellsOf(row, lastStudentColumn, value));
   }

@@ -102,7 +102,7 @@ export function toMoodle(sheet: GradeSheet, template: string, options: MoodleOpt
         );
         break;
       }
-      const value = formatPoints(Number.isFinite(limit) ? (total * limit) / sheet.most : total);
+      const value = formatPoints(Number.isFinite(limit) ? (total * limit) / sheet.most : total, 2);
       if (locked >= 0 && isNo(cells[locked] ?? "")) {
         note(
           "warning",
