@@ -78,6 +78,56 @@ guest --files built cat made notes.txt`,
     expect(output).toBe("0\n add.sh built/deep: built: deep made notes.txt x \nmade\nmine\n");
   });
 
+  it("leaves the time of guests out of the judge's clocks: endless loops are ended one by one", async () => {
+    const { limits } = judgeSpec();
+    const { output, exitCode } = await judge(
+      "for n in 1 2; do guest --time 5 bash -c 'while :; do :; done' 2>&1; echo $?; done",
+      {
+        limits: { ...limits, silenceMs: 4_000, wallMs: 8_000 },
+      },
+    );
+    expect({ output, exitCode }).toEqual({
+      output: "guest: ended after 5 s\n124\nguest: ended after 5 s\n124\n",
+      exitCode: 0,
+    });
+  });
+
+  once("ends guests as out of time when all guests of the judge together have had theirs", async () => {
+    const { output } = await judge(
+      "guest true; echo $?; for n in 1 2; do guest --time 50 sleep 50 2>&1; echo $?; done; echo judged",
+      { guestsMs: 3_000 },
+    );
+    const spent = "guest: ended: all guests together have had 3 s\n124\n";
+    expect(output).toBe(`0\n${spent}${spent}judged\n`);
+  });
+
+  ofFiles(
+    "fails a guest whose files do not fit into the judge's free disk, and keeps room for the results",
+    async () => {
+      const MIB = 1024 * 1024;
+      const { limits } = judgeSpec();
+      const { output } = await judge(
+        `guest --save one bash -c 'head -c 12000000 /dev/zero >large' 2>&1; echo $?
+guest --save two bash -c 'head -c 9000000 /dev/zero >large' 2>&1 | sed 's/[0-9][0-9]* bytes/N bytes/'; echo \${PIPESTATUS[0]}; ls two
+{ guest --save three bash -c 'head -c 1500000 /dev/zero >large' & guest --save four bash -c 'head -c 1500000 /dev/zero >large' & wait; } 2>/dev/null; cat three/large four/large | wc -c
+guest --save five bash -c 'for n in {1..3000}; do echo >$n; done' 2>/dev/null; echo $?; ls five
+echo written >results && cat results`,
+        { limits: { ...limits, diskBytes: 16 * MIB } },
+      );
+      expect(output.split("\n")).toEqual([
+        ...[
+          "0",
+          "guest: what it left takes N bytes, and too little is free for it",
+          "137",
+          "3000000",
+          "137",
+          "written",
+          "",
+        ],
+      ]);
+    },
+  );
+
   ofFiles("passes large data both ways, several guests at once, and stops a guest nobody listens to", async () => {
     const numbers = inject("thorough") ? "1 2 3 4 5 6" : "1 2 3";
     const { output } = await judge(

@@ -219,6 +219,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** Neutralised output as it arrives, for live progress; bounded like the outcome's output. */
   readonly onOutput?: (text: string) => void;
+  /** Milliseconds so far that belong to others, such as a judge's guests. The wall clock and the silence clock leave them out. */
+  readonly othersMs?: () => number;
 }
 
 export interface CommandOutcome {

@@ -14,6 +14,7 @@ import { isBelieved, KILLED } from "./believe-exit-code.ts";
 import { stateAfter } from "./carry-state.ts";
 import { OutputCollector } from "./collect-output.ts";
 import type { Limits } from "./limits.ts";
+import { startOwnClock } from "./own-clock.ts";
 import type { CommandOutcome, CommandSpec, RunOptions, SessionState } from "./port.ts";
 import { type CommandUlimits, endMarker, parseReport, renderScript } from "./session-script.ts";
 
@@ -70,40 +71,51 @@ export async function runWrapper(run: WrapperRun, options: RunOptions): Promise<
   let report = "";
   let received = 0;
   const startedAt = performance.now();
+  const clock = startOwnClock(options.othersMs);
   const cpuAtStart = run.cpuMs() ?? 0;
   const child = run.spawn();
 
   const ending = await new Promise<Ending>((resolve, reject) => {
-    let lastOutput = performance.now();
+    const { wallMs, silenceMs } = run.limits;
+    let wall: NodeJS.Timeout | undefined;
+    const watchWall = () => {
+      const left = wallMs - clock.ownMs();
+      if (left <= 0) finish({ kind: "clock", clock: "wall" });
+      else wall = setTimeout(watchWall, Math.max(10, Math.ceil(left)));
+    };
     const timers = [
-      setTimeout(() => finish({ kind: "clock", clock: "wall" }), run.limits.wallMs),
       setInterval(() => {
         const used = (run.cpuMs() ?? 0) - cpuAtStart;
         if (used > run.limits.cpuMs) finish({ kind: "clock", clock: "cpu" });
       }, CPU_POLL_MS),
       setInterval(
         () => {
-          if (performance.now() - lastOutput > run.limits.silenceMs) finish({ kind: "clock", clock: "silence" });
+          if (clock.silentMs() > silenceMs) finish({ kind: "clock", clock: "silence" });
         },
-        Math.max(10, Math.min(CPU_POLL_MS, run.limits.silenceMs / 4)),
+        Math.max(10, Math.min(CPU_POLL_MS, silenceMs / 4)),
       ),
     ];
+    const stopClocks = () => {
+      for (const timer of timers) clearTimeout(timer);
+      clearTimeout(wall);
+    };
     const onAbort = () => finish({ kind: "abort" });
     const finish = (how: Ending) => {
-      for (const timer of timers) clearTimeout(timer);
+      stopClocks();
       options.signal?.removeEventListener("abort", onAbort);
       resolve(how);
     };
+    watchWall();
     options.signal?.addEventListener("abort", onAbort, { once: true });
     if (options.signal?.aborted) onAbort();
     child.once("error", (error) => {
-      for (const timer of timers) clearTimeout(timer);
+      stopClocks();
       options.signal?.removeEventListener("abort", onAbort);
       reject(error);
     });
     child.once("exit", (code, signal) => finish({ kind: "exit", code, signal }));
     child.stdout?.on("data", (chunk: Buffer) => {
-      lastOutput = performance.now();
+      clock.heard();
       received += chunk.length;
       collector.push(chunk);
     });
@@ -128,7 +140,7 @@ export async function runWrapper(run: WrapperRun, options: RunOptions): Promise<
     await drained(child, {
       complete: () => collector.ended && parseReport(nonce, report).waited !== undefined,
       received: () => received,
-      until: startedAt + run.limits.wallMs,
+      late: () => clock.ownMs() > run.limits.wallMs,
       signal: options.signal,
     });
   const parsed = parseReport(nonce, report);
@@ -166,14 +178,14 @@ function exitCodeOf(ending: { code: number | null; signal: NodeJS.Signals | null
 interface Drain {
   readonly complete: () => boolean;
   readonly received: () => number;
-  readonly until: number;
+  readonly late: () => boolean;
   readonly signal: AbortSignal | undefined;
 }
 
 /** Waits until all is in, or the pipes closed, or nothing has come for the drain time, however slowly we are scheduled. */
-async function drained(child: ChildProcess, { complete, received, until, signal }: Drain): Promise<void> {
+async function drained(child: ChildProcess, { complete, received, late, signal }: Drain): Promise<void> {
   const closed = () => child.stdout?.closed !== false && child.stderr?.closed !== false;
-  const over = () => complete() || closed() || signal?.aborted === true || performance.now() > until;
+  const over = () => complete() || closed() || signal?.aborted === true || late();
   let seen = received();
   for (let quietTurns = 0; quietTurns < DRAIN_TURNS && !over(); quietTurns += 1) {
     await new Promise((resolve) => setTimeout(resolve, DRAIN_TURN_MS));

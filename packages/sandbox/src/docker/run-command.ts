@@ -15,6 +15,7 @@ import { isBelieved, KILLED } from "../believe-exit-code.ts";
 import { stateAfter } from "../carry-state.ts";
 import { OutputCollector } from "../collect-output.ts";
 import type { Limits } from "../limits.ts";
+import { type OwnClock, startOwnClock } from "../own-clock.ts";
 import type { CommandOutcome, CommandSpec, RunOptions, SessionState } from "../port.ts";
 import { endMarker, parseReport, renderScript } from "../session-script.ts";
 import { largestFile } from "./container-template.ts";
@@ -53,9 +54,9 @@ export async function runCommand(launcher: Launcher, run: CommandRun, options: R
     onText: options.onOutput,
   });
   const startedAt = performance.now();
-  let lastOutput = startedAt;
+  const clock = startOwnClock(options.othersMs);
   launcher.onOutput = (chunk) => {
-    lastOutput = performance.now();
+    clock.heard();
     collector.push(chunk);
   };
   const request = Buffer.from(
@@ -74,8 +75,8 @@ export async function runCommand(launcher: Launcher, run: CommandRun, options: R
   try {
     ending = await Promise.race([
       exit(launcher, nonce, run, over.signal),
-      wallClock(run.limits, over.signal),
-      silenceClock(run.limits, () => lastOutput, over.signal),
+      wallClock(run.limits, clock, over.signal),
+      silenceClock(run.limits, clock, over.signal),
       cpuClock(run, () => parseLauncherReport(nonce, launcher.report).cpuMsBefore, over.signal),
       abortion(options.signal, over.signal),
     ]);
@@ -185,17 +186,15 @@ async function kill(launcher: Launcher, nonce: string, run: CommandRun, over: Ab
   await run.container.kill().catch(() => {});
 }
 
-async function wallClock(limits: Limits, over: AbortSignal): Promise<Ending> {
-  await passed(limits.wallMs, over);
+async function wallClock({ wallMs }: Limits, clock: OwnClock, over: AbortSignal): Promise<Ending> {
+  for (let left = wallMs; left > 0; left = wallMs - clock.ownMs()) await passed(Math.max(10, Math.ceil(left)), over);
   return { kind: "clock", clock: "wall" };
 }
 
-async function silenceClock(limits: Limits, lastOutput: () => number, over: AbortSignal): Promise<Ending> {
-  for (;;) {
-    const left = lastOutput() + limits.silenceMs - performance.now();
-    if (left <= 0) return { kind: "clock", clock: "silence" };
-    await passed(Math.min(left, Math.max(SILENCE_CHECK_MS, limits.silenceMs / 4)), over);
-  }
+async function silenceClock({ silenceMs }: Limits, clock: OwnClock, over: AbortSignal): Promise<Ending> {
+  for (let left = silenceMs; left > 0; left = silenceMs - clock.silentMs())
+    await passed(Math.max(10, Math.min(left, Math.max(SILENCE_CHECK_MS, silenceMs / 4))), over);
+  return { kind: "clock", clock: "silence" };
 }
 
 /** Asks the engine no sooner than the command could have used its time up on all its cores. */

@@ -3,7 +3,10 @@
 //    limits, another uid wherever the machine allows one. The judge's files, processes and memory are in another session.
 // 2. When its program ends, or its clock, its output or the judge does, the session is ended, and with it all the guest started;
 //    only then is the exit code told.
-// 3. The exit code is the kernel's. Trouble of the sandbox is no exit code: it is kept in `trouble`, and makes the whole judgement
+// 3. Time in which a guest runs belongs to the guests (`guestMs`), not to the judge. All guests of a judge together have `totalMs`; a guest
+//    beyond it is ended as one that is out of time, so that no submission holds a worker for ever.
+// 4. Files a guest leaves are offered with their size (`Z`). The judge's side takes them only where they fit, and the guest fails otherwise.
+// 5. The exit code is the kernel's. Trouble of the sandbox is no exit code: it is kept in `trouble`, and makes the whole judgement
 //    void, so that it can never turn into a grade.
 
 import { createHash } from "node:crypto";
@@ -13,7 +16,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { unfitForCheckpoint } from "../checkpoint/look.ts";
 import type { Limits } from "../limits.ts";
 import { packFiles } from "../pack-files.ts";
-import { type Session, type SessionFiles, type StartedProgram, WORKSPACE } from "../port.ts";
+import { type Session, type SessionFile, type SessionFiles, type StartedProgram, WORKSPACE } from "../port.ts";
 import { SandboxError, type SandboxErrorCode } from "../sandbox-error.ts";
 import { type GuestRequest, guestDefaults, guestLimits, readGuestRequest } from "./guest-request.ts";
 import { plainFiles } from "./plain-files.ts";
@@ -29,12 +32,35 @@ const DRAINED_MS = 3_000;
 const MAX_SAVED_BYTES = 512 * 1024 * 1024;
 /** A guest can bring these about: too much, or what nobody may read. They are its end, not trouble of ours. */
 const unsaved: readonly SandboxErrorCode[] = [...unfitForCheckpoint, "SANDBOX_FILES_REFUSED"];
-const EMPTY_TAR = Buffer.alloc(1024);
+/** Files for a guest that no session can hold. */
+const unfit: readonly SandboxErrorCode[] = ["SANDBOX_FILES_REFUSED", "SANDBOX_FILES_FAILED"];
+/** Blocks in which a file system gives out room. */
+const BLOCK = 4096;
+
+interface FilesLeft {
+  readonly tar: Uint8Array;
+  /** The room they take on a disk, whole blocks and folders included. */
+  readonly bytes: number;
+  readonly entries: number;
+}
+
+const nothingLeft: FilesLeft = { tar: Buffer.alloc(1024), bytes: 0, entries: 0 };
+
+function roomFor(files: readonly SessionFile[]): Pick<FilesLeft, "bytes" | "entries"> {
+  const folders = new Set(
+    files.flatMap(({ path }) => path.split("/").map((_, depth, parts) => parts.slice(0, depth).join("/"))),
+  );
+  const entries = files.length + folders.size;
+  const bytes = files.reduce((sum, { bytes: { length } }) => sum + Math.ceil(length / BLOCK) * BLOCK, 0);
+  return { bytes: bytes + entries * BLOCK, entries };
+}
 
 export interface GuestHostParts {
   readonly submission: SessionFiles;
   /** What a guest gets at most; its disk and cores. */
   readonly ceiling: Limits;
+  /** Milliseconds of all guests together. Guests that run at the same time are counted once. */
+  readonly totalMs: number;
   /** Makes a session that nothing has run in. */
   readonly open: (limits: Limits, files: SessionFiles) => Promise<Session>;
 }
@@ -54,6 +80,9 @@ export class GuestHost {
   #waiting: (() => void)[] = [];
   #standby: Standby | undefined;
   #trouble: unknown;
+  #live = 0;
+  #liveSince = 0;
+  #liveMs = 0;
 
   constructor(parts: GuestHostParts) {
     this.#parts = parts;
@@ -62,6 +91,11 @@ export class GuestHost {
   /** The first failure of the sandbox under a guest. */
   get trouble(): unknown {
     return this.#trouble;
+  }
+
+  /** Milliseconds so far in which at least one guest ran. */
+  guestMs(): number {
+    return this.#liveMs + (this.#live === 0 ? 0 : performance.now() - this.#liveSince);
   }
 
   /** Makes the first guest's session ahead, while the judge is made. */
@@ -115,9 +149,44 @@ export class GuestHost {
   }
 
   async #run(connection: Connection, request: GuestRequest, files: SessionFiles): Promise<void> {
+    this.#begin();
+    const { ending, left } = await this.#endingAndFiles(connection, request, files).finally(() => this.#end());
+    // A code below 0: nobody wants to know any more.
+    if (ending.code < 0) return;
+    if (left !== null) {
+      await connection.say("Z", Buffer.from(`${left.bytes}\0${left.entries}`));
+      await connection.say("S", left.tar);
+    }
+    await tell(connection, ending);
+  }
+
+  #begin(): void {
+    if (this.#live === 0) this.#liveSince = performance.now();
+    this.#live += 1;
+  }
+
+  #end(): void {
+    this.#live -= 1;
+    if (this.#live === 0) this.#liveMs += performance.now() - this.#liveSince;
+  }
+
+  async #endingAndFiles(
+    connection: Connection,
+    request: GuestRequest,
+    files: SessionFiles,
+  ): Promise<{ readonly ending: Ending; readonly left: FilesLeft | null }> {
+    const leftMs = this.#parts.totalMs - this.guestMs();
+    const spent = { code: 124, line: `ended: all guests together have had ${this.#parts.totalMs / 1000} s` };
+    if (leftMs <= 0) return { ending: spent, left: request.wantsFiles ? nothingLeft : null };
     const limits = guestLimits(request, this.#parts.ceiling);
-    const session = await this.#take(limits, files);
-    let left: Uint8Array = EMPTY_TAR;
+    const session = await this.#take(limits, files).catch((error: unknown) => {
+      // The files came from the judge, and may be what another guest left: too many or too large.
+      if (request.sendsFiles && error instanceof SandboxError && unfit.includes(error.code)) return null;
+      throw error;
+    });
+    if (session === null)
+      return { ending: { code: 137, line: "its files do not fit" }, left: request.wantsFiles ? nothingLeft : null };
+    let left: FilesLeft = nothingLeft;
     let ending: Ending;
     let live = true;
     const end = async () => {
@@ -127,8 +196,15 @@ export class GuestHost {
     try {
       const program = await session.start({ argv: request.argv, environment: { HOME: WORKSPACE } });
       const passing = new Passing(connection, program, request.outputBytes);
-      ending = await this.#ending(connection, request, program, passing);
-      if (ending.code < 0) return;
+      const end124 = request.timeMs <= leftMs ? { code: 124, line: `ended after ${request.timeMs / 1000} s` } : spent;
+      ending = await this.#ending(
+        connection,
+        { ms: Math.min(request.timeMs, leftMs), ending: end124 },
+        request,
+        program,
+        passing,
+      );
+      if (ending.code < 0) return { ending, left: null };
       await Promise.race([passing.drained, pause(DRAIN_MS)]);
       if (passing.tooMuch) ending = tooMuch(request);
       else if (request.wantsFiles && ending.line === "") {
@@ -142,13 +218,12 @@ export class GuestHost {
     } finally {
       await end();
     }
-    if (request.wantsFiles) await connection.say("S", left);
-    await tell(connection, ending);
+    return { ending, left: request.wantsFiles ? left : null };
   }
 
-  /** A code below 0: nobody wants to know any more. */
   async #ending(
     connection: Connection,
+    clock: { readonly ms: number; readonly ending: Ending },
     request: GuestRequest,
     program: StartedProgram,
     passing: Passing,
@@ -158,10 +233,7 @@ export class GuestHost {
     try {
       return await Promise.race([
         program.ended.then((code) => ({ code, line: "" })),
-        pause(request.timeMs, undefined, { signal: done.signal }).then(() => ({
-          code: 124,
-          line: `ended after ${request.timeMs / 1000} s`,
-        })),
+        pause(clock.ms, undefined, { signal: done.signal }).then(() => clock.ending),
         passing.overflow.then(() => tooMuch(request)),
         aborted(gone, done.signal).then(() => ({ code: -1, line: "" })),
       ]);
@@ -170,11 +242,12 @@ export class GuestHost {
     }
   }
 
-  async #filesLeft(session: Session, limits: Limits): Promise<Uint8Array | undefined> {
+  async #filesLeft(session: Session, limits: Limits): Promise<FilesLeft | undefined> {
     try {
       const bytes = await workspaceFiles(session, MAX_SAVED_BYTES);
       const { files } = await plainFiles({ kind: "tar", bytes }, limits.diskBytes);
-      return files.length === 0 ? EMPTY_TAR : await packFiles({ kind: "list", files }, limits.diskBytes);
+      if (files.length === 0) return nothingLeft;
+      return { tar: await packFiles({ kind: "list", files }, limits.diskBytes), ...roomFor(files) };
     } catch (error) {
       if (error instanceof SandboxError && unsaved.includes(error.code)) return undefined;
       throw error;

@@ -4,7 +4,7 @@
 // Message within a connection: kind (1 byte), length (4 bytes, big-endian), payload.
 //   from guest   Q the request: fields parted by NUL (time, memory, output, processes, files?, save?, then program and arguments)
 //                T files for the guest, t their end · I stdin, i its end
-//   to guest     O stdout · R stderr · S files the guest left · X exit code, NUL, a line for the judge's stderr
+//   to guest     O stdout · R stderr · Z room that the files take: bytes, NUL, entries · S the files · X exit code, NUL, a line for the judge's stderr
 
 import { GUEST_SOCKET } from "./relay-script.ts";
 
@@ -19,7 +19,8 @@ stderr are yours; its exit code is told by the kernel.
   --processes N     at most so many processes (64)
   --output BYTES    at most so much output, both streams together (1048576)
   --files DIR       gives it a copy of DIR in place of the submission
-  --save DIR        puts the plain files it leaves into DIR
+  --save DIR        puts the plain files it leaves into DIR; files that do not
+                    fit there make it fail with 137, and none is kept
 
 exit codes: 124 out of time, 125 the request is wrong, 126 and 127 PROGRAM
 cannot be started, 137 killed (also for too much memory or output), else
@@ -47,6 +48,7 @@ while (@ARGV) {
 refuse("name a program; see guest --help") unless @ARGV;
 refuse("$option{files} is no folder") if $option{files} ne "" && !-d $option{files};
 if ($option{save} ne "" && !-d $option{save}) { mkdir $option{save} or refuse("$option{save} cannot be made: $!") }
+refuse("$option{save} cannot be written") if $option{save} ne "" && !-w $option{save};
 $SIG{PIPE} = "IGNORE";
 my $host;
 socket($host, 1, 1, 0) && connect($host, pack "S a108", 1, "${GUEST_SOCKET}") or refuse("nobody starts guests here: $!");
@@ -64,8 +66,25 @@ sub write_all {
 $out = message("Q", join "\\0", @option{qw(time memory output processes)}, $option{files} ne "" ? 1 : 0, $option{save} ne "" ? 1 : 0, @ARGV);
 my $tar;
 if ($option{files} ne "") { open $tar, "-|", "tar", "-c", "-f", "-", "-C", $option{files}, "." or refuse("tar: $!") }
-my $save;
-if ($option{save} ne "") { open $save, "|-", "tar", "-x", "-f", "-", "-C", $option{save}, "--no-same-owner" or refuse("tar: $!") }
+# Files are unpacked by one guest at a time, and only where a part of the disk stays free for the judge's own results.
+my ($save, $lock, $unkept);
+sub free {
+  open my $df, "-|", "df", @_, "--", $option{save} or return (0, 0);
+  my ($whole, $left) = (0, 0);
+  while (<$df>) { ($whole, $left) = ($1, $2) if /(\\d+)\\s+\\d+\\s+(\\d+)\\s+\\S+\\s+\\// }
+  return ($whole, $left);
+}
+sub make_room {
+  my ($bytes, $entries) = split /\\0/, $_[0];
+  return unless $entries;
+  open $lock, "<", $0 and flock $lock, 2;
+  my ($whole, $left) = free("-Pk");
+  my ($nodes, $more) = free("-Pi");
+  $unkept = "what it left takes $bytes bytes, and too little is free for it" if $bytes > 1024 * ($left - $whole / 16);
+  $unkept = "what it left has $entries entries, and too few are free for them" if $nodes && $entries > $more - $nodes / 16;
+  return if $unkept;
+  open $save, "|-", "tar", "-x", "-f", "-", "-C", $option{save}, "--no-same-owner" or refuse("tar: $!");
+}
 fcntl($host, 4, 2048);
 while (!defined $code) {
   my ($read, $write) = ("", "");
@@ -96,11 +115,13 @@ while (!defined $code) {
       substr($in, 0, 5 + $length) = "";
       if ($kind eq "O") { write_all(*STDOUT, $bytes) }
       elsif ($kind eq "R") { write_all(*STDERR, $bytes) }
-      elsif ($kind eq "S") { write_all($save, $bytes) if $save }
+      elsif ($kind eq "Z") { make_room($bytes) if $option{save} ne "" }
+      elsif ($kind eq "S") { print {$save} $bytes if $save }
       elsif ($kind eq "X") { ($code, my $line) = split /\\0/, $bytes, 2; print STDERR "guest: $line\\n" if $line ne ""; last }
     }
   }
 }
-if ($save) { close $save or refuse("what the guest left could not be kept in $option{save}") }
+if ($save) { close $save or $unkept = "what it left could not be kept in $option{save}" }
+if ($unkept) { print STDERR "guest: $unkept\\n"; $code = 137 }
 exit $code;
 `;

@@ -48,6 +48,8 @@ export interface JudgeSpec {
   readonly limits: Limits;
   /** The most a guest may have. */
   readonly guests: Limits;
+  /** Milliseconds of all guests together; absent: ten times the judge's wall clock, at least ten minutes. */
+  readonly guestsMs?: number;
   readonly labels: Omit<SessionLabels, "run" | "created" | "deadline">;
   readonly image?: string;
   /** The teacher's files hold an autograder made for Gradescope, below AUTOGRADER_FILES. */
@@ -85,11 +87,12 @@ export async function openJudge(
 ): Promise<JudgeSession> {
   const id = `${spec.run.slice(0, 40)}-judge-${randomBytes(4).toString("hex")}`;
   const created = Date.now();
+  const totalMs = spec.guestsMs ?? Math.max(10 * 60_000, 10 * spec.limits.wallMs);
   const labels = {
     ...spec.labels,
     run: spec.run,
     created: new Date(created).toISOString(),
-    deadline: new Date(created + spec.limits.wallMs + GUEST_GRACE_MS).toISOString(),
+    deadline: new Date(created + spec.limits.wallMs + totalMs + GUEST_GRACE_MS).toISOString(),
   };
   const image = spec.image === undefined ? {} : { image: spec.image };
   const { files: submitted, leftOut } = await plainFiles(spec.submission, spec.limits.diskBytes);
@@ -97,6 +100,7 @@ export async function openJudge(
   const guests = new GuestHost({
     submission: spec.submission,
     ceiling: spec.guests,
+    totalMs,
     open: async (limits, files) => {
       guestNumber += 1;
       const guestId = `${id}-${guestNumber}`;
@@ -184,7 +188,10 @@ class Judge implements JudgeSession {
   }
 
   async run(command: CommandSpec, options: RunOptions = {}): Promise<CommandOutcome> {
-    const outcome = await this.#session.run(withTools(command), options);
+    const outcome = await this.#session.run(withTools(command), {
+      ...options,
+      othersMs: () => this.#guests.guestMs(),
+    });
     if (this.#guests.trouble !== undefined) throw this.#guests.trouble;
     return outcome;
   }
