@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";
+import { programsMissing } from "../support/installed-programs.ts";
 import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
 import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
 
@@ -12,6 +13,13 @@ const jail = await createJailSandbox({ root: "/nonexistent" }).then(
   (error: SandboxError) => error,
 );
 if (jail !== null) await reportSkip({ what: "a new course in the jail", reason: jail.message });
+
+/** By language, the programs that its tests start. */
+const programs = { javascript: ["node"], python: ["python3"], java: ["javac", "java"], c: ["gcc"] };
+const skipped = new Set<string>();
+for (const [language, needed] of Object.entries(programs)) {
+  if (await programsMissing(`a course in ${language}`, needed)) skipped.add(language);
+}
 
 describe("markmill init DIR", () => {
   let place: MarkmillPlace & { remove(): Promise<void> };
@@ -44,26 +52,41 @@ describe("markmill init DIR", () => {
     expect(valid).toMatchObject({ code: 0 });
   });
 
-  it.skipIf(jail !== null)(
-    "that grades: each student what the work deserves, the attack told and not rewarded",
-    async () => {
-      const { code, stdout } = await markmill(place, ["grade", "leap", "--script", "leap/model.yaml", "--json"]);
-      const { students } = JSON.parse(stdout) as {
-        students: { student: { key: string }; status: string; total: number | null; flags: { kind: string }[] }[];
-      };
-      const found = students.map(({ student, status, total, flags }) => [student.key, status, total, flags.length > 0]);
-      expect({ code, found }).toEqual({
-        code: 3,
-        found: [
-          ["ada", "graded", 10, false],
-          ["ben", "graded", 8, false],
-          ["cleo", "graded", 8, false],
-          ["dan", "graded", 1, false],
-          ["eve", "needs human", null, true],
-          ["finn", "graded", 0, false],
-        ],
-      });
-    },
-    320_000,
-  );
+  it("refuses a language without a course, and a language without a folder", async () => {
+    const wrong = await resident.say(place, ["init", "course", "--language", "pyhton"]);
+    expect({ code: wrong.code, made: existsSync(join(place.cwd, "course")) }).toEqual({ code: 2, made: false });
+    expect(wrong.stderr).toContain("Choose javascript, python, java, c. Did you mean python?");
+    expect((await resident.say(place, ["init", "--language", "c"])).code).toBe(2);
+  });
+
+  describe.skipIf(jail !== null).each(Object.keys(programs))("a course in %s", (language) => {
+    it.skipIf(skipped.has(language))(
+      "gives each student the points that the work deserves, and reports the attack without rewarding it",
+      async () => {
+        await markmill(place, ["init", language, "--language", language]);
+        const said = await markmill(place, ["grade", language, "--script", `${language}/model.yaml`, "--json"]);
+        const { students } = JSON.parse(said.stdout) as {
+          students: { student: { key: string }; status: string; total: number | null; flags: { kind: string }[] }[];
+        };
+        const found = students.map(({ student, status, total, flags }) => [
+          student.key,
+          status,
+          total,
+          flags.length > 0,
+        ]);
+        expect({ code: said.code, found }).toEqual({
+          code: 3,
+          found: [
+            ["ada", "graded", 10, false],
+            ["ben", "graded", 8, false],
+            ["cleo", "graded", 8, false],
+            ["dan", "graded", 1, false],
+            ["eve", "needs human", null, true],
+            ["finn", "graded", 0, false],
+          ],
+        });
+      },
+      320_000,
+    );
+  });
 });

@@ -1,17 +1,29 @@
 /**
- * A project, or a course to begin with. A course is made beside its place and then renamed, so that it is there whole or not at all; kill -9 in between
- * leaves a folder `.NAME-…` that nobody reads.
+ * Makes a project, or a course to begin with. A course is put together beside its place and then renamed: the folder is there whole or not
+ * at all. kill -9 in between leaves a folder `.NAME-…` that no command reads.
  */
+import { spawnSync } from "node:child_process";
 import { cp, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { makeProject } from "@markmill/config";
+import { suggest } from "@markmill/definition";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 
-const template = join(import.meta.dirname, "../../templates/course");
+const templates = join(import.meta.dirname, "../../templates/courses");
+
+/** The programs that the tests of a course start. */
+const programsOf = {
+  javascript: ["node"],
+  python: ["python3"],
+  java: ["javac", "java"],
+  c: ["gcc"],
+} as const;
+type CourseLanguage = keyof typeof programsOf;
+const languages = Object.keys(programsOf) as CourseLanguage[];
 
 export const init: Command = {
-  help: `Usage: markmill init [DIR]
+  help: `Usage: markmill init [DIR] [--language LANGUAGE]
 
 Without DIR: makes the working directory a Markmill project. It gets a folder
 .markmill/, and its .env counts whole from now on. Elsewhere a .env chooses no
@@ -21,24 +33,40 @@ student whose folder it is. Say it only in a folder of your own.
 With DIR: makes a course there that can be graded at once. It holds a workflow,
 a rubric, hidden tests, six students who do not exist and a scripted model.
 
+  --language LANGUAGE  of the students' programs: javascript (default), python,
+                       java or c. docs/languages/ has a page for each.
+
 Examples:
   markmill init
   markmill init leap-years
+  markmill init leap-years --language java
   cd leap-years && markmill grade . --script model.yaml`,
 
   async run(args, terminal) {
-    const { positionals } = parseArgs({ args: [...args], allowPositionals: true, options: {} });
+    const { positionals, values } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { language: { type: "string" } },
+    });
     const [named, ...more] = positionals;
     if (more.length > 0) throw new UsageError("'markmill init' takes one folder.");
     if (named === undefined) {
+      if (values.language !== undefined) throw new UsageError("'--language' is of a course: name its folder, too.");
       makeProject(terminal.cwd);
       terminal.err(`a Markmill project: ${terminal.cwd}`);
       return exitCodes.success;
     }
     const folder = resolve(terminal.cwd, named);
-    await makeCourse(folder);
+    const language = readLanguage(values.language ?? "javascript");
+    await makeCourse(folder, language);
     makeProject(folder);
     terminal.err(`a course: ${folder}`);
+    const missing = missingPrograms(language);
+    if (missing.length > 0) {
+      terminal.err(
+        `${missing.join(" and ")} not found: install it before you grade, or choose a Docker image that has it.`,
+      );
+    }
     const near = relative(terminal.cwd, folder);
     const way = near === "" ? "" : `cd ${near.startsWith("..") ? folder : near} && `;
     terminal.err(`next: ${way}markmill grade . --script model.yaml`);
@@ -46,7 +74,22 @@ Examples:
   },
 };
 
-async function makeCourse(folder: string): Promise<void> {
+function readLanguage(written: string): CourseLanguage {
+  const language = languages.find((one) => one === written.toLowerCase());
+  if (language !== undefined) return language;
+  const near = suggest(written.toLowerCase(), languages);
+  const guess = near === null ? "" : ` Did you mean ${near}?`;
+  throw new UsageError(`There is no course in '${written}'. Choose ${languages.join(", ")}.${guess}`);
+}
+
+/** On this machine: the jail runs students' programs with its tools. */
+function missingPrograms(language: CourseLanguage): readonly string[] {
+  const script = 'for program; do command -v -- "$program" >/dev/null || echo "$program"; done';
+  const { stdout } = spawnSync("sh", ["-c", script, "sh", ...programsOf[language]], { encoding: "utf8" });
+  return stdout.split("\n").filter((program) => program !== "");
+}
+
+async function makeCourse(folder: string, language: CourseLanguage): Promise<void> {
   const there = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
     throw new UsageError(`${folder} cannot be a course: ${error.code === "ENOTDIR" ? "it is a file" : error.message}.`);
@@ -58,7 +101,7 @@ async function makeCourse(folder: string): Promise<void> {
     throw new UsageError(`${folder} cannot be made: ${error.message}.`);
   });
   try {
-    await cp(template, join(made, "course"), { recursive: true });
+    for (const part of ["shared", language]) await cp(join(templates, part), join(made, "course"), { recursive: true });
     await rename(join(made, "course"), folder);
   } finally {
     await rm(made, { recursive: true, force: true });

@@ -27,6 +27,7 @@ import type {
 } from "../port.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { AUTOGRADER_PLACE, autograderScript } from "./autograder-script.ts";
+import { CASES_SCRIPT } from "./cases-script.ts";
 import { GuestHost } from "./guest-host.ts";
 import { GUEST_SCRIPT } from "./guest-script.ts";
 import { drawResultsPlace, type ResultsPlace, redact } from "./judge-results.ts";
@@ -234,7 +235,11 @@ function fresh(session: Session): Session {
 }
 
 function toolsOf({ autograder }: JudgeSpec): SessionFile[] {
-  const tools = [tool("guest", GUEST_SCRIPT, 0o755), tool("relay", RELAY_SCRIPT, 0o644)];
+  const tools = [
+    tool("guest", GUEST_SCRIPT, 0o755),
+    tool("cases", CASES_SCRIPT, 0o755),
+    tool("relay", RELAY_SCRIPT, 0o644),
+  ];
   return autograder === undefined ? tools : [...tools, tool("autograder", autograderScript(autograder.setup), 0o755)];
 }
 

@@ -1,0 +1,6 @@
+// Not done yet.
+public class Leap {
+    public static boolean isLeap(int year) {
+        throw new UnsupportedOperationException();
+    }
+}

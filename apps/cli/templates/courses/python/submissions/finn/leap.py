@@ -1,0 +1,3 @@
+# Not done yet.
+def is_leap(year=None):
+    pass
