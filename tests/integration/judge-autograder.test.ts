@@ -93,7 +93,7 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
       ["5 plus 7", 1, 2],
       ["1 plus 2", 1, 2],
       ["10 plus -4", 1, 2],
-      ["metadata", 1, 1],
+      ["metadata", 1, 0],
     ]);
     expect(tests).toMatchObject({
       tests: [{ visibility: "after_published", message: "said 12" }, {}, {}, { visibility: "hidden" }],
@@ -101,7 +101,7 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
     expect(notes?.[0]).toContain("own word");
   });
 
-  it("in a zip, in JavaScript: a score above the most is cut, and said", async () => {
+  it("in a zip, in JavaScript: a score above the maximum is extra credit", async () => {
     const zip = makeZip([
       ...Object.entries(filesOf("node")).map(([name, bytes]) => ({ name: `hw1/${name}`, bytes })),
       { name: "__MACOSX/hw1/._grade.mjs", bytes: "x" },
@@ -113,7 +113,7 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
       ["double -3", 1, 3],
     ]);
     expect(tests).toMatchObject({ tests: [{ visibility: "visible", message: "**4**" }, {}, { visibility: "hidden" }] });
-    expect(notes?.join()).toContain("double 0: 3 became 2");
+    expect(notes?.join()).toContain("double 0: 3 of 2 points is extra credit");
   });
 
   it("in Python", async () => {
@@ -127,12 +127,21 @@ describe.skipIf(jail !== null)("an autograder made for Gradescope", () => {
   it.each([
     ["no results.json", "true", "no results/results.json"],
     ["no JSON", "echo '{' >results/results.json", "no JSON"],
-    ["no tests", `echo '{"score": 3}' >results/results.json`, "names no tests"],
+    ["neither score nor tests", `echo '{"output": "-"}' >results/results.json`, "neither a score nor tests"],
     ["a pipe for results", "mkfifo results/results.json", "no results/results.json"],
     ["results without end", "yes >results/results.json", ""],
   ])("is an error of the grader, and no zero: %s", async (_, script, why) => {
     const { tests } = await graded({ run_autograder: `#!/bin/bash\n${script}\n` }, { a: "" }, ", wall: 20s");
     expect(tests).toMatchObject({ is: "unusable", why: expect.stringContaining(why) });
+  });
+
+  it("may give one score for everything", async () => {
+    const { tests, notes } = await graded(
+      { run_autograder: `#!/bin/bash\necho '{"score": 3}' >results/results.json\n` },
+      { a: "" },
+    );
+    expect(tests).toMatchObject({ is: "read", tests: [], total: { score: 3, most: null, sum: null } });
+    expect(notes?.join()).toContain("the score counts, as in Gradescope");
   });
 
   it("is not run when its setup fails", async () => {

@@ -14,7 +14,7 @@ import {
   totalPoints,
 } from "./points.ts";
 import { type Criterion, mostPoints, type Rubric } from "./rubric.ts";
-import { type ReadResults, scoreTests, type TestResult } from "./test-results.ts";
+import { ownerOfTotal, type ReadResults, scoreTests, scoreTotal, type TestResult, tellTotal } from "./test-results.ts";
 import type { ReadVerdicts } from "./verdict.ts";
 
 export type Outcome =
@@ -112,7 +112,8 @@ export function gradeWork(rubric: Rubric, input: GradeInput): Grade {
   const flags = [...(input.flags ?? [])];
   const { tests, verdicts } = input;
   if (tests?.is === "forged") flags.push({ kind: "forged results", message: tests.why });
-  const criteria = rubric.criteria.map((criterion) => gradeCriterion(criterion, input));
+  const owner = tests?.is === "read" && tests.total !== undefined ? ownerOfTotal(rubric, tests.tests) : null;
+  const criteria = rubric.criteria.map((criterion) => gradeCriterion(criterion, input, criterion === owner));
   const open = criteria.filter((one) => one.is === "not graded");
   const common = { criteria, most, nextSteps: verdicts?.nextSteps ?? [] };
   const without = { ...common, points: null, total: null, penalty: null };
@@ -130,9 +131,11 @@ export function gradeWork(rubric: Rubric, input: GradeInput): Grade {
       });
     }
   }
+  const undivided = needsTests && tests?.is === "read" && tests.total !== undefined && owner === null;
+  const doubts = [...(input.doubts ?? []), ...(undivided ? [tellTotal(tests.total)] : [])];
   const points = sumCriteria(criteria);
   if (points === null) {
-    const why = [...open.map(({ id, why }) => `${id}: ${why}`), ...(input.doubts ?? [])];
+    const why = [...open.map(({ id, why }) => `${id}: ${why}`), ...doubts];
     return { ...without, outcome: { is: "needs human", why }, flags };
   }
   const penalty = input.penalty ?? null;
@@ -142,7 +145,7 @@ export function gradeWork(rubric: Rubric, input: GradeInput): Grade {
     flags.push({ kind: "borderline", message: tellNearPassMark(total, most) });
   }
   const flagged = flags.filter(({ kind }) => wanting.includes(kind)).map(tellFlag);
-  const reasons = [...(input.doubts ?? []), ...flagged];
+  const reasons = [...doubts, ...flagged];
   const outcome: Outcome = reasons.length > 0 ? { is: "needs human", why: reasons } : { is: "graded" };
   return { ...common, outcome, points, penalty, total: outcome.is === "graded" ? total : null, flags };
 }
@@ -156,7 +159,11 @@ export function tellFlag({ message, file, line }: Flag): string {
   return `${file}${line === undefined ? "" : `:${line}`} ${message}`;
 }
 
-function gradeCriterion(criterion: Criterion, { tests, verdicts, human = [] }: GradeInput): CriterionGrade {
+function gradeCriterion(
+  criterion: Criterion,
+  { tests, verdicts, human = [] }: GradeInput,
+  ownsTotal: boolean,
+): CriterionGrade {
   const { id, source } = criterion;
   // A person's word stands above everything.
   const person = human.find((one) => one.criterion === id);
@@ -170,10 +177,14 @@ function gradeCriterion(criterion: Criterion, { tests, verdicts, human = [] }: G
     case "tests": {
       if (tests === null || tests.is !== "read")
         return { is: "not graded", id, why: tests?.why ?? "the tests did not run" };
-      const score = scoreTests(criterion, tests.tests);
+      const score =
+        ownsTotal && tests.total !== undefined
+          ? scoreTotal(criterion, tests.total, tests.tests)
+          : scoreTests(criterion, tests.tests);
       if (score.is === "not graded") return { is: "not graded", id, why: score.why };
-      const passed = score.tests.filter((test) => test.passed).length;
-      const comment = `${passed} of ${score.tests.length} tests passed.`;
+      const decided = score.tests.filter((test) => test.undecided !== true);
+      const passed = decided.filter((test) => test.passed).length;
+      const comment = decided.length === 0 ? "" : `${passed} of ${decided.length} tests passed.`;
       return {
         ...blank,
         is: "scored",
@@ -183,6 +194,7 @@ function gradeCriterion(criterion: Criterion, { tests, verdicts, human = [] }: G
         level: score.level,
         comment,
         tests: score.tests,
+        notes: score.notes,
       };
     }
     case "llm": {

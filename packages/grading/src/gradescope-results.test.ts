@@ -1,8 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { gradeWork } from "./grade.ts";
 import { isVisible, readGradescopeResults, testsOfGradescope } from "./gradescope-results.ts";
+import { regradeCriterion } from "./regrade-criterion.ts";
+import { storedResults } from "./stored-results.ts";
+import { criterion } from "./testing-rubric.ts";
 
-const read = (value: unknown, total?: number) => {
-  const found = readGradescopeResults(JSON.stringify(value), total);
+const read = (value: unknown) => {
+  const found = readGradescopeResults(JSON.stringify(value));
   if (found.is !== "read") throw new Error(found.why);
   return found.results;
 };
@@ -74,25 +78,30 @@ describe("results.json", () => {
     });
   });
 
-  it("sums the tests where it gives no score, and knows when there is none", () => {
-    expect(read({ tests: [{ score: 0.1 }, { score: 0.2 }] }).score).toBe(0.3);
-    expect(read({ tests: [{ output: "no score" }] }).score).toBeNull();
-    expect(read({}).score).toBeNull();
+  it("sums the scores of its tests exactly, and knows when there is none", () => {
+    expect(read({ tests: [{ score: 1.1 }, { score: 2.2 }] }).sum).toBe(3.3);
+    expect(read({ tests: [{ output: "no score" }] }).sum).toBeNull();
+    expect(read({})).toMatchObject({ score: null, sum: null });
   });
 
-  it("is clamped where a score is none, and says so", () => {
-    const results = read(
-      {
-        score: 99,
-        tests: [
-          { name: "a", score: 9, max_score: 2 },
-          { name: "b", score: -1, max_score: 2 },
-        ],
-      },
-      10,
-    );
-    expect(results).toMatchObject({ score: 10, tests: [{ score: 2 }, { score: 0 }] });
-    expect(results.notes).toHaveLength(3);
+  it("keeps extra credit and negative scores, and says so", () => {
+    const results = read({
+      score: 99,
+      tests: [
+        { name: "a", score: 9, max_score: 2 },
+        { name: "b", score: -1, max_score: 2 },
+      ],
+    });
+    expect(results).toMatchObject({ score: 99, sum: 8, tests: [{ score: 9 }, { score: -1 }] });
+    expect(results.notes).toEqual(["a: 9 of 2 points is extra credit", "b: a score of -1 takes points off"]);
+  });
+
+  it.each([
+    [{ score: "8.50" }, 8.5],
+    [{ score: ".5", tests: [{ name: ["odd"], output: { a: 1 }, output_format: "rich", tags: "t" }] }, 0.5],
+    [{ score: 3, execution_time: "long", leaderboard: [{ name: "Time" }, 4], output_format: "latex" }, 3],
+  ])("%j is read although a field that gives no points is odd", (value, score) => {
+    expect(read(value).score).toBe(score);
   });
 
   it.each([["[]"], ["no json"], ['{"tests": {}}'], ['{"score": "many"}'], ['{"visibility": "sometimes"}']])(
@@ -103,14 +112,110 @@ describe("results.json", () => {
   );
 
   it("becomes tests of criteria, of which a name that stands twice is two", () => {
-    const tests = testsOfGradescope(
+    const { tests } = testsOfGradescope(
       read({ tests: [{ name: "a", score: 1, max_score: 2 }, { name: "a", status: "passed" }, { name: "b" }] }),
     );
     expect(tests).toMatchObject([
       { name: "a", weight: 2, share: 0.5, passed: false },
-      { name: "a (2)", weight: 1, share: 1, passed: true },
-      { name: "b", weight: 1, share: 0, passed: false },
+      { name: "a (2)", weight: 0, share: 1, passed: true },
+      { name: "b", weight: 0, share: 0, passed: false, undecided: true },
     ]);
+  });
+
+  describe("scores a criterion of 10 points", () => {
+    const one = criterion({
+      ...{ id: "t", points: 10, evidence: false, source: { is: "tests", patterns: ["*"] } },
+      scale: { is: "points", step: 0.5 },
+    });
+    const grade = (value: unknown, criteria = [one]) =>
+      gradeWork({ criteria }, { tests: { is: "read", ...testsOfGradescope(read(value)) }, verdicts: null });
+    const passed = { name: "a", score: 2, max_score: 2 };
+
+    it.each([
+      ["a test of 0 points weighs 0", { tests: [passed, { name: "b", score: 0, max_score: 0, status: "failed" }] }, 10],
+      ["a status without a score weighs 0", { tests: [passed, { name: "b", status: "failed" }] }, 10],
+      ["an output without score and status weighs 0", { tests: [passed, { name: "log", output: "…" }] }, 10],
+      ["a max_score without score and status counts as 0", { tests: [passed, { name: "b", max_score: 2 }] }, 5],
+      ["the status changes no score", { tests: [{ name: "a", score: 1, max_score: 2, status: "passed" }] }, 5],
+      [
+        "score without max_score is points",
+        {
+          tests: [
+            { name: "a", score: 3 },
+            { name: "b", score: 4.5 },
+          ],
+        },
+        7.5,
+      ],
+      ["one max_score is missing", { tests: [passed, { name: "b", score: 4 }] }, 6],
+      ["a score alone", { score: 8 }, 8],
+      ["a score alone above the points", { score: 12 }, 10],
+      ["a score of 0 alone", { score: 0, output: "It does not compile." }, 0],
+      ["a negative score alone", { score: -3 }, 0],
+      ["a score with tests that have none", { score: 8, tests: [{ name: "a", status: "failed" }, { name: "b" }] }, 8],
+      ["a score that is the sum", { score: 1, tests: [{ name: "a", score: 1, max_score: 4 }] }, 2.5],
+      ["a score below the sum", { score: 2, tests: [{ name: "a", score: 4, max_score: 4 }] }, 5],
+      ["a score above the sum", { score: 3, tests: [{ name: "a", score: 1, max_score: 4 }] }, 7.5],
+      ["a score above all maxima", { score: 9, tests: [{ name: "a", score: 1, max_score: 4 }] }, 9],
+      [
+        "extra credit makes up for a failure",
+        { tests: [passed, { name: "b", max_score: 2, score: 0 }, { name: "x", score: 1, max_score: 0 }] },
+        7.5,
+      ],
+      ["extra credit ends at the maximum", { tests: [{ name: "a", score: 9, max_score: 4 }] }, 10],
+      ["a negative score takes points off", { tests: [passed, { name: "late", score: -1, max_score: 0 }] }, 5],
+      [
+        "only informational tests count alike",
+        { tests: [{ name: "a", status: "passed" }, { name: "b", status: "failed" }, { name: "log" }] },
+        5,
+      ],
+      [
+        "a third is a third",
+        {
+          tests: [
+            { name: "a", score: 1 / 3, max_score: 1 },
+            { name: "b", score: 2 / 3, max_score: 1 },
+          ],
+        },
+        5,
+      ],
+    ])("%s", (_, value, points) => {
+      expect(grade(value)).toMatchObject({ outcome: { is: "graded" }, total: points });
+    });
+
+    it("tells the teacher when the score replaces the sum", () => {
+      expect(grade({ score: 2, tests: [{ name: "a", score: 4, max_score: 4 }] }).criteria).toMatchObject([
+        { notes: ["The autograder gives a score of 2 of 4, which replaces 4, the sum of its tests."] },
+      ]);
+      const { notes } = testsOfGradescope(read({ score: 2, tests: [{ name: "a", score: 4, max_score: 4 }] }));
+      expect(notes).toEqual(["The score is 2, and its tests add up to 4: the score counts, as in Gradescope"]);
+    });
+
+    const two = ["a", "b"].map((name) => ({ ...one, id: name, source: { is: "tests" as const, patterns: [name] } }));
+    const both = [passed, { name: "b", score: 1, max_score: 2 }];
+
+    it("asks a person when a score that differs cannot be divided among criteria", () => {
+      expect(grade({ tests: both, score: 3 }, two)).toMatchObject({ outcome: { is: "graded" }, total: 15 });
+      expect(grade({ tests: both, score: 2 }, two)).toMatchObject({ outcome: { is: "needs human" }, points: 15 });
+      expect(grade({ score: 2 }, two)).toMatchObject({ outcome: { is: "needs human" }, points: null });
+    });
+
+    it("asks a person when no test says whether it passed", () => {
+      expect(grade({ tests: [{ name: "a", output: "?" }] }).outcome.is).toBe("needs human");
+    });
+
+    it("is stored and read again without a change", () => {
+      for (const value of [{ score: 8 }, { tests: both, score: 2 }, { tests: [{ name: "a" }, { score: 1 }] }]) {
+        const results = { is: "read" as const, ...testsOfGradescope(read(value)) };
+        expect(storedResults(JSON.stringify(results))).toEqual(results);
+      }
+    });
+
+    it("gives a score for all tests to no criterion that is graded again alone", () => {
+      const tests = { is: "read" as const, ...testsOfGradescope(read({ score: 2, tests: both })) };
+      const standing = gradeWork({ criteria: two }, { tests, verdicts: null });
+      expect(regradeCriterion({ criteria: two }, standing, "a", { tests, verdicts: null }).points).toBe(15);
+    });
   });
 
   it("shows students what they may see at the moment", () => {

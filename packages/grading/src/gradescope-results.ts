@@ -1,16 +1,25 @@
 /**
- * `results.json` as autograders for Gradescope write it, read so that a teacher's own autograder works unchanged. Fields that are
- * missing or odd are taken as Gradescope takes them; what a score may not be is clamped, and said.
+ * `results.json` as autograders for Gradescope write it, read so that a teacher's own autograder works unchanged. The rules are those of
+ * Gradescope's autograder specification:
+ *
+ * S1  The score at the top overrides the sum of the tests. Without one, the sum of the tests is the score.
+ * S2  A test has a score, a max_score, both or neither. Scores above max_score (extra credit) and below 0 count as given, with a note.
+ * S3  The status of a test changes how it looks, not its score. Without a status, a test with its full score has passed.
+ * S4  A test with a status and no score is informational and weighs 0.
+ *
+ * One rule is ours: a test with max_score and status and no score gets all or none of it, with a note.
  */
 import { z } from "zod";
-import { roundPoints, sumPoints } from "./points.ts";
-import { MOST_RESULT_BYTES, type TestResult, type Visibility } from "./test-results.ts";
+import { formatPoints, roundPoints, sumPoints } from "./points.ts";
+import { MOST_RESULT_BYTES, type TestResult, type TestsRead, type Visibility } from "./test-results.ts";
 
 type OutputFormat = "text" | "html" | "simple_format" | "md" | "ansi";
 
 export interface GradescopeResults {
-  /** The score as given, else the sum of the tests' scores; null: there is neither. */
+  /** As given for the whole; null: not given. */
   readonly score: number | null;
+  /** Of the scores of the tests; null: no test has one. */
+  readonly sum: number | null;
   readonly executionTime: number | null;
   readonly output: string;
   readonly outputFormat: OutputFormat;
@@ -36,53 +45,57 @@ interface GradescopeTest {
   readonly extraData: unknown;
 }
 
-const format = z.enum(["text", "html", "simple_format", "md", "ansi"]);
+const format = z.enum(["text", "html", "simple_format", "md", "ansi"]).nullish().catch(null);
 const visibility = z.enum(["visible", "hidden", "after_due_date", "after_published"]);
 const number = z.union([
   z.number(),
   z
     .string()
-    .regex(/^\s*-?\d+(?:\.\d+)?\s*$/)
+    .regex(/^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?\s*$/i)
     .transform(Number),
 ]);
-const text = z.union([z.string(), z.number()]).transform(String);
+/** Whatever an autograder printed. */
+const text = z.unknown().transform((value) => (typeof value === "string" ? value : (JSON.stringify(value) ?? "")));
 
 const test = z.looseObject({
   score: number.nullish(),
   max_score: number.nullish(),
-  status: z.enum(["passed", "failed"]).nullish(),
+  status: text.nullish(),
   name: text.nullish(),
-  name_format: format.nullish(),
+  name_format: format,
   number: text.nullish(),
   output: text.nullish(),
-  output_format: format.nullish(),
-  tags: z.array(text).nullish(),
+  output_format: format,
+  tags: z.array(text).nullish().catch(null),
   visibility: visibility.nullish(),
   extra_data: z.unknown().optional(),
 });
 const schema = z.looseObject({
   score: number.nullish(),
-  execution_time: number.nullish(),
+  execution_time: number.nullish().catch(null),
   output: text.nullish(),
-  output_format: format.nullish(),
-  test_output_format: format.nullish(),
-  test_name_format: format.nullish(),
+  output_format: format,
+  test_output_format: format,
+  test_name_format: format,
   visibility: visibility.nullish(),
   stdout_visibility: visibility.nullish(),
   extra_data: z.unknown().optional(),
   tests: z.array(test).nullish(),
-  leaderboard: z.array(z.looseObject({ name: text, value: text, order: z.enum(["asc", "desc"]).nullish() })).nullish(),
+  leaderboard: z
+    .array(z.looseObject({ name: text, value: text, order: z.enum(["asc", "desc"]).nullish().catch(null) }))
+    .nullish()
+    .catch(null),
 });
 
 export type ReadGradescope =
   | { readonly is: "read"; readonly results: GradescopeResults }
   | { readonly is: "unusable"; readonly why: string };
 
-export function readGradescopeResults(json: string, totalPoints: number | null = null): ReadGradescope {
+export function readGradescopeResults(json: string): ReadGradescope {
   if (Buffer.byteLength(json) > MOST_RESULT_BYTES) return { is: "unusable", why: "results.json is longer than 1 MiB" };
   let raw: unknown;
   try {
-    raw = JSON.parse(json);
+    raw = JSON.parse(json.replace(/^\ufeff/, ""));
   } catch {
     return { is: "unusable", why: "results.json is no JSON" };
   }
@@ -96,12 +109,19 @@ export function readGradescopeResults(json: string, totalPoints: number | null =
   const whole = data.visibility ?? "visible";
   const tests = (data.tests ?? []).map((one, index): GradescopeTest => {
     const name = one.name ?? `Test ${one.number ?? index + 1}`;
+    const note = (says: string) => notes.push(`${name.slice(0, 80)}: ${says}`);
     const maxScore =
       one.max_score === null || one.max_score === undefined ? null : Math.max(0, roundPoints(one.max_score));
-    const said = one.score ?? null;
-    const given =
-      said ?? (one.status === "passed" ? maxScore : one.status === "failed" && maxScore !== null ? 0 : null);
-    const score = given === null ? null : clamp(given, maxScore, name, notes);
+    const status = one.status === "passed" || one.status === "failed" ? one.status : null;
+    if (status === null && one.status) note(`the status "${one.status.slice(0, 40)}" is not known and does not count`);
+    const byStatus = maxScore === null || maxScore === 0 || status === null ? null : status === "passed" ? maxScore : 0;
+    const given = one.score === null || one.score === undefined ? null : roundPoints(one.score);
+    const score = given ?? byStatus;
+    if (given === null && byStatus !== null) note(`no score; ${one.status} counts as ${formatPoints(byStatus)} points`);
+    if (given !== null && given < 0) note(`a score of ${formatPoints(given)} takes points off`);
+    if (given !== null && maxScore !== null && given > maxScore) {
+      note(`${formatPoints(given)} of ${formatPoints(maxScore)} points is extra credit`);
+    }
     return {
       name,
       nameFormat: one.name_format ?? data.test_name_format ?? "text",
@@ -109,7 +129,7 @@ export function readGradescopeResults(json: string, totalPoints: number | null =
       score,
       maxScore,
       // Without a word for it, full marks are a pass.
-      status: one.status ?? (score === null || maxScore === null ? null : score >= maxScore ? "passed" : "failed"),
+      status: status ?? (score === null || maxScore === null ? null : score >= maxScore ? "passed" : "failed"),
       output: one.output ?? "",
       outputFormat: one.output_format ?? data.test_output_format ?? data.output_format ?? "text",
       tags: one.tags ?? [],
@@ -119,11 +139,11 @@ export function readGradescopeResults(json: string, totalPoints: number | null =
   });
   const scored = tests.filter(({ score }) => score !== null);
   const summed = scored.length === 0 ? null : sumPoints(scored.map(({ score }) => score ?? 0));
-  const score = data.score ?? summed;
   return {
     is: "read",
     results: {
-      score: score === null ? null : clamp(score, totalPoints, "score", notes),
+      score: data.score === null || data.score === undefined ? null : roundPoints(data.score),
+      sum: summed,
       executionTime: data.execution_time ?? null,
       output: data.output ?? "",
       outputFormat: data.output_format ?? "text",
@@ -137,29 +157,41 @@ export function readGradescopeResults(json: string, totalPoints: number | null =
   };
 }
 
-function clamp(score: number, most: number | null, name: string, notes: string[]): number {
-  const clamped = roundPoints(Math.min(Math.max(0, score), most ?? Number.POSITIVE_INFINITY));
-  if (clamped !== roundPoints(score)) notes.push(`${name.slice(0, 80)}: ${score} became ${clamped}`);
-  return clamped;
-}
-
-/** As tests that criteria are scored by. A test worth nothing decides only whether it passed. */
-export function testsOfGradescope({ tests }: GradescopeResults): TestResult[] {
+/** As tests that criteria are scored by: a score counts as it was given, a test of 0 points weighs 0. */
+export function testsOfGradescope({ tests, score, sum }: GradescopeResults): Omit<TestsRead, "is"> {
   const seen = new Map<string, number>();
-  return tests.map(({ name, score, maxScore, status, output, visibility: who }) => {
+  const notes: string[] = [];
+  const read = tests.map(({ name, score: points, maxScore: most, status, output, visibility: who }): TestResult => {
     const count = (seen.get(name) ?? 0) + 1;
     seen.set(name, count);
-    const worth = maxScore ?? 0;
-    const share = worth > 0 && score !== null ? score / worth : status === "passed" ? 1 : 0;
+    const share = most !== null && most > 0 && points !== null ? points / most : status === "passed" ? 1 : 0;
+    // Gradescope adds nothing for a test without a score.
+    const missing = points === null && most !== null && most > 0 && sum !== null;
+    if (missing)
+      notes.push(`${name.slice(0, 80)}: neither score nor status, so it counts as 0 of ${formatPoints(most)}`);
+    const scored = points === null ? (missing ? { points: 0, most } : null) : { points, most };
+    if (points !== null && most === null) {
+      notes.push(
+        `${name.slice(0, 80)}: no max_score, so its score of ${formatPoints(points)} counts in points of the rubric`,
+      );
+    }
     return {
       name: count === 1 ? name : `${name} (${count})`,
       passed: status === "passed",
-      weight: worth > 0 ? worth : 1,
-      share,
+      weight: scored?.most ?? 0,
+      share: Math.min(1, Math.max(0, share)),
       message: output,
       visibility: who,
+      ...(scored === null ? {} : { scored }),
+      ...(status === null ? { undecided: true } : {}),
     };
   });
+  if (score === null || score === sum) return { tests: read, notes };
+  const maxima = tests.flatMap(({ score: points, maxScore }) => (points === null ? [] : [maxScore]));
+  const most = maxima.length === 0 || maxima.includes(null) ? null : sumPoints(maxima.map((one) => one ?? 0));
+  const beside = sum === null ? "no test has a score" : `its tests add up to ${formatPoints(sum)}`;
+  notes.push(`The score is ${formatPoints(score)}, and ${beside}: the score counts, as in Gradescope`);
+  return { tests: read, notes, total: { score, most, sum } };
 }
 
 export interface Moment {

@@ -17,11 +17,16 @@ import {
 } from "./grade.ts";
 import { isNearShare, sumCriteria } from "./points.ts";
 import { mostPoints, type Rubric } from "./rubric.ts";
+import { ownerOfTotal, type ReadResults } from "./test-results.ts";
 
 export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, input: GradeInput): Grade {
   const { passMark, borderline = 0, flags: wanting = [], ...review } = input.review ?? {};
   const alone = { criteria: rubric.criteria.filter((one) => one.id === id) };
-  const fresh = gradeWork(alone, { ...input, review: { ...review, flags: wanting } });
+  const fresh = gradeWork(alone, {
+    ...input,
+    tests: testsFor(rubric, id, input.tests),
+    review: { ...review, flags: wanting },
+  });
   const mark = fresh.criteria[0];
   const old = standing.criteria.find((one) => one.id === id);
   const failed = fresh.outcome.is === "grader error" || (mark?.is !== "scored" && old?.is === "scored");
@@ -50,6 +55,14 @@ export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, in
     total: reasons.length > 0 ? null : points,
     nextSteps: fresh.nextSteps.length > 0 ? fresh.nextSteps : standing.nextSteps,
   };
+}
+
+/** A score for all tests belongs to its owner in the whole rubric, not to a criterion that is judged alone. */
+function testsFor(rubric: Rubric, id: string, tests: ReadResults | null): ReadResults | null {
+  if (tests?.is !== "read" || tests.total === undefined) return tests;
+  if (ownerOfTotal(rubric, tests.tests)?.id === id) return tests;
+  const { total: _, ...others } = tests;
+  return others;
 }
 
 /** Said of this criterion, and of no file. */

@@ -9,13 +9,16 @@ const results = z.discriminatedUnion("is", [
       z.object({
         name: z.string(),
         passed: z.boolean(),
-        weight: z.number().positive(),
+        weight: z.number().min(0),
         share: z.number().min(0).max(1),
         message: z.string(),
         visibility: z.enum(["visible", "hidden", "after_due_date", "after_published"]),
+        scored: z.object({ points: z.number(), most: z.number().nullable() }).exactOptional(),
+        undecided: z.literal(true).exactOptional(),
       }),
     ),
     notes: z.array(z.string()),
+    total: z.object({ score: z.number(), most: z.number().nullable(), sum: z.number().nullable() }).exactOptional(),
   }),
   z.object({ is: z.enum(["unusable", "forged"]), why: z.string() }),
 ]);

@@ -1,10 +1,16 @@
 /**
  * What executed tests say. The judge writes a file that carries a nonce only it was told; a file without it, from whomever, is
  * no result. Tests outrank opinions: nothing a model says changes them.
+ *
+ * T1  A criterion gets the share of weight that its tests reached.
+ * T2  Tests with a score of their own (Gradescope) give the sum of their scores, of the sum of their maxima. If a maximum is missing, or all are
+ *     0, the scores are points of the criterion. Extra credit and negative scores count, within the points of the criterion.
+ * T3  Tests that weigh nothing count only if no test of the criterion weighs anything. Then each one that says whether it passed counts alike.
+ * T4  A total beside the tests replaces their sum if one criterion takes all tests. Otherwise a person decides.
  */
 import { z } from "zod";
-import { floorShare, isWhole, type Share, shareOfPoints, sumDecimals } from "./points.ts";
-import type { Criterion } from "./rubric.ts";
+import { floorShare, formatPoints, isWhole, type Share, shareOfPoints, sumDecimals } from "./points.ts";
+import type { Criterion, Rubric } from "./rubric.ts";
 
 export interface TestResult {
   readonly name: string;
@@ -15,16 +21,35 @@ export interface TestResult {
   readonly share: number;
   readonly message: string;
   readonly visibility: Visibility;
+  /** T2: as an autograder scored it. */
+  readonly scored?: { readonly points: number; readonly most: number | null };
+  /** It does not say whether it passed. */
+  readonly undecided?: true;
+}
+
+/** T4: one score for all tests. most: null if nobody says of how many. */
+export interface TestTotal {
+  readonly score: number;
+  readonly most: number | null;
+  /** What the tests add up to; null: no test has a score. */
+  readonly sum: number | null;
 }
 
 export type Visibility = "visible" | "hidden" | "after_due_date" | "after_published";
 
 export type ReadResults =
-  | { readonly is: "read"; readonly tests: readonly TestResult[]; readonly notes: readonly string[] }
+  | TestsRead
   /** Ours or the teacher's to mend: the grader's error. */
   | { readonly is: "unusable"; readonly why: string }
   /** Somebody who does not know the nonce wrote it. */
   | { readonly is: "forged"; readonly why: string };
+
+export interface TestsRead {
+  readonly is: "read";
+  readonly tests: readonly TestResult[];
+  readonly notes: readonly string[];
+  readonly total?: TestTotal;
+}
 
 export const MOST_RESULT_BYTES = 1024 * 1024;
 const MOST_TESTS = 10_000;
@@ -78,32 +103,87 @@ export type TestScore =
       readonly points: number;
       readonly level: string | null;
       readonly tests: readonly TestResult[];
+      readonly notes: readonly string[];
     }
   /** No test fits: a mistake in the rubric or the tests, not a zero. */
   | { readonly is: "not graded"; readonly why: string };
 
 export function scoreTests(criterion: Criterion, all: readonly TestResult[]): TestScore {
-  const { source, scale, points: most } = criterion;
+  const { source } = criterion;
   if (source.is !== "tests") return { is: "not graded", why: "tests do not grade this criterion" };
   const tests = all.filter(({ name }) => source.patterns.some((pattern) => fits(name, pattern)));
   if (tests.length === 0) return { is: "not graded", why: `no test is named like ${source.patterns.join(" or ")}` };
-  const share: Share = {
-    parts: tests.map((test) => [test.weight, test.share]),
-    whole: sumDecimals(tests.map((test) => test.weight)),
-  };
+  const share = scoredShare(tests, criterion) ?? weighedShare(tests) ?? countedShare(tests);
+  if (share === null) return { is: "not graded", why: "no test says whether it passed" };
+  return markOf(criterion, share, tests, []);
+}
+
+/** T2. */
+function scoredShare(tests: readonly TestResult[], { points }: Criterion): Share | null {
+  const scored = tests.flatMap((test) => test.scored ?? []);
+  const maxima = scored.map(({ most }) => most);
+  const whole = maxima.includes(null) ? 0 : sumDecimals(maxima.map((most) => most ?? 0));
+  // Tests of 0 points that gave and took nothing weigh nothing.
+  if (whole === 0 && scored.every((one) => one.most === 0 && one.points === 0)) return null;
+  return { parts: scored.map((one) => [one.points, 1]), whole: whole > 0 ? whole : Math.abs(points) };
+}
+
+/** T1. */
+function weighedShare(tests: readonly TestResult[]): Share | null {
+  const whole = sumDecimals(tests.map(({ weight }) => weight));
+  return whole > 0 ? { parts: tests.map(({ weight, share }) => [weight, share]), whole } : null;
+}
+
+/** T3. */
+function countedShare(tests: readonly TestResult[]): Share | null {
+  const decided = tests.filter(({ undecided }) => undecided !== true);
+  if (decided.length === 0) return null;
+  return { parts: decided.map(({ passed }) => [passed ? 1 : 0, 1]), whole: decided.length };
+}
+
+/** T4: the criterion whose points the total is. null: no criterion takes all the tests that have points, or several criteria do. */
+export function ownerOfTotal({ criteria }: Rubric, tests: readonly TestResult[]): Criterion | null {
+  const [only, ...others] = criteria.filter(({ source }) => source.is === "tests");
+  if (only?.source.is !== "tests" || others.length > 0) return null;
+  const { patterns } = only.source;
+  const carrying = tests.filter(({ scored }) => scored !== undefined);
+  return carrying.every(({ name }) => patterns.some((pattern) => fits(name, pattern))) ? only : null;
+}
+
+/** T4. A total above the maxima of the tests is counted in points of the criterion, if there are as many. */
+export function scoreTotal(
+  criterion: Criterion,
+  { score, most, sum }: TestTotal,
+  tests: readonly TestResult[],
+): TestScore {
+  const worth = Math.abs(criterion.points);
+  const whole = most === null || most <= 0 || (score > most && score <= worth) ? worth : most;
+  const said = `The autograder gives a score of ${formatPoints(score)} of ${formatPoints(whole)}`;
+  const why =
+    sum === null ? "; no test has a score of its own." : `, which replaces ${formatPoints(sum)}, the sum of its tests.`;
+  return markOf(criterion, { parts: [[score, 1]], whole }, tests, [`${said}${why}`]);
+}
+
+export function tellTotal({ score, sum }: TestTotal): string {
+  const beside = sum === null ? "its tests have no scores" : `its tests add up to ${formatPoints(sum)}`;
+  return `the autograder gives one score of ${formatPoints(score)} for everything, ${beside}, and the score cannot be divided among the criteria of the rubric`;
+}
+
+function markOf(criterion: Criterion, share: Share, tests: readonly TestResult[], notes: readonly string[]): TestScore {
+  const { scale, points: most } = criterion;
   const full = isWhole(share);
   switch (scale.is) {
     case "binary":
-      return { is: "scored", points: full === most > 0 ? most : 0, level: full ? "met" : "not met", tests };
+      return { is: "scored", points: full === most > 0 ? most : 0, level: full ? "met" : "not met", tests, notes };
     case "points":
-      return { is: "scored", points: floorShare(share, scale.step, most), level: null, tests };
+      return { is: "scored", points: floorShare(share, scale.step, most), level: null, tests, notes };
     case "levels": {
       const reached = Math.abs(shareOfPoints(share, most));
       const fitting = scale.levels
         .filter((level) => Math.abs(level.points) <= reached)
         .sort((one, other) => Math.abs(other.points) - Math.abs(one.points))[0];
-      if (fitting === undefined) return { is: "scored", points: 0, level: null, tests };
-      return { is: "scored", points: fitting.points, level: fitting.name, tests };
+      if (fitting === undefined) return { is: "scored", points: 0, level: null, tests, notes };
+      return { is: "scored", points: fitting.points, level: fitting.name, tests, notes };
     }
   }
 }

@@ -60,12 +60,12 @@ describe("what a judge's command left as results", () => {
     expect(notes).toEqual([
       expect.stringContaining("own word"),
       expect.stringContaining("exit code 1"),
-      "Test 3: 9 became 3",
+      "Test 3: 9 of 3 points is extra credit",
     ]);
     for (const [left, code, why] of [
       [{ kind: "missing" }, 3, "setup.sh"],
       [{ kind: "missing" }, 4, "results.json"],
-      [file({ score: 3 }), 0, "no tests"],
+      [file({ output: "nothing" }), 0, "neither a score nor tests"],
       [file([]), 0, "results.json"],
     ] as const) {
       const said = JSON.parse(by(left, code).tests ?? "");

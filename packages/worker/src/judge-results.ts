@@ -49,15 +49,14 @@ const MOST_TESTS = 10_000;
 function readAutograder(text: string, outcome: CommandOutcome): ReadResults {
   const read = readGradescopeResults(text);
   if (read.is === "unusable") return read;
-  const { tests, notes } = read.results;
-  if (tests.length === 0) return { is: "unusable", why: "results.json names no tests" };
+  const { tests, notes, score } = read.results;
+  if (tests.length === 0 && score === null)
+    return { is: "unusable", why: "results.json has neither a score nor tests" };
   if (tests.length > MOST_TESTS) return { is: "unusable", why: `there are more than ${MOST_TESTS} tests` };
   const odd = outcome.exitCode === 0 ? [] : [`The autograder ended with exit code ${outcome.exitCode}.`];
-  const kept = testsOfGradescope(read.results).map((test) => ({
-    ...test,
-    message: test.message.slice(0, LONGEST_MESSAGE),
-  }));
-  return { is: "read", tests: kept, notes: [ownWord, ...odd, ...notes] };
+  const said = testsOfGradescope(read.results);
+  const kept = said.tests.map((test) => ({ ...test, message: test.message.slice(0, LONGEST_MESSAGE) }));
+  return { ...said, is: "read", tests: kept, notes: [ownWord, ...odd, ...notes, ...said.notes] };
 }
 
 /** Codes of the command `autograder` itself (sandbox, autograder-script.ts). */

@@ -156,6 +156,7 @@ function showWork({ rubric }: BatchDetail, work: BatchWork, name: string): strin
     if (proposed?.proposed != null)
       lines.push(`  proposed: ${formatPoints(proposed.proposed)}; ${proposed.by}: ${proposed.reason}`);
     if (found.comment !== "") lines.push(`  ${found.comment}`);
+    for (const note of found.notes) lines.push(`  note: ${oneLine(note)}`);
     for (const { file, line, quote } of found.evidence) lines.push(`  ${file}:${line}: ${oneLine(quote)}`);
     for (const test of found.tests.filter(({ passed }) => !passed).slice(0, 5))
       lines.push(`  failed: ${test.name}: ${oneLine(test.message)}`);
