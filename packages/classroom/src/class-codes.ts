@@ -122,6 +122,11 @@ export const classFindingCodes = {
     fix: "Close it, or write it twice if it is part of the text.",
   },
   ROSTER_ROW: { means: "A row of the roster names nobody and was left out.", fix: "Fill it in, or remove it." },
+  ROSTER_ORDINARY_WORD: {
+    means:
+      "A name, id, login or handle of the roster is an ordinary word, such as `function`. It is not taken out of the works of others.",
+    fix: "Nothing has to be done. To hide it from models in all works, give the student another login or handle in the roster.",
+  },
   ROSTER_TWICE: { means: "A row of the roster stands twice and counts once.", fix: "Remove one of the two." },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;
 

@@ -8,6 +8,7 @@ import type { ClassFindingCode } from "./class-codes.ts";
 import { type ClassFile, readClassFile } from "./class-file.ts";
 import { type ClassIntake, type IntakeOptions, readClass } from "./class-intake.ts";
 import type { GitAccess } from "./fetch-repository.ts";
+import { ordinaryEntries, wordsOfFiles } from "./ordinary-entries.ts";
 import { ROSTER, repositorySource } from "./repository-source.ts";
 import { type Roster, readRoster } from "./roster.ts";
 
@@ -169,6 +170,9 @@ export async function readClassWorks(
       without: [...head.without, ...(options.without ?? [])],
     } as IntakeOptions);
     report.add(intake.problems);
+    const teachers = [found.workflow, found.rubric].filter((one) => one !== undefined);
+    const authored = await wordsOfFiles(teachers.map((written) => resolve(folder, written)));
+    report.add(ordinaryEntries(intake.members, authored, submissions));
     if (intake.submissions.length === 0 && intake.unfetched.length === 0) {
       const none = intake.unmatched.length === 0;
       report.error(

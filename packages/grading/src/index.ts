@@ -46,7 +46,7 @@ export {
 } from "./rubric.ts";
 export { type RubricFindingCode, rubricFindingCodes } from "./rubric-codes.ts";
 export { rubricHash } from "./rubric-hash.ts";
-export { type Person, Scrubber } from "./scrub.ts";
+export { type AuthoredWords, authoredWords, type Person, Scrubber, unscrubbed } from "./scrub.ts";
 export { freeName, neutralise, type ShownWork, showWork } from "./show-work.ts";
 export { storedResults } from "./stored-results.ts";
 export { stripWords } from "./strip-words.ts";

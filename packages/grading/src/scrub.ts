@@ -6,7 +6,14 @@
  * without spaces), e-mail addresses, ids and logins of five characters and more.
  * Of the student whose work it is: also first and last name alone where they are written as names, and shorter ids.
  * Of anybody: e-mail addresses, home folders, and what follows @author, Author: or a commit's author.
+ *
+ * S1  An entry of the roster that consists of ordinary words (ordinary-words.ts, and the words of the teacher's own texts) changes no
+ *     work but the student's own. `unscrubbed` lists these entries, so that the teacher is told.
+ * S2  The exception is a full name of words that are also names: with capitals and side by side (`Mark Grant`) it is taken out everywhere.
+ * S3  In the student's own work an ordinary word is taken out only where it is written as a name and the line is no code.
  */
+import { isAlsoName, isCodeWord, isNameLike, isOrdinaryIdentifier, isOrdinaryWord } from "./ordinary-words.ts";
+
 export interface Person {
   readonly key: string;
   readonly name: string;
@@ -29,9 +36,41 @@ interface Sequence {
   readonly words: readonly string[];
   readonly with: string;
   readonly kind: ScrubKind;
-  /** Counts only when written with a capital: `Math.max` is nobody. */
-  readonly capital: boolean;
+  readonly written: Written;
 }
+
+/**
+ * How a name has to be written to count. capital: `Math.max` is nobody. title: each word as in the roster, side by side.
+ * prose: with a capital, and outside code.
+ */
+type Written = "anyhow" | "capital" | "title" | "prose";
+
+/** Words of the teacher's own texts: the task, the rubric, the prompts. */
+export interface AuthoredWords {
+  readonly words: ReadonlySet<string>;
+  /** Those that are written without a capital somewhere: no names. */
+  readonly lower: ReadonlySet<string>;
+  /** Two words side by side. */
+  readonly pairs: ReadonlySet<string>;
+}
+
+export function authoredWords(texts: Iterable<string>): AuthoredWords {
+  const [words, lower, pairs] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  for (const text of texts) {
+    let before = "";
+    for (const [one] of text.matchAll(word)) {
+      const here = plain(one);
+      words.add(here);
+      if (/^\p{Ll}/u.test(one)) lower.add(here);
+      if (before !== "") pairs.add(`${before} ${here}`);
+      for (const { plain: piece } of piecesOf(one)) words.add(piece);
+      before = here;
+    }
+  }
+  return { words, lower, pairs };
+}
+
+const nothingAuthored: AuthoredWords = authoredWords([]);
 
 const word = /[\p{L}\p{M}\p{N}]+/gu;
 const LONGEST_GAP = 3;
@@ -44,13 +83,18 @@ interface ClassNames {
   /** Names of scripts that write no spaces, in either order. */
   readonly unspaced: ReadonlyMap<string, string>;
   readonly anyUnspaced: RegExp | null;
+  /** Handles and logins that are ordinary words, as they stand in the address of a git host. */
+  readonly accounts: ReadonlyMap<string, string>;
 }
 
 /** By their first word, the longest first. */
 type Names = ReadonlyMap<string, readonly Sequence[]>;
 
 /** A class is indexed once for all its works: a worker makes a scrubber for every call of a model. */
-const indexed = new WeakMap<readonly Person[], { readonly aliases: ReadonlyMap<string, string>; index: ClassNames }>();
+const indexed = new WeakMap<
+  readonly Person[],
+  { readonly aliases: ReadonlyMap<string, string>; readonly authored: AuthoredWords; readonly index: ClassNames }
+>();
 
 export class Scrubber {
   readonly #class: ClassNames;
@@ -58,11 +102,18 @@ export class Scrubber {
   readonly #own: Names;
 
   /** own: whose work it is; several for group work. */
-  constructor(people: readonly Person[], aliases: ReadonlyMap<string, string>, own: readonly string[]) {
+  constructor(
+    people: readonly Person[],
+    aliases: ReadonlyMap<string, string>,
+    own: readonly string[],
+    authored: AuthoredWords = nothingAuthored,
+  ) {
     const known = indexed.get(people);
-    this.#class = known?.aliases === aliases ? known.index : indexClass(people, aliases);
-    indexed.set(people, { aliases, index: this.#class });
-    this.#own = namesOf(people.filter(({ key }) => own.includes(key)).flatMap((person) => ownNames(person, aliases)));
+    this.#class =
+      known?.aliases === aliases && known.authored === authored ? known.index : indexClass(people, aliases, authored);
+    indexed.set(people, { aliases, authored, index: this.#class });
+    const owners = people.filter(({ key }) => own.includes(key));
+    this.#own = namesOf(owners.flatMap((person) => ownNames(person, aliases, authored)));
   }
 
   scrub(text: string): Scrubbed {
@@ -87,11 +138,18 @@ export class Scrubber {
         /(@author\s+|(?:^|[\s*#/;-])(?:author|written by|created by|committer)\s*:\s*)(\S.{0,120})$/iu,
         (_, tag: string) => count("author", `${tag}[author]`),
       );
-    const { anyUnspaced, unspaced: aliases, names, pieces } = this.#class;
+    const { anyUnspaced, unspaced: aliases, names, pieces, accounts } = this.#class;
+    const addressed = prepared.replaceAll(
+      /((?:github|gitlab|bitbucket|codeberg)\.[a-z]{2,8}[/:])([\w.-]{1,60})/gi,
+      (whole, host: string, account: string) => {
+        const alias = accounts.get(account.replace(/\.git$/, "").toLowerCase());
+        return alias === undefined ? whole : count("id", `${host}${alias}`);
+      },
+    );
     const unspaced =
       anyUnspaced === null
-        ? prepared
-        : prepared.replaceAll(anyUnspaced, (name) => count("name", aliases.get(name) ?? "Student"));
+        ? addressed
+        : addressed.replaceAll(anyUnspaced, (name) => count("name", aliases.get(name) ?? "Student"));
     const named = this.#words(unspaced, [...unspaced.matchAll(word)].map(wordAt), [this.#own, names], count);
     return this.#words(named, [...named.matchAll(word)].flatMap(piecesAt), [pieces], count);
   }
@@ -128,42 +186,110 @@ function longest(matches: readonly (Sequence | undefined)[]): Sequence | undefin
 }
 
 function fits(line: string, words: readonly Word[], index: number): (sequence: Sequence) => boolean {
-  return ({ words: wanted, capital }) => {
+  return ({ words: wanted, written }) => {
     for (const [offset, one] of wanted.entries()) {
       const here = words[index + offset];
       if (here === undefined || here.plain !== one) return false;
-      if (capital && !/^\p{Lu}/u.test(here.text) && /^\p{Ll}/u.test(here.text)) return false;
+      if (written !== "anyhow" && !/^\p{Lu}/u.test(here.text) && /^\p{Ll}/u.test(here.text)) return false;
+      // LI, MAX and NULL are constants.
+      if (written === "prose" && here.text.length > 1 && !/\p{Ll}/u.test(here.text)) return false;
       if (offset === 0) continue;
       const gap = line.slice(words[index + offset - 1]?.to, here.from);
-      if (gap.length > LONGEST_GAP || !/^[\s._,'’-]*$/.test(gap)) return false;
+      if (gap.length > LONGEST_GAP || !(written === "title" ? /^,? $/ : /^[\s._,'’-]*$/).test(gap)) return false;
     }
-    return true;
+    return written !== "prose" || isProse(line, words[index]);
   };
 }
 
-function indexClass(people: readonly Person[], aliases: ReadonlyMap<string, string>): ClassNames {
+/** Whether the word stands in a comment, in a text in quotes, or in a line that is no code. */
+function isProse(line: string, here: Word | undefined): boolean {
+  if (here === undefined) return false;
+  const [before, after] = [line.slice(Math.max(0, here.from - 300), here.from), line.slice(here.to, here.to + 3)];
+  // A part of an expression: `Math.Max(`, `List<`, `x.Max`.
+  if (/[.\w$@<(]$/.test(before) || /^[\w$(<[=]|^\.\w|^::/.test(after)) return false;
+  if (/\/\/|\/\*|^\s*\*|#|--|"|'|`|<!--|^\s*%/.test(before)) return true;
+  return (!isCodeWord(here.plain) || isAlsoName(here.plain)) && !/[=(){}[\];<>]/.test(line.slice(0, 1_000));
+}
+
+/** Whether all its words are ordinary, so that it says nothing about a person. */
+function isOrdinaryName(parts: readonly string[], authored: AuthoredWords): boolean {
+  return parts.length > 0 && parts.every((part) => isOrdinaryWord(part) || authored.lower.has(part));
+}
+
+function isOrdinaryId(parts: readonly string[], authored: AuthoredWords): boolean {
+  return parts.length > 0 && parts.every((part) => isOrdinaryIdentifier(part) || authored.words.has(part));
+}
+
+/** Ordinary words that still are a name where they stand side by side with capitals. */
+function isWrittenName(parts: readonly string[], { pairs }: AuthoredWords): boolean {
+  return (
+    parts.length > 1 &&
+    parts.every(isNameLike) &&
+    parts.some(isAlsoName) &&
+    !parts.some((part, index) => index > 0 && pairs.has(`${parts[index - 1]} ${part}`))
+  );
+}
+
+/** Entries of the roster that are not taken out of the works of others, by the name of their field. */
+export function unscrubbed(
+  { name, id, sisId, login, handle }: Omit<Person, "key">,
+  authored: AuthoredWords = nothingAuthored,
+): readonly { readonly field: string; readonly value: string }[] {
+  const found: { field: string; value: string }[] = [];
+  const parts = wordsOf(name);
+  if (isOrdinaryName(parts, authored) && !isWrittenName(parts, authored)) found.push({ field: "name", value: name });
+  for (const [field, value = ""] of Object.entries({ id, sisId, login, handle })) {
+    const pieces = wordsOf(value);
+    const known = found.some((one) => one.value === value);
+    if (!known && pieces.join("").length >= LEAST_ID && isOrdinaryId(pieces, authored)) found.push({ field, value });
+  }
+  return found;
+}
+
+function indexClass(
+  people: readonly Person[],
+  aliases: ReadonlyMap<string, string>,
+  authored: AuthoredWords,
+): ClassNames {
   const names: Sequence[] = [];
   const pieces: Sequence[] = [];
   const unspaced = new Map<string, string>();
+  const accounts = new Map<string, string>();
   for (const person of people) {
     const alias = aliases.get(person.key) ?? "Student";
+    const ids = idsOf(person, LEAST_ID);
+    for (const id of ids) {
+      if (isOrdinaryId(id, authored)) continue;
+      names.push(...sequenceOf(id, alias, "id"));
+      // A login inside a longer word: `mmuellerSort`.
+      const [only = "", ...others] = id;
+      if (others.length === 0 && /^\p{L}+$/u.test(only)) pieces.push(...sequenceOf([only], alias, "id"));
+    }
+    for (const account of [person.login, person.handle]) {
+      if (account !== undefined && isOrdinaryId(wordsOf(account), authored)) accounts.set(account.toLowerCase(), alias);
+    }
     const parts = wordsOf(person.name);
-    const turned = [parts.at(-1) ?? "", ...parts.slice(0, -1)];
+    if (isOrdinaryName(parts, authored)) {
+      if (isWrittenName(parts, authored)) names.push(...titled(parts, alias));
+      continue;
+    }
+    const turned = turn(parts);
     names.push(...sequenceOf(parts, alias, "name"));
     if (parts.length > 1) {
       names.push(...sequenceOf(turned, alias, "name"));
-      names.push(...sequenceOf([parts.join("")], alias, "name"), ...sequenceOf([turned.join("")], alias, "name"));
+      for (const joined of [parts.join(""), turned.join("")])
+        if (!isOrdinaryName([joined], authored)) names.push(...sequenceOf([joined], alias, "name"));
     }
-    names.push(...idsOf(person, alias, LEAST_ID));
     const whole = [...person.name.matchAll(word)].map(([one]) => one);
-    for (const order of [whole, [whole.at(-1) ?? "", ...whole.slice(0, -1)]]) {
+    for (const order of [whole, turn(whole)]) {
       const joined = order.join("");
+      if (isOrdinaryName([plain(joined)], authored)) continue;
       if (noSpaces.test(joined) && [...joined].length > 1) unspaced.set(joined, alias);
       const words = order.flatMap(piecesOf).map(({ plain: one }) => one);
-      if (words.length > 1) pieces.push({ words, with: alias, kind: "name", capital: false });
+      if (words.length > 1) pieces.push({ words, with: alias, kind: "name", written: "anyhow" });
       const short = joined.length < 6;
       if (whole.length > 1 && !short)
-        pieces.push({ words: [plain(joined)], with: alias, kind: "name", capital: false });
+        pieces.push({ words: [plain(joined)], with: alias, kind: "name", written: "anyhow" });
     }
   }
   const longestFirst = [...unspaced.keys()].sort((one, other) => other.length - one.length);
@@ -172,29 +298,48 @@ function indexClass(people: readonly Person[], aliases: ReadonlyMap<string, stri
     pieces: namesOf(pieces),
     unspaced,
     anyUnspaced: longestFirst.length === 0 ? null : new RegExp(longestFirst.join("|"), "gu"),
+    accounts,
   };
 }
 
-function ownNames(person: Person, aliases: ReadonlyMap<string, string>): Sequence[] {
+function turn(parts: readonly string[]): string[] {
+  return [parts.at(-1) ?? "", ...parts.slice(0, -1)];
+}
+
+function titled(parts: readonly string[], alias: string): Sequence[] {
+  return [parts, turn(parts)].map((words) => ({ words, with: alias, kind: "name", written: "title" }));
+}
+
+function ownNames(person: Person, aliases: ReadonlyMap<string, string>, authored: AuthoredWords): Sequence[] {
   const alias = aliases.get(person.key) ?? "Student";
-  const parts = wordsOf(person.name).filter((part) => part.length > 1);
-  return [...parts.flatMap((part) => sequenceOf([part], alias, "name", true)), ...idsOf(person, alias, LEAST_OWN_ID)];
+  const all = wordsOf(person.name);
+  const parts = all.filter((part) => part.length > 1);
+  const alone = parts.map(
+    (part): Sequence => ({
+      ...{ words: [part], with: alias, kind: "name" },
+      written: isOrdinaryName([part], authored) ? "prose" : "capital",
+    }),
+  );
+  const full = all.length > 1 && isOrdinaryName(all, authored) ? titled(all, alias) : [];
+  const ids = idsOf(person, LEAST_OWN_ID).filter((id) => !isOrdinaryId(id, authored));
+  return [...full, ...alone, ...ids.flatMap((id) => sequenceOf(id, alias, "id"))];
 }
 
 const LEAST_ID = 5;
 const LEAST_OWN_ID = 4;
 
-function idsOf({ id, sisId, login, handle }: Person, alias: string, least: number): Sequence[] {
+/** Each as its words. */
+function idsOf({ id, sisId, login, handle }: Person, least: number): (readonly string[])[] {
   const ids = [id, sisId, login, handle].map((one) => wordsOf(one ?? ""));
-  return ids.filter((pieces) => pieces.join("").length >= least).flatMap((pieces) => sequenceOf(pieces, alias, "id"));
+  return ids.filter((pieces) => pieces.join("").length >= least);
 }
 
-function sequenceOf(words: readonly string[], alias: string, kind: ScrubKind, capital = false): Sequence[] {
+function sequenceOf(words: readonly string[], alias: string, kind: ScrubKind): Sequence[] {
   const [first] = words;
   if (first === undefined || first === "" || words.join("").length < 2) return [];
   // A name of one word is an ordinary word too often.
   const single = words.length === 1 && kind === "name";
-  return [{ words, with: alias, kind, capital: capital || (single && words.join("").length < 8) }];
+  return [{ words, with: alias, kind, written: single && words.join("").length < 8 ? "capital" : "anyhow" }];
 }
 
 interface Word {

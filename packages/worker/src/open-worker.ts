@@ -100,16 +100,17 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   const slots = createModelSlots(config.worker.concurrency.prompt, (prompts) => worker.holdPrompts(prompts));
   const scrubOf = async (run: LoadedRun) => {
     const facts = await awaitStore(() => workFactsOf(store, run));
-    return facts === null ? (text: string) => text : scrubberOf(facts);
+    return facts === null ? (text: string) => text : scrubberOf(facts, run.program);
   };
   const performer = createPerformer({
     modelPorts: async (run, activity) => {
       const facts = await awaitStore(() => workFactsOf(store, run));
-      const scrub = facts === null ? (text: string) => text : scrubberOf(facts);
+      const scrub = facts === null ? (text: string) => text : scrubberOf(facts, run.program);
       const asked = parts.modelsFor?.(run) ?? { client: parts.client, defaultModel: config.models.defaultModel };
       return {
         ...asked,
         client: facts === null ? asked.client : scrubRequests(asked.client, scrub),
+        unscrubbed: asked.client,
         consent: facts?.consent ?? "any",
         language: facts?.language ?? null,
         regrade: facts?.regrade ?? null,

@@ -171,6 +171,102 @@ describe("a work of a class", () => {
   });
 });
 
+describe("a roster of ordinary words", () => {
+  const ordinary = {
+    names: [
+      "Max Points",
+      "Clear Function",
+      "X Y",
+      "None",
+      "Li",
+      "Full Marks",
+      "Judge This",
+      "Class",
+      "Hello World",
+      "A",
+    ],
+    logins: [
+      "criteria",
+      "evidence",
+      "clear",
+      "function",
+      "points",
+      "confidence",
+      "nextSteps",
+      "return",
+      "total",
+      "const",
+    ],
+  };
+  const innocent = {
+    names: [
+      "Zofia Nowak",
+      "Jan Kowal",
+      "Ewa Lis",
+      "Uta Zimmer",
+      "Omar Haddad",
+      "Ines Prado",
+      "Noor Bakker",
+      "Tom Ek",
+      "Aki",
+      "Bo Ek",
+    ],
+    logins: ["znowak", "jkowal", "elis77", "uzimmer", "ohaddad", "iprado", "nbakker", "tomek99", "akiaki", "boekbo"],
+  };
+  const rosterOf = ({ names, logins }: typeof ordinary): WorkFacts => {
+    const others = names.map((name, index) => ({
+      key: `o${index}`,
+      name,
+      login: logins[index] ?? "",
+      handle: logins[index] ?? "",
+    }));
+    const all = [...people, ...others];
+    return { ...facts("any"), people: all, pseudonyms: new Map(all.map(({ key }) => [key, `Student-${key}`])) };
+  };
+  const submitted = {
+    "main.js":
+      "const total = 1; // Clear: returns the total points, evidence by Ada Lovelace\nfunction f(x, y) { return max(x, y); }\n",
+    "Hello World.md": "Hello world. Full marks for this class; None of it is copied.\n",
+  };
+  const author = { ...criterion, id: "author", title: "Says who wrote it", source: { is: "llm" } } as const;
+  const levels = {
+    is: "levels",
+    levels: [
+      { name: "clear", points: 2 },
+      { name: "none", points: 0 },
+    ],
+  } as const;
+  const asked = {
+    criteria: [
+      ...rubric.criteria,
+      author,
+      { ...criterion, id: "clear", title: "Clear Function", source: { is: "llm" }, scale: levels },
+    ],
+  };
+
+  it.each(["before the wire", "in its parts"])(
+    "changes no byte of the requests for others, scrubbed %s, and no number of calls",
+    async (where) => {
+      const sent: string[][] = [];
+      for (const roster of [ordinary, innocent]) {
+        const { ports, server } = await portsOf(rosterOf(roster), submitted);
+        const plain = createModelClient({ baseUrl: server.url, apiKey: "test", catalogue: builtInCatalogue });
+        const wanted = work({
+          rubric: JSON.parse(JSON.stringify(asked)),
+          given: { "file:Total.js": "let total = points;" },
+        });
+        await graded(where === "in its parts" ? { ...ports, unscrubbed: plain } : ports, wanted);
+        sent.push(server.requests().map(({ body }) => JSON.stringify(body)));
+      }
+      expect(sent[0]?.length).toBeGreaterThan(1);
+      expect(sent[0]).toEqual(sent[1]);
+      expect(sent.join()).not.toContain("Lovelace");
+      // A criterion may be called author.
+      if (where === "in its parts") expect(sent[0]?.[0]).toContain("- author: Says who wrote it");
+    },
+  );
+});
+
 describe("names of files", () => {
   it("that are alike without names are all shown, and each is read as the language it was handed in as", async () => {
     const { ports, server } = await portsOf(facts("any"), {

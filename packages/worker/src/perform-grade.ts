@@ -42,7 +42,7 @@ import {
   verdictSchema,
   type WorkFacts,
 } from "@markmill/grading";
-import { callModel, fitContext, type Model, type ModelMessage, together } from "@markmill/llm";
+import { callModel, fitContext, type Model, type ModelClient, type ModelMessage, together } from "@markmill/llm";
 import type { SessionFiles } from "@markmill/sandbox";
 import { chooseModel, consentRefusal, type ModelPorts, modelFailed } from "./choose-model.ts";
 import { done, failed, type Performed } from "./performed.ts";
@@ -50,6 +50,8 @@ import { submissionTexts } from "./submission-texts.ts";
 
 export interface GradePorts extends ModelPorts {
   readonly submission: () => Promise<SessionFiles>;
+  /** Sends requests as they are: each part that others wrote was scrubbed before, the form and the rubric never are. Absent: `client`. */
+  readonly unscrubbed?: ModelClient;
   /** In which feedback is written; null: the rubric's. */
   readonly language: string | null;
   /** Only this criterion is judged, beside what stands; null: the whole work is. */
@@ -238,18 +240,22 @@ class Looks {
     rubric: Rubric,
     messages: readonly ModelMessage[],
   ): Promise<{ readonly text: string | null; readonly why: string; readonly callIndex: number } | Performed> {
-    const called = await callModel(this.#ports, {
-      activityId: String(this.#activity.id),
-      attempt: this.#activity.ref.attempt,
-      callIndex,
-      request: {
-        model: name,
-        messages,
-        settings: this.#settings(model, rubric),
-        schema: { name: "grade", schema: verdictSchema(rubric), strict: true },
+    const { client, unscrubbed = client } = this.#ports;
+    const called = await callModel(
+      { ...this.#ports, client: unscrubbed },
+      {
+        activityId: String(this.#activity.id),
+        attempt: this.#activity.ref.attempt,
+        callIndex,
+        request: {
+          model: name,
+          messages,
+          settings: this.#settings(model, rubric),
+          schema: { name: "grade", schema: verdictSchema(rubric), strict: true },
+        },
+        signal: this.#signal,
       },
-      signal: this.#signal,
-    });
+    );
     this.usage = together(this.usage, called.booked);
     switch (called.kind) {
       case "limited":
@@ -277,7 +283,8 @@ class Looks {
   ): { readonly messages: readonly ModelMessage[]; readonly work: ShownWork } | null {
     const { task } = this.#work;
     const { scrub, language } = this.#ports;
-    const given = new Map(Object.entries(this.#given(bare)).map(([name, text]) => [name, scrub(text)]));
+    const given = new Map<string, string>();
+    for (const [name, text] of Object.entries(this.#given(bare))) given.set(freeName(scrub(name), given), scrub(text));
     // Nobody can write a text that holds its own hash: the marks cannot be closed from inside.
     const nonce = createHash("sha256")
       .update(JSON.stringify([task, [...given], this.#work.rubric, [...texts], bare]))

@@ -100,7 +100,9 @@ export function createPerformer(parts: PerformerParts): Performer {
 
   async function modelPorts({ run, activity }: Claimed, watched: Watched | null) {
     const given = await parts.modelPorts(run, activity);
-    return { ...given, client: watchedClient(given.client, given.catalogue, watched) };
+    const { client, unscrubbed = client, catalogue } = given;
+    const watch = (one: typeof client) => watchedClient(one, catalogue, watched);
+    return { ...given, client: watch(client), unscrubbed: watch(unscrubbed) };
   }
 
   function withSession(

@@ -1,9 +1,11 @@
 /**
- * The model of a run that belongs to a class: whatever is sent to it, by whichever activity, has lost the names, addresses and ids of the
- * class first. It stands at the last place before the wire, so that no kind of work can forget it.
+ * The model of a run that belongs to a class: every request, by whichever activity, loses the names, addresses and ids of the class first.
+ * It stands at the last place before the wire, so that no activity can forget it. GRADE alone scrubs its parts itself (perform-grade.ts):
+ * the form, the rubric and our instructions must reach the model as they are.
  */
 import { hash } from "node:crypto";
-import { type Person, Scrubber, type WorkFacts } from "@markmill/grading";
+import type { Program } from "@markmill/engine";
+import { type AuthoredWords, authoredWords, type Person, Scrubber, type WorkFacts } from "@markmill/grading";
 import type { ModelClient, ModelMessage } from "@markmill/llm";
 
 type Scrub = (text: string) => string;
@@ -16,16 +18,43 @@ const mostClean = 200;
 /** Longer ones are known by their hashes. */
 const longestKept = 120;
 
-export function scrubberOf({ people, pseudonyms, own }: WorkFacts): Scrub {
+/** program: its texts are the teacher's; a word of theirs in a roster names nobody. */
+export function scrubberOf({ people, pseudonyms, own }: WorkFacts, program: Program | null = null): Scrub {
   const works = known.get(people) ?? new Map<string, Scrub>();
   known.set(people, works);
-  const key = JSON.stringify(own);
-  const scrub = works.get(key) ?? rememberClean(new Scrubber(people, pseudonyms, own));
+  const authored = program === null ? null : authoredOf(program);
+  const key = JSON.stringify([own, authored?.hash]);
+  const scrub = works.get(key) ?? rememberClean(new Scrubber(people, pseudonyms, own, authored?.words));
   works.delete(key);
   works.set(key, scrub);
   const [oldest] = works.keys();
   if (works.size > mostWorks && oldest !== undefined) works.delete(oldest);
   return scrub;
+}
+
+interface Authored {
+  readonly hash: string;
+  readonly words: AuthoredWords;
+}
+
+/** A run is loaded anew for each activity: its program is another object with the same texts. */
+const authoredByHash = new Map<string, Authored>();
+const authoredByProgram = new WeakMap<Program, Authored>();
+const mostPrograms = 50;
+
+function authoredOf(program: Program): Authored {
+  const seen = authoredByProgram.get(program);
+  if (seen !== undefined) return seen;
+  const { name, description, prompts, nodes, rubric = null, tools = {}, files } = program;
+  const text = JSON.stringify([name, description, prompts, nodes, rubric, tools, files]);
+  const key = hash("sha256", text, "base64");
+  const found = authoredByHash.get(key) ?? { hash: key, words: authoredWords([text.replaceAll(/\\[nrt]/g, " ")]) };
+  authoredByHash.delete(key);
+  authoredByHash.set(key, found);
+  const [oldest] = authoredByHash.keys();
+  if (authoredByHash.size > mostPrograms && oldest !== undefined) authoredByHash.delete(oldest);
+  authoredByProgram.set(program, found);
+  return found;
 }
 
 /** A text that holds no name is looked at once: it passes when a request is made, again before the wire, and with every later prompt of its thread. */

@@ -1,0 +1,37 @@
+/**
+ * Warns about members whose name, id, login or handle is an ordinary word. Taking such a word out of every work would damage programs and
+ * tasks, so it stays in the works of others (scrub.ts); the teacher is told which entries these are.
+ */
+import { readFile } from "node:fs/promises";
+import type { Finding } from "@markmill/definition";
+import { type AuthoredWords, authoredWords, unscrubbed } from "@markmill/grading";
+import type { ClassFindingCode } from "./class-codes.ts";
+import type { Member } from "./member.ts";
+
+const code: ClassFindingCode = "ROSTER_ORDINARY_WORD";
+
+export function ordinaryEntries(members: readonly Member[], authored: AuthoredWords, file: string): Finding[] {
+  return members.flatMap((member) => {
+    const found = unscrubbed(member, authored);
+    if (found.length === 0) return [];
+    const entries = found.map(({ field, value }) => `the ${field} "${value.slice(0, 60)}"`).join(" and ");
+    const says =
+      found.length === 1
+        ? "is an ordinary word or number. It is not taken out of the works of others."
+        : "are ordinary words or numbers. They are not taken out of the works of others.";
+    return [
+      {
+        severity: "warning",
+        code,
+        at: member.at ?? { file, line: 1, column: 1 },
+        message: `${member.name.slice(0, 60)}: ${entries} ${says}`,
+        fix: "Nothing has to be done. To hide it from models in all works, give the student another login or handle in the roster.",
+      } satisfies Finding,
+    ];
+  });
+}
+
+/** Words of the teacher's files; a file that cannot be read adds none. */
+export async function wordsOfFiles(paths: readonly string[]): Promise<AuthoredWords> {
+  return authoredWords(await Promise.all(paths.map((path) => readFile(path, "utf8").catch(() => ""))));
+}
