@@ -26,6 +26,8 @@ export interface GradeRow {
 interface GradedStudent {
   readonly key: string;
   readonly name: string;
+  /** Moodle's number of a participant, where it is known apart from the id. */
+  readonly participant?: string;
   readonly id?: string;
   readonly sisId?: string;
   readonly login?: string;

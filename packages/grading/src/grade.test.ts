@@ -109,6 +109,7 @@ describe("a grade", () => {
       gradeWork(sampleRubric, { tests: results(4, 4), verdicts: all, penalty: { points: 99, why: "x" } }).total,
     ).toBe(0);
     expect(latePenalty(12, { percentPerDay: 10, mostPercent: 50 }, 99 * 86_400_000)).toMatchObject({ points: 6 });
+    expect(latePenalty(12, { percentPerDay: 3.3, mostPercent: 50 }, 3 * 86_400_000)?.why).toBe("3 days late, 9.9 %");
     expect(latePenalty(12, { percentPerDay: 10, mostPercent: 50 }, null)).toBeNull();
   });
 

@@ -34,7 +34,7 @@ export {
   readGradescopeResults,
   testsOfGradescope,
 } from "./gradescope-results.ts";
-export { formatPoints, readPoints, roundPoints } from "./points.ts";
+export { formatPoints, readPoints, roundPoints, scalePoints, sumPoints } from "./points.ts";
 export { pseudonyms } from "./pseudonym.ts";
 export { readNotebook } from "./read-notebook.ts";
 export { type RubricLine, readRubric } from "./read-rubric.ts";

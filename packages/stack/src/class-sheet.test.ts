@@ -23,6 +23,12 @@ describe("the sheet of a class", () => {
     );
   });
 
+  it("adds points as a person does: 1.1 and 2.2 are 3.3", () => {
+    const { rubric } = batchOf();
+    const criteria = rubric.criteria.map((one, at) => ({ ...one, points: at === 0 ? 1.1 : 2.2 }));
+    expect(classSheet({ name: "x", rubric: { ...rubric, criteria } }, members, []).sheet.most).toBe(3.3);
+  });
+
   it("tells who is not in the sample from who handed in nothing", () => {
     const { sheet } = classSheet(batchOf(), members, [workOf("1", null)], new Set(["1", "2"]));
     expect(sheet.rows.map((row) => statusOf(row))).toEqual(["nothing handed in", "waiting", "not in the sample"]);

@@ -1,6 +1,6 @@
 /** The grades of a batch as they are handed over: one row per member, in the order of the roster's names. Pure. */
 import { formatPoints, type GradeSheet } from "@markmill/gradebook";
-import type { Grade } from "@markmill/grading";
+import { type Grade, mostPoints } from "@markmill/grading";
 import type { BatchDetail, BatchMember, BatchWork } from "@markmill/store";
 
 export interface ClassSheet {
@@ -18,7 +18,7 @@ export function classSheet(
   unfetched: ReadonlySet<string> = new Set(),
 ): ClassSheet {
   const criteria = rubric.criteria.map(({ id, title, points }) => ({ id, title, points }));
-  const most = criteria.reduce((sum, { points }) => sum + Math.max(0, points), 0);
+  const most = mostPoints(rubric);
   const handedIn = new Map<string, BatchWork[]>();
   for (const work of works) {
     if (!work.counts) continue;

@@ -32,7 +32,10 @@ Examples:
   --check              say what an import would do, and write nothing
   --out DIR            where the file goes; the folder of the results without it
 
-Exit codes: 0 written, or nothing is wrong with it; 6 it would be refused.`,
+A row that cannot be written is left out and named; the rest is written.
+
+Exit codes: 0 all grades are written, or would be with --check; 3 some are left
+out; 6 the file would be refused, and is not written.`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -74,13 +77,16 @@ Exit codes: 0 written, or nothing is wrong with it; 6 it would be refused.`,
       for (const problem of problems) terminal.err(`the import ${problem}`);
       if (isPlatform(to)) terminal.err(`an import would take ${exported.written} grades and change ${changes}`);
       if (problems.length > 0) return exitCodes.invalid;
-      if (values.check === true) return exitCodes.success;
+      const code = exported.findings.some(({ severity }) => severity === "left out")
+        ? exitCodes.someNotGraded
+        : exitCodes.success;
+      if (values.check === true) return code;
       const out = resolve(terminal.cwd, values.out ?? read.facts.out ?? ".");
       for (const { name, text } of exported.files) {
         await put(join(out, name), text);
         terminal.out(join(out, name));
       }
-      return exitCodes.success;
+      return code;
     });
   },
 };

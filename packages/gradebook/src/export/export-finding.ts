@@ -1,8 +1,11 @@
 import type { ExportFindingCode } from "./export-codes.ts";
 
-/** What is wrong or worth knowing about a file that is handed over. Lines count from 1; null: the file as a whole. */
+/**
+ * Tells of a file that is handed over. "error": no file is written. "left out": the file is written without a row or a student who has
+ * a grade. "warning": worth knowing. Lines count from 1; null: the file as a whole.
+ */
 export interface ExportFinding {
-  readonly severity: "error" | "warning";
+  readonly severity: "error" | "left out" | "warning";
   readonly code: ExportFindingCode;
   readonly message: string;
   readonly fix: string;

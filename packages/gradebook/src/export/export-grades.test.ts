@@ -1,7 +1,8 @@
 import { readTable, writeTable } from "@markmill/csv";
-import { readGradescopeResults } from "@markmill/grading";
+import { type CriterionGrade, formatPoints, type Grade, readGradescopeResults } from "@markmill/grading";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
+import type { GradeSheet } from "../grade-sheet.ts";
 import { canvasBook, importCanvas } from "../import-rules/canvas.ts";
 import { checkExport } from "../import-rules/check-export.ts";
 import { classroomTotals } from "../import-rules/classroom.ts";
@@ -10,6 +11,10 @@ import { importMoodle, moodleBook } from "../import-rules/moodle.ts";
 import { gradeOf, row, sheetOf } from "../testing-sheet.ts";
 import { exportGrades } from "./export-grades.ts";
 import { fileNameOf } from "./file-name.ts";
+import { rescalePoints } from "./rescale-points.ts";
+
+/** `npm run test:soak` tries 20,000. */
+const RANDOM_RUBRICS = inject("thorough") ? 20_000 : 300;
 
 const graded = (...points: number[]) => gradeOf({ is: "graded" }, points);
 const four = sheetOf([
@@ -61,12 +66,25 @@ describe("Canvas", () => {
     expect(codes(exportGrades("canvas", more, { template }))).toEqual(["CANVAS_EXCUSED", "EXPORT_NO_ROW"]);
   });
 
-  it("refuses a key that begins like a formula, with its line", () => {
-    const evil = template.replace('"Zhang, Wei",104', '"=cmd()",104');
-    expect(exportGrades("canvas", four, { template: evil })).toMatchObject({
-      ok: false,
-      findings: [{ code: "EXPORT_KEY_FORMULA", line: 6 }],
-    });
+  it("leaves out only the row whose key begins like a formula, with its line", () => {
+    for (const evil of ['"=cmd()",104', '"Zhang, Wei",-104', '"Zhang, Wei",@104', '"+Wei",104']) {
+      const file = template.replace('"Zhang, Wei",104', evil);
+      const exported = exportGrades("canvas", four, { template: file });
+      expect(exported).toMatchObject({ ok: true, written: 1 });
+      expect(exported.findings).toMatchObject([{ severity: "left out", code: "EXPORT_KEY_FORMULA", line: 6 }]);
+      expect(text(exported)).toMatch("ada,A,9.5\r\n");
+      expect(text(exported)).not.toMatch("104");
+    }
+  });
+
+  it("is not rescaled to or from 0 or an empty maximum", () => {
+    const none = { ...four, most: 0 };
+    for (const possible of ["", "0", "0.00", "abc", "-5"]) {
+      const file = template.replace("5.00,10.00", `5.00,${possible}`);
+      expect(codes(exportGrades("canvas", four, { template: file, rescale: true }))).toEqual(["EXPORT_RESCALE"]);
+    }
+    expect(codes(exportGrades("canvas", none, { template, rescale: true }))).toEqual(["EXPORT_RESCALE"]);
+    expect(codes(exportGrades("canvas", none, { template }))).toEqual(["CANVAS_POINTS"]);
   });
 
   it("finds no change at the second import, whatever the grades and the separator", () => {
@@ -91,7 +109,9 @@ describe("Canvas", () => {
             bom,
           });
           const sheet = sheetOf(
-            all.map((value, index) => row(String(index + 1), "x", value === null ? null : graded(6, value / 1000))),
+            all.map((value, index) =>
+              row(String(index + 1), `F Nme ${index}`, value === null ? null : graded(6, value / 1000)),
+            ),
           );
           const out = text(exportGrades("canvas", sheet, { template: file }));
           const first = importCanvas(canvasBook(file), out);
@@ -160,15 +180,49 @@ describe("Moodle", () => {
   it("is told of locked grades, other points, and a worksheet that is none", () => {
     const locked = sheetOf([row("103", "Zoë", graded(1, 1))]);
     const exported = exportGrades("moodle", locked, { template });
-    expect(codes(exported)).toEqual(["MOODLE_LOCKED"]);
-    expect(checkExport("moodle", exported.ok ? exported.files : [], template).problems).toEqual([
-      "would skip participant 103 without a word: locked",
-    ]);
+    expect(exported.findings).toMatchObject([{ severity: "left out", code: "MOODLE_LOCKED", line: 4 }]);
+    expect(text(exported)).toMatch('"Participant 103","Zoë O\'Neil",z@x.org,s,,10.00,No,-,-,'.replaceAll('"', ""));
+    expect(exported).toMatchObject({ ok: true, written: 0 });
+    expect(checkExport("moodle", exported.ok ? exported.files : [], template).problems).toEqual([]);
     expect(codes(exportGrades("moodle", four, { template: template.replaceAll("10.00", "20.00") }))).toContain(
       "MOODLE_POINTS",
     );
     expect(codes(exportGrades("moodle", four, { template: "a,b\n1,2\n" }))).toEqual(["MOODLE_TEMPLATE"]);
     expect(codes(exportGrades("moodle", four))).toEqual(["EXPORT_TEMPLATE"]);
+  });
+
+  it("gets all other rows when one has a key that begins like a formula", () => {
+    const file = template.replace("j@x.org", "@x.org");
+    const both = sheetOf([row("101", "Ada Lovelace", graded(6, 3)), row("102", "Jörg Müller", graded(1, 1))]);
+    const exported = exportGrades("moodle", both, { template: file });
+    expect(exported).toMatchObject({ ok: true, written: 1 });
+    expect(exported.findings).toMatchObject([{ code: "EXPORT_KEY_FORMULA", line: 3, severity: "left out" }]);
+    expect(exported.findings[0]?.message).toMatch("Jörg Müller");
+    expect(text(exported)).not.toMatch("Participant 102");
+  });
+
+  it("is not rescaled to or from 0 or an empty maximum", () => {
+    for (const limit of ["", "0.00", "-", "ten"]) {
+      const file = template.replaceAll("10.00", limit);
+      expect(codes(exportGrades("moodle", four, { template: file, rescale: true }))).toEqual(["EXPORT_RESCALE"]);
+      expect(codes(exportGrades("moodle", four, { template: file }))).toEqual(["MOODLE_POINTS"]);
+    }
+    const none = { ...four, most: 0 };
+    expect(codes(exportGrades("moodle", none, { template, rescale: true }))).toEqual(["EXPORT_RESCALE"]);
+    const twenty = template.replaceAll("10.00", "20.00");
+    expect(
+      readTable(text(exportGrades("moodle", four, { template: twenty, rescale: true }))).rows[1]?.cells[4]?.text,
+    ).toBe("19");
+  });
+
+  it("does not mix ID numbers with participant numbers", () => {
+    const file = `Identifier,"Full name","ID number",Grade,"Maximum Grade","Last modified (grade)"
+"Participant 102","Ada Lovelace",101,,10.00,-
+"Participant 101","Alan Turing",102,,10.00,-
+`;
+    const both = sheetOf([row("101", "Ada Lovelace", graded(3, 0)), row("102", "Alan Turing", graded(5, 0))]);
+    const rows = readTable(text(exportGrades("moodle", both, { template: file }))).rows;
+    expect(rows.map(({ cells }) => cells[3]?.text)).toEqual(["Grade", "3", "5"]);
   });
 
   it("is written with the comma of the site where it has one", () => {
@@ -258,6 +312,66 @@ describe("Gradescope and GitHub Classroom", () => {
   });
 });
 
+describe("random rubrics", () => {
+  // Points with up to three decimals, as rubrics may have them.
+  const criterion = fc.tuple(fc.integer({ min: 1, max: 20_000 }), fc.double({ min: 0, max: 1, noNaN: true }));
+  const rubric = fc.array(criterion, { minLength: 1, maxLength: 8 });
+  const sheetFor = (all: readonly (readonly [number, number])[]): GradeSheet => {
+    const made = all.map(([most], at) => ({ id: `c${at}`, title: `C ${at}`, points: most / 1000 }));
+    const marks = all.map(([most, share]) => Math.floor(most * share) / 1000);
+    const sum = (points: readonly number[]) => points.reduce((total, one) => total + Math.round(one * 1000), 0) / 1000;
+    const scored = made.map(({ id }, at) => ({
+      ...{ is: "scored", id, by: "llm", points: marks[at] ?? 0, level: null, comment: "", evidence: [] },
+      ...{ confidence: null, tests: [], notes: [] },
+    })) as readonly CriterionGrade[];
+    const total = sum(marks);
+    const grade: Grade = {
+      ...{ outcome: { is: "graded" }, criteria: scored, points: total, most: sum(made.map((one) => one.points)) },
+      ...{ penalty: null, total, flags: [], nextSteps: [] },
+    };
+    return { title: "Sheet 3", most: grade.most, criteria: made, rows: [row("1", "Ada", grade, "")] };
+  };
+
+  it("are taken by every importer, with the points that were given and no tail of digits", () => {
+    fc.assert(
+      fc.property(rubric, (all) => {
+        const sheet = sheetFor(all);
+        const total = sheet.rows[0]?.grade?.total ?? 0;
+        const canvas = `Student,ID,Section,Sheet 3 (12)\nPoints Possible,,,${sheet.most}\nAda,1,A,\n`;
+        const moodle = `Identifier,Grade,"Maximum Grade","Last modified (grade)"\n"Participant 1",,${sheet.most},-\n`;
+        for (const [to, template] of [
+          ["canvas", canvas],
+          ["moodle", moodle],
+          ["gradescope"],
+          ["classroom"],
+          ["csv"],
+        ] as const) {
+          const exported = exportGrades(to, sheet, template === undefined ? {} : { template });
+          expect(exported).toMatchObject({ ok: true, written: 1, findings: [] });
+          if (!exported.ok) continue;
+          expect(checkExport(to, exported.files, template).problems).toEqual([]);
+          expect(exported.files[0]?.text).not.toMatch(/\d\.\d{4}/);
+          if (to === "classroom") expect(classroomTotals(text(exported)).notice).toBeCloseTo(total, 9);
+          if (to === "gradescope") expect(JSON.parse(text(exported)).score).toBe(total);
+        }
+      }),
+      { numRuns: RANDOM_RUBRICS },
+    );
+  }, 240_000);
+
+  it("are rescaled to what a person gets with a pencil", () => {
+    expect(rescalePoints(1.1, 3.3, 10)).toBe("3.33");
+    expect(rescalePoints(3.3, 3.3, 100)).toBe("100");
+    expect(rescalePoints(0.005, 1, 1)).toBe("0.01");
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 9999 }), fc.integer({ min: 1, max: 9999 }), (points, most) => {
+        expect(rescalePoints(points / 1000, most / 1000, most / 1000)).toBe(formatPoints(points / 1000, 2));
+        expect(rescalePoints(most / 1000, most / 1000, 100)).toBe("100");
+      }),
+    );
+  });
+});
+
 describe("our own table", () => {
   it("has a row for everybody, a number only for who is graded, and no formula", () => {
     const rows = readTable(text(exportGrades("csv", four))).rows.map(({ cells }) => cells.map((cell) => cell.text));
@@ -269,7 +383,14 @@ describe("our own table", () => {
       ["nothing handed in", ""],
     ]);
     expect(rows[1]?.at(-1)).toMatch(/^'=HYPERLINK/);
-    expect(codes(exportGrades("csv", sheetOf([row("=1+1", "x", null)])))).toEqual(["EXPORT_KEY_FORMULA"]);
+  });
+
+  it("leaves out only the student whose key begins like a formula, by name", () => {
+    const exported = exportGrades("csv", sheetOf([row("-12", "Ada", graded(1, 1)), row("12", "Alan", graded(1, 2))]));
+    expect(exported).toMatchObject({ ok: true, written: 1, findings: [{ severity: "left out" }] });
+    expect(exported.findings[0]?.message).toMatch("Ada");
+    expect(text(exported)).toMatch("Alan");
+    expect(text(exported)).not.toMatch("-12");
   });
 
   it("never holds a cell that a spreadsheet would run, whatever students write", () => {

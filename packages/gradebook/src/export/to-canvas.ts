@@ -1,12 +1,15 @@
 /**
  * The gradebook file of Canvas, made from the one the teacher exported: only that has the ids. The file that goes back holds the
- * student columns and one assignment, so that nothing else can change. A cell without a grade stays as it was.
+ * student columns and one assignment, so that nothing else can change. A cell without a grade stays as it was, and a row that cannot be
+ * written is left out and named.
  */
 import { looksLikeFormula, type Row, readTable, writeTable } from "@markmill/csv";
-import { formatPoints, type GradeSheet, statusOf } from "../grade-sheet.ts";
+import { formatPoints, type GradeSheet } from "../grade-sheet.ts";
 import type { ExportFindingCode } from "./export-codes.ts";
 import { type Exported, type ExportFinding, refused } from "./export-finding.ts";
-import { RowsByStudent } from "./match-rows.ts";
+import { type KeyKind, matchRows, type TemplateRow } from "./match-rows.ts";
+import { isSameMaximum, readMaximum, rescalePoints } from "./rescale-points.ts";
+import { doubtFinding, formulaFinding, noRowFinding, onceEach, pointsFinding, rescaleFinding } from "./row-findings.ts";
 
 export interface CanvasOptions {
   /** Title or id of the assignment's column; the sheet's title otherwise. */
@@ -53,74 +56,89 @@ export function toCanvas(sheet: GradeSheet, template: string, options: CanvasOpt
     return refused(findings);
   }
   const points = body.find((row) => isPointsRow(row));
-  const possible = Number((points?.cells[column]?.text ?? "").trim().replace(",", "."));
-  const hasPossible =
-    points !== undefined && (points.cells[column]?.text.trim() ?? "") !== "" && Number.isFinite(possible);
-  const factor = hasPossible && possible !== sheet.most ? possible / sheet.most : 1;
-  if (factor !== 1 && options.rescale !== true) {
-    error(
-      "CANVAS_POINTS",
-      points?.line ?? null,
-      `The rubric has ${sheet.most} points, the assignment in Canvas ${possible}.`,
-      "Change one of the two, or ask for the grades to be rescaled.",
-    );
+  const given = points?.cells[column]?.text ?? "";
+  const possible = readMaximum(given);
+  if (options.rescale === true && (possible === null || possible === 0 || sheet.most <= 0)) {
+    return refused([rescaleFinding(points?.line ?? null, sheet.most, given)]);
   }
-  const byStudent = new RowsByStudent(sheet.rows, ({ student }) => [
-    student.id,
-    student.sisId,
-    student.login,
-    student.email,
-  ]);
+  const differs = possible === null ? given.trim() !== "" : !isSameMaximum(possible, sheet.most);
+  if (differs && options.rescale !== true) {
+    return refused([pointsFinding("CANVAS_POINTS", points?.line ?? null, "Canvas", sheet.most, given)]);
+  }
   const out: string[][] = [[...texts.slice(0, lastStudentColumn + 1), texts[column] ?? ""]];
-  if (points !== undefined) out.push(cellsOf(points, lastStudentColumn, points.cells[column]?.text ?? ""));
+  if (points !== undefined) out.push(cellsOf(points, lastStudentColumn, given));
+  const people = body.filter((row) => !isPointsRow(row) && isStudent(row));
+  const rowsOfFile = people.map((row) => rowOf(row, texts, lastStudentColumn));
+  const matches = matchRows(sheet.rows, rowsOfFile, { alsoId: "sisId" });
   let written = 0;
-  for (const row of body) {
-    const name = row.cells[0]?.text.trim() ?? "";
-    if (isPointsRow(row) || name === "" || /^student, test$/i.test(name)) continue;
-    const keys = row.cells.slice(0, lastStudentColumn + 1).map(({ text }) => text);
-    const bad = keys.find((text) => looksLikeFormula(text.trim()));
+  for (const [at, row] of people.entries()) {
+    const match = matches.rows[at];
+    const own = rowsOfFile[at];
+    if (match === undefined || own === undefined) continue;
+    const bad = cellsOf(row, lastStudentColumn, "").find((text) => looksLikeFormula(text.trim()));
     if (bad !== undefined) {
-      error(
-        "EXPORT_KEY_FORMULA",
-        row.line,
-        `"${bad.slice(0, 40)}" begins like a formula.`,
-        "Correct it in Canvas and export again.",
+      findings.push(
+        formulaFinding(
+          row.line,
+          bad,
+          match.is === "matched" ? match.student.student.name : "",
+          "Correct it in Canvas and export again.",
+        ),
       );
       continue;
     }
+    if (match.is === "doubtful") findings.push(doubtFinding(own, match.doubt));
     const before = row.cells[column]?.text.trim() ?? "";
-    const found = byStudent.find(keys.slice(1, lastStudentColumn), name);
-    const total = found?.grade?.total ?? null;
-    if (/^ex$/i.test(before) && total !== null) {
+    const total = match.is === "matched" ? (match.student.grade?.total ?? null) : null;
+    const excused = /^ex$/i.test(before);
+    if (excused && total !== null) {
       findings.push({
-        severity: "warning",
+        severity: "left out",
         code: "CANVAS_EXCUSED",
         line: row.line,
-        message: `${name} is excused and stays so.`,
-        fix: "Take the excuse away in Canvas if the grade shall count.",
+        message: `${own.name} is excused in Canvas and stays so.`,
+        fix: "Remove the excuse in Canvas if the grade is to count.",
       });
     }
-    const value = total === null || /^ex$/i.test(before) ? before : formatPoints(total * factor, 2);
-    if (value !== before || total !== null) written += total === null ? 0 : 1;
+    if (total === null || excused) {
+      out.push(cellsOf(row, lastStudentColumn, before));
+      continue;
+    }
+    // Canvas compares grades at two decimals.
+    const value = differs && possible !== null ? rescalePoints(total, sheet.most, possible) : formatPoints(total, 2);
     out.push(cellsOf(row, lastStudentColumn, value));
+    written += 1;
   }
-  for (const row of byStudent.left.filter((one) => one.grade !== null)) {
-    findings.push({
-      severity: "warning",
-      code: "EXPORT_NO_ROW",
-      line: null,
-      message: `${row.student.name} (${statusOf(row)}) has no row in the gradebook and is left out.`,
-      fix: "Export the gradebook again if the student is in the course.",
-    });
-  }
-  if (findings.some(({ severity }) => severity === "error")) return refused(findings);
+  for (const row of matches.left.filter((one) => one.grade !== null)) findings.push(noRowFinding(row, "gradebook"));
   const bom = template.startsWith("\ufeff");
   return {
     ok: true,
     files: [{ name: "canvas.csv", text: writeTable(out, { separator, newline, bom }) }],
     written,
-    findings,
+    findings: onceEach(findings),
   };
+}
+
+const columnKinds: Readonly<Record<string, KeyKind>> = {
+  id: "id",
+  "sis user id": "sisId",
+  "sis login id": "login",
+};
+
+/** Keys by the kind of their column. */
+function rowOf(row: Row, header: readonly string[], last: number): TemplateRow {
+  const keys: Partial<Record<KeyKind, string>> = {};
+  for (let index = 1; index < last; index += 1) {
+    const kind = columnKinds[header[index]?.toLowerCase() ?? ""];
+    if (kind !== undefined) keys[kind] = row.cells[index]?.text.trim() ?? "";
+  }
+  return { line: row.line, name: row.cells[0]?.text.trim() ?? "", keys };
+}
+
+/** Canvas adds a made-up student, "Student, Test", at the end, and lines about posting. */
+function isStudent(row: Row): boolean {
+  const name = row.cells[0]?.text.trim() ?? "";
+  return name !== "" && !/^student, test$/i.test(name);
 }
 
 function cellsOf(row: Row, last: number, value: string): string[] {

@@ -1,13 +1,15 @@
 /**
  * For GitHub Classroom's reporter: one runner per criterion. Its console shows the share of passed tests times max_score, its notice the
- * sum of scores; so points are cut into equal tests, of which as many pass as make both agree.
+ * sum of scores. Points are cut into equal tests, of which as many pass as make both numbers the points of the criterion. Where that
+ * takes too many tests, a second runner has the points that are missing.
  */
+import { sumPoints } from "@markmill/grading";
 import type { GradeRow, GradeSheet } from "../grade-sheet.ts";
 import type { Exported, ExportedFile, ExportFinding } from "./export-finding.ts";
 import { fileNameOf } from "./file-name.ts";
 import { noGrade } from "./no-grade.ts";
 
-/** More pieces than this are a rounding of ours, not a rubric. */
+/** A student reads the tests one by one. */
 const MOST_PIECES = 1_000;
 
 export function toClassroom(sheet: GradeSheet): Exported {
@@ -18,14 +20,18 @@ export function toClassroom(sheet: GradeSheet): Exported {
       findings.push(noGrade(row));
       continue;
     }
-    if (row.grade.points !== row.grade.total || sheet.criteria.some(({ points }) => points < 0)) {
+    const shown = sumPoints(
+      row.grade.criteria.flatMap((one) => (one.is === "scored" && one.points > 0 ? [one.points] : [])),
+    );
+    if (shown !== row.grade.total) {
       findings.push({
-        severity: "warning",
+        severity: "left out",
         code: "CLASSROOM_DEDUCTION",
         line: null,
-        message: `${row.student.name}: penalties and deductions have no place in Classroom and are left out.`,
-        fix: "Take them off by hand, or use another export.",
+        message: `${row.student.name} is left out: Classroom has no place for penalties and deductions.`,
+        fix: "Enter this grade by hand, or use another export.",
       });
+      continue;
     }
     files.push({
       name: `classroom/${fileNameOf(row.student.key)}.json`,
@@ -41,27 +47,38 @@ function runnersOf(sheet: GradeSheet, row: GradeRow): { runners: string; env: Re
   for (const { id, title, points: most } of sheet.criteria) {
     const found = row.grade?.criteria.find((one) => one.id === id);
     if (found?.is !== "scored" || most <= 0) continue;
-    const unit = pieceOf(most, found.points);
-    const count = Math.round((most * 1000) / unit);
-    const passed = Math.round((found.points * 1000) / unit);
-    const tests = Array.from({ length: count }, (_, index) => ({
-      name: count === 1 ? title : `${title} (${index + 1} of ${count})`,
-      status: index < passed ? "pass" : "fail",
-      score: index < passed ? unit / 1000 : 0,
-      line_no: 0,
-      message: index === 0 ? found.comment : "",
-      test_code: "",
-    }));
-    const result = { version: 1, status: passed === count ? "pass" : "fail", max_score: most, tests };
-    ids.push(id);
-    env[`${id.toUpperCase()}_RESULTS`] = Buffer.from(JSON.stringify(result)).toString("base64");
+    const [all, got] = [thousandths(most), thousandths(found.points)];
+    const unit = greatestDivisor(all, got);
+    const add = (runner: string, name: string, worth: number, passed: number, piece: number) => {
+      const count = worth / piece;
+      const tests = Array.from({ length: count }, (_, index) => ({
+        name: count === 1 ? name : `${name} (${index + 1} of ${count})`,
+        status: index < passed ? "pass" : "fail",
+        score: index < passed ? piece / 1000 : 0,
+        line_no: 0,
+        message: index === 0 ? found.comment : "",
+        test_code: "",
+      }));
+      const result = { version: 1, status: passed === count ? "pass" : "fail", max_score: worth / 1000, tests };
+      ids.push(runner);
+      env[`${runner.toUpperCase()}_RESULTS`] = Buffer.from(JSON.stringify(result)).toString("base64");
+    };
+    if (all / unit <= MOST_PIECES) add(id, title, all, got / unit, unit);
+    else {
+      add(id, title, got, 1, got);
+      add(`${id}-missing`, `${title}: missing points`, all - got, 0, all - got);
+    }
   }
   return { runners: ids.join(","), env };
 }
 
-/** Thousandths of a point: the largest piece that both numbers are made of. */
-function pieceOf(most: number, points: number): number {
-  let [a, b] = [Math.round(most * 1000), Math.round(points * 1000)];
+function thousandths(points: number): number {
+  return Math.round(points * 1000);
+}
+
+/** The largest piece that both numbers are made of. */
+function greatestDivisor(one: number, other: number): number {
+  let [a, b] = [one, other];
   while (b !== 0) [a, b] = [b, a % b];
-  return Math.max(a, Math.ceil((most * 1000) / MOST_PIECES));
+  return a;
 }

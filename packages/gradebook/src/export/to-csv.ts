@@ -1,7 +1,8 @@
 // Our own table: everything there is to say about each student, in cells a spreadsheet takes for text.
 import { guardCell, looksLikeFormula, writeTable } from "@markmill/csv";
 import { formatPoints, type GradeSheet, statusOf } from "../grade-sheet.ts";
-import { type Exported, type ExportFinding, refused } from "./export-finding.ts";
+import type { Exported, ExportFinding } from "./export-finding.ts";
+import { formulaFinding } from "./row-findings.ts";
 
 export function toCsv(sheet: GradeSheet): Exported {
   const findings: ExportFinding[] = [];
@@ -22,18 +23,13 @@ export function toCsv(sheet: GradeSheet): Exported {
   ];
   const rows: string[][] = [header];
   let written = 0;
-  for (const [index, row] of sheet.rows.entries()) {
+  for (const row of sheet.rows) {
     const { student, grade, feedback } = row;
     const keys = [student.key, student.id ?? "", student.login ?? "", student.email ?? ""];
     const bad = keys.find((text) => looksLikeFormula(text));
     if (bad !== undefined) {
-      findings.push({
-        severity: "error",
-        code: "EXPORT_KEY_FORMULA",
-        line: index + 2,
-        message: `"${bad.slice(0, 40)}" begins like a formula.`,
-        fix: "Correct it in the roster.",
-      });
+      findings.push(formulaFinding(null, bad, student.name, "Correct it in the roster."));
+      continue;
     }
     if (grade !== null && grade.total !== null) written += 1;
     const points = (value: number | null | undefined) =>
@@ -56,6 +52,5 @@ export function toCsv(sheet: GradeSheet): Exported {
       guardCell(feedback),
     ]);
   }
-  if (findings.length > 0) return refused(findings);
   return { ok: true, files: [{ name: "grades.csv", text: writeTable(rows, { bom: true }) }], written, findings };
 }

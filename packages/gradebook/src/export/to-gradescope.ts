@@ -1,6 +1,6 @@
 // One results.json per student, as an autograder for Gradescope hands it back.
 import type { CriterionGrade } from "@markmill/grading";
-import type { GradeRow, GradeSheet } from "../grade-sheet.ts";
+import { formatPoints, type GradeRow, type GradeSheet } from "../grade-sheet.ts";
 import type { Exported, ExportedFile, ExportFinding } from "./export-finding.ts";
 import { fileNameOf } from "./file-name.ts";
 import { noGrade } from "./no-grade.ts";
@@ -31,7 +31,7 @@ function resultsOf(sheet: GradeSheet, row: GradeRow, total: number): string {
     visibility: "after_published",
     stdout_visibility: "hidden",
     tests,
-    extra_data: { total_points: String(sheet.most), penalty: row.grade?.penalty?.points ?? 0 },
+    extra_data: { total_points: formatPoints(sheet.most), penalty: row.grade?.penalty?.points ?? 0 },
   };
   return `${JSON.stringify(results, null, 2)}\n`;
 }

@@ -2,11 +2,13 @@
  * Moodle's grading worksheet, made from the one the teacher downloaded: its headers are in the site's language, and its times say
  * which grade is newer. Only grade and feedback are written; every other cell stays.
  */
-import { guardCell, looksLikeFormula, readTable, writeTable } from "@markmill/csv";
-import { formatPoints, type GradeSheet, statusOf } from "../grade-sheet.ts";
+import { guardCell, looksLikeFormula, type Row, readTable, writeTable } from "@markmill/csv";
+import { formatPoints, type GradeSheet } from "../grade-sheet.ts";
 import type { ExportFindingCode } from "./export-codes.ts";
 import { type Exported, type ExportFinding, refused } from "./export-finding.ts";
-import { RowsByStudent } from "./match-rows.ts";
+import { matchRows } from "./match-rows.ts";
+import { isSameMaximum, readMaximum, rescalePoints } from "./rescale-points.ts";
+import { doubtFinding, formulaFinding, noRowFinding, onceEach, pointsFinding, rescaleFinding } from "./row-findings.ts";
 
 export interface MoodleOptions {
   readonly rescale?: boolean;
@@ -15,7 +17,12 @@ export interface MoodleOptions {
 const headers = {
   identifier: ["identifier", "id", "identificador", "identifiant", "identificatore"],
   name: ["full name", "vollständiger name", "nombre completo", "nom complet", "cognome/nome"],
-  email: ["email address", "e-mail-adresse", "dirección de correo", "adresse de courriel"],
+  idNumber: ["id number", "id-nummer", "número de id", "numéro d'identification", "codice identificativo"],
+  username: ["username", "anmeldename", "nombre de usuario", "nom d'utilisateur"],
+  email: [
+    ...["email address", "e-mail-adresse", "dirección de correo", "adresse de courriel"],
+    ...["e-mail address", "email", "dirección email", "indirizzo email"],
+  ],
   grade: ["grade", "bewertung", "calificación", "note", "valutazione"],
   most: ["maximum grade", "bestwertung", "calificación máxima", "note maximale", "valutazione massima"],
   feedback: [
@@ -24,13 +31,16 @@ const headers = {
     "comentarios de retroalimentación",
     "feedback par commentaires",
   ],
-  locked: ["grade can be changed", "bewertung kann geändert werden", "la calificación puede cambiarse"],
+  locked: [
+    ...["grade can be changed", "bewertung kann geändert werden", "la calificación puede cambiarse"],
+    ...["la note peut être modifiée", "la valutazione può essere modificata"],
+  ],
 } as const;
 
 export function toMoodle(sheet: GradeSheet, template: string, options: MoodleOptions = {}): Exported {
   const findings: ExportFinding[] = [];
   const note = (
-    severity: "error" | "warning",
+    severity: ExportFinding["severity"],
     code: ExportFindingCode,
     line: number | null,
     message: string,
@@ -66,51 +76,65 @@ export function toMoodle(sheet: GradeSheet, template: string, options: MoodleOpt
     );
   }
   const comma = body.some((row) => /^\d+,\d+$/.test((row.cells[most]?.text ?? row.cells[grade]?.text ?? "").trim()));
-  const byStudent = new RowsByStudent(sheet.rows, ({ student }) => [student.id, student.email]);
+  const [name, email, idNumber, username] = [find("name"), find("email"), find("idNumber"), find("username")];
+  const cell = (row: Row, index: number) => (index < 0 ? "" : (row.cells[index]?.text.trim() ?? ""));
+  const rowsOfFile = body.map((row) => ({
+    line: row.line,
+    name: cell(row, name),
+    keys: {
+      participant: /(?<!\d)(\d+)$/.exec(cell(row, identifier))?.[1] ?? "",
+      id: cell(row, idNumber),
+      login: cell(row, username),
+      email: cell(row, email),
+    },
+  }));
+  const matches = matchRows(sheet.rows, rowsOfFile, { alsoId: "participant" });
   const out: string[][] = [texts];
   let written = 0;
-  for (const row of body) {
+  for (const [at, row] of body.entries()) {
     const cells = Array.from(
       { length: Math.max(texts.length, row.cells.length) },
       (_, index) => row.cells[index]?.text ?? "",
     );
-    const id = cells[identifier]?.trim() ?? "";
-    const name = cells[find("name")] ?? "";
-    const bad = [id, name, cells[find("email")] ?? ""].find((text) => looksLikeFormula(text.trim()));
+    const match = matches.rows[at];
+    const own = rowsOfFile[at];
+    if (match === undefined || own === undefined) continue;
+    const bad = [identifier, name, email, idNumber, username]
+      .map((index) => cell(row, index))
+      .find((text) => looksLikeFormula(text));
     if (bad !== undefined) {
-      note(
-        "error",
-        "EXPORT_KEY_FORMULA",
-        row.line,
-        `"${bad.slice(0, 40)}" begins like a formula.`,
-        "Correct it in Moodle and download again.",
-      );
+      const student = match.is === "matched" ? match.student.student.name : "";
+      findings.push(formulaFinding(row.line, bad, student, "Correct it in Moodle and download again."));
       continue;
     }
-    const number = /(\d+)$/.exec(id)?.[1] ?? "";
-    const found = byStudent.find([number, cells[find("email")] ?? ""], name);
+    if (match.is === "doubtful") findings.push(doubtFinding(own, match.doubt));
+    const found = match.is === "matched" ? match.student : null;
     const total = found?.grade?.total ?? null;
     if (found !== null && total !== null) {
-      const limit = most < 0 ? sheet.most : Number((cells[most] ?? "").trim().replace(",", "."));
-      if (Number.isFinite(limit) && limit !== sheet.most && options.rescale !== true) {
-        note(
-          "error",
-          "MOODLE_POINTS",
-          row.line,
-          `The rubric has ${sheet.most} points, the assignment in Moodle ${limit}.`,
-          "Change one of the two, or ask for the grades to be rescaled.",
-        );
-        break;
+      const given = cell(row, most);
+      const limit = readMaximum(given);
+      if (options.rescale === true && (limit === null || limit === 0 || sheet.most <= 0)) {
+        return refused([rescaleFinding(row.line, sheet.most, given)]);
       }
-      const value = formatPoints(Number.isFinite(limit) ? (total * limit) / sheet.most : total, 2);
-      if (locked >= 0 && isNo(cells[locked] ?? "")) {
-        note(
-          "warning",
-          "MOODLE_LOCKED",
-          row.line,
-          `The grade of ${name || id} is locked; Moodle will skip it.`,
-          "Unlock it in the gradebook.",
-        );
+      const differs = limit === null ? most >= 0 : !isSameMaximum(limit, sheet.most);
+      if (differs && options.rescale !== true) {
+        return refused([pointsFinding("MOODLE_POINTS", row.line, "Moodle", sheet.most, given)]);
+      }
+      // Moodle keeps five decimals, so points that are not rescaled stay exact.
+      const value = differs && limit !== null ? rescalePoints(total, sheet.most, limit) : formatPoints(total);
+      if (isNo(cell(row, locked))) {
+        // Moodle would skip the row without a word. The grade that stands may be the same one.
+        if (readMaximum(cell(row, grade)) !== Number(value)) {
+          note(
+            "left out",
+            "MOODLE_LOCKED",
+            row.line,
+            `The grade of ${own.name || cell(row, identifier)} is locked in Moodle; the row stays as it is.`,
+            "Unlock it in Moodle's gradebook, download the worksheet again and export again.",
+          );
+        }
+        out.push(cells);
+        continue;
       }
       cells[grade] = comma ? value.replace(".", ",") : value;
       if (feedback >= 0 && found.feedback !== "") cells[feedback] = guardCell(asHtml(found.feedback));
@@ -118,22 +142,13 @@ export function toMoodle(sheet: GradeSheet, template: string, options: MoodleOpt
     }
     out.push(cells);
   }
-  for (const row of byStudent.left.filter((one) => one.grade !== null)) {
-    note(
-      "warning",
-      "EXPORT_NO_ROW",
-      null,
-      `${row.student.name} (${statusOf(row)}) has no row in the worksheet and is left out.`,
-      "Download the worksheet again if the student is in the course.",
-    );
-  }
-  if (findings.some(({ severity }) => severity === "error")) return refused(findings);
+  for (const row of matches.left.filter((one) => one.grade !== null)) findings.push(noRowFinding(row, "worksheet"));
   const bom = template.startsWith("\ufeff");
   return {
     ok: true,
     files: [{ name: "moodle.csv", text: writeTable(out, { separator, newline, bom }) }],
     written,
-    findings,
+    findings: onceEach(findings),
   };
 }
 

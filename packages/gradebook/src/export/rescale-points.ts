@@ -1,0 +1,24 @@
+/**
+ * Brings points of the rubric to the maximum of a platform. Pure.
+ *
+ * R1  Nothing is rescaled to or from a maximum of 0, or one that is no number: that is an error, never a zero.
+ */
+import { roundPoints, scalePoints } from "@markmill/grading";
+
+/** A number as platforms write it, with a point or a comma. null: it is none. */
+export function readMaximum(text: string): number | null {
+  const plain = text.trim().replace(",", ".");
+  return /^\d{1,9}(?:\.\d{1,6})?$/.test(plain) ? Number(plain) : null;
+}
+
+/** The rubric's points and the platform's maximum are the same number of points. */
+export function isSameMaximum(one: number, other: number): boolean {
+  return roundPoints(one) === roundPoints(other);
+}
+
+/** Points of `from` as points of `to`, at two decimals and never above `to`. Throws where a maximum is not above 0 (R1). */
+export function rescalePoints(points: number, from: number, to: number): string {
+  if (!(from > 0 && to > 0)) throw new RangeError("points are rescaled only between maxima above 0");
+  const value = scalePoints(points, to, from, 2);
+  return points <= from && value > to ? String(to) : String(value);
+}

@@ -1,0 +1,107 @@
+/** What is said of rows and students that the platform's file leaves out, in the same words for every platform. Pure. */
+import { formatPoints, type GradeRow, statusOf } from "../grade-sheet.ts";
+import type { ExportFinding } from "./export-finding.ts";
+import type { KeyKind, RowDoubt, TemplateRow } from "./match-rows.ts";
+
+const kindNames: Record<KeyKind, string> = {
+  participant: "participant number",
+  id: "id",
+  sisId: "SIS id",
+  login: "login",
+  email: "e-mail address",
+};
+
+/** A row that may be somebody's, and gets nothing. */
+export function doubtFinding(row: TemplateRow, doubt: RowDoubt): ExportFinding {
+  const concerned = doubt.is === "several students" ? doubt.students : [doubt.student];
+  const severity = concerned.some(({ grade }) => grade?.total != null) ? "left out" : "warning";
+  const common = { severity, line: row.line } as const;
+  const called = row.name.trim() === "" ? "The row" : `The row of ${row.name.trim().slice(0, 60)}`;
+  switch (doubt.is) {
+    case "several students":
+      return {
+        ...common,
+        code: "EXPORT_MATCH_SEVERAL",
+        message: `${called} may be of ${doubt.students.map(nameOf).join(" or of ")}; it stays as it is.`,
+        fix: "Correct the keys in the roster or at the platform, so that one student has them.",
+      };
+    case "several rows":
+      return {
+        ...common,
+        code: "EXPORT_MATCH_SEVERAL",
+        message: `${nameOf(doubt.student)} may be lines ${doubt.lines.join(" and ")}; they stay as they are.`,
+        fix: "Correct the keys in the roster or at the platform, so that one row has them.",
+      };
+    case "other name":
+      return {
+        ...common,
+        code: "EXPORT_MATCH_NAME",
+        message: `${called} has a key of ${nameOf(doubt.student)}, but another name; it stays as it is.`,
+        fix: "Correct the key or the name in the roster or at the platform.",
+      };
+    case "other key":
+      return {
+        ...common,
+        code: "EXPORT_MATCH_KEY",
+        message: `${called} has the name of ${nameOf(doubt.student)}, but another ${kindNames[doubt.kind]}; it stays as it is.`,
+        fix: `Give the student the platform's ${kindNames[doubt.kind]} in the roster if they are the same person.`,
+      };
+  }
+}
+
+/** A student with a grade and no row. */
+export function noRowFinding(row: GradeRow, file: string): ExportFinding {
+  return {
+    severity: row.grade?.total == null ? "warning" : "left out",
+    code: "EXPORT_NO_ROW",
+    line: null,
+    message: `${nameOf(row)} (${statusOf(row)}) has no row in the ${file} and is left out.`,
+    fix: `Download the ${file} again if the student is in the course.`,
+  };
+}
+
+/** A row whose key a spreadsheet would compute. */
+export function formulaFinding(line: number | null, key: string, student: string, fix: string): ExportFinding {
+  return {
+    ...{ severity: "left out", code: "EXPORT_KEY_FORMULA", line },
+    message: `${student === "" ? "The row" : `The row of ${student.slice(0, 60)}`} is left out: "${key.slice(0, 40)}" begins like a formula.`,
+    fix,
+  };
+}
+
+export function pointsFinding(
+  code: "CANVAS_POINTS" | "MOODLE_POINTS",
+  line: number | null,
+  platform: string,
+  most: number,
+  given: string,
+): ExportFinding {
+  return {
+    ...{ severity: "error", code, line },
+    message: `The rubric has ${formatPoints(most)} points, the assignment in ${platform} has ${given.trim() === "" ? "no maximum" : given.trim()}.`,
+    fix: "Change one of the two, or bring the grades to the assignment's points with --rescale.",
+  };
+}
+
+/** R1 of rescale-points.ts. */
+export function rescaleFinding(line: number | null, most: number, given: string): ExportFinding {
+  return {
+    ...{ severity: "error", code: "EXPORT_RESCALE", line },
+    message: `Grades cannot be rescaled from ${formatPoints(most)} points to ${given.trim() === "" ? "an empty maximum" : `"${given.trim().slice(0, 40)}"`}.`,
+    fix: "Give rubric and assignment a maximum above 0, or export without --rescale.",
+  };
+}
+
+/** A name, and the key where it says more. */
+function nameOf({ student }: GradeRow): string {
+  return student.name === student.key ? student.name : `${student.name} (${student.key})`;
+}
+
+/** Two rows may tell the same of a student: it is said once. */
+export function onceEach(findings: readonly ExportFinding[]): readonly ExportFinding[] {
+  const said = new Set<string>();
+  return findings.filter(({ code, message }) => {
+    const text = `${code} ${message}`;
+    return !said.has(text) && said.add(text);
+  });
+}
