@@ -80,6 +80,59 @@ it("overrides, reviews and releases are said in the name of the key, in the log 
   expect(entries.find(({ action }) => action === "recordGrade")).toMatchObject({ target: id });
 });
 
+it("a grade post answers 428 without If-Match, 412 with an old one, and once for one Idempotency-Key", async () => {
+  const work = memberOf(3).key;
+  const say = async (
+    role: "owner" | "grader",
+    points: number | null,
+    headers: Record<string, string> = {},
+    more = {},
+  ) => {
+    const response = await fetch(`${api.url}/v1/batches/${id}/grades`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${await api.key([role])}`, "content-type": "application/json", ...headers },
+      body: JSON.stringify({ work, kind: "override", criterion: "pure", points, reason: "so", ...more }),
+    });
+    return {
+      status: response.status,
+      etag: response.headers.get("etag") ?? "",
+      body: (await response.json()) as never,
+    };
+  };
+  const tag = async () => `"${(await remote.batches.work(id, work))?.etag}"`;
+  const unmarked = await tag();
+  const first = await say("owner", 0, { "idempotency-key": "once" });
+  expect(first.status).toBe(201);
+  expect(first.etag).toBe(await tag());
+  expect(await say("owner", 0, { "idempotency-key": "once" })).toEqual(first);
+  expect(await say("owner", 1, { "idempotency-key": "once" })).toMatchObject({
+    ...{ status: 409, body: { code: "IDEMPOTENCY_KEY_REUSED" } },
+  });
+  expect(await say("grader", 1)).toMatchObject({ status: 428, body: { code: "GRADE_UNSEEN" } });
+  for (const old of [unmarked, `W/${first.etag}`, `"x", ${unmarked}`]) {
+    expect(await say("grader", 1, { "if-match": old })).toMatchObject({ status: 412, body: { code: "GRADE_CHANGED" } });
+  }
+  expect(await say("grader", 1, { "if-match": "no quotes" })).toMatchObject({ status: 400, body: { code: "INVALID" } });
+  const second = await say("grader", 1, { "if-match": `"x", ${first.etag}` });
+  expect(second.status).toBe(201);
+  expect((await remote.batches.events(id, work)).events).toHaveLength(2);
+  // The owner's undo takes back the owner's mark; the grader's stands.
+  expect(await say("owner", null)).toMatchObject({
+    status: 201,
+    body: { takesBack: (first.body as { id: number }).id },
+  });
+  expect(await remote.batches.work(id, work)).toMatchObject({
+    ...{
+      grade: { total: 3, overrides: [{ points: 1 }] },
+      marks: [{ fate: { is: "taken back" } }, { fate: { is: "stands" } }],
+    },
+  });
+  const { id: other } = second.body as { id: number };
+  expect(await say("owner", null, {}, { takesBack: other })).toMatchObject({ status: 428 });
+  expect(await say("owner", null, { "if-match": await tag() }, { takesBack: other })).toMatchObject({ status: 201 });
+  expect(await remote.batches.work(id, work)).toMatchObject({ grade: { total: 3, overrides: [] } });
+});
+
 it("whoever may not read the members sees pseudonyms, and pages by them", async () => {
   const reader = await api.client("reader");
   const first = await reader.listWorks({ params: { id }, query: { limit: 2 } });

@@ -494,9 +494,7 @@ describe("grades", () => {
   });
 
   it("several at once are each said of what was there", async () => {
-    await Promise.all(
-      [0, 1, 2, 3, 4].map((points) => say({ criterion: "style", points, reason: `r${points}`, by: `p${points}` })),
-    );
+    await Promise.all([0, 1, 2, 3, 4].map((points) => say({ criterion: "style", points, reason: `r${points}` })));
     const { events } = await tenant.batches.events(id, key);
     expect(events.map(({ from }) => from)).toEqual([3, ...events.slice(0, -1).map(({ to }) => to)]);
   });
@@ -558,6 +556,7 @@ describe("deleting", () => {
       "batch_members",
       "batch_works",
       "batch_runs",
+      "batch_rubrics",
       "grade_events",
       "runs",
       "events",

@@ -246,6 +246,7 @@ async function send(
 ): Promise<FastifyReply> {
   setCookie(given.cookie, asked, reply, parts);
   if (typeof given.location === "string") reply.header("location", given.location);
+  if (typeof given.etag === "string") reply.header("etag", `"${given.etag}"`);
   switch (answer.kind) {
     case "json": {
       const body = parts.checkAnswers === true ? answer.schema.parse(given.body) : given.body;

@@ -6,7 +6,7 @@ import { releasedSheet } from "./released-sheet.ts";
 
 const event = (work: string, kind: GradeEvent["kind"], to: number | null): GradeEvent => ({
   ...{ id: 1, work, at: "2026-01-01T00:00:00.000Z", by: "ada", kind, criterion: null, from: null, to },
-  ...{ reason: "", comment: "", rubricHash: "r", content: "c", try: 1 },
+  ...{ reason: "", comment: "", rubricHash: "r", content: "c", try: 1, takesBack: null },
 });
 
 describe("released grades", () => {

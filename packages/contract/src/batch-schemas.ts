@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { named } from "./named.ts";
-import { caps, failure, spent } from "./run-schemas.ts";
+import { caps, failure, idempotencyKey, spent } from "./run-schemas.ts";
 import { count, cursor, flag, hash, limit, many, nanodollars, page, runId, text, time } from "./values.ts";
 
 export const batchParams = z.object({ id: runId });
@@ -269,6 +269,21 @@ export const gradeEvent = named(
     rubricHash: z.string(),
     content: z.string().nullable(),
     try: count,
+    takesBack: count.nullable().describe("of an override without points: the id of the event that it takes back"),
+  }),
+);
+
+const personMark = named(
+  "PersonMark",
+  z.looseObject({
+    id: count.describe("of the grade event"),
+    criterion: z.string(),
+    points: z.number(),
+    by: z.string(),
+    at: z.string(),
+    fate: z
+      .looseObject({ is: z.enum(["stands", "replaced", "taken back", "other content", "no criterion"]) })
+      .describe("what became of it; `by`: the id of the event that replaced it or took it back"),
   }),
 );
 
@@ -292,6 +307,10 @@ const work = named(
     proposal: z.object({ grade, try: count }).nullable(),
     grade: finalGrade.nullable().describe("as it stands, with what people said; null: nothing is known yet"),
     events: z.array(gradeEvent),
+    marks: z.array(personMark).describe("every mark that a person gave, with what became of it"),
+    etag: z
+      .string()
+      .describe("of its grade as it stands: send it quoted as If-Match to say that you decide on what you have seen"),
     spent,
   }),
 );
@@ -333,6 +352,20 @@ export const regradeBody = z.strictObject({
   keys: keys.min(1),
   definition: hash.optional().describe("absent: the batch's"),
 });
+export const gradeHeaders = z.object({
+  "idempotency-key": idempotencyKey.describe(
+    "the same key appends one event of the batch, however often the request is repeated",
+  ),
+  "if-match": z
+    .string()
+    .max(2_000)
+    .regex(
+      /^\s*(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*)\s*$/,
+      'must be * or quoted tags such as "x1y2"',
+    )
+    .optional()
+    .describe("`etag` of the work as you read it, in quotes; needed to replace or take back a mark of another person"),
+});
 export const retriedWorks = named("RetriedWorks", z.object({ works: z.array(z.string()) }));
 export const gradeBody = named(
   "GradeSaid",
@@ -340,7 +373,12 @@ export const gradeBody = named(
     work: key,
     kind: z.enum(["override", "reviewed", "released", "withdrawn"]),
     criterion: text(200, 1).optional().describe("of an override"),
-    points: z.number().nullable().optional().describe("of an override; null takes the one before back"),
+    points: z.number().nullable().optional().describe("of an override; null takes one mark back"),
+    takesBack: z
+      .int()
+      .min(1)
+      .optional()
+      .describe("of an override without points: the id of the mark that it takes back; default: your own last one"),
     reason: text(10_000).optional().describe("an override and a withdrawal need one"),
     comment: text(100_000).optional().describe("for the student"),
     try: z.int().min(0).optional().describe("whose proposal was seen; refused when there is another by now"),

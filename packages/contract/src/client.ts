@@ -1,7 +1,7 @@
 /**
  * A client typed by the route table: `client.getRun({ params: { id } })`. It throws an ApiProblem and nothing else.
  *
- * R1  A start or a retry without an Idempotency-Key gets one: what is repeated by R2 starts one run.
+ * R1  A start, a retry or a grade event without an Idempotency-Key gets one: what is repeated by R2 is done once.
  * R2  What may be repeated (reads; what has such a key) is repeated a few times when no answer came or the server says it is busy.
  */
 import { type Follow, type FollowOptions, followEvents } from "./follow-events.ts";

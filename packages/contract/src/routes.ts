@@ -284,9 +284,12 @@ export const routes = {
     ...aBatch,
     ...{ method: "POST", path: "/v1/batches/{id}/grades", access: "grades:write" },
     summary: "Override a criterion with a reason, confirm a review, release a grade or withdraw it",
+    description:
+      "An override without points (null) takes back one mark: the named one, or your own last one of that criterion. To replace or take back a mark of another person, send the work's `etag` as If-Match: without it the answer is 428, and 412 if the grade has changed since. The ETag of the answer is the work's new one. A repeated request with the same Idempotency-Key gets the same answer and appends nothing. While the batch is being deleted the answer is 409.",
+    headers: batches.gradeHeaders,
     body: batches.gradeBody,
     answer: made(batches.gradeEvent),
-    problems: ["GRADE_REFUSED"],
+    problems: ["GRADE_REFUSED", "GRADE_CHANGED", "GRADE_UNSEEN", "IDEMPOTENCY_KEY_REUSED"],
   },
   pauseBatch: {
     ...aBatch,

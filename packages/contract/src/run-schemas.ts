@@ -132,12 +132,13 @@ export const runStart = named(
   }),
 );
 
+export const idempotencyKey = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,200}$/, "must be 1 to 200 visible ASCII characters")
+  .optional();
+
 export const idempotencyHeaders = z.object({
-  "idempotency-key": z
-    .string()
-    .regex(/^[\x21-\x7e]{1,200}$/, "must be 1 to 200 visible ASCII characters")
-    .optional()
-    .describe("the same key starts one run, however often the request is repeated"),
+  "idempotency-key": idempotencyKey.describe("the same key starts one run, however often the request is repeated"),
 });
 
 export const startedRun = named(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type FinalGradeInput, finalGrade, type GradeEvent } from "./final-grade.ts";
+import { type FinalGradeInput, finalGrade, type GradeEvent, personMarks } from "./final-grade.ts";
 import type { CriterionGrade, Grade } from "./grade.ts";
 import { mostPoints, type Rubric } from "./rubric.ts";
 import { criterion } from "./testing-rubric.ts";
@@ -27,7 +27,17 @@ function said(more: Partial<GradeEvent>): GradeEvent {
   events += 1;
   return {
     ...{ id: events, work: "w", at: "2026-01-01T00:00:00.000Z", by: "ada", kind: "override", criterion: null },
-    ...{ from: null, to: null, reason: "so", comment: "", rubricHash: "now", content: "c", try: 1, ...more },
+    ...{
+      from: null,
+      to: null,
+      takesBack: null,
+      reason: "so",
+      comment: "",
+      rubricHash: "now",
+      content: "c",
+      try: 1,
+      ...more,
+    },
   };
 }
 
@@ -144,4 +154,109 @@ describe("an override", () => {
     const words = [said({ criterion: "a", to: 3 }), said({ criterion: "b", to: 1 })];
     expect(fold(grade, { events: words })).toMatchObject({ outcome: { is: "graded" }, total: 4 });
   });
+});
+
+describe("a rubric that changed, with the old one known", () => {
+  const old = rubricOf({ a: 10, b: 5 });
+  const rubrics = new Map([["before", old]]);
+  const changed = (now: Rubric, more: Partial<FinalGradeInput> = {}, grade = proposed({ a: 7, b: 4 })) =>
+    fold(grade, { rubric: now, rubrics, ...more }, "before");
+
+  it("only in the order of its rows keeps every mark, review and release", () => {
+    const swapped = { criteria: [...old.criteria].reverse() };
+    const events = [
+      said({ criterion: "b", to: 3, rubricHash: "before" }),
+      said({ kind: "reviewed", rubricHash: "before" }),
+      said({ kind: "released", to: 10, rubricHash: "before" }),
+    ];
+    const doubtful = proposed({ a: 7, b: 4 }, { outcome: { is: "needs human", why: ["a part was not seen"] } });
+    expect(changed(swapped, { events }, doubtful)).toMatchObject({
+      ...{ outcome: { is: "graded" }, total: 10, released: { total: 10 }, reviewed: { by: "ada" } },
+      criteria: [
+        { id: "b", points: 3 },
+        { id: "a", points: 7 },
+      ],
+    });
+  });
+
+  it("keeps the marks of unchanged criteria and opens the others", () => {
+    const grade = changed(rubricOf({ a: 10, b: 4, c: 1 }));
+    expect(grade).toMatchObject({ total: null, most: 15 });
+    expect(grade?.criteria.map((one) => (one.is === "scored" ? one.points : one.why))).toEqual([
+      ...[7, "graded by another rubric", "the criterion is new"],
+    ]);
+    expect(grade?.outcome).toEqual({
+      ...{ is: "needs human", why: ["b: graded by another rubric", "c: the criterion is new"] },
+    });
+  });
+
+  it("keeps the other marks when a criterion is removed", () => {
+    expect(changed(rubricOf({ a: 10 }))).toMatchObject({ outcome: { is: "graded" }, total: 7, most: 10 });
+  });
+
+  it("keeps a person's mark of an unchanged criterion without a new review", () => {
+    const word = said({ criterion: "a", to: 9, rubricHash: "before" });
+    const grade = changed(rubricOf({ a: 10 }), { events: [word] });
+    expect(grade).toMatchObject({ outcome: { is: "graded" }, total: 9 });
+  });
+
+  it("drops doubts about a changed criterion and keeps all others", () => {
+    const flags = [{ kind: "low confidence", message: "b: the model is only 20 % sure" }] as const;
+    const why = [flags[0].message, "a part was not seen"];
+    const grade = changed(
+      rubricOf({ a: 10, b: 4 }),
+      {},
+      proposed({ a: 7, b: 4 }, { outcome: { is: "needs human", why }, flags }),
+    );
+    expect(grade?.outcome).toEqual({ is: "needs human", why: ["a part was not seen", "b: graded by another rubric"] });
+    expect(grade?.flags).toEqual([]);
+  });
+});
+
+describe("an undo", () => {
+  const first = said({ criterion: "a", to: 3, by: "ada" });
+  const second = said({ criterion: "a", to: 5, by: "bob" });
+  const undo = (id: number | null) => said({ criterion: "a", to: null, takesBack: id, by: "bob" });
+  const fates = (events: readonly GradeEvent[]) =>
+    personMarks({ rubric, content: "c", events }).map(({ fate }) => fate.is);
+
+  it("takes back one mark, and the colleague's mark before it stands again", () => {
+    const events = [first, second, undo(second.id)];
+    expect(fold(proposed({ a: 1, b: 1 }), { events })).toMatchObject({
+      total: 4,
+      overrides: [{ id: first.id, by: "ada" }],
+    });
+    expect(fates(events)).toEqual(["stands", "taken back"]);
+  });
+
+  it("of a mark that was replaced leaves the newer mark alone", () => {
+    const events = [first, second, undo(first.id)];
+    expect(fold(proposed({ a: 1, b: 1 }), { events })?.total).toBe(6);
+    expect(fates(events)).toEqual(["taken back", "stands"]);
+  });
+
+  it("of both marks gives back the machine's", () => {
+    const events = [first, second, undo(second.id), undo(first.id)];
+    expect(fold(proposed({ a: 1, b: 1 }), { events })).toMatchObject({ total: 2, overrides: [] });
+  });
+
+  it("of an earlier version, which names no mark, takes back all of its criterion", () => {
+    expect(fold(proposed({ a: 1, b: 1 }), { events: [first, second, undo(null)] })?.total).toBe(2);
+  });
+});
+
+it("every mark of a person is listed with what became of it", () => {
+  const events = [
+    said({ criterion: "a", to: 1 }),
+    said({ criterion: "a", to: 2 }),
+    said({ criterion: "a", to: 4, content: "other" }),
+    said({ criterion: "gone", to: 4 }),
+  ];
+  const [one, two, three, four] = events.map(({ id }) => id);
+  expect(personMarks({ rubric, content: "c", events }).map(({ id, fate }) => [id, fate])).toEqual([
+    [one, { is: "replaced", by: two }],
+    [two, { is: "stands" }],
+    [three, { is: "other content" }],
+    [four, { is: "no criterion" }],
+  ]);
 });

@@ -5,12 +5,25 @@
  * F1  A person's word stands above the machine's, criterion by criterion; what the machine said is kept beside it.
  * F2  A word about other content says nothing about this one. A review is of one try; a new proposal wants a new one.
  * F3  Four outcomes, never mixed up. A person's mark closes its criterion; what else is in doubt wants a review of that try, unless nothing
- *     of the machine's is left. Nothing is graded while a criterion is open.
+ *     of the machine's is left. Nothing is graded while a criterion is open, reviewed or not.
  * F4  Release is an act of its own. It changes no points, and says which total was released.
- * F5  Points are points of one rubric. A proposal by another one gives none: a person marks the work, or it is graded anew. A person's
- *     word by another one stands within the scale, and wants a review.
+ * F5  A mark belongs to one wording of its criterion. Where the rubric changed, the machine's marks of unchanged criteria stand; the others
+ *     are open. A person's mark of a changed criterion stands within the new scale and needs a review. If the old rubric is unknown,
+ *     every criterion counts as changed.
+ * F6  No mark of a person is lost: `personMarks` lists all of them, each with what became of it.
+ * F7  An undo takes back one mark: the one it names. The mark before it stands again. Undo events of earlier versions name none; they take
+ *     back all marks of their criterion.
  */
-import { type CriterionGrade, type Grade, graderError, type Outcome, type Penalty, ungradable } from "./grade.ts";
+import { changedCriteria } from "./changed-criteria.ts";
+import {
+  type CriterionGrade,
+  type Flag,
+  type Grade,
+  graderError,
+  type Outcome,
+  type Penalty,
+  ungradable,
+} from "./grade.ts";
 import { clampPoints, sumCriteria, totalPoints } from "./points.ts";
 import { mostPoints, type Rubric } from "./rubric.ts";
 
@@ -30,6 +43,8 @@ export interface GradeEvent {
   readonly from: number | null;
   /** Points of an override, null takes one back; of a release the total, null where the work has none. */
   readonly to: number | null;
+  /** Of an override without points: the id of the event that it takes back. */
+  readonly takesBack: number | null;
   readonly reason: string;
   /** For the student. */
   readonly comment: string;
@@ -45,6 +60,7 @@ export type GradeEventKind = "override" | "reviewed" | "released" | "withdrawn";
 export interface FinalGrade extends Grade {
   /** As the machine said it; null: it has said nothing. */
   readonly proposed: Grade | null;
+  /** Marks of people that stand. */
   readonly overrides: readonly Override[];
   readonly reviewed: Said | null;
   /** null: not released, or withdrawn. */
@@ -56,7 +72,27 @@ interface Said {
   readonly at: string;
 }
 
+export interface PersonMark extends Said {
+  /** Of the grade event. */
+  readonly id: number;
+  readonly criterion: string;
+  readonly points: number;
+  readonly reason: string;
+  readonly fate: MarkFate;
+}
+
+type MarkFate =
+  | { readonly is: "stands" }
+  /** `by`: id of the event that did so. */
+  | { readonly is: "replaced" | "taken back"; readonly by: number }
+  /** It was said of other content than is handed in now. */
+  | { readonly is: "other content" }
+  /** The rubric no longer has its criterion. */
+  | { readonly is: "no criterion" };
+
 interface Override extends Said {
+  /** Of the grade event. */
+  readonly id: number;
   readonly criterion: string;
   /** Of the machine; null: it gave none. */
   readonly proposed: number | null;
@@ -79,6 +115,8 @@ export type WorkSituation =
 export interface FinalGradeInput {
   readonly rubric: Rubric;
   readonly rubricHash: string;
+  /** Earlier rubrics of the batch, by their hashes. */
+  readonly rubrics?: ReadonlyMap<string, Rubric>;
   readonly situation: WorkSituation;
   /** Hash of what is handed in now. */
   readonly content: string | null;
@@ -93,7 +131,8 @@ export interface FinalGradeInput {
 export function finalGrade(input: FinalGradeInput): FinalGrade | null {
   const { rubric, proposal, penalty } = input;
   const said = input.events.filter(({ content }) => content === input.content);
-  const words = lastWords(rubric, said);
+  const standing = new Set(personMarks(input).flatMap(({ id, fate }) => (fate.is === "stands" ? id : [])));
+  const words = new Map(said.flatMap((event) => (standing.has(event.id) ? [[event.criterion ?? "", event]] : [])));
   const base = baseOf(input);
   if (base === null && words.size === 0) return null;
   const criteria = rubric.criteria.map((criterion): CriterionGrade => {
@@ -107,10 +146,13 @@ export function finalGrade(input: FinalGradeInput): FinalGrade | null {
     };
   });
   const review = said.findLast(
-    (event) => event.kind === "reviewed" && event.try === (proposal?.try ?? 0) && event.rubricHash === input.rubricHash,
+    (event) =>
+      event.kind === "reviewed" &&
+      event.try === (proposal?.try ?? 0) &&
+      changedSince(input, event.rubricHash).size === 0,
   );
   const doubtful = [...words].flatMap(([id, word]) =>
-    word.rubricHash === input.rubricHash ? [] : `${id}: marked by another rubric`,
+    changedSince(input, word.rubricHash).has(id) ? `${id}: marked by another rubric` : [],
   );
   const outcome = outcomeOf(base, criteria, {
     marked: new Set(words.keys()),
@@ -137,9 +179,9 @@ export function finalGrade(input: FinalGradeInput): FinalGrade | null {
 
 const blank = { evidence: [], tests: [] } as const;
 
-function baseOf({ rubric, rubricHash, situation, proposal }: FinalGradeInput): Grade | null {
-  if (proposal?.rubricHash === rubricHash) return proposal.grade;
-  if (proposal !== null) return withoutMarks(rubric, proposal.grade);
+function baseOf(input: FinalGradeInput): Grade | null {
+  const { rubric, situation, proposal } = input;
+  if (proposal !== null) return asGradedBy(input, proposal);
   switch (situation.is) {
     case "ungradable":
       return ungradable(rubric, situation.why);
@@ -152,23 +194,75 @@ function baseOf({ rubric, rubricHash, situation, proposal }: FinalGradeInput): G
   }
 }
 
-/** F5. */
-function withoutMarks(rubric: Rubric, { outcome, flags }: Grade): Grade {
-  if (outcome.is === "ungradable") return ungradable(rubric, outcome.why, flags);
-  if (outcome.is === "grader error") return graderError(rubric, outcome.why, flags);
-  const why = "graded by another rubric";
-  return { ...graderError(rubric, why, flags), outcome: { is: "needs human", why: [why] } };
+/** F5: criteria, old and new, that say something else in the rubric of that hash than now. */
+function changedSince({ rubric, rubricHash, rubrics }: FinalGradeInput, hash: string): ReadonlySet<string> {
+  if (hash === rubricHash) return new Set();
+  const old = rubrics?.get(hash);
+  return new Set(old === undefined ? rubric.criteria.map(({ id }) => id) : changedCriteria(old, rubric));
 }
 
-/** F1: of each criterion the last one, unless it took an earlier one back. */
-function lastWords(rubric: Rubric, events: readonly GradeEvent[]): ReadonlyMap<string, GradeEvent> {
-  const words = new Map<string, GradeEvent>();
+/** F5. */
+function asGradedBy(input: FinalGradeInput, { grade, rubricHash }: NonNullable<FinalGradeInput["proposal"]>): Grade {
+  const changed = changedSince(input, rubricHash);
+  if (changed.size === 0) return grade;
+  const { rubric } = input;
+  const { outcome } = grade;
+  const gone = grade.flags.filter((flag) => isAboutOne(flag, changed));
+  const flags = grade.flags.filter((flag) => !gone.includes(flag));
+  if (outcome.is === "ungradable") return ungradable(rubric, outcome.why, flags);
+  if (outcome.is === "grader error") return graderError(rubric, outcome.why, flags);
+  const criteria = rubric.criteria.map(({ id }): CriterionGrade => {
+    const found = grade.criteria.find((one) => one.id === id);
+    if (found !== undefined && !changed.has(id)) return found;
+    return { is: "not graded", id, why: found === undefined ? "the criterion is new" : "graded by another rubric" };
+  });
+  const settled = new Set([
+    ...gone.map(({ message }) => message),
+    ...grade.criteria.flatMap((one) => (one.is === "not graded" && changed.has(one.id) ? `${one.id}: ${one.why}` : [])),
+  ]);
+  const why = outcome.is === "needs human" ? outcome.why.filter((reason) => !settled.has(reason)) : [];
+  return { ...grade, criteria, flags, outcome: why.length > 0 ? { is: "needs human", why } : { is: "graded" } };
+}
+
+/** A flag that names a file may begin as the file's author likes: it is of no criterion. */
+function isAboutOne({ message, file }: Flag, ids: ReadonlySet<string>): boolean {
+  return file === undefined && [...ids].some((id) => message.startsWith(`${id}: `));
+}
+
+/** All marks of people, in the order in which they were given (F6, F7). */
+export function personMarks({
+  rubric,
+  content,
+  events,
+}: Pick<FinalGradeInput, "rubric" | "content" | "events">): readonly PersonMark[] {
+  const takenBack = new Map<number, number>();
+  const standing = new Map<string, GradeEvent[]>();
+  const marks = events.filter((event) => event.kind === "override" && event.criterion !== null && event.to !== null);
   for (const event of events) {
     if (event.kind !== "override" || event.criterion === null) continue;
-    if (event.to === null) words.delete(event.criterion);
-    else if (rubric.criteria.some(({ id }) => id === event.criterion)) words.set(event.criterion, event);
+    const place = JSON.stringify([event.content, event.criterion]);
+    const before = standing.get(place) ?? [];
+    if (event.to !== null) standing.set(place, [...before, event]);
+    else if (event.takesBack === null) {
+      for (const { id } of before) if (!takenBack.has(id)) takenBack.set(id, event.id);
+    } else if (!takenBack.has(event.takesBack)) takenBack.set(event.takesBack, event.id);
   }
-  return words;
+  const known = new Set(rubric.criteria.map(({ id }) => id));
+  const fateOf = (mark: GradeEvent): MarkFate => {
+    const undo = takenBack.get(mark.id);
+    if (undo !== undefined) return { is: "taken back", by: undo };
+    if (mark.content !== content) return { is: "other content" };
+    if (!known.has(mark.criterion ?? "")) return { is: "no criterion" };
+    const newer = marks.find(
+      ({ id, criterion, content: of }) =>
+        id > mark.id && criterion === mark.criterion && of === mark.content && !takenBack.has(id),
+    );
+    return newer === undefined ? { is: "stands" } : { is: "replaced", by: newer.id };
+  };
+  return marks.map((mark) => ({
+    ...{ id: mark.id, criterion: mark.criterion ?? "", points: mark.to ?? 0, by: mark.by, at: mark.at },
+    ...{ reason: mark.reason, fate: fateOf(mark) },
+  }));
 }
 
 interface PeopleSaid {
@@ -195,15 +289,13 @@ function outcomeOf(
   return why.length > 0 ? { is: "needs human", why } : { is: "graded" };
 }
 
-/** All but those that are known to be of a marked criterion. One that names a file may begin as its author likes: it is of none. */
+/** All but those that are known to be of a marked criterion. */
 function reasonsLeft({ outcome, criteria, flags }: Grade, marked: ReadonlySet<string>): readonly string[] {
   if (outcome.is === "graded") return [];
   if (outcome.is !== "needs human") return [`${outcome.is}: ${outcome.why}`];
   const closed = new Set([
     ...criteria.flatMap((one) => (one.is === "not graded" && marked.has(one.id) ? `${one.id}: ${one.why}` : [])),
-    ...flags.flatMap(({ message, file }) =>
-      file === undefined && [...marked].some((id) => message.startsWith(`${id}: `)) ? message : [],
-    ),
+    ...flags.flatMap((flag) => (isAboutOne(flag, marked) ? flag.message : [])),
   ]);
   return outcome.why.filter((reason) => !closed.has(reason));
 }
@@ -211,7 +303,14 @@ function reasonsLeft({ outcome, criteria, flags }: Grade, marked: ReadonlySet<st
 function overrideOf(word: GradeEvent, proposal: Grade | null): Override {
   const proposed = proposal?.criteria.find(({ id }) => id === word.criterion);
   return {
-    ...{ criterion: word.criterion ?? "", by: word.by, at: word.at, reason: word.reason, comment: word.comment },
+    ...{
+      id: word.id,
+      criterion: word.criterion ?? "",
+      by: word.by,
+      at: word.at,
+      reason: word.reason,
+      comment: word.comment,
+    },
     ...{ points: word.to ?? 0, proposed: proposed?.is === "scored" ? proposed.points : null },
   };
 }

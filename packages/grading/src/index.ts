@@ -6,6 +6,8 @@ export {
   finalGrade,
   type GradeEvent,
   type GradeEventKind,
+  type PersonMark,
+  personMarks,
   type WorkSituation,
 } from "./final-grade.ts";
 export { findAttempts, findSpokenAttempts } from "./find-attempts.ts";
@@ -45,7 +47,7 @@ export {
   stepOf,
 } from "./rubric.ts";
 export { type RubricFindingCode, rubricFindingCodes } from "./rubric-codes.ts";
-export { rubricHash } from "./rubric-hash.ts";
+export { isHashOf, rubricHash } from "./rubric-hash.ts";
 export { type AuthoredWords, authoredWords, type Person, Scrubber, unscrubbed } from "./scrub.ts";
 export { freeName, neutralise, type ShownWork, showWork } from "./show-work.ts";
 export { storedResults } from "./stored-results.ts";

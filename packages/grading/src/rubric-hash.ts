@@ -1,10 +1,57 @@
+/**
+ * The hash of a rubric, and of one criterion.
+ *
+ * H1  Two rubrics that say the same have the same hash. The order of criteria, levels and test patterns says nothing, nor do white space
+ *     in texts, the Unicode form of a text, and the order of keys.
+ * H2  Hashes that an earlier version stored depend on the order. They stay valid: `isHashOf` knows both forms.
+ */
 import { createHash } from "node:crypto";
-import type { Rubric } from "./rubric.ts";
+import type { Criterion, Rubric, Scale, Source } from "./rubric.ts";
 
-/** Two rubrics that say the same have the same. */
-export function rubricHash(rubric: Rubric): string {
+export function rubricHash({ criteria }: Rubric): string {
+  return hashOf({ criteria: criteria.map(canonical).sort((one, other) => compare(one.id, other.id)) });
+}
+
+/** H2. */
+export function isHashOf(rubric: Rubric, hash: string): boolean {
+  return rubricHash(rubric) === hash || hashOf(rubric) === hash;
+}
+
+function canonical(criterion: Criterion): Criterion {
+  const { title, guidance, scale, source } = criterion;
+  return {
+    ...criterion,
+    ...{
+      title: plain(title),
+      guidance: plain(guidance),
+      scale: canonicalScale(scale),
+      source: canonicalSource(source),
+    },
+  };
+}
+
+function canonicalScale(scale: Scale): Scale {
+  if (scale.is !== "levels") return scale;
+  const levels = scale.levels.map((level) => ({ ...level, name: plain(level.name) }));
+  return { ...scale, levels: levels.sort((one, other) => one.points - other.points || compare(one.name, other.name)) };
+}
+
+function canonicalSource(source: Source): Source {
+  if (source.is !== "tests") return source;
+  return { ...source, patterns: [...new Set(source.patterns.map(plain))].sort(compare) };
+}
+
+function plain(text: string): string {
+  return text.normalize("NFC").replaceAll(/\s+/gu, " ").trim();
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+function hashOf(value: unknown): string {
   return createHash("sha256")
-    .update(JSON.stringify(sorted(rubric)))
+    .update(JSON.stringify(sorted(value)))
     .digest("hex");
 }
 

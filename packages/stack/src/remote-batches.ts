@@ -124,7 +124,17 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
       });
     },
     // Who says it is whoever's key it is.
-    record: (id, { by: _, ...said }) => client.recordGrade({ params: { id }, body: said }),
+    record: (id, { by: _, seen, idempotencyKey, ...said }) =>
+      client.recordGrade({
+        params: { id },
+        body: said,
+        headers: {
+          ...(seen === undefined
+            ? {}
+            : { "if-match": seen === "any" ? "*" : seen.map((tag) => `"${tag}"`).join(", ") }),
+          ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
+        },
+      }),
     async events(id, work, { after, limit = page } = {}) {
       const query = {
         ...{ limit: Math.min(limit, page), ...(after === undefined ? {} : { cursor: after }) },

@@ -1,5 +1,5 @@
 /** A batch for tests, as the store tells it. */
-import { finalGrade, type Grade, type GradeEvent, type Rubric } from "@markmill/grading";
+import { finalGrade, type Grade, type GradeEvent, personMarks, type Rubric } from "@markmill/grading";
 import type { BatchDetail, BatchWork, WorkCounts } from "@markmill/store";
 
 export const rubric: Rubric = {
@@ -69,7 +69,8 @@ export function workOf(
     ...{ submittedAt: null, lateness: { is: "on time" }, pseudonym: `Student-${key}` },
     content: { is: "taken", hash: "c", files: 1, bytes: 10, paths: ["a.js"], notes: [] },
     standing: grade === null ? { is: "waiting" } : { is: "succeeded" },
-    ...{ try: null, tries: grade === null ? 0 : 1, proposal, events, spent: noSpent },
+    ...{ try: null, tries: grade === null ? 0 : 1, proposal, events, spent: noSpent, etag: "e" },
+    marks: personMarks({ rubric, content: "c", events }),
     grade: finalGrade({
       ...{ rubric, rubricHash: "r", content: "c", events, penalty: null },
       proposal: proposal === null ? null : { ...proposal, rubricHash: "r" },

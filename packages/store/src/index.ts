@@ -21,6 +21,7 @@ export type {
   WorkFilter,
   WorkTry,
 } from "./batches/batch.ts";
+export { gradeTag } from "./batches/grade-tag.ts";
 export type { TenantBatches } from "./batches/tenant-batches.ts";
 export type { BlobSettings } from "./blobs/blobs.ts";
 export type { S3Settings } from "./blobs/s3-blobs.ts";

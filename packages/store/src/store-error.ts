@@ -84,6 +84,14 @@ export const storeErrorCodes = {
     means: "What was said of a grade cannot be taken.",
     fix: "Correct what the message names; the grade stands as it was.",
   },
+  STORE_GRADE_CHANGED: {
+    means: "The grade of the work has changed since it was read.",
+    fix: "Read the work again, then decide again; nothing was changed.",
+  },
+  STORE_GRADE_UNSEEN: {
+    means: "The request would replace or take back a mark of another person without saying that it was seen.",
+    fix: "Look at that mark. To replace it, say so: `--replace ID` on the command line, `If-Match` in the API.",
+  },
   STORE_BLOB_LOST: {
     means: "The bytes of a file are not where they were stored, or are others.",
     fix: "Store the file again. If this happens again, look who else deletes from the database or the bucket.",

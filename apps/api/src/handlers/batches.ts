@@ -1,6 +1,15 @@
 /** Batches. What tells whose a work is goes only to whoever may read the members. */
 import type { Got, Routes } from "@markmill/contract";
-import type { BatchDetail, BatchSummary, BatchWork, Definition, NewBatch, TenantStore, WorkTry } from "@markmill/store";
+import {
+  type BatchDetail,
+  type BatchSummary,
+  type BatchWork,
+  type Definition,
+  gradeTag,
+  type NewBatch,
+  type TenantStore,
+  type WorkTry,
+} from "@markmill/store";
 import type { Caller, Some } from "../handler.ts";
 import { pageOf } from "../page.ts";
 import type { ApiParts } from "../parts.ts";
@@ -128,8 +137,10 @@ export function batchHandlers({ bell, settings }: ApiParts): Some<Names> {
       return { body: { items: [...events], next } };
     },
 
-    async recordGrade({ params: { id }, body, caller: { store, principal } }) {
-      const { work, kind, criterion, points, reason, comment, try: seen } = body;
+    async recordGrade({ params: { id }, headers, body, caller: { store, principal } }) {
+      const { work, kind, criterion, points, takesBack, reason, comment, try: seen } = body;
+      const key = headers["idempotency-key"];
+      const match = headers["if-match"];
       const event = await store.batches.record(id, {
         ...{ work, kind, by: principal.name },
         ...(criterion === undefined ? {} : { criterion }),
@@ -137,8 +148,11 @@ export function batchHandlers({ bell, settings }: ApiParts): Some<Names> {
         ...(reason === undefined ? {} : { reason }),
         ...(comment === undefined ? {} : { comment }),
         ...(seen === undefined ? {} : { try: seen }),
+        ...(takesBack === undefined ? {} : { takesBack }),
+        ...(match === undefined ? {} : { seen: tagsOf(match) }),
+        ...(key === undefined ? {} : { idempotencyKey: key }),
       });
-      return { status: 201, body: event };
+      return { status: 201, etag: gradeTag(event), body: event };
     },
 
     async pauseBatch({ params: { id }, body, caller: { store } }) {
@@ -170,6 +184,14 @@ export function batchHandlers({ bell, settings }: ApiParts): Some<Names> {
       return { body: { works: mayName(caller) ? [...works] : await pseudonymsOf(store, id, works) } };
     },
   };
+}
+
+/** Of an If-Match header (RFC 9110, 13.1.1): a weak tag matches nothing. */
+function tagsOf(header: string): readonly string[] | "any" {
+  if (header.trim() === "*") return "any";
+  return [...header.matchAll(/(W\/)?"([^"]*)"/g)].flatMap(([, weak, tag]) =>
+    weak === undefined && tag !== undefined ? tag : [],
+  );
 }
 
 const mayName = ({ principal }: Caller) => principal.scopes.has("members:read");
@@ -267,7 +289,7 @@ function unnamed(work: ShownWork): ShownWork {
   const { pseudonym, content, proposal, grade, standing } = work;
   return {
     ...work,
-    ...{ key: pseudonym, by: [], group: null, label: pseudonym, sources: [], events: [] },
+    ...{ key: pseudonym, by: [], group: null, label: pseudonym, sources: [], events: [], marks: [] },
     standing: { is: standing.is },
     content: content.is === "taken" ? { ...content, paths: [], notes: [], start: undefined } : { is: "empty" },
     proposal: proposal === null ? null : { try: proposal.try, grade: numbersOf(proposal.grade) },

@@ -1,6 +1,15 @@
 /** A batch, its members and its works as they are asked for and told. What of it is rows: schema/batches.ts. */
 import type { Failure, Json, Limits } from "@markmill/engine";
-import type { AiConsent, FinalGrade, Grade, GradeEvent, GradeEventKind, Outcome, Rubric } from "@markmill/grading";
+import type {
+  AiConsent,
+  FinalGrade,
+  Grade,
+  GradeEvent,
+  GradeEventKind,
+  Outcome,
+  PersonMark,
+  Rubric,
+} from "@markmill/grading";
 import type { Budget } from "../budgets.ts";
 import type { Spent } from "../charges.ts";
 import type { NewRun } from "../create-run.ts";
@@ -240,6 +249,10 @@ export interface BatchWork extends NewWork {
   /** With what people said; null: nothing is known yet. */
   readonly grade: FinalGrade | null;
   readonly events: readonly GradeEvent[];
+  /** What became of each mark of a person. */
+  readonly marks: readonly PersonMark[];
+  /** Of its grade as it stands: `NewGradeEvent.seen`. */
+  readonly etag: string;
   /** By all tries. */
   readonly spent: Spent;
 }
@@ -282,12 +295,21 @@ export interface NewGradeEvent {
   readonly by: string;
   /** Of an override. */
   readonly criterion?: string;
-  /** Of an override; null takes the one before back. */
+  /** Of an override; null takes one mark back. */
   readonly points?: number | null;
+  /** Of an override without points: the id of the mark that it takes back. Default: the last mark of the same person. */
+  readonly takesBack?: number;
   /** An override and a withdrawal need one. */
   readonly reason?: string;
   /** For the student. */
   readonly comment?: string;
   /** Whose proposal was seen, 0: none. Refused if it is no longer the one that stands; absent: it is said of whatever stands. */
   readonly try?: number;
+  /**
+   * `etag` of the work as it was seen, any of these; "any": the caller does not care. Refused if the work has changed since
+   * (STORE_GRADE_CHANGED). A mark of somebody else is replaced or taken back only with it (STORE_GRADE_UNSEEN).
+   */
+  readonly seen?: readonly string[] | "any";
+  /** The same key with the same request gives the event that the first one appended; with another request it is refused. */
+  readonly idempotencyKey?: string;
 }

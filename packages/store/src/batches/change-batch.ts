@@ -59,7 +59,7 @@ export async function resumeBatch(outside: Outside, tenant: string, id: string):
   const opened = await queryDatabase<{ waiting: readonly string[] }>(
     database,
     "Opening a batch",
-    `update batches b set state = 'open', paused_by = null, reason = '' where b.tenant = $1 and b.id = $2
+    `update batches b set state = 'open', paused_by = null, reason = '', deleting_at = null where b.tenant = $1 and b.id = $2
      returning pg_notify('markmill_batches', ''), array(
        select r.id from batch_runs t join runs r on r.id = t.run_id
        where t.batch_id = b.id and t.admitted_at is not null and t.end_seen_at is null and r.ended_at is null
@@ -131,11 +131,11 @@ export interface TryParts {
   readonly clock: DatabaseClock;
 }
 
-/** Of the rubric that a run of it grades by; null: it says none. */
-async function rubricHashOf(definition: Definition): Promise<string | null> {
+/** Whether a run of the definition grades by this rubric; a definition without a rubric does. */
+async function gradesBy(definition: Definition | null, rubric: Rubric): Promise<boolean> {
   const { rubricHash } = await import("@markmill/grading");
-  const said = rubricOfDefinition(definition);
-  return said === null ? null : rubricHash(said);
+  const said = definition === null ? null : rubricOfDefinition(definition);
+  return said === null || rubricHash(said) === rubricHash(rubric);
 }
 
 /** Of the works that would be tried: how each was graded, and how many have nothing that could stand. */
@@ -198,7 +198,6 @@ export async function tryAgain(
   definition: Definition | null = null,
 ): Promise<Retried> {
   const { keys, why, criterion = null } = request;
-  const rubric = definition === null ? null : await rubricHashOf(definition);
   try {
     return await inTransaction(database.calm, async (client) => {
       // save-batch.ts, V1.
@@ -213,7 +212,7 @@ export async function tryAgain(
         [tenant, id],
       );
       if (found[0] === undefined) throw noBatch(id);
-      if (rubric !== null && rubric !== found[0].rubric_hash) {
+      if (!(await gradesBy(definition, found[0].rubric))) {
         throw new StoreError(
           "STORE_BATCH_REFUSED",
           "The workflow grades by another rubric than the batch has. Save the batch with that rubric first, then regrade.",

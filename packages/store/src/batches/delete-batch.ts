@@ -5,8 +5,11 @@
  * D1  It is cancelled first, so nothing new begins. A try whose run may be made at this very moment is barred: its idempotency key is taken, and
  *     a run is born with its key or not at all.
  * D2  Then its runs go, some at a time, those that were forked from them too; the rest goes in one transaction.
+ * D3  From D1 on nobody grades in it: who appends a grade event holds the row of the batch and looks at `deleting_at` (grade-events.ts, E5).
+ *     If the deletion is refused, grading is possible again.
  *
- * kill -9 at any line: the batch is still there, cancelled, and deleting it again does the rest.
+ * kill -9 at any line: the batch is still there, cancelled, and deleting it again does the rest. Until then grade events are refused;
+ * resuming the batch allows them again.
  */
 
 import type { Database } from "../database.ts";
@@ -40,7 +43,8 @@ export async function deleteBatch(database: Database, tenant: string, id: string
   await queryDatabase(
     database,
     doing,
-    "update batches set state = 'cancelled', paused_by = null, reason = 'it is being deleted' where tenant = $1 and id = $2",
+    `update batches set state = 'cancelled', paused_by = null, reason = 'it is being deleted', deleting_at = clock_timestamp()
+     where tenant = $1 and id = $2`,
     [tenant, id],
   );
   await queryDatabase(
@@ -59,6 +63,9 @@ export async function deleteBatch(database: Database, tenant: string, id: string
     ]);
     if (rows.length === 0) break;
     if (rows.some(({ ended_at }) => ended_at === null)) {
+      await queryDatabase(database, doing, "update batches set deleting_at = null where tenant = $1 and id = $2", [
+        ...[tenant, id],
+      ]);
       throw new StoreError("STORE_RUN_OPEN", `A run of batch ${id} has just begun.`);
     }
     await deleteRuns(
@@ -70,7 +77,7 @@ export async function deleteBatch(database: Database, tenant: string, id: string
     await inTransaction(database.calm, async (client) => {
       // First: the events of a batch that is there cannot be deleted.
       await client.query("delete from batches where tenant = $1 and id = $2", [tenant, id]);
-      for (const table of ["grade_events", "batch_runs", "batch_works", "batch_members"]) {
+      for (const table of ["grade_events", "batch_rubrics", "batch_runs", "batch_works", "batch_members"]) {
         await client.query(`delete from ${table} where batch_id = $1`, [id]);
       }
       await client.query("delete from budgets where tenant = $1 and id = $2", [tenant, id]);

@@ -17,6 +17,7 @@ import type {
   WorkTry,
 } from "./batch.ts";
 import { eventJson } from "./grade-events.ts";
+import { gradeTag } from "./grade-tag.ts";
 import { gradeOfTree, proposalOfWork, standing, tryStanding, worksWithRuns } from "./standing-sql.ts";
 
 interface WorkRow {
@@ -89,17 +90,30 @@ order by w.key limit $6`;
 export interface BatchFacts {
   readonly rubric: Rubric;
   readonly rubricHash: string;
+  /** Earlier ones, by their hashes. */
+  readonly rubrics: ReadonlyMap<string, Rubric>;
   readonly settings: BatchSettings;
 }
 
+type FactsRow = Omit<BatchFacts, "rubrics"> & {
+  readonly earlier: readonly { readonly hash: string; readonly rubric: Rubric }[];
+};
+
 export async function factsOf(database: Database, tenant: string, id: string): Promise<BatchFacts | null> {
-  const rows = await queryDatabase<BatchFacts>(
+  const [found] = await queryDatabase<FactsRow>(
     database,
     "Reading a batch",
-    `select rubric, rubric_hash as "rubricHash", settings from batches where tenant = $1 and id = $2`,
+    `select b.rubric, b.rubric_hash as "rubricHash", b.settings,
+       (select coalesce(json_agg(json_build_object('hash', o.hash, 'rubric', o.rubric)), '[]') from batch_rubrics o
+        where o.batch_id = b.id and o.hash <> b.rubric_hash) as earlier
+     from batches b where b.tenant = $1 and b.id = $2`,
     [tenant, id],
   );
-  return rows[0] ?? null;
+  if (found === undefined) return null;
+  const { isHashOf } = await import("@markmill/grading");
+  const { earlier, ...facts } = found;
+  const known = earlier.filter(({ hash, rubric }) => isHashOf(rubric, hash));
+  return { ...facts, rubrics: new Map(known.map(({ hash, rubric }) => [hash, rubric])) };
 }
 
 const defaultLimit = 50;
@@ -137,8 +151,8 @@ export async function getWork(database: Database, tenant: string, id: string, ke
   return (await listWorks(database, tenant, id, { keys: [key] }, { limit: 1 })).works[0] ?? null;
 }
 
-async function toWork(row: WorkRow, { rubric, rubricHash, settings }: BatchFacts): Promise<BatchWork> {
-  const { finalGrade, latePenalty, mostPoints } = await import("@markmill/grading");
+async function toWork(row: WorkRow, { rubric, rubricHash, rubrics, settings }: BatchFacts): Promise<BatchWork> {
+  const { finalGrade, latePenalty, mostPoints, personMarks } = await import("@markmill/grading");
   const work: NewWork = {
     ...{ key: row.key, by: row.members, group: row.groupName, attempt: row.attempt, counts: row.counts },
     ...{ label: row.label, sources: row.sources, submittedAt: row.submittedAt, lateness: row.lateness },
@@ -155,10 +169,12 @@ async function toWork(row: WorkRow, { rubric, rubricHash, settings }: BatchFacts
     tries: row.tries,
     proposal: proposal === null ? null : { grade: proposal.grade, try: proposal.try },
     grade: finalGrade({
-      ...{ rubric, rubricHash, situation: situationOf(stands), content: row.hash, proposal, events },
+      ...{ rubric, rubricHash, rubrics, situation: situationOf(stands), content: row.hash, proposal, events },
       penalty: settings.late === null ? null : latePenalty(mostPoints(rubric), settings.late, late),
     }),
     events,
+    marks: personMarks({ rubric, content: row.hash, events }),
+    etag: gradeTag({ content: row.hash, try: proposal?.try ?? 0, id: events.at(-1)?.id ?? 0, rubricHash }),
     spent: row.spent ?? noCalls,
   };
 }

@@ -48,6 +48,7 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
       ]);
       if (saved === undefined) throw new StoreError("STORE_BUG", "A batch was neither made nor found.");
       const { id, created, secret } = saved;
+      await query(client, rubricText, [id, hash, toJson(batch.rubric)]);
       const named = (keys: readonly string[]) => pseudonyms(keys, secret);
       const members = await saveMembers(client, id, batch.members, named);
       await takeBlobs(client, tenant, batch.works);
@@ -147,6 +148,10 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, coalesce($10::integer, $11::integer)
 on conflict (tenant, key) do update set name = excluded.name, definition_hash = excluded.definition_hash, rubric = excluded.rubric,
   rubric_hash = excluded.rubric_hash, settings = excluded.settings, concurrency = coalesce($10::integer, batches.concurrency)
 returning id, xmax = 0 as created, secret`;
+
+/** Marks are compared with the rubric they were made by (grading/final-grade.ts, F5). */
+const rubricText = `
+insert into batch_rubrics (batch_id, hash, rubric) values ($1, $2, $3) on conflict (batch_id, hash) do nothing`;
 
 /** There is always one: what a batch has spent stands there. Without a wish its cap stays. */
 async function saveBudget(client: PoolClient, tenant: string, id: string, cap: Budget["cap"] | undefined) {

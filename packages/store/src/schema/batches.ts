@@ -37,6 +37,8 @@ export const batches = markmill.table(
     /** Raised whenever a member is added or changed: who has read them knows whether they are still so. */
     roster: integer("roster").notNull().default(0),
     createdAt: now("created_at"),
+    /** Set while the batch is being deleted: nobody may grade in it any more. */
+    deletingAt: at("deleting_at"),
   },
   (table) => [
     unique("batches_tenant_key").on(table.tenant, table.key),
@@ -44,6 +46,17 @@ export const batches = markmill.table(
     check("batches_concurrency_check", sql`${table.concurrency} > 0`),
     index("batches_by_time").on(table.tenant, sql`${table.createdAt} desc`, sql`${table.id} desc`),
   ],
+);
+
+/** Every rubric that a batch has had, by its hash: marks are compared with the rubric they were made by. */
+export const batchRubrics = markmill.table(
+  "batch_rubrics",
+  {
+    batchId: text("batch_id").notNull(),
+    hash: text("hash").notNull(),
+    rubric: json("rubric").notNull(),
+  },
+  (table) => [primaryKey({ name: "batch_rubrics_pkey", columns: [table.batchId, table.hash] })],
 );
 
 /** Names stand here and nowhere else. */
@@ -145,8 +158,16 @@ export const gradeEvents = markmill.table(
     rubricHash: text("rubric_hash").notNull(),
     content: text("content"),
     try: integer("try").notNull(),
+    /** Id of the event that it takes back. */
+    takesBack: counter("takes_back"),
+    /** Of the request that it came with, and the hash of that request. */
+    idempotencyKey: text("idempotency_key"),
+    requestHash: text("request_hash"),
   },
   (table) => [
+    uniqueIndex("grade_events_by_key")
+      .on(table.batchId, table.idempotencyKey)
+      .where(sql`${table.idempotencyKey} is not null`),
     check("grade_events_kind_check", sql`${table.kind} in ('override', 'reviewed', 'released', 'withdrawn')`),
     check("grade_events_reason_check", sql`${table.reason} <> '' or ${table.kind} not in ('override', 'withdrawn')`),
     index("grade_events_by_work").on(table.batchId, table.work, table.id),

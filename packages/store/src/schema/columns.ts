@@ -79,6 +79,11 @@ export const columns = {
     pseudonym: { name: "pseudonym", type: "text" },
     person: { name: "person", type: "json" },
   },
+  batch_rubrics: {
+    batchId: { name: "batch_id", type: "text" },
+    hash: { name: "hash", type: "text" },
+    rubric: { name: "rubric", type: "json" },
+  },
   batch_runs: {
     id: { name: "id", type: "bigint" },
     batchId: { name: "batch_id", type: "text" },
@@ -128,6 +133,7 @@ export const columns = {
     concurrency: { name: "concurrency", type: "integer" },
     roster: { name: "roster", type: "integer" },
     createdAt: { name: "created_at", type: "timestamp with time zone" },
+    deletingAt: { name: "deleting_at", type: "timestamp with time zone" },
   },
   blob_parts: {
     object: { name: "object", type: "text" },
@@ -243,6 +249,9 @@ export const columns = {
     rubricHash: { name: "rubric_hash", type: "text" },
     content: { name: "content", type: "text" },
     try: { name: "try", type: "integer" },
+    takesBack: { name: "takes_back", type: "bigint" },
+    idempotencyKey: { name: "idempotency_key", type: "text" },
+    requestHash: { name: "request_hash", type: "text" },
   },
   idempotency_keys: {
     tenant: { name: "tenant", type: "text" },
