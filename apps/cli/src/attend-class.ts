@@ -108,7 +108,7 @@ function summariseClass(read: ReadClass, end: ClassEnd, papers: Papers | null, m
 export function nextOf(end: ClassEnd, id: string, counts: ReadonlyMap<string, number>): string[] {
   if (end.is !== "finished") return nextOfEnd(end, id);
   return [
-    ...(counts.has("needs human") ? [`markmill review ${id}   shows what wants a person`] : []),
+    ...(counts.has("needs human") ? [`markmill review ${id}   lists what needs a human decision`] : []),
     ...(counts.has("grader error") ? [`markmill retry ${id}   tries again what failed by our fault`] : []),
     `markmill release ${id}   when the grades may be given out`,
   ];

@@ -35,6 +35,14 @@ export const commandCodes = {
     means: "Of this work nothing is proposed, so there is nothing to accept.",
     fix: "`markmill override` enters points by hand; `markmill retry BATCH` tries to grade it again.",
   },
+  CLASS_RUBRIC_CHANGED: {
+    means: "The rubric of a graded class has changed, and the change would void grades.",
+    fix: "Read what it voids. `markmill grade PATH --yes` uses the changed rubric; or change it back.",
+  },
+  OVERRIDE_OTHER_MARK: {
+    means: "The mark that was to be replaced is not the one that stands.",
+    fix: "Look at the work again: `markmill review --student WHO` shows the marks with their ids.",
+  },
   REVIEW_OTHER_TRY: {
     means: "The work was graded again since the proposal was shown.",
     fix: "Look at the new proposal: `markmill review --student WHO`.",

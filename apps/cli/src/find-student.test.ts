@@ -35,3 +35,13 @@ describe("a student", () => {
     ).toThrow(/Ada Byron \(3\) or Ada King/);
   });
 });
+
+it("of several attempts that count the best one is meant, and attempt 9 comes before attempt 11", () => {
+  const attempt = (number: number, points: number) =>
+    workOf("1", gradeOf([points, 0]), { key: `1#${number}`, attempt: number });
+  const listed = [attempt(1, 1), attempt(10, 2), attempt(11, 3), attempt(9, 6)];
+  expect(findWork("1", members, listed).key).toBe("1#9");
+  const equal = [attempt(1, 1), attempt(10, 2), attempt(11, 6), attempt(9, 6)];
+  expect(findWork("1", members, equal).key).toBe("1#11");
+  expect(findWork("1#10", members, equal).key).toBe("1#10");
+});

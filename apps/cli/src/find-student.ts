@@ -1,4 +1,5 @@
 /** Which student, or which work, is meant: a key, an id, a login, an address, a pseudonym, or a name that only one has. Pure. */
+import { countingWork } from "@markmill/stack";
 import type { BatchMember, BatchWork } from "@markmill/store";
 import { CommandError } from "./command.ts";
 
@@ -27,10 +28,9 @@ export function findWork(
         .join(" or ")}.`,
     );
   }
-  const own = counting.filter(({ by }) => by.includes(only.key));
-  const best = own.find(({ grade }) => grade?.outcome.is === "needs human") ?? own.at(-1);
-  if (best === undefined) throw unknown(`${only.name} handed in nothing.`);
-  return best;
+  const [own, ...others] = counting.filter(({ by }) => by.includes(only.key));
+  if (own === undefined) throw unknown(`${only.name} handed in nothing.`);
+  return countingWork([own, ...others]);
 }
 
 function same(one: string, other: string): boolean {

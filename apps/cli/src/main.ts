@@ -35,7 +35,10 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: "Say what a class will cost",
     load: async () => (await import("./commands/estimate.ts")).estimate,
   },
-  review: { summary: "Show what wants a person", load: async () => (await import("./commands/review.ts")).review },
+  review: {
+    summary: "List submissions that need a human decision",
+    load: async () => (await import("./commands/review.ts")).review,
+  },
   override: { summary: "Set points by hand", load: async () => (await import("./commands/override.ts")).override },
   regrade: { summary: "Grade some of a class anew", load: async () => (await import("./commands/regrade.ts")).regrade },
   agree: { summary: "Compare with grades of people", load: async () => (await import("./commands/agree.ts")).agree },

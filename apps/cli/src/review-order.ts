@@ -1,5 +1,19 @@
-/** What wants a person, where a look changes most first. Pure. */
+/**
+ * The review list: submissions that need a human decision, and graded ones with flags that nobody has looked at. Pure.
+ *
+ * L1  A student is on the list as "needs human" if and only if the student's status is "needs human": both come from the same counting work
+ *     (stack/counting-work.ts). A review does not take a work with an open criterion off the list.
+ * L2  The order is by benefit: where a look changes most first. Equal ones are ordered by student, then by the number of the attempt.
+ */
 import type { BatchWork } from "@markmill/store";
+
+export interface ReviewItem {
+  readonly is: "needs human" | "flagged";
+  readonly work: BatchWork;
+  /** Keys of the members for whom it counts so. */
+  readonly students: readonly string[];
+  readonly why: readonly string[];
+}
 
 const weights: Readonly<Record<string, number>> = {
   "forged results": 6,
@@ -11,11 +25,20 @@ const weights: Readonly<Record<string, number>> = {
   similar: 1,
 };
 
-/** Those that need a person, and those with flags that nobody has looked at yet. */
-export function rankForReview(works: readonly BatchWork[]): BatchWork[] {
-  return works
-    .filter((work) => work.counts && wants(work))
-    .sort((one, other) => benefit(other) - benefit(one) || (one.key < other.key ? -1 : 1));
+/** `works`: by the member's key, the one that counts for that member. */
+export function reviewList(works: ReadonlyMap<string, BatchWork>): ReviewItem[] {
+  const items = new Map<string, ReviewItem>();
+  for (const [student, work] of works) {
+    const is = wants(work);
+    if (is === null) continue;
+    const why = reasonsOf(work);
+    const place = JSON.stringify([work.key, why]);
+    const known = items.get(place);
+    items.set(place, { is, work, why, students: [...(known?.students ?? []), student] });
+  }
+  return [...items.values()].sort(
+    (one, other) => benefit(other.work) - benefit(one.work) || compareWorks(one.work, other.work),
+  );
 }
 
 export function reasonsOf({ grade }: BatchWork): readonly string[] {
@@ -26,12 +49,30 @@ export function reasonsOf({ grade }: BatchWork): readonly string[] {
   return grade.flags.map(({ message }) => message);
 }
 
-function wants({ grade }: BatchWork): boolean {
-  if (grade === null || grade.reviewed !== null) return false;
-  return (
-    grade.outcome.is === "needs human" ||
-    (grade.outcome.is === "graded" && grade.flags.length > 0 && grade.overrides.length === 0)
-  );
+/** How many there are, in words. */
+export function tellQueue(items: readonly ReviewItem[]): string {
+  const open = items.filter(({ is }) => is === "needs human").length;
+  const flagged = items.length - open;
+  if (items.length === 0) return "No submission needs a human decision.";
+  const parts = [
+    ...(open > 0 ? [`${open} ${open === 1 ? "submission needs" : "submissions need"} a human decision`] : []),
+    ...(flagged > 0 ? [`${flagged} graded with flags that nobody has looked at`] : []),
+  ];
+  return parts.join(", ");
+}
+
+/** L1. */
+function wants({ grade }: BatchWork): ReviewItem["is"] | null {
+  if (grade === null) return null;
+  if (grade.outcome.is === "needs human") return "needs human";
+  const unseen = grade.flags.length > 0 && grade.reviewed === null && grade.overrides.length === 0;
+  return grade.outcome.is === "graded" && unseen ? "flagged" : null;
+}
+
+function compareWorks(one: BatchWork, other: BatchWork): number {
+  const [left, right] = [one.by.join("+"), other.by.join("+")];
+  if (left !== right) return left < right ? -1 : 1;
+  return one.attempt - other.attempt;
 }
 
 function benefit({ grade }: BatchWork): number {

@@ -2,6 +2,7 @@
 import { formatPoints, type GradeSheet } from "@markmill/gradebook";
 import { type Grade, mostPoints } from "@markmill/grading";
 import type { BatchDetail, BatchMember, BatchWork } from "@markmill/store";
+import { countingWork } from "./counting-work.ts";
 
 export interface ClassSheet {
   readonly sheet: GradeSheet;
@@ -19,12 +20,16 @@ export function classSheet(
 ): ClassSheet {
   const criteria = rubric.criteria.map(({ id, title, points }) => ({ id, title, points }));
   const most = mostPoints(rubric);
-  const handedIn = new Map<string, BatchWork[]>();
+  const handedIn = new Map<string, [BatchWork, ...BatchWork[]]>();
   for (const work of works) {
     if (!work.counts) continue;
-    for (const key of work.by) handedIn.set(key, [...(handedIn.get(key) ?? []), work]);
+    for (const key of work.by) {
+      const known = handedIn.get(key);
+      if (known === undefined) handedIn.set(key, [work]);
+      else known.push(work);
+    }
   }
-  const counting = new Map([...handedIn].map(([key, all]) => [key, oneOf(all)]));
+  const counting = new Map([...handedIn].map(([key, all]) => [key, countingWork(all)]));
   const rows = [...members].sort(byName).map((member) => {
     const work = counting.get(member.key);
     const grade = work?.grade ?? null;
@@ -39,25 +44,6 @@ export function classSheet(
     };
   });
   return { sheet: { title: name, most, criteria, rows }, works: counting };
-}
-
-/**
- * Several attempts of the same people count only where the best is wanted, so the best does; one that has a grade goes before one that
- * has none. Of works with different people nobody here knows which is meant: a person says so.
- */
-function oneOf(works: readonly BatchWork[]): BatchWork {
-  const best = works.reduce(better);
-  const people = new Set(works.map(({ by }) => JSON.stringify([...by].sort())));
-  if (people.size === 1 || best.grade === null) return best;
-  const labels = works.map(({ label }) => JSON.stringify(label)).sort();
-  const why = [`works with different people count for one person: ${labels.join(", ")}`];
-  return { ...best, grade: { ...best.grade, outcome: { is: "needs human", why }, penalty: null, total: null } };
-}
-
-function better(one: BatchWork, other: BatchWork): BatchWork {
-  const [left, right] = [one.grade?.total ?? -1, other.grade?.total ?? -1];
-  if (left !== right) return left > right ? one : other;
-  return one.attempt > other.attempt ? one : other;
 }
 
 function byName(one: BatchMember, other: BatchMember): number {

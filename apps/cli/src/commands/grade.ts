@@ -2,7 +2,7 @@ import { basename, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { readClassWorks } from "@markmill/classroom";
 import type { Json } from "@markmill/engine";
-import { stratifiedSample } from "@markmill/grading";
+import { changedCriteria, stratifiedSample } from "@markmill/grading";
 import {
   catchInterrupts,
   everyWork,
@@ -14,10 +14,11 @@ import {
   requireConfig,
   requireOwnWorker,
   type ScriptFile,
+  type Stack,
   workForBatch,
   writeRunOptions,
 } from "@markmill/stack";
-import type { NewBatch, NewWork } from "@markmill/store";
+import type { BatchDetail, NewBatch, NewWork } from "@markmill/store";
 import { attendClass } from "../attend-class.ts";
 import { readCapFlags } from "../cap-flags.ts";
 import { readClassFacts, writeClassFacts } from "../class-facts.ts";
@@ -32,6 +33,7 @@ import { standingKeys } from "../known-works.ts";
 import { leaveToBackground } from "../leave-run.ts";
 import { modelChange } from "../model-change.ts";
 import { requireSandbox } from "../require-sandbox.ts";
+import { rubricChange, tellRubricChange, voidsSomething } from "../rubric-change.ts";
 import { isTableFile, planTable } from "../table-plan.ts";
 import { terminalLog } from "../terminal-log.ts";
 
@@ -63,6 +65,8 @@ Examples:
   --workflow FILE, --rubric FILE, --roster FILE
                        where class.yaml does not say them, or says others
   --sandbox KIND       auto, docker, jail, or none (your own files only)
+  --yes                use a changed rubric even if it voids grades; without it
+                       the grades that it voids are counted, and nothing is done
   --detach             start it, print its id, and leave
   --json               one JSON object instead of the table
 
@@ -87,6 +91,7 @@ Exit codes: 0 everybody who handed in is graded, 3 somebody is not, 1 failed,
         rubric: { type: "string" },
         roster: { type: "string" },
         sandbox: { type: "string" },
+        yes: { type: "boolean" },
         detach: { type: "boolean" },
         json: { type: "boolean" },
       },
@@ -131,6 +136,7 @@ Exit codes: 0 everybody who handed in is graded, 3 somebody is not, 1 failed,
       budget: caps.nanodollars ?? plan.head.class.budget.class ?? null,
       concurrency: concurrency ?? plan.head.class.concurrency ?? null,
       detach: values.detach === true,
+      yes: values.yes === true,
       ownWorker,
       out: values.out === undefined ? defaultOut(plan, path, terminal.cwd) : resolve(terminal.cwd, values.out),
     });
@@ -146,6 +152,8 @@ interface Manner {
   readonly budget: number | null;
   readonly concurrency: number | null;
   readonly detach: boolean;
+  /** A changed rubric may void grades. */
+  readonly yes: boolean;
   /** Flags that can be had only from a worker of this process. */
   readonly ownWorker: readonly string[];
   readonly out: string;
@@ -197,6 +205,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
         `'markmill resume ${before.id}' begins again where it was.`,
       );
     }
+    if (before !== null) await confirmRubric(stack, before, plan, manner.yes, terminal);
     const script = await scriptFor(stack, manner.script, before?.settings.run.options ?? null);
     stopScript = script.stop;
     const similarity = manner.similarity ? new SimilarityGatherer() : null;
@@ -302,6 +311,26 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     }
     interrupts.release();
   }
+}
+
+/** What a changed rubric voids is told before anything is saved; it needs a word of the person. */
+async function confirmRubric(
+  { tenant }: Pick<Stack, "tenant">,
+  before: BatchDetail,
+  { rubric }: ClassPlan,
+  yes: boolean,
+  terminal: Terminal,
+): Promise<void> {
+  if (changedCriteria(before.rubric, rubric).length === 0) return;
+  const change = rubricChange(before.rubric, rubric, await everyWork(tenant.batches, before.id));
+  if (change === null) return;
+  for (const line of tellRubricChange(change)) terminal.err(line);
+  if (yes || !voidsSomething(change)) return;
+  throw new CommandError(
+    "CLASS_RUBRIC_CHANGED",
+    "The rubric has changed and would void grades, so nothing was done.",
+    "Add --yes to use the changed rubric, or change it back.",
+  );
 }
 
 /** All of the class, or a pilot that shows it: works of every size. */

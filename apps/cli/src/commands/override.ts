@@ -1,8 +1,9 @@
 import { parseArgs } from "node:util";
 import { formatPoints } from "@markmill/gradebook";
 import { readPoints } from "@markmill/grading";
-import { everyMember, everyWork } from "@markmill/stack";
-import { type Command, exitCodes, UsageError } from "../command.ts";
+import { everyMember, everyWork, parseCount } from "@markmill/stack";
+import type { BatchWork } from "@markmill/store";
+import { type Command, CommandError, exitCodes, UsageError } from "../command.ts";
 import { findClass } from "../find-batch.ts";
 import { findWork } from "../find-student.ts";
 import { whoSays } from "../who-says.ts";
@@ -11,9 +12,11 @@ import { withStack } from "../with-stack.ts";
 export const override: Command = {
   help: `Usage: markmill override WHO --criterion ID --points N --reason TEXT [OPTIONS]
 
-Sets the points of one criterion of one work, with a reason. The proposal is
-kept beside it; every word of a person is appended to the record, with who and
-when.
+       markmill override WHO --criterion ID --undo [--entry ID] --reason TEXT
+
+Set the points of one criterion of one submission, with a reason. The proposal is
+kept beside it; every mark of a person is appended to the record, with who and
+when. Of several attempts the one that counts is meant.
 
 Examples:
   markmill override 4119 --criterion names --points 2 --reason 'names are fine'
@@ -23,7 +26,11 @@ Examples:
   --batch BATCH        the class; the latest one without it
   --criterion ID       of the rubric
   --points N           of that criterion
-  --undo               take the override before back
+  --replace ID         replace the mark with this id, which another person gave;
+                       without it such a mark is shown, and nothing is changed
+  --undo               take back your own last mark of the criterion; the mark
+                       before it stands again
+  --entry ID           with --undo: take back the mark with this id, whoever gave it
   --comment TEXT       for the student
   --by NAME            who says so; your account without it`,
 
@@ -37,6 +44,8 @@ Examples:
         criterion: { type: "string" },
         points: { type: "string" },
         undo: { type: "boolean" },
+        replace: { type: "string" },
+        entry: { type: "string" },
         reason: { type: "string" },
         comment: { type: "string" },
         by: { type: "string" },
@@ -49,6 +58,9 @@ Examples:
     if (reason === undefined || reason.trim() === "") throw new UsageError("Say why: --reason TEXT.");
     const points = values.undo === true ? null : readPoints(values.points ?? "");
     if (points === null && values.undo !== true) throw new UsageError("Say how many: --points N, such as 2 or 2.5.");
+    const replaces = idOf(values.replace, "--replace");
+    const entry = idOf(values.entry, "--entry");
+    if (entry !== null && points !== null) throw new UsageError("--entry goes with --undo.");
     return await withStack(terminal, async (stack) => {
       const { batches } = stack.tenant;
       const batch = await findClass(stack.tenant, values.batch, terminal.cwd);
@@ -64,14 +76,27 @@ Examples:
           `${known.id} is worth ${formatPoints(low)} to ${formatPoints(high)}, not ${formatPoints(points)}.`,
         );
       }
-      const work = findWork(who, await everyMember(batches, batch.id), await everyWork(batches, batch.id));
+      const works = await everyWork(batches, batch.id);
+      const work = findWork(who, await everyMember(batches, batch.id), works);
+      if (replaces !== null) requireStanding(work, known.id, replaces);
       const event = await batches.record(batch.id, {
         ...{ work: work.key, kind: "override", by: whoSays(values.by), criterion: known.id, points, reason },
         ...(values.comment === undefined ? {} : { comment: values.comment }),
+        ...(entry === null ? {} : { takesBack: entry }),
+        // The mark was named, so it was seen; whatever is said from now on was not.
+        ...(replaces === null && entry === null ? {} : { seen: [work.etag] }),
       });
       const after = await batches.work(batch.id, work.key);
       const from = event.from === null ? "nothing" : formatPoints(event.from);
-      terminal.err(`${known.id}: ${from} → ${event.to === null ? "as proposed" : formatPoints(event.to)}`);
+      const stands = after?.grade?.overrides.find((one) => one.criterion === known.id);
+      const to =
+        event.to !== null
+          ? formatPoints(event.to)
+          : stands === undefined
+            ? "as proposed"
+            : `${formatPoints(stands.points)}, the mark of ${stands.by} (${stands.id})`;
+      const attempts = works.filter(({ counts, by }) => counts && by.join("\n") === work.by.join("\n")).length;
+      terminal.err(`${known.id}: ${from} → ${to}${attempts > 1 ? ` (attempt ${work.attempt} of ${attempts})` : ""}`);
       const total = after?.grade?.total ?? null;
       terminal.out(
         total === null
@@ -82,3 +107,23 @@ Examples:
     });
   },
 };
+
+function idOf(text: string | undefined, flag: string): number | null {
+  if (text === undefined) return null;
+  const read = parseCount(text);
+  if (read === null || read < 1) throw new UsageError(`${flag} is the id of a mark, such as 12.`);
+  return read;
+}
+
+/** What was seen is what is replaced. */
+function requireStanding({ marks }: BatchWork, criterion: string, id: number): void {
+  const standing = marks.find((mark) => mark.criterion === criterion && mark.fate.is === "stands");
+  if (standing?.id === id) return;
+  throw new CommandError(
+    "OVERRIDE_OTHER_MARK",
+    standing === undefined
+      ? `No mark of a person stands for ${criterion}, so there is no mark ${id} to replace.`
+      : `Mark ${id} does not stand for ${criterion}. Mark ${standing.id} does: ${standing.by} gave ${formatPoints(standing.points)} at ${standing.at} (${standing.reason}).`,
+    standing === undefined ? "Leave --replace out." : `To replace that one: --replace ${standing.id}.`,
+  );
+}

@@ -1,13 +1,13 @@
 import { parseArgs } from "node:util";
 import { formatPoints } from "@markmill/gradebook";
-import { everyMember, everyWork, parseCount } from "@markmill/stack";
+import { classSheet, everyMember, everyWork, parseCount } from "@markmill/stack";
 import type { BatchDetail, BatchWork } from "@markmill/store";
 import { type Command, CommandError, exitCodes, UsageError } from "../command.ts";
 import { findClass } from "../find-batch.ts";
 import { findWork } from "../find-student.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
 import { jsonText } from "../json-text.ts";
-import { rankForReview, reasonsOf } from "../review-order.ts";
+import { reasonsOf, reviewList, tellQueue } from "../review-order.ts";
 import { shortId } from "../short-id.ts";
 import { whoSays } from "../who-says.ts";
 import { withStack } from "../with-stack.ts";
@@ -16,9 +16,9 @@ export const review: Command = {
   help: `Usage: markmill review [BATCH] [--student WHO] [--list] [--json]
        markmill review [BATCH] --student WHO --accept [--try N]
 
-Shows the next work that wants a person, with why, what was proposed and the
-evidence; those first where a look changes most. Without BATCH: the latest
-class.
+Show the next submission that needs a human decision: why, what was proposed and
+the evidence. Submissions where a look changes most come first. Without BATCH: the
+latest class. Of several attempts the one that counts is shown.
 
 Examples:
   markmill review
@@ -27,9 +27,13 @@ Examples:
   markmill override 4119 --criterion names --points 2 --reason 'too kind'
 
   --student WHO        this one: key, id, name or pseudonym
-  --list               all that want a person, one line each
-  --accept             the proposal was reviewed and stands; needs --student
-  --try N              the try you have seen; refused if there is a newer one`,
+  --list               list all submissions that need a human decision, and
+                       graded ones with flags that nobody has looked at
+  --accept             accept the proposal as it stands; needs --student. A
+                       criterion that has no points stays open: the submission
+                       stays on the list until it is marked (exit code 3)
+  --try N              the try you have seen; refused if there is a newer one
+  --by NAME            who accepts; your account without it`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -54,30 +58,35 @@ Examples:
       const members = await everyMember(batches, batch.id);
       const works = await everyWork(batches, batch.id);
       const names = new Map(members.map(({ key, name }) => [key, name]));
-      const queue = rankForReview(works);
+      const sheet = classSheet(batch, members, works);
+      const queue = reviewList(sheet.works);
       const nameOf = ({ by }: BatchWork) => by.map((key) => names.get(key) ?? key).join(", ");
       if (values.list === true) {
         if (values.json === true) {
           terminal.out(
             jsonText(
-              queue.map((work) => ({ work: work.key, students: work.by, why: reasonsOf(work), grade: work.grade })),
+              queue.map(({ is, work, students, why }) => ({
+                ...{ work: work.key, attempt: work.attempt, status: is, students, why, grade: work.grade },
+              })),
             ),
           );
           return exitCodes.success;
         }
-        for (const work of queue)
+        for (const { is, students, why } of queue) {
+          const who = students.map((key) => names.get(key) ?? key).join(", ");
           terminal.out(
             fitWidth(
-              `${work.by.join("+").padEnd(10)}  ${oneLine(nameOf(work))}: ${oneLine(reasonsOf(work).join("; "))}`,
+              `${students.join("+").padEnd(10)}  ${oneLine(who)}: ${is === "flagged" ? "graded, flagged: " : ""}${oneLine(why.join("; "))}`,
               terminal.shown ? terminal.columns : 200,
             ),
           );
-        terminal.err(queue.length === 0 ? "Nothing wants a person." : `${queue.length} want a person`);
+        }
+        terminal.err(tellQueue(queue));
         return exitCodes.success;
       }
-      const work = values.student === undefined ? queue[0] : findWork(values.student, members, works);
+      const work = values.student === undefined ? queue[0]?.work : findWork(values.student, members, works);
       if (work === undefined) {
-        terminal.err("Nothing wants a person.");
+        terminal.err(tellQueue(queue));
         terminal.err(`next: markmill release ${shortId(batch.id)}   when the grades may be given out`);
         return exitCodes.success;
       }
@@ -87,24 +96,43 @@ Examples:
           ...{ work: work.key, kind: "reviewed", by: whoSays(values.by) },
           ...(work.proposal === null ? {} : { try: work.proposal.try }),
         });
-        terminal.err(`reviewed: ${nameOf(work)}; the proposal stands`);
-        return exitCodes.success;
+        const after = await batches.work(batch.id, work.key);
+        const open = (after?.grade?.criteria ?? []).flatMap((one) => (one.is === "not graded" ? one.id : []));
+        if (open.length === 0) {
+          terminal.err(`reviewed: ${nameOf(work)}; the proposal stands`);
+          return exitCodes.success;
+        }
+        terminal.err(
+          `reviewed: ${nameOf(work)}; accepted except for ${open.join(", ")}: nobody has given points for that, so the submission stays on the review list`,
+        );
+        terminal.err(
+          `next: markmill override --student ${work.by[0] ?? work.key} --criterion ${open[0]} --points N --reason TEXT`,
+        );
+        return exitCodes.someNotGraded;
       }
       if (values.json === true)
         terminal.out(
           jsonText({
             work: work.key,
+            attempt: work.attempt,
             students: work.by,
             name: nameOf(work),
             why: reasonsOf(work),
             grade: work.grade,
+            marks: work.marks,
             try: work.proposal?.try ?? null,
             left: queue.length,
           }),
         );
-      else for (const line of showWork(batch, work, nameOf(work))) terminal.out(line);
+      else {
+        for (const line of showWork(batch, work, nameOf(work))) terminal.out(line);
+        const attempts = works.filter((one) => one.counts && sameOwners(one, work));
+        if (attempts.length > 1)
+          terminal.out(`attempt ${work.attempt} is shown: of ${attempts.length} attempts it is the one that counts`);
+        for (const line of tellMarks(work)) terminal.out(line);
+      }
       const who = work.by[0] ?? work.key;
-      terminal.err(`${queue.length} want a person`);
+      terminal.err(tellQueue(queue));
       if (work.proposal !== null)
         terminal.err(
           `next: markmill review ${shortId(batch.id)} --student ${who} --accept --try ${work.proposal.try}   it stands as it is`,
@@ -117,10 +145,38 @@ Examples:
   },
 };
 
+function sameOwners(one: BatchWork, other: BatchWork): boolean {
+  return [...one.by].sort().join("\n") === [...other.by].sort().join("\n");
+}
+
+/** Marks of people that do not stand, with the reason. */
+function tellMarks({ marks }: BatchWork): string[] {
+  return marks
+    .filter(({ fate }) => fate.is !== "stands")
+    .map((mark) => {
+      const { id, by, at, criterion, points } = mark;
+      return `mark ${id}: ${by} gave ${criterion} ${formatPoints(points)} at ${at}; ${tellFate(mark)}`;
+    });
+}
+
+function tellFate({ fate }: BatchWork["marks"][number]): string {
+  switch (fate.is) {
+    case "stands":
+      return "stands";
+    case "replaced":
+    case "taken back":
+      return `${fate.is} by ${fate.by}`;
+    case "other content":
+      return "about other content than is handed in now";
+    case "no criterion":
+      return "the rubric no longer has this criterion";
+  }
+}
+
 /** What was seen is what is accepted: a proposal that came since wants a look of its own. */
-function refuseUnseen({ proposal, by, key }: BatchWork, seen: number | null): void {
+function refuseUnseen({ proposal, grade, by, key }: BatchWork, seen: number | null): void {
   const who = by[0] ?? key;
-  if (proposal === null)
+  if (proposal === null || grade?.outcome.is === "grader error" || grade?.outcome.is === "ungradable")
     throw new CommandError(
       "REVIEW_NO_PROPOSAL",
       "Nothing is proposed that could stand.",

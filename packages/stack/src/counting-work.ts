@@ -1,0 +1,52 @@
+/**
+ * Which of a student's works counts. Pure. Every list, count and command takes it from here.
+ *
+ * C1  Of several attempts that count (`attempts: best`) the one with the best total counts; of equal ones the later, by its number.
+ * C2  An attempt that needs a human decision, and may get more than the best total, counts instead until somebody has decided.
+ * C3  Where no attempt has a total, a decision of a person comes first, then work under way, then our error, then ungradable.
+ * C4  Of works with different people nobody here knows which one is meant: a person decides.
+ */
+import type { BatchWork } from "@markmill/store";
+
+export function countingWork([first, ...more]: readonly [BatchWork, ...BatchWork[]]): BatchWork {
+  const works = [first, ...more];
+  const best = more.reduce(better, first);
+  const people = new Set(works.map(({ by }) => JSON.stringify([...by].sort())));
+  if (people.size === 1) return rivalOf(best, more.length === 0 ? [] : works) ?? best;
+  if (best.grade === null) return best;
+  const labels = works.map(({ label }) => JSON.stringify(label)).sort();
+  const why = [`works with different people count for one person: ${labels.join(", ")}`];
+  return { ...best, grade: { ...best.grade, outcome: { is: "needs human", why }, penalty: null, total: null } };
+}
+
+/** C1, C3. */
+function better(one: BatchWork, other: BatchWork): BatchWork {
+  const [left, right] = [one.grade?.total ?? -1, other.grade?.total ?? -1];
+  if (left !== right) return left > right ? one : other;
+  const ranks = left < 0 ? rankOf(one) - rankOf(other) : 0;
+  if (ranks !== 0) return ranks < 0 ? one : other;
+  return one.attempt > other.attempt ? one : other;
+}
+
+const ranks = { graded: 0, "needs human": 1, waiting: 2, "grader error": 3, ungradable: 4 } as const;
+
+function rankOf({ grade }: BatchWork): number {
+  return ranks[grade?.outcome.is ?? "waiting"];
+}
+
+/** C2. */
+function rivalOf(best: BatchWork, works: readonly BatchWork[]): BatchWork | null {
+  const total = best.grade?.total ?? null;
+  if (total === null) return null;
+  const [rival] = works
+    .flatMap((work) => {
+      const { grade } = work;
+      if (grade?.outcome.is !== "needs human") return [];
+      const may = grade.points ?? grade.most;
+      return may > total ? [{ work, grade, may, why: grade.outcome.why }] : [];
+    })
+    .sort((one, other) => other.may - one.may || other.work.attempt - one.work.attempt);
+  if (rival === undefined) return null;
+  const why = [...rival.why, `attempt ${best.attempt} has ${total} points and counts unless this one gets more`];
+  return { ...rival.work, grade: { ...rival.grade, outcome: { is: "needs human", why } } };
+}
