@@ -1,6 +1,6 @@
 import { gradeOf, workOf } from "@markmill/stack/testing-batch";
 import { describe, expect, it } from "vitest";
-import { readConditions, selects } from "./select-works.ts";
+import { readConditions, requireKnown, selects } from "./select-works.ts";
 
 const flags = [{ kind: "injection", message: "m" }] as const;
 const works = [
@@ -27,6 +27,36 @@ describe("--where", () => {
     [["released=no"], ["full", "half", "open", "none"]],
     [[], ["full", "half", "open", "none"]],
   ])("%j means %j", (where, keys) => expect(chosen(...where)).toEqual(keys));
+
+  it.each([
+    ["late=ja", "yes, no"],
+    ["late!=nein", "yes, no"],
+    ["released=maybe", "yes, no"],
+    ["outcome=greded", "graded, ungradable, grader-error, needs-human, waiting"],
+    ["outcome=grader", "grader-error"],
+    ["flag=injektion", "injection"],
+    ["rubric=alt", "old, new"],
+    ["total<1e1", "2.5"],
+    ["total<0x10", "2.5"],
+    ["points>=Infinity", "2.5"],
+    ["criterion.tests=", "--where"],
+  ])("%s is refused, and the message lists the values", (text, values) => {
+    expect(() => readConditions([text])).toThrow(values);
+  });
+
+  it.each([
+    [["late=TRUE"], ["half"]],
+    [["late=n"], ["full", "open", "none"]],
+    [["rubric!=CURRENT"], ["full", "half", "open", "none"]],
+  ])("%j in another spelling means %j", (where, keys) => expect(chosen(...where)).toEqual(keys));
+
+  it.each(["criterion.tets<3", "student=nobody"])("%s is refused when the class has no such thing", (text) => {
+    expect(() => requireKnown(readConditions([text]), works)).toThrow("--where");
+  });
+
+  it("accepts students and criteria of the class", () => {
+    expect(requireKnown(readConditions(["student=FULL", "criterion.tests<3"]), works)).toBeUndefined();
+  });
 
   it.each(["nothing", "size=3", "total<x", "outcome<graded"])("%s is refused", (text) => {
     expect(() => readConditions([text])).toThrow("--where");

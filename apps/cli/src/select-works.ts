@@ -3,7 +3,11 @@
  *
  *   outcome=graded|ungradable|grader-error|needs-human|waiting   flag=injection   total<5   criterion.names>=3   student=ada
  *   late=yes   released=no   rubric=old
+ *
+ * W1  A value that a condition does not know is an error that lists the values it knows. It never selects the opposite works.
+ * W2  A student or criterion that the class does not have is an error, too: it would select nothing, or with != everything.
  */
+import { flagKinds, formatPoints, readPoints } from "@markmill/grading";
 import type { BatchWork } from "@markmill/store";
 import { UsageError } from "./command.ts";
 
@@ -13,7 +17,20 @@ export interface Condition {
   readonly value: string;
 }
 
-const known = ["outcome", "flag", "total", "points", "student", "late", "released", "rubric"];
+const yesNo = ["yes", "no"];
+const kinds: Readonly<Record<string, "points" | "any" | readonly string[]>> = {
+  outcome: ["graded", "ungradable", "grader-error", "needs-human", "waiting"],
+  flag: [...flagKinds.map((kind) => kind.replaceAll(" ", "-")), "any"],
+  total: "points",
+  points: "points",
+  student: "any",
+  late: yesNo,
+  released: yesNo,
+  rubric: ["old", "new"],
+};
+/** Other spellings of a value. */
+const spellings: Readonly<Record<string, string>> = { true: "yes", y: "yes", false: "no", n: "no", current: "new" };
+const CRITERION = "criterion.";
 
 export function readConditions(written: readonly string[]): readonly Condition[] {
   return written.flatMap((text) => text.split(/[,\s]+(?:and\s+)?/i).filter((one) => one !== "")).map(readOne);
@@ -21,16 +38,44 @@ export function readConditions(written: readonly string[]): readonly Condition[]
 
 function readOne(text: string): Condition {
   const [, what = "", how = "", value = ""] = /^([A-Za-z][\w.-]*)(<=|>=|!=|=|<|>)(.+)$/.exec(text) ?? [];
-  if (!known.includes(what) && !what.startsWith("criterion.")) {
+  const kind = what.startsWith(CRITERION) ? "points" : Object.hasOwn(kinds, what) ? kinds[what] : undefined;
+  if (kind === undefined) {
     throw new UsageError(
       `--where '${text}' is not understood. Write conditions such as outcome=needs-human, flag=injection, total<5, criterion.ID>=3, student=KEY, late=yes, released=no, rubric=old.`,
     );
   }
-  const numeric = what === "total" || what === "points" || what.startsWith("criterion.");
-  if (numeric && !Number.isFinite(Number(value))) throw new UsageError(`--where '${text}': ${value} is no number.`);
-  if (!numeric && how !== "=" && how !== "!=") throw new UsageError(`--where '${text}': ${what} takes = or !=.`);
-  return { what, how: how as Condition["how"], value };
+  if (kind === "points") {
+    if (readPoints(value) === null) {
+      throw new UsageError(`--where '${text}': ${value} is no number of points. Write one such as 4 or 2.5.`);
+    }
+    return { what, how: how as Condition["how"], value: formatPoints(readPoints(value) ?? 0) };
+  }
+  if (how !== "=" && how !== "!=") throw new UsageError(`--where '${text}': ${what} takes = or !=.`);
+  if (kind === "any") return { what, how, value };
+  const word = value.toLowerCase();
+  const meant = kind.includes(word) ? word : (spellings[word] ?? "");
+  if (kind.includes(meant)) return { what, how, value: meant };
+  throw new UsageError(`--where '${text}': ${what} is not ${value}. Values: ${kind.join(", ")}.`);
 }
+
+/** W2. */
+export function requireKnown(conditions: readonly Condition[], works: readonly BatchWork[]): void {
+  const criteria = new Set(works.flatMap(({ grade }) => grade?.criteria.map(({ id }) => id) ?? []));
+  const students = new Set(works.flatMap(namesOf));
+  for (const { what, value } of conditions) {
+    const id = what.startsWith(CRITERION) ? what.slice(CRITERION.length) : null;
+    if (id !== null && criteria.size > 0 && !criteria.has(id)) {
+      throw new UsageError(
+        `--where '${what}': the rubric has no criterion ${id}. Values: ${[...criteria].join(", ")}.`,
+      );
+    }
+    if (what === "student" && !students.has(value.toLowerCase())) {
+      throw new UsageError(`--where '${what}=${value}': nobody with this key has a submission in the class.`);
+    }
+  }
+}
+
+const namesOf = ({ by, key, pseudonym }: BatchWork) => [...by, key, pseudonym].map((name) => name.toLowerCase());
 
 export function selects(conditions: readonly Condition[], work: BatchWork, definitionHash: string): boolean {
   return conditions.every((condition) => holds(condition, work, definitionHash));
@@ -38,7 +83,7 @@ export function selects(conditions: readonly Condition[], work: BatchWork, defin
 
 function holds({ what, how, value }: Condition, work: BatchWork, definitionHash: string): boolean {
   const { grade } = work;
-  const yes = (fact: boolean) => (how === "=") === (fact === /^(?:yes|true|y)$/i.test(value));
+  const yes = (fact: boolean) => (how === "=") === (fact === (value === "yes"));
   const equal = (...facts: readonly string[]) => (how === "=") === facts.some((fact) => fact === value.toLowerCase());
   switch (what) {
     case "outcome":
@@ -51,19 +96,19 @@ function holds({ what, how, value }: Condition, work: BatchWork, definitionHash:
         ...((grade?.flags.length ?? 0) > 0 ? ["any"] : []),
       );
     case "student":
-      return equal(...work.by.map((key) => key.toLowerCase()), work.key.toLowerCase(), work.pseudonym.toLowerCase());
+      return equal(...namesOf(work));
     case "late":
       return yes(work.lateness.is === "late");
     case "released":
       return yes(grade?.released != null);
     case "rubric":
-      return (how === "=") === ((work.try?.definitionHash === definitionHash) === /^(?:new|current)$/i.test(value));
+      return (how === "=") === ((work.try?.definitionHash === definitionHash) === (value === "new"));
     case "total":
       return compare(grade?.total ?? null, how, Number(value));
     case "points":
       return compare(grade?.points ?? null, how, Number(value));
     default: {
-      const found = grade?.criteria.find(({ id }) => id === what.slice("criterion.".length));
+      const found = grade?.criteria.find(({ id }) => id === what.slice(CRITERION.length));
       return compare(found?.is === "scored" ? found.points : null, how, Number(value));
     }
   }
@@ -74,9 +119,9 @@ function compare(fact: number | null, how: Condition["how"], value: number): boo
   if (fact === null) return false;
   switch (how) {
     case "=":
-      return Math.abs(fact - value) < 1e-9;
+      return fact === value;
     case "!=":
-      return Math.abs(fact - value) >= 1e-9;
+      return fact !== value;
     case "<":
       return fact < value;
     case "<=":

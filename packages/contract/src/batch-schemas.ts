@@ -213,7 +213,7 @@ export const batch = named(
   }),
 );
 
-export const batchQuery = z.object({
+export const batchQuery = z.strictObject({
   key: key.optional(),
   state: many(z.enum(["open", "paused", "cancelled"]), 3).optional(),
   limit,
@@ -315,7 +315,7 @@ const work = named(
   }),
 );
 
-export const workQuery = z.object({
+export const workQuery = z.strictObject({
   key: many(key, 500).optional(),
   standing: many(z.enum(standings), standings.length).optional(),
   outcome: many(z.enum(outcomes), outcomes.length).optional(),
@@ -334,10 +334,10 @@ export const tryList = named(
   }),
 );
 
-export const memberQuery = z.object({ limit, cursor: text(600).optional() });
+export const memberQuery = z.strictObject({ limit, cursor: text(600).optional() });
 export const memberPage = named("MemberPage", page(member));
 
-export const gradeQuery = z.object({ work: key.optional(), limit, cursor: cursor.optional() });
+export const gradeQuery = z.strictObject({ work: key.optional(), limit, cursor: cursor.optional() });
 export const gradePage = named("GradePage", page(gradeEvent));
 
 export const reasonBody = z.strictObject({ reason });

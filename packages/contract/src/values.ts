@@ -40,7 +40,10 @@ export function many<S extends z.ZodType>(item: S, most: number) {
   );
 }
 
-export const flag = z.preprocess((value) => (value === "true" ? true : value === "false" ? false : value), z.boolean());
+export const flag = z.preprocess(
+  (value) => (value === "true" ? true : value === "false" ? false : value),
+  z.boolean("must be true or false"),
+);
 
 /** `KEY=VALUE`. */
 export const pair = text(4_300).regex(/^[^=]+=/, "must be KEY=VALUE");

@@ -12,7 +12,7 @@ import { findClass } from "../find-batch.ts";
 import { oneLine } from "../fit-width.ts";
 import { jsonText } from "../json-text.ts";
 import { gradeChanges, regradePrice } from "../regrade-preview.ts";
-import { readConditions, selects } from "../select-works.ts";
+import { readConditions, requireKnown, selects } from "../select-works.ts";
 import { shortId } from "../short-id.ts";
 import { showClassProgress } from "../show-class-progress.ts";
 import { withStack } from "../with-stack.ts";
@@ -70,6 +70,7 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
         if (criterion !== undefined) checkCriterion(criterion, batch, plan, config.server !== null);
         const hash = plan?.definition.hash ?? batch.definitionHash;
         const all = await everyWork(batches, batch.id);
+        requireKnown(conditions, all);
         const meant = all.filter(
           (work) => work.counts && work.content.is === "taken" && work.tries > 0 && selects(conditions, work, hash),
         );

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { everyWork } from "@markmill/stack";
 import { type Command, exitCodes } from "../command.ts";
 import { findClass } from "../find-batch.ts";
-import { readConditions, selects } from "../select-works.ts";
+import { readConditions, requireKnown, selects } from "../select-works.ts";
 import { shortId } from "../short-id.ts";
 import { whoSays } from "../who-says.ts";
 import { withStack } from "../with-stack.ts";
@@ -34,9 +34,9 @@ Examples:
     return await withStack(terminal, async (stack) => {
       const { batches } = stack.tenant;
       const batch = await findClass(stack.tenant, positionals[0], terminal.cwd);
-      const works = (await everyWork(batches, batch.id)).filter(
-        (work) => work.counts && selects(conditions, work, batch.definitionHash),
-      );
+      const all = await everyWork(batches, batch.id);
+      requireKnown(conditions, all);
+      const works = all.filter((work) => work.counts && selects(conditions, work, batch.definitionHash));
       const by = whoSays(values.by);
       if (values.withdraw === true) {
         const out = works.filter(({ grade }) => grade?.released != null);
