@@ -82,6 +82,14 @@ export const classFindingCodes = {
       "Students who are no group name one repository. It was fetched for none of them; what was known of their works stands.",
     fix: "Find out whose it is and correct the roster, or give them the same group.",
   },
+  INTAKE_TIME: {
+    means: "The name of a submission says a time that cannot be read or does not exist. The work has no time.",
+    fix: "Correct the name, or the group time of match in class.yaml.",
+  },
+  INTAKE_TIME_ZONE: {
+    means: "Times in the names of submissions do not say their distance from UTC, and the class has no timezone.",
+    fix: "Add a line such as timezone: Europe/Berlin to class.yaml.",
+  },
   INTAKE_UNMATCHED: {
     means: "A submission belongs to nobody, and was left out.",
     fix: "Rename it to the student's id or login, add the student to the roster, or set match.",
@@ -126,6 +134,15 @@ export const classFindingCodes = {
     means:
       "A name, id, login or handle of the roster is an ordinary word, such as `function`. It is not taken out of the works of others.",
     fix: "Nothing has to be done. To hide it from models in all works, give the student another login or handle in the roster.",
+  },
+  ROSTER_TIME: {
+    means:
+      "The roster says when a work was handed in, and the time cannot be read, does not exist or contradicts its weekday.",
+    fix: "Write it as 2026-11-13T17:16:00+01:00, or remove the column from the roster.",
+  },
+  ROSTER_TIME_ZONE: {
+    means: "Times in the roster do not say their distance from UTC, and the class has no timezone.",
+    fix: "Add a line such as timezone: Europe/Berlin to class.yaml.",
   },
   ROSTER_TWICE: { means: "A row of the roster stands twice and counts once.", fix: "Remove one of the two." },
 } as const satisfies Record<string, { readonly means: string; readonly fix: string }>;

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { type AllowedPlace, readAllowedPlace } from "./allowed-place.ts";
 import type { ClassFindingCode } from "./class-codes.ts";
 import { readPositioned } from "./positioned-yaml.ts";
+import { isTimeZone, readInstant, type TimeZone, zoneOfText } from "./read-instant.ts";
 
 export interface ClassFile {
   readonly name?: string;
@@ -21,6 +22,8 @@ export interface ClassFile {
   readonly requires: readonly string[];
   /** Milliseconds since 1970. */
   readonly deadline?: number;
+  /** Of times that do not say their distance from UTC. */
+  readonly clock: ClassClock;
   readonly late: LatePolicy;
   readonly attempts: AttemptPolicy;
   readonly rubric?: string;
@@ -33,6 +36,12 @@ export interface ClassFile {
   readonly aiConsent: "none" | "local" | "any";
   /** Values for the workflow's parameters, the same for each run. */
   readonly params: Readonly<Record<string, string>>;
+}
+
+/** from: the setting timezone; without it the offset of the deadline; else nothing says it, and UTC is assumed. */
+export interface ClassClock {
+  readonly zone: TimeZone;
+  readonly from: "timezone" | "deadline" | "nothing";
 }
 
 interface Repositories {
@@ -60,15 +69,13 @@ const amount = (of: typeof duration) =>
     return z.NEVER;
   });
 
-const instant = z.string().transform((text, context) => {
-  const at = readInstant(text);
-  if (at !== null) return at;
-  context.addIssue({
-    code: "custom",
-    message: "expected a day and time with its distance from UTC, such as 2026-11-20T23:59:00+01:00",
-  });
-  return z.NEVER;
+const instantExpected = "expected a day and time with its distance from UTC, such as 2026-11-20T23:59:00+01:00";
+/** Checked here, and read when the zone of the class is known. */
+const instant = z.string().superRefine((text, context) => {
+  const read = readInstant(text);
+  if (read.is === "unreadable") context.addIssue({ code: "custom", message: `${read.why}; ${instantExpected}` });
 });
+const timezone = z.string().refine(isTimeZone, "expected a name of the time zone data base, such as Europe/Berlin");
 
 const pattern = z.string().transform((text, context) => {
   const problem = patternProblem(text);
@@ -118,6 +125,7 @@ const schema = z.strictObject({
   match: pattern.optional(),
   requires: z.array(path).optional(),
   deadline: instant.optional(),
+  timezone: timezone.optional(),
   late: late.optional(),
   attempts: z.enum(["last", "last-before-deadline", "first", "best"]).optional(),
   rubric: path.optional(),
@@ -157,7 +165,20 @@ export function readClassFile(
       "Add a line such as `submissions: submissions`, a folder or an export, from the folder of this file; or `repositories: roster`.",
     );
   }
-  const { deadline } = data;
+  const clock: ClassClock =
+    data.timezone !== undefined
+      ? { zone: data.timezone, from: "timezone" }
+      : { zone: zoneOfText(data.deadline ?? "") ?? "UTC", from: data.deadline === undefined ? "nothing" : "deadline" };
+  const due = data.deadline === undefined ? null : readInstant(data.deadline, clock.zone);
+  const deadline = due?.is === "read" ? due.at : undefined;
+  if (due?.is === "read" && !due.zoned && data.timezone === undefined) {
+    report.error(
+      "CLASS_VALUE",
+      placeOf(["deadline"]),
+      "deadline: the time does not say its distance from UTC, and the class has no timezone.",
+      "Write it as 2026-11-20T23:59:00+01:00, or add a line such as `timezone: Europe/Berlin`.",
+    );
+  }
   if (data.attempts === "last-before-deadline" && deadline === undefined) {
     report.error(
       "CLASS_DEADLINE",
@@ -183,6 +204,7 @@ export function readClassFile(
       sandbox: data.sandbox,
       language: data.language,
     }),
+    clock,
     columns: data.columns ?? {},
     submissions: data.submissions ?? "",
     requires: data.requires ?? [],
@@ -205,19 +227,6 @@ function knownKeys(at: readonly PropertyKey[]): readonly string[] {
   if (at[0] === "late") return Object.keys(late.shape);
   if (at[0] === "budget") return Object.keys(budget.shape);
   return Object.keys(schema.shape);
-}
-
-/** An instant that means the same everywhere: ISO 8601 with an offset; platforms also write a blank before it. null: none. */
-export function readInstant(text: string): number | null {
-  const trimmed = text.trim();
-  const parts = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)(\.\d{1,9})?\s?(Z|UTC|[+-]\d{2}:?\d{2})$/i.exec(
-    trimmed,
-  );
-  if (parts === null) return null;
-  const [, day = "", time = "", fraction = "", zone = ""] = parts;
-  const offset = /^(?:z|utc)$/i.test(zone) ? "Z" : zone.includes(":") ? zone : `${zone.slice(0, 3)}:${zone.slice(3)}`;
-  const at = Date.parse(`${day}T${time.length === 5 ? `${time}:00` : time}${fraction.slice(0, 4)}${offset}`);
-  return Number.isNaN(at) ? null : at;
 }
 
 function patternProblem(text: string): string | null {

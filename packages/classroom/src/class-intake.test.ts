@@ -286,6 +286,25 @@ describe("folders and files of any name", () => {
     expect(found.unmatched).toHaveLength(1);
   });
 
+  it("with a time in their names that does not exist have none, and a finding says so", async () => {
+    const match = /^(?<student>[a-z0-9]+)-(?<time>.+)\.zip$/u;
+    const found = await both(
+      {
+        "ada-2026-02-30_10-00.zip": zipOf({ a: "0" }),
+        "ada-2026-11-20_12-00.zip": zipOf({ a: "2" }),
+      },
+      {
+        ...{ roster: known, match, deadline: Date.UTC(2026, 10, 20, 10) },
+        clock: { zone: "Europe/Berlin", from: "timezone" },
+      },
+    );
+    expect(found.submissions.map(({ submittedAt }) => submittedAt).sort()).toEqual(["2026-11-20T11:00:00.000Z", null]);
+    expect(found.submissions.find(({ submittedAt }) => submittedAt !== null)?.lateness).toEqual({
+      ...{ is: "late", byMs: 3_600_000 },
+    });
+    expect(found.problems.map(({ code }) => code)).toContain("INTAKE_TIME");
+  });
+
   it("take loose files of one student for one work", async () => {
     const found = await both({ "ada_main.js": "1", "ada_notes.txt": "2", "zoe.js": "3" }, { roster: known });
     expect(summary(found)).toEqual([

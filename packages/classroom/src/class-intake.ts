@@ -18,7 +18,7 @@ import {
   type SubmissionLimits,
   showName,
 } from "@markmill/submission";
-import { type AttemptPolicy, type LatePolicy, type LayoutChoice, readInstant } from "./class-file.ts";
+import type { AttemptPolicy, ClassClock, LatePolicy, LayoutChoice } from "./class-file.ts";
 import { type ExportSource, openExport } from "./export-source.ts";
 import { FetchTrouble } from "./fetch-trouble.ts";
 import { keysOfGroups } from "./group-keys.ts";
@@ -36,7 +36,9 @@ import {
 } from "./layout.ts";
 import { type Match, memberOf, StudentIndex } from "./match-students.ts";
 import type { Member } from "./member.ts";
+import { readInstant } from "./read-instant.ts";
 import type { Roster } from "./roster.ts";
+import { timedWorks } from "./submitted-times.ts";
 import { unpackNested } from "./unpack-nested.ts";
 
 export interface ClassIntake {
@@ -116,6 +118,8 @@ export interface IntakeOptions {
   readonly deadline?: number;
   readonly late?: Pick<LatePolicy, "graceMs"> & Partial<LatePolicy>;
   readonly attempts?: AttemptPolicy;
+  /** Of times without a distance from UTC. */
+  readonly clock?: ClassClock;
   readonly limits?: SubmissionLimits;
   /** Files without which a work cannot be graded. */
   readonly requires?: readonly string[];
@@ -157,10 +161,13 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
   const tops = source.tops.filter(({ name }) => !without.has(name));
   const wanted = options.layout ?? "auto";
   const layout = wanted !== "auto" ? wanted : options.match === undefined ? detectLayout(tops) : "plain";
-  const { works, strays } =
+  const sorted =
     source.works === undefined
       ? await sort(source, layout, tops, options, problems, at)
       : { works: source.works, strays: [] };
+  const { works, findings } = timedWorks(sorted.works, options.clock ?? { zone: "UTC", from: "nothing" }, at);
+  const { strays } = sorted;
+  problems.push(...findings);
 
   const unmatched: Unmatched[] = [
     ...source.links.map((name) => ({ name: showName(name), why: "link" as const, near: [] })),
@@ -321,7 +328,8 @@ function submittedAtOf({ work, by }: Placed): string | null {
 
 function instantOf(one: Placed): number | null {
   const text = submittedAtOf(one);
-  return text === null ? null : readInstant(text);
+  const read = text === null ? null : readInstant(text);
+  return read?.is === "read" ? read.at : null;
 }
 
 function latenessOf(one: Placed, { deadline, late }: IntakeOptions): Lateness {

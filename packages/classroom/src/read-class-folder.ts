@@ -92,7 +92,7 @@ export async function readClassHead(path: string, options: HeadOptions = {}): Pr
         "Check the path; it counts from the folder of class.yaml.",
       );
     } else {
-      roster = readRoster(bytes, inFolder(found.roster), found.columns);
+      roster = readRoster(bytes, inFolder(found.roster), found.columns, found.clock);
       report.add(roster.findings);
     }
   }
@@ -167,6 +167,7 @@ export async function readClassWorks(
       requires: found.requires,
       late: found.late,
       attempts: found.attempts,
+      clock: found.clock,
       without: [...head.without, ...(options.without ?? [])],
     } as IntakeOptions);
     report.add(intake.problems);

@@ -40,6 +40,49 @@ describe("a roster", () => {
     ]);
   });
 
+  const clock = { zone: "Europe/Berlin", from: "timezone" } as const;
+  const worksheet = (header: string, ...times: string[]) =>
+    readRoster(
+      Buffer.from(`id,name,"${header}"\n${times.map((time, at) => `${at},Student ${at},"${time}"`).join("\n")}\n`),
+      "roster.csv",
+      {},
+      clock,
+    );
+
+  it.each([
+    ["Last modified (submission)", "Friday, 13 November 2026, 5:16 PM"],
+    ["Zuletzt geändert (Abgabe)", "Freitag, 13. November 2026, 17:16"],
+    ["Dernière modification (travail remis)", "vendredi 13 novembre 2026, 17:16"],
+    ["Última modificación (entrega)", "viernes, 13 de noviembre de 2026, 17:16"],
+    ["Submission Time", "2026-11-13 17:16:00"],
+  ])("reads times in the column %s, in the zone of the class", (header, time) => {
+    const { members, findings, mapping } = worksheet(header, time, "-", "");
+    expect(findings).toEqual([]);
+    expect(mapping[2]).toMatchObject({ as: "submittedAt" });
+    expect(members.map(({ submittedAt }) => submittedAt)).toEqual(["2026-11-13T16:16:00.000Z", undefined, undefined]);
+  });
+
+  it("refuses every time that cannot be read, at its place", () => {
+    const { findings } = worksheet(
+      "Submission Time",
+      ...["30 February 2026, 5:16 PM", "Thursday, 13 November 2026, 5:16 PM", "2026-11-13T17:16:00Z", "gestern"],
+    );
+    expect(findings.map(({ code, severity, at }) => `${severity} ${code}:${at.line}:${at.column}`)).toEqual([
+      "error ROSTER_TIME:2:13",
+      "error ROSTER_TIME:3:13",
+      "error ROSTER_TIME:5:13",
+    ]);
+    expect(findings[1]?.message).toContain("is no thursday but a friday");
+  });
+
+  it("says which zone was assumed when the class has none", () => {
+    const text = "id,Submitted at\n1,2026-11-13 17:16\n2,2026-11-13 17:16\n";
+    expect(codes(text)).toEqual(["ROSTER_TIME_ZONE:1"]);
+    const { findings, members } = readRoster(Buffer.from(text), "r.csv", {}, { zone: "+01:00", from: "deadline" });
+    expect(findings[0]?.message).toContain("+01:00, as the deadline");
+    expect(members[0]?.submittedAt).toBe("2026-11-13T16:16:00.000Z");
+  });
+
   it("of Gradescope has first and last names", () => {
     const text = "First Name,Last Name,SID,Email,Sections\nAda,Lovelace,007,ada@x.org,A\n";
     expect(read(text).kind).toBe("gradescope");

@@ -6,8 +6,9 @@ import { type Cell, decodeText, type Row, readTable } from "@markmill/csv";
 import { type Finding, type Place, Report } from "@markmill/definition";
 import type { AiConsent } from "@markmill/grading";
 import type { ClassFindingCode } from "./class-codes.ts";
-import { type Given, given } from "./class-file.ts";
+import { type ClassClock, type Given, given } from "./class-file.ts";
 import type { Member } from "./member.ts";
+import { submittedTimes } from "./submitted-times.ts";
 
 export interface Roster {
   readonly kind: RosterKind;
@@ -55,7 +56,12 @@ const headers = {
   language: ["language", "lang", "preferred language", "sprache"],
   aiConsent: ["ai consent", "ai", "consent"],
   participant: ["identifier", "teilnehmer in", "identifikator", "identificador", "identifiant"],
-  submittedAt: ["last modified submission", "submission time", "submitted at"],
+  submittedAt: [
+    ...["last modified submission", "submission time", "submitted at", "submission date", "abgabezeit", "abgegeben am"],
+    ...["zuletzt geandert abgabe", "letzte anderung abgabe", "ultima modificacion entrega", "fecha de entrega"],
+    ...["derniere modification travail remis", "derniere modification remise", "derniere modification devoir"],
+    ...["ultima modifica consegna", "ultima modificacao envio", "laatst gewijzigd inzending"],
+  ],
 } as const;
 
 type Field = keyof typeof headers;
@@ -69,6 +75,7 @@ export function readRoster(
   bytes: Uint8Array,
   file: string,
   columns: Readonly<Record<string, string | number>> = {},
+  clock: ClassClock = { zone: "UTC", from: "nothing" },
 ): Roster {
   const report = new Report<ClassFindingCode>();
   const none = (): Roster => ({ kind: "plain", members: [], mapping: [], findings: report.findings });
@@ -105,7 +112,14 @@ export function readRoster(
   if (found === null) return none();
   const { mapping, headed } = found;
   const kind = headed ? kindOf(first.cells, mapping) : "plain";
-  const members = collect(table.rows.slice(headed ? 1 : 0), mapping, kind, file, report);
+  const body = table.rows.slice(headed ? 1 : 0);
+  const times = submittedTimes(
+    body,
+    mapping.indexOf("submittedAt"),
+    { file, clock, header: headed ? first : null },
+    report,
+  );
+  const members = collect(body, mapping, kind, file, times, report);
   const shown = mapping.map((as, index) => ({
     header: headed ? (first.cells[index]?.text ?? "") : `column ${index + 1}`,
     as,
@@ -208,6 +222,7 @@ function collect(
   mapping: readonly (Field | null)[],
   kind: RosterKind,
   file: string,
+  times: ReadonlyMap<number, string>,
   report: Report<ClassFindingCode>,
 ): Member[] {
   const members: Member[] = [];
@@ -215,7 +230,7 @@ function collect(
   for (const row of rows) {
     const at = { file, line: row.line, column: 1 };
     if (kind === "canvas" && isNoStudent(row)) continue;
-    const draft = draftOf(row, mapping, at, report);
+    const draft = draftOf(row, mapping, at, times.get(row.line), report);
     const { id, login, email, sisId } = draft.member;
     const key = id ?? login ?? email ?? sisId ?? draft.member.name;
     if (key === "") {
@@ -269,7 +284,13 @@ function isNoStudent({ cells: [first, second] }: Row): boolean {
   );
 }
 
-function draftOf(row: Row, mapping: readonly (Field | null)[], at: Place, report: Report<ClassFindingCode>): Draft {
+function draftOf(
+  row: Row,
+  mapping: readonly (Field | null)[],
+  at: Place,
+  submittedAt: string | undefined,
+  report: Report<ClassFindingCode>,
+): Draft {
   const value = (field: Field): string | undefined => {
     // A line break in a quoted cell, or what else no screen shows, is a blank.
     const text = row.cells[mapping.indexOf(field)]?.text.replaceAll(/[\s\p{Cc}]+/gu, " ").trim();
@@ -320,7 +341,7 @@ function draftOf(row: Row, mapping: readonly (Field | null)[], at: Place, report
     group: value("group"),
     language: value("language"),
     aiConsent: aiConsent ?? undefined,
-    submittedAt: value("submittedAt"),
+    submittedAt,
   });
   return { member: { ...member, name: name || (member.login ?? member.email ?? member.id ?? "") }, at };
 }
