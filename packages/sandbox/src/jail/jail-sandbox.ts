@@ -21,6 +21,7 @@ import { FIRST_UID, isLive, type Jail, pause, START_MS, UIDS } from "./jail.ts";
 import { JailSession } from "./jail-session.ts";
 import { type Programs, trialLaunch } from "./launch.ts";
 import { makeSession, removeSession } from "./make-session.ts";
+import { neutralPlaces, neutralPrograms } from "./neutral-programs.ts";
 import { startLaunch } from "./run-tool.ts";
 import { SessionDirectory } from "./session-directory.ts";
 import { programInvalid, sessionBusy, translateLaunchFailure } from "./translate-host-error.ts";
@@ -59,7 +60,7 @@ export async function createJailSandbox(options: JailOptions): Promise<JailSandb
   const jail: Jail = {
     host,
     directory,
-    programs: checkPrograms(options.programs ?? {}),
+    programs: await neutralPrograms(checkPrograms(options.programs ?? {}), neutralPlaces(process.getuid?.() ?? 0)),
     leases,
     etc: () => (etc ??= packEtc()),
   };

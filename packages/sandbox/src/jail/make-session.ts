@@ -1,7 +1,7 @@
 // Makes the namespaces of a session and ends them. Invariant: a session is recorded with its holder, and so can be attached to, only
 // when its files are in; kill -9 before that leaves a claim whose maker is dead, which the next `open` or the reaper removes.
 
-import { randomInt } from "node:crypto";
+import { hash, randomInt } from "node:crypto";
 import { closeSync, openSync, readFileSync, readlinkSync } from "node:fs";
 import { isAlive, ownIdentity, readProcessStat } from "@markmill/process-identity";
 import type { SessionSpec } from "../port.ts";
@@ -32,7 +32,7 @@ export async function makeSession(
     number,
     maker: ownIdentity(),
     ...(host.isRoot ? { uid: FIRST_UID + number } : {}),
-    ...(host.cgroups === undefined ? {} : { cgroup: cgroupFor(host.cgroups, `markmill-${number}-${spec.id}`) }),
+    ...(host.cgroups === undefined ? {} : { cgroup: cgroupFor(host.cgroups, cgroupName(number, spec.id)) }),
   };
   if (!(await directory.claim(record))) return undefined;
   try {
@@ -46,6 +46,11 @@ export async function makeSession(
     await removeSession(jail, spec.id);
     throw error;
   }
+}
+
+/** Commands can read the name of their cgroup: it tells nothing of the run. */
+function cgroupName(number: number, id: string): string {
+  return `markmill-${number}-${hash("sha256", id, "hex").slice(0, 12)}`;
 }
 
 /** The session is recorded, and so can be attached to, only after `prepare`: files are in before anything else can run. */
