@@ -59,6 +59,10 @@ export const findingCodes = {
     means: "A check believes what a program printed; a submission that runs there can print the same.",
     fix: "Check EXIT_CODE, or let the command decide in a judge session (docs/workflow-files.md).",
   },
+  TESTS_EXPOSED: {
+    means: "A file is written into a session where the submission has already run, and is then run there.",
+    fix: "Run it in a judge session (docs/workflow-files.md), or write it before the first command that runs the submission.",
+  },
   RUBRIC_MISSING: { means: "The file has no section Rubric.", fix: "Add a line # Rubric and the table below it." },
   RUBRIC_TWICE: {
     means: "There are two rubrics: two sections, or a section and a file.",

@@ -10,6 +10,7 @@ import type { Rubric } from "@markmill/grading";
 import { checkCalls } from "./check-calls.ts";
 import { checkCommands } from "./check-commands.ts";
 import { checkEvidence } from "./check-evidence.ts";
+import { checkHiddenTests } from "./check-hidden-tests.ts";
 import { decodeSource } from "./decode-source.ts";
 import { type Dialect, dialects, knownFiles, recogniseDialect } from "./dialects/dialects.ts";
 import type { Finding } from "./finding.ts";
@@ -79,6 +80,7 @@ export function loadDefinition(disk: Workspace, path: string, options: LoadOptio
   checkCalls(parsed, root, report);
   checkCommands(parsed, report);
   checkEvidence(parsed, report);
+  checkHiddenTests(parsed, report);
   const settled = settleRubrics(parsed, root, options.rubric ?? null, report);
   const findings = inOrder(report.findings);
   if (dialect === null || report.hasErrors) return { definition: null, findings };
