@@ -105,6 +105,7 @@ params: { SHEET: 3, STRICT: true }
     ["submissions: x\ndeadline: 2026-13-20T23:59:00Z", "CLASS_VALUE", 2, 11],
     ["submissions: x\ndeadline: Thursday, 13 November 2026, 5:16 PM UTC", "CLASS_VALUE", 2, 11],
     ["submissions: x\ntimezone: Berlin", "CLASS_VALUE", 2, 11],
+    ["submissions: x\nrequires: [a.c, /b.c]", "CLASS_VALUE", 2, 17],
     ["submissions: x\nbudget: lots", "CLASS_VALUE", 2, 9],
     ["submissions: x\nconcurrency: 0", "CLASS_VALUE", 2, 14],
     ["submissions: x\nmatch: '('", "CLASS_VALUE", 2, 8],

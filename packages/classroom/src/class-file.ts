@@ -5,6 +5,7 @@ import { type AllowedPlace, readAllowedPlace } from "./allowed-place.ts";
 import type { ClassFindingCode } from "./class-codes.ts";
 import { readPositioned } from "./positioned-yaml.ts";
 import { isTimeZone, readInstant, type TimeZone, zoneOfText } from "./read-instant.ts";
+import { requiredPathProblem } from "./required-paths.ts";
 
 export interface ClassFile {
   readonly name?: string;
@@ -18,7 +19,7 @@ export interface ClassFile {
   readonly layout: LayoutChoice;
   /** With named groups: student or group, and optionally attempt, time, file. */
   readonly match?: RegExp;
-  /** Files without which a work cannot be graded, from its top. */
+  /** Files without which a work cannot be graded: paths from its top, or patterns (required-paths.ts). */
   readonly requires: readonly string[];
   /** Milliseconds since 1970. */
   readonly deadline?: number;
@@ -85,6 +86,10 @@ const pattern = z.string().transform((text, context) => {
 });
 
 const path = z.string().min(1);
+const required = path.superRefine((written, context) => {
+  const problem = requiredPathProblem(written);
+  if (problem !== null) context.addIssue({ code: "custom", message: problem });
+});
 const late = z.strictObject({
   grace: amount(duration).optional(),
   percentPerDay: z.number().min(0).max(100).optional(),
@@ -123,7 +128,7 @@ const schema = z.strictObject({
   repositories: repositories.optional(),
   layout: z.enum(["auto", "canvas", "moodle", "gradescope", "plain"]).optional(),
   match: pattern.optional(),
-  requires: z.array(path).optional(),
+  requires: z.array(required).optional(),
   deadline: instant.optional(),
   timezone: timezone.optional(),
   late: late.optional(),

@@ -305,6 +305,20 @@ describe("folders and files of any name", () => {
     expect(found.problems.map(({ code }) => code)).toContain("INTAKE_TIME");
   });
 
+  it("keep a single folder that a required path names, and lose any other", async () => {
+    const take = async (requires: readonly string[], files: Record<string, string>) => {
+      const found = await both({ "ada.zip": zipOf(files) }, { roster: known, requires });
+      return found.submissions.map(({ content }) => (content.is === "taken" ? content.paths : content.is));
+    };
+    expect(await take(["src/Main.java"], { "src/Main.java": "1" })).toEqual([["src/Main.java"]]);
+    expect(await take(["src/Main.java"], { "hw1/src/Main.java": "1" })).toEqual([["src/Main.java"]]);
+    expect(await take(["*.java"], { "hw1/Main.java": "1" })).toEqual([["Main.java"]]);
+    expect(await take(["**/Stack.java"], { "a/b/Stack.java": "1", "c/x": "2" })).toEqual([["a/b/Stack.java", "c/x"]]);
+    expect(await take(["**/Stack.java"], { "a/b/Queue.java": "1", "c/x": "2" })).toEqual(["incomplete"]);
+    const name = "Übung.py";
+    expect(await take([name.normalize("NFC")], { [name.normalize("NFD")]: "1" })).toEqual([[name.normalize("NFC")]]);
+  });
+
   it("take loose files of one student for one work", async () => {
     const found = await both({ "ada_main.js": "1", "ada_notes.txt": "2", "zoe.js": "3" }, { roster: known });
     expect(summary(found)).toEqual([

@@ -37,6 +37,7 @@ import {
 import { type Match, memberOf, StudentIndex } from "./match-students.ts";
 import type { Member } from "./member.ts";
 import { readInstant } from "./read-instant.ts";
+import { missingPaths } from "./required-paths.ts";
 import type { Roster } from "./roster.ts";
 import { timedWorks } from "./submitted-times.ts";
 import { unpackNested } from "./unpack-nested.ts";
@@ -369,7 +370,7 @@ async function takeWork(
 ): Promise<Content | FetchTrouble> {
   let submission: Submission;
   try {
-    const { entries, notes } = await unpackNested(await readPieces(source, work.pieces, limits), limits);
+    const { entries, notes } = await unpackNested(await readPieces(source, work.pieces, limits), limits, requires);
     if (!entries.some(({ kind }) => kind === "file")) return { is: "empty" };
     submission = await packSubmission(entries, notes);
   } catch (error) {
@@ -377,7 +378,7 @@ async function takeWork(
     if (!(error instanceof SubmissionError)) throw error;
     return { is: "refused", code: error.code, message: error.message, fix: error.fix };
   }
-  const missing = requires.filter((path) => !submission.paths.includes(path));
+  const missing = missingPaths(requires, submission.paths);
   if (missing.length > 0) {
     const near = missing.map((path) => suggest(path, submission.paths)).find((path) => path !== null);
     const guess = near === undefined ? "" : ` There is ${showName(near)}.`;

@@ -14,10 +14,15 @@ import {
   type SubmissionLimits,
   showName,
 } from "@markmill/submission";
+import { keepsFolder, spellAsRequired } from "./required-paths.ts";
 
 const DEEPEST = 2;
 
-export async function unpackNested(work: ReadWork, limits: SubmissionLimits): Promise<ReadWork> {
+export async function unpackNested(
+  work: ReadWork,
+  limits: SubmissionLimits,
+  requires: readonly string[] = [],
+): Promise<ReadWork> {
   const budget = { files: limits.files, bytes: limits.bytes };
   const notes = [...work.notes];
   const spend = (entries: readonly Entry[]) => {
@@ -82,11 +87,12 @@ export async function unpackNested(work: ReadWork, limits: SubmissionLimits): Pr
     }
   }
 
-  return { entries: withoutWrapping(await unpack(work.entries, 0), notes), notes };
+  const entries = withoutWrapping(await unpack(work.entries, 0), requires, notes);
+  return { entries: spellAsRequired(entries, requires, notes), notes };
 }
 
-/** One folder around everything is how people pack; what counts is inside. */
-function withoutWrapping(entries: readonly Entry[], notes: string[]): readonly Entry[] {
+/** One folder around everything is how people pack; what counts is inside, unless the class requires the folder. */
+function withoutWrapping(entries: readonly Entry[], requires: readonly string[], notes: string[]): readonly Entry[] {
   const real = entries.filter(({ path }) => !isJunkPath(path));
   const tops = new Set(real.map(({ path }) => path.split("/", 1)[0] ?? ""));
   const [top] = tops;
@@ -95,6 +101,8 @@ function withoutWrapping(entries: readonly Entry[], notes: string[]): readonly E
   const inside = real.filter(({ path }) => path !== top);
   // A link counts from where it stands; one that leads through the folder would lead out.
   if (inside.length === 0 || inside.some(({ kind }) => kind === "link")) return real;
+  const files = inside.filter(({ kind }) => kind === "file").map(({ path }) => path.slice(top.length + 1));
+  if (keepsFolder(requires, top, files)) return real;
   notes.push(`everything was in the folder ${showName(top)}, which was left out`);
   return inside.map((entry) => ({ ...entry, path: entry.path.slice(top.length + 1) }));
 }

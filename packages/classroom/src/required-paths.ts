@@ -1,0 +1,113 @@
+/**
+ * `requires` in class.yaml: files without which a work cannot be graded. Pure.
+ *
+ * Q1  A path counts from the top of the work. `*` and `?` stand for letters within one name, `**` for any number of folders, and a path that ends
+ *     with / for any file below it. A file whose name has these signs fits letter by letter, too.
+ * Q2  Unicode form means nothing: ü of one sign and ü of two are the same. The work gets the spelling of the teacher, who calls the file by it.
+ * Q3  Upper and lower case differ.
+ * Q4  The folder around everything is kept if the work then lacks fewer files, or as many and a required path begins with its name.
+ */
+import { showName } from "@markmill/submission";
+
+/** Those that no path fits. */
+export function missingPaths(requires: readonly string[], paths: readonly string[]): readonly string[] {
+  const known = paths.map((path) => path.normalize("NFC"));
+  return requires.filter((wanted) => {
+    const pattern = wanted.normalize("NFC");
+    const parts = partsOf(pattern);
+    return !known.some((path) => path === pattern || fitsParts(path.split("/"), parts));
+  });
+}
+
+/** Q4: whether the one folder at the top is part of the work. */
+export function keepsFolder(requires: readonly string[], folder: string, pathsInside: readonly string[]): boolean {
+  if (requires.length === 0) return false;
+  const kept = missingPaths(
+    requires,
+    pathsInside.map((path) => `${folder}/${path}`),
+  ).length;
+  const dropped = missingPaths(requires, pathsInside).length;
+  return kept < dropped || (kept === dropped && kept > 0 && requires.some((wanted) => begins(wanted, folder)));
+}
+
+function begins(wanted: string, folder: string): boolean {
+  const [first = "", ...rest] = wanted.normalize("NFC").split("/");
+  return rest.length > 0 && first === folder.normalize("NFC");
+}
+
+/** Q2: the same entries, with names spelled as required paths spell them. */
+export function spellAsRequired<T extends { readonly path: string }>(
+  entries: readonly T[],
+  requires: readonly string[],
+  notes: string[],
+): readonly T[] {
+  const spellings = requires.map((wanted) => wanted.split("/"));
+  return entries.map((entry) => {
+    const path = spellings.reduce(spelled, entry.path);
+    if (path === entry.path) return entry;
+    notes.push(`${showName(entry.path)} was spelled in another Unicode form than class.yaml and was renamed`);
+    return { ...entry, path };
+  });
+}
+
+/** From the top, as far as the names are the same. */
+function spelled(path: string, wanted: readonly string[]): string {
+  const parts = path.split("/");
+  for (const [index, part] of parts.entries()) {
+    const spelling = wanted[index];
+    if (spelling === undefined || spelling.normalize("NFC") !== part.normalize("NFC")) break;
+    parts[index] = spelling;
+  }
+  return parts.join("/");
+}
+
+function partsOf(pattern: string): readonly string[] {
+  return (pattern.endsWith("/") ? `${pattern}**/*` : pattern).split("/");
+}
+
+/** Each part of the pattern is tried at each place once: time grows with the product of both lengths. */
+function fitsParts(names: readonly string[], parts: readonly string[]): boolean {
+  let reached: readonly boolean[] = [true, ...names.map(() => false)];
+  for (const part of parts) {
+    const from = reached;
+    const next: boolean[] = [];
+    for (let at = 0; at <= names.length; at += 1) {
+      next[at] =
+        part === "**"
+          ? from[at] === true || next[at - 1] === true
+          : at > 0 && from[at - 1] === true && fitsName(names[at - 1] ?? "", part);
+    }
+    reached = next;
+  }
+  return reached[names.length] === true;
+}
+
+function fitsName(name: string, pattern: string): boolean {
+  const [letters, signs] = [[...name], [...pattern]];
+  let [at, sign, star, tried] = [0, 0, -1, 0];
+  while (at < letters.length) {
+    if (signs[sign] === "*") {
+      [star, tried] = [sign, at];
+      sign += 1;
+    } else if (sign < signs.length && (signs[sign] === "?" || signs[sign] === letters[at])) {
+      at += 1;
+      sign += 1;
+    } else if (star >= 0) {
+      tried += 1;
+      [at, sign] = [tried, star + 1];
+    } else return false;
+  }
+  return signs.slice(sign).every((one) => one === "*");
+}
+
+/** What is wrong with a required path; null: nothing. */
+export function requiredPathProblem(path: string): string | null {
+  if (path.startsWith("/")) return "a required path counts from the top of the work; leave out the / before it";
+  if (path.includes("\\")) return "folders of a required path are divided by /";
+  const parts = path.replace(/\/$/, "").split("/");
+  if (parts.some((part) => part === "" || part === "." || part === "..")) {
+    return "a required path has no empty names, no . and no ..";
+  }
+  const mixed = parts.find((part) => part.includes("**") && part !== "**");
+  return mixed === undefined ? null : "** stands for folders and is a name of its own, as in **/Stack.java";
+}
