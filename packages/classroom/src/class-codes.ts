@@ -42,8 +42,8 @@ export const classFindingCodes = {
   },
   CLASS_YAML: { means: "The file of the class cannot be read as YAML.", fix: "Correct it at this place." },
   INTAKE_AMBIGUOUS: {
-    means: "A submission could belong to several students, and was left out.",
-    fix: "Rename it to the student's id or login, or set match.",
+    means: "A submission could belong to several students, or its key and its name disagree. It was left out.",
+    fix: "Correct the roster, or rename it to the student's id or login.",
   },
   INTAKE_EMPTY: { means: "A submission holds no file.", fix: "Ask the student for their work." },
   INTAKE_FILE_MISSING: {
@@ -125,6 +125,10 @@ export const classFindingCodes = {
     fix: "Name a column id, name, email or login, or set columns in class.yaml.",
   },
   ROSTER_LONG: { means: "The roster has more rows than are taken.", fix: "Split it." },
+  ROSTER_PARTICIPANT: {
+    means: "A cell of the column with participant numbers has no number at its end.",
+    fix: "Download the grading worksheet again, or correct columns in class.yaml.",
+  },
   ROSTER_QUOTE: {
     means: "A quote in the roster is never closed.",
     fix: "Close it, or write it twice if it is part of the text.",

@@ -132,6 +132,34 @@ Participant 13,"Zoë O'Neil",z@x.org
     expect(found.submissions.every(({ lateness }) => lateness.is === "unknown")).toBe(true);
   });
 
+  it("keeps participant numbers and ID numbers apart, and asks where number and name disagree", async () => {
+    const numbers = roster(`ID;"Vollständiger Name";ID-Nummer
+Teilnehmer/in 4101;"Ada Lovelace";4102
+Teilnehmer/in 4102;"Alan Turing";4101
+`);
+    const found = await both(
+      {
+        "Ada Lovelace_4101_assignsubmission_file_/main.js": "1",
+        "Alan Turing_4102_assignsubmission_file_/main.js": "2",
+      },
+      { roster: numbers },
+    );
+    expect(found.members.map(({ name, id, participant }) => [name, id, participant])).toEqual([
+      ["Ada Lovelace", "4102", "4101"],
+      ["Alan Turing", "4101", "4102"],
+    ]);
+    expect(found.submissions.map(({ sources, by }) => [sources[0], ...by])).toEqual([
+      ["Ada Lovelace_4101_assignsubmission_file_", "4102"],
+      ["Alan Turing_4102_assignsubmission_file_", "4101"],
+    ]);
+    const swapped = await both({ "Alan Turing_4101_assignsubmission_file_/main.js": "1" }, { roster: numbers });
+    expect(swapped.submissions).toEqual([]);
+    expect(swapped.unmatched).toMatchObject([{ why: "ambiguous", near: ["Ada Lovelace", "Alan Turing"] }]);
+    expect(swapped.problems[0]?.message).toContain(
+      "Ada Lovelace (4102) or Alan Turing (4101): its key and its name belong to different students.",
+    );
+  });
+
   it("is read flat, and when marking is blind", async () => {
     const found = await both(
       {
@@ -218,8 +246,27 @@ submission_2:
   });
 
   it("is matched to a roster by sid, then e-mail, then name", async () => {
-    const known = roster("id,name,email\n007,Ada,x@x.org\n8,J. Müller,J@X.org\n9,Zoë O'Neil,other@x.org\n");
+    const known = roster("id,name,email\n007,Ada,x@x.org\n8,J. Müller,J@X.org\n9,Zoë O'Neil,\n");
     expect((await both(files, { roster: known })).submissions).toMatchObject([{ by: ["007"] }, { by: ["8", "9"] }]);
+  });
+
+  it("is not matched by name where the roster has another e-mail address of the student", async () => {
+    const known = roster("id,name,email\n007,Ada,x@x.org\n8,J. Müller,J@X.org\n9,Zoë O'Neil,other@x.org\n");
+    const found = await both(files, { roster: known });
+    expect(found.submissions).toMatchObject([{ by: ["007"] }]);
+    expect(found.unmatched).toMatchObject([{ name: "submission_3" }, { name: "submission_2", near: ["Zoë O'Neil"] }]);
+    expect(found.problems.find(({ about }) => about === "submission_2")).toMatchObject({
+      code: "INTAKE_AMBIGUOUS",
+      message:
+        "submission_2 could be the work of Zoë O'Neil (9): only the name fits, and the roster has another key of this kind for the student.",
+    });
+  });
+
+  it("without a roster keeps people apart who have the same student number", async () => {
+    const shared = metadata.replace("008", "'007'");
+    const found = await both({ ...files, "assignment_1_export/submission_metadata.yml": shared });
+    expect(found.members.map(({ key }) => key)).toEqual(["ada@x.org", "j@x.org", "z@x.org"]);
+    expect(found.submissions.map(({ by }) => by)).toEqual([["ada@x.org"], ["j@x.org", "z@x.org"]]);
   });
 
   it("whose metadata cannot be read belongs to nobody", async () => {

@@ -34,8 +34,9 @@ import {
   sortPlain,
   type Work,
 } from "./layout.ts";
-import { type Match, memberOf, StudentIndex } from "./match-students.ts";
+import { type Match, StudentIndex } from "./match-students.ts";
 import type { Member } from "./member.ts";
+import { membersOfExport } from "./members-of-export.ts";
 import { readInstant } from "./read-instant.ts";
 import { missingPaths } from "./required-paths.ts";
 import type { Roster } from "./roster.ts";
@@ -137,10 +138,9 @@ export interface IntakeOptions {
 }
 
 export async function readClass(path: string, options: IntakeOptions = {}): Promise<ClassIntake> {
-  const index = options.roster === undefined ? null : new StudentIndex(options.roster.members, options.roster.kind);
+  const index = options.roster === undefined ? null : new StudentIndex(options.roster, options.requires);
   const source =
-    options.source ??
-    (await openExport(path, (name) => (index === null ? null : index.match({ by: "name", name }).is !== "unknown")));
+    options.source ?? (await openExport(path, ({ name, is }) => (index === null ? null : index.knows(name, is))));
   try {
     return await intake(source, path, options);
   } finally {
@@ -174,13 +174,13 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
     ...source.links.map((name) => ({ name: showName(name), why: "link" as const, near: [] })),
     ...strays.map((name) => ({ name: showName(name), why: "no rule" as const, near: [] })),
   ];
+  problems.push(...unmatched.map((one) => unmatchedFinding(one, at)));
   const members = new Map((roster?.members ?? []).map((member) => [member.key, member]));
-  const index = roster === undefined ? null : new StudentIndex(roster.members, roster.kind);
   const placed: Placed[] = [];
-  for (const work of works) {
-    const match: Match = index?.match(work.says) ?? { is: "matched", by: memberOf(work.says, work.label), group: null };
+  for (const [work, match] of matchWorks(works, options)) {
     if (match.is === "matched" && match.by.length > 0) {
-      if (index === null) for (const member of match.by) if (!members.has(member.key)) members.set(member.key, member);
+      if (roster === undefined)
+        for (const member of match.by) if (!members.has(member.key)) members.set(member.key, member);
       placed.push({ work, by: match.by, group: match.group });
       continue;
     }
@@ -190,10 +190,16 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
         : match.is === "unknown" && match.near !== null
           ? [match.near]
           : [];
-    for (const { top } of work.pieces)
-      unmatched.push({ name: showName(top), why: match.is === "ambiguous" ? "ambiguous" : "unknown", near });
+    for (const { top } of work.pieces) {
+      const one = {
+        name: showName(top),
+        why: match.is === "ambiguous" ? ("ambiguous" as const) : ("unknown" as const),
+        near,
+      };
+      unmatched.push(one);
+      problems.push(match.is === "ambiguous" ? ambiguousFinding(one.name, match, at) : unmatchedFinding(one, at));
+    }
   }
-  for (const { name, why, near } of unmatched) problems.push(unmatchedFinding(name, why, near, at));
 
   const groups = new Set([...members.values(), ...placed].flatMap(({ group }) => group ?? []));
   const others = [...members.keys(), ...placed.flatMap((one) => (one.group === null ? jointKey(one) : []))];
@@ -418,19 +424,41 @@ async function readPieces(source: ExportSource, pieces: readonly Piece[], limits
   return { entries, notes };
 }
 
-function unmatchedFinding(name: string, why: Unmatched["why"], near: readonly string[], at: Place): Finding {
+function matchWorks(works: readonly Work[], { roster, requires }: IntakeOptions): readonly (readonly [Work, Match])[] {
+  if (roster === undefined) {
+    const membersOf = membersOfExport(works);
+    return works.map((work) => [work, { is: "matched", by: membersOf(work), group: null }]);
+  }
+  const matches = new StudentIndex(roster, requires).matchAll(works.map(({ says }) => says));
+  return works.map((work, at) => [work, matches[at] ?? { is: "unknown", near: null }]);
+}
+
+function unmatchedFinding({ name, why, near }: Unmatched, at: Place): Finding {
   const says = {
     "no rule": "follows no rule of this export",
     link: "is a link or no plain file, and was not followed",
     unknown: "belongs to nobody on the roster",
-    ambiguous: `could be the work of ${near.slice(0, 5).join(" or ")}`,
+    ambiguous: "belongs to several students",
   };
-  const guess = why === "unknown" && near[0] !== undefined ? `Did you mean ${near[0]}? ` : "";
+  const guess = near[0] === undefined ? "" : `Did you mean ${near[0]}? `;
   return {
     severity: "warning",
-    code: why === "ambiguous" ? "INTAKE_AMBIGUOUS" : "INTAKE_UNMATCHED",
+    code: "INTAKE_UNMATCHED",
     message: `${name} ${says[why]}.`,
     fix: `${guess}Rename it to the student's id or login, add the student to the roster, or set match.`,
+    at,
+    about: name,
+  };
+}
+
+function ambiguousFinding(name: string, { among, why }: Match & { readonly is: "ambiguous" }, at: Place): Finding {
+  const shown = among.slice(0, 5).map((member) => `${member.name} (${member.key})`);
+  const more = among.length > 5 ? [`${among.length - 5} more`] : [];
+  return {
+    severity: "warning",
+    code: "INTAKE_AMBIGUOUS",
+    message: `${name} could be the work of ${[...shown, ...more].join(" or ")}: ${why}.`,
+    fix: "Correct the roster, or rename it to the student's id or login.",
     at,
     about: name,
   };

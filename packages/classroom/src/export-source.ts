@@ -23,7 +23,7 @@ export interface ExportSource {
 }
 
 /** Whether a name is a student's; null: there is no roster to say so. */
-export type IsStudent = (name: string) => boolean | null;
+export type IsStudent = (top: Top) => boolean | null;
 
 export async function openExport(path: string, isStudent: IsStudent): Promise<ExportSource> {
   const found = await lstat(path).catch(() => null);
@@ -118,7 +118,7 @@ function wrapping(tops: readonly Top[]): string | null {
 function isWrapping(name: string, inside: readonly Top[], source: string, isStudent: IsStudent): boolean {
   if (inside.length === 0) return false;
   if (detectLayout(inside) !== "plain") return true;
-  const known = isStudent(name);
-  if (known !== null) return !known && inside.some((top) => isStudent(top.name) === true);
+  const known = isStudent({ name, is: "folder" });
+  if (known !== null) return !known && inside.some((top) => isStudent(top) === true);
   return /submission|assignment|export|abgabe/i.test(name) || basename(source).replace(/\.zip$/i, "") === name;
 }

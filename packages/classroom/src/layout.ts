@@ -41,7 +41,7 @@ export type Says =
   | { readonly by: "canvas-anonymous"; readonly user: string }
   | { readonly by: "moodle"; readonly number: string; readonly name: string }
   | { readonly by: "gradescope"; readonly submitters: readonly Submitter[] }
-  | { readonly by: "name"; readonly name: string }
+  | { readonly by: "name"; readonly name: string; readonly is: Top["is"] }
   | { readonly by: "pattern"; readonly student: string | null; readonly group: string | null }
   /** Members themselves, by their keys; a group's where there are several. */
   | { readonly by: "keys"; readonly keys: readonly string[]; readonly group: string | null };
@@ -186,7 +186,7 @@ export function sortPlain(tops: readonly Top[], match?: RegExp): Sorted {
   for (const { name, is } of tops) {
     const common = { label: name, pieces: [{ top: name, as: is === "folder" ? null : name }], markedLate: false };
     if (match === undefined) {
-      works.push({ ...common, says: { by: "name", name }, submittedAt: null, attempt: null });
+      works.push({ ...common, says: { by: "name", name, is }, submittedAt: null, attempt: null });
       continue;
     }
     const groups = match.exec(name)?.groups;

@@ -1,178 +1,191 @@
 /**
- * Whose work it is. A work is matched when exactly one member (or group) fits; where none or several fit it is left to the teacher,
- * with the nearest names. A number counts only where the roster's numbers are the platform's; else the name must agree.
+ * Decides which students of a roster handed in which works of an export. Pure. The rules for keys and names are those of `People`
+ * (P1 to P6), for folders of any name those of `FolderNames` (F1 to F6).
+ *
+ * S1  A layout says what each text is. Moodle: a participant number and a name. Canvas: a user's number and a name. Gradescope: a
+ *     student number, an e-mail address and a name. A number of a platform is compared only with that platform's numbers in the roster.
+ * S2  In Moodle and Canvas, a name that is a group's means the group. The number is then the group's, not a participant's.
+ * S3  A work that is not matched is unknown or ambiguous, and the teacher decides. Ambiguous works name all candidates.
  */
 import { suggest } from "@markmill/definition";
-import type { Says, Submitter } from "./layout.ts";
-import { aliasesOf, type Member, plainLetters } from "./member.ts";
-import type { RosterKind } from "./roster.ts";
+import { type Clue, type Doubt, type Identified, People, plainName, spellingsOf } from "@markmill/grading";
+import { FolderNames, type Meaning } from "./folder-name.ts";
+import type { Says } from "./layout.ts";
+import type { Member } from "./member.ts";
+import { isParticipantWord } from "./participant-word.ts";
+import type { Roster, RosterKind } from "./roster.ts";
+import { TeamNames } from "./team-names.ts";
 
 export type Match =
   | { readonly is: "matched"; readonly by: readonly Member[]; readonly group: string | null }
-  | { readonly is: "ambiguous"; readonly among: readonly Member[] }
+  /** `why` ends the sentence "could be the work of …:". */
+  | { readonly is: "ambiguous"; readonly among: readonly Member[]; readonly why: string }
   | { readonly is: "unknown"; readonly near: string | null };
+
+/** What a work says: people to be looked up with those of all other works, or a match that needs no other work. */
+type Read = { readonly is: "clues"; readonly clues: readonly Clue[] } | { readonly is: "match"; readonly match: Match };
+
+const doubts: Record<Doubt, string> = {
+  "keys differ": "its keys belong to different students",
+  "name differs": "its key and its name belong to different students",
+  namesakes: "several students have this name",
+  "another key": "only the name fits, and the roster has another key of this kind for the student",
+  "matched already": "only the name fits, and another submission is matched to the student too",
+};
 
 export class StudentIndex {
   readonly #kind: RosterKind;
-  readonly #aliases = new Map<string, Set<Member>>();
-  readonly #ids = new Map<string, Member>();
-  readonly #groups = new Map<string, Member[]>();
   readonly #members: readonly Member[];
+  readonly #people: People<Member>;
+  readonly #teams: TeamNames;
+  readonly #folders: FolderNames;
 
-  constructor(members: readonly Member[], kind: RosterKind) {
+  /** `requires`: files of the class, whose names may stand in the name of a loose file. */
+  constructor({ members, kind }: Pick<Roster, "members" | "kind">, requires: readonly string[] = []) {
     this.#kind = kind;
     this.#members = members;
-    for (const member of members) {
-      for (const alias of aliasesOf(member)) add(this.#aliases, alias, member);
-      if (member.id !== undefined) this.#ids.set(member.id, member);
-      if (member.group !== undefined) {
-        const group = plainLetters(member.group);
-        this.#groups.set(group, [...(this.#groups.get(group) ?? []), member]);
-      }
-    }
+    this.#people = new People(members);
+    this.#teams = new TeamNames(members);
+    this.#folders = new FolderNames(members, this.#teams, requires);
   }
 
-  match(says: Says): Match {
+  /** Whether a name at the top of an export may mean anybody of the class. */
+  knows(name: string, is: "file" | "folder"): boolean {
+    return this.#folders.match(name, is).is !== "unknown";
+  }
+
+  /** All works of one export together: P5 compares them with each other. */
+  matchAll(all: readonly Says[]): readonly Match[] {
+    const blind = blindNames(all);
+    const read = all.map((says) => this.#read(says, blind));
+    const found = this.#people.findAll(read.flatMap((one) => (one.is === "clues" ? one.clues : [])));
+    let at = 0;
+    return read.map((one) => {
+      if (one.is === "match") return one.match;
+      const own = found.slice(at, at + one.clues.length);
+      at += one.clues.length;
+      return this.#together(one.clues, own);
+    });
+  }
+
+  #read(says: Says, blind: ReadonlySet<string>): Read {
     switch (says.by) {
       case "canvas":
-        return this.#numbered(says.user, says.name, "canvas");
+        return this.#numbered(says.name, { kinds: this.#kind === "canvas" ? ["id"] : [], text: says.user });
       case "canvas-anonymous":
-        return this.#numbered(says.user, "", "canvas");
-      case "moodle":
-        return this.#numbered(says.number, says.name, "moodle");
-      case "gradescope":
-        return this.#submitters(says.submitters);
-      case "pattern":
-        return says.student === null ? this.#group(says.group ?? "") : this.#exact(says.student);
-      case "name":
-        return this.#within(says.name);
-      case "keys":
-        return {
-          is: "matched",
-          by: this.#members.filter(({ key }) => says.keys.includes(key)),
-          group: says.group,
-        };
-    }
-  }
-
-  #numbered(number: string, name: string, platform: RosterKind): Match {
-    const numbered = this.#ids.get(number);
-    if (numbered !== undefined && this.#kind === platform) return one(numbered);
-    const group = this.#group(name);
-    const named = this.#exact(name);
-    if (named.is === "unknown" && group.is === "matched") return group;
-    if (named.is !== "ambiguous") return named;
-    const both = named.among.filter((member) => member.id === number);
-    return both.length === 1 && both[0] !== undefined ? one(both[0]) : named;
-  }
-
-  #submitters(submitters: readonly Submitter[]): Match {
-    const found: Member[] = [];
-    for (const { sid, email, name } of submitters) {
-      const match = [sid, email, name].reduce<Match>(
-        (before, text) => (before.is === "unknown" && text ? this.#exact(text) : before),
-        { is: "unknown", near: null },
-      );
-      if (match.is !== "matched") return match.is === "unknown" ? this.#unknown(name) : match;
-      found.push(...match.by.filter((member) => !found.includes(member)));
-    }
-    if (found.length === 0) return { is: "unknown", near: null };
-    return { is: "matched", by: found, group: found.length > 1 ? (found[0]?.group ?? null) : null };
-  }
-
-  #group(name: string): Match {
-    const members = this.#groups.get(plainLetters(name));
-    if (name === "" || members === undefined) return { is: "unknown", near: null };
-    return { is: "matched", by: members, group: members[0]?.group ?? name };
-  }
-
-  #exact(name: string): Match {
-    const found = this.#aliases.get(plainLetters(name));
-    return found === undefined ? this.#unknown(name) : several([...found]);
-  }
-
-  /** The whole name first, then the longest run of its words that means somebody: `lovelace_ada-sheet3`. */
-  #within(name: string): Match {
-    const stem = name.replace(/\.(?:zip|tar|tar\.gz|tgz|[A-Za-z0-9]{1,5})$/, "");
-    for (const text of [name, stem]) {
-      const whole = this.#exact(text);
-      if (whole.is !== "unknown") return whole;
-      const group = this.#group(text);
-      if (group.is === "matched") return group;
-    }
-    const words = stem
-      .split(/[^\p{L}\p{N}\p{M}]+/u)
-      .filter((word) => word !== "")
-      .slice(0, 24);
-    let among: ReadonlySet<Member> | null = null;
-    for (let length = words.length; length > 0; length -= 1) {
-      const found = new Set<Member>();
-      const groups = new Set<string>();
-      for (let from = 0; from + length <= words.length; from += 1) {
-        const run = plainLetters(words.slice(from, from + length).join(""));
-        // One or two letters are nobody's name here: they stand for sheets and versions.
-        if (run.length < 3) continue;
-        for (const member of this.#aliases.get(run) ?? []) found.add(member);
-        if (this.#groups.has(run)) groups.add(run);
+        // Its id is made for the export. Nobody in a roster has it.
+        return { is: "match", match: { is: "unknown", near: null } };
+      case "moodle": {
+        const name = blind.has(says.name) || isParticipantWord(lastPart(says.name)) ? "" : says.name;
+        return this.#numbered(name, { kinds: ["participant"], text: says.number });
       }
-      // Several people of one name are told apart by a key beside it.
-      const fitting: Member[] = [...found].filter((member) => among === null || among.has(member));
-      if (fitting.length === 1 && fitting[0] !== undefined) return one(fitting[0]);
-      if (fitting.length > 1) among = new Set(fitting);
-      if (among !== null) continue;
-      const [group] = groups;
-      if (groups.size === 1 && group !== undefined) return this.#group(group);
-    }
-    return among === null ? this.#unknown(stem) : several([...among]);
-  }
-
-  #unknown(name: string): Match {
-    const near = suggest(
-      plainLetters(name),
-      this.#members.map((member) => plainLetters(member.name)),
-    );
-    return { is: "unknown", near: this.#members.find((member) => plainLetters(member.name) === near)?.name ?? null };
-  }
-}
-
-function add(aliases: Map<string, Set<Member>>, alias: string, member: Member): void {
-  const known = aliases.get(alias);
-  if (known === undefined) aliases.set(alias, new Set([member]));
-  else known.add(member);
-}
-
-function one(member: Member): Match {
-  return { is: "matched", by: [member], group: null };
-}
-
-function several(members: readonly Member[]): Match {
-  const [first] = members;
-  return members.length === 1 && first !== undefined ? one(first) : { is: "ambiguous", among: members };
-}
-
-/** Without a roster, who the export itself names. */
-export function memberOf(says: Says, label: string): readonly Member[] {
-  switch (says.by) {
-    case "canvas":
-      return [{ key: says.user, id: says.user, name: says.name }];
-    case "canvas-anonymous":
-      return [{ key: label, id: says.user, name: label }];
-    case "moodle":
-      return [{ key: says.number, id: says.number, name: says.name || `Participant ${says.number}` }];
-    case "gradescope":
-      return says.submitters.map(({ name, sid, email }) => ({
-        key: sid ?? email ?? name,
-        name,
-        ...(sid === null ? {} : { id: sid }),
-        ...(email === null ? {} : { email }),
-      }));
-    case "pattern":
-      return [{ key: says.student ?? says.group ?? label, name: says.student ?? says.group ?? label }];
-    case "keys":
-      return says.keys.map((key) => ({ key, name: key }));
-    case "name": {
-      const name = says.name.replace(/\.(?:zip|tar|tar\.gz|tgz)$/i, "");
-      return [{ key: name, name }];
+      case "gradescope": {
+        const clues = says.submitters.map(({ sid, email, name }) => ({
+          keys: [
+            { kinds: this.#kind === "canvas" ? (["sisId"] as const) : (["id", "sisId"] as const), text: sid ?? "" },
+            { kinds: ["email"] as const, text: email ?? "" },
+          ],
+          name,
+        }));
+        return { is: "clues", clues };
+      }
+      case "pattern": {
+        if (says.student !== null)
+          return { is: "match", match: this.#meant(this.#folders.whole(says.student), says.student) };
+        return { is: "match", match: this.#team(says.group ?? "") ?? { is: "unknown", near: null } };
+      }
+      case "name":
+        return { is: "match", match: this.#meant(this.#folders.match(says.name, says.is), says.name) };
+      case "keys": {
+        const by = this.#members.filter(({ key }) => says.keys.includes(key));
+        return { is: "match", match: { is: "matched", by, group: says.group } };
+      }
     }
   }
+
+  /** S2, else a clue. */
+  #numbered(said: string, key: Clue["keys"][number]): Read {
+    const team = said === "" ? null : this.#team(said);
+    const name = team === null ? this.#withoutTeam(said) : said;
+    const clue = { keys: [key], name };
+    if (team === null) return { is: "clues", clues: [clue] };
+    // A group may be called like a student. The student's own number then decides for the student, everything else is a question.
+    const person = this.#people.find(clue);
+    const numbered = this.#people.find({ keys: [key], name: "" });
+    const nameless = numbered.is === "one" && spellingsOf(numbered.who).size === 0 ? [numbered.who] : [];
+    const namesakes = [...this.#people.named(said), ...nameless];
+    if (namesakes.length === 0) return { is: "match", match: team };
+    if (person.is === "one" && person.by === "key" && !nameless.includes(person.who))
+      return { is: "clues", clues: [clue] };
+    const members = team.is === "matched" ? team.by : team.is === "ambiguous" ? team.among : [];
+    const among = [...new Set([...namesakes, ...members])];
+    return { is: "match", match: { is: "ambiguous", among, why: "a student and a group have this name" } };
+  }
+
+  #team(name: string): Match | null {
+    const [team, ...more] = this.#teams.find(name);
+    if (team === undefined) return null;
+    if (more.length === 0) return { is: "matched", by: team.members, group: team.name };
+    const among = [team, ...more].flatMap(({ members }) => members);
+    return { is: "ambiguous", among, why: "the roster spells this group in several ways" };
+  }
+
+  /** Moodle writes "GROUP-NAME" for each member of a group that hands in together. */
+  #withoutTeam(said: string): string {
+    for (let at = said.indexOf("-"); at > 0; at = said.indexOf("-", at + 1)) {
+      const rest = said.slice(at + 1).trim();
+      if (this.#teams.find(said.slice(0, at)).length > 0 && this.#people.named(rest).length > 0) return rest;
+    }
+    return said;
+  }
+
+  /** One work of everybody who handed it in together. If one of them is not known for sure, the work is not matched. */
+  #together(clues: readonly Clue[], found: readonly Identified<Member>[]): Match {
+    const doubtful = found.find((one) => one.is === "question");
+    if (doubtful?.is === "question") return { is: "ambiguous", among: doubtful.among, why: doubts[doubtful.why] };
+    const by = [...new Set(found.flatMap((one) => (one.is === "one" ? [one.who] : [])))];
+    const nobody = found.findIndex((one) => one.is === "nobody");
+    if (nobody >= 0) return { is: "unknown", near: this.#near(clues[nobody]?.name ?? "") };
+    if (by.length === 0) return { is: "unknown", near: null };
+    return { is: "matched", by, group: by.length > 1 ? this.#teams.ofExactly(by) : null };
+  }
+
+  #meant(meaning: Meaning, text: string): Match {
+    switch (meaning.is) {
+      case "students": {
+        const by = meaning.members;
+        return { is: "matched", by, group: by.length > 1 ? this.#teams.ofExactly(by) : null };
+      }
+      case "group":
+        return { is: "matched", by: meaning.team.members, group: meaning.team.name };
+      case "question":
+        return {
+          is: "ambiguous",
+          among: meaning.among,
+          why: "the name fits all of them; if they worked together, give them the same group in the roster",
+        };
+      case "unknown": {
+        const [only, ...more] = meaning.near;
+        return { is: "unknown", near: this.#near(text) ?? (more.length === 0 ? (only?.name ?? null) : null) };
+      }
+    }
+  }
+
+  #near(name: string): string | null {
+    const names = this.#members.map((member) => plainName(member.name));
+    const near = suggest(plainName(name), names);
+    return near === null ? null : (this.#members[names.indexOf(near)]?.name ?? null);
+  }
+}
+
+/** When marking is blind, all participants have the same word for a name, in the site's language. */
+function blindNames(all: readonly Says[]): ReadonlySet<string> {
+  const names = all.flatMap((says) => (says.by === "moodle" ? [says.name] : []));
+  const [first] = names;
+  return new Set(first !== undefined && names.length > 2 && names.every((name) => name === first) ? [first] : []);
+}
+
+/** Behind the group's name, when groups hand in together. */
+function lastPart(name: string): string {
+  return name.slice(name.lastIndexOf("-") + 1).trim();
 }

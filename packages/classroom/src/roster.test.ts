@@ -36,7 +36,7 @@ describe("a roster", () => {
       '\ufeffIdentifier,"Full name","Email address",Status,Grade,"Last modified (submission)"\nParticipant 77,"Ada Lovelace",ada@x.org,x,-,2026-11-01 10:00:00Z\n';
     expect(read(text).kind).toBe("moodle");
     expect(people(text)).toMatchObject([
-      { key: "77", id: "77", email: "ada@x.org", submittedAt: "2026-11-01 10:00:00Z" },
+      { key: "77", participant: "77", email: "ada@x.org", submittedAt: "2026-11-01 10:00:00Z" },
     ]);
   });
 
@@ -81,6 +81,95 @@ describe("a roster", () => {
     const { findings, members } = readRoster(Buffer.from(text), "r.csv", {}, { zone: "+01:00", from: "deadline" });
     expect(findings[0]?.message).toContain("+01:00, as the deadline");
     expect(members[0]?.submittedAt).toBe("2026-11-13T16:16:00.000Z");
+  });
+
+  it.each([
+    ["Identifier", "Participant 4102", "ID number"],
+    ["ID", "Teilnehmer/in 4102", "ID-Nummer"],
+    ["ID", "Teilnehmer/in4102", "ID-Nummer"],
+    ["Identifikator", "Teilnehmer*in 4102", "Matrikelnummer"],
+    ["Identifiant", "Participant 4102", "Numéro d'identification"],
+    ["Identificador", "Participante 4102", "Número de ID"],
+    ["Identificatore", "Partecipante 4102", "Codice identificativo"],
+    ["Tunniste", "Osallistuja 4102", "id"],
+    ["Идентификатор", "Участник 4102", "id"],
+  ])("of Moodle has participant numbers in a column %s with %s, apart from %s", (header, cell, number) => {
+    const text = `\ufeff${header};Full name;${number}\n${cell};Ada Lovelace;0815\n`;
+    expect(read(text).kind).toBe("moodle");
+    expect(people(text)).toEqual([{ key: "0815", id: "0815", participant: "4102", name: "Ada Lovelace" }]);
+  });
+
+  it("knows a participant's word that no list has by its being the same in every row", () => {
+    expect(people("Identifier,name\nKursist 7,Ada\nKursist 8,Bob\n")).toMatchObject([
+      { participant: "7" },
+      { participant: "8" },
+    ]);
+  });
+
+  it("takes no other ids for participant numbers", () => {
+    expect(people("identifier,name\nada01,Ada\nbob02,Bob\n")).toMatchObject([{ id: "ada01" }, { id: "bob02" }]);
+    expect(people("ID,name\ns0101,Ada\ns0102,Bob\n")).toMatchObject([{ id: "s0101" }, { id: "s0102" }]);
+    expect(people("Identifier,name\n1001,Ada\n1002,Bob\n")).toMatchObject([{ id: "1001" }, { id: "1002" }]);
+    expect(people("Teilnehmer/in,E-Mail\nAda Lovelace,a@x.org\n")).toMatchObject([{ name: "Ada Lovelace" }]);
+  });
+
+  it("may say in class.yaml which column has the participant numbers", () => {
+    expect(people("number,name\n4102,Ada\n", { participant: "number" })).toMatchObject([{ participant: "4102" }]);
+    expect(codes("number,name\nnone,Ada\n", { participant: "number" })).toEqual(["ROSTER_PARTICIPANT:2"]);
+  });
+
+  it.each([
+    ["Name;Vorname", "Lovelace;Ada"],
+    ["Vorname;Name", "Ada;Lovelace"],
+    ["Nachname;Vorname", "Lovelace;Ada"],
+    ["Nachname;Name", "Lovelace;Ada"],
+    ["Last name,First name", "Lovelace,Ada"],
+    ["Surname,First name", "Lovelace,Ada"],
+    ["First name,Surname", "Ada,Lovelace"],
+    ["Cognome,Nome", "Lovelace,Ada"],
+    ["Nom;Prénom", "Lovelace;Ada"],
+    ["Name;Vorname", '"Ada Lovelace";Ada'],
+    ["Name;Vorname", '"Lovelace, Ada";Ada'],
+  ])("with the columns %s and the cells %s keeps given name and surname", (header, cells) => {
+    const separator = header.includes(";") ? ";" : ",";
+    const [person] = people(`Login${separator}${header}\nal${separator}${cells}\n`);
+    expect(person?.name).toBe("Ada Lovelace");
+  });
+
+  it("takes a surname that is a given name too for a surname", () => {
+    expect(people("Name;Vorname\nThomas;Thomas\nKim;Lee\n")).toMatchObject([
+      { name: "Thomas Thomas", sortableName: "Thomas, Thomas" },
+      { name: "Lee Kim" },
+    ]);
+  });
+
+  it("of Moodle's participants has names, ID numbers and addresses; empty cells and dashes say nothing", () => {
+    const text = `\ufeff"First name",Surname,"ID number","Email address"
+Ada,Lovelace,0815,ada@x.org
+Alan,Turing,-,alan@x.org
+Anna,Schmidt,-,anna@x.org
+`;
+    expect(people(text)).toMatchObject([
+      { key: "0815", name: "Ada Lovelace" },
+      { key: "alan@x.org", name: "Alan Turing" },
+      { key: "anna@x.org", name: "Anna Schmidt" },
+    ]);
+  });
+
+  it("gives each member a key of their own where one's login is another's id", () => {
+    const text = "id,login,email,name\n,7,b@x.org,Bob\n7,ada,a@x.org,Ada\n,8,,Eve\n8,eve,,Eva\n";
+    expect(people(text).map(({ key, name }) => [key, name])).toEqual([
+      ["b@x.org", "Bob"],
+      ["7", "Ada"],
+      ["Eve", "Eve"],
+      ["8", "Eva"],
+    ]);
+    expect(people("id,login\n,7\n7,x\n").map(({ key }) => key)).toEqual(["login 7", "7"]);
+  });
+
+  it("refuses a participant number or git handle that two students have", () => {
+    expect(codes("Identifier,name\nParticipant 7,Ada\nParticipant 7,Bob\n")).toEqual(["ROSTER_DUPLICATE:3"]);
+    expect(codes("id,name,github\n1,Ada,code\n2,Bob,Code\n")).toEqual(["ROSTER_DUPLICATE:3"]);
   });
 
   it("of Gradescope has first and last names", () => {

@@ -1,13 +1,19 @@
 /**
  * A roster from CSV. Its columns are found by their headers, in the spellings of Canvas, Moodle, Gradescope and of people; a mapping
  * of the teacher's goes before. Two people with one key are refused with both lines: a grade must not land with the wrong one.
+ *
+ * R1  The participant number of a Moodle worksheet and the "ID number" are two kinds of key. A worksheet is known by its cells, a word
+ *     and a number ("Participant 4102", "Teilnehmer/in 4102"), because the header of that column is "ID" in some languages.
+ * R2  "Name" beside "Vorname" is the surname, unless most cells have the given name in them.
  */
 import { type Cell, decodeText, type Row, readTable } from "@markmill/csv";
 import { type Finding, type Place, Report } from "@markmill/definition";
-import type { AiConsent } from "@markmill/grading";
+import { type AiConsent, nameWords, plainKey, plainName } from "@markmill/grading";
 import type { ClassFindingCode } from "./class-codes.ts";
-import { type ClassClock, type Given, given } from "./class-file.ts";
+import { type ClassClock, given } from "./class-file.ts";
 import type { Member } from "./member.ts";
+import { memberKeys } from "./member-keys.ts";
+import { isParticipantWord, splitParticipant } from "./participant-word.ts";
 import { submittedTimes } from "./submitted-times.ts";
 
 export interface Roster {
@@ -21,21 +27,29 @@ export interface Roster {
 export type RosterKind = "canvas" | "moodle" | "gradescope" | "plain";
 
 const headers = {
-  id: ["id", "student id", "user id", "sid", "id number", "student number", "matriculation number", "matrikelnummer"],
-  name: ["name", "full name", "student", "student name", "vollstandiger name", "nombre completo", "nom complet"],
-  firstName: ["first name", "firstname", "first", "given name", "vorname", "prenom", "nombre"],
-  lastName: ["last name", "lastname", "last", "surname", "family name", "nachname", "nom", "apellidos"],
-  email: [
-    "email",
-    "email address",
-    "e mail",
-    "mail",
-    "e mail address",
-    "e mail adresse",
-    "correo",
-    "adresse de courriel",
+  id: [
+    ...["id", "student id", "user id", "sid", "id number", "student number", "matriculation number", "matrikelnummer"],
+    ...["matrikel nr", "matrikelnr", "matr nr", "id nummer", "numero de id", "numero d identification"],
+    ...["codice identificativo", "numero di matricola", "matricola"],
   ],
-  login: ["login", "login id", "username", "user name", "sis login id", "benutzername", "anmeldename"],
+  name: [
+    ...["name", "full name", "student", "student name", "vollstandiger name", "nombre completo", "nom complet"],
+    ...["cognome nome", "nome completo"],
+  ],
+  firstName: ["first name", "firstname", "first", "given name", "vorname", "prenom", "nombre", "nome", "voornaam"],
+  lastName: [
+    ...["last name", "lastname", "last", "surname", "family name", "nachname", "familienname", "nom", "nom de famille"],
+    ...["apellidos", "apellido s", "apellido", "cognome", "achternaam"],
+  ],
+  email: [
+    ...["email", "email address", "e mail", "mail", "e mail address", "e mail adresse", "mailadresse"],
+    ...["correo", "correo electronico", "direccion de correo", "direccion email", "adresse de courriel", "courriel"],
+    ...["adresse e mail", "indirizzo email"],
+  ],
+  login: [
+    ...["login", "login id", "username", "user name", "sis login id", "benutzername", "anmeldename", "nutzername"],
+    ...["nom d utilisateur", "nombre de usuario"],
+  ],
   sisId: ["sis id", "sis user id"],
   handle: ["git", "git handle", "github", "github username", "gitlab", "gitlab username"],
   repository: [
@@ -52,10 +66,10 @@ const headers = {
     ...["git repo", "clone url", "github url", "github repository", "github repo", "gitlab url", "git link"],
   ],
   section: ["section", "sections", "section name"],
-  group: ["group", "group name", "team", "gruppe"],
+  group: ["group", "group name", "team", "gruppe", "groupe", "grupo", "gruppo"],
   language: ["language", "lang", "preferred language", "sprache"],
   aiConsent: ["ai consent", "ai", "consent"],
-  participant: ["identifier", "teilnehmer in", "identifikator", "identificador", "identifiant"],
+  participant: ["identifier", "teilnehmer in", "identifikator", "identificador", "identifiant", "identificatore"],
   submittedAt: [
     ...["last modified submission", "submission time", "submitted at", "submission date", "abgabezeit", "abgegeben am"],
     ...["zuletzt geandert abgabe", "letzte anderung abgabe", "ultima modificacion entrega", "fecha de entrega"],
@@ -108,10 +122,10 @@ export function readRoster(
     report.error("ROSTER_LONG", start, `The roster has more than ${MOST_MEMBERS} rows.`, "Split it.");
     return none();
   }
-  const found = mapColumns(first, columns, file, report);
+  const found = mapColumns(table.rows, columns, file, report);
   if (found === null) return none();
   const { mapping, headed } = found;
-  const kind = headed ? kindOf(first.cells, mapping) : "plain";
+  const kind = headed || mapping.includes("participant") ? kindOf(first.cells, mapping) : "plain";
   const body = table.rows.slice(headed ? 1 : 0);
   const times = submittedTimes(
     body,
@@ -129,11 +143,12 @@ export function readRoster(
 
 /** What each column is for, and whether the first row is a header; null: nobody can tell. */
 function mapColumns(
-  first: Row,
+  rows: readonly Row[],
   columns: Readonly<Record<string, string | number>>,
   file: string,
   report: Report<ClassFindingCode>,
 ): { readonly mapping: readonly (Field | null)[]; readonly headed: boolean } | null {
+  const [first = { line: 1, cells: [] }, ...body] = rows;
   const mapping: (Field | null)[] = first.cells.map(() => null);
   const names = first.cells.map(({ text }) => headerWords(text));
   let headed = false;
@@ -166,7 +181,7 @@ function mapColumns(
   }
   if (failed) return null;
   const taken = new Set(mapping.filter((field) => field !== null));
-  const sniffed = names.map((name) => byHeader.get(name) ?? null);
+  const sniffed = sniffColumns(names, body);
   if (headed || Object.keys(columns).length === 0 || sniffed.filter((field) => field !== null).length >= 2) {
     for (const [index, field] of sniffed.entries()) {
       if (field === null || mapping[index] !== null) continue;
@@ -186,7 +201,8 @@ function mapColumns(
   }
   const keys: Field[] = ["id", "participant", "email", "login", "name", "sisId"];
   if (keys.some((field) => taken.has(field)) || (taken.has("firstName") && taken.has("lastName"))) {
-    return { mapping, headed };
+    const isBare = names[mapping.indexOf("name")] === "name" || columns.name !== undefined;
+    return { mapping: surnameColumn(mapping, isBare, headed ? body : rows), headed };
   }
   const texts = first.cells.map(({ text }) => text.trim()).join(", ");
   const near = first.cells
@@ -203,6 +219,45 @@ function mapColumns(
   return null;
 }
 
+/** What each header stands for, as far as header and cells agree (R1). */
+function sniffColumns(names: readonly string[], body: readonly Row[]): (Field | null)[] {
+  const cellsOf = (index: number) => body.map(({ cells }) => cells[index]?.text.trim() ?? "");
+  return names.map((name, index) => {
+    const known = byHeader.get(name) ?? null;
+    if (known !== null && known !== "id" && known !== "participant") return known;
+    const cells = cellsOf(index).filter((cell) => cell !== "");
+    const split = cells.map(splitParticipant);
+    const words = new Set(split.map((one) => one?.word ?? ""));
+    const [word = ""] = words;
+    if (words.size > 0 && [...words].every(isParticipantWord)) return "participant";
+    if (known !== "participant") return known;
+    // A word that no list here has, in a language of the site, is the same in every row.
+    if (words.size === 1 && cells.length > 1 && /\p{L}{4}/u.test(word)) return "participant";
+    return name === "teilnehmer in" ? "name" : cells.length === 0 ? "participant" : "id";
+  });
+}
+
+/** R2. What the column "Name" is where another column has a part of the name. */
+function surnameColumn(mapping: readonly (Field | null)[], isBare: boolean, body: readonly Row[]): (Field | null)[] {
+  const cellsOf = (index: number) => body.map(({ cells }) => cells[index]?.text.trim() ?? "");
+  const [whole, given, family] = [mapping.indexOf("name"), mapping.indexOf("firstName"), mapping.indexOf("lastName")];
+  const part = given >= 0 && family < 0 ? given : family >= 0 && given < 0 ? family : -1;
+  if (!isBare || whole < 0 || part < 0 || hasPart(cellsOf(whole), cellsOf(part))) return [...mapping];
+  return mapping.map((field, index) => (index !== whole ? field : part === given ? "lastName" : "firstName"));
+}
+
+/** Whether most names have the part in them, and a word more. A given name may be a short form in some rows. */
+function hasPart(names: readonly string[], parts: readonly string[]): boolean {
+  const both = names.flatMap((name, at) => {
+    const part = parts[at] ?? "";
+    return name === "" || part === ""
+      ? []
+      : [[nameWords(name).map(plainName), nameWords(part).map(plainName)] as const];
+  });
+  const having = both.filter(([all, some]) => all.length > some.length && some.every((one) => all.includes(one)));
+  return having.length * 2 > both.length;
+}
+
 function kindOf(cells: readonly Cell[], mapping: readonly (Field | null)[]): RosterKind {
   const names = cells.map(({ text }) => headerWords(text));
   if (mapping.includes("participant")) return "moodle";
@@ -212,10 +267,7 @@ function kindOf(cells: readonly Cell[], mapping: readonly (Field | null)[]): Ros
   return names.includes("sid") && names.includes("email") ? "gradescope" : "plain";
 }
 
-interface Draft {
-  readonly member: Given<Omit<Member, "key" | "name" | "at">> & { readonly name: string };
-  readonly at: Place;
-}
+type Person = Omit<Member, "key">;
 
 function collect(
   rows: readonly Row[],
@@ -225,24 +277,25 @@ function collect(
   times: ReadonlyMap<number, string>,
   report: Report<ClassFindingCode>,
 ): Member[] {
-  const members: Member[] = [];
+  const people: Person[] = [];
   const seen = new Map<string, { readonly line: number; readonly same: string }>();
   for (const row of rows) {
     const at = { file, line: row.line, column: 1 };
     if (kind === "canvas" && isNoStudent(row)) continue;
-    const draft = draftOf(row, mapping, at, times.get(row.line), report);
-    const { id, login, email, sisId } = draft.member;
-    const key = id ?? login ?? email ?? sisId ?? draft.member.name;
-    if (key === "") {
+    const person = personOf(row, mapping, at, times.get(row.line), report);
+    const { id, participant, login, email, sisId, handle } = person;
+    const own = { id, participant, login, email, sisId };
+    const alone = Object.values(own).every((text) => text === undefined);
+    if (alone && person.name === "") {
       report.warn("ROSTER_ROW", at, "The row names nobody and was left out.", "Fill it in, or remove it.");
       continue;
     }
-    const same = JSON.stringify(draft.member);
-    const keys = { id, login, email, sisId, ...((id ?? login ?? email ?? sisId) ? {} : { name: key }) };
+    const same = JSON.stringify(person);
+    const keys = { ...own, handle, ...(alone ? { name: person.name } : {}) };
     let duplicate = false;
     for (const [field, value] of Object.entries(keys)) {
       if (value === undefined) continue;
-      const name = `${field}:${value.toLowerCase()}`;
+      const name = `${field}:${plainKey(value)}`;
       const before = seen.get(name);
       if (before === undefined) {
         seen.set(name, { line: row.line, same });
@@ -266,12 +319,13 @@ function collect(
       }
       break;
     }
-    if (!duplicate) members.push({ key, ...draft.member, at });
+    if (!duplicate) people.push({ ...person, at });
   }
-  if (members.length === 0 && !report.hasErrors) {
+  if (people.length === 0 && !report.hasErrors) {
     report.error("ROSTER_EMPTY", { file, line: 1, column: 1 }, "The roster has no students.", "Export it again.");
   }
-  return members;
+  const keys = memberKeys(people);
+  return people.map((person, index) => ({ key: keys[index] ?? "", ...person }));
 }
 
 /** Canvas puts points and notices between the students, and a made-up one at the end. */
@@ -284,17 +338,18 @@ function isNoStudent({ cells: [first, second] }: Row): boolean {
   );
 }
 
-function draftOf(
+function personOf(
   row: Row,
   mapping: readonly (Field | null)[],
   at: Place,
   submittedAt: string | undefined,
   report: Report<ClassFindingCode>,
-): Draft {
+): Person {
   const value = (field: Field): string | undefined => {
-    // A line break in a quoted cell, or what else no screen shows, is a blank.
+    // A line break in a quoted cell, or what else no screen shows, is a blank. A dash stands for nothing.
     const text = row.cells[mapping.indexOf(field)]?.text.replaceAll(/[\s\p{Cc}]+/gu, " ").trim();
-    return mapping.includes(field) && text !== undefined && text !== "" ? text.normalize("NFC") : undefined;
+    const isEmpty = text === undefined || text === "" || /^[-–—]$/.test(text);
+    return mapping.includes(field) && !isEmpty ? text.normalize("NFC") : undefined;
   };
   if (row.cells.length > mapping.length && row.cells.slice(mapping.length).some(({ text }) => text.trim() !== "")) {
     report.warn(
@@ -304,17 +359,22 @@ function draftOf(
       "Put cells that hold a separator into quotes.",
     );
   }
-  const participant = /(?<!\d)(\d+)\s*$/.exec(value("participant") ?? "")?.[1];
+  const identifier = value("participant");
+  const participant = /(?<!\d)(\d+)$/.exec(identifier ?? "")?.[1];
+  if (identifier !== undefined && participant === undefined) {
+    report.warn(
+      "ROSTER_PARTICIPANT",
+      at,
+      `"${identifier.slice(0, 40)}" has no participant number at its end.`,
+      "Download the grading worksheet again, or check columns in class.yaml.",
+    );
+  }
   const [first, last, whole] = [value("firstName"), value("lastName"), value("name")];
   const split = /^([^,]+),\s*(\S.*)$/.exec(whole ?? "");
-  const sortableName =
-    first !== undefined && last !== undefined ? `${last}, ${first}` : split === null ? undefined : whole;
+  const parts = [first, last].filter((part) => part !== undefined);
+  const sortableName = parts.length === 2 ? `${last}, ${first}` : split === null ? undefined : whole;
   const name =
-    first !== undefined || last !== undefined
-      ? [first, last].filter((part) => part !== undefined).join(" ")
-      : split === null
-        ? (whole ?? "")
-        : `${split[2]} ${split[1]}`;
+    parts.length === 2 || whole === undefined ? parts.join(" ") : split === null ? whole : `${split[2]} ${split[1]}`;
   const email = value("email");
   if (email !== undefined && !/^\S+@\S+$/.test(email)) {
     report.warn("ROSTER_EMAIL", at, `${email.slice(0, 60)} is no e-mail address.`, "Correct it, or check the columns.");
@@ -330,7 +390,8 @@ function draftOf(
     );
   }
   const member = given({
-    id: value("id") ?? participant,
+    id: value("id"),
+    participant,
     sisId: value("sisId"),
     login: value("login"),
     email,
@@ -343,7 +404,8 @@ function draftOf(
     aiConsent: aiConsent ?? undefined,
     submittedAt,
   });
-  return { member: { ...member, name: name || (member.login ?? member.email ?? member.id ?? "") }, at };
+  const key = member.login ?? member.email ?? member.id ?? member.participant ?? member.sisId;
+  return { ...member, name: name || (key ?? "") };
 }
 
 /** Whoever refuses is not asked how they spell it; what is neither yes nor no is asked again. */

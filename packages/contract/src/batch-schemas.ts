@@ -48,6 +48,7 @@ const person = {
   name: short,
   sortableName: short.optional(),
   id: short.optional(),
+  participant: short.optional(),
   sisId: short.optional(),
   login: short.optional(),
   email: short.optional(),

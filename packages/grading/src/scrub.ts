@@ -18,6 +18,7 @@ export interface Person {
   readonly key: string;
   readonly name: string;
   readonly id?: string;
+  readonly participant?: string;
   readonly sisId?: string;
   readonly login?: string;
   readonly email?: string;
@@ -329,8 +330,8 @@ const LEAST_ID = 5;
 const LEAST_OWN_ID = 4;
 
 /** Each as its words. */
-function idsOf({ id, sisId, login, handle }: Person, least: number): (readonly string[])[] {
-  const ids = [id, sisId, login, handle].map((one) => wordsOf(one ?? ""));
+function idsOf({ id, participant, sisId, login, handle }: Person, least: number): (readonly string[])[] {
+  const ids = [id, participant, sisId, login, handle].map((one) => wordsOf(one ?? ""));
   return ids.filter((pieces) => pieces.join("").length >= least);
 }
 

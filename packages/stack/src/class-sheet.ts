@@ -33,9 +33,9 @@ export function classSheet(
   const rows = [...members].sort(byName).map((member) => {
     const work = counting.get(member.key);
     const grade = work?.grade ?? null;
-    const { key, name: called, id, sisId, login, email } = member;
+    const { key, name: called, id, participant, sisId, login, email } = member;
     return {
-      student: { key, name: called, ...given({ id, sisId, login, email }) },
+      student: { key, name: called, ...given({ id, participant, sisId, login, email }) },
       grade,
       ...(work !== undefined && grade === null ? { open: true as const } : {}),
       ...(work === undefined && unsampled.has(key) ? { unsampled: true as const } : {}),

@@ -72,6 +72,8 @@ export interface BatchMember {
   readonly name: string;
   readonly sortableName?: string;
   readonly id?: string;
+  /** Moodle's number of the participant in one assignment, which is no id of the person. */
+  readonly participant?: string;
   readonly sisId?: string;
   readonly login?: string;
   readonly email?: string;

@@ -192,10 +192,11 @@ async function saveMembers(
 
 /** What is known of a person, and no place in a file. */
 function plain(person: BatchMember): BatchMember {
-  const { key, name, sortableName, id, sisId, login, email, handle, section, group, language, aiConsent, submittedAt } =
-    person;
+  const { key, name, sortableName, id, participant, sisId, login, email, handle } = person;
+  const { section, group, language, aiConsent, submittedAt } = person;
   return {
-    ...{ key, name, sortableName, id, sisId, login, email, handle, section, group, language, aiConsent, submittedAt },
+    ...{ key, name, sortableName, id, participant, sisId, login, email, handle },
+    ...{ section, group, language, aiConsent, submittedAt },
   } as BatchMember;
 }
 

@@ -76,9 +76,10 @@ export function createWorkFacts(database: Database, definitions: Pick<Definition
     const roster: Roster = {
       version,
       members: new Map(rows.map(({ person }) => [person.key, person])),
-      people: rows.map(({ person: { key, name, id, sisId, login, email, handle } }) => ({
+      people: rows.map(({ person: { key, name, id, participant, sisId, login, email, handle } }) => ({
         ...{ key, name },
         ...(id === undefined ? {} : { id }),
+        ...(participant === undefined ? {} : { participant }),
         ...(sisId === undefined ? {} : { sisId }),
         ...(login === undefined ? {} : { login }),
         ...(email === undefined ? {} : { email }),

@@ -1,0 +1,29 @@
+/** Moodle's word for a participant, which it writes before a number ("Participant 4102", "Teilnehmer/in 4102") and, when marking is blind, instead of a name. */
+
+/** In plain letters. Moodle's languages add endings: Teilnehmer/in, Teilnehmer*in, Teilnehmende. */
+const stems = [
+  ...["participant", "particip", "partecipant", "teilnehm", "deelnemer", "deltag", "osallistuj", "osaleja"],
+  ...["uczestni", "ucastni", "resztvevo", "katilimc", "sudionik", "udelezen", "dalyvi", "dalibniek", "parte hartzaile"],
+  ...["участни", "учасни", "συμμετεχ", "参加者", "参与者", "參與者", "참가자", "مشارك", "משתתפ"],
+];
+
+export function isParticipantWord(text: string): boolean {
+  const plain = text
+    .normalize("NFKD")
+    .replaceAll(/\p{M}/gu, "")
+    .toLowerCase()
+    .replaceAll("ı", "i")
+    .replaceAll(/[^\p{L}]+/gu, " ")
+    .trim();
+  // At most an ending after it: "Teilnehmer in", "participant e". A name has a word of its own.
+  return stems.some(
+    (stem) => plain.startsWith(stem.normalize("NFKD").replaceAll(/\p{M}/gu, "")) && plain.length <= stem.length + 8,
+  );
+}
+
+/** "Participant 4102" in its two parts; null: the text does not end with a number behind a word. */
+export function splitParticipant(text: string): { readonly word: string; readonly number: string } | null {
+  const found = /^(?<word>.*\D)(?<number>\d+)$/su.exec(text.trim());
+  const { word, number } = found?.groups ?? {};
+  return word === undefined || number === undefined ? null : { word: word.trim(), number };
+}

@@ -1,0 +1,91 @@
+/**
+ * Names of people, as different systems spell them. Pure.
+ *
+ * N1  Case, accents, apostrophes and punctuation mean nothing. Neither does the spelling of an umlaut: ü, u and ue are one letter.
+ * N2  Any word may come first: "Jan van der Berg", "van der Berg, Jan" and "Berg Jan van der" are one name.
+ * N3  N1 and N2 may make two people look alike. That costs a question; it never decides between them.
+ */
+
+/** Letters and digits of a name without spaces (N1). */
+export function plainName(text: string): string {
+  return text
+    .normalize("NFKD")
+    .replaceAll(/\p{M}/gu, "")
+    .toLowerCase()
+    .replaceAll("ß", "ss")
+    .replaceAll(/[øœ]/g, "oe")
+    .replaceAll("æ", "ae")
+    .replaceAll("ł", "l")
+    .replaceAll("đ", "d")
+    .replaceAll("ı", "i")
+    .replaceAll(/[^\p{L}\p{N}]/gu, "")
+    .replaceAll(/([aou])e/g, "$1");
+}
+
+/** The words of a name as they were written. An apostrophe is part of its word. */
+export function nameWords(text: string): string[] {
+  return text
+    .normalize("NFC")
+    .replaceAll(/['’`´]/g, "")
+    .split(/[^\p{L}\p{N}\p{M}]+/u)
+    .filter((word) => word !== "");
+}
+
+/** All plain spellings of a whole name (N2). `sortable` is "Last, First". */
+export function nameSpellings(name: string, sortable?: string): ReadonlySet<string> {
+  const turns = [nameWords(name), ...(sortable === undefined ? [] : [nameWords(sortable)])].flatMap((words) =>
+    words.map((_, at) => [...words.slice(at), ...words.slice(0, at)]),
+  );
+  return new Set(turns.map((words) => plainName(words.join(""))).filter((spelling) => spelling !== ""));
+}
+
+/**
+ * How many letters of a person's name a said name has in common with it. 0: the two contradict each other. null: nothing can be said,
+ * because a name is missing or the two are in different scripts.
+ *
+ * They agree if one has all words of the other; an initial stands for its word. A said name without spaces, as Canvas writes it,
+ * agrees if it has all words of the person's name.
+ */
+export function commonLetters(name: string, said: string): number | null {
+  const [own, other] = [wordsOf(name), wordsOf(said)];
+  if (own.length === 0 || other.length === 0) return null;
+  if (isLatin(own.join("")) !== isLatin(other.join(""))) return null;
+  const [few, many] = own.length <= other.length ? [own, other] : [other, own];
+  const shared = wordsIn(few, many);
+  if (shared > 0) return shared;
+  const [only, ...more] = other;
+  if (only === undefined || more.length > 0) return 0;
+  let left = only;
+  for (const word of [...own].sort((one, two) => two.length - one.length)) {
+    if (!left.includes(word)) return 0;
+    left = left.replace(word, " ");
+  }
+  return own.join("").length;
+}
+
+function wordsOf(text: string): string[] {
+  return nameWords(text)
+    .map(plainName)
+    .filter((word) => word !== "");
+}
+
+/** Letters of `few` that `many` has word by word; 0: it lacks one of them, or there are only initials. */
+function wordsIn(few: readonly string[], many: readonly string[]): number {
+  const free = [...many];
+  const take = (fits: (word: string) => boolean) => {
+    const at = free.findIndex(fits);
+    if (at >= 0) free.splice(at, 1);
+    return at >= 0;
+  };
+  // Whole words first, so that an initial does not take the place of a word.
+  const missing = few.filter((word) => !take((one) => one === word));
+  const whole = few.filter((word) => !missing.includes(word));
+  const abbreviated = missing.every((word) =>
+    take((one) => (one.length === 1 || word.length === 1) && one[0] === word[0] && isLatin(word)),
+  );
+  return abbreviated && whole.some((word) => word.length > 1 || !isLatin(word)) ? whole.join("").length : 0;
+}
+
+function isLatin(text: string): boolean {
+  return /[\p{Script=Latin}\p{N}]/u.test(text);
+}
