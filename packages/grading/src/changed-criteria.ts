@@ -1,5 +1,5 @@
 import type { Criterion, Rubric } from "./rubric.ts";
-import { rubricHash } from "./rubric-hash.ts";
+import { criterionText } from "./rubric-hash.ts";
 
 /** Ids of the criteria that do not say the same in both: reworded, added or gone. Their order says nothing. */
 export function changedCriteria(before: Rubric, after: Rubric): readonly string[] {
@@ -8,5 +8,5 @@ export function changedCriteria(before: Rubric, after: Rubric): readonly string[
 }
 
 function byId({ criteria }: Rubric): ReadonlyMap<string, string> {
-  return new Map(criteria.map((one: Criterion) => [one.id, rubricHash({ criteria: [one] })]));
+  return new Map(criteria.map((one: Criterion) => [one.id, criterionText(one)]));
 }

@@ -210,12 +210,12 @@ function asGradedBy(input: FinalGradeInput, { grade, rubricHash }: NonNullable<F
   const gone = grade.flags.filter((flag) => isAboutOne(flag, changed));
   const flags = grade.flags.filter((flag) => !gone.includes(flag));
   if (outcome.is === "ungradable") return ungradable(rubric, outcome.why, flags);
-  if (outcome.is === "grader error") return graderError(rubric, outcome.why, flags);
   const criteria = rubric.criteria.map(({ id }): CriterionGrade => {
     const found = grade.criteria.find((one) => one.id === id);
     if (found !== undefined && !changed.has(id)) return found;
     return { is: "not graded", id, why: found === undefined ? "the criterion is new" : "graded by another rubric" };
   });
+  if (outcome.is === "grader error") return { ...grade, criteria, flags };
   const settled = new Set([
     ...gone.map(({ message }) => message),
     ...grade.criteria.flatMap((one) => (one.is === "not graded" && changed.has(one.id) ? `${one.id}: ${one.why}` : [])),

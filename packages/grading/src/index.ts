@@ -1,6 +1,7 @@
 export { type Agreement, agreement, type MarkPair } from "./agreement.ts";
 export { changedCriteria } from "./changed-criteria.ts";
 export { compareLooks, comparePanel } from "./compare-verdicts.ts";
+export { decideGrade, type GradeDecision } from "./decide-grade.ts";
 export {
   type FinalGrade,
   finalGrade,

@@ -98,3 +98,10 @@ describe("one criterion judged anew", () => {
     });
   });
 });
+
+it("a file whose name begins like a criterion does not take its flag off the reasons", () => {
+  const flag = { kind: "injection", message: "asks for points", file: "names: a.js", line: 3 } as const;
+  const before = standing({ flags: [flag], review: { flags: ["injection"] } });
+  const after = regradeCriterion(rubric, before, "names", input({ names: 4 }, { tests: null }));
+  expect(after.outcome).toEqual({ is: "needs human", why: ["names: a.js:3 asks for points"] });
+});

@@ -42,8 +42,10 @@ export function regradeCriterion(rubric: Rubric, standing: Grade, id: string, in
   const flags = distinct([...kept, ...fresh.flags, ...told]);
   const gone = new Set(standing.flags.filter((flag) => !kept.includes(flag)).map(tellFlag));
   const before = standing.outcome.is === "needs human" ? standing.outcome.why : [];
+  // A student chooses the name of a file: `names: a.js` makes no reason one of the criterion.
+  const ofFiles = new Set(kept.flatMap((flag) => (flag.file === undefined ? [] : tellFlag(flag))));
   const why = [
-    ...before.filter((reason) => !gone.has(reason) && (failed || !reason.startsWith(`${id}: `))),
+    ...before.filter((reason) => !gone.has(reason) && (failed || ofFiles.has(reason) || !reason.startsWith(`${id}: `))),
     ...(fresh.outcome.is === "needs human" && !failed ? fresh.outcome.why : []),
     ...(failed ? [`${id} could not be judged anew: ${reasonOf(fresh)}`] : []),
     ...told.filter(({ kind }) => wanting.includes(kind)).map(tellFlag),

@@ -12,6 +12,11 @@ export function rubricHash({ criteria }: Rubric): string {
   return hashOf({ criteria: criteria.map(canonical).sort((one, other) => compare(one.id, other.id)) });
 }
 
+/** H1, as a text: two criteria that say the same have the same. */
+export function criterionText(criterion: Criterion): string {
+  return JSON.stringify(sorted(canonical(criterion)));
+}
+
 /** H2. */
 export function isHashOf(rubric: Rubric, hash: string): boolean {
   return rubricHash(rubric) === hash || hashOf(rubric) === hash;

@@ -15,6 +15,7 @@ export type {
   BatchWork,
   KeySpan,
   NewBatch,
+  NewGradeEvent,
   NewWork,
   SavedBatch,
   WorkCounts,

@@ -5,7 +5,7 @@
  * D1  It is cancelled first, so nothing new begins. A try whose run may be made at this very moment is barred: its idempotency key is taken, and
  *     a run is born with its key or not at all.
  * D2  Then its runs go, some at a time, those that were forked from them too; the rest goes in one transaction.
- * D3  From D1 on nobody grades in it: who appends a grade event holds the row of the batch and looks at `deleting_at` (grade-events.ts, E5).
+ * D3  From D1 on nobody grades in it: who appends a grade event holds the row of the batch and looks at `deleting_at` (grade-events.ts, E3).
  *     If the deletion is refused, grading is possible again.
  *
  * kill -9 at any line: the batch is still there, cancelled, and deleting it again does the rest. Until then grade events are refused;

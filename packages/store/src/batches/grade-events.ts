@@ -3,18 +3,16 @@
  *
  * E1  Said of a work as it is: an event is appended under the locks of the batch's row and the work's row, and only if rubric, content
  *     and events are those that the decision was made on; else the grade is read again and decided again.
- * E2  An override and a withdrawal need a reason. Points beyond a criterion are refused, not cut.
- * E3  Only what has an outcome of its own is released: graded, or ungradable.
- * E4  A mark of another person is replaced or taken back only by somebody who says which state of the work they saw. An undo takes back
- *     one mark: the named one, or else the last one of the same person.
- * E5  Nothing is appended to a batch that is being deleted or is gone.
- * E6  A request with an idempotency key appends at most one event. It is looked for first, so a repeated request gets the same answer
+ * E2  What is taken, and what it changes, is decided by grading/decide-grade.ts. Who names the state of the work that they saw is refused
+ *     if it is another one by now (STORE_GRADE_CHANGED).
+ * E3  Nothing is appended to a batch that is being deleted or is gone.
+ * E4  A request with an idempotency key appends at most one event. It is looked for first, so a repeated request gets the same answer
  *     whatever has happened since.
  *
  * kill -9 before the commit: nothing was said. After it: the event is there, and the repeated request finds it by its key.
  */
 import { createHash } from "node:crypto";
-import type { FinalGrade, GradeEvent, PersonMark } from "@markmill/grading";
+import type { decideGrade as Decide, GradeDecision, GradeEvent } from "@markmill/grading";
 import type { Database } from "../database.ts";
 import { neutral } from "../neutral.ts";
 import { queryDatabase } from "../query-database.ts";
@@ -43,6 +41,7 @@ export async function recordGrade(
   asked: NewGradeEvent,
 ): Promise<GradeEvent> {
   const said = neutral(asked);
+  const { decideGrade } = await import("@markmill/grading");
   const request = said.idempotencyKey === undefined ? null : { key: said.idempotencyKey, hash: requestHash(said) };
   for (;;) {
     const batch = await reader.rubric(id);
@@ -61,7 +60,7 @@ export async function recordGrade(
     const appended = await append(database, id, {
       ...{ said, rubricHash: batch.rubricHash, try: stands, after: work.events.at(-1)?.id ?? 0, request },
       content: work.content.is === "taken" ? work.content.hash : null,
-      ...checked(batch, work, said),
+      ...decided(decideGrade, batch, work, said),
     });
     if (appended !== null) return appended;
   }
@@ -90,7 +89,7 @@ function requestHash({
   return createHash("sha256").update(asked).digest("hex");
 }
 
-/** E6. */
+/** E4. */
 async function eventOfKey(database: Database, id: string, { key, hash }: Request): Promise<GradeEvent | null> {
   const [found] = await queryDatabase<{ event: GradeEvent; same: boolean }>(
     database,
@@ -103,6 +102,8 @@ async function eventOfKey(database: Database, id: string, { key, hash }: Request
   return found.event;
 }
 
+type Change = Extract<GradeDecision, { readonly is: "taken" }>;
+
 interface Decided extends Change {
   readonly said: NewGradeEvent;
   readonly rubricHash: string;
@@ -113,9 +114,9 @@ interface Decided extends Change {
   readonly request: Request | null;
 }
 
-/** E1, E5. null: the work is not as it was when this was decided. */
-async function append(database: Database, id: string, decided: Decided): Promise<GradeEvent | null> {
-  const { said, rubricHash, content, request } = decided;
+/** E1, E3. null: the work is not as it was when this was decided. */
+async function append(database: Database, id: string, decision: Decided): Promise<GradeEvent | null> {
+  const { said, rubricHash, content, request } = decision;
   try {
     return await inTransaction(database.calm, async (client) => {
       const { rows: batches } = await client.query<{ rubric_hash: string; deleting: boolean }>(
@@ -137,9 +138,9 @@ async function append(database: Database, id: string, decided: Decided): Promise
          where not exists (select 1 from grade_events later where later.batch_id = $1 and later.work = $2 and later.id > $16::bigint)
          returning ${eventJson} as event`,
         [
-          ...[id, said.work, said.by, said.kind, decided.criterion, decided.from, decided.to],
-          ...[said.reason ?? "", said.comment ?? "", rubricHash, content, decided.try, decided.takesBack],
-          ...[request?.key ?? null, request?.hash ?? null, decided.after],
+          ...[id, said.work, said.by, said.kind, decision.criterion, decision.from, decision.to],
+          ...[said.reason ?? "", said.comment ?? "", rubricHash, content, decision.try, decision.takesBack],
+          ...[request?.key ?? null, request?.hash ?? null, decision.after],
         ],
       );
       return rows[0]?.event ?? null;
@@ -151,95 +152,21 @@ async function append(database: Database, id: string, decided: Decided): Promise
   }
 }
 
-interface Change {
-  readonly criterion: string | null;
-  readonly from: number | null;
-  readonly to: number | null;
-  readonly takesBack: number | null;
-}
-
-function checked(batch: BatchRubric, { grade, marks }: BatchWork, said: NewGradeEvent): Change {
-  if (said.by.trim() === "") throw refused("Somebody has to say it.");
-  const reason = (said.reason ?? "").trim();
-  const none = { criterion: null, takesBack: null };
-  switch (said.kind) {
-    case "override": {
-      if (reason === "") throw refused("An override needs a reason.");
-      return said.points === null ? undone(grade, marks, said) : overridden(batch, grade, marks, said);
-    }
-    case "reviewed":
-      if (grade === null) throw refused("The work is not graded yet: there is nothing to review.");
-      return { ...none, from: null, to: null };
-    case "released": {
-      const is = grade?.outcome.is;
-      if (grade === null || (is !== "graded" && is !== "ungradable"))
-        throw refused(`The work is ${is ?? "not graded yet"}: only what is graded or ungradable is released.`);
-      return { ...none, from: null, to: grade.total };
-    }
-    case "withdrawn":
-      if (reason === "") throw refused("Withdrawing a grade needs a reason.");
-      if (grade?.released == null) throw refused("The grade is not released.");
-      return { ...none, from: grade.released.total, to: null };
-  }
-}
-
-/** E2, E4. */
-function overridden(
+function decided(
+  decideGrade: typeof Decide,
   { rubric }: BatchRubric,
-  grade: FinalGrade | null,
-  marks: readonly PersonMark[],
+  { grade, marks }: BatchWork,
   said: NewGradeEvent,
 ): Change {
-  const { criterion: id, points } = said;
-  const criterion = rubric.criteria.find((one) => one.id === id);
-  if (criterion === undefined) {
-    const known = rubric.criteria.map((one) => one.id).join(", ");
-    throw refused(`The rubric has no criterion ${JSON.stringify(id ?? "")}; it has ${known}.`);
+  const decision = decideGrade({ rubric, grade, marks }, { ...said, seen: said.seen !== undefined });
+  switch (decision.is) {
+    case "taken":
+      return decision;
+    case "unseen":
+      throw new StoreError("STORE_GRADE_UNSEEN", decision.why);
+    case "refused":
+      throw refused(decision.why);
   }
-  if (said.takesBack !== undefined) throw refused("An override that takes back a mark has no points (null).");
-  if (points === undefined || points === null) throw refused("An override says how many points.");
-  const [least, most] = criterion.points < 0 ? [criterion.points, 0] : [0, criterion.points];
-  if (!(points >= least && points <= most))
-    throw refused(`${criterion.id} has ${least} to ${most} points, not ${points}.`);
-  const standing = marks.find((mark) => mark.criterion === id && mark.fate.is === "stands");
-  if (standing !== undefined) requireSeen(standing, said);
-  return {
-    ...{ criterion: criterion.id, takesBack: null, to: Math.round(points * 1000) / 1000 },
-    from: pointsOf(grade, criterion.id),
-  };
-}
-
-/** E4. */
-function undone(grade: FinalGrade | null, all: readonly PersonMark[], said: NewGradeEvent): Change {
-  const { criterion, takesBack, by } = said;
-  const marks = all.filter(({ fate }) => fate.is === "stands" || fate.is === "replaced");
-  const mark =
-    takesBack === undefined
-      ? marks.findLast((one) => one.criterion === criterion && one.by === by)
-      : marks.find((one) => one.id === takesBack && (criterion === undefined || one.criterion === criterion));
-  if (mark === undefined) {
-    if (takesBack !== undefined) throw refused(`There is no mark ${takesBack} of this work that could be taken back.`);
-    const other = marks.findLast((one) => one.criterion === criterion);
-    if (other === undefined) throw refused(`Nobody has overridden ${criterion ?? "it"}.`);
-    throw refused(`${by} has not overridden ${criterion}. ${tellMark(other)} To take that one back, name its id.`);
-  }
-  requireSeen(mark, said);
-  return { criterion: mark.criterion, takesBack: mark.id, to: null, from: pointsOf(grade, mark.criterion) };
-}
-
-/** E4. */
-function requireSeen(mark: PersonMark, { by, seen }: NewGradeEvent): void {
-  if (mark.by === by || seen !== undefined) return;
-  throw new StoreError("STORE_GRADE_UNSEEN", `Another person's mark would be replaced. ${tellMark(mark)}`);
-}
-
-function tellMark({ id, by, at, points, criterion, reason }: PersonMark): string {
-  return `Mark ${id}: ${by} gave ${criterion} ${points} points at ${at} (${reason}).`;
-}
-
-function pointsOf(grade: FinalGrade | null, criterion: string): number | null {
-  const before = grade?.criteria.find((one) => one.id === criterion);
-  return before?.is === "scored" ? before.points : null;
 }
 
 const refused = (message: string) => new StoreError("STORE_GRADE_REFUSED", message);

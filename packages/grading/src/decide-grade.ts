@@ -1,0 +1,121 @@
+/**
+ * Whether what a person says of a grade is taken, and what it then changes. Pure; the store appends the event (store/grade-events.ts).
+ *
+ * D1  An override and a withdrawal need a reason. Points beyond a criterion are refused, not cut.
+ * D2  Only a work that is graded or ungradable is released.
+ * D3  A mark of another person is replaced or taken back only by somebody who has seen it.
+ * D4  An undo takes back one mark that counts: the named one, or else the last one of the same person.
+ */
+import type { FinalGrade, GradeEventKind, PersonMark } from "./final-grade.ts";
+import { roundPoints } from "./points.ts";
+import type { Rubric } from "./rubric.ts";
+
+interface SaidOfGrade {
+  readonly kind: GradeEventKind;
+  readonly by: string;
+  readonly criterion?: string;
+  /** Of an override; null takes one mark back. */
+  readonly points?: number | null;
+  readonly takesBack?: number;
+  readonly reason?: string;
+  /** The person says which state of the work it was decided on. */
+  readonly seen: boolean;
+}
+
+interface GradedWork {
+  readonly rubric: Rubric;
+  readonly grade: FinalGrade | null;
+  readonly marks: readonly PersonMark[];
+}
+
+export type GradeDecision =
+  | {
+      readonly is: "taken";
+      readonly criterion: string | null;
+      readonly from: number | null;
+      readonly to: number | null;
+      readonly takesBack: number | null;
+    }
+  | { readonly is: "refused"; readonly why: string }
+  /** D3. */
+  | { readonly is: "unseen"; readonly why: string };
+
+export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision {
+  const { grade } = work;
+  if (said.by.trim() === "") return refused("Somebody has to say it.");
+  const reason = (said.reason ?? "").trim();
+  switch (said.kind) {
+    case "override":
+      if (reason === "") return refused("An override needs a reason.");
+      return said.points === null ? undo(work, said) : override(work, said);
+    case "reviewed":
+      if (grade === null) return refused("The work is not graded yet: there is nothing to review.");
+      return { ...taken, from: null, to: null };
+    case "released": {
+      const is = grade?.outcome.is;
+      if (grade === null || (is !== "graded" && is !== "ungradable"))
+        return refused(`The work is ${is ?? "not graded yet"}: only what is graded or ungradable is released.`);
+      return { ...taken, from: null, to: grade.total };
+    }
+    case "withdrawn":
+      if (reason === "") return refused("Withdrawing a grade needs a reason.");
+      if (grade?.released == null) return refused("The grade is not released.");
+      return { ...taken, from: grade.released.total, to: null };
+  }
+}
+
+const taken = { is: "taken", criterion: null, takesBack: null } as const;
+const refused = (why: string) => ({ is: "refused", why }) as const;
+
+/** D1, D3. */
+function override({ rubric, grade, marks }: GradedWork, said: SaidOfGrade): GradeDecision {
+  const { criterion: id, points } = said;
+  const criterion = rubric.criteria.find((one) => one.id === id);
+  if (criterion === undefined) {
+    const known = rubric.criteria.map((one) => one.id).join(", ");
+    return refused(`The rubric has no criterion ${JSON.stringify(id ?? "")}; it has ${known}.`);
+  }
+  if (said.takesBack !== undefined) return refused("An override that takes back a mark has no points (null).");
+  if (points === undefined || points === null) return refused("An override says how many points.");
+  const [least, most] = criterion.points < 0 ? [criterion.points, 0] : [0, criterion.points];
+  if (!(points >= least && points <= most))
+    return refused(`${criterion.id} has ${least} to ${most} points, not ${points}.`);
+  const standing = marks.find((mark) => mark.criterion === id && mark.fate.is === "stands");
+  if (standing !== undefined && !maySee(standing, said)) return unseen(standing);
+  return { ...taken, criterion: criterion.id, to: roundPoints(points), from: pointsOf(grade, criterion.id) };
+}
+
+/** D3, D4. */
+function undo({ grade, marks }: GradedWork, said: SaidOfGrade): GradeDecision {
+  const { criterion, takesBack, by } = said;
+  const counting = marks.filter(({ fate }) => fate.is === "stands" || fate.is === "replaced");
+  const mark =
+    takesBack === undefined
+      ? counting.findLast((one) => one.criterion === criterion && one.by === by)
+      : counting.find((one) => one.id === takesBack && (criterion === undefined || one.criterion === criterion));
+  if (mark === undefined) {
+    if (takesBack !== undefined) return refused(`There is no mark ${takesBack} of this work that could be taken back.`);
+    const other = counting.findLast((one) => one.criterion === criterion);
+    if (other === undefined) return refused(`Nobody has overridden ${criterion ?? "it"}.`);
+    return refused(`${by} has not overridden ${criterion}. ${tellMark(other)} To take that one back, name its id.`);
+  }
+  if (!maySee(mark, said)) return unseen(mark);
+  return { ...taken, criterion: mark.criterion, takesBack: mark.id, to: null, from: pointsOf(grade, mark.criterion) };
+}
+
+function maySee(mark: PersonMark, { by, seen }: SaidOfGrade): boolean {
+  return seen || mark.by === by;
+}
+
+function unseen(mark: PersonMark): GradeDecision {
+  return { is: "unseen", why: `Another person's mark would be replaced. ${tellMark(mark)}` };
+}
+
+function tellMark({ id, by, at, points, criterion, reason }: PersonMark): string {
+  return `Mark ${id}: ${by} gave ${criterion} ${points} points at ${at} (${reason}).`;
+}
+
+function pointsOf(grade: FinalGrade | null, criterion: string): number | null {
+  const before = grade?.criteria.find((one) => one.id === criterion);
+  return before?.is === "scored" ? before.points : null;
+}

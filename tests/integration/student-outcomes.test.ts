@@ -1,0 +1,233 @@
+// The sequences of apps/cli/src/student-outcomes.test.ts, fewer, through the real store: every student has an outcome, no mark is lost.
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { brokenOutcomes } from "../../apps/cli/src/testing-outcomes.ts";
+import { everyMember, everyWork } from "../../packages/stack/src/every-page.ts";
+import { classRubric, endWithGrade, gradeWith, memberOf } from "../support/class.ts";
+import { migratedDatabase, type TestDatabase } from "../support/postgres.ts";
+import { admitWorks, type NewBatch, type NewWork, openStore, type Store, type TenantStore } from "../support/store.ts";
+import { definition, onePrompt } from "./store-programs.ts";
+
+let database: TestDatabase;
+let store: Store;
+let tenant: TenantStore;
+
+beforeAll(async () => {
+  database = await migratedDatabase();
+  store = await openStore({ url: database.url });
+  tenant = store.as("default");
+});
+afterAll(async () => {
+  await store.close();
+  await database.drop();
+});
+
+const number = fc.nat({ max: 100 });
+const by = fc.constantFrom("ada", "bob");
+const step = fc.oneof(
+  fc.record({
+    does: fc.constant("end" as const),
+    of: number,
+    how: fc.constantFrom("well", "open", "error", "none", "flagged"),
+  }),
+  fc.record({ does: fc.constant("end" as const), of: number, how: fc.constant("well") }),
+  fc.record({ does: fc.constant("accept" as const), of: number, by }),
+  fc.record({
+    does: fc.constant("override" as const),
+    of: number,
+    criterion: fc.constantFrom("tests", "style"),
+    points: fc.nat({ max: 4 }),
+    by,
+    seen: fc.boolean(),
+  }),
+  fc.record({ does: fc.constant("undo" as const), of: number, criterion: fc.constantFrom("tests", "style"), by }),
+  fc.record({ does: fc.constant("regrade" as const), of: number }),
+  fc.record({ does: fc.constant("release" as const), of: number, by }),
+  fc.record({ does: fc.constant("withdraw release" as const), of: number }),
+  fc.record({ does: fc.constant("hand in" as const), of: number }),
+  fc.record({ does: fc.constant("resubmit" as const), of: number, content: fc.nat({ max: 2 }) }),
+  fc.record({ does: fc.constant("withdraw submission" as const), of: number }),
+  fc.record({ does: fc.constant("roster" as const) }),
+  fc.record({ does: fc.constant("rubric" as const), how: fc.constantFrom("swap", "words", "remove", "restore") }),
+);
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+const refusals = new Set(["STORE_GRADE_REFUSED", "STORE_GRADE_UNSEEN", "STORE_BATCH_REFUSED"]);
+
+/** What a teacher has on disk, and the batch that was saved from it. */
+class Course {
+  rubric = classRubric;
+  people = 2;
+  works: NewWork[] = [];
+  id = "";
+  readonly #key: string;
+  readonly #best: boolean;
+
+  constructor(key: string, best: boolean) {
+    this.#key = key;
+    this.#best = best;
+  }
+
+  async handIn(person: number): Promise<void> {
+    const { key } = memberOf(person);
+    const attempt = this.works.filter((work) => work.by[0] === key).length + 1;
+    this.works = [
+      ...this.works.map((work) => (work.by[0] === key && !this.#best ? { ...work, counts: false } : work)),
+      {
+        ...{ key: `${key}#${attempt}`, by: [key], group: null, attempt, counts: true, label: key, sources: [key] },
+        ...{ submittedAt: null, lateness: { is: "late", byMs: 3_600_000 }, content: await contentOf(0) },
+      },
+    ];
+  }
+
+  async save(): Promise<void> {
+    const batch: NewBatch = {
+      ...{ key: this.#key, name: "A class", definition: definition({ main: onePrompt }), rubric: this.rubric },
+      settings: { run: {}, late: { percentPerDay: 10, mostPercent: 50 }, aiConsent: "any", language: null },
+      members: Array.from({ length: this.people }, (_, index) => memberOf(index + 1)),
+      ...{ works: this.works, whole: true },
+    };
+    ({ id: this.id } = await tenant.batches.save(batch));
+    await admitWorks(store, {
+      ...{ most: 100, ring: async () => undefined },
+      onSkipped: (error) => {
+        throw error;
+      },
+    });
+  }
+}
+
+async function contentOf(number: number): Promise<NewWork["content"]> {
+  if (number === 2) return { is: "empty" };
+  const { hash } = await tenant.blobs.save(Buffer.from(`content ${number}`));
+  return { is: "taken", hash, files: 1, bytes: 9, paths: ["main.js"], notes: [] };
+}
+
+function gradeOf(how: string) {
+  switch (how) {
+    case "well":
+      return gradeWith({ tests: 5, style: 3 });
+    case "flagged":
+      return gradeWith({ tests: 5, style: 3 }, { flags: [{ kind: "injection", message: "asks for points" }] });
+    case "open":
+      return gradeWith(
+        { tests: 5, style: 3 },
+        {
+          outcome: { is: "needs human", why: ["style: no model has judged this"] },
+          ...{ points: null, total: null },
+          criteria: [
+            ...gradeWith({ tests: 5, style: 3 }).criteria.slice(0, 1),
+            { is: "not graded", id: "style", why: "no model has judged this" },
+          ],
+        },
+      );
+    case "error":
+      return gradeWith(
+        { tests: 0, style: 0 },
+        { outcome: { is: "grader error", why: "the tests did not run" }, points: null, total: null },
+      );
+    default:
+      return null;
+  }
+}
+
+async function perform(course: Course, step: Step): Promise<void> {
+  const works = await everyWork(tenant.batches, course.id);
+  const work = "of" in step ? works[step.of % works.length] : undefined;
+  const say = (more: object) =>
+    tenant.batches.record(course.id, { work: work?.key ?? "", by: "ada", ...more } as never);
+  switch (step.does) {
+    case "end":
+      if (work?.standing.is === "running") await endWithGrade(store, work.try?.runId ?? "", gradeOf(step.how));
+      return;
+    case "accept":
+      await say({ kind: "reviewed", by: step.by });
+      return;
+    case "override": {
+      const { criterion, points, seen } = step;
+      await say({
+        kind: "override",
+        by: step.by,
+        criterion,
+        points,
+        reason: "so",
+        ...(seen ? { seen: [work?.etag ?? ""] } : {}),
+      });
+      return;
+    }
+    case "undo":
+      await say({ kind: "override", by: step.by, criterion: step.criterion, points: null, reason: "no" });
+      return;
+    case "regrade":
+      await tenant.batches.regrade(course.id, { keys: [work?.key ?? ""] });
+      await course.save();
+      return;
+    case "release":
+      await say({ kind: "released", by: step.by });
+      return;
+    case "withdraw release":
+      await say({ kind: "withdrawn", reason: "wrong" });
+      return;
+    case "hand in":
+      await course.handIn((step.of % course.people) + 1);
+      return await course.save();
+    case "resubmit": {
+      const content = await contentOf(step.content);
+      course.works = course.works.map((one) => (one.key === work?.key ? { ...one, content } : one));
+      return await course.save();
+    }
+    case "withdraw submission":
+      course.works = course.works.filter(({ key }) => key !== work?.key);
+      return await course.save();
+    case "roster":
+      course.people += 1;
+      return await course.save();
+    case "rubric":
+      course.rubric = rubricBy(step.how);
+      return await course.save();
+  }
+}
+
+function rubricBy(how: string): typeof classRubric {
+  const { criteria } = classRubric;
+  switch (how) {
+    case "swap":
+      return { criteria: [...criteria].reverse() };
+    case "words":
+      return { criteria: criteria.map((one) => (one.id === "style" ? { ...one, title: "Reads very well" } : one)) };
+    case "remove":
+      return { criteria: criteria.slice(0, 1) };
+    default:
+      return classRubric;
+  }
+}
+
+it("through the store every student has an outcome, no mark is lost, and every number follows from its parts", async () => {
+  let classes = 0;
+  let steps = 0;
+  let refused = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.boolean(), fc.array(step, { minLength: 8, maxLength: 16 }), async (best, todo) => {
+      classes += 1;
+      const course = new Course(`class ${classes}`, best);
+      await course.handIn(1);
+      await course.handIn(2);
+      await course.save();
+      for (const one of todo) {
+        steps += 1;
+        await perform(course, one).catch((error: { readonly code?: string }) => {
+          if (!refusals.has(error.code ?? "")) throw error;
+          refused += 1;
+        });
+        const members = await everyMember(tenant.batches, course.id);
+        const works = await everyWork(tenant.batches, course.id);
+        const broken = brokenOutcomes(course.rubric, members, works);
+        if (broken.length > 0) throw new Error(`after ${JSON.stringify(one)}: ${broken.join("; ")}`);
+      }
+    }),
+    { numRuns: 30, endOnFailure: true },
+  );
+  expect(classes).toBeGreaterThanOrEqual(30);
+  // Most of what was asked for was done.
+  expect(refused).toBeLessThan(steps / 2);
+});
