@@ -9,6 +9,9 @@ import { thorough } from "./tests/support/thorough.ts";
 // database, its own Redis prefix or server, its own directories; what a file counts on the machine, it counts by names of its own.
 const classes = ["tests/e2e/class.test.ts", "tests/e2e/class-server.test.ts", "tests/e2e/cli-init.test.ts"] as const;
 
+/** Tests that count the work of a function. */
+const counted = "{packages,apps}/*/src/**/*.work.test.ts";
+
 /** It watches warnings, of which Node gives each once in a process. */
 const alone = ["tests/integration/pg-warnings.test.ts"] as const;
 // Limits for what never happens: a test that waits for something sees it as soon as it is there, on a slow machine too.
@@ -27,11 +30,21 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["packages/*/src/**/*.test.ts", "apps/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
+          exclude: [counted],
           testTimeout: 60_000,
           // These compute; the default leaves one core idle.
           maxWorkers: "100%",
           // They share no state, and a process of its own for each of two hundred files costs more than what most of them compute.
           isolate: false,
+        },
+      },
+      {
+        // Work is counted, not timed (tests/support/count-work.ts). V8 counts what it compiles after the set-up: a process for each file.
+        test: {
+          name: "work",
+          include: [counted],
+          setupFiles: ["tests/support/begin-counting.ts"],
+          testTimeout: 240_000,
         },
       },
       {

@@ -79,9 +79,7 @@ describe.skipIf(!redis)("Redis lost", () => {
     const server = await freshRedis();
     mill = await startMill({ backend: "redis", script, redisUrl: server.url });
     await server.kill();
-    const from = performance.now();
     const id = await mill.start(files, { variables: { N: "x" } });
-    expect(performance.now() - from).toBeLessThan(30_000);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect((await getRun(mill.store.database, id))?.status).toBe("doing");
     await server.restart();

@@ -10,7 +10,7 @@ const script = `
 sticky: true
 rules:
   - { when: { pattern: "Lap (?<n>\\\\d+) of" }, reply: "R{{n}}" }
-  - { when: { text: "slow answer" }, reply: "late", delay: 5s }
+  - { when: { text: "slow answer" }, reply: "late", delay: 600s }
   - { when: { text: "limerick" }, reply: "R1" }
   - { when: { text: "The tide comes in" }, reply: "R1" }
   - { when: { text: "counts vowels" }, reply: "R1" }
@@ -286,7 +286,7 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
   });
 
   it("max_time is a deadline that also ends a call in the middle, and frees the worker", async () => {
-    const began = performance.now();
+    // Its reply takes longer than this test may: only a call that ends in the middle lets the run end.
     const run = await mill.run(
       tasksFile({
         config: { max_time: 1 },
@@ -295,7 +295,6 @@ describe.each(backends)("a workflow of tasks on the %s backend", (backend) => {
       }),
     );
     expect(run).toMatchObject({ status: "failed", reason: { code: "LIMIT_TIME" } });
-    expect(performance.now() - began).toBeLessThan(4_500);
   });
 
   once("cancelled in a call, it writes nothing of it", async () => {

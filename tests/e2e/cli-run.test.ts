@@ -362,10 +362,8 @@ describe("an interrupted run", () => {
       await until(() => slow.requests().length > 0);
       working.child.kill("SIGINT");
       await working.says("stderr", /interrupted/);
-      const at = performance.now();
       working.child.kill("SIGINT");
       expect((await working.ended).code).toBe(130);
-      expect(performance.now() - at).toBeLessThan(30_000);
       expect(JSON.parse((await resident.say(alone, ["status", "last", "--json"])).stdout)).toMatchObject({
         status: "doing",
       });

@@ -78,7 +78,7 @@ function redactBucket(bucket: NonNullable<Config["blobs"]["s3"]>): NonNullable<C
 
 /** Any text that goes to a person, without the credentials of a configuration and without those that stand in other addresses. */
 export function redactText(text: string, config: Config | null): string {
-  let shown = text.replaceAll(/[a-z][a-z0-9+.-]*:\/\/[^\s"'<>`]+/gi, (address) =>
+  let shown = text.replaceAll(/[a-z][a-z0-9+.-]{0,30}:\/\/[^\s"'<>`]+/gi, (address) =>
     /@|[?&;]/.test(address) ? redactAddress(address) : address,
   );
   const secrets = config === null ? [] : secretsOf(config);
@@ -89,8 +89,9 @@ export function redactText(text: string, config: Config | null): string {
 
 /** An address inside a sentence may end in its punctuation. */
 function redactAddress(written: string): string {
-  const end = /[.,;:!)\]]*$/.exec(written)?.[0] ?? "";
-  return redactUrl(written.slice(0, written.length - end.length)) + end;
+  let end = written.length;
+  while (end > 0 && ".,;:!)]".includes(written[end - 1] ?? " ")) end -= 1;
+  return redactUrl(written.slice(0, end)) + written.slice(end);
 }
 
 /** Shorter ones are no secrets, and would blank out half of every sentence. */

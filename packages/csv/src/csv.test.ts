@@ -67,14 +67,6 @@ describe("a table", () => {
       }),
     );
   });
-
-  it("takes time in proportion to its length", () => {
-    const begun = process.threadCpuUsage().user;
-    expect(readTable(`a,b\n${'"x\ny",z\n'.repeat(100_000)}`).rows).toHaveLength(100_001);
-    expect(readTable('"x",'.repeat(500_000)).rows[0]?.cells).toHaveLength(500_001);
-    // Microseconds of this thread: what else the machine does counts for nothing.
-    expect(process.threadCpuUsage().user - begun).toBeLessThan(5_000_000);
-  });
 });
 
 describe("bytes", () => {

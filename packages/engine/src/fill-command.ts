@@ -416,20 +416,23 @@ function singleQuoted(value: string): string {
 /** `[[ A -eq B ]]` calculates both sides, quoted or not. */
 function comparedPlaces(text: string): Set<number> {
   const places = new Set<number>();
-  if (!text.includes("[[")) return places;
-  for (const test of text.matchAll(/\[\[[\s\S]*?\]\]/g)) {
-    for (const operator of test[0].matchAll(/\s-(?:eq|ne|lt|le|gt|ge)\s+/g)) {
-      const before = /\S*$/.exec(test[0].slice(0, operator.index).trimEnd())?.[0] ?? "";
-      const start = test.index + test[0].slice(0, operator.index).trimEnd().length - before.length;
-      const after = test.index + operator.index + operator[0].length;
+  for (let from = text.indexOf("[["); from >= 0; ) {
+    const to = text.indexOf("]]", from + 2);
+    if (to < 0) break;
+    for (const operator of text.slice(from, to).matchAll(/\s-(?:eq|ne|lt|le|gt|ge)\s+/g)) {
+      const end = from + text.slice(from, from + operator.index).trimEnd().length;
+      let start = end;
+      while (start > from && /\S/.test(text[start - 1] ?? " ")) start -= 1;
+      const after = from + operator.index + operator[0].length;
       const next = /^\S*/.exec(text.slice(after))?.[0] ?? "";
-      for (const [from, word] of [
-        [start, before],
+      for (const [at, word] of [
+        [start, text.slice(start, end)],
         [after, next],
       ] as const) {
-        for (const found of word.matchAll(/\{\{\{?/g)) places.add(from + found.index);
+        for (const found of word.matchAll(/\{\{\{?/g)) places.add(at + found.index);
       }
     }
+    from = text.indexOf("[[", to + 2);
   }
   return places;
 }

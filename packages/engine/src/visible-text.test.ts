@@ -40,12 +40,6 @@ describe("text for people", () => {
       { numRuns: inject("thorough") ? 2000 : 200 },
     );
   });
-
-  it("is made of a megabyte of hidden characters in bounded time", () => {
-    const begun = performance.now();
-    visibleText("\u200b".repeat(1_000_000));
-    expect(performance.now() - begun).toBeLessThan(10_000);
-  });
 });
 
 describe("JSON for people", () => {

@@ -226,9 +226,7 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
       const timer = setInterval(() => response.write(how.onDelta ? `data: ${chunk}\n\n` : " "), 20);
       response.on("close", () => clearInterval(timer));
     });
-    const begun = performance.now();
     expect((await failureOf(client(url, { timeoutMs: 200 }).complete(ask("x"), how))).code).toBe("MODEL_TIMEOUT");
-    expect(performance.now() - begun).toBeLessThan(30_000);
   });
 
   it("an error in the middle of a stream", async () => {

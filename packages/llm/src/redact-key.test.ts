@@ -31,12 +31,6 @@ describe("a key", () => {
     expect(redactorOf("test", "failure")("key test refused")).toBe("key *** refused");
   });
 
-  it("is taken out of long texts in linear time", () => {
-    const began = performance.now();
-    redactorOf(key, "reply")(key.slice(0, 11).repeat(100_000));
-    expect(performance.now() - began).toBeLessThan(10_000);
-  });
-
   it("is found wherever a look at every place finds it", () => {
     // Of which no other spelling holds a piece.
     const plain = "skprojAbcd0123456789xyzQ";

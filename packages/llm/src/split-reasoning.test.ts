@@ -32,13 +32,4 @@ describe("reasoning", () => {
   ])("is not seen in %j", (whole) => {
     expect(splitReasoning(whole)).toEqual({ text: whole, reasoning: "" });
   });
-
-  it("takes linear time", () => {
-    const hostile = ["<think>", "</think>", "`<think>`", "<think></think>", " <think>\n", "`<think>"].map((part) =>
-      part.repeat(200_000 / part.length),
-    );
-    const began = performance.now();
-    for (const text of hostile) splitReasoning(text);
-    expect(performance.now() - began).toBeLessThan(10_000);
-  });
 });

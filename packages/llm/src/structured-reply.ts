@@ -2,6 +2,7 @@
 // cannot check instead of passing it by); `pattern` is refused on top, because it would run an author's regular expression with
 // backtracking over text a student can influence.
 import { z } from "zod";
+import { parseJson, readJsonReply } from "./json-in-reply.ts";
 import type { ReplySchema } from "./model-request.ts";
 
 interface SchemaFinding {
@@ -26,7 +27,7 @@ export function schemaProblem(schema: ReplySchema["schema"]): string | undefined
 }
 
 export function readStructuredReply(text: string, schema: ReplySchema["schema"]): StructuredReply {
-  const parsed = parseJson(withoutFence(text));
+  const parsed = readJsonReply(text);
   return "value" in parsed ? fitsSchema(parsed.value, schema, "reply") : notJson("reply", parsed.why);
 }
 
@@ -46,14 +47,6 @@ export function readToolArguments(
     return { ok: false, findings: [{ path: "", message: "The arguments are no JSON object." }] };
   }
   return fitsSchema(value, withoutPatterns(schema) as ReplySchema["schema"], "arguments", uncheckable);
-}
-
-function parseJson(text: string): { readonly value: unknown } | { readonly why: string } {
-  try {
-    return { value: JSON.parse(text) };
-  } catch (error) {
-    return { why: error instanceof Error ? error.message : String(error) };
-  }
 }
 
 type Checked = "reply" | "arguments";
@@ -85,11 +78,6 @@ function fitsSchema(
     ok: false,
     findings: parsed.error.issues.map((issue) => ({ path: issue.path.join("."), message: issue.message })),
   };
-}
-
-/** Models like to wrap JSON in a Markdown fence even when told not to. */
-function withoutFence(text: string): string {
-  return /^\s*```(?:json)?\s*\n([\s\S]*)\n\s*```\s*$/.exec(text)?.[1] ?? text;
 }
 
 const NAMED = new Set(["properties", "$defs", "definitions"]);

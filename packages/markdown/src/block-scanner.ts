@@ -153,7 +153,7 @@ export class BlockScanner {
       return text;
     }
     const rest = cursor.rest();
-    const heading = /^(#{1,6})(?:[ \t]+(.*))?$/.exec(rest);
+    const heading = /^(#{1,6})(?:[ \t](.*))?$/.exec(rest);
     if (heading !== null) {
       this.#leaf = none;
       if (this.#containers.length > 0) return text;

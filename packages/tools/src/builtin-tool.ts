@@ -159,6 +159,6 @@ function cutTo(text: string, maxBytes: number): string {
     bytes
       .subarray(0, maxBytes - note.length)
       .toString()
-      .replace(/\uFFFD+$/, "") + note
+      .replace(/\uFFFD{1,3}$/, "") + note
   );
 }

@@ -142,9 +142,7 @@ describe.each([{ json: false }, { json: true }])("an MCP server over HTTP, JSON 
       how,
     );
     const { call } = boxFor(at(server.url));
-    const since = performance.now();
     expect(await call("hang", {}, 300)).toMatchObject({ ok: false, code: "TOOL_TIMEOUT", passing: true });
-    expect(performance.now() - since).toBeLessThan(5_000);
     expect(await call("long")).toMatchObject({ ok: false, code: "TOOL_TOO_LARGE" });
     expect(await call("flood", {}, 20_000)).toMatchObject({
       ...{ ok: false, code: "TOOL_TOO_LARGE", message: "The server sent more than 4 MiB." },

@@ -169,45 +169,10 @@ describe("what a session block leaves out", () => {
   });
 });
 
-/** Of this thread: what else the machine does counts for nothing. */
-const cpuMs = () => {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-};
-
 describe("long replies", () => {
   it("says that a reply is longer than what is searched", () => {
     const { blocks, skipped } = extractCommands(`${"x\n".repeat(MAX_REPLY_CHARS / 2)}${block("bash", "ls")}`);
     expect(blocks).toEqual([]);
     expect(skipped).toMatchObject([{ reason: "beyond the cap" }]);
-  });
-
-  const hostile = {
-    bullets: "- a\n",
-    "nested bullets": `${"- ".repeat(200)}\n`,
-    "markers without end": "- ",
-    quotes: `${"> ".repeat(300)}x\n`,
-    tags: `<a b${" ".repeat(980)}!\n`,
-    fences: "```\n",
-    "unclosed fences in lists": "- - - ~~~\n",
-    "here-documents": `${fence}sh\n$ x ${"<<a ".repeat(9000)}\n${fence}\n`,
-    substitutions: `${fence}sh\n$ x ${'(`"$('.repeat(9000)}\n${fence}\n`,
-  };
-  it.each(Object.entries(hostile))("%s take time in proportion to their length", (_, unit) => {
-    /** The least of three, or the first that is as little as is hoped for. */
-    const timed = (length: number, hoped = 0) => {
-      const reply = unit.repeat(Math.ceil(length / unit.length)).slice(0, length);
-      let least = Number.POSITIVE_INFINITY;
-      for (let round = 0; round < 3 && least >= hoped; round += 1) {
-        const start = cpuMs();
-        extractCommands(reply);
-        least = Math.min(least, cpuMs() - start);
-      }
-      return least;
-    };
-    timed(MAX_REPLY_CHARS / 8);
-    // Eight times the text: about 8 where work is linear, 64 where it is quadratic. Below the floor nothing is measured.
-    const part = Math.max(timed(MAX_REPLY_CHARS / 8), 20);
-    expect(timed(MAX_REPLY_CHARS, 24 * part) / part).toBeLessThan(24);
   });
 });

@@ -9,6 +9,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Session } from "../port.ts";
 import { quoteForBash } from "../session-script.ts";
+import { trimFirstBlankLines, trimLastNewlines } from "./trim-newlines.ts";
 
 /** Runs a constant bash script of ours with the block as quoted data and gives what it printed. */
 export type BashParser = (script: string) => Promise<string>;
@@ -18,7 +19,7 @@ export const MAX_SPLIT_LINES = 200;
 export const MAX_COMMANDS = 100;
 
 export async function splitCommands(block: string, parse: BashParser): Promise<string[]> {
-  const lines = block.replaceAll("\r\n", "\n").replace(/\n+$/, "").split("\n");
+  const lines = trimLastNewlines(block.replaceAll("\r\n", "\n")).split("\n");
   if (lines.every(isBlankOrComment)) return [];
   if (lines.length > MAX_SPLIT_LINES) return [lines.join("\n")];
   const ends = lines.every(isPlainLine)
@@ -97,7 +98,7 @@ function attachComments(commands: readonly string[]): string[] {
   const last = attached.pop();
   return last === undefined
     ? []
-    : [...attached, [last, ...waiting].join("\n")].map((command) => command.replace(/^(\s*\n)+|\s+$/g, ""));
+    : [...attached, [last, ...waiting].join("\n")].map((command) => trimFirstBlankLines(command).trimEnd());
 }
 
 const setsTheShell = /^\s*(set|shopt|trap|umask|ulimit|alias|exec|enable)\b/m;

@@ -9,6 +9,7 @@
 import { constants } from "node:os";
 import { neutraliseText } from "../neutralise-output.ts";
 import type { CommandOutcome } from "../port.ts";
+import { trimLastNewlines } from "./trim-newlines.ts";
 
 export type TranscriptEntry =
   | { readonly kind: "ran"; readonly command: string; readonly outcome: CommandOutcome }
@@ -41,10 +42,10 @@ function noteLine(text: string): string {
 
 function outputLines({ output, gap }: CommandOutcome): string[] {
   const whole = gap === undefined ? output : output.slice(0, gap.from);
-  const head = marked(whole.replace(/\n+$/, ""));
-  if (gap === undefined) return whole.replace(/\n+$/, "") === "" ? [] : head;
-  const tail = output.slice(gap.to).replace(/^\n/, "").replace(/\n+$/, "");
-  return [...head, output.slice(gap.from, gap.to), ...marked(tail)];
+  const trimmed = trimLastNewlines(whole);
+  if (gap === undefined) return trimmed === "" ? [] : marked(trimmed);
+  const tail = trimLastNewlines(output.slice(gap.to).replace(/^\n/, ""));
+  return [...marked(trimmed), output.slice(gap.from, gap.to), ...marked(tail)];
 }
 
 /** Lines of output, those that pose as ours led by a bar. */

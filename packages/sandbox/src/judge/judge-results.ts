@@ -4,6 +4,7 @@
 // drawn for one command and handed over in its shell's environment: never in arguments, in a session's files or labels, or in a row.
 
 import { randomBytes } from "node:crypto";
+import { trimLastNewlines } from "../commands/trim-newlines.ts";
 import { type CommandOutcome, WORKSPACE } from "../port.ts";
 
 export interface ResultsPlace {
@@ -30,12 +31,18 @@ export function redact(outcome: CommandOutcome, nonce: string): CommandOutcome {
   const { gap } = outcome;
   const output = redactNonce(outcome.output, nonce);
   if (gap === undefined) return { ...clean, output };
-  const head = output
-    .slice(0, gap.from)
-    .replace(/[0-9a-f]+(?=\n*$)/i, (end) => (isPart(end, nonce, "start") ? stars(end) : end));
-  const tail = output
-    .slice(gap.to)
-    .replace(/(?<=^\n*)[0-9a-f]+/i, (start) => (isPart(start, nonce, "end") ? stars(start) : start));
+  const before = output.slice(0, gap.from);
+  const told = trimLastNewlines(before);
+  // A part of the nonce is no longer than the nonce.
+  const end = /[0-9a-f]*$/i.exec(told.slice(-nonce.length))?.[0] ?? "";
+  const hidden = isPart(end, nonce, "start") ? stars(end) : end;
+  const head = told.slice(0, told.length - end.length) + hidden + before.slice(told.length);
+  const after = output.slice(gap.to);
+  let begins = 0;
+  while (after[begins] === "\n") begins += 1;
+  const start = /^[0-9a-f]*/i.exec(after.slice(begins, begins + nonce.length))?.[0] ?? "";
+  const covered = isPart(start, nonce, "end") ? stars(start) : start;
+  const tail = after.slice(0, begins) + covered + after.slice(begins + start.length);
   return { ...clean, output: head + output.slice(gap.from, gap.to) + tail };
 }
 

@@ -116,7 +116,7 @@ function encode(text: string): string {
       character === '"' ? "#quot;" : character === "\n" ? "<br>" : `#${character.codePointAt(0)};`,
     );
   const start = /^\s*/.exec(text)?.[0] ?? "";
-  const end = start.length === text.length ? "" : (/\s*$/.exec(text)?.[0] ?? "");
+  const end = start.length === text.length ? "" : text.slice(text.trimEnd().length);
   const outer = (part: string) => Array.from(part, (character) => `#${character.codePointAt(0)};`).join("");
   return outer(start) + inner(text.slice(start.length, text.length - end.length)) + outer(end);
 }

@@ -1,0 +1,36 @@
+import { expect, it } from "vitest";
+import { readJsonReply } from "./json-in-reply.ts";
+
+const json = '{"points": 3}';
+it.each([
+  ["plain", json],
+  ["with a byte order mark", `\ufeff${json}`],
+  ["in a fence", `\`\`\`\n${json}\n\`\`\``],
+  ["in a fence tagged json", `\`\`\`json\n${json}\n\`\`\`\n`],
+  ["in a fence tagged JSON", `\`\`\`JSON\n${json}\n\`\`\``],
+  ["in a fence tagged jsonc", `\`\`\`jsonc\n${json}\n\`\`\``],
+  ["in an indented fence", `  \`\`\`json\n  ${json}\n  \`\`\``],
+  ["in a long fence", `\`\`\`\`json\n${json}\n\`\`\`\``],
+  ["with Windows line ends", `\`\`\`json\r\n${json}\r\n\`\`\`\r\n`],
+  ["with words around the fence", `Here it is:\n\n\`\`\`json\n${json}\n\`\`\`\n\nTell me if you need more.`],
+  ["in a fence without a last newline", `\`\`\`json\n${json}\`\`\``],
+  ["in a fence without an end", `\`\`\`json\n${json}\n`],
+  ["beside a fence of code", `\`\`\`sh\nls\n\`\`\`\n\`\`\`json\n${json}\n\`\`\``],
+  ["with a byte order mark and a fence", `\ufeff\`\`\`json\n${json}\n\`\`\``],
+])("reads JSON %s", (_, reply) => {
+  expect(readJsonReply(reply)).toEqual({ value: { points: 3 } });
+});
+
+it("keeps a text in JSON that looks like a fence", () => {
+  const value = { code: "```js\n1\n```" };
+  expect(readJsonReply(JSON.stringify(value))).toEqual({ value });
+});
+
+it("does not choose between two blocks of JSON", () => {
+  const block = (text: string) => `\`\`\`json\n${text}\n\`\`\`\n`;
+  expect(readJsonReply(block('{"points": 1}') + block('{"points": 5}'))).toEqual({ why: "it has 2 blocks of JSON" });
+});
+
+it.each(["", "no JSON", "```json\n{\n```", "```"])("says why %j is none", (reply) => {
+  expect(readJsonReply(reply)).toEqual({ why: expect.stringMatching(/\S/) });
+});
