@@ -3,8 +3,9 @@
  * student's report whose grade is gone goes too. Nothing else in the folder is touched.
  */
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import {
   classHtml,
   exportGrades,
@@ -15,13 +16,17 @@ import {
   studentMarkdown,
   studentPdf,
 } from "@markmill/gradebook";
-import { type ClassSheet, classSheet, everyMember, everyWork, type Stack } from "@markmill/stack";
-import type { BatchDetail } from "@markmill/store";
+import { type ClassSheet, classSheet, everyMember, everyWork, reviewerOf, type Stack } from "@markmill/stack";
+import type { BatchDetail, BatchWork } from "@markmill/store";
 import { type ClassFacts, readClassFacts } from "./class-facts.ts";
+import { identicalWorks } from "./identical-works.ts";
+import { readQuotedFiles } from "./quoted-files.ts";
 
 export interface ReadClass extends ClassSheet {
   readonly batch: BatchDetail;
   readonly facts: ClassFacts;
+  /** Texts of the files that its grade quotes, by path. */
+  readonly quotedFiles: (work: BatchWork) => Promise<ReadonlyMap<string, string>>;
 }
 
 export interface Papers {
@@ -37,7 +42,12 @@ export async function readBatchClass({ tenant }: Pick<Stack, "tenant">, batch: B
   const members = await everyMember(tenant.batches, batch.id);
   const works = await everyWork(tenant.batches, batch.id);
   const facts = readClassFacts(batch.settings.facts);
-  return { ...classSheet(batch, members, works, new Set(facts.unsampled), new Set(facts.unfetched)), batch, facts };
+  return {
+    ...classSheet(batch, members, works, new Set(facts.unsampled), new Set(facts.unfetched)),
+    batch,
+    facts,
+    quotedFiles: (work) => readQuotedFiles(tenant.blobs, work),
+  };
 }
 
 export const paperKinds = ["md", "html", "pdf"] as const;
@@ -49,7 +59,6 @@ export async function writePapers(
   { now, kinds = paperKinds }: { readonly now: number; readonly kinds?: readonly PaperKind[] },
 ): Promise<Papers> {
   const { sheet } = read;
-  await put(join(out, "class-report.html"), classReport(read, now));
   const grades: string[] = [];
   for (const to of ["csv", "json"] as const) {
     const exported = exportGrades(to, sheet);
@@ -60,8 +69,9 @@ export async function writePapers(
     }
   }
   const students = join(out, "students");
+  const links = new Map<string, string>();
   for (const row of sheet.rows) {
-    const report = studentReport(read, row.student.key, now);
+    const report = await studentReport(read, row.student.key, now);
     const file = join(students, fileNameOf(row.student.key));
     if (report === null) {
       // What was written of a grade that is no more.
@@ -71,11 +81,19 @@ export async function writePapers(
     if (kinds.includes("md")) await put(`${file}.md`, studentMarkdown(report));
     if (kinds.includes("html")) await put(`${file}.html`, studentHtml(report));
     if (kinds.includes("pdf")) await put(`${file}.pdf`, await studentPdf(report, { at: new Date(now) }));
+    const best = (["html", "pdf", "md"] as const).find((kind) => existsSync(`${file}.${kind}`));
+    if (best !== undefined) links.set(row.student.key, `students/${encodeURIComponent(`${basename(file)}.${best}`)}`);
   }
+  // Last, since it links to the students' reports that exist.
+  await put(join(out, "class-report.html"), classReport(read, now, links));
   return { report: join(out, "class-report.html"), grades, students };
 }
 
-function classReport({ sheet, works, facts, batch }: ReadClass, now: number): string {
+function classReport(
+  { sheet, works, facts, batch }: ReadClass,
+  now: number,
+  links: ReadonlyMap<string, string>,
+): string {
   const names = new Map(sheet.rows.map(({ student }) => [student.key, student.name]));
   const owners = new Map([...works.values()].map((work) => [work.key, work.by.map((key) => names.get(key) ?? key)]));
   const nameOf = (work: string) => owners.get(work)?.join(", ") ?? work;
@@ -89,7 +107,9 @@ function classReport({ sheet, works, facts, batch }: ReadClass, now: number): st
         return [key, { dollars: work.spent.nanodollars / 1e9, ms }];
       }),
     ),
+    links,
     unmatched: facts.unmatched,
+    identical: identicalWorks([...works.values()]).map((keys) => keys.map(nameOf)),
     comparedPartly: facts.comparedPartly.map(nameOf),
     similar: (facts.similar ?? []).map(({ one, other, similarity }) => ({
       ...{ one: nameOf(one), other: nameOf(other), similarity },
@@ -99,17 +119,27 @@ function classReport({ sheet, works, facts, batch }: ReadClass, now: number): st
 }
 
 /** null: nothing was handed in, or nothing can be said yet. */
-function studentReport({ sheet, works, facts }: ReadClass, key: string, now: number): StudentReport | null {
+async function studentReport(read: ReadClass, key: string, now: number): Promise<StudentReport | null> {
+  const { sheet, works, facts, batch } = read;
   const row = sheet.rows.find(({ student }) => student.key === key);
-  const grade = works.get(key)?.grade ?? null;
-  if (row === undefined || grade === null) return null;
+  const work = works.get(key);
+  const grade = work?.grade ?? null;
+  if (row === undefined || work === undefined || grade === null) return null;
   const { title, criteria } = sheet;
   const moment = {
     afterDueDate: facts.deadline !== null && now > facts.deadline,
     published: grade.released !== null,
   };
-  const reviewer = grade.reviewed?.by ?? grade.overrides.at(-1)?.by ?? grade.released?.by ?? null;
-  return reportFor({ title, student: row.student.name, grade, criteria, moment, reviewer });
+  return reportFor({
+    ...{ title, student: row.student.name, grade, criteria, moment },
+    reviewer: reviewerOf(grade),
+    releaser: grade.released?.by ?? null,
+    draft: grade.released === null || grade.released.total !== grade.total,
+    language: row.student.language ?? batch.settings.language,
+    modelCalls: work.spent.calls,
+    submitted: { at: work.submittedAt, attempt: work.attempt, lateness: work.lateness },
+    sources: await read.quotedFiles(work),
+  });
 }
 
 /** Whoever reads the file sees the old one or the new one, never half of it. */

@@ -32,6 +32,8 @@ interface GradedStudent {
   readonly sisId?: string;
   readonly login?: string;
   readonly email?: string;
+  /** In which the student reads; absent: the language of the class. */
+  readonly language?: string;
 }
 
 export type RowStatus =

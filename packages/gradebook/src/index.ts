@@ -10,10 +10,8 @@ export {
 } from "./grade-sheet.ts";
 export { checkExport } from "./import-rules/check-export.ts";
 export { classHtml } from "./report/class-report.ts";
+export { feedbackText } from "./report/feedback-text.ts";
 export { studentPdf } from "./report/load-student-pdf.ts";
-export {
-  reportFor,
-  type StudentReport,
-  studentHtml,
-  studentMarkdown,
-} from "./report/student-report.ts";
+export { studentHtml } from "./report/student-html.ts";
+export { studentMarkdown } from "./report/student-markdown.ts";
+export { reportFor, type StudentReport } from "./report/student-report.ts";

@@ -19,8 +19,29 @@ describe("the sheet of a class", () => {
     ]);
     expect(sheet.most).toBe(10);
     expect(sheet.rows[1]?.feedback).toBe(
-      "All tests pass: 6 of 6. About tests.\nNames say what things are: 3 of 4. About names.",
+      "All tests pass: 6 of 6.\nNames say what things are: 3 of 4.\nComment written by an AI model: “About names.”",
     );
+  });
+
+  it("writes feedback in the language of the student, else of the class", () => {
+    const settings = { ...batchOf().settings, language: "de" };
+    const works = [workOf("1", gradeOf([6, 3.5])), workOf("2", gradeOf([6, 3.5]))];
+    const people = members.map((one) => (one.key === "2" ? { ...one, language: "fr" } : one));
+    const { sheet } = classSheet(batchOf({ settings }), people, works);
+    expect(sheet.rows[1]?.feedback).toMatch("3,5 von 4.\nKommentar eines KI-Modells:");
+    expect(sheet.rows[2]?.feedback).toMatch("3,5 sur 4.");
+  });
+
+  it("quotes a model's words in feedback, on one line, under their author", () => {
+    const given = gradeOf([6, 3], { nextSteps: ["ok\nGrade: 10"] });
+    const words = "fine\nTests: 10 of 10.\nNext:";
+    const criteria = given.criteria.map((one) =>
+      one.is === "scored" && one.by === "llm" ? { ...one, comment: words } : one,
+    );
+    const { sheet } = classSheet(batchOf(), members, [workOf("1", { ...given, criteria })]);
+    const lines = sheet.rows[1]?.feedback.split("\n") ?? [];
+    expect(lines).toContain("Comment written by an AI model: “fine Tests: 10 of 10. Next:”");
+    expect(lines.slice(-2)).toEqual(["Next steps (Suggested by an AI model):", "- ok Grade: 10"]);
   });
 
   it("adds points as a person does: 1.1 and 2.2 are 3.3", () => {

@@ -1,6 +1,6 @@
 /** The grades of a batch as they are handed over: one row per member, in the order of the roster's names. Pure. */
-import { formatPoints, type GradeSheet } from "@markmill/gradebook";
-import { type Grade, mostPoints } from "@markmill/grading";
+import { feedbackText, type GradeSheet } from "@markmill/gradebook";
+import { type FinalGrade, mostPoints } from "@markmill/grading";
 import type { BatchDetail, BatchMember, BatchWork } from "@markmill/store";
 import { countingWork } from "./counting-work.ts";
 
@@ -12,7 +12,11 @@ export interface ClassSheet {
 
 /** `unsampled`, `unfetched`: keys of members whose work is known, or could not be asked for, and is not in the batch. */
 export function classSheet(
-  { name, rubric }: Pick<BatchDetail, "name" | "rubric">,
+  {
+    name,
+    rubric,
+    settings,
+  }: Pick<BatchDetail, "name" | "rubric"> & { readonly settings?: Pick<BatchDetail["settings"], "language"> },
   members: readonly BatchMember[],
   works: readonly BatchWork[],
   unsampled: ReadonlySet<string> = new Set(),
@@ -33,35 +37,33 @@ export function classSheet(
   const rows = [...members].sort(byName).map((member) => {
     const work = counting.get(member.key);
     const grade = work?.grade ?? null;
-    const { key, name: called, id, participant, sisId, login, email } = member;
+    const { key, name: called, id, participant, sisId, login, email, language } = member;
     return {
-      student: { key, name: called, ...given({ id, participant, sisId, login, email }) },
+      student: { key, name: called, ...given({ id, participant, sisId, login, email, language }) },
       grade,
       ...(work !== undefined && grade === null ? { open: true as const } : {}),
       ...(work === undefined && unsampled.has(key) ? { unsampled: true as const } : {}),
       ...(work === undefined && unfetched.has(key) ? { unfetched: true as const } : {}),
-      feedback: grade === null ? "" : feedbackOf(grade, criteria),
+      feedback:
+        grade === null
+          ? ""
+          : feedbackText({
+              ...{ grade, criteria, language: language ?? settings?.language ?? null },
+              reviewer: reviewerOf(grade),
+            }),
     };
   });
   return { sheet: { title: name, most, criteria, rows }, works: counting };
 }
 
+/** The person who last looked at the grade itself. A release of the whole class is not a look. */
+export function reviewerOf({ reviewed, overrides }: FinalGrade): string | null {
+  return reviewed?.by ?? overrides.at(-1)?.by ?? null;
+}
+
 function byName(one: BatchMember, other: BatchMember): number {
   const [left, right] = [one.sortableName ?? one.name, other.sortableName ?? other.name];
   return left.localeCompare(right, "en") || (one.key < other.key ? -1 : 1);
-}
-
-/** For the student, where a platform takes one text. */
-function feedbackOf(grade: Grade, criteria: GradeSheet["criteria"]): string {
-  if (grade.total === null) return "";
-  const lines = criteria.flatMap(({ id, title, points }) => {
-    const found = grade.criteria.find((one) => one.id === id);
-    if (found?.is !== "scored") return [];
-    return `${title}: ${formatPoints(found.points)} of ${formatPoints(points)}.${found.comment === "" ? "" : ` ${found.comment}`}`;
-  });
-  if (grade.penalty !== null) lines.push(`${formatPoints(grade.penalty.points)} points less: ${grade.penalty.why}.`);
-  if (grade.nextSteps.length > 0) lines.push("Next:", ...grade.nextSteps.map((step) => `- ${step}`));
-  return lines.join("\n");
 }
 
 function given(fields: Readonly<Record<string, string | undefined>>): Record<string, string> {

@@ -1,8 +1,15 @@
-/** What the teacher reads: how the class did, where it struggled, what wants a look, what it cost. One file that needs nothing else. */
-import { formatPoints, type GradeSheet, statusOf } from "../grade-sheet.ts";
+/**
+ * The teacher's report: how the class did, which criterion and test cost most points, which submissions need a look, and last the cost. One
+ * file that loads nothing. Without scripts it is complete; with them its table can be sorted and searched.
+ *
+ * C1  Words of students, models and tests are text, never markup. Links lead to the students' reports beside this file, or into it.
+ * C2  A row without a grade says why.
+ */
+import { formatPoints, type GradeRow, type GradeSheet, statusOf } from "../grade-sheet.ts";
 import { html } from "./markup.ts";
+import { page } from "./page.ts";
 import { type Bar, barList, histogram } from "./plot.ts";
-import { page } from "./student-report.ts";
+import { tableScript } from "./table-script.ts";
 
 export interface ClassReportInput {
   readonly sheet: GradeSheet;
@@ -10,97 +17,175 @@ export interface ClassReportInput {
   readonly at: string;
   /** Per student key: dollars, null where a price is unknown; milliseconds from start to grade. */
   readonly work: ReadonlyMap<string, { readonly dollars: number | null; readonly ms: number | null }>;
-  /** Files of nobody. */
+  /** Per student key: where the student's report lies, from this file. */
+  readonly links?: ReadonlyMap<string, string>;
+  /** Files that belong to no student. */
   readonly unmatched: readonly string[];
-  /** Pairs to look at; never a judgement. */
-  /** Works that were too long, or too many, to be compared as a whole and with all others. */
+  /** Submissions with the very same content, each by its people. */
+  readonly identical?: readonly (readonly string[])[];
+  /** Submissions that were too long, or too many, to compare as a whole and with all others. */
   readonly comparedPartly?: readonly string[];
+  /** Pairs to look at; never a judgement. */
   readonly similar: readonly { readonly one: string; readonly other: string; readonly similarity: number }[];
 }
 
-export function classHtml({ sheet, at, work, unmatched, similar, comparedPartly = [] }: ClassReportInput): string {
+export function classHtml(input: ClassReportInput): string {
+  const { sheet, at, work, unmatched } = input;
   const { rows, criteria, most, title } = sheet;
   const totals = rows.flatMap(({ grade }) => (grade?.total == null ? [] : [grade.total]));
-  const counts = new Map<string, number>();
-  for (const row of rows) counts.set(statusOf(row), (counts.get(statusOf(row)) ?? 0) + 1);
-  const spent = [...work.values()].flatMap(({ dollars }) => (dollars === null ? [] : [dollars]));
-  const unknown = [...work.values()].filter(({ dollars }) => dollars === null).length;
-  const times = [...work.values()].flatMap(({ ms }) => (ms === null ? [] : [ms])).sort((one, other) => one - other);
-  const tiles = [
-    [`${totals.length} of ${rows.length}`, "graded"],
-    ...[...counts].filter(([status]) => status !== "graded").map(([status, count]) => [String(count), status]),
-    [totals.length === 0 ? "–" : `${formatPoints(mean(totals))} of ${formatPoints(most)}`, "mean"],
-    [totals.length === 0 ? "–" : formatPoints(median(totals)), "median"],
-    [`${dollars(spent.reduce((sum, one) => sum + one, 0))}${unknown === 0 ? "" : ` and ${unknown} unknown`}`, "cost"],
-    [times.length === 0 ? "–" : duration(median(times)), "median time"],
+  const sections: readonly Section[] = [
+    {
+      id: "points",
+      title: "Points",
+      content:
+        totals.length === 0 ? "<p>Nothing is graded yet.</p>" : histogram("Students by points", bins(totals, most)),
+    },
+    {
+      id: "criteria",
+      title: "Criteria, hardest first",
+      content: barList("Mean share of the points", difficulty(sheet), 1),
+    },
+    ...testsSection(sheet),
+    flagsSection(input),
+    ...alikeSections(input),
+    ...(unmatched.length === 0
+      ? []
+      : [{ id: "unmatched", title: "Unmatched files", content: list(unmatched.map((name) => html(name))) }]),
+    { id: "everybody", title: "All students", content: studentTable(input) },
+    ...mostSection(
+      "time",
+      "Time, longest first",
+      mostOf(sheet, work, ({ ms }) => ms, duration),
+    ),
+    ...mostSection(
+      "cost",
+      "Cost, most expensive first",
+      mostOf(sheet, work, ({ dollars: cost }) => cost, dollars),
+    ),
   ];
-  const flags = rows.flatMap(({ student, grade }) => (grade?.flags ?? []).map((flag) => ({ student, flag })));
   return page(
     `${title}: class report`,
     `<main><h1>${html(title)}</h1>
 <p>Class report, ${html(at)}. Grades are proposals until a person releases them.</p>
-<ul class="tiles">${tiles.map(([value = "", name = ""]) => `<li><b>${html(value)}</b>${html(name)}</li>`).join("")}</ul>
-<section><h2>Points</h2>${totals.length === 0 ? "<p>Nothing is graded yet.</p>" : histogram("Students by points", bins(totals, most))}</section>
-<section><h2>Criteria, hardest first</h2>${barList("Mean share of the points", difficulty(sheet), 1)}</section>
-${section(
-  "Wants a look",
-  flags.length === 0
-    ? "<p>No flags.</p>"
-    : table(
-        ["Student", "What", "Why", "Where"],
-        flags.map(({ student, flag }) => [
-          student.name,
-          flag.kind,
-          flag.message,
-          flag.file === undefined ? "" : `${flag.file}${flag.line === undefined ? "" : `:${flag.line}`}`,
-        ]),
-      ),
-)}
-${
-  similar.length + comparedPartly.length === 0
-    ? ""
-    : section(
-        "Similar pairs",
-        `<p>To be looked at by a person. Alike is not copied.</p>${table(
-          ["One", "Other", "Alike"],
-          similar.map(({ one, other, similarity }) => [one, other, `${Math.round(similarity * 100)} %`]),
-        )}${
-          comparedPartly.length === 0
-            ? ""
-            : `<p>Compared in part only, for their length or number: ${html(comparedPartly.join(", "))}.</p>`
-        }`,
-      )
-}
-${unmatched.length === 0 ? "" : section("Files of nobody", `<ul>${unmatched.map((name) => `<li>${html(name)}</li>`).join("")}</ul>`)}
-${
-  spent.length === 0
-    ? ""
-    : section(
-        "Cost, most expensive first",
-        barList(
-          "Cost",
-          mostOf(sheet, work, ({ dollars: cost }) => cost, dollars),
-        ),
-      )
-}
-${
-  times.length === 0
-    ? ""
-    : section(
-        "Time, longest first",
-        barList(
-          "Time",
-          mostOf(sheet, work, ({ ms }) => ms, duration),
-        ),
-      )
-}
-${section("Everybody", studentTable(sheet))}
-<footer>${criteria.length} criteria, ${formatPoints(most)} points. Only graded work has a number; the rest says why it has none.</footer></main>`,
+<ul class="tiles">${tilesOf(input, totals)
+      .map(([value = "", name = ""]) => `<li><b>${html(value)}</b>${html(name)}</li>`)
+      .join("")}</ul>
+<nav aria-label="Sections">${sections.map(({ id, title: name }) => `<a href="#${id}">${html(name)}</a>`).join(" · ")}</nav>
+${sections.map(({ id, title: name, content }) => `<section id="${id}"><h2>${html(name)}</h2>${content}</section>`).join("\n")}
+<footer>${criteria.length} criteria, ${formatPoints(most)} points. Only graded work has a number; every other row says why it has none.</footer></main>`,
+    { script: tableScript },
   );
 }
 
-function section(title: string, content: string): string {
-  return `<section><h2>${html(title)}</h2>${content}</section>`;
+interface Section {
+  readonly id: string;
+  readonly title: string;
+  /** HTML. */
+  readonly content: string;
+}
+
+function tilesOf({ sheet, work }: ClassReportInput, totals: readonly number[]): readonly (readonly string[])[] {
+  const counts = new Map<string, number>();
+  for (const row of sheet.rows) counts.set(statusOf(row), (counts.get(statusOf(row)) ?? 0) + 1);
+  const spent = [...work.values()].flatMap(({ dollars }) => (dollars === null ? [] : [dollars]));
+  const unknown = work.size - spent.length;
+  const times = [...work.values()].flatMap(({ ms }) => (ms === null ? [] : [ms]));
+  return [
+    [`${totals.length} of ${sheet.rows.length}`, "graded"],
+    ...[...counts].filter(([status]) => status !== "graded").map(([status, count]) => [String(count), status]),
+    [totals.length === 0 ? "–" : `${hundredths(mean(totals))} of ${formatPoints(sheet.most)}`, "mean"],
+    [totals.length === 0 ? "–" : hundredths(median(totals)), "median"],
+    [times.length === 0 ? "–" : duration(median(times)), "median time"],
+    [`${dollars(spent.reduce((sum, one) => sum + one, 0))}${unknown === 0 ? "" : ` and ${unknown} unknown`}`, "cost"],
+  ];
+}
+
+/** A test counts once for a student, in however many criteria it stands. */
+function testsSection({ rows }: GradeSheet): readonly Section[] {
+  const tests = new Map<string, { failed: number; all: number }>();
+  for (const { grade } of rows) {
+    const passed = new Map<string, boolean>();
+    for (const one of grade?.criteria ?? [])
+      if (one.is === "scored") for (const test of one.tests) passed.set(test.name, test.passed);
+    for (const [name, ok] of passed) {
+      const known = tests.get(name) ?? { failed: 0, all: 0 };
+      tests.set(name, { failed: known.failed + (ok ? 0 : 1), all: known.all + 1 });
+    }
+  }
+  if (tests.size === 0) return [];
+  const failing = [...tests]
+    .filter(([, { failed }]) => failed > 0)
+    .sort(([, one], [, other]) => other.failed - one.failed);
+  const bars = failing.slice(0, 15).map(([label, { failed, all }]) => ({
+    ...{ label, value: failed, shown: `${failed} of ${all} failed` },
+  }));
+  const content =
+    bars.length === 0
+      ? `<p>All ${tests.size} tests passed for everybody.</p>`
+      : `${barList("Submissions that fail a test", bars)}${failing.length > bars.length ? `<p>${failing.length - bars.length} more tests failed for somebody.</p>` : ""}`;
+  return [{ id: "tests", title: "Tests, most failures first", content }];
+}
+
+function flagsSection({ sheet, links }: ClassReportInput): Section {
+  const flagged = sheet.rows.filter(({ grade }) => (grade?.flags.length ?? 0) > 0);
+  const rows = flagged.map((row) => {
+    const flags = (row.grade?.flags ?? []).map(({ kind, message, file, line }) => {
+      const where = file === undefined ? "" : ` <code>${html(file)}${line === undefined ? "" : `:${line}`}</code>`;
+      return `<b>${html(kind)}</b>: ${html(short(message))}${where}`;
+    });
+    const more = flags.length > 10 ? [`${flags.length - 10} more`] : [];
+    return `<tr><td>${nameCell(row, links)}</td><td>${list([...flags.slice(0, 10), ...more])}</td></tr>`;
+  });
+  return {
+    id: "flags",
+    title: "Needs a look",
+    content:
+      rows.length === 0
+        ? "<p>No flags.</p>"
+        : `<div class="wide" tabindex="0"><table><thead><tr><th>Student</th><th>Flags</th></tr></thead><tbody>${rows.join("")}</tbody></table></div>`,
+  };
+}
+
+function alikeSections({ identical = [], similar, comparedPartly = [] }: ClassReportInput): readonly Section[] {
+  const same =
+    identical.length === 0
+      ? []
+      : [
+          {
+            id: "identical",
+            title: "Identical submissions",
+            content: `<p>These submissions have exactly the same files. A person decides what that means.</p>${list(identical.map((people) => html(people.join(" | "))))}`,
+          },
+        ];
+  if (similar.length + comparedPartly.length === 0) return same;
+  const partly =
+    comparedPartly.length === 0
+      ? ""
+      : `<p>Compared only in part, since they are too long or too many: ${html(comparedPartly.join(", "))}.</p>`;
+  const pairs = table(
+    ["One", "Other", "Alike"],
+    similar.map(({ one, other, similarity }) => [one, other, `${Math.round(similarity * 100)} %`]),
+  );
+  const content = `<p>For a person to look at. Alike is not copied.</p>${pairs}${partly}`;
+  return [...same, { id: "similar", title: "Similar pairs", content }];
+}
+
+function mostSection(id: string, title: string, bars: readonly Bar[]): readonly Section[] {
+  return bars.length === 0 ? [] : [{ id, title, content: barList(title, bars) }];
+}
+
+function nameCell({ student }: GradeRow, links: ClassReportInput["links"]): string {
+  const link = links?.get(student.key);
+  const name = `<bdi>${html(student.name)}</bdi>`;
+  return link === undefined ? name : `<a href="${html(link)}">${name}</a>`;
+}
+
+function list(items: readonly string[]): string {
+  return `<ul>${items.map((item) => `<li>${item}</li>`).join("")}</ul>`;
+}
+
+function short(text: string): string {
+  return text.length <= 300 ? text : `${text.slice(0, 299)}…`;
 }
 
 function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -108,18 +193,38 @@ function table(header: readonly string[], rows: readonly (readonly string[])[]):
   return `<div class="wide" tabindex="0"><table><thead><tr>${cells(header, "th")}</tr></thead><tbody>${rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("")}</tbody></table></div>`;
 }
 
-function studentTable(sheet: GradeSheet): string {
+/** C2. */
+function whyOf({ grade }: GradeRow): string {
+  if (grade === null || grade.outcome.is === "graded") return "";
+  const { why } = grade.outcome;
+  return short(typeof why === "string" ? why : why.join("; "));
+}
+
+function studentTable({ sheet, links }: ClassReportInput): string {
   const rows = sheet.rows.map((row) => {
+    const { student, grade } = row;
+    const status = statusOf(row);
     const marks = sheet.criteria.map(({ id }) => {
-      const found = row.grade?.criteria.find((one) => one.id === id);
-      return `<td class="number">${found?.is === "scored" ? formatPoints(found.points) : "–"}</td>`;
+      const found = grade?.criteria.find((one) => one.id === id);
+      return number(found?.is === "scored" ? found.points : null);
     });
-    const total = row.grade?.total;
-    const flags = row.grade?.flags.length ?? 0;
-    return `<tr><td>${html(row.student.name)}</td><td>${html(statusOf(row))}${flags === 0 ? "" : ` <span class="warn">⚑ ${flags}</span>`}</td><td class="number">${total == null ? "–" : formatPoints(total)}</td>${marks.join("")}</tr>`;
+    const flags = grade?.flags.length ?? 0;
+    const why = whyOf(row);
+    const key = student.login ?? student.id ?? student.key;
+    return `<tr data-status="${html(status)}"><td data-value="${html(student.name)}">${nameCell(row, links)}${key === student.name ? "" : `<span class="why">${html(key)}</span>`}</td><td data-value="${html(status)}">${html(status)}${why === "" ? "" : `<span class="why">${html(why)}</span>`}</td>${number(grade?.total ?? null)}<td class="number" data-value="${flags}">${flags === 0 ? "" : `<span class="warn">⚑ ${flags}</span>`}</td>${marks.join("")}</tr>`;
   });
-  const heads = sheet.criteria.map(({ id }) => `<th class="number">${html(id)}</th>`).join("");
-  return `<div class="wide" tabindex="0"><table><thead><tr><th>Student</th><th>Status</th><th class="number">Total</th>${heads}</tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
+  const head = (text: string, numeric: boolean) =>
+    `<th${numeric ? ' class="number"' : ""} scope="col"><button type="button">${html(text)}</button></th>`;
+  const heads = [head("Student", false), head("Status", false), head("Total", true), head("Flags", true)];
+  const statuses = [...new Set(sheet.rows.map((row) => statusOf(row)))].sort();
+  const options = statuses.map((one) => `<option value="${html(one)}">${html(one)}</option>`).join("");
+  return `<div class="tools" data-needs-script hidden><label>Search <input type="search" id="search" autocomplete="off"></label>
+<label>Status <select id="status"><option value="">all</option>${options}</select></label><output id="count" aria-live="polite"></output></div>
+<div class="wide" tabindex="0"><table id="students"><thead><tr>${heads.join("")}${sheet.criteria.map(({ id }) => head(id, true)).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
+}
+
+function number(points: number | null): string {
+  return `<td class="number" data-value="${points ?? ""}">${points === null ? "–" : formatPoints(points)}</td>`;
 }
 
 /** At most ten, of a round width; the last takes the full points in. */
@@ -147,7 +252,9 @@ function difficulty({ criteria, rows }: GradeSheet): Bar[] {
       });
       const share =
         marks.length === 0 || points === 0 ? 0 : points > 0 ? mean(marks) / points : 1 - mean(marks) / points;
-      return { label: title, value: share, shown: marks.length === 0 ? "not graded" : `${Math.round(share * 100)} %` };
+      const lost = marks.length === 0 ? 0 : Math.max(0, points) - mean(marks);
+      const shown = `${Math.round(share * 100)} %, ${hundredths(lost)} lost`;
+      return { label: title, value: share, shown: marks.length === 0 ? "not graded" : shown };
     })
     .sort((one, other) => one.value - other.value);
 }
@@ -168,6 +275,11 @@ function mostOf(
     })
     .sort((one, other) => other.value - one.value)
     .slice(0, 12);
+}
+
+/** A mean has no end of digits. */
+function hundredths(value: number): string {
+  return String(Math.round(value * 100) / 100);
 }
 
 function mean(values: readonly number[]): number {

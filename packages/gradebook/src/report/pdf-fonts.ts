@@ -1,15 +1,21 @@
 /**
- * Fonts for reports on paper. DejaVu has the letters of most names; Noto Sans SC has Chinese and kana, in a hundred small files of
- * which only those that are needed are opened. What neither has is written as its number, so that nothing vanishes silently.
+ * Fonts for reports on paper.
+ *
+ * P1  DejaVu has most alphabets, Arabic and Hebrew included. Noto fonts have Chinese, Japanese, Korean, Devanagari, Tamil, Thai and emoji;
+ *     only the files with the needed letters are opened.
+ * P2  A Noto file is a variable WOFF2 font. The PDF library copies outlines from such a file by offsets that WOFF2 does not have, and its
+ *     letters come out blank. So each file is made a plain TrueType font of one weight first.
+ * P3  A letter that no font has is written as its number: no letter vanishes silently.
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { create, type Font } from "fontkit";
+import subsetFont from "subset-font";
 import { visible } from "./markup.ts";
 
 export type Face = "plain" | "bold" | "mono";
 
-/** A piece of text that one font has all letters of. */
+/** A piece of text whose letters are all in one font. */
 export interface FontRun {
   readonly font: string;
   readonly text: string;
@@ -21,65 +27,138 @@ const faces: Readonly<Record<Face, string>> = {
   bold: "dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf",
   mono: "dejavu-fonts-ttf/ttf/DejaVuSansMono.ttf",
 };
-const wide = "@fontsource-variable/noto-sans-sc";
-const opened = new Map<string, Font>();
+const weights: Readonly<Record<Face, number>> = { plain: 400, bold: 700, mono: 400 };
 
-/** Fonts by the names that runs give them; read once for all reports. */
+/** Han letters are drawn as the language of the text writes them. */
+function wideFonts(text: string): readonly string[] {
+  const others = ["noto-sans-devanagari", "noto-sans-tamil", "noto-sans-thai", "noto-emoji"];
+  if (/[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(text))
+    return ["noto-sans-jp", "noto-sans-sc", "noto-sans-kr", ...others];
+  if (/\p{Script=Hangul}/u.test(text)) return ["noto-sans-kr", "noto-sans-sc", "noto-sans-jp", ...others];
+  return ["noto-sans-sc", "noto-sans-jp", "noto-sans-kr", ...others];
+}
+
 const bytes = new Map<string, Buffer>();
+const opened = new Map<string, Font | null>();
 
+/** By the name that a run gives. Fonts stay in memory for all reports of this process. */
 export function fontBytes(name: string): Buffer {
   const known = bytes.get(name) ?? readFileSync(require.resolve(name));
   bytes.set(name, known);
   return known;
 }
 
+/** Opens every font that these texts need. Without it `fontRuns` writes wide letters as numbers. */
+export async function loadFonts(texts: Iterable<string>): Promise<void> {
+  for (const text of texts) {
+    const fonts = wideFonts(text);
+    for (const letter of new Set(readable(text))) {
+      const point = letter.codePointAt(0) ?? 0;
+      if (has(faces.plain, point)) continue;
+      for (const font of fonts) {
+        const part = partFor(font, point);
+        if (part === null) continue;
+        for (const weight of [400, 700]) await openPart(part, weight);
+        if (has(nameOf(part, 400), point)) break;
+      }
+    }
+  }
+}
+
 export function fontRuns(text: string, face: Face): FontRun[] {
   const runs: { font: string; text: string }[] = [];
-  const add = (font: string, piece: string) => {
+  const fonts = wideFonts(text);
+  for (const letter of readable(text)) {
     const last = runs.at(-1);
-    if (last?.font === font) last.text += piece;
-    else runs.push({ font, text: piece });
-  };
-  for (const letter of visible(text)) {
-    const font = fontFor(letter, face);
-    if (font !== null) add(font, letter);
-    else add(faces[face], `\u27e8${(letter.codePointAt(0) ?? 0).toString(16)}\u27e9`);
+    const point = letter.codePointAt(0) ?? 0;
+    // An accent is drawn in the font of its letter.
+    const stays = last !== undefined && /\p{M}/u.test(letter) && has(last.font, point);
+    const font = stays ? last.font : fontFor(point, face, fonts);
+    const piece = font === null ? `\u27e8${point.toString(16)}\u27e9` : letter;
+    const used = font ?? faces[face];
+    if (last?.font === used) last.text += piece;
+    else runs.push({ font: used, text: piece });
   }
   return runs;
 }
 
-function fontFor(letter: string, face: Face): string | null {
-  const point = letter.codePointAt(0) ?? 0;
-  if (letter === "\n" || letter === "\t" || has(faces[face], point)) return faces[face];
+/** The text in numbers, for a font whose rules the PDF library cannot follow. */
+export function numbersOf(text: string, face: Face): FontRun {
+  const points = [...text].map((letter) => `\u27e8${(letter.codePointAt(0) ?? 0).toString(16)}\u27e9`);
+  return { font: faces[face], text: points.join("") };
+}
+
+/** Composed, since a file system may have decomposed the name; without selectors of the emoji style, which no font draws. */
+function readable(text: string): string {
+  return visible(text.normalize("NFC")).replaceAll(/[\ufe0e\ufe0f]/g, "");
+}
+
+function fontFor(point: number, face: Face, fonts: readonly string[]): string | null {
+  if (point === 10 || point === 9 || has(faces[face], point)) return faces[face];
   // Bold and mono have fewer letters than plain.
   if (has(faces.plain, point)) return faces.plain;
-  const file = wideFile(point);
-  return file !== null && has(file, point) ? file : null;
+  for (const font of fonts) {
+    const part = partFor(font, point);
+    const name = part === null ? null : nameOf(part, weights[face]);
+    if (name !== null && opened.has(name) && has(name, point)) return name;
+  }
+  return null;
 }
 
 function has(name: string, point: number): boolean {
   let font = opened.get(name);
   if (font === undefined) {
     const made = create(fontBytes(name));
-    if (!("hasGlyphForCodePoint" in made)) return false;
-    font = made;
+    font = "hasGlyphForCodePoint" in made ? made : null;
     opened.set(name, font);
   }
-  return font.hasGlyphForCodePoint(point);
+  return font?.hasGlyphForCodePoint(point) ?? false;
 }
 
-let ranges: readonly { readonly from: number; readonly to: number; readonly file: string }[] | null = null;
+interface FontPart {
+  readonly file: string;
+  /** All letters of the file. */
+  readonly ranges: readonly (readonly [from: number, to: number])[];
+}
 
-/** The package says in unicode.json which of its files has which letters. */
-function wideFile(point: number): string | null {
-  ranges ??= Object.entries(
-    JSON.parse(readFileSync(require.resolve(`${wide}/unicode.json`), "utf8")) as Readonly<Record<string, string>>,
-  ).flatMap(([subset, list]) =>
-    list.split(",").map((range) => {
-      const [from = "", to = from] = range.replace("U+", "").split("-");
-      const file = `${wide}/files/noto-sans-sc-${subset.replaceAll(/[[\]]/g, "")}-wght-normal.woff2`;
-      return { from: Number.parseInt(from, 16), to: Number.parseInt(to, 16), file };
-    }),
-  );
-  return ranges.find(({ from, to }) => point >= from && point <= to)?.file ?? null;
+function nameOf({ file }: FontPart, weight: number): string {
+  return `${file}@${weight}`;
+}
+
+/** P2. */
+async function openPart(part: FontPart, weight: number): Promise<void> {
+  const name = nameOf(part, weight);
+  if (bytes.has(name)) return;
+  let letters = "";
+  for (const [from, to] of part.ranges)
+    for (let point = from; point <= to; point += 1) letters += String.fromCodePoint(point);
+  const file = readFileSync(require.resolve(part.file));
+  const plain = await subsetFont(file, letters, { targetFormat: "truetype", variationAxes: { wght: weight } });
+  bytes.set(name, plain);
+  has(name, 32);
+}
+
+const parts = new Map<string, readonly FontPart[]>();
+
+/** Each package says in unicode.json which of its files has which letters. */
+function partFor(font: string, point: number): FontPart | null {
+  const known = parts.get(font) ?? readParts(font);
+  parts.set(font, known);
+  return known.find(({ ranges }) => ranges.some(([from, to]) => point >= from && point <= to)) ?? null;
+}
+
+function readParts(font: string): readonly FontPart[] {
+  const place = `@fontsource-variable/${font}`;
+  const subsets = JSON.parse(readFileSync(require.resolve(`${place}/unicode.json`), "utf8")) as Readonly<
+    Record<string, string>
+  >;
+  return Object.entries(subsets)
+    .filter(([subset]) => !subset.startsWith("latin"))
+    .map(([subset, list]) => ({
+      file: `${place}/files/${font}-${subset.replaceAll(/[[\]]/g, "")}-wght-normal.woff2`,
+      ranges: list.split(",").map((range): readonly [number, number] => {
+        const [from = "", to = from] = range.replace("U+", "").split("-");
+        return [Number.parseInt(from, 16), Number.parseInt(to, 16)];
+      }),
+    }));
 }

@@ -39,7 +39,7 @@ export function barList(
   const height = Math.max(line, bars.length * line);
   const drawn = bars.map(({ label, value, shown }, index) => {
     const y = index * line;
-    const long = (width - left - 90) * Math.min(1, Math.max(0, value / most));
+    const long = (width - left - 110) * Math.min(1, Math.max(0, value / most));
     return `<text x="${left - 8}" y="${y + 17}" text-anchor="end">${html(short(label))}</text><rect class="bar" x="${left}" y="${y + 4}" width="${px(long)}" height="${line - 8}"/><text x="${px(left + long + 6)}" y="${y + 17}">${html(shown)}</text>`;
   });
   return frame(title, bars, width, height, drawn.join(""));

@@ -1,33 +1,58 @@
 /**
- * What one student reads: result, why, quotations with file and line, what to do next. Made from an object that is redacted already:
- * hidden tests and guidance do not come this far.
+ * A student's report as data: result, points, reasons, quotations and next steps, in the student's language. Markdown, HTML and PDF are
+ * made from it.
+ *
+ * S1  Hidden tests, flags and guidance are not in it, so no form can show them.
+ * S2  Words that are not ours keep their author: a quotation of a file, output of a test, a comment of a model or of a person. Each form
+ *     shows them as a quotation of that author, never as its own text.
+ * S3  If a submission was flagged for words to the grader, words of a model are left out until a person has reviewed the work: the model
+ *     may repeat them.
+ * S4  AI is named only where a model was asked.
  */
-import { type Grade, isVisible, type Moment } from "@markmill/grading";
-import { formatPoints } from "../grade-sheet.ts";
-import { codeBlock, html, markdown } from "./markup.ts";
+import { type CriterionGrade, type Grade, isVisible, type Moment } from "@markmill/grading";
+import { personName } from "./person-name.ts";
+import { type QuotedFile, quotedCode } from "./quoted-code.ts";
+import { type ReportLanguage, type ReportWriter, reportLanguage, reportWriter } from "./report-texts.ts";
 
 export interface StudentReport {
+  readonly language: ReportLanguage;
   readonly title: string;
   readonly student: string;
-  readonly result: string;
-  readonly penalty: string | null;
-  readonly criteria: readonly ReportedCriterion[];
-  readonly nextSteps: readonly string[];
-  readonly notice: string;
   /** The grade is not released: every form of the report says so at its top. */
   readonly draft: boolean;
+  readonly result: string;
+  /** Why the work could not be graded. It may name files of the student. */
+  readonly reason: string | null;
+  /** Of the points, 0 to 1; null: there is no total. */
+  readonly share: number | null;
+  /** When, which attempt, how late. */
+  readonly facts: readonly { readonly name: string; readonly value: string }[];
+  readonly criteria: readonly ReportedCriterion[];
+  readonly files: readonly QuotedFile[];
+  readonly nextSteps: readonly string[];
+  readonly stepsBy: "model" | "us";
+  readonly notice: string;
 }
 
-export const draftMark = "DRAFT - not released";
-
-interface ReportedCriterion {
+export interface ReportedCriterion {
   readonly title: string;
-  /** "3 of 4", or why there is no mark. */
+  /** "3 of 4", or that there is no mark. */
   readonly mark: string;
+  /** 0 to 1; null: not graded, or a deduction. */
+  readonly share: number | null;
   readonly level: string | null;
-  readonly comment: string;
-  readonly evidence: readonly { readonly place: string; readonly quote: string }[];
-  readonly tests: readonly { readonly name: string; readonly passed: boolean; readonly message: string }[];
+  /** Our own words. */
+  readonly summary: string | null;
+  readonly comment: { readonly by: "model" | "person"; readonly text: string } | null;
+  readonly evidence: readonly { readonly file: string; readonly line: number; readonly quote: string }[];
+  readonly tests: readonly ReportedTest[];
+}
+
+interface ReportedTest {
+  readonly name: string;
+  readonly passed: boolean;
+  /** As the test wrote it, line by line; empty: nothing. */
+  readonly output: string;
 }
 
 export interface ReportInput {
@@ -37,155 +62,188 @@ export interface ReportInput {
   readonly criteria: readonly { readonly id: string; readonly title: string; readonly points: number }[];
   /** Decides which tests the student may see. */
   readonly moment: Moment;
-  /** Who looked at it; null: nobody yet. */
+  /** Who looked at the grade, as recorded; null: nobody yet. */
   readonly reviewer: string | null;
+  /** Who released it without a review of its own. */
+  readonly releaser?: string | null;
   /** Default: false. */
   readonly draft?: boolean;
+  /** Of the student, else of the class. Default: English. */
+  readonly language?: string | null;
+  /** Calls of a model for this work. Default: read from the criteria. */
+  readonly modelCalls?: number;
+  readonly submitted?: {
+    readonly at: string | null;
+    readonly attempt: number;
+    readonly lateness:
+      | { readonly is: "unknown" }
+      | { readonly is: "on time" }
+      | { readonly is: "late"; readonly byMs: number | null };
+  };
+  /** Texts of the student's files by path, for the lines around a quotation. */
+  readonly sources?: ReadonlyMap<string, string>;
 }
 
-export function reportFor({
-  title,
-  student,
-  grade,
-  criteria,
-  moment,
-  reviewer,
-  draft = false,
-}: ReportInput): StudentReport {
-  const reported = criteria.map(({ id, title: name, points }): ReportedCriterion => {
-    const found = grade.criteria.find((one) => one.id === id);
-    if (found?.is !== "scored") {
-      return {
-        title: name,
-        mark: `not graded (of ${formatPoints(points)})`,
-        level: null,
-        comment: "",
-        evidence: [],
-        tests: [],
-      };
-    }
-    const shown = found.tests.filter(({ visibility }) => isVisible(visibility, moment));
-    return {
-      title: name,
-      mark: `${formatPoints(found.points)} of ${formatPoints(points)}`,
-      level: found.level,
-      comment: found.comment,
-      evidence: found.evidence.map(({ file, line, quote }) => ({ place: `${file}:${line}`, quote })),
-      tests: shown.map(({ name: test, passed, message }) => ({ name: test, passed, message })),
-    };
-  });
+const mostTests = 200;
+const mostOutput = 4_000;
+
+export function reportFor(input: ReportInput): StudentReport {
+  const { title, student, grade, reviewer, draft = false } = input;
+  const language = reportLanguage(input.language);
+  const writer = reportWriter(language);
+  const { outcome } = grade;
+  const hasMarks = outcome.is === "graded" || outcome.is === "needs human";
+  const withheld = reviewer === null && grade.flags.some(({ kind }) => kind === "injection");
+  const criteria = hasMarks ? input.criteria.map((one) => criterionOf(one, input, writer, withheld)) : [];
+  const steps = stepsOf(grade, criteria, writer, withheld);
   return {
-    title,
-    student,
-    result: resultOf(grade),
-    penalty:
-      grade.penalty === null || grade.total === null
-        ? null
-        : `${formatPoints(grade.penalty.points)} points less: ${grade.penalty.why}`,
-    criteria: grade.outcome.is === "ungradable" || grade.outcome.is === "grader error" ? [] : reported,
-    nextSteps: grade.nextSteps,
-    notice: `Graded with the help of AI, ${reviewer === null ? "not yet reviewed by a person" : `reviewed by ${reviewer}`}.`,
-    draft,
+    ...{ language, title, student, draft },
+    result: resultOf(grade, writer),
+    reason: outcome.is === "ungradable" ? outcome.why : null,
+    share: grade.total === null || grade.most <= 0 ? null : clampShare(grade.total / grade.most),
+    facts: factsOf(input, writer),
+    criteria,
+    files: quotedCode(
+      criteria.flatMap(({ evidence }) => evidence),
+      input.sources ?? new Map(),
+    ),
+    ...steps,
+    notice: noticeOf(input, writer),
   };
 }
 
-function resultOf({ outcome, total, most }: Grade): string {
+function criterionOf(
+  { id, title, points }: ReportInput["criteria"][number],
+  { grade, moment }: ReportInput,
+  { say, points: write }: ReportWriter,
+  withheld: boolean,
+): ReportedCriterion {
+  const found = grade.criteria.find((one) => one.id === id);
+  if (found?.is !== "scored") {
+    const mark = say("notGraded", { most: write(points) });
+    return {
+      ...{ title, mark, share: null, level: null, summary: null, comment: null },
+      ...{ evidence: [], tests: [] },
+    };
+  }
+  const shown = found.tests.filter(({ visibility }) => isVisible(visibility, moment));
+  const summaries = [
+    ...(found.by === "tests" && found.tests.length > 0 ? [testsSummary(found.tests, say)] : []),
+    ...(found.by === "llm" && withheld ? [say("commentWithheld")] : []),
+    ...(shown.length > mostTests ? [say("moreTests", { count: shown.length - mostTests })] : []),
+  ];
+  return {
+    title,
+    mark: say("mark", { points: write(found.points), most: write(points) }),
+    share: points > 0 ? clampShare(found.points / points) : null,
+    level: found.level,
+    summary: summaries.length === 0 ? null : summaries.join(" "),
+    comment: commentOf(found, withheld),
+    evidence: found.evidence.map(({ file, line, quote }) => ({ file, line, quote })),
+    tests: shown.slice(0, mostTests).map(({ name, passed, message }) => ({
+      ...{ name, passed, output: passed ? "" : cut(message.trimEnd(), say) },
+    })),
+  };
+}
+
+function testsSummary(tests: readonly { readonly passed: boolean }[], say: ReportWriter["say"]): string {
+  return say("testsPassed", { passed: tests.filter(({ passed }) => passed).length, all: tests.length });
+}
+
+/** S2, S3. The comment of tests is our own summary. */
+function commentOf(
+  { by, comment }: Extract<CriterionGrade, { is: "scored" }>,
+  withheld: boolean,
+): ReportedCriterion["comment"] {
+  if (comment.trim() === "" || by === "tests" || (by === "llm" && withheld)) return null;
+  return { by: by === "llm" ? "model" : "person", text: comment };
+}
+
+function stepsOf(
+  grade: Grade,
+  criteria: readonly ReportedCriterion[],
+  { say }: ReportWriter,
+  withheld: boolean,
+): Pick<StudentReport, "nextSteps" | "stepsBy"> {
+  if (grade.nextSteps.length > 0 && !withheld) return { nextSteps: grade.nextSteps, stepsBy: "model" };
+  const failed = criteria.flatMap(({ tests }) => tests.flatMap(({ name, passed }) => (passed ? [] : [name])));
+  if (failed.length === 0) return { nextSteps: [], stepsBy: "us" };
+  const names = failed.slice(0, 5).map((name) => `“${name}”`);
+  return {
+    nextSteps: [say("lookAtTests", { names: `${names.join(", ")}${failed.length > 5 ? ", …" : ""}` })],
+    stepsBy: "us",
+  };
+}
+
+function resultOf({ outcome, total, most }: Grade, { say, points }: ReportWriter): string {
   switch (outcome.is) {
     case "graded":
-      // Without a total nobody has a zero.
-      if (total === null) return "Not graded yet. A person will look at it.";
-      return `${formatPoints(total)} of ${formatPoints(most)} points`;
+      // Without a total there is no number: it is not a zero.
+      return total === null ? say("notGradedYet") : say("result", { points: points(total), most: points(most) });
     case "ungradable":
-      return `Could not be graded: ${outcome.why}`;
+      return say("ungradable");
     case "grader error":
-      return "Not graded yet. The fault is ours, and you have lost nothing.";
+      return say("ourFault");
     case "needs human":
-      return "Not graded yet. A person will look at it.";
+      return say("notGradedYet");
   }
 }
 
-export function studentMarkdown(report: StudentReport): string {
-  const mark = report.draft ? [`> **${draftMark}**`, ""] : [];
-  const out = [
-    ...mark,
-    `# ${markdown(report.title)}`,
-    "",
-    markdown(report.student),
-    "",
-    `**${markdown(report.result)}**`,
-    "",
-  ];
-  if (report.penalty !== null) out.push(markdown(report.penalty), "");
-  for (const { title, mark, level, comment, evidence, tests } of report.criteria) {
-    out.push(`## ${markdown(title)}: ${markdown(mark)}${level === null ? "" : ` (${markdown(level)})`}`, "");
-    if (comment !== "") out.push(markdown(comment), "");
-    for (const { place, quote } of evidence) out.push(`${markdown(place)}`, "", codeBlock(quote), "");
-    for (const { name, passed, message } of tests)
-      out.push(
-        `- ${passed ? "passed" : "failed"}: ${markdown(name)}${passed || message === "" ? "" : ` (${markdown(message)})`}`,
-      );
-    if (tests.length > 0) out.push("");
+function factsOf({ grade, submitted }: ReportInput, writer: ReportWriter): StudentReport["facts"] {
+  const { say, date, duration } = writer;
+  const facts: { name: string; value: string }[] = [];
+  if (submitted !== undefined) {
+    const at = submitted.at === null ? null : date(submitted.at);
+    if (at !== null) facts.push({ name: say("handedIn"), value: at });
+    facts.push({ name: say("attempt"), value: String(submitted.attempt) });
+    const { lateness } = submitted;
+    if (lateness.is === "on time") facts.push({ name: say("timeliness"), value: say("onTime") });
+    if (lateness.is === "late")
+      facts.push({
+        name: say("timeliness"),
+        value: lateness.byMs === null ? say("late") : say("lateBy", { time: duration(lateness.byMs) }),
+      });
   }
-  if (report.nextSteps.length > 0)
-    out.push("## Next", "", ...report.nextSteps.map((step) => `- ${markdown(step)}`), "");
-  out.push("---", "", markdown(report.notice), "");
-  return out.join("\n");
+  if (grade.penalty !== null && grade.total !== null)
+    facts.push({ name: say("penalty"), value: penaltyOf(grade.penalty, writer) });
+  return facts;
 }
 
-export function studentHtml(report: StudentReport): string {
-  const criteria = report.criteria.map(
-    ({ title, mark, level, comment, evidence, tests }) => `<section>
-<h2>${html(title)} <span class="mark">${html(mark)}${level === null ? "" : `, ${html(level)}`}</span></h2>
-${comment === "" ? "" : `<p>${html(comment)}</p>`}
-${evidence.map(({ place, quote }) => `<figure><figcaption><code>${html(place)}</code></figcaption><pre>${html(quote)}</pre></figure>`).join("\n")}
-${tests.length === 0 ? "" : `<ul>${tests.map(({ name, passed, message }) => `<li>${passed ? "✓ passed" : "✗ failed"}: ${html(name)}${passed || message === "" ? "" : `<br><code>${html(message)}</code>`}</li>`).join("")}</ul>`}
-</section>`,
-  );
-  const next =
-    report.nextSteps.length === 0
-      ? ""
-      : `<section><h2>Next</h2><ul>${report.nextSteps.map((step) => `<li>${html(step)}</li>`).join("")}</ul></section>`;
-  return page(
-    `${report.title}: ${report.student}`,
-    `<main>${report.draft ? `<p class="draft">${draftMark}</p>` : ""}<h1>${html(report.title)}</h1>
-<p>${html(report.student)}</p>
-<p class="result">${html(report.result)}</p>
-${report.penalty === null ? "" : `<p>${html(report.penalty)}</p>`}
-${criteria.join("\n")}
-${next}
-<footer>${html(report.notice)}</footer></main>`,
-  );
+/** The reason is in English words of ours; a reason in other words stands behind the points as it is. */
+function penaltyOf(
+  { points, why }: { points: number; why: string },
+  { say, points: write, days }: ReportWriter,
+): string {
+  const late = /^(\d+) days? late, ([\d.]+) %$/.exec(why);
+  if (late === null) return `${say("penaltyPoints", { points: write(points) })}: “${why}”`;
+  return say("penaltyLate", { points: write(points), time: days(Number(late[1])), percent: write(Number(late[2])) });
 }
 
-/** One file, without scripts, and forbidden to load or run anything. */
-export function page(title: string, body: string, language = "en"): string {
-  return `<!doctype html>
-<html lang="${html(language)}"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${html(title)}</title>
-<style>
-:root { color-scheme: light dark; --line: #8886; --bar: #2a6fb0; --soft: #8882; --warn: #a15c00; }
-@media (prefers-color-scheme: dark) { :root { --bar: #6db0ee; --warn: #f0b05a; } }
-body { font: 1rem/1.5 system-ui, sans-serif; margin: 0; }
-main { max-width: 62rem; margin: 0 auto; padding: 1.5rem; overflow-wrap: anywhere; }
-h1 { font-size: 1.6rem; margin: 0 0 .5rem; } h2 { font-size: 1.15rem; margin: 1.6rem 0 .4rem; }
-.draft { border: 2px solid var(--warn); color: var(--warn); font-weight: 700; padding: .3rem .8rem; border-radius: 4px; }
-.mark { font-weight: 400; opacity: .8; } .result { font-size: 1.3rem; font-weight: 600; }
-pre { background: var(--soft); padding: .6rem .8rem; overflow-x: auto; white-space: pre-wrap; margin: .2rem 0 .8rem; border-radius: 4px; }
-figure { margin: 0; } table { border-collapse: collapse; width: 100%; } caption { text-align: left; font-weight: 600; }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-.tiles { display: flex; flex-wrap: wrap; gap: .8rem; padding: 0; list-style: none; }
-.tiles li { border: 1px solid var(--line); border-radius: 6px; padding: .5rem .9rem; } .tiles b { display: block; font-size: 1.4rem; }
-svg { max-width: 100%; height: auto; display: block; } svg text { fill: currentColor; font: 12px system-ui, sans-serif; }
-svg .bar { fill: var(--bar); } svg .axis { stroke: var(--line); } .warn { color: var(--warn); font-weight: 600; }
-footer { margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .6rem; opacity: .8; }
-.wide { overflow-x: auto; overflow-wrap: normal; } .wide td { min-width: 3ch; }
-@media (max-width: 42rem) { main { padding: 1rem; } .wide svg { max-width: none; } .wide td:first-child { min-width: 9ch; } .wide td { min-width: 4ch; } }
-@media print { main { max-width: none; } section { break-inside: avoid; } section:has(tr) { break-inside: auto; } tr, h2 { break-inside: avoid; }
-  h2 { break-after: avoid; } .wide { overflow: visible; } svg { print-color-adjust: exact; } }
-</style></head>
-<body>${body}</body></html>
-`;
+/** S4. */
+function noticeOf({ grade, reviewer, releaser = null, modelCalls = 0 }: ReportInput, { say }: ReportWriter): string {
+  const by = new Set(grade.criteria.flatMap((one) => (one.is === "scored" ? [one.by] : [])));
+  const asked = modelCalls > 0 || by.has("llm");
+  const how = by.size === 0 ? null : asked ? say("withAi") : by.has("tests") ? say("byTests") : say("byPeople");
+  return [how, seenBy(reviewer, releaser, say)].filter((one) => one !== null).join(" ");
+}
+
+function seenBy(reviewer: string | null, releaser: string | null, say: ReportWriter["say"]): string | null {
+  if (reviewer !== null) {
+    const name = personName(reviewer);
+    return name === null ? say("reviewedByPerson") : say("reviewedBy", { name });
+  }
+  if (releaser === null) return say("notReviewed");
+  const name = personName(releaser);
+  return name === null ? null : say("releasedBy", { name });
+}
+
+function clampShare(share: number): number {
+  return Math.min(1, Math.max(0, share));
+}
+
+function cut(text: string, say: ReportWriter["say"]): string {
+  const lines = text.split("\n");
+  const short = lines.slice(0, 80).join("\n").slice(0, mostOutput);
+  if (short.length === text.length) return text;
+  return `${short}\n${say("cutHere", { count: text.length - short.length })}`;
 }
