@@ -1,8 +1,10 @@
 // What people say of grades, on a real store: two teachers, repeated requests, a class that is deleted meanwhile, a rubric that changes.
 import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { classOf, classRubric, endWithGrade, gradeWith, memberOf } from "../support/class.ts";
+import { gradingFlow } from "../support/graded-class.ts";
 import { migratedDatabase, type TestDatabase } from "../support/postgres.ts";
 import { admitWorks, openStore, type Store, type TenantStore } from "../support/store.ts";
 import { until } from "../support/until.ts";
@@ -204,6 +206,34 @@ describe("a rubric that changes", () => {
     await save({ criteria: [style, tests] });
     expect((await work()).grade).toMatchObject({ outcome: { is: "graded" }, total: 7 });
     expect(await tenant.batches.regrade(id, { keys: [key] })).toEqual({ works: [key] });
+  });
+
+  it("of a batch from before the upgrade is found in the definition that its tries were graded by", async () => {
+    const words = { names: "Names tell everything" };
+    const [before, after] = [gradingFlow(), gradingFlow("Judge it", undefined, words)];
+    const rubricOf = ({ programs, root }: typeof before) => programs[root]?.rubric as unknown as typeof classRubric;
+    const saved = await classOf(tenant, before, 1, { key: "old", rubric: rubricOf(before) });
+    const { id: old } = await tenant.batches.save(saved);
+    const first = (await tenant.batches.work(old, key))?.try;
+    await admitWorks(store, { most: 10, ring: async () => undefined, onSkipped: () => undefined });
+    const scored = { is: "scored", by: "llm", level: null, comment: "", evidence: [], tests: [], notes: [] } as const;
+    const criteria = ["names", "pure"].map((one) => ({ ...scored, id: one, points: 1, confidence: 0.9 }));
+    await endWithGrade(store, first?.runId ?? "", gradeWith({ tests: 0, style: 0 }, { criteria, most: 3 }));
+    await tenant.batches.save({ ...saved, definition: after, rubric: rubricOf(after) });
+    await store.database.calm.query("delete from batch_rubrics");
+    expect((await tenant.batches.work(old, key))?.grade?.criteria).toMatchObject([
+      { is: "not graded" },
+      { is: "not graded" },
+    ]);
+    const migration = await readFile(
+      new URL("../../packages/store/migrations/0030-grade-record.sql", import.meta.url),
+      "utf8",
+    );
+    await store.database.calm.query(migration.slice(migration.indexOf("INSERT INTO")));
+    expect((await tenant.batches.work(old, key))?.grade?.criteria).toMatchObject([
+      { id: "names", is: "not graded" },
+      { id: "pure", is: "scored", points: 1 },
+    ]);
   });
 
   it("keeps the marks of the criteria that did not change, and all of them when it changes back", async () => {

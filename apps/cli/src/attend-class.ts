@@ -11,8 +11,10 @@ import { spendOf } from "./class-progress.ts";
 import { classTable } from "./class-table.ts";
 import { exitCodes, type Terminal } from "./command.ts";
 import { jsonText } from "./json-text.ts";
+import { reviewList } from "./review-order.ts";
 import { shortId } from "./short-id.ts";
 import { showClassProgress } from "./show-class-progress.ts";
+import { statusCounts, tellCounts } from "./status-counts.ts";
 
 export interface AttendingClass {
   readonly json: boolean;
@@ -82,16 +84,15 @@ function handedIn({ sheet }: ReadClass) {
 
 function summariseClass(read: ReadClass, end: ClassEnd, papers: Papers | null, ms: number): string[] {
   const { batch, sheet, facts } = read;
-  const counts = new Map<string, number>();
-  for (const row of sheet.rows) counts.set(statusOf(row), (counts.get(statusOf(row)) ?? 0) + 1);
-  const flagged = sheet.rows.filter(({ grade }) => (grade?.flags.length ?? 0) > 0).length;
+  const counts = statusCounts(sheet);
+  const flagged = reviewList(read.works).filter(({ is }) => is === "flagged").length;
   const id = shortId(batch.id);
   const lines = [
     "",
-    `${batch.name}: ${[...counts].map(([status, count]) => `${count} ${status}`).join(", ")}`,
+    `${batch.name}: ${tellCounts(counts)}`,
     `cost: ${spendOf(batch)}, ${countOf(batch.spent.calls, "model call")}, ${formatElapsed(ms)}`,
   ];
-  if (flagged > 0) lines.push(`flags: ${countOf(flagged, "work")} want${flagged === 1 ? "s" : ""} a look`);
+  if (flagged > 0) lines.push(`flags: ${countOf(flagged, "graded submission")} with flags that nobody has looked at`);
   if (facts.similar !== null) lines.push(`similar: ${countOf(facts.similar.length, "pair")} to look at`);
   if (facts.comparedPartly.length > 0)
     lines.push(`compared in part only, for their length or number: ${countOf(facts.comparedPartly.length, "work")}`);

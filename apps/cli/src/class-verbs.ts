@@ -13,6 +13,7 @@ import { classTable } from "./class-table.ts";
 import { exitCodes, type Terminal } from "./command.ts";
 import { jsonText } from "./json-text.ts";
 import { shortId } from "./short-id.ts";
+import { statusCounts, tellCounts } from "./status-counts.ts";
 
 /** Follows it to its end; where nobody works for it, this process does. */
 export async function watchClass(
@@ -100,6 +101,7 @@ export async function showClass(stack: Stack, batch: BatchDetail, json: boolean,
     return;
   }
   for (const line of classTable(read.sheet, terminal.shown ? terminal.columns : 80)) terminal.out(line);
+  terminal.err(`${batch.name}: ${tellCounts(statusCounts(read.sheet))}`);
   terminal.err(progressLine(batch));
   for (const { reason, works } of batch.troubles) terminal.err(`waits: ${works}: ${reason}`);
   if (batch.state.is !== "open") terminal.err(`${batch.state.is}: ${batch.state.reason}`);

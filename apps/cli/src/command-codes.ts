@@ -43,6 +43,10 @@ export const commandCodes = {
     means: "The mark that was to be replaced is not the one that stands.",
     fix: "Look at the work again: `markmill review --student WHO` shows the marks with their ids.",
   },
+  OVERRIDE_UNSEEN: {
+    means: "A mark that another person gave would be replaced.",
+    fix: "Look at that mark; `markmill override … --replace ID` replaces it.",
+  },
   REVIEW_OTHER_TRY: {
     means: "The work was graded again since the proposal was shown.",
     fix: "Look at the new proposal: `markmill review --student WHO`.",

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { formatPoints } from "@markmill/gradebook";
-import { readPoints } from "@markmill/grading";
+import { type GradeEvent, readPoints } from "@markmill/grading";
 import { everyMember, everyWork, parseCount } from "@markmill/stack";
-import type { BatchWork } from "@markmill/store";
+import type { BatchWork, NewGradeEvent, TenantBatches } from "@markmill/store";
 import { type Command, CommandError, exitCodes, UsageError } from "../command.ts";
 import { findClass } from "../find-batch.ts";
 import { findWork } from "../find-student.ts";
@@ -79,7 +79,7 @@ Examples:
       const works = await everyWork(batches, batch.id);
       const work = findWork(who, await everyMember(batches, batch.id), works);
       if (replaces !== null) requireStanding(work, known.id, replaces);
-      const event = await batches.record(batch.id, {
+      const event = await record(batches, batch.id, work, {
         ...{ work: work.key, kind: "override", by: whoSays(values.by), criterion: known.id, points, reason },
         ...(values.comment === undefined ? {} : { comment: values.comment }),
         ...(entry === null ? {} : { takesBack: entry }),
@@ -113,6 +113,28 @@ function idOf(text: string | undefined, flag: string): number | null {
   const read = parseCount(text);
   if (read === null || read < 1) throw new UsageError(`${flag} is the id of a mark, such as 12.`);
   return read;
+}
+
+/** A colleague's mark that would be replaced is told with the flag that replaces it. */
+async function record(
+  batches: TenantBatches,
+  id: string,
+  { marks }: BatchWork,
+  said: NewGradeEvent,
+): Promise<GradeEvent> {
+  try {
+    return await batches.record(id, said);
+  } catch (error) {
+    const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
+    const standing = marks.find((mark) => mark.criterion === said.criterion && mark.fate.is === "stands");
+    if ((code !== "STORE_GRADE_UNSEEN" && code !== "GRADE_UNSEEN") || standing === undefined) throw error;
+    throw new CommandError(
+      "OVERRIDE_UNSEEN",
+      `${String(message)} Nothing was changed.`,
+      `To replace that mark, add --replace ${standing.id}.`,
+      { cause: error },
+    );
+  }
 }
 
 /** What was seen is what is replaced. */

@@ -165,7 +165,7 @@ function tellFate({ fate }: BatchWork["marks"][number]): string {
       return "stands";
     case "replaced":
     case "taken back":
-      return `${fate.is} by ${fate.by}`;
+      return `${fate.is} by entry ${fate.by}`;
     case "other content":
       return "about other content than is handed in now";
     case "no criterion":

@@ -1,0 +1,137 @@
+// What teachers do with grades at the command line: accept with an open criterion, two teachers, undo, a rubric that changes.
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type MarkmillPlace, makePlace } from "../support/markmill-process.ts";
+import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
+
+const names = (words: string) => `| names | ${words} | 2 | levels: poor=0, fair=1, good=2 | llm |`;
+const talk = "| talk | Explains it in the lab | 3 | points in steps of 1 | human |";
+const rubric = (...rows: readonly string[]) =>
+  `# Rubric\n\n| id | criterion | points | kind | source |\n|---|---|---|---|---|\n${rows.join("\n")}\n`;
+const workflow = `---
+submission: required
+rubric: rubric.md
+grade: { twice: never }
+---
+
+# Small
+
+# Workflow
+
+\`\`\`mermaid
+flowchart TD
+    START --> GRADE_WORK["Grade: judge it"]
+    GRADE_WORK --> SUCCESS
+    GRADE_WORK --> |FALSE| FAILED
+    SUCCESS@{ shape: stadium }
+    FAILED@{ shape: stadium }
+\`\`\`
+`;
+const verdict = {
+  criteria: {
+    names: {
+      ...{ comment: "fine", level: "good", confidence: 0.9 },
+      evidence: [{ file: "a.js", line: 1, quote: "const total = add(1, 2)" }],
+    },
+  },
+  nextSteps: [],
+};
+
+describe("the marks of a class", () => {
+  let place: MarkmillPlace & { remove(): Promise<void> };
+  let resident: ResidentMarkmill;
+  const say = (...args: string[]) => resident.say(place, args);
+  const grade = (...more: string[]) => say("grade", "c", "--script", "c/model.yaml", ...more);
+  const write = (name: string, text: string) => writeFile(join(place.cwd, "c", name), text);
+  const mark = (by: string, ...more: string[]) =>
+    say("override", "1001", "--criterion", "talk", "--by", by, "--reason", "r", ...more);
+  const listed = async () =>
+    (JSON.parse((await say("review", "--list", "--json")).stdout) as { students: string[] }[]).flatMap(
+      ({ students }) => students,
+    );
+  const statusOf = async (key: string) => {
+    const { students } = JSON.parse((await say("status", "c", "--json")).stdout) as {
+      students: {
+        student: { key: string };
+        status: string;
+        total: number | null;
+        released: { total: number } | null;
+      }[];
+    };
+    return students.find(({ student }) => student.key === key);
+  };
+
+  beforeAll(async () => {
+    resident = await residentMarkmill();
+    place = await makePlace({}, { postgres: "running" });
+    for (const key of ["1001", "1002"]) {
+      await mkdir(join(place.cwd, "c/submissions", key), { recursive: true });
+      await write(`submissions/${key}/a.js`, `const total = add(1, 2); // ${key}\n`);
+    }
+    await write("roster.csv", "id,name\n1001,Ada Byron\n1002,Bob Kahn\n");
+    await write(
+      "class.yaml",
+      "name: Small\nroster: roster.csv\nsubmissions: submissions\nworkflow: grade.wf.md\nrubric: rubric.md\n",
+    );
+    await write("grade.wf.md", workflow);
+    await write("rubric.md", rubric(names("Names say what things are"), talk));
+    await write("model.yaml", JSON.stringify({ default: { verbatim: true, reply: JSON.stringify(verdict) } }));
+  });
+  afterAll(async () => {
+    await resident.close();
+    await place.remove();
+  });
+
+  it("accepting a submission with an open criterion leaves it on the review list, with the criterion named", async () => {
+    expect(await grade()).toMatchObject({ code: 3 });
+    expect(await listed()).toEqual(["1001", "1002"]);
+    const accepted = await say("review", "--student", "1001", "--accept");
+    expect(accepted).toMatchObject({ code: 3 });
+    expect(accepted.stderr).toContain("accepted except for talk");
+    expect(await listed()).toEqual(["1001", "1002"]);
+    expect((await say("status", "c")).stderr).toContain("Small: 2 needs human");
+  });
+
+  it("a colleague's mark is replaced by naming it, and an undo gives it back", async () => {
+    expect(await mark("ada", "--points", "2")).toMatchObject({ code: 0, stdout: "4 of 5\n" });
+    expect(await listed()).toEqual(["1002"]);
+    const unseen = await mark("bob", "--points", "3");
+    expect(unseen).toMatchObject({ code: 1, stdout: "" });
+    expect(unseen.stderr).toMatch(/OVERRIDE_UNSEEN.*ada gave talk 2 points/);
+    const [, id = ""] = /--replace (\d+)/.exec(unseen.stderr) ?? [];
+    expect(await mark("bob", "--points", "3", "--replace", "99999")).toMatchObject({ code: 1 });
+    expect(await mark("bob", "--points", "3", "--replace", id)).toMatchObject({ code: 0, stdout: "5 of 5\n" });
+    const undone = await mark("bob", "--undo");
+    expect(undone).toMatchObject({ code: 0, stdout: "4 of 5\n" });
+    expect(undone.stderr).toContain("the mark of ada");
+    expect(await mark("bob", "--undo")).toMatchObject({ code: 1 });
+    expect((await say("review", "--student", "1001")).stdout).toMatch(/bob gave talk 3 .*taken back by entry/);
+  });
+
+  it("rows that change places void no released grade", async () => {
+    await say("release", "c");
+    expect(await statusOf("1001")).toMatchObject({ status: "graded", total: 4, released: { total: 4 } });
+    await write("rubric.md", rubric(talk, names("Names  say what things are")));
+    const again = await grade();
+    expect(again.stderr).not.toContain("the rubric of this class has changed");
+    expect(await statusOf("1001")).toMatchObject({ status: "graded", total: 4, released: { total: 4 } });
+  });
+
+  it("a changed criterion is told with what it voids before anything happens", async () => {
+    await write("rubric.md", rubric(talk, names("Names say everything")));
+    const told = await grade();
+    expect(told).toMatchObject({ code: 1, stdout: "" });
+    expect(told.stderr).toContain("changed: names");
+    expect(told.stderr).toContain("1 released grade no longer valid");
+    expect(told.stderr).toContain("CLASS_RUBRIC_CHANGED");
+    expect(await statusOf("1001")).toMatchObject({ status: "graded", total: 4 });
+    expect(await grade("--yes")).toMatchObject({ code: 3 });
+    expect(await statusOf("1001")).toMatchObject({ status: "needs human", total: null });
+    expect((await say("review", "--student", "1001")).stdout).toContain("talk: 2 of 3 by human");
+    // Changed back, everything stands as it did.
+    await write("rubric.md", rubric(names("Names say what things are"), talk));
+    await grade("--yes");
+    expect(await statusOf("1001")).toMatchObject({ status: "graded", total: 4, released: { total: 4 } });
+  });
+});
