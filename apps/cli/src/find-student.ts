@@ -12,8 +12,8 @@ export function findWork(
   const exact = works.find(({ key }) => key === wanted) ?? counting.find(({ pseudonym }) => same(pseudonym, wanted));
   if (exact !== undefined) return exact;
   const found = members.filter((member) => {
-    const { key, id, login, email, sisId, name, sortableName, pseudonym } = member;
-    return [key, id, login, email, sisId, name, sortableName, pseudonym].some(
+    const { key, id, participant, login, email, sisId, name, sortableName, pseudonym } = member;
+    return [key, id, participant, login, email, sisId, name, sortableName, pseudonym].some(
       (one) => one !== undefined && same(one, wanted),
     );
   });

@@ -48,4 +48,61 @@ describe("grades of people", () => {
     expect(readHumanGrades(bytes("a,b\n1,2\n"), sheet)).toBeNull();
     expect(readHumanGrades(bytes("id,b\n1,2\n"), sheet)).toBeNull();
   });
+
+  describe("are matched to students by the rules of intake", () => {
+    const people = [
+      { key: "4102", id: "4102", participant: "4101", name: "Ada Lovelace", email: "ada@x.org" },
+      { key: "4101", id: "4101", participant: "4102", name: "Alan Turing", login: "4102" },
+      { key: "7", id: "7", name: "Anna Schmidt" },
+      { key: "8", id: "8", name: "Anna Schmidt" },
+      { key: "9", id: "9", name: "Jörg Müller" },
+    ];
+    const { sheet: known } = classSheet(batchOf(), people, []);
+    const read = (text: string) => {
+      const found = readHumanGrades(bytes(text), known);
+      return {
+        marks: Object.fromEntries([...(found?.marks ?? [])].map(([key, own]) => [key, own.get("total")])),
+        unknown: found?.unknown,
+        doubtful: found?.doubtful.map(({ line, among }) => [line, ...among]),
+      };
+    };
+
+    it.each([
+      ["an id is no participant number and no login", "id,total\n4102,1\n4101,2\n", { 4102: 1, 4101: 2 }],
+      [
+        "a participant number is no id",
+        "Identifier;total\nParticipant 4101;1\nParticipant 4102;2\n",
+        { 4102: 1, 4101: 2 },
+      ],
+      ["a login is no id", "login,total\n4102,1\n", { 4101: 1 }],
+      ["the key of the class", "key,total\n4102,1\n", { 4102: 1 }],
+      ["a column student with keys", "student,total\n4102,1\n", { 4102: 1 }],
+      ["a column student with names", "student,total\nAlan Turing,1\n", { 4101: 1 }],
+      ["an empty name says nothing", "id,name,total\n4102,,1\n", { 4102: 1 }],
+      ["surname and given name", "Name;Vorname;total\nMueller;Jörg;1\n", { 9: 1 }],
+    ])("%s", (_, text, marks) => {
+      expect(read(text)).toEqual({ marks, unknown: [], doubtful: [] });
+    });
+
+    it.each([
+      ["a name that contradicts the id", "id,name,total\n4102,Alan Turing,1\n", [[2, "4102", "4101"]]],
+      ["two keys of different students", "id,email,total\n4101,ada@x.org,1\n", [[2, "4101", "4102"]]],
+      ["a name that two students have", "name,total\nAnna Schmidt,1\n", [[2, "7", "8"]]],
+      ["a name where the id differs", "id,name,total\n99,Ada Lovelace,1\n", [[2, "4102"]]],
+      [
+        "two rows of one student",
+        "id,total\n7,1\n7,2\n",
+        [
+          [2, "7"],
+          [3, "7"],
+        ],
+      ],
+    ])("%s is left out and told", (_, text, doubtful) => {
+      expect(read(text)).toEqual({ marks: {}, unknown: [], doubtful });
+    });
+
+    it("an id that nobody has is unknown: zeros count", () => {
+      expect(read("id,total\n07,1\n")).toEqual({ marks: {}, unknown: ["07"], doubtful: [] });
+    });
+  });
 });

@@ -1,53 +1,117 @@
-/** Grades of people, from a table with a column for the student and one for each criterion (or the total). Pure. */
+/**
+ * Grades of people, from a table with columns for the student and one for each criterion (or the total). Pure.
+ *
+ * H1  Columns are read as those of a roster, and rows are matched to students by the rules of intake (`People`, P1 to P6).
+ * H2  A student with two rows is a question: nothing here knows which of them counts.
+ */
+import { readPeople } from "@markmill/classroom";
 import { decodeText, readTable } from "@markmill/csv";
 import type { GradeSheet } from "@markmill/gradebook";
-import { type Agreement, agreement, type MarkPair, type Rubric, readPoints, stepOf } from "@markmill/grading";
+import {
+  type Agreement,
+  agreement,
+  doubtTexts,
+  type MarkPair,
+  People,
+  plainKey,
+  type Rubric,
+  readPoints,
+  spellingsOf,
+  stepOf,
+} from "@markmill/grading";
 
 export interface HumanGrades {
   /** By student key, points by criterion id; `total` is the whole. */
   readonly marks: ReadonlyMap<string, ReadonlyMap<string, number>>;
   /** Names in the table that nobody in the class has. */
   readonly unknown: readonly string[];
+  /** Rows that may be of these students, and were left out. */
+  readonly doubtful: readonly DoubtfulRow[];
   readonly columns: readonly string[];
+}
+
+interface DoubtfulRow {
+  readonly line: number;
+  /** As the table has it. */
+  readonly name: string;
+  /** Keys of students. */
+  readonly among: readonly string[];
+  readonly why: string;
 }
 
 /** null: no column says who a student is, or none what they got. */
 export function readHumanGrades(bytes: Uint8Array, sheet: GradeSheet): HumanGrades | null {
   const { rows } = readTable(decodeText(bytes).text);
-  const [header, ...body] = rows;
-  const heads = header?.cells.map(({ text }) => plain(text)) ?? [];
-  const who = ["key", "id", "student id", "sid", "login", "email", "student", "name"]
-    .map((word) => heads.indexOf(word))
-    .filter((at) => at >= 0);
+  const heads = rows[0]?.cells.map(({ text }) => plain(text)) ?? [];
+  const { people, columns: who } = readPeople(rows);
+  const keyAt = heads.indexOf("key");
   const ids = new Map(
     sheet.criteria.flatMap(({ id, title }) => [[plain(id), id] as const, [plain(title), id] as const]),
   );
   for (const word of ["total", "grade", "points", "score"]) if (!ids.has(word)) ids.set(word, "total");
   const columns = heads.flatMap((head, at) =>
-    ids.has(head) && !who.includes(at) ? [{ at, id: ids.get(head) ?? "" }] : [],
+    ids.has(head) && !who.has(at) && at !== keyAt ? [{ at, id: ids.get(head) ?? "" }] : [],
   );
-  if (who.length === 0 || columns.length === 0) return null;
-  const students = new Map<string, string>();
-  for (const { student } of sheet.rows)
-    for (const alias of [student.key, student.id, student.sisId, student.login, student.email, student.name])
-      if (alias !== undefined) students.set(plain(alias), student.key);
+  if ((who.size === 0 && keyAt < 0) || columns.length === 0) return null;
+  const students = sheet.rows.map(({ student }) => student);
+  // Without ids in the class, its keys are what a teacher knows as ids.
+  const idKinds = students.some(({ id }) => id !== undefined) ? (["id"] as const) : (["id", "key"] as const);
+  const everybody = new People(students);
+  // A column "student" may hold names or keys.
+  const studentAt = heads.indexOf("student");
+  const keys = new Set(students.map((student) => plainKey(student.key)));
+  const told = people.flatMap(({ row, person }) => {
+    const { id = "", participant = "", sisId = "", login = "", email = "" } = person;
+    const student = row.cells[studentAt]?.text.trim() ?? "";
+    const key = row.cells[keyAt]?.text.trim() || (keys.has(plainKey(student)) ? student : "");
+    const isKey = student !== "" && key === student && everybody.named(student).length === 0;
+    const isNamed = !isKey && spellingsOf({ key: "", ...person }).size > 0;
+    const name = isNamed ? (person.sortableName ?? person.name) : "";
+    const clue = {
+      keys: [
+        { kinds: ["key"] as const, text: key },
+        { kinds: idKinds, text: id },
+        { kinds: ["participant"] as const, text: participant },
+        { kinds: ["sisId"] as const, text: sisId },
+        { kinds: ["login"] as const, text: login },
+        { kinds: ["email"] as const, text: email },
+      ],
+      name,
+    };
+    const called = [key, id, participant, login, email, sisId, name].find((text) => text !== "");
+    return called === undefined ? [] : [{ row, clue, called }];
+  });
+  const found = everybody.findAll(told.map(({ clue }) => clue));
+  const linesOf = new Map<string, number[]>();
+  for (const [at, one] of found.entries())
+    if (one.is === "one") linesOf.set(one.who.key, [...(linesOf.get(one.who.key) ?? []), told[at]?.row.line ?? 0]);
   const marks = new Map<string, ReadonlyMap<string, number>>();
   const unknown: string[] = [];
-  for (const { cells } of body) {
-    const names = who.map((at) => cells[at]?.text.trim() ?? "").filter((text) => text !== "");
-    if (names.length === 0) continue;
-    const key = names.map((text) => students.get(plain(text))).find((one) => one !== undefined);
-    if (key === undefined) {
-      unknown.push(names[0] ?? "");
+  const doubtful: DoubtfulRow[] = [];
+  for (const [at, { row, called }] of told.entries()) {
+    const one = found[at] ?? { is: "nobody" };
+    if (one.is === "nobody") {
+      unknown.push(called);
       continue;
     }
-    const points = columns.flatMap(({ at, id }) => {
-      const read = readPoints(cells[at]?.text ?? "");
+    if (one.is === "question") {
+      const among = one.among.map(({ key }) => key);
+      doubtful.push({ line: row.line, name: called, among, why: doubtTexts[one.why] });
+      continue;
+    }
+    const lines = linesOf.get(one.who.key) ?? [];
+    if (lines.length > 1) {
+      const why = `the student has several rows: lines ${lines.join(", ")}`;
+      doubtful.push({ line: row.line, name: called, among: [one.who.key], why });
+      continue;
+    }
+    const points = columns.flatMap(({ at: cell, id }) => {
+      const read = readPoints(row.cells[cell]?.text ?? "");
       return read === null ? [] : [[id, read] as const];
     });
-    marks.set(key, new Map(points));
+    marks.set(one.who.key, new Map(points));
   }
-  return { marks, unknown, columns: columns.map(({ id }) => id) };
+  return { marks, unknown, doubtful, columns: columns.map(({ id }) => id) };
 }
 
 export interface AgreementRow {

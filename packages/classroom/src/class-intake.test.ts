@@ -97,6 +97,16 @@ describe("a Canvas export", () => {
     expect(found.problems).toMatchObject([{ code: "INTAKE_LINK" }]);
   });
 
+  it("takes off Canvas's suffix where a student handed in again, and says so with the work", async () => {
+    const again = { "lovelaceada_101_5001_median-1.py": "1", "adamssam_104_5002_median.py": "2" };
+    const found = await both(again, { roster: roster(canvasRoster), requires: ["median.py"] });
+    expect(summary(found)).toEqual([
+      ["104#1", "median.py"],
+      ["101#1", "median.py"],
+    ]);
+    expect(found.submissions[1]?.content).toMatchObject({ notes: [expect.stringContaining("median-1.py")] });
+  });
+
   it("keeps two files of one name apart", async () => {
     const found = await both({ "a_1_10_x.js": "1", "a_1_11_x.js": "2", "b_2_12_x.js": "1" });
     expect(summary(found)).toEqual([

@@ -18,6 +18,7 @@ import {
   type SubmissionLimits,
   showName,
 } from "@markmill/submission";
+import { plainCanvasNames } from "./canvas-resubmission.ts";
 import type { AttemptPolicy, ClassClock, LatePolicy, LayoutChoice } from "./class-file.ts";
 import { type ExportSource, openExport } from "./export-source.ts";
 import { FetchTrouble } from "./fetch-trouble.ts";
@@ -253,8 +254,10 @@ async function sort(
   at: Place,
 ): Promise<Sorted> {
   switch (layout) {
-    case "canvas":
-      return sortCanvas(tops);
+    case "canvas": {
+      const sorted = sortCanvas(tops);
+      return { ...sorted, works: plainCanvasNames(sorted.works, options.requires ?? []) };
+    }
     case "moodle":
       return sortMoodle(tops);
     case "plain":
@@ -402,9 +405,9 @@ async function readPieces(source: ExportSource, pieces: readonly Piece[], limits
   const notes: string[] = [];
   let left = limits;
   const taken = new Set<string>();
-  for (const { top, as } of pieces) {
+  for (const { top, as, note } of pieces) {
     const read = await source.read(top, left);
-    notes.push(...read.notes);
+    notes.push(...read.notes, ...(note === undefined ? [] : [note]));
     for (const entry of read.entries) {
       const path = as === null ? entry.path : entry.path === top ? as : `${as}/${entry.path}`;
       const known = path.normalize("NFKC").toLowerCase();

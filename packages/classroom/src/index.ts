@@ -15,5 +15,5 @@ export {
   readClassHead,
   readClassWorks,
 } from "./read-class-folder.ts";
-export type { Roster } from "./roster.ts";
+export { type Roster, readPeople } from "./roster.ts";
 export { type SimilarWorks, similarPairs } from "./similar-pairs.ts";

@@ -34,6 +34,8 @@ export interface Work {
 export interface Piece {
   readonly top: string;
   readonly as: string | null;
+  /** Told with the work, where its name was changed. */
+  readonly note?: string;
 }
 
 export type Says =

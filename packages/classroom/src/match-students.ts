@@ -8,7 +8,7 @@
  * S3  A work that is not matched is unknown or ambiguous, and the teacher decides. Ambiguous works name all candidates.
  */
 import { suggest } from "@markmill/definition";
-import { type Clue, type Doubt, type Identified, People, plainName, spellingsOf } from "@markmill/grading";
+import { type Clue, doubtTexts, type Identified, People, plainName, spellingsOf } from "@markmill/grading";
 import { FolderNames, type Meaning } from "./folder-name.ts";
 import type { Says } from "./layout.ts";
 import type { Member } from "./member.ts";
@@ -24,14 +24,6 @@ export type Match =
 
 /** What a work says: people to be looked up with those of all other works, or a match that needs no other work. */
 type Read = { readonly is: "clues"; readonly clues: readonly Clue[] } | { readonly is: "match"; readonly match: Match };
-
-const doubts: Record<Doubt, string> = {
-  "keys differ": "its keys belong to different students",
-  "name differs": "its key and its name belong to different students",
-  namesakes: "several students have this name",
-  "another key": "only the name fits, and the roster has another key of this kind for the student",
-  "matched already": "only the name fits, and another submission is matched to the student too",
-};
 
 export class StudentIndex {
   readonly #kind: RosterKind;
@@ -142,7 +134,7 @@ export class StudentIndex {
   /** One work of everybody who handed it in together. If one of them is not known for sure, the work is not matched. */
   #together(clues: readonly Clue[], found: readonly Identified<Member>[]): Match {
     const doubtful = found.find((one) => one.is === "question");
-    if (doubtful?.is === "question") return { is: "ambiguous", among: doubtful.among, why: doubts[doubtful.why] };
+    if (doubtful?.is === "question") return { is: "ambiguous", among: doubtful.among, why: doubtTexts[doubtful.why] };
     const by = [...new Set(found.flatMap((one) => (one.is === "one" ? [one.who] : [])))];
     const nobody = found.findIndex((one) => one.is === "nobody");
     if (nobody >= 0) return { is: "unknown", near: this.#near(clues[nobody]?.name ?? "") };

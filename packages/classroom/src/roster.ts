@@ -83,6 +83,18 @@ const fields = Object.keys(headers) as Field[];
 const byHeader = new Map<string, Field>(
   fields.flatMap((field) => headers[field].map((name) => [name, field] as const)),
 );
+/** Fields that say who somebody is. */
+const identifying: ReadonlySet<Field> = new Set([
+  "id",
+  "participant",
+  "sisId",
+  "login",
+  "email",
+  "handle",
+  "name",
+  "firstName",
+  "lastName",
+] as const);
 const MOST_MEMBERS = 100_000;
 
 export function readRoster(
@@ -139,6 +151,22 @@ export function readRoster(
     as,
   }));
   return { kind, members, mapping: shown, findings: report.findings };
+}
+
+/** What each row of any table says of a person, by the headers and rules of a roster. */
+export function readPeople(rows: readonly Row[]): {
+  readonly people: readonly { readonly row: Row; readonly person: Person }[];
+  /** Columns that say who a person is, by index; empty: nobody can tell. */
+  readonly columns: ReadonlyMap<number, Field>;
+} {
+  const report = new Report<ClassFindingCode>();
+  const found = mapColumns(rows, {}, "", report);
+  const mapping = (found?.mapping ?? []).map((field) => (field !== null && identifying.has(field) ? field : null));
+  const people = rows.slice(1).map((row) => {
+    const at = { file: "", line: row.line, column: 1 };
+    return { row, person: personOf(row, mapping, at, undefined, report) };
+  });
+  return { people, columns: new Map(mapping.flatMap((field, at) => (field === null ? [] : [[at, field] as const]))) };
 }
 
 /** What each column is for, and whether the first row is a header; null: nobody can tell. */

@@ -37,7 +37,7 @@ export {
   readGradescopeResults,
   testsOfGradescope,
 } from "./gradescope-results.ts";
-export { type Clue, type Doubt, type Identified, People, plainKey, spellingsOf } from "./match-people.ts";
+export { type Clue, doubtTexts, type Identified, People, plainKey, spellingsOf } from "./match-people.ts";
 export { nameWords, plainName } from "./person-name.ts";
 export { formatPoints, readPoints, roundPoints, scalePoints, sumPoints } from "./points.ts";
 export { pseudonyms } from "./pseudonym.ts";

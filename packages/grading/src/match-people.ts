@@ -36,6 +36,15 @@ export type Identified<P> =
 /** Rule P2, P3, P4 (twice), P5. */
 export type Doubt = "keys differ" | "name differs" | "namesakes" | "another key" | "matched already";
 
+/** Each ends a sentence about a row or a work. */
+export const doubtTexts: Readonly<Record<Doubt, string>> = {
+  "keys differ": "its keys belong to different students",
+  "name differs": "its key and its name belong to different students",
+  namesakes: "several students have this name",
+  "another key": "only the name fits, and the roster has another key of this kind for the student",
+  "matched already": "only the name fits, and the student is matched elsewhere too",
+};
+
 export class People<P extends Identifiable> {
   readonly #people: readonly P[];
   readonly #byKey = new Map<string, Set<P>>();

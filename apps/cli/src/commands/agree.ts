@@ -15,7 +15,8 @@ Says how far the proposed grades agree with those of people: per criterion the
 share that is the same, and within one step, the mean error (MAE), correlation
 (r), ICC(3,1), and leniency, which is above zero where the machine is kinder.
 The table needs a column for the student (id, login, email or name) and one for
-each criterion, by its id or title, or for the total.
+each criterion, by its id or title, or for the total. Rows are matched to
+students as submissions are: a row that may be of two students is left out.
 
 Example:
   markmill agree --human grades.csv`,
@@ -42,6 +43,8 @@ Example:
         );
       }
       for (const name of read.unknown) terminal.err(`nobody in the class: ${name}`);
+      for (const { line, name, among, why } of read.doubtful)
+        terminal.err(`${human}:${line}: ${name} was left out. It could be ${among.join(" or ")}: ${why}.`);
       const proposals = new Map(
         [...works].flatMap(([key, work]) => (work.proposal === null ? [] : [[key, work.proposal.grade] as const])),
       );
@@ -50,7 +53,8 @@ Example:
         terminal.err("There is nothing to compare: nobody in the table has a proposed grade.");
         return exitCodes.failed;
       }
-      if (values.json === true) terminal.out(jsonText({ version: 1, batchId: batch.id, rows, unknown: read.unknown }));
+      const { unknown, doubtful } = read;
+      if (values.json === true) terminal.out(jsonText({ version: 1, batchId: batch.id, rows, unknown, doubtful }));
       else for (const line of agreementTable(rows)) terminal.out(line);
       return exitCodes.success;
     });
