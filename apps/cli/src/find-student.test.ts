@@ -1,6 +1,7 @@
+import type { GradeEvent } from "@markmill/grading";
 import { gradeOf, workOf } from "@markmill/stack/testing-batch";
 import { describe, expect, it } from "vitest";
-import { findWork } from "./find-student.ts";
+import { attemptsOf, attemptToUndo, findWork } from "./find-student.ts";
 
 const members = [
   { key: "1", name: "Åsa Öberg", email: "asa@x.org", pseudonym: "Student-A" },
@@ -44,4 +45,22 @@ it("of several attempts that count the best one is meant, and attempt 9 comes be
   const equal = [attempt(1, 1), attempt(10, 2), attempt(11, 6), attempt(9, 6)];
   expect(findWork("1", members, equal).key).toBe("1#11");
   expect(findWork("1#10", members, equal).key).toBe("1#10");
+});
+
+it("an undo finds the attempt that was marked, also when another one counts since", () => {
+  const attempt = (number: number, points: number, events: readonly GradeEvent[] = []) =>
+    workOf("1", gradeOf([points, 4]), { key: `1#${number}`, attempt: number }, events);
+  const said: GradeEvent = {
+    ...{ id: 7, work: "1#9", at: "2026-01-01T00:00:00.000Z", by: "ada", kind: "override", criterion: "names", from: 4 },
+    ...{ to: 0, takesBack: null, reason: "so", comment: "", rubricHash: "r", content: "c", try: 1 },
+  };
+  const works = [attempt(11, 5, [{ ...said, id: 8, by: "bob", to: 3 }]), attempt(9, 6, [said]), attempt(3, 5)];
+  const meant = findWork("1", members, works);
+  expect(meant.key).toBe("1#3");
+  const undo = (by: string, criterion = "names", entry: number | null = null) =>
+    attemptToUndo(meant, works, { criterion, entry, by }).key;
+  expect([undo("ada"), undo("bob"), undo("cleo"), undo("ada", "tests"), undo("ada", "names", 8)]).toEqual([
+    ...["1#9", "1#11", "1#11", "1#3", "1#11"],
+  ]);
+  expect(attemptsOf(meant, works).map(({ key }) => key)).toEqual(["1#3", "1#9", "1#11"]);
 });

@@ -33,6 +33,33 @@ export function findWork(
   return countingWork([own, ...others]);
 }
 
+/** Attempts of the same people that count, this one among them, by their numbers. */
+export function attemptsOf({ by }: BatchWork, works: readonly BatchWork[]): readonly BatchWork[] {
+  const owners = [...by].sort().join("\n");
+  return works
+    .filter((work) => work.counts && [...work.by].sort().join("\n") === owners)
+    .sort((one, other) => one.attempt - other.attempt);
+}
+
+/**
+ * The attempt whose mark an undo takes back: the one with the named mark, else the one with the newest mark of the criterion, those of the
+ * same person first. Lowering the best attempt makes another one count, and the undo must still find the lowered one.
+ */
+export function attemptToUndo(
+  work: BatchWork,
+  works: readonly BatchWork[],
+  { criterion, entry, by }: { readonly criterion: string; readonly entry: number | null; readonly by: string },
+): BatchWork {
+  const marked = attemptsOf(work, works).flatMap((one) =>
+    one.marks.filter(({ fate }) => fate.is === "stands" || fate.is === "replaced").map((mark) => ({ one, mark })),
+  );
+  if (entry !== null) return marked.find(({ mark }) => mark.id === entry)?.one ?? work;
+  const [newest] = marked
+    .filter(({ mark }) => mark.criterion === criterion)
+    .sort((left, right) => Number(right.mark.by === by) - Number(left.mark.by === by) || right.mark.id - left.mark.id);
+  return newest?.one ?? work;
+}
+
 function same(one: string, other: string): boolean {
   return plain(one) === plain(other);
 }

@@ -50,7 +50,9 @@ export async function showClassProgress(
         // On a screen what went well is only counted.
         if (!named || (terminal.live && wentWell(work))) continue;
         const who = work.by.map((key) => names.get(key) ?? key).join(", ");
-        say(`${terminal.live ? "" : `[${at}/${all}] `}${oneLine(who)}: ${describeEnd(work)}`);
+        say(
+          `${terminal.live ? "" : `[${at}/${all}] `}${oneLine(who)}${work.attempt > 1 ? ` (attempt ${work.attempt})` : ""}: ${describeEnd(work)}`,
+        );
       }
       for (const { reason, works, held } of batch.troubles) {
         const line = `${works} ${works === 1 ? "work waits" : "works wait"}: ${oneLine(reason)}${held ? " (until it is resumed)" : ""}`;

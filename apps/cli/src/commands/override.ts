@@ -1,11 +1,11 @@
 import { parseArgs } from "node:util";
 import { formatPoints } from "@markmill/gradebook";
 import { type GradeEvent, readPoints } from "@markmill/grading";
-import { everyMember, everyWork, parseCount } from "@markmill/stack";
+import { countingWork, everyMember, everyWork, parseCount } from "@markmill/stack";
 import type { BatchWork, NewGradeEvent, TenantBatches } from "@markmill/store";
-import { type Command, CommandError, exitCodes, UsageError } from "../command.ts";
+import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { findClass } from "../find-batch.ts";
-import { findWork } from "../find-student.ts";
+import { attemptsOf, attemptToUndo, findWork } from "../find-student.ts";
 import { whoSays } from "../who-says.ts";
 import { withStack } from "../with-stack.ts";
 
@@ -77,10 +77,15 @@ Examples:
         );
       }
       const works = await everyWork(batches, batch.id);
-      const work = findWork(who, await everyMember(batches, batch.id), works);
+      const me = whoSays(values.by);
+      const meant = findWork(who, await everyMember(batches, batch.id), works);
+      const work =
+        points === null && meant.key !== who
+          ? attemptToUndo(meant, works, { criterion: known.id, entry, by: me })
+          : meant;
       if (replaces !== null) requireStanding(work, known.id, replaces);
       const event = await record(batches, batch.id, work, {
-        ...{ work: work.key, kind: "override", by: whoSays(values.by), criterion: known.id, points, reason },
+        ...{ work: work.key, kind: "override", by: me, criterion: known.id, points, reason },
         ...(values.comment === undefined ? {} : { comment: values.comment }),
         ...(entry === null ? {} : { takesBack: entry }),
         // The mark was named, so it was seen; whatever is said from now on was not.
@@ -95,8 +100,11 @@ Examples:
           : stands === undefined
             ? "as proposed"
             : `${formatPoints(stands.points)}, the mark of ${stands.by} (${stands.id})`;
-      const attempts = works.filter(({ counts, by }) => counts && by.join("\n") === work.by.join("\n")).length;
-      terminal.err(`${known.id}: ${from} → ${to}${attempts > 1 ? ` (attempt ${work.attempt} of ${attempts})` : ""}`);
+      const attempts = attemptsOf(work, works);
+      terminal.err(
+        `${known.id}: ${from} → ${to}${attempts.length > 1 ? ` (attempt ${work.attempt} of ${attempts.length})` : ""}`,
+      );
+      tellCounting(attempts, after, terminal);
       const total = after?.grade?.total ?? null;
       terminal.out(
         total === null
@@ -107,6 +115,17 @@ Examples:
     });
   },
 };
+
+/** With `attempts: best` a changed mark may make another attempt count. */
+function tellCounting(attempts: readonly BatchWork[], after: BatchWork | null, terminal: Terminal): void {
+  const [first, ...more] = attempts.map((one) => (one.key === after?.key ? after : one));
+  if (first === undefined || after === null) return;
+  const counts = countingWork([first, ...more]);
+  if (counts.key === after.key) return;
+  const total = counts.grade?.total ?? null;
+  const stands = total === null ? (counts.grade?.outcome.is ?? "waiting") : `${formatPoints(total)} points`;
+  terminal.err(`! attempt ${counts.attempt} counts for the student now: ${stands}`);
+}
 
 function idOf(text: string | undefined, flag: string): number | null {
   if (text === undefined) return null;

@@ -1,10 +1,10 @@
 import { parseArgs } from "node:util";
 import { formatPoints } from "@markmill/gradebook";
-import { classSheet, everyMember, everyWork, parseCount } from "@markmill/stack";
+import { classSheet, countingWork, everyMember, everyWork, parseCount } from "@markmill/stack";
 import type { BatchDetail, BatchWork } from "@markmill/store";
 import { type Command, CommandError, exitCodes, UsageError } from "../command.ts";
 import { findClass } from "../find-batch.ts";
-import { findWork } from "../find-student.ts";
+import { attemptsOf, findWork } from "../find-student.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
 import { jsonText } from "../json-text.ts";
 import { reasonsOf, reviewList, tellQueue } from "../review-order.ts";
@@ -126,9 +126,8 @@ Examples:
         );
       else {
         for (const line of showWork(batch, work, nameOf(work))) terminal.out(line);
-        const attempts = works.filter((one) => one.counts && sameOwners(one, work));
-        if (attempts.length > 1)
-          terminal.out(`attempt ${work.attempt} is shown: of ${attempts.length} attempts it is the one that counts`);
+        const attempts = attemptsOf(work, works);
+        if (attempts.length > 1) terminal.out(tellAttempts(work, attempts));
         for (const line of tellMarks(work)) terminal.out(line);
       }
       const who = work.by[0] ?? work.key;
@@ -145,8 +144,12 @@ Examples:
   },
 };
 
-function sameOwners(one: BatchWork, other: BatchWork): boolean {
-  return [...one.by].sort().join("\n") === [...other.by].sort().join("\n");
+function tellAttempts({ key, attempt }: BatchWork, attempts: readonly BatchWork[]): string {
+  const [first, ...more] = attempts;
+  const counts = first === undefined ? null : countingWork([first, ...more]);
+  if (counts === null || counts.key === key)
+    return `attempt ${attempt} is shown: of ${attempts.length} attempts it is the one that counts`;
+  return `attempt ${attempt} is shown; of ${attempts.length} attempts attempt ${counts.attempt} counts`;
 }
 
 /** Marks of people that do not stand, with the reason. */
