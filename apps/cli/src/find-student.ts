@@ -73,5 +73,9 @@ function plain(text: string): string {
 }
 
 function unknown(message: string): CommandError {
-  return new CommandError("STUDENT_NOT_FOUND", message, "Name a student by the key, the id or the whole name.");
+  return new CommandError(
+    "STUDENT_NOT_FOUND",
+    message,
+    "Name a student by the id, the e-mail address or the whole name, or the work by its key, such as 4102#1.",
+  );
 }

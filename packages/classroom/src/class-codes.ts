@@ -111,7 +111,7 @@ export const classFindingCodes = {
     fix: "Write none, local or any.",
   },
   ROSTER_DUPLICATE: {
-    means: "Two students of the roster have the same key.",
+    means: "Two students of the roster have the same key of one kind. A git handle may be shared in one group.",
     fix: "Give each student a key of their own.",
   },
   ROSTER_EMAIL: { means: "An e-mail address of the roster is none.", fix: "Correct it, or check the columns." },

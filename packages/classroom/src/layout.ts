@@ -3,9 +3,9 @@
  * student. Nothing is matched to a roster here.
  *
  * Canvas     NAME[_LATE]_USER_ATTACHMENT_FILE, or [LATE_]anon_ID_ATTACHMENT_FILE; a text entry ends with _text.html, a link with
- *            _link.html, both without an attachment. All files of one user are one work.
+ *            _link.html, both without an attachment. All files of one user, by number and name, are one work.
  * Moodle     NAME_NUMBER_assignsubmission_PLUGIN[_] is a folder, or a flat file with _FILE behind it. Some sites put a login before the
- *            name, so only the number and what follows it is relied on. All plugins of one number are one work.
+ *            name, so only the number and what follows it is relied on. All plugins of one number and name are one work.
  * Gradescope folders named by submission_metadata.yml, which says who handed in what, alone or together.
  * plain      a folder, an archive or loose files per student, by any name.
  */
@@ -66,6 +66,8 @@ const canvasFile =
   /^(?<name>.*?)_(?<late>LATE_)?(?<user>\d+)_(?:(?<attachment>\d+)_(?<file>.+)|(?<entry>text|link)\.html)$/su;
 const canvasAnonymous =
   /^(?<late>LATE_)?anon_(?<user>[A-Za-z0-9]+)_(?:(?<attachment>\d+)_(?<file>.+)|(?<entry>text|link)\.html)$/su;
+/** A folder ends with its plugin. The last number counts: nobody can put another one before it by a name of their own. */
+const moodleFolder = /^(?<name>.*)_(?<number>\d+)_assign(?:submission|feedback)_(?<plugin>[a-z]+)_?$/su;
 const moodleName = /^(?<name>.*?)_(?<number>\d+)_assign(?:submission|feedback)_(?<plugin>[a-z]+)(?:_(?<file>.*))?$/su;
 
 /** What systems leave behind: never anybody's work. */
@@ -95,7 +97,8 @@ export function sortCanvas(tops: readonly Top[]): Sorted {
     const { user = "", file, entry, attachment = "" } = parts;
     const says: Says =
       anonymous === undefined ? { by: "canvas", user, name: parts.name ?? "" } : { by: "canvas-anonymous", user };
-    const label = anonymous === undefined ? user : `anon_${user}`;
+    const number = anonymous === undefined ? user : `anon_${user}`;
+    const label = labelOf(works, number, says);
     const before = works.get(label);
     const wanted = file ?? `${entry}.html`;
     // A student may hand in two files of one name; the attachment's number tells them apart.
@@ -112,23 +115,32 @@ export function sortCanvas(tops: readonly Top[]): Sorted {
   return { works: [...works.values()], strays };
 }
 
+/** The number, which is one person's. Where it comes with several names, each name is a work of its own: nobody adds files to another's. */
+function labelOf(works: ReadonlyMap<string, Work>, number: string, says: Says): string {
+  const known = works.get(number)?.says;
+  if (known === undefined || !("name" in says) || !("name" in known) || known.name === says.name) return number;
+  return `${number} (${says.name})`;
+}
+
 export function sortMoodle(tops: readonly Top[]): Sorted {
   const works = new Map<string, Work>();
   const strays: string[] = [];
   for (const { name, is } of tops) {
-    const parts = moodleName.exec(name)?.groups;
+    const parts = (is === "folder" ? moodleFolder : moodleName).exec(name)?.groups;
     const { number = "", plugin = "", file = "" } = parts ?? {};
     if (parts === undefined || (is === "file" && file === "")) {
       strays.push(name);
       continue;
     }
-    const before = works.get(number);
+    const says: Says = { by: "moodle", number, name: (parts.name ?? "").replaceAll("_", " ").trim() };
+    const label = labelOf(works, number, says);
+    const before = works.get(label);
     // Files are the work; what other plugins hold, such as an online text, stands in a folder of its name.
     const main = plugin === "file";
     const as = is === "folder" ? (main ? null : plugin) : main ? file : `${plugin}/${file}`;
-    works.set(number, {
-      label: number,
-      says: { by: "moodle", number, name: (parts.name ?? "").replaceAll("_", " ").trim() },
+    works.set(label, {
+      label,
+      says,
       pieces: [...(before?.pieces ?? []), { top: name, as }],
       markedLate: false,
       submittedAt: null,

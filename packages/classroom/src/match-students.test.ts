@@ -98,6 +98,17 @@ Participant 13,Anna Schmidt,Team Alpha
     expect(moodle("id,name,group\n1,A,1.1\n2,B,11\n", "1.1_9_assignsubmission_file_")).toEqual(["1"]);
   });
 
+  it("adds no files to another student's work by a name that looks like Moodle's", () => {
+    const evil = "Eve_4101_assignsubmission_file__4103_assignsubmission_file_";
+    expect(moodle(worksheet, "Ada Lovelace_4101_assignsubmission_file_", evil)).toEqual(["4102", "question: 4103"]);
+    expect(
+      moodle(worksheet, "Ada Lovelace_4101_assignsubmission_file_", "Eve_4101_assignsubmission_onlinetext_"),
+    ).toEqual(["4102", "question: 4102"]);
+    expect(
+      moodle(worksheet, "Ada Lovelace_4101_assignsubmission_file_", "Ada Lovelace_4101_assignsubmission_onlinetext_"),
+    ).toEqual(["4102"]);
+  });
+
   it("has no names when marking is blind, in any language", () => {
     for (const word of ["Participant", "Teilnehmer_in", "Teilnehmerin", "Participante", "Partecipante", "Участник"]) {
       expect(moodle(worksheet, `${word}_4101_assignsubmission_file_`), word).toEqual(["4102"]);
@@ -258,6 +269,12 @@ describe("folders of any name", () => {
       "question: anna, x",
       "x",
     ]);
+  });
+
+  it("that follow a pattern with student and group ask where the student is not in the group", () => {
+    const groups = "login,name,group\nada,Ada Lovelace,T1\nalan,Alan Turing,T2\n";
+    const works = sortPlain(folders("T1-ada", "T2-ada", "T3-ada"), /^(?<group>T\d)-(?<student>.+)$/u).works;
+    expect(owners(groups, works)).toEqual(["ada", "question: ada, alan", "ada"]);
   });
 
   it("that are loose files may have the name of a required file behind the key", () => {

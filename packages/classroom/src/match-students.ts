@@ -82,8 +82,7 @@ export class StudentIndex {
         return { is: "clues", clues };
       }
       case "pattern": {
-        if (says.student !== null)
-          return { is: "match", match: this.#meant(this.#folders.whole(says.student), says.student) };
+        if (says.student !== null) return { is: "match", match: this.#patterned(says.student, says.group) };
         return { is: "match", match: this.#team(says.group ?? "") ?? { is: "unknown", near: null } };
       }
       case "name":
@@ -93,6 +92,16 @@ export class StudentIndex {
         return { is: "match", match: { is: "matched", by, group: says.group } };
       }
     }
+  }
+
+  /** A student beside a group of the roster must be a member of it. */
+  #patterned(student: string, group: string | null): Match {
+    const match = this.#meant(this.#folders.whole(student), student);
+    const teams = group === null ? [] : this.#teams.find(group);
+    if (match.is !== "matched" || teams.length === 0) return match;
+    if (match.by.every((one) => teams.some(({ members }) => members.includes(one)))) return match;
+    const among = [...new Set([...match.by, ...teams.flatMap(({ members }) => members)])];
+    return { is: "ambiguous", among, why: "the student is not in the group that the name says" };
   }
 
   /** S2, else a clue. */

@@ -2,7 +2,8 @@
  * Without a roster, the people whom an export itself names. Pure.
  *
  * E1  One person has one key. A Gradescope student number that several people have is nobody's key; their e-mail addresses are.
- * E2  Two works with the same bare name, and no key, are of two people.
+ * E2  A number that comes with several names is several people, each with a label of their own.
+ * E3  Two works with the same bare name, and no key, are of two people.
  */
 import { plainKey, plainName } from "@markmill/grading";
 import type { Submitter, Work } from "./layout.ts";
@@ -33,13 +34,13 @@ export function membersOfExport(works: readonly Work[]): (work: Work) => readonl
   return ({ says, label }) => {
     switch (says.by) {
       case "canvas":
-        return [{ key: says.user, id: says.user, name: says.name }];
+        return [{ key: label, id: says.user, name: says.name }];
       case "canvas-anonymous":
         return [{ key: label, id: says.user, name: label }];
       case "moodle": {
         const { number, name } = says;
         const called = name === "" ? `Participant ${number}` : isParticipantWord(name) ? `${name} ${number}` : name;
-        return [{ key: number, participant: number, name: called }];
+        return [{ key: label, participant: number, name: called }];
       }
       case "gradescope":
         return says.submitters.map((submitter) => submitterOf(submitter, label));

@@ -1,3 +1,4 @@
+import { Scrubber } from "@markmill/grading";
 import { describe, expect, it } from "vitest";
 import { readRoster } from "./roster.ts";
 
@@ -136,6 +137,15 @@ describe("a roster", () => {
     expect(person?.name).toBe("Ada Lovelace");
   });
 
+  it("has a surname in the column Name, which is then taken out of the student's texts", () => {
+    const members = people("Name;Vorname\nLovelace;Ada\nTuring;Alan\n");
+    const scrubber = new Scrubber(members, new Map(members.map(({ key }, at) => [key, `Student ${at + 1}`])), [
+      members[0]?.key ?? "",
+    ]);
+    const { text } = scrubber.scrub("// Solution by Lovelace, with help of Alan Turing");
+    expect(text).not.toMatch(/Lovelace|Turing/);
+  });
+
   it("takes a surname that is a given name too for a surname", () => {
     expect(people("Name;Vorname\nThomas;Thomas\nKim;Lee\n")).toMatchObject([
       { name: "Thomas Thomas", sortableName: "Thomas, Thomas" },
@@ -167,9 +177,15 @@ Anna,Schmidt,-,anna@x.org
     expect(people("id,login\n,7\n7,x\n").map(({ key }) => key)).toEqual(["login 7", "7"]);
   });
 
-  it("refuses a participant number or git handle that two students have", () => {
+  it("tells of a git handle that two students have, unless they are one group", () => {
+    const { members, findings } = read("id,name,github\n1,Ada,code\n2,Bob,Code\n");
+    expect(findings).toMatchObject([{ severity: "warning", code: "ROSTER_DUPLICATE", at: { line: 3 } }]);
+    expect(members).toHaveLength(2);
+    expect(codes("id,name,github,group\n1,Ada,code,T\n2,Bob,Code,T\n")).toEqual([]);
+  });
+
+  it("refuses a participant number that two students have", () => {
     expect(codes("Identifier,name\nParticipant 7,Ada\nParticipant 7,Bob\n")).toEqual(["ROSTER_DUPLICATE:3"]);
-    expect(codes("id,name,github\n1,Ada,code\n2,Bob,Code\n")).toEqual(["ROSTER_DUPLICATE:3"]);
   });
 
   it("of Gradescope has first and last names", () => {

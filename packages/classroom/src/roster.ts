@@ -306,6 +306,7 @@ function collect(
   report: Report<ClassFindingCode>,
 ): Member[] {
   const people: Person[] = [];
+  const handles = new Map<string, Person>();
   const seen = new Map<string, { readonly line: number; readonly same: string }>();
   for (const row of rows) {
     const at = { file, line: row.line, column: 1 };
@@ -319,7 +320,7 @@ function collect(
       continue;
     }
     const same = JSON.stringify(person);
-    const keys = { ...own, handle, ...(alone ? { name: person.name } : {}) };
+    const keys = { ...own, ...(alone ? { name: person.name } : {}) };
     let duplicate = false;
     for (const [field, value] of Object.entries(keys)) {
       if (value === undefined) continue;
@@ -347,7 +348,18 @@ function collect(
       }
       break;
     }
-    if (!duplicate) people.push({ ...person, at });
+    if (duplicate) continue;
+    const twin = handle === undefined ? undefined : handles.get(plainKey(handle));
+    if (twin !== undefined && (twin.group === undefined || twin.group !== person.group)) {
+      report.warn(
+        "ROSTER_DUPLICATE",
+        at,
+        `The git handle ${(handle ?? "").slice(0, 60)} stands in line ${twin.at?.line} and in line ${row.line}.`,
+        "Correct it, or give the students the same group if they work together.",
+      );
+    }
+    people.push({ ...person, at });
+    if (handle !== undefined) handles.set(plainKey(handle), { ...person, at });
   }
   if (people.length === 0 && !report.hasErrors) {
     report.error("ROSTER_EMPTY", { file, line: 1, column: 1 }, "The roster has no students.", "Export it again.");
