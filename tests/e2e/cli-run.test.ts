@@ -246,10 +246,10 @@ describe("markmill run", () => {
     expect(refused.stderr).toMatch(/SUBMISSION_ARCHIVE_LINK: .*answers[\s\S]*fix: /);
   });
 
-  it("says which model is missing instead of hanging", async () => {
+  it("says that no model is chosen before there is a run", async () => {
     const { code, stderr } = await resident.say(place, ["run", "greet.wf.md", "NAME=x"]);
-    expect(code).toBe(8);
-    expect(stderr).toMatch(/MODEL_NOT_CHOSEN[\s\S]*next: add --model/);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/MODEL_NOT_CHOSEN[\s\S]*fix: Pass --model NAME/);
   });
 });
 

@@ -178,6 +178,11 @@ describe("saving", () => {
     const batch = await classOf(tenant, flow, 3, { concurrency: 1 });
     const { id } = await tenant.batches.save(batch);
     await admit();
+    await endWithGrade(
+      store,
+      (await tenant.batches.works(id)).works[0]?.try?.runId ?? "",
+      gradeWith({ tests: 6, style: 3 }),
+    );
     const other = definition({ main: chain(2) });
     expect(await tenant.batches.save({ ...batch, definition: other })).toMatchObject({ otherDefinition: 1 });
     const hashes = (await tenant.batches.works(id)).works.map((work) => work.try?.definitionHash);

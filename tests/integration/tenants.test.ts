@@ -219,6 +219,7 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
       regrade: () => batches.regrade(ids.batch, { keys: [work], definition: ids.flow }),
       record: () => batches.record(ids.batch, { work, by: "me", kind: "released" }),
       events: () => batches.events(ids.batch),
+      setRun: () => batches.setRun(ids.batch, {}),
       setBudget: () => batches.setBudget(ids.batch, cap),
       setConcurrency: () => batches.setConcurrency(ids.batch, 3),
       delete: () => batches.delete(ids.batch),

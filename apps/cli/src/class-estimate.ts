@@ -30,6 +30,7 @@ export function callsPlanned({ programs }: Definition, rubric: Rubric) {
 
 /** The model that the workflow names itself; null: whichever is the default. */
 export function modelOf({ programs, root }: Definition): string | null {
-  const model = (programs[root]?.params as Readonly<Record<string, unknown>> | undefined)?.AI_MODEL_NAME;
-  return typeof model === "string" && model !== "" ? model : null;
+  const program = programs[root];
+  const param = program?.params.find(({ name }) => name === "AI_MODEL_NAME")?.default;
+  return param || program?.settings.model || null;
 }

@@ -3,6 +3,7 @@
 import type { Config } from "@markmill/config";
 import { catchInterrupts, mustWork, type Stack, workForBatch } from "@markmill/stack";
 import type { BatchDetail } from "@markmill/store";
+import { adoptModel, type ModelFlags } from "./adopt-model.ts";
 import { countOf } from "./amounts.ts";
 import { attendClass, classAsJson } from "./attend-class.ts";
 import { endTable } from "./attend-table.ts";
@@ -41,14 +42,19 @@ export async function resumeClass(
   stack: Stack,
   config: Config,
   batch: BatchDetail,
-  json: boolean,
+  { json, ...flags }: ModelFlags & { readonly json: boolean },
   terminal: Terminal,
 ): Promise<number> {
-  const { runs, rings } = await stack.tenant.batches.resume(batch.id);
-  terminal.err(`resumed: ${batch.name}${runs === 0 ? "" : `, ${countOf(runs, "run")} that waited`}`);
-  await stack.queues.ring(rings);
-  const now = await stack.tenant.batches.get(batch.id);
-  return await watchClass(stack, config, now ?? batch, { json, names: true }, terminal);
+  const adopted = await adoptModel(stack, config, batch, flags, terminal);
+  try {
+    const { runs, rings } = await stack.tenant.batches.resume(batch.id);
+    terminal.err(`resumed: ${batch.name}${runs === 0 ? "" : `, ${countOf(runs, "run")} that waited`}`);
+    await stack.queues.ring(rings);
+    const now = await stack.tenant.batches.get(batch.id);
+    return await watchClass(stack, config, now ?? batch, { json, names: true }, terminal);
+  } finally {
+    await adopted.stop();
+  }
 }
 
 export async function cancelClass(

@@ -27,6 +27,10 @@ export const commandCodes = {
     means: "The class's workflow runs commands, and this machine has no sandbox for them.",
     fix: "`markmill doctor` checks this machine and says what to do.",
   },
+  MODEL_UNPRICED: {
+    means: "There is a budget, and the price of the model is not known.",
+    fix: "Describe the model with its price in models.yaml (MODELS_FILE), or leave the budget out.",
+  },
   STUDENT_NOT_FOUND: {
     means: "Nobody in the class is called that, or several are.",
     fix: "Name a student by the key, the id or the whole name; `markmill status BATCH` lists them.",

@@ -26,6 +26,7 @@ import { scriptFor } from "./class-script.ts";
 import { CommandError, exitCodes, type Terminal, UsageError } from "./command.ts";
 import { jsonText } from "./json-text.ts";
 import { leaveToBackground } from "./leave-run.ts";
+import { requireModel } from "./require-model.ts";
 import { requireSandbox } from "./require-sandbox.ts";
 import type { PlannedRow, TablePlan } from "./table-plan.ts";
 import { terminalLog } from "./terminal-log.ts";
@@ -71,6 +72,12 @@ export async function gradeTable(
         `'markmill resume ${before.id}' begins again where it was.`,
       );
     }
+    for (const row of [...plan.rows, plan.setup, plan.cleanup])
+      if (row !== null)
+        await requireModel([row.definition], config, terminal, {
+          ...{ variables: row.variables, rubric: null, scripted: manner.script !== null },
+          ...{ budget: manner.budget !== null, probe: works && row === plan.rows[0] },
+        });
     const script = await scriptFor(stack, manner.script, before?.settings.run.options ?? null);
     stopScript = script.stop;
     for (const definition of plan.definitions) await definitions.save(definition);

@@ -1,22 +1,43 @@
-/** Whether a class goes on with another model than before. Pure. */
+/** With which model a class goes on, and what is said of it. Pure. */
+import type { Json } from "@markmill/engine";
 import { readRunOptions } from "@markmill/stack";
 import type { BatchDetail, Definition } from "@markmill/store";
+import { countOf } from "./amounts.ts";
 import { modelOf } from "./class-estimate.ts";
 
-/** null: it is the same one, or nobody knows which it was. */
-export function modelChange(
+/** The model of a class before and now; null: none was chosen, or nobody knows which it was. */
+export function modelsOf(
   before: Pick<BatchDetail, "settings"> | null,
   now: {
     readonly definition: Definition;
     readonly variables: Readonly<Record<string, string>>;
     readonly defaultModel: string | null | undefined;
   },
-): { readonly from: string; readonly to: string } | null {
-  if (before === null) return null;
-  const { variables, options } = before.settings.run;
+): { readonly from: string | null; readonly to: string | null } {
+  const { variables, options } = before?.settings.run ?? {};
   const named = modelOf(now.definition);
-  const from =
-    variables?.AI_MODEL_NAME ?? named ?? (options === undefined ? null : readRunOptions(options)?.defaultModel) ?? null;
-  const to = now.variables.AI_MODEL_NAME ?? named ?? now.defaultModel ?? null;
-  return from === null || to === null || from === to ? null : { from, to };
+  return {
+    from: before === null ? null : (variables?.AI_MODEL_NAME ?? named ?? defaultOf(options)),
+    to: now.variables.AI_MODEL_NAME ?? named ?? now.defaultModel ?? null,
+  };
+}
+
+function defaultOf(options: Json | undefined): string | null {
+  return options === undefined ? null : (readRunOptions(options)?.defaultModel ?? null);
+}
+
+/** One line for a class of which submissions begin again with another model or script; null: none does. */
+export function restartLine(
+  { restarted, kept }: { readonly restarted: number; readonly kept: number },
+  { from, to }: { readonly from: string | null; readonly to: string },
+): string | null {
+  if (restarted === 0) return null;
+  const paid = `${kept} ${kept === 1 ? "keeps" : "keep"} replies already paid for${from === null ? "" : ` with ${from}`}`;
+  return `${countOf(restarted, "submission")} continue${restarted === 1 ? "s" : ""} with ${to}${kept === 0 ? "" : `; ${paid}`}`;
+}
+
+/** How a person calls what answers now. */
+export function answererOf(script: string | null, model: string | null): string {
+  if (script !== null) return `the script ${script}`;
+  return model ?? "the present settings";
 }

@@ -156,6 +156,8 @@ export const savedBatch = named(
   "SavedBatch",
   z.object({
     ...{ id: runId, created: z.boolean(), added: count, changed: count, otherDefinition: count },
+    restarted: count.describe("works without a paid reply that begin again as the batch says now"),
+    kept: count.describe("works under way that were begun otherwise and stay so, because they have paid replies"),
     dropped: count.optional().describe("works that no longer count; only where `whole` was sent"),
   }),
 );

@@ -35,6 +35,7 @@ export {
   type ToolOffer,
 } from "./model-request.ts";
 export { heardSlot, type ModelSlot, noLimit } from "./model-slot.ts";
+export { probeEndpoint } from "./probe-endpoint.ts";
 export type { RatePort } from "./rate-port.ts";
 export { parseScript, type Script } from "./script.ts";
 export {

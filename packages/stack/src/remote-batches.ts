@@ -12,6 +12,7 @@ import type {
   WorkTry,
 } from "@markmill/store";
 import { toCaps, unless404 } from "./remote-values.ts";
+import { StackError } from "./stack-error.ts";
 
 type RemoteSummary = Got<Routes["listBatches"]>["items"][number];
 type RemoteWork = Got<Routes["listWorks"]>["items"][number];
@@ -59,11 +60,12 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
       spans.length === 1 ? [{ ...last, ...spans[0] }] : [last, ...spans.map((span) => ({ ...nobody, ...span }))];
     let saved = null as SavedBatch | null;
     for (const { members: some, works: few, ...piece } of [...pieces, ...together]) {
-      const { id, created, added, changed, otherDefinition, dropped } = await client.saveBatch({
+      const { id, created, added, changed, otherDefinition, restarted, kept, dropped } = await client.saveBatch({
         body: { ...common, ...piece, members: some as never, works: few as never },
       });
       saved = {
         ...{ id, created: saved?.created ?? created, otherDefinition },
+        ...{ restarted: (saved?.restarted ?? 0) + restarted, kept },
         ...{ added: (saved?.added ?? 0) + added, changed: (saved?.changed ?? 0) + changed },
         ...(dropped === undefined ? {} : { dropped: (saved?.dropped ?? 0) + dropped }),
       };
@@ -142,6 +144,13 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
       };
       const found = await unless404(() => client.listGradeEvents({ params: { id }, query }));
       return { events: found?.items ?? nothing, next: found?.next ?? null };
+    },
+    setRun: () => {
+      throw new StackError(
+        "NOT_OVER_HTTP",
+        "The API does not change the model of a class alone.",
+        "Grade it again with the right model: markmill grade PATH --model NAME",
+      );
     },
     setBudget: async (id, cap) => void (await client.updateBatch({ params: { id }, body: { budget: cap } })),
     setConcurrency: async (id, runs) =>

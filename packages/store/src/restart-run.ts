@@ -1,5 +1,5 @@
 /** A new run that begins as another one did: its parameters, caps, labels, options and submission, and a record of which one that was. */
-import type { Limits, RunStarted } from "@markmill/engine";
+import type { Json, Limits, RunStarted } from "@markmill/engine";
 import { type Births, type CreatedRun, createRun, type NewRun } from "./create-run.ts";
 import type { Definition } from "./definitions.ts";
 import type { ForkRequest } from "./fork-run.ts";
@@ -12,6 +12,10 @@ export interface RestartRequest extends Pick<ForkRequest, "of" | "caps" | "key">
   readonly definition?: Definition;
   /** Instead of what was said when the other run was started. */
   readonly notes?: NewRun["notes"];
+  /** Over those of the other run, such as another model. */
+  readonly variables?: Readonly<Record<string, string>>;
+  /** Instead of the other run's own. */
+  readonly options?: Json;
 }
 
 export async function restartRun(births: Births, tenant: string, request: RestartRequest): Promise<CreatedRun> {
@@ -31,11 +35,11 @@ export async function restartRun(births: Births, tenant: string, request: Restar
   return await createRun(births, tenant, {
     definition,
     ...(definition.hash === old.definitionHash ? { program: old.program } : {}),
-    variables: started.variables,
+    variables: { ...started.variables, ...request.variables },
     environment: started.environment,
     caps: Object.assign({}, started.caps, ...forked, caps) as Partial<Limits>,
     labels: old.labels,
-    options: old.options,
+    options: request.options ?? old.options,
     forkedFrom: of,
     ...(started.patienceMs === undefined ? {} : { patienceMs: started.patienceMs }),
     ...(notes === undefined ? {} : { notes }),

@@ -19,6 +19,7 @@ import {
   writeRunOptions,
 } from "@markmill/stack";
 import type { BatchDetail, NewBatch, NewWork } from "@markmill/store";
+import { countOf } from "../amounts.ts";
 import { attendClass } from "../attend-class.ts";
 import { readCapFlags } from "../cap-flags.ts";
 import { readClassFacts, writeClassFacts } from "../class-facts.ts";
@@ -29,9 +30,10 @@ import { SimilarityGatherer } from "../class-similarity.ts";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { gradeTable } from "../grade-table.ts";
 import { jsonText } from "../json-text.ts";
-import { standingKeys } from "../known-works.ts";
+import { isSettled, standingKeys } from "../known-works.ts";
 import { leaveToBackground } from "../leave-run.ts";
-import { modelChange } from "../model-change.ts";
+import { answererOf, modelsOf, restartLine } from "../model-change.ts";
+import { requireModel } from "../require-model.ts";
 import { requireSandbox } from "../require-sandbox.ts";
 import { rubricChange, tellRubricChange, voidsSomething } from "../rubric-change.ts";
 import { isTableFile, planTable } from "../table-plan.ts";
@@ -273,19 +275,33 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
           ? [...new Set([...[...chosen, ...intake.unfetched].map(({ key }) => key), ...stand])]
           : false,
     };
+    const wishes = { variables: plan.variables, rubric: plan.rubric, scripted: manner.script !== null };
+    await requireModel([plan.definition], config, terminal, {
+      ...{ ...wishes, budget: manner.budget !== null, probe: works, consent: found.aiConsent },
+    }).catch(async (error: unknown) => {
+      // The files of a class that is graded are written again without a model.
+      if (known === null || !isSettled(await everyWork(stack.tenant.batches, known.id), chosen)) throw error;
+    });
     const saved = await stack.tenant.batches.save(batch);
     begun = true;
     tellSaved(saved, terminal);
-    const model = modelChange(before, {
+    const { from, to } = modelsOf(before, {
       ...{ definition: plan.definition, variables: plan.variables, defaultModel: config.models.defaultModel },
     });
+    const model = from === null || to === null || from === to ? null : { from, to };
+    const continued = restartLine(saved, { from, to: answererOf(manner.script?.name ?? null, to) });
+    if (continued !== null) terminal.err(continued);
     if (model !== null)
       terminal.err(
         `! works not begun yet are graded by ${model.to}; those before by ${model.from} stay so; 'markmill regrade' grades them anew`,
       );
     const stands = await stack.tenant.batches.get(saved.id);
     const halted = stands?.state.is === "paused" || stands?.troubles.some(({ held }) => held) === true;
-    const rings = halted ? (await stack.tenant.batches.resume(saved.id)).rings : [];
+    const { runs, rings } = halted ? await stack.tenant.batches.resume(saved.id) : { runs: 0, rings: [] };
+    if (runs > 0)
+      terminal.err(
+        `${countOf(runs, "submission")} that waited ${runs === 1 ? "continues" : "continue"}; paid replies are kept`,
+      );
     if (manner.detach) {
       await stopScript();
       stopScript = async () => {};

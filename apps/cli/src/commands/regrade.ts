@@ -3,7 +3,8 @@ import { suggest } from "@markmill/definition";
 import { formatPoints } from "@markmill/gradebook";
 import { catchInterrupts, everyMember, everyWork, followBatch, mustWork, workForBatch } from "@markmill/stack";
 import type { BatchDetail, BatchWork } from "@markmill/store";
-import { formatDollars } from "../amounts.ts";
+import { adoptModel } from "../adopt-model.ts";
+import { countOf, formatDollars } from "../amounts.ts";
 import { nextOf } from "../attend-class.ts";
 import { type ClassEnd, classEnd, classExitCode } from "../class-end.ts";
 import { type ClassPlan, planClass } from "../class-plan.ts";
@@ -38,6 +39,8 @@ Examples:
                        changed too, nothing is begun. Without --where: of all
                        works
   --with PATH          the class folder whose workflow and rubric are used now
+  --model NAME         ask this model from now on
+  --script FILE        let this scripted model answer instead
   --yes                do it
   --json               the changes as JSON
 
@@ -52,6 +55,8 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
         where: { type: "string", multiple: true },
         with: { type: "string" },
         "only-criterion": { type: "string" },
+        model: { type: "string" },
+        script: { type: "string" },
         yes: { type: "boolean" },
         json: { type: "boolean" },
       },
@@ -61,6 +66,7 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
     if (conditions.length === 0 && criterion === undefined)
       throw new UsageError("Say which: --where CONDITION, such as --where outcome=grader-error.");
     const interrupts = catchInterrupts();
+    let stopScript = async () => {};
     try {
       return await withStack(terminal, async (stack, config) => {
         const { batches } = stack.tenant;
@@ -87,12 +93,17 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
           return exitCodes.success;
         }
         refuseHalted(batch);
+        stopScript = (await adoptModel(stack, config, batch, values, terminal)).stop;
         const { works } = await batches.regrade(batch.id, {
           keys: before.map(({ key }) => key),
           ...(criterion === undefined ? {} : { criterion }),
           ...(plan === null ? {} : { definition: plan.definition }),
         });
+        // Submissions that wait since a wrong start are under way, and go on with the others.
+        const held = (await batches.get(batch.id))?.troubles.some((one) => one.held) === true;
+        const rings = held ? (await batches.resume(batch.id)).rings : [];
         if (await mustWork(stack, config)) await workForBatch(stack, batch.id);
+        await stack.queues.ring(rings);
         const progress = await showClassProgress(stack, batch.id, terminal);
         let end: ClassEnd | null = null;
         for await (const look of followBatch(batches, batch.id, interrupts.signal)) {
@@ -105,7 +116,7 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
           terminal.err(`next: markmill watch ${shortId(batch.id)}   goes on`);
           return exitCodes.interrupted;
         }
-        const after = works.length === 0 ? [] : await everyWork(batches, batch.id, { keys: works });
+        const after = await everyWork(batches, batch.id, { keys: before.map(({ key }) => key) });
         const changes = gradeChanges(before, after);
         const names = new Map((await everyMember(batches, batch.id)).map(({ key, name }) => [key, name]));
         if (values.json === true) terminal.out(jsonText({ version: 1, batchId: batch.id, changes }));
@@ -119,7 +130,8 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
         const changed = changes.filter((one) => one.changed).length;
         terminal.err(`${changed} changed, ${changes.length - changed} as before`);
         const left = before.length - works.length;
-        if (left > 0) terminal.err(`! ${left} are under way already and were not begun again`);
+        if (left > 0)
+          terminal.err(`${countOf(left, "submission")} that ${left === 1 ? "was" : "were"} under way went on`);
         if (end.is !== "finished")
           for (const step of nextOf(end, shortId(batch.id), new Map())) terminal.err(`next: ${step}`);
         return classExitCode(
@@ -128,6 +140,7 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
         );
       });
     } finally {
+      await stopScript();
       interrupts.release();
     }
   },

@@ -26,6 +26,7 @@ import { definitionOf, findWorkflow, tellFindings } from "../find-workflow.ts";
 import { jsonText } from "../json-text.ts";
 import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
 import { readFileValues, readParamFile, splitAssignments } from "../read-params.ts";
+import { requireModel } from "../require-model.ts";
 import { terminalLog } from "../terminal-log.ts";
 
 export const run: Command = {
@@ -130,6 +131,10 @@ endpoint ('markmill resume' goes on), 130 interrupted by you.`,
       );
       return exitCodes.invalid;
     }
+    await requireModel([definitionOf(found)], config, terminal, {
+      ...{ variables, rubric: null, scripted: script !== null },
+      ...{ budget: values.budget !== undefined, probe: false },
+    });
     const notes = [
       ...needs.map(({ code, message }) => ({ code, message })),
       ...(submission?.notes ?? []).map((message) => ({ code: "SUBMISSION_NOTE", message })),

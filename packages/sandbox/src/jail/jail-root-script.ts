@@ -107,6 +107,13 @@ my ($host_pid) = split / /, do { open my $stat, "<", "/proc/self/stat" or die "s
 print "pid $host_pid\\n";
 
 mount("none", "/", "none", $REC | $PRIVATE, 0);
+# Before /tmp is covered: a program may lie below it. O_PATH: it need not be readable.
+my (@shown, @held);
+while (my ($name, $path) = splice @programs, 0, 2) {
+  sysopen my $held, $path, 010000000 or die "$path: $!\\n";
+  push @held, $held;
+  push @shown, [$name, "/proc/self/fd/" . fileno $held];
+}
 memory("sandbox", "/tmp", 0, "size=24m,nr_inodes=8192,mode=755");
 chdir "/tmp" or die "chdir: $!\\n";
 make(qw(usr proc dev dev/shm tmp workspace etc old));
@@ -145,8 +152,9 @@ make_all("${SHELL_DIRECTORY}");
   fill(".${SHELL_DIRECTORY}/bash", <$from>);
 }
 chmod 0111, ".${SHELL_DIRECTORY}/bash" or die "chmod: $!\\n";
-make_all("${PROGRAMS}") if @programs;
-while (my ($name, $path) = splice @programs, 0, 2) { show($path, ".${PROGRAMS}/$name") }
+make_all("${PROGRAMS}") if @shown;
+show($_->[1], ".${PROGRAMS}/$_->[0]") for @shown;
+close $_ for @held;
 fill("etc/passwd", "student:x:1000:1000::/workspace:/bin/bash\\nnobody:x:65534:65534::/:/bin/false\\n");
 fill("etc/group", "student:x:1000:\\nnogroup:x:65534:\\n");
 fill("etc/hosts", "127.0.0.1 localhost\\n::1 localhost\\n");

@@ -164,7 +164,7 @@ async function tendRuns(
   await eachOf(astray, async ({ batch: { id, state, reason }, run, replaced, held }) => {
     try {
       if (state === "cancelled" || replaced) {
-        await cancelRun(store, run, replaced ? "Other content was handed in." : reason);
+        await cancelRun(store, run, replaced ? "A newer try of the same work took its place." : reason);
       } else await options.ring((await resumeTree(store, run)).rings);
       if (held) going.set(id, (going.get(id) ?? 0) + 1);
     } catch (error) {

@@ -146,6 +146,10 @@ export interface SavedBatch {
   readonly changed: number;
   /** Works graded by another definition than this one, which stay as they are until they are regraded. */
   readonly otherDefinition: number;
+  /** Works without a paid reply that begin again as the batch says now: with its model, script, parameters and workflow. */
+  readonly restarted: number;
+  /** Works under way that were begun otherwise and stay so, because they have paid replies. */
+  readonly kept: number;
   /** Works that counted and are not among all there are; absent: only a part was saved. */
   readonly dropped?: number;
 }

@@ -9,14 +9,15 @@ import { cancelRun, type Outside } from "../apply-event.ts";
 import type { Database } from "../database.ts";
 import type { DatabaseClock } from "../database-clock.ts";
 import type { Definition } from "../definitions.ts";
-import { neutralText, toJson } from "../neutral.ts";
+import { neutral, neutralText, toJson } from "../neutral.ts";
 import { queryDatabase } from "../query-database.ts";
 import { type Resumed, resumeTree } from "../resume-run.ts";
 import { StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
 import { uuidv7 } from "../uuidv7.ts";
-import type { Retried, TryReason } from "./batch.ts";
+import type { BatchSettings, Retried, TryReason } from "./batch.ts";
 import { noBatch } from "./read-batches.ts";
+import { type Restarted, restartUnpaid } from "./restart-unpaid.ts";
 import { checkConcurrency } from "./save-batch.ts";
 import { type GradedBy, isReworded, rubricOfDefinition } from "./standing-marks.ts";
 import { proposalOfWork, standing, worksWithRuns } from "./standing-sql.ts";
@@ -50,6 +51,10 @@ export async function setConcurrency(database: Database, tenant: string, id: str
 
 const together = 8;
 
+/** Of a try `t`: no newer one took its place. */
+const isLastTry =
+  "not exists (select 1 from batch_runs n where n.batch_id = t.batch_id and n.work = t.work and n.try > t.try)";
+
 /**
  * Of the runs of a batch that have not ended, those that wait: stopped, or in trouble. They are found by the statement that opens the batch,
  * so that a supervisor that sees it open, and is quicker, takes none of them away from the count.
@@ -62,7 +67,7 @@ export async function resumeBatch(outside: Outside, tenant: string, id: string):
     `update batches b set state = 'open', paused_by = null, reason = '', deleting_at = null where b.tenant = $1 and b.id = $2
      returning pg_notify('markmill_batches', ''), array(
        select r.id from batch_runs t join runs r on r.id = t.run_id
-       where t.batch_id = b.id and t.admitted_at is not null and t.end_seen_at is null and r.ended_at is null
+       where t.batch_id = b.id and t.admitted_at is not null and t.end_seen_at is null and r.ended_at is null and ${isLastTry}
          and (r.status = 'stopped' or exists (
            select 1 from activities a where a.root_id = r.id and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')))
      ) as waiting`,
@@ -75,6 +80,35 @@ export async function resumeBatch(outside: Outside, tenant: string, id: string):
     rings.push(...(await resumeTree(outside, runId)).rings);
   });
   return { runs: waiting.length, rings };
+}
+
+/** Other settings for runs that begin from now on, and for works without a paid reply. One transaction: kill -9 leaves all of it or nothing. */
+export async function setRun(
+  { database, clock }: TryParts,
+  tenant: string,
+  id: string,
+  run: BatchSettings["run"],
+): Promise<Restarted> {
+  try {
+    return await inTransaction(database.calm, async (client) => {
+      // save-batch.ts, V1.
+      const { rows } = await client.query<{ settings: BatchSettings; definitionHash: string }>(
+        `select settings, definition_hash as "definitionHash" from batches where tenant = $1 and id = $2 for update`,
+        [tenant, id],
+      );
+      const [found] = rows;
+      if (found === undefined) throw noBatch(id);
+      const settings = neutral({ ...found.settings, run });
+      await client.query("update batches set settings = $2 where id = $1", [id, toJson(settings)]);
+      const restarted = await restartUnpaid(client, clock, {
+        ...{ id, definitionHash: found.definitionHash, run: settings.run },
+      });
+      await client.query("select pg_notify('markmill_batches', '')");
+      return restarted;
+    });
+  } catch (error) {
+    throw translate(error, "Changing how runs of a batch begin");
+  }
 }
 
 /** Nothing is admitted once the state is written; what was being admitted just then is ended by the supervisor. */

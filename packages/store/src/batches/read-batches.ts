@@ -77,6 +77,7 @@ const detailText = `select ${summaryColumns}, b.rubric, b.rubric_hash as "rubric
         (a.trouble ->> 'held')::boolean as held, count(distinct a.root_id)::integer as works
       from batch_runs t join activities a on a.root_id = t.run_id
       where t.batch_id = b.id and t.admitted_at is not null and t.end_seen_at is null
+        and not exists (select 1 from batch_runs n where n.batch_id = t.batch_id and n.work = t.work and n.try > t.try)
         and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')
       group by 1, 2 order by 3 desc limit 20) reasons) as troubles
 from batches b where b.tenant = $1 and b.id = $2`;

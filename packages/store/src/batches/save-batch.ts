@@ -5,6 +5,7 @@
  * V1  The row of the batch is locked first, by whoever saves, retries, regrades or admits: what is decided here on the last try of a
  *     work is still so when it is written.
  * V2  Nothing is deleted: a work that is no longer handed in stays, and does not count. A try that has not begun takes the new content; one that has begun stays, and a new one is added.
+ *     A try that has begun and has no paid reply begins again as the batch says now (restart-unpaid.ts).
  * V3  A run's id is drawn with its try: whoever makes the run, and however often, makes the same one.
  *
  * kill -9 at any line: the transaction is rolled back and saving again does it all. Blobs that were stored before it are deleted when they are
@@ -21,6 +22,7 @@ import { StoreError, translate } from "../store-error.ts";
 import { inContendedTransaction } from "../transaction.ts";
 import { uuidv7 } from "../uuidv7.ts";
 import type { BatchMember, KeySpan, NewBatch, NewWork, SavedBatch, WorkStart } from "./batch.ts";
+import { restartUnpaid } from "./restart-unpaid.ts";
 
 export interface BatchParts {
   readonly database: Database;
@@ -64,6 +66,9 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
       const [counted] = await query<{ added: number; changed: number }>(client, worksText, [
         ...[id, tenant, toJson(rows), definitionHash, hash],
       ]);
+      const begun = created
+        ? { restarted: 0, kept: 0 }
+        : await restartUnpaid(client, clock, { id, definitionHash, run: batch.settings.run });
       const [other] = await query<{ other: number }>(client, definitionText, [id, definitionHash, hash]);
       const all = batch.whole === true ? works.map(({ key }) => key) : (batch.whole ?? false);
       const dropped =
@@ -75,7 +80,7 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
       await query(client, "select pg_notify('markmill_batches', '')", []);
       return {
         ...{ id, created, added: counted?.added ?? 0, changed: counted?.changed ?? 0 },
-        otherDefinition: other?.other ?? 0,
+        ...{ otherDefinition: other?.other ?? 0, ...begun },
         ...(dropped === null ? {} : { dropped: dropped.length }),
       };
     });

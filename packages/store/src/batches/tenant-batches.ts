@@ -7,6 +7,7 @@ import type {
   BatchDetail,
   BatchFilter,
   BatchPage,
+  BatchSettings,
   BatchWork,
   MemberPage,
   NewBatch,
@@ -18,11 +19,12 @@ import type {
   WorkPage,
   WorkTry,
 } from "./batch.ts";
-import { cancelBatch, pauseBatch, resumeBatch, setConcurrency, tryAgain } from "./change-batch.ts";
+import { cancelBatch, pauseBatch, resumeBatch, setConcurrency, setRun, tryAgain } from "./change-batch.ts";
 import { deleteBatch } from "./delete-batch.ts";
 import { listGradeEvents, recordGrade } from "./grade-events.ts";
 import { getBatch, listBatches, listMembers, requireBatch } from "./read-batches.ts";
 import { factsOf, getWork, listTries, listWorks } from "./read-works.ts";
+import type { Restarted } from "./restart-unpaid.ts";
 import { saveBatch } from "./save-batch.ts";
 
 /** Batches of a tenant. Of one that is not there nothing is read (null, an empty page) and nothing is changed (STORE_NOT_FOUND). */
@@ -62,6 +64,8 @@ export interface TenantBatches {
     work?: string,
     page?: PageRequest,
   ): Promise<{ readonly events: readonly GradeEvent[]; readonly next: string | null }>;
+  /** How runs begin from now on. Works without a paid reply that were begun otherwise begin again, as by `save`. */
+  setRun(id: string, run: BatchSettings["run"]): Promise<Restarted>;
   setBudget(id: string, cap: Budget["cap"]): Promise<void>;
   setConcurrency(id: string, runs: number): Promise<void>;
   /** With its members, works, runs and events. One with open runs is refused (STORE_RUN_OPEN): cancel it first. false: there is none. */
@@ -98,6 +102,7 @@ export function tenantBatches(parts: Outside, tenant: string): TenantBatches {
     },
     record: (id, event) => recordGrade(database, { rubric: (of) => factsOf(database, tenant, of), work }, id, event),
     events: (id, key, page) => listGradeEvents(database, tenant, id, key ?? null, page),
+    setRun: (id, run) => setRun(parts, tenant, id, run),
     async setBudget(id, cap) {
       await requireBatch(database, tenant, id);
       await setBudgetCap(database, tenant, id, cap);

@@ -1,0 +1,118 @@
+/**
+ * What was begun takes the model or script that is said now, as far as nothing was paid for it: a class submission by submission, a run as
+ * a whole.
+ *
+ * kill -9 between two lines: a class has the new settings or the old ones, and the same command does the rest. A run that was cancelled
+ * and has no successor yet gets one from the same command.
+ */
+import type { Config } from "@markmill/config";
+import type { Json } from "@markmill/engine";
+import { type RunOptions, readRunOptions, readScript, type Stack, writeRunOptions } from "@markmill/stack";
+import type { BatchDetail, RunDetail } from "@markmill/store";
+import { scriptFor } from "./class-script.ts";
+import { type Terminal, UsageError } from "./command.ts";
+import { answererOf, restartLine } from "./model-change.ts";
+import { requireNamedModel } from "./require-model.ts";
+
+export interface ModelFlags {
+  readonly model?: string | undefined;
+  readonly script?: string | undefined;
+}
+
+export interface Adopted {
+  /** Ends what answers for the script, if there is one. */
+  stop(): Promise<void>;
+}
+
+const nothing: Adopted = { stop: async () => {} };
+
+export async function adoptModel(
+  stack: Stack,
+  config: Config,
+  batch: BatchDetail,
+  flags: ModelFlags,
+  terminal: Terminal,
+): Promise<Adopted> {
+  const { run } = batch.settings;
+  const asked = flags.model !== undefined || flags.script !== undefined;
+  // The server's own model counts there.
+  if (config.server !== null && !asked) return nothing;
+  const before = readRunOptions(run.options ?? null);
+  if (before === null && !asked) return nothing;
+  const { options, stop } = await optionsNow(stack, config, before, flags, terminal);
+  try {
+    const variables = withModel(run.variables ?? {}, flags);
+    const written = writeRunOptions(options) as { readonly [name: string]: Json };
+    const same = JSON.stringify([run.variables ?? {}, before]) === JSON.stringify([variables, options]);
+    if (same) return { stop };
+    const restarted = await stack.tenant.batches.setRun(batch.id, { ...run, variables, options: written });
+    const from = run.variables?.AI_MODEL_NAME ?? before?.defaultModel ?? null;
+    const to = variables.AI_MODEL_NAME ?? options.defaultModel;
+    const line = restartLine(restarted, { from, to: answererOf(options.script?.name ?? null, to) });
+    if (line !== null) terminal.err(line);
+    return { stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** A new run in place of one that has no paid reply; what it had done besides is done again. */
+export async function restartWithModel(
+  stack: Stack,
+  config: Config,
+  old: RunDetail,
+  flags: ModelFlags,
+  terminal: Terminal,
+): Promise<Adopted & { readonly runId: string }> {
+  if (config.server !== null) throw new UsageError("--model and --script work where the run is, without MARKMILL_URL.");
+  const before = readRunOptions(old.options);
+  if (before?.script == null && old.spent.calls > 0) {
+    throw new UsageError(
+      `${old.id} has replies that are paid for, and keeps its model. 'markmill resume ${old.id}' without --model goes on with it.`,
+    );
+  }
+  const { options, stop } = await optionsNow(stack, config, before, flags, terminal);
+  try {
+    if (old.endedAt === null) await stack.tenant.runs.cancel(old.id, "It begins again with another model.");
+    const { runId, rings } = await stack.tenant.runs.restart({
+      of: old.id,
+      variables: withModel({}, flags),
+      options: writeRunOptions(options),
+    });
+    await stack.queues.ring(rings);
+    terminal.err(
+      `continues as ${runId} with ${answererOf(options.script?.name ?? null, flags.model ?? options.defaultModel)}`,
+    );
+    return { runId, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function withModel(
+  variables: Readonly<Record<string, string>>,
+  { model }: ModelFlags,
+): Readonly<Record<string, string>> {
+  return model === undefined ? variables : { ...variables, AI_MODEL_NAME: model };
+}
+
+/** --model without --script ends the part of a script: a real model is meant. */
+async function optionsNow(
+  stack: Stack,
+  config: Config,
+  before: RunOptions | null,
+  { model, script: file }: ModelFlags,
+  terminal: Terminal,
+): Promise<Adopted & { readonly options: RunOptions }> {
+  const read = file === undefined ? null : await readScript(file, terminal.cwd);
+  if (model !== undefined) await requireNamedModel(model, config, terminal, { scripted: read !== null });
+  const script = await scriptFor(stack, read, before === null ? null : writeRunOptions(before));
+  const options: RunOptions = {
+    sandbox: before?.sandbox ?? "auto",
+    defaultModel: config.models.defaultModel ?? before?.defaultModel ?? null,
+    script: file === undefined && model === undefined ? (before?.script ?? null) : script.ref,
+  };
+  return { options, stop: script.stop };
+}
