@@ -43,7 +43,7 @@ export const classFindingCodes = {
   CLASS_YAML: { means: "The file of the class cannot be read as YAML.", fix: "Correct it at this place." },
   INTAKE_AMBIGUOUS: {
     means: "A submission could belong to several students, or its key and its name disagree. It was left out.",
-    fix: "Correct the roster, or rename it to the student's id or login.",
+    fix: "Correct the roster, or the name of the folder or file, so that key and name are one student's.",
   },
   INTAKE_EMPTY: { means: "A submission holds no file.", fix: "Ask the student for their work." },
   INTAKE_FILE_MISSING: {

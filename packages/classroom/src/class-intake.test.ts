@@ -168,6 +168,9 @@ Teilnehmer/in 4102;"Alan Turing";4101
     expect(swapped.problems[0]?.message).toContain(
       "Ada Lovelace (4102) or Alan Turing (4101): its key and its name belong to different students.",
     );
+    expect(swapped.problems[0]?.fix).toContain("correct the name and the number in the name of the folder");
+    const corrected = await both({ "Alan Turing_4102_assignsubmission_file_/main.js": "1" }, { roster: numbers });
+    expect(corrected.submissions).toMatchObject([{ by: ["4101"] }]);
   });
 
   it("is read flat, and when marking is blind", async () => {

@@ -175,7 +175,7 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
     ...source.links.map((name) => ({ name: showName(name), why: "link" as const, near: [] })),
     ...strays.map((name) => ({ name: showName(name), why: "no rule" as const, near: [] })),
   ];
-  problems.push(...unmatched.map((one) => unmatchedFinding(one, at)));
+  problems.push(...unmatched.map((one) => unmatchedFinding(one, layout, at)));
   const members = new Map((roster?.members ?? []).map((member) => [member.key, member]));
   const placed: Placed[] = [];
   for (const [work, match] of matchWorks(works, options)) {
@@ -198,7 +198,9 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
         near,
       };
       unmatched.push(one);
-      problems.push(match.is === "ambiguous" ? ambiguousFinding(one.name, match, at) : unmatchedFinding(one, at));
+      problems.push(
+        match.is === "ambiguous" ? ambiguousFinding(one.name, match, layout, at) : unmatchedFinding(one, layout, at),
+      );
     }
   }
 
@@ -436,7 +438,16 @@ function matchWorks(works: readonly Work[], { roster, requires }: IntakeOptions)
   return works.map((work, at) => [work, matches[at] ?? { is: "unknown", near: null }]);
 }
 
-function unmatchedFinding({ name, why, near }: Unmatched, at: Place): Finding {
+/** What the teacher can change so that the same command matches the work. */
+const correction: Record<Layout, string> = {
+  canvas: "correct the name and the user's number in the name of the file, so that both are one student's",
+  moodle:
+    "take the grading worksheet of this assignment as roster, or correct the name and the number in the name of the folder, so that both are one student's",
+  gradescope: `correct the submitters in ${METADATA}`,
+  plain: "rename it to the student's id, login or e-mail address",
+};
+
+function unmatchedFinding({ name, why, near }: Unmatched, layout: Layout, at: Place): Finding {
   const says = {
     "no rule": "follows no rule of this export",
     link: "is a link or no plain file, and was not followed",
@@ -448,20 +459,25 @@ function unmatchedFinding({ name, why, near }: Unmatched, at: Place): Finding {
     severity: "warning",
     code: "INTAKE_UNMATCHED",
     message: `${name} ${says[why]}.`,
-    fix: `${guess}Rename it to the student's id or login, add the student to the roster, or set match.`,
+    fix: `${guess}Add the student to the roster, or ${correction[layout]}${layout === "plain" ? ", or set match" : ""}.`,
     at,
     about: name,
   };
 }
 
-function ambiguousFinding(name: string, { among, why }: Match & { readonly is: "ambiguous" }, at: Place): Finding {
+function ambiguousFinding(
+  name: string,
+  { among, why }: Match & { readonly is: "ambiguous" },
+  layout: Layout,
+  at: Place,
+): Finding {
   const shown = among.slice(0, 5).map((member) => `${member.name} (${member.key})`);
   const more = among.length > 5 ? [`${among.length - 5} more`] : [];
   return {
     severity: "warning",
     code: "INTAKE_AMBIGUOUS",
     message: `${name} could be the work of ${[...shown, ...more].join(" or ")}: ${why}.`,
-    fix: "Correct the roster, or rename it to the student's id or login.",
+    fix: `Correct the roster, or ${correction[layout]}.`,
     at,
     about: name,
   };
