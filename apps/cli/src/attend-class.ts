@@ -8,7 +8,7 @@ import { type ClassEnd, classEnd, classExitCode, nextOfEnd } from "./class-end.t
 import { readClassFacts } from "./class-facts.ts";
 import { type Papers, type ReadClass, readBatchClass, writePapers } from "./class-papers.ts";
 import { spendOf } from "./class-progress.ts";
-import { classTable } from "./class-table.ts";
+import { printClassTable } from "./class-table.ts";
 import { exitCodes, type Terminal } from "./command.ts";
 import { jsonText } from "./json-text.ts";
 import { reviewList } from "./review-order.ts";
@@ -49,7 +49,7 @@ export async function attendClass(
   const papers = out === null ? null : await writePapers(read, out, { now: stack.store.clock.now() });
   const code = classExitCode(end, handedIn(read));
   if (json && names) terminal.out(jsonText(classAsJson(read, end, papers, code)));
-  else if (names) for (const line of classTable(read.sheet, terminal.shown ? terminal.columns : 80)) terminal.out(line);
+  else if (names) printClassTable(read.sheet, terminal);
   for (const line of summariseClass(read, end, papers, stack.store.clock.now() - begun)) terminal.err(line);
   return code;
 }

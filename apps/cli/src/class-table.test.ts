@@ -1,6 +1,6 @@
 import type { GradeSheet } from "@markmill/gradebook";
 import { describe, expect, it } from "vitest";
-import { classTable } from "./class-table.ts";
+import { classTable, printClassTable } from "./class-table.ts";
 import { textWidth } from "./fit-width.ts";
 
 const criteria = ["to", "from", "errors", "names", "structure"].map((id) => ({ id, title: id, points: 2 }));
@@ -33,10 +33,35 @@ describe("the table of a class", () => {
 
   it("has totals under each other, proposals in brackets, flags, and no number where there is none", () => {
     expect(classTable(sheet, 80)).toEqual([
-      "student                     status             of 10   to  from  errors",
-      "李雷                        graded               9.5  1.5   1.5     1.5",
-      "A very long name of someb…  needs human        (7.5)  1.5   1.5     1.5  ⚑2",
-      "Eve[31m                     nothing handed in      –    –     –       –",
+      "student           status             of 10   to  from  erro…  names  stru…",
+      "李雷              graded               9.5  1.5   1.5    1.5    1.5    1.5",
+      "A very long nam…  needs human        (7.5)  1.5   1.5    1.5    1.5    1.5  ⚑2",
+      "Eve[31m           nothing handed in      –    –     –      –      –      –",
     ]);
+  });
+
+  it.each([30, 40, 50, 60, 70, 80, 100, 200])("shows or names every criterion at %i columns", (columns) => {
+    const many = ["to", "from", "errors", "names", "structure", "comment", "style", "speed", "report", "tests"];
+    const wide = { ...sheet, criteria: many.map((id) => ({ id, title: id, points: 1 })) };
+    const [head = "", ...rest] = classTable(wide, columns);
+    const heads = head.split(/ {2,}/).slice(3);
+    const note = rest.slice(sheet.rows.length).join(" ");
+    const named = /^Not shown on this width: (.*)\. All columns: markmill status CLASS --wide$/.exec(note)?.[1];
+    const hidden = named === undefined ? [] : named.split(", ");
+    expect(heads.length + hidden.length).toBe(many.length);
+    expect(many.slice(heads.length)).toEqual(hidden);
+  });
+
+  it("gives a program, and whoever asks for it, all columns", () => {
+    const print = (shown: boolean, wide: boolean) => {
+      const lines: string[] = [];
+      printClassTable(sheet, { shown, columns: 40, out: (line) => void lines.push(line) }, wide);
+      return lines.join("\n");
+    };
+    expect(print(true, false)).toMatch("Not shown");
+    for (const text of [print(false, false), print(true, true)]) {
+      expect(text).not.toMatch("Not shown");
+      expect(text).toMatch("structure");
+    }
   });
 });

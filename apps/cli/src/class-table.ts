@@ -1,11 +1,25 @@
-/** The class as a table that fits the screen: who, how it stands, the total, then as many criteria as there is room for. */
+/**
+ * The class as a table that fits the screen: student, status, total, then the criteria. Criteria are first written shorter; those that
+ * still have no room are named below the table, with the command that shows them. A program that reads the output gets all columns.
+ */
 import { formatPoints, type GradeRow, type GradeSheet, statusOf } from "@markmill/gradebook";
+import type { Terminal } from "./command.ts";
 import { fitWidth, oneLine, textWidth } from "./fit-width.ts";
+import { foldText } from "./fold-text.ts";
 
 const mostName = 26;
 const fewestName = 8;
 const gap = "  ";
 const flag = "⚑";
+
+export function printClassTable(
+  sheet: GradeSheet,
+  terminal: Pick<Terminal, "out" | "shown" | "columns">,
+  wide = false,
+): void {
+  const columns = wide || !terminal.shown ? Number.POSITIVE_INFINITY : terminal.columns;
+  for (const line of classTable(sheet, columns)) terminal.out(line);
+}
 
 export function classTable({ rows, criteria, most }: GradeSheet, columns: number): string[] {
   const totalHead = `of ${formatPoints(most)}`;
@@ -14,13 +28,13 @@ export function classTable({ rows, criteria, most }: GradeSheet, columns: number
   const statuses = rows.map((row) => statusOf(row));
   const statusWidth = widest(["status", ...statuses]);
   const besideName = statusWidth + totalWidth + 3 * gap.length + 3;
-  const longest = widest(rows.map(({ student }) => oneLine(student.name)));
-  const nameWidth = Math.max(fewestName, Math.min(mostName, longest, columns - besideName));
-  const marks = criteria.map(({ id }) => ({ id, cells: rows.map((row) => markOf(row, id)) }));
+  const longest = Math.max(fewestName, widest(rows.map(({ student }) => oneLine(student.name))));
+  const marks = criteria.map(({ id }) => ({ id: oneLine(id), cells: rows.map((row) => markOf(row, id)) }));
+  const { nameWidth, headWidth } = widthsFor(marks, longest, columns - besideName);
+  const widthOf = ({ id, cells }: Marks) => widest([fitWidth(id, headWidth), ...cells]);
   let room = columns - nameWidth - besideName;
-  const shown = marks.filter(({ id, cells }) => {
-    const width = widest([id.slice(0, 8), ...cells]) + gap.length;
-    room -= width;
+  const shown = marks.filter((one) => {
+    room -= widthOf(one) + gap.length;
     return room >= 0;
   });
   const line = (name: string, status: string, total: string, cells: readonly string[], end: string) =>
@@ -28,17 +42,18 @@ export function classTable({ rows, criteria, most }: GradeSheet, columns: number
       left(name, nameWidth),
       left(status, statusWidth),
       right(total, totalWidth),
-      ...shown.map(({ id, cells: all }, index) => right(cells[index] ?? "", widest([id.slice(0, 8), ...all]))),
+      ...shown.map((one, index) => right(cells[index] ?? "", widthOf(one))),
       end,
     ]
       .join(gap)
       .trimEnd();
+  const hidden = marks.slice(shown.length).map(({ id }) => id);
   return [
     line(
       "student",
       "status",
       totalHead,
-      shown.map(({ id }) => id.slice(0, 8)),
+      shown.map(({ id }) => fitWidth(id, headWidth)),
       "",
     ),
     ...rows.map((row, index) =>
@@ -50,7 +65,42 @@ export function classTable({ rows, criteria, most }: GradeSheet, columns: number
         flagsOf(row),
       ),
     ),
+    ...(hidden.length === 0
+      ? []
+      : foldText(
+          `Not shown on this width: ${hidden.map((id) => fitWidth(id, 20)).join(", ")}. All columns: markmill status CLASS --wide`,
+          columns,
+        )),
   ];
+}
+
+interface Marks {
+  readonly id: string;
+  readonly cells: readonly string[];
+}
+
+/** The widest that show all criteria; if none does, the narrowest. `room`: for names and criteria. */
+function widthsFor(
+  marks: readonly Marks[],
+  longest: number,
+  room: number,
+): { readonly nameWidth: number; readonly headWidth: number } {
+  const tries = [
+    [mostName, 12],
+    [mostName, 8],
+    [16, 8],
+    [16, 5],
+    [12, 4],
+  ].map(([name = 0, headWidth = 0]) => ({
+    ...{ headWidth, nameWidth: Math.max(fewestName, Math.min(name, longest, room)) },
+  }));
+  const fits = tries.find(
+    ({ nameWidth, headWidth }) =>
+      nameWidth +
+        marks.reduce((sum, { id, cells }) => sum + widest([fitWidth(id, headWidth), ...cells]) + gap.length, 0) <=
+      room,
+  );
+  return fits ?? { nameWidth: Math.max(fewestName, Math.min(16, longest, room)), headWidth: 5 };
 }
 
 /** Points of what a person must look at stand in brackets: they are a proposal. */

@@ -10,7 +10,7 @@ import { endTable } from "./attend-table.ts";
 import { readClassFacts } from "./class-facts.ts";
 import { readBatchClass } from "./class-papers.ts";
 import { ended, progressLine } from "./class-progress.ts";
-import { classTable } from "./class-table.ts";
+import { printClassTable } from "./class-table.ts";
 import { exitCodes, type Terminal } from "./command.ts";
 import { jsonText } from "./json-text.ts";
 import { shortId } from "./short-id.ts";
@@ -95,7 +95,13 @@ export async function retryClass(
   return await watchClass(stack, config, now ?? batch, { json, names: true }, terminal);
 }
 
-export async function showClass(stack: Stack, batch: BatchDetail, json: boolean, terminal: Terminal): Promise<void> {
+/** `wide`: all columns, whatever the screen. */
+export async function showClass(
+  stack: Stack,
+  batch: BatchDetail,
+  { json, wide }: { readonly json: boolean; readonly wide: boolean },
+  terminal: Terminal,
+): Promise<void> {
   const { table } = readClassFacts(batch.settings.facts);
   if (table !== null) {
     await endTable(stack, batch, table, { json, names: true, out: null, end: null, ms: null }, terminal);
@@ -106,7 +112,7 @@ export async function showClass(stack: Stack, batch: BatchDetail, json: boolean,
     terminal.out(jsonText(classAsJson(read, null, null, 0)));
     return;
   }
-  for (const line of classTable(read.sheet, terminal.shown ? terminal.columns : 80)) terminal.out(line);
+  printClassTable(read.sheet, terminal, wide);
   terminal.err(`${batch.name}: ${tellCounts(statusCounts(read.sheet))}`);
   terminal.err(progressLine(batch));
   for (const { reason, works } of batch.troubles) terminal.err(`waits: ${works}: ${reason}`);

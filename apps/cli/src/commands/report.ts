@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { type PaperKind, paperKinds, readBatchClass, writePapers } from "../class-papers.ts";
-import { classTable } from "../class-table.ts";
+import { printClassTable } from "../class-table.ts";
 import { type Command, exitCodes } from "../command.ts";
 import { findClass } from "../find-batch.ts";
 import { withStack } from "../with-stack.ts";
@@ -35,7 +35,7 @@ Examples:
       const read = await readBatchClass(stack, batch);
       const out = resolve(terminal.cwd, values.out ?? read.facts.out ?? "results");
       const papers = await writePapers(read, out, { now: stack.store.clock.now(), kinds });
-      for (const line of classTable(read.sheet, terminal.shown ? terminal.columns : 80)) terminal.out(line);
+      printClassTable(read.sheet, terminal);
       terminal.err(`class report: ${papers.report}`);
       for (const path of papers.grades) terminal.err(`grades: ${path}`);
       terminal.err(`students: ${papers.students}`);

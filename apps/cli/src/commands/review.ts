@@ -2,10 +2,11 @@ import { parseArgs } from "node:util";
 import { formatPoints } from "@markmill/gradebook";
 import { classSheet, countingWork, everyMember, everyWork, parseCount } from "@markmill/stack";
 import type { BatchDetail, BatchWork } from "@markmill/store";
-import { type Command, CommandError, exitCodes, UsageError } from "../command.ts";
+import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { findClass } from "../find-batch.ts";
 import { attemptsOf, findWork } from "../find-student.ts";
-import { fitWidth, oneLine } from "../fit-width.ts";
+import { oneLine, textWidth } from "../fit-width.ts";
+import { foldText } from "../fold-text.ts";
 import { jsonText } from "../json-text.ts";
 import { reasonsOf, reviewList, tellQueue } from "../review-order.ts";
 import { shortId } from "../short-id.ts";
@@ -74,12 +75,8 @@ Examples:
         }
         for (const { is, students, why } of queue) {
           const who = students.map((key) => names.get(key) ?? key).join(", ");
-          terminal.out(
-            fitWidth(
-              `${students.join("+").padEnd(10)}  ${oneLine(who)}: ${is === "flagged" ? "graded, flagged: " : ""}${oneLine(why.join("; "))}`,
-              terminal.shown ? terminal.columns : 200,
-            ),
-          );
+          const text = `${oneLine(who)}: ${is === "flagged" ? "graded, flagged: " : ""}${oneLine(why.join("; "))}`;
+          for (const line of reviewLines(students.join("+"), text, terminal)) terminal.out(line);
         }
         terminal.err(tellQueue(queue));
         return exitCodes.success;
@@ -174,6 +171,14 @@ function tellFate({ fate }: BatchWork["marks"][number]): string {
     case "no criterion":
       return "the rubric no longer has this criterion";
   }
+}
+
+/** On a screen the reasons are wrapped below each other, none is cut. For a program it is one line. */
+export function reviewLines(key: string, text: string, screen: Pick<Terminal, "shown" | "columns">): string[] {
+  const head = key.padEnd(10);
+  if (!screen.shown) return [`${head}  ${text}`];
+  const [first = "", ...more] = foldText(text, Math.max(20, screen.columns - textWidth(head) - 2));
+  return [`${head}  ${first}`, ...more.map((line) => `${" ".repeat(textWidth(head))}  ${line}`)];
 }
 
 /** What was seen is what is accepted: a proposal that came since wants a look of its own. */

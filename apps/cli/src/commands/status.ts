@@ -14,7 +14,7 @@ import { describePause, describeWait } from "../tell-wait.ts";
 import { withStack } from "../with-stack.ts";
 
 export const status: Command = {
-  help: `Usage: markmill status [RUN|BATCH] [--batches] [--limit N] [--json]
+  help: `Usage: markmill status [RUN|BATCH] [--batches] [--limit N] [--wide] [--json]
 
 Shows one run: how it stands, what it does now, what it has cost. Without RUN:
 the latest runs; with --batches the latest classes. A BATCH is the id or the
@@ -24,13 +24,19 @@ Examples:
   markmill status
   markmill status last
   markmill status examples/class-roman
+  markmill status examples/class-roman --wide   every column of a class
   markmill status --json --limit 100`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { json: { type: "boolean" }, batches: { type: "boolean" }, limit: { type: "string" } },
+      options: {
+        json: { type: "boolean" },
+        batches: { type: "boolean" },
+        limit: { type: "string" },
+        wide: { type: "boolean" },
+      },
     });
     const [wanted, ...more] = positionals;
     if (more.length > 0) throw new UsageError("Name one run, or none for the latest ones.");
@@ -41,7 +47,7 @@ Examples:
       if (values.batches === true) return await listClasses(stack, limit, json, terminal);
       if (wanted === undefined) return await list(stack, limit, json, terminal);
       const batch = await batchMeant(stack.tenant, wanted, terminal.cwd);
-      if (batch !== null) return await showClass(stack, batch, json, terminal);
+      if (batch !== null) return await showClass(stack, batch, { json, wide: values.wide === true }, terminal);
       return await showOne(stack, wanted, { json, server: config.server !== null }, terminal);
     });
     return exitCodes.success;
@@ -78,7 +84,7 @@ export function lineOf(
   const [id, time, width] = screen.shown
     ? [shortId(run.id), stamp(run.createdAt).slice(5, 16), screen.columns]
     : [run.id, stamp(run.createdAt), 160];
-  const head = `${id}  ${run.status.padEnd(11)}  ${time}  ${cost.padStart(8)}  ${tokens.padStart(7)} tokens  `;
+  const head = `${id}  ${run.status.padEnd(11)}  ${time}  ${cost.padStart(9)}  ${tokens.padStart(7)} tokens  `;
   return `${head}${fitWidth(oneLine(run.name), Math.max(10, width - head.length))}`;
 }
 

@@ -211,7 +211,7 @@ function studentTable({ sheet, links }: ClassReportInput): string {
     const flags = grade?.flags.length ?? 0;
     const why = whyOf(row);
     const key = student.login ?? student.id ?? student.key;
-    return `<tr data-status="${html(status)}"><td data-value="${html(student.name)}">${nameCell(row, links)}${key === student.name ? "" : `<span class="why">${html(key)}</span>`}</td><td data-value="${html(status)}">${html(status)}${why === "" ? "" : `<span class="why">${html(why)}</span>`}</td>${number(grade?.total ?? null)}<td class="number" data-value="${flags}">${flags === 0 ? "" : `<span class="warn">⚑ ${flags}</span>`}</td>${marks.join("")}</tr>`;
+    return `<tr data-status="${html(status)}"><td data-value="${html(student.name)}">${nameCell(row, links)}${key === student.name ? "" : ` <span class="why">${html(key)}</span>`}</td><td data-value="${html(status)}">${html(status)}${why === "" ? "" : `<span class="why">${html(why)}</span>`}</td>${number(grade?.total ?? null)}<td class="number" data-value="${flags}">${flags === 0 ? "" : `<span class="warn">⚑ ${flags}</span>`}</td>${marks.join("")}</tr>`;
   });
   const head = (text: string, numeric: boolean) =>
     `<th${numeric ? ' class="number"' : ""} scope="col"><button type="button">${html(text)}</button></th>`;
