@@ -1,6 +1,6 @@
 /** Stays with a class until nothing goes on by itself, or the person goes; then says how it ended, and writes its papers. */
 import { statusOf } from "@markmill/gradebook";
-import { followBatch, type Stack } from "@markmill/stack";
+import { commitOf, followBatch, type Stack } from "@markmill/stack";
 import type { BatchDetail } from "@markmill/store";
 import { countOf, formatElapsed } from "./amounts.ts";
 import { endTable } from "./attend-table.ts";
@@ -139,6 +139,7 @@ export function classAsJson(
         criteria: row.grade?.criteria ?? [],
         ...{ work: work?.key ?? null, pseudonym: work?.pseudonym ?? null, runId: work?.try?.runId ?? null },
         ...{ tries: work?.tries ?? 0, released: work?.grade?.released ?? null, lateness: work?.lateness ?? null },
+        commit: (work === undefined ? undefined : commitOf(work)) ?? null,
       };
     }),
   };

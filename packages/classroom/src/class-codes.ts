@@ -54,6 +54,16 @@ export const classFindingCodes = {
     means: "Being late costs points, and nobody says whether a work is late, or by how much: none are taken off.",
     fix: "Take a roster or worksheet that says when each work was handed in, or take points off by hand.",
   },
+  INTAKE_COMMIT_DATE: {
+    means:
+      "The date of the commit that counts cannot be true, or contradicts other dates of the repository. Its author sets it.",
+    fix: "Ask the host when the commit was pushed.",
+  },
+  INTAKE_LFS: {
+    means:
+      "A file of a submission is kept in Git LFS, and only its pointer is in the repository. The pointer is not graded.",
+    fix: "Ask the student to commit the file itself (git lfs migrate export), or hand it in as a folder.",
+  },
   INTAKE_LINK: { means: "A submission is a link; what it leads to was not fetched.", fix: "Fetch it yourself." },
   INTAKE_METADATA: {
     means: "The list of owners in an export of Gradescope is missing or not what Gradescope writes.",

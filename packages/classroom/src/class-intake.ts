@@ -11,7 +11,6 @@ import {
   defaultLimits,
   type Entry,
   packSubmission,
-  type ReadWork,
   type Submission,
   SubmissionError,
   type SubmissionErrorCode,
@@ -20,7 +19,8 @@ import {
 } from "@markmill/submission";
 import { plainCanvasNames } from "./canvas-resubmission.ts";
 import type { AttemptPolicy, ClassClock, LatePolicy, LayoutChoice } from "./class-file.ts";
-import { type ExportSource, openExport } from "./export-source.ts";
+import type { CommitFacts } from "./commit-facts.ts";
+import { type ExportSource, openExport, type SourceWork } from "./export-source.ts";
 import { FetchTrouble } from "./fetch-trouble.ts";
 import { keysOfGroups } from "./group-keys.ts";
 import {
@@ -35,6 +35,7 @@ import {
   sortPlain,
   type Work,
 } from "./layout.ts";
+import { withoutPointers } from "./lfs-pointers.ts";
 import { type Match, StudentIndex } from "./match-students.ts";
 import type { Member } from "./member.ts";
 import { membersOfExport } from "./members-of-export.ts";
@@ -89,6 +90,8 @@ type Content =
       readonly bytes: number;
       readonly paths: readonly string[];
       readonly notes: readonly string[];
+      /** Of a repository. */
+      readonly commit?: CommitFacts;
     }
   /** The student's cause: ungradable, with a reason to tell them. */
   | { readonly is: "refused"; readonly code: SubmissionErrorCode; readonly message: string; readonly fix: string }
@@ -99,6 +102,7 @@ type Content =
       readonly missing: readonly string[];
       readonly message: string;
       readonly paths: readonly string[];
+      readonly commit?: CommitFacts;
     };
 
 interface Unfetched {
@@ -232,8 +236,7 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
         counts: counting === "all" || counting === index,
         label: one.work.label,
         sources: one.work.pieces.map(({ top }) => top),
-        submittedAt: submittedAtOf(one),
-        lateness: one.lateness,
+        ...timeOf(content, one, options),
         content,
       });
       problems.push(...contentFindings(content, one.work, at));
@@ -344,12 +347,29 @@ function instantOf(one: Placed): number | null {
   return read?.is === "read" ? read.at : null;
 }
 
-function latenessOf(one: Placed, { deadline, late }: IntakeOptions): Lateness {
+/** Of a repository the date of the commit decides, and nothing that a roster says. */
+function timeOf(
+  content: Content,
+  one: Placed & { readonly lateness: Lateness },
+  options: IntakeOptions,
+): Pick<ClassSubmission, "submittedAt" | "lateness"> {
+  const commit = "commit" in content ? content.commit : undefined;
+  if (commit === undefined) return { submittedAt: submittedAtOf(one), lateness: one.lateness };
+  const lateness = commit.at === null ? null : latenessAt(Date.parse(commit.at), options);
+  return { submittedAt: commit.at, lateness: lateness ?? { is: "unknown" } };
+}
+
+/** null: there is no deadline. */
+function latenessAt(at: number, { deadline, late }: IntakeOptions): Lateness | null {
+  if (deadline === undefined) return null;
+  const byMs = at - deadline - (late?.graceMs ?? 0);
+  return byMs > 0 ? { is: "late", byMs } : { is: "on time" };
+}
+
+function latenessOf(one: Placed, options: IntakeOptions): Lateness {
   const at = instantOf(one);
-  if (deadline !== undefined && at !== null) {
-    const byMs = at - deadline - (late?.graceMs ?? 0);
-    return byMs > 0 ? { is: "late", byMs } : { is: "on time" };
-  }
+  const timed = at === null ? null : latenessAt(at, options);
+  if (timed !== null) return timed;
   if (one.work.markedLate) return { is: "late", byMs: null };
   // Canvas marks what is late, so what has no mark is not.
   return one.work.says.by === "canvas" || one.work.says.by === "canvas-anonymous"
@@ -380,10 +400,15 @@ async function takeWork(
   { take, requires = [] }: IntakeOptions,
 ): Promise<Content | FetchTrouble> {
   let submission: Submission;
+  let commit: { readonly commit?: CommitFacts } = {};
   try {
-    const { entries, notes } = await unpackNested(await readPieces(source, work.pieces, limits), limits, requires);
-    if (!entries.some(({ kind }) => kind === "file")) return { is: "empty" };
-    submission = await packSubmission(entries, notes);
+    const pieces = await readPieces(source, work.pieces, limits);
+    commit = pieces.commit === undefined ? {} : { commit: pieces.commit };
+    const unpacked = await unpackNested(pieces, limits, requires);
+    if (!unpacked.entries.some(({ kind }) => kind === "file")) return { is: "empty" };
+    const { entries, notes, needed } = withoutPointers(unpacked.entries, requires);
+    if (needed.length > 0) return keptElsewhere(needed, pieces.commit !== undefined);
+    submission = await packSubmission(entries, [...unpacked.notes, ...notes]);
   } catch (error) {
     if (error instanceof FetchTrouble) return error;
     if (!(error instanceof SubmissionError)) throw error;
@@ -394,21 +419,35 @@ async function takeWork(
     const near = missing.map((path) => suggest(path, submission.paths)).find((path) => path !== null);
     const guess = near === undefined ? "" : ` There is ${showName(near)}.`;
     const message = `${missing.map((path) => showName(path)).join(", ")} is missing.${guess}`;
-    return { is: "incomplete", missing, message, paths: [...submission.paths].sort() };
+    return { is: "incomplete", missing, message, paths: [...submission.paths].sort(), ...commit };
   }
   const hash = createHash("sha256").update(submission.tar).digest("hex");
   await take?.({ key, hash, submission });
   const { files, bytes, paths, notes } = submission;
-  return { is: "taken", hash, files, bytes, paths: [...paths].sort(), notes };
+  return { is: "taken", hash, files, bytes, paths: [...paths].sort(), notes, ...commit };
 }
 
-async function readPieces(source: ExportSource, pieces: readonly Piece[], limits: SubmissionLimits): Promise<ReadWork> {
+/** A repository has the file, and we did not get it; whoever hands in a pointer handed in no file. */
+function keptElsewhere(paths: readonly string[], fromRepository: boolean): Content | FetchTrouble {
+  const message = `${paths.slice(0, 5).map(showName).join(", ")} ${paths.length === 1 ? "is" : "are"} kept in Git LFS; only the pointer is here.`;
+  const fix = "Ask the student to commit the file itself (`git lfs migrate export`), or to hand it in.";
+  if (fromRepository) return new FetchTrouble(message, fix, "INTAKE_LFS");
+  return { is: "refused", code: "SUBMISSION_REFUSED", message, fix };
+}
+
+async function readPieces(
+  source: ExportSource,
+  pieces: readonly Piece[],
+  limits: SubmissionLimits,
+): Promise<SourceWork> {
   const entries: Entry[] = [];
   const notes: string[] = [];
   let left = limits;
   const taken = new Set<string>();
+  let commit: Pick<SourceWork, "commit"> = {};
   for (const { top, as, note } of pieces) {
     const read = await source.read(top, left);
+    if (read.commit !== undefined) commit = { commit: read.commit };
     notes.push(...read.notes, ...(note === undefined ? [] : [note]));
     for (const entry of read.entries) {
       const path = as === null ? entry.path : entry.path === top ? as : `${as}/${entry.path}`;
@@ -426,7 +465,7 @@ async function readPieces(source: ExportSource, pieces: readonly Piece[], limits
       if (entry.kind === "file") left = { files: left.files - 1, bytes: left.bytes - entry.bytes.length };
     }
   }
-  return { entries, notes };
+  return { entries, notes, ...commit };
 }
 
 function matchWorks(works: readonly Work[], { roster, requires }: IntakeOptions): readonly (readonly [Work, Match])[] {
@@ -492,18 +531,28 @@ function contentFindings(content: Content, { label, says, pieces }: Work, at: Pl
   if (content.is === "empty") {
     return finding("INTAKE_EMPTY", `${showName(about)} holds no file.`, "Ask the student for their work.");
   }
+  const doubts = (content.commit?.doubts ?? []).flatMap((doubt) =>
+    finding(
+      "INTAKE_COMMIT_DATE",
+      `${showName(about)}: the date of commit ${content.commit?.hash.slice(0, 12)} is in doubt: ${doubt}.`,
+      "Ask the host when the commit was pushed.",
+    ),
+  );
   if (content.is === "incomplete") {
-    return finding(
-      "INTAKE_FILE_MISSING",
-      `${showName(about)}: ${content.message}`,
-      "Rename it, or ask the student for it.",
-    );
+    return [
+      ...doubts,
+      ...finding(
+        "INTAKE_FILE_MISSING",
+        `${showName(about)}: ${content.message}`,
+        "Rename it, or ask the student for it.",
+      ),
+    ];
   }
   const isLink =
     (says.by === "canvas" || says.by === "canvas-anonymous") && pieces.every(({ as }) => as === "link.html");
   return isLink
     ? finding("INTAKE_LINK", `${showName(about)} is a link; what it leads to was not fetched.`, "Fetch it yourself.")
-    : [];
+    : doubts;
 }
 
 /** Works of which nobody knows whether they are late, or by how much, where lateness costs points: nothing is taken off, and that is said. */

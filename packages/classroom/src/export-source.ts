@@ -9,6 +9,7 @@ import {
   SubmissionError,
   type SubmissionLimits,
 } from "@markmill/submission";
+import type { CommitFacts } from "./commit-facts.ts";
 import { detectLayout, isJunk, type Top, type Work } from "./layout.ts";
 
 export interface ExportSource {
@@ -18,8 +19,13 @@ export interface ExportSource {
   /** Left out: links, which may lead anywhere. */
   readonly links: readonly string[];
   /** A file as it is, also an archive; of a folder, what is in it. */
-  readonly read: (top: string, limits: SubmissionLimits) => Promise<ReadWork>;
+  readonly read: (top: string, limits: SubmissionLimits) => Promise<SourceWork>;
   readonly close: () => void;
+}
+
+export interface SourceWork extends ReadWork {
+  /** Of a repository: the commit that was read. */
+  readonly commit?: CommitFacts;
 }
 
 /** Whether a name is a student's; null: there is no roster to say so. */

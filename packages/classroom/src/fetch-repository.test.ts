@@ -62,10 +62,68 @@ describe("a repository", () => {
       deadline: Date.parse("2026-11-05T00:00:00Z"),
     });
     expect(pathsOf(early)).toEqual(["src", "src/a.js"]);
-    expect(early.notes[0]).toBe(`commit ${early.commit} of 2026-11-01T12:00:00.000Z`);
-    await expect(fetchWritten(url, { limits: defaultLimits, folder: tmpdir(), deadline: 0 })).rejects.toThrow(
-      "no commit before",
-    );
+    expect(early.notes).toEqual([
+      `commit ${early.commit.hash} of 2026-11-01T12:00:00.000Z`,
+      "1 later commit was made after the deadline and left out",
+    ]);
+    expect(early.commit).toMatchObject({ at: "2026-11-01T12:00:00.000Z", doubts: [] });
+  });
+
+  it("without a commit before the deadline is read at the newest, whose date says how late it is", async () => {
+    const late = await fetchWritten(`file://${folder}`, { limits: defaultLimits, folder: tmpdir(), deadline: 0 });
+    expect(late.commit).toMatchObject({ at: "2026-11-10T12:00:00.000Z", doubts: [] });
+  });
+
+  it("with a date that cannot be true has no time, and says so", async () => {
+    const now = Date.parse("2026-11-05T00:00:00Z");
+    const read = await fetchWritten(`file://${folder}`, { limits: defaultLimits, folder: tmpdir(), now });
+    expect(read.commit).toMatchObject({ at: null, doubts: ["it is dated after it was fetched"] });
+    expect(read.notes[0]).toContain("an unknown time");
+  });
+
+  it("that is shallow is read as far as it goes, and is no fault of the student where it ends too early", async () => {
+    const shallow = await mkdtemp(join(tmpdir(), "markmill-repository-"));
+    git(shallow, "2026-11-10", "clone", "-q", "--depth", "1", `file://${folder}`, "clone");
+    const at = `file://${join(shallow, "clone")}`;
+    const newest = await fetchWritten(at, { limits: defaultLimits, folder: tmpdir() });
+    expect(newest.commit.at).toBe("2026-11-10T12:00:00.000Z");
+    const early = fetchWritten(at, {
+      ...{ limits: defaultLimits, folder: tmpdir() },
+      deadline: Date.parse("2026-11-05T00:00:00Z"),
+    });
+    await expect(early).rejects.toMatchObject({ name: "FetchTrouble", message: expect.stringContaining("shallow") });
+    await rm(shallow, { recursive: true });
+  });
+
+  it("of SHA-256 is read like any other", async () => {
+    const long = await mkdtemp(join(tmpdir(), "markmill-repository-"));
+    git(long, "2026-11-01", "init", "-q", "--object-format=sha256", ".");
+    await writeFile(join(long, "a.js"), "1");
+    commit(long, "2026-11-01");
+    const read = await fetchWritten(`file://${long}`, { limits: defaultLimits, folder: tmpdir() });
+    expect(read.commit.hash).toMatch(/^[0-9a-f]{64}$/);
+    expect(pathsOf(read)).toEqual(["a.js"]);
+    await rm(long, { recursive: true });
+  });
+
+  it("is read without line ends, encodings or keywords that its attributes ask for", async () => {
+    const odd = await mkdtemp(join(tmpdir(), "markmill-repository-"));
+    git(odd, "2026-11-01", "init", "-q", ".");
+    const attributes = "* text=auto eol=crlf\n*.txt working-tree-encoding=UTF-16\n*.c ident\n*.secret export-ignore\n";
+    await writeFile(join(odd, ".gitattributes"), "");
+    for (const name of ["a.txt", "b.c", "c.secret"]) await writeFile(join(odd, name), "one $Id$\ntwo\n");
+    commit(odd, "2026-11-01");
+    await writeFile(join(odd, ".git/info/attributes"), "* -text\n");
+    await writeFile(join(odd, ".gitattributes"), attributes);
+    git(odd, "2026-11-02", "add", ".gitattributes");
+    git(odd, "2026-11-02", "commit", "-qm", "attributes");
+    const { entries } = await fetchWritten(`file://${odd}`, { limits: defaultLimits, folder: tmpdir() });
+    const texts = entries.flatMap((entry) => (entry.kind === "file" ? [[entry.path, entry.bytes.toString()]] : []));
+    expect(texts.sort()).toEqual([
+      [".gitattributes", attributes],
+      ...["a.txt", "b.c", "c.secret"].map((name) => [name, "one $Id$\ntwo\n"]),
+    ]);
+    await rm(odd, { recursive: true });
   });
 
   it("is read as it was committed, and nothing of it runs", async () => {

@@ -1,6 +1,7 @@
 /**
- * A student's work from a git repository: the files of the last commit before the deadline, and that commit's hash. Fetching is a step
- * of its own, on this machine and with the network; nothing of it runs in a grading sandbox.
+ * A student's work from a git repository: the files of the last commit before the deadline, and that commit's hash and date. If there is none before
+ * the deadline, the newest commit is the work, and its date says how late it is. Fetching is a step of its own, on this machine and with the
+ * network; nothing of it runs in a grading sandbox.
  *
  * G1  Nothing of the repository runs or decides: no working tree is made, so no hooks, filters, attributes, submodules or LFS; files are
  *     read as objects. Settings of the machine and its users do not count, and nobody is asked for a password.
@@ -11,6 +12,11 @@
  *     connects to, and nothing goes with it; in no other way is it asked for.
  * G3  Size and time are capped before and while it is fetched; what is read passes the caps of every submission.
  * G4  What says nothing of the work (no git, no network, no answer in time, no right) is thrown as FetchTrouble, never as a refusal of the work.
+ *     Only an empty repository, objects that git refuses to store, links and size are the student's.
+ * G6  A repository of SHA-256 is fetched as one. A shallow clone is read as far as it goes; if its history ends before the deadline is reached,
+ *     that is FetchTrouble: the commit that counts may be missing.
+ *
+ * On kill -9 a folder below the temporary folder of the system stays behind, and nothing else; the next fetch begins anew.
  */
 import { spawn } from "node:child_process";
 import { lookup } from "node:dns/promises";
@@ -20,6 +26,7 @@ import { join } from "node:path";
 import { type ReadWork, readArchive, SubmissionError, type SubmissionLimits, showName } from "@markmill/submission";
 import { type AddressRules, addressRules } from "@markmill/tools/address-rules";
 import { type AllowedPlace, isInPlace } from "./allowed-place.ts";
+import { type CommitFacts, commitFacts, LOG_FORMAT, type LoggedCommit, readLog, tellCommit } from "./commit-facts.ts";
 import { FetchTrouble, saysContent } from "./fetch-trouble.ts";
 import type { RemoteAddress, RepositoryAddress } from "./repository-address.ts";
 
@@ -33,6 +40,8 @@ export interface FetchOptions {
   readonly timeoutMs?: number;
   /** For everywhere else; absent: what is public. */
   readonly rules?: AddressRules;
+  /** Milliseconds since 1970, when it is fetched; absent: the clock's. */
+  readonly now?: number;
 }
 
 /** What lets this machine in. */
@@ -47,9 +56,7 @@ export interface GitAccess {
 }
 
 export interface FetchedWork extends ReadWork {
-  readonly commit: string;
-  /** When it was committed, as the student's machine said. */
-  readonly committedAt: string;
+  readonly commit: CommitFacts;
 }
 
 const mostObjectBytes = 256 * 1024 * 1024;
@@ -68,28 +75,66 @@ export async function fetchRepository(address: RepositoryAddress, options: Fetch
     runGit({ cwd: folder, scheme, ...passage }, args, most, Math.max(1, deadlineAt - performance.now()));
   try {
     if (passage.settings.length > 0) await requirePinning(git);
-    await git(["init", "--quiet", "--bare", "."]);
-    // Goes before attributes of the tree, which would hide files, or write into them.
-    await mkdir(join(folder, "info"), { recursive: true });
-    await writeFile(join(folder, "info/attributes"), withoutAttributes);
-    await git(["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc", ...from, "HEAD"]);
-    const until = deadline === undefined ? [] : [`--before=${new Date(deadline).toISOString()}`];
-    const found = (await git(["log", "-1", "--first-parent", ...until, "--format=%H %cI", "FETCH_HEAD"]))
-      .toString("utf8")
-      .trim();
-    const [commit = "", committedAt = ""] = found.split(" ");
-    if (!/^[0-9a-f]{40,64}$/.test(commit)) {
-      throw refused(`${showName(url)} has no commit before the deadline.`, "Ask the student when it was handed in.");
-    }
-    const at = new Date(committedAt).toISOString();
-    const notes = await unread(git, commit);
+    await fetchHead(git, folder, "sha1", from).catch(async (error: unknown) => {
+      if (!(error instanceof FetchTrouble) || !/mismatched algorithms|object[- ]format/i.test(error.message))
+        throw error;
+      for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true });
+      await fetchHead(git, folder, "sha256", from);
+    });
+    const { chosen, later } = await chooseCommit(git, url, deadline);
+    const [commit, parent = null] = chosen;
+    const facts = commitFacts(commit, parent, options.now ?? Date.now());
+    const skipped =
+      later === 0
+        ? []
+        : [`${later} later ${later === 1 ? "commit was" : "commits were"} made after the deadline and left out`];
+    const notes = await unread(git, commit.hash);
     const most = limits.bytes + 2 * limits.files * 4096;
-    const tar = await git(["archive", "--format=tar", `${commit}^{tree}`], most);
+    const tar = await git(["archive", "--format=tar", `${commit.hash}^{tree}`], most);
     const { entries } = await readArchive("repository.tar", tar, limits);
-    return { entries, notes: [`commit ${commit} of ${at}`, ...notes], commit, committedAt: at };
+    const doubts = facts.doubts.map((doubt) => `the date of the commit is in doubt: ${doubt}`);
+    return { entries, notes: [tellCommit(facts), ...doubts, ...skipped, ...notes], commit: facts };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function fetchHead(git: Git, folder: string, hash: "sha1" | "sha256", from: readonly string[]): Promise<void> {
+  await git(["init", "--quiet", "--bare", ...(hash === "sha1" ? [] : [`--object-format=${hash}`]), "."]);
+  // Goes before attributes of the tree, which would hide files, or write into them.
+  await mkdir(join(folder, "info"), { recursive: true });
+  await writeFile(join(folder, "info/attributes"), withoutAttributes);
+  const options = ["--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--update-shallow"];
+  await git(["fetch", ...options, ...from, "HEAD"]);
+}
+
+interface Choice {
+  /** The commit, and the one before it if there is one. */
+  readonly chosen: readonly [LoggedCommit, LoggedCommit?];
+  /** How many after it do not count. */
+  readonly later: number;
+}
+
+async function chooseCommit(git: Git, url: string, deadline: number | undefined): Promise<Choice> {
+  const log = async (...args: readonly string[]) =>
+    readLog((await git(["log", "--first-parent", ...args, LOG_FORMAT])).toString("utf8"));
+  const until = deadline === undefined ? [] : [`--before=${new Date(deadline).toISOString()}`];
+  const [inTime] = await log("-1", ...until, "FETCH_HEAD");
+  if (
+    inTime === undefined &&
+    (await git(["rev-parse", "--is-shallow-repository"])).toString("utf8").trim() === "true"
+  ) {
+    throw trouble(
+      `${showName(url)} is a shallow clone whose history does not reach back to the deadline.`,
+      "Put a full clone there: `git fetch --unshallow`.",
+    );
+  }
+  const [found] = inTime === undefined ? await log("-1", "FETCH_HEAD") : [inTime];
+  if (found === undefined) throw trouble(`${showName(url)} has no commit that git shows.`, "Look at the repository.");
+  const [, parent] = await log("-2", found.hash);
+  const range = `${found.hash}..FETCH_HEAD`;
+  const later = Number((await git(["rev-list", "--count", "--first-parent", range])).toString("utf8").trim());
+  return { chosen: parent === undefined ? [found] : [found, parent], later };
 }
 
 /** Of files, git gets the folder that was looked at, and looks for no other. */

@@ -9,6 +9,10 @@ it.each([
   "remote: Repository not found.\nfatal: repository 'https://x/' not found",
   "git@x: Permission denied (publickey).\nfatal: Could not read from remote repository.",
   "fatal: early EOF\nfatal: the remote end hung up unexpectedly",
+  "error: RPC failed; curl 18 transfer closed\nfatal: early EOF\nfatal: index-pack failed",
+  "fatal: write error: No space left on device\nfatal: index-pack failed",
+  "fatal: mismatched algorithms: client sha1; server sha256",
+  "error: Server does not allow request for unadvertised object\nfatal: bad object 1",
   "",
 ])("%s is no word about a work", (words) => {
   expect(saysContent(words)).toBe(false);

@@ -2,7 +2,7 @@ import type { ClassFindingCode } from "./class-codes.ts";
 
 type TroubleCode = Extract<
   ClassFindingCode,
-  "INTAKE_NOT_FETCHED" | "INTAKE_REPOSITORY_NOT_ALLOWED" | "INTAKE_SAME_REPOSITORY"
+  "INTAKE_LFS" | "INTAKE_NOT_FETCHED" | "INTAKE_REPOSITORY_NOT_ALLOWED" | "INTAKE_SAME_REPOSITORY"
 >;
 
 /**
@@ -23,9 +23,11 @@ export class FetchTrouble extends Error {
 }
 
 /**
- * Whether git says what is in the repository, and not that it could not be had: it is empty, or its objects are broken. Whatever else
- * git says may be an outage: hosts answer "not found" for what they do not show, too.
+ * Whether git says what is in the repository, and not that it could not be had: it is empty, or it holds objects that git refuses to store. Whatever
+ * else git says may be an outage, a full disk, or a kind of repository that this git does not know. Hosts answer "not found" for what
+ * they do not show, too.
  */
 export function saysContent(words: string): boolean {
-  return /couldn't find remote ref|fsck error|index-pack failed|unpack-objects failed|bad object/i.test(words);
+  if (/early EOF|hung up|RPC failed|disconnect|curl \d|timed? ?out|No space left|Disk quota/i.test(words)) return false;
+  return /couldn't find remote ref HEAD|fsck error/i.test(words);
 }

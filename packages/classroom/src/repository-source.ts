@@ -5,9 +5,9 @@
  *     several such repositories: they are no attempts of each other. Where others name the same, nobody knows whose it is, and it is fetched
  *     for none of them.
  */
-import type { ReadWork, SubmissionLimits } from "@markmill/submission";
+import type { SubmissionLimits } from "@markmill/submission";
 import { SubmissionError } from "@markmill/submission";
-import type { ExportSource } from "./export-source.ts";
+import type { ExportSource, SourceWork } from "./export-source.ts";
 import { type FetchOptions, fetchRepository } from "./fetch-repository.ts";
 import { FetchTrouble } from "./fetch-trouble.ts";
 import type { Work } from "./layout.ts";
@@ -25,7 +25,7 @@ export interface RepositoryOptions extends Omit<FetchOptions, "limits"> {
 interface Named {
   readonly members: readonly [Member, ...Member[]];
   readonly group: string | null;
-  readonly read: (limits: SubmissionLimits) => Promise<ReadWork>;
+  readonly read: (limits: SubmissionLimits) => Promise<SourceWork>;
 }
 
 export async function repositorySource(

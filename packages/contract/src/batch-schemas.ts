@@ -74,6 +74,14 @@ const variables = z
   .refine((given) => Object.keys(given).length <= 500, "at most 500 variables");
 /** Of a work with a workflow of its own, as a row of a table has. */
 const start = named("WorkStart", z.strictObject({ definition: hash, variables }));
+const commit = named(
+  "WorkCommit",
+  z.object({
+    hash: z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/, "must be the hash of a commit"),
+    at: short.nullable().describe("the committer's date; null: it cannot be true"),
+    doubts: z.array(z.string().max(4_096)).max(100).describe("why the date may be wrong"),
+  }),
+);
 const content = named(
   "WorkContent",
   z.discriminatedUnion("is", [
@@ -87,10 +95,14 @@ const content = named(
       start: start
         .optional()
         .describe("how its run begins, where it is not as the batch says; variables count over the batch's"),
+      commit: commit.optional().describe("of a repository"),
     }),
     z.object({ is: z.literal("refused"), code: short, message: text(10_000), fix: text(10_000) }),
     z.object({ is: z.literal("empty") }),
-    z.object({ is: z.literal("incomplete"), missing: paths, message: text(10_000), paths }),
+    z.object({
+      ...{ is: z.literal("incomplete"), missing: paths, message: text(10_000), paths },
+      commit: commit.optional().describe("of a repository"),
+    }),
   ]),
 );
 

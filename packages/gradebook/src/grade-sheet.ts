@@ -19,6 +19,8 @@ export interface GradeRow {
   readonly unsampled?: true;
   /** There may be work, and its repository could not be asked. */
   readonly unfetched?: true;
+  /** Hash of the commit that was graded, of work in a repository. */
+  readonly commit?: string;
   /** Plain text for the student; empty: none. */
   readonly feedback: string;
 }

@@ -195,3 +195,24 @@ describe("ordinary work is not", () => {
     expect(process.cpuUsage(used).user / 1_000).toBeLessThan(6_000);
   });
 });
+
+describe("a file of git attributes", () => {
+  const flagsOf = (text: string, name = ".gitattributes") => findAttempts(new Map([[name, text]]));
+
+  it.each([
+    "* text=auto\n",
+    "*.sh text eol=lf\n*.bat text eol=crlf\n*.png binary\n",
+    "*.psd filter=lfs diff=lfs merge=lfs -text\n",
+    "# export-subst\n*.md linguist-documentation\n",
+  ])("%j is ordinary", (text) => expect(flagsOf(text)).toEqual([]));
+
+  it.each([
+    "* text=auto\na.js export-subst\n",
+    "* text=auto\ntests/* export-ignore\n",
+    "* text=auto\n*.c filter=evil\n",
+    "* text=auto\n*.c working-tree-encoding=UTF-16\n",
+    "* text=auto\n*.c\tident\n",
+  ])("%j is shown to the teacher", (text) => {
+    expect(flagsOf(text, "sub/.gitattributes")).toMatchObject([{ kind: "tampering", line: 2 }]);
+  });
+});

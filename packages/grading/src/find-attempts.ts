@@ -8,7 +8,11 @@ import type { Flag } from "./grade.ts";
 
 /** Files that tools load by themselves: a way to run before the tests do. */
 const hookFiles =
-  /(?:^|\/)(?:conftest\.py|sitecustomize\.py|usercustomize\.py|pytest\.ini|tox\.ini|\.npmrc|\.noderc|\.pnpmfile\.cjs|\.mocharc\.\w+|jest\.config\.\w+|vitest\.config\.\w+|\.gitattributes|\.envrc|makefile\.local)$/i;
+  /(?:^|\/)(?:conftest\.py|sitecustomize\.py|usercustomize\.py|pytest\.ini|tox\.ini|\.npmrc|\.noderc|\.pnpmfile\.cjs|\.mocharc\.\w+|jest\.config\.\w+|vitest\.config\.\w+|\.envrc|makefile\.local)$/i;
+/** Attributes by which git would change or hide files. Plain ones, such as `* text=auto` or those of Git LFS, are ordinary. */
+const gitAttributes = /(?:^|\/)\.gitattributes$/i;
+const changingAttribute =
+  /[ \t](?:export-subst|export-ignore|ident|working-tree-encoding=\S|filter=(?!lfs(?:[ \t]|$))\S)/;
 const MOST_FLAGS = 20;
 /** More than a model is shown of a file, and of a work (show-work.ts); what nobody sees sways nobody, and costs time. */
 const MOST_OF_FILE = 100_000;
@@ -39,6 +43,12 @@ function look(texts: ReadonlyMap<string, string>, signs: readonly Sign[], named:
     room -= text.length;
     if (named) {
       if (hookFiles.test(file)) add("tampering", "is loaded by tools without being asked for", file);
+      if (gitAttributes.test(file)) {
+        const line = text
+          .split("\n")
+          .findIndex((one) => !one.trimStart().startsWith("#") && changingAttribute.test(one));
+        if (line >= 0) add("tampering", "changes or hides files when git writes them", file, line + 1);
+      }
       const lineAt = () => 1;
       const names: Reading[] = [
         { text: readable(file), how: "", lineAt },

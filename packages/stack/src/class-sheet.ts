@@ -1,7 +1,7 @@
 /** The grades of a batch as they are handed over: one row per member, in the order of the roster's names. Pure. */
 import { feedbackText, type GradeSheet } from "@markmill/gradebook";
 import { type FinalGrade, mostPoints } from "@markmill/grading";
-import type { BatchDetail, BatchMember, BatchWork } from "@markmill/store";
+import type { BatchDetail, BatchMember, BatchWork, WorkCommit } from "@markmill/store";
 import { countingWork } from "./counting-work.ts";
 
 export interface ClassSheet {
@@ -44,6 +44,7 @@ export function classSheet(
       ...(work !== undefined && grade === null ? { open: true as const } : {}),
       ...(work === undefined && unsampled.has(key) ? { unsampled: true as const } : {}),
       ...(work === undefined && unfetched.has(key) ? { unfetched: true as const } : {}),
+      ...(work === undefined ? {} : given({ commit: commitOf(work)?.hash })),
       feedback:
         grade === null
           ? ""
@@ -59,6 +60,11 @@ export function classSheet(
 /** The person who last looked at the grade itself. A release of the whole class is not a look. */
 export function reviewerOf({ reviewed, overrides }: FinalGrade): string | null {
   return reviewed?.by ?? overrides.at(-1)?.by ?? null;
+}
+
+/** Of work in a repository: the commit that is graded. */
+export function commitOf({ content }: Pick<BatchWork, "content">): WorkCommit | undefined {
+  return "commit" in content ? content.commit : undefined;
 }
 
 function byName(one: BatchMember, other: BatchMember): number {

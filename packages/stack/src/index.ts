@@ -1,7 +1,7 @@
 /** What whoever embeds the stack registers by name. @public */
 export type { ToolFunction } from "@markmill/tools";
 export { checkModels } from "./check-models.ts";
-export { type ClassSheet, classSheet, reviewerOf } from "./class-sheet.ts";
+export { type ClassSheet, classSheet, commitOf, reviewerOf } from "./class-sheet.ts";
 export { countingWork } from "./counting-work.ts";
 export { everyMember, everyWork } from "./every-page.ts";
 export { type BatchLook, followBatch } from "./follow-batch.ts";

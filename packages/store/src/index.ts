@@ -18,6 +18,7 @@ export type {
   NewGradeEvent,
   NewWork,
   SavedBatch,
+  WorkCommit,
   WorkCounts,
   WorkFilter,
   WorkTry,

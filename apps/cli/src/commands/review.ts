@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { formatPoints } from "@markmill/gradebook";
-import { classSheet, countingWork, everyMember, everyWork, parseCount } from "@markmill/stack";
+import { classSheet, commitOf, countingWork, everyMember, everyWork, parseCount } from "@markmill/stack";
 import type { BatchDetail, BatchWork } from "@markmill/store";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { findClass } from "../find-batch.ts";
@@ -201,6 +201,9 @@ function refuseUnseen({ proposal, grade, by, key }: BatchWork, seen: number | nu
 function showWork({ rubric }: BatchDetail, work: BatchWork, name: string): string[] {
   const { grade } = work;
   const lines = [`${name} (${work.pseudonym}): ${grade === null ? work.standing.is : grade.outcome.is}`];
+  const commit = commitOf(work);
+  if (commit !== undefined) lines.push(`commit ${commit.hash} of ${commit.at ?? "an unknown time"}`);
+  for (const doubt of commit?.doubts ?? []) lines.push(`! the date of the commit is in doubt: ${doubt}`);
   for (const reason of reasonsOf(work)) lines.push(`! ${reason}`);
   for (const { kind, message, file, line } of grade?.flags ?? [])
     lines.push(`⚑ ${kind}: ${message}${file === undefined ? "" : ` (${file}${line === undefined ? "" : `:${line}`})`}`);

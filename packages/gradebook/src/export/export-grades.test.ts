@@ -365,7 +365,10 @@ describe("random rubrics", () => {
     expect(rescalePoints(0.005, 1, 1)).toBe("0.01");
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 9999 }), fc.integer({ min: 1, max: 9999 }), (points, most) => {
-        expect(rescalePoints(points / 1000, most / 1000, most / 1000)).toBe(formatPoints(points / 1000, 2));
+        const [rounded, limit] = [formatPoints(points / 1000, 2), most / 1000];
+        // Rounding up never passes the maximum.
+        const capped = points <= most && Number(rounded) > limit ? String(limit) : rounded;
+        expect(rescalePoints(points / 1000, limit, limit)).toBe(capped);
         expect(rescalePoints(most / 1000, most / 1000, 100)).toBe("100");
       }),
     );
@@ -383,6 +386,18 @@ describe("our own table", () => {
       ["nothing handed in", ""],
     ]);
     expect(rows[1]?.at(-1)).toMatch(/^'=HYPERLINK/);
+  });
+
+  it("has a column for commits where works came from repositories", () => {
+    const commit = "c".repeat(40);
+    const rows = [{ ...row("1", "Ada", graded(1, 1)), commit }, row("2", "Alan", graded(1, 2))];
+    const table = readTable(text(exportGrades("csv", sheetOf(rows)))).rows.map(({ cells }) =>
+      cells.map((one) => one.text),
+    );
+    const at = table[0]?.indexOf("commit") ?? -1;
+    expect(table.map((cells) => cells[at])).toEqual(["commit", commit, ""]);
+    expect(text(exportGrades("json", sheetOf(rows)))).toContain(`"commit": "${commit}"`);
+    expect(text(exportGrades("csv", four))).not.toContain("commit");
   });
 
   it("leaves out only the student whose key begins like a formula, by name", () => {

@@ -6,6 +6,7 @@ import { formulaFinding } from "./row-findings.ts";
 
 export function toCsv(sheet: GradeSheet): Exported {
   const findings: ExportFinding[] = [];
+  const hasCommits = sheet.rows.some(({ commit }) => commit !== undefined);
   const header = [
     "key",
     "id",
@@ -19,6 +20,7 @@ export function toCsv(sheet: GradeSheet): Exported {
     "penalty",
     ...sheet.criteria.map(({ id }) => id),
     "flags",
+    ...(hasCommits ? ["commit"] : []),
     "feedback",
   ];
   const rows: string[][] = [header];
@@ -49,6 +51,7 @@ export function toCsv(sheet: GradeSheet): Exported {
       points(grade?.penalty?.points),
       ...criteria,
       flags,
+      ...(hasCommits ? [row.commit ?? ""] : []),
       guardCell(feedback),
     ]);
   }

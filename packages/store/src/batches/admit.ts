@@ -15,14 +15,14 @@
  */
 import type { Doorbell, Json } from "@markmill/engine";
 import { cancelRun } from "../apply-event.ts";
-import { type Births, createRun } from "../create-run.ts";
+import { type Births, createRun, type NewRun } from "../create-run.ts";
 import { toJson } from "../neutral.ts";
 import { queryDatabase, queryHot } from "../query-database.ts";
 import { resumeTree } from "../resume-run.ts";
 import { StoreError, translate } from "../store-error.ts";
 import type { OnSkipped } from "../supervise.ts";
 import { inTransaction } from "../transaction.ts";
-import type { BatchSettings, WorkStart } from "./batch.ts";
+import type { BatchSettings, WorkCommit, WorkStart } from "./batch.ts";
 import { eachOf } from "./change-batch.ts";
 import { fairShare, type Sharer } from "./fair-share.ts";
 import { tryKey } from "./try-key.ts";
@@ -209,6 +209,7 @@ interface Unmade {
   readonly files: number;
   readonly bytes: number;
   readonly start: WorkStart | null;
+  readonly commit: WorkCommit | null;
   readonly try: number;
   readonly criterion: string | null;
 }
@@ -220,7 +221,8 @@ async function createRuns(store: Births, tries: readonly number[], options: Admi
     "Looking for runs to make",
     "unmade-runs",
     `select b.tenant, t.batch_id, t.run_id, t.definition_hash, t.hash, w.pseudonym, b.settings,
-       (w.content ->> 'files')::integer as files, (w.content ->> 'bytes')::bigint as bytes, w.content -> 'start' as start, t.try, t.criterion
+       (w.content ->> 'files')::integer as files, (w.content ->> 'bytes')::bigint as bytes, w.content -> 'start' as start,
+       w.content -> 'commit' as commit, t.try, t.criterion
      from batch_runs t cross join lateral (select * from batches where id = t.batch_id offset 0) b
        cross join lateral (select * from batch_works where batch_id = t.batch_id and key = t.work offset 0) w
      where t.id = any($1) and t.end_seen_at is null and t.refusal is null and t.deleted_at is null
@@ -255,8 +257,15 @@ async function requestOf({ definitions }: Births, one: Unmade) {
     ...(environment === undefined ? {} : { environment }),
     ...(caps === undefined ? {} : { caps }),
     ...(patienceMs === undefined ? {} : { patienceMs }),
-    ...(notes === undefined ? {} : { notes }),
+    notes: [...(notes ?? []), ...commitNotes(one.commit)],
   };
+}
+
+/** Which commit was graded stands in the history of its run. */
+function commitNotes(commit: WorkCommit | null): NonNullable<NewRun["notes"]> {
+  if (commit === null) return [];
+  const message = `The work is commit ${commit.hash} of ${commit.at ?? "an unknown time"}.`;
+  return [{ code: "SUBMISSION_NOTE", message }];
 }
 
 /** What may pass is tried again by the next look; what will not is told of the try, and holds no place. */

@@ -118,6 +118,8 @@ export type WorkContent =
       readonly notes: readonly string[];
       /** Its run begins with values of its own, and with nothing handed in; absent: as the batch says, on the files of the blob. */
       readonly start?: WorkStart;
+      /** Of a repository. */
+      readonly commit?: WorkCommit;
     }
   | { readonly is: "refused"; readonly code: string; readonly message: string; readonly fix: string }
   | { readonly is: "empty" }
@@ -126,7 +128,16 @@ export type WorkContent =
       readonly missing: readonly string[];
       readonly message: string;
       readonly paths: readonly string[];
+      readonly commit?: WorkCommit;
     };
+
+export interface WorkCommit {
+  readonly hash: string;
+  /** ISO 8601; null: its date cannot be true. */
+  readonly at: string | null;
+  /** Why its date may be wrong. */
+  readonly doubts: readonly string[];
+}
 
 /** A row of a table of runs. It belongs to no person: no names are taken out of what it asks models. */
 export interface WorkStart {
