@@ -3,17 +3,14 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { readProcessConfig } from "@markmill/config";
-import type { ThinWall } from "@markmill/sandbox";
 import { openSandbox } from "@markmill/stack";
 
 const root = join(import.meta.dirname, "..");
 const program = join(root, "apps/cli/bin/markmill.mjs");
-const walls = await thinWalls();
-const sandboxed = walls !== null;
+const sandboxed = await hasSandbox();
 const args = sandboxed
   ? ["grade", "examples/class-roman", "--script", "examples/class-roman/model.yaml", "--similarity"]
   : ["run", "examples/first/greet.wf.md", "CLASS=the new class", "--script", "examples/first/model.yaml"];
-const accepted = (walls ?? []).map(({ name }) => name).join(",");
 
 console.error(`${
   sandboxed
@@ -21,11 +18,7 @@ console.error(`${
     : "The example class is judged behind a wall, which this machine lacks; a smaller example instead, with a scripted model. 'npx markmill doctor' says what to do."
 }
 
-$ ${accepted === "" ? "" : `SANDBOX_ACCEPT=${accepted} `}npx markmill ${args.join(" ")}
-`);
-for (const { name, message, fix } of walls ?? [])
-  console.error(`THIN WALL (${name}): ${message}
-The demo accepts it, since its commands are part of this repository. For the work of others: ${fix}
+$ npx markmill ${args.join(" ")}
 `);
 // A terminal's Ctrl-C is for the run, which then says how it is continued.
 process.on("SIGINT", () => undefined);
@@ -33,7 +26,6 @@ const [status] = await once(
   spawn(process.execPath, [program, ...args], {
     cwd: root,
     stdio: "inherit",
-    env: accepted === "" ? process.env : { ...process.env, SANDBOX_ACCEPT: accepted },
   }),
   "exit",
 );
@@ -62,19 +54,14 @@ What to try next:
 }
 process.exitCode = passed ? 0 : (status ?? 1);
 
-/** null: this machine has no sandbox, and so nothing can be judged. */
-async function thinWalls(): Promise<readonly ThinWall[] | null> {
+async function hasSandbox(): Promise<boolean> {
   const reading = readProcessConfig(join(root, ".env"));
-  if (!reading.ok) return [];
+  if (!reading.ok) return true;
   try {
-    const sandbox = await openSandbox(reading.config.sandbox.kind, reading.config, root, () => undefined);
-    try {
-      return (await sandbox.thinWalls?.()) ?? [];
-    } finally {
-      await sandbox.close();
-    }
+    await (await openSandbox(reading.config.sandbox.kind, reading.config, root, () => undefined)).close();
+    return true;
   } catch (error) {
     console.error(`This machine has no sandbox: ${error instanceof Error ? error.message : error}\n`);
-    return null;
+    return false;
   }
 }

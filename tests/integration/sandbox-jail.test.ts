@@ -268,8 +268,13 @@ for fd in 3 16 100 200 1023; do { echo changed >&$fd; cat <&$fd; } 2>/dev/null; 
       });
       const lines = await runWorker([own, "run", "user-1", "pwd; cat lib/data.txt; id -u"], ["setpriv", ...nobody]);
       expect(lines).toEqual([{ attached: false }, { exitCode: 0, output: "/workspace\nseven\n1000\n" }]);
+      // A checkout below /tmp, which the jail covers, with a space in its path.
+      const program = join(own, "my program");
+      await writeFile(program, "#!/bin/bash\necho lent\n", { mode: 0o755 });
+      const lent = await runWorker([own, "run", "user-2", "lent", program], ["setpriv", ...nobody]);
+      expect(lent).toEqual([{ attached: false }, { exitCode: 0, output: "lent\n" }]);
       const reaper = await createJailSandbox({ root: own });
-      await reaper.remove("user-1");
+      for (const id of ["user-1", "user-2"]) await reaper.remove(id);
       await rm(own, { recursive: true, force: true });
     },
   );

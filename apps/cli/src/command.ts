@@ -19,6 +19,8 @@ export interface Terminal {
   err(text: string): void;
   /** To `err` as it is, without a line's end: for a line that is drawn again and again. */
   draw(text: string): void;
+  /** Asks the person one question; absent: there is no terminal to ask at. */
+  readonly ask?: (question: string) => Promise<string>;
   readonly cwd: string;
   /** What goes `out` is read on a screen, not by a program. */
   readonly shown: boolean;

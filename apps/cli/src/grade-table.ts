@@ -19,6 +19,7 @@ import {
   writeRunOptions,
 } from "@markmill/stack";
 import type { NewBatch, NewWork } from "@markmill/store";
+import { acceptWalls } from "./accept-walls.ts";
 import { countOf } from "./amounts.ts";
 import { attendClass, followClass } from "./attend-class.ts";
 import { writeClassFacts } from "./class-facts.ts";
@@ -44,7 +45,7 @@ export interface TableManner {
 
 export async function gradeTable(
   plan: TablePlan,
-  config: Config,
+  given: Config,
   terminal: Terminal,
   manner: TableManner,
 ): Promise<number> {
@@ -54,6 +55,7 @@ export async function gradeTable(
       "--detach leaves before anything has ended, and this table says what runs before or after all others. Leave --detach out.",
     );
   }
+  const config = await acceptWalls(plan.definitions, given, terminal);
   const interrupts = catchInterrupts();
   const stack = await openStackOrServer({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
   let stopScript = async () => {};

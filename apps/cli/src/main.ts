@@ -99,6 +99,7 @@ const terminal: Terminal = {
   // What is drawn below the lines makes room for them.
   err: (text) => void process.stderr.write(`${live ? "\r\u001b[2K" : ""}${visibleText(text)}\n`),
   draw: (text) => void process.stderr.write(text),
+  ...(process.stdin.isTTY === true && process.stderr.isTTY === true ? { ask } : {}),
   cwd: process.cwd(),
   shown: process.stdout.isTTY === true,
   live,
@@ -201,4 +202,17 @@ function overview(): string {
 async function version(): Promise<string> {
   const { markmillVersion } = await import("@markmill/stack");
   return `markmill ${markmillVersion()} (node ${process.versions.node})`;
+}
+
+/** One line from the terminal. Ctrl-C and the end of the input are an empty answer. */
+async function ask(question: string): Promise<string> {
+  const { createInterface } = await import("node:readline");
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  return await new Promise((answered) => {
+    reader.once("close", () => answered("")).once("SIGINT", () => reader.close());
+    reader.question(question, (answer) => {
+      answered(answer);
+      reader.close();
+    });
+  });
 }

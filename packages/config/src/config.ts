@@ -84,6 +84,8 @@ export type Config = {
     readonly runtime: string | null;
     /** Names of thin walls the operator accepts. */
     readonly accept: readonly ("no-cgroup" | "old-engine")[];
+    /** Nobody is asked about thin walls: those that `accept` does not name are refused. */
+    readonly strict: boolean;
     readonly ceilings: {
       readonly memoryMb: number;
       readonly cpus: number;
@@ -202,7 +204,8 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
       image: env.SANDBOX_IMAGE,
       images: [...new Set([env.SANDBOX_IMAGE, ...(env.SANDBOX_IMAGES ?? [])])],
       runtime: env.SANDBOX_RUNTIME ?? null,
-      accept: (env.SANDBOX_ACCEPT ?? []) as readonly ("no-cgroup" | "old-engine")[],
+      accept: wallsNamed(env.SANDBOX_ACCEPT ?? []),
+      strict: env.SANDBOX_ACCEPT?.includes("none") === true,
       ceilings: {
         memoryMb: env.SANDBOX_MEMORY_MB,
         cpus: env.SANDBOX_CPUS,
@@ -303,4 +306,9 @@ function bucketOf(env: Environment): Config["blobs"]["s3"] {
     credentials: given ? { accessKeyId, secretAccessKey } : null,
     pathStyle: env.S3_PATH_STYLE === "yes",
   };
+}
+
+/** Those that are names of walls, each once. */
+export function wallsNamed(names: readonly string[]): readonly ("no-cgroup" | "old-engine")[] {
+  return (["no-cgroup", "old-engine"] as const).filter((wall) => names.includes(wall));
 }

@@ -250,9 +250,9 @@ const sandbox = {
   SANDBOX_RUNTIME: optional(text, {
     description: "OCI runtime of the engine, for example runsc (gVisor). Absent: the engine's default.",
   }),
-  SANDBOX_ACCEPT: optional(list(/^(no-cgroup|old-engine)$/, "no-cgroup and old-engine"), {
+  SANDBOX_ACCEPT: optional(list(/^(no-cgroup|old-engine|none)$/, "no-cgroup and old-engine, or none"), {
     description:
-      "Thin walls the operator accepts, comma-separated: no-cgroup (a jail whose memory only a watch bounds), old-engine (Docker or runc with known escapes). Absent: commands are refused there.",
+      "Thin walls the operator accepts, comma-separated: no-cgroup (a jail whose memory only a watch bounds), old-engine (Docker or runc with known escapes). none: accept nothing and ask nothing. Absent: a person is asked once for a project; workers refuse.",
   }),
   SANDBOX_MEMORY_MB: defaulted("512", whole(16, 1_048_576), {
     description: "Ceiling of a session's memory.",

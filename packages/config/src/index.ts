@@ -1,3 +1,4 @@
+export { rememberWalls } from "./accepted-walls.ts";
 export type { Config, TelemetrySettings } from "./config.ts";
 export { type EnvFilePlace, makeProject } from "./env-file.ts";
 export { variables } from "./environment.ts";

@@ -1,5 +1,7 @@
 // The only reader of the environment. Everything wrong with it is reported at once.
-import { type Config, shapeConfig } from "./config.ts";
+import { dirname, resolve } from "node:path";
+import { acceptedWalls } from "./accepted-walls.ts";
+import { type Config, shapeConfig, wallsNamed } from "./config.ts";
 import { type EnvFile, type EnvFilePlace, readEnvFile, rememberLeftOut } from "./env-file.ts";
 import { type Environment, environmentSchema, secretNames, type VariableName } from "./environment.ts";
 import { redactText } from "./redact-config.ts";
@@ -75,14 +77,23 @@ export function readProcessConfig(envFile = ".env", place: EnvFilePlace = {}): C
   const apart = keyElsewhere(taken, process.env);
   if (apart !== null) return { ok: false, findings: [apart] };
   const reading = readConfig({ ...taken, ...process.env });
-  if (!reading.ok || file.is !== "read") return reading;
+  if (!reading.ok) return reading;
+  const remembered = withWalls(reading.config, dirname(resolve(envFile)));
+  if (file.is !== "read") return { ...reading, config: remembered };
   if (file.because === "no project") rememberLeftOut(envFile);
   const { because } = file;
   const config: Config = {
-    ...reading.config,
+    ...remembered,
     envFile: because === "submission" || because === "asked" ? "left out" : "counts",
   };
   return { ok: true, config, notes: noteOf(envFile, file) };
+}
+
+/** What a person accepted for the project counts beside SANDBOX_ACCEPT, unless that says none. */
+function withWalls(config: Config, project: string): Config {
+  const { accept, strict } = config.sandbox;
+  const remembered = strict ? [] : acceptedWalls(project);
+  return { ...config, sandbox: { ...config.sandbox, accept: wallsNamed([...accept, ...remembered]) } };
 }
 
 /** Where Markmill keeps what it keeps, as the process's environment says; for readers that need nothing else. */

@@ -41,4 +41,3 @@ export {
   judgeSelfTest,
   runSelfTest,
 } from "./self-test.ts";
-export type { ThinWall } from "./thin-walls.ts";

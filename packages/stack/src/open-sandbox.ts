@@ -49,8 +49,10 @@ export async function openProvenSandbox(
     version: markmillVersion(),
     onThin: (walls, refused) => {
       for (const wall of walls) {
-        const answer = refused.includes(wall) ? `Commands are refused. ${wall.fix}` : "Accepted by SANDBOX_ACCEPT.";
-        log.warn({}, `THIN WALL (${wall.name}): ${wall.message} ${answer}`);
+        const text = `THIN WALL (${wall.name}): ${wall.message}`;
+        // The command that a person starts has explained it.
+        if (refused.includes(wall)) log.warn({}, `${text} Commands are refused. ${wall.fix}`);
+        else log.info({}, `${text} It is accepted.`);
       }
     },
     memory: join(resolve(cwd, config.home), `${sandbox.kind}-self-test.json`),

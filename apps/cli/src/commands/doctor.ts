@@ -300,9 +300,14 @@ async function checkSandbox(config: Config, terminal: Terminal, test: boolean): 
       const means = await describeMeans(sandbox);
       const walls = ((await sandbox.thinWalls?.()) ?? []).map((wall): Finding => {
         const accepted = config.sandbox.accept.includes(wall.name);
-        const end = accepted ? "Accepted by SANDBOX_ACCEPT." : "Commands are refused until it is accepted by name.";
+        const asks = wall.name === "no-cgroup" && !config.sandbox.strict;
+        const end = accepted
+          ? "It is accepted for this project."
+          : asks
+            ? "The first 'grade' or 'run' explains it, asks once on a terminal, and remembers it for the project; workers refuse commands until SANDBOX_ACCEPT names it."
+            : "Commands are refused until it is accepted by name.";
         const message = `THIN WALL (${wall.name}): ${wall.message}\n${end}`;
-        return { check: "sandbox wall", state: accepted ? "warn" : "fail", message, fix: wall.fix };
+        return { check: "sandbox wall", state: accepted || asks ? "warn" : "fail", message, fix: wall.fix };
       });
       if (!test) return [chosen, ...means, ...walls];
       const { judgeSelfTest, runSelfTest } = await import("@markmill/sandbox");

@@ -19,6 +19,7 @@ import {
   writeRunOptions,
 } from "@markmill/stack";
 import type { BatchDetail, NewBatch, NewWork } from "@markmill/store";
+import { acceptWalls } from "../accept-walls.ts";
 import { countOf } from "../amounts.ts";
 import { attendClass } from "../attend-class.ts";
 import { readCapFlags } from "../cap-flags.ts";
@@ -189,7 +190,7 @@ async function dryRun(plan: ClassPlan, json: boolean, terminal: Terminal): Promi
 }
 
 async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): Promise<number> {
-  const { config } = plan;
+  const config = await acceptWalls([plan.definition], plan.config, terminal);
   const interrupts = catchInterrupts();
   const stack = await openStackOrServer({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
   let stopScript = async () => {};

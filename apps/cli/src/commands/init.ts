@@ -68,7 +68,7 @@ Examples:
       );
     }
     const near = relative(terminal.cwd, folder);
-    const way = near === "" ? "" : `cd ${near.startsWith("..") ? folder : near} && `;
+    const way = near === "" ? "" : `cd ${quoted(near.startsWith("..") ? folder : near)} && `;
     terminal.err(`next: ${way}markmill grade . --script model.yaml`);
     return exitCodes.success;
   },
@@ -106,4 +106,9 @@ async function makeCourse(folder: string, language: CourseLanguage): Promise<voi
   } finally {
     await rm(made, { recursive: true, force: true });
   }
+}
+
+/** As a shell takes it for one word. */
+function quoted(path: string): string {
+  return /^[\w./@%+,:~-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

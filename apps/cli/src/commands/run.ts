@@ -19,6 +19,7 @@ import {
   startRun,
 } from "@markmill/stack";
 import { readSubmission, type Submission } from "@markmill/submission";
+import { acceptWalls } from "../accept-walls.ts";
 import { attendRun } from "../attend-run.ts";
 import { readCapFlags } from "../cap-flags.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
@@ -174,7 +175,8 @@ interface Manner {
   readonly ownWorker: readonly string[];
 }
 
-async function start(asked: Asked, config: Config, terminal: Terminal, manner: Manner): Promise<number> {
+async function start(asked: Asked, given: Config, terminal: Terminal, manner: Manner): Promise<number> {
+  const config = await acceptWalls([asked.request.definition], given, terminal);
   const interrupts = catchInterrupts();
   const stack = await openStackOrServer({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
   let stopScript = async () => {};

@@ -1,0 +1,88 @@
+/**
+ * A wall of this machine's sandbox that is weaker than it should be: explained once, asked once, remembered for the project.
+ *
+ * A1  A wall that SANDBOX_ACCEPT names, or that is remembered for the project, is not spoken of again.
+ * A2  On a terminal the person decides, and a no refuses.
+ * A3  Without a terminal a wall that bounds resources alone (no-cgroup) is explained, accepted and remembered: it is thin in time and memory,
+ *     and lets nobody out. A wall with known ways out (old-engine) is refused.
+ * A4  SANDBOX_ACCEPT=none accepts nothing and asks nothing.
+ */
+import { type Config, rememberWalls } from "@markmill/config";
+import { runsCommands } from "@markmill/engine";
+import { openSandbox } from "@markmill/stack";
+import type { Definition } from "@markmill/store";
+import { CommandError, type Terminal } from "./command.ts";
+
+type WallName = Config["sandbox"]["accept"][number];
+
+interface Wall {
+  readonly name: WallName;
+  readonly message: string;
+  readonly fix: string;
+}
+
+type WallsDecision = "nothing" | "ask" | "accept" | "refuse";
+
+/** Pure. `walls`: those that nobody has accepted. */
+export function decideWalls(walls: readonly Pick<Wall, "name">[], asks: boolean, strict: boolean): WallsDecision {
+  if (walls.length === 0) return "nothing";
+  if (strict) return "refuse";
+  if (asks) return "ask";
+  return walls.every(({ name }) => name === "no-cgroup") ? "accept" : "refuse";
+}
+
+/** The settings to work with; throws CLASS_SANDBOX where the wall is refused. Before anything is begun. */
+export async function acceptWalls(
+  definitions: readonly Definition[],
+  config: Config,
+  terminal: Terminal,
+): Promise<Config> {
+  const { kind, accept } = config.sandbox;
+  if (config.server !== null || kind === "none" || !definitions.some(hasCommands)) return config;
+  const walls = (await wallsHere(config, terminal.cwd)).filter(({ name }) => !accept.includes(name));
+  const names = walls.map(({ name }) => name);
+  const decision = decideWalls(walls, terminal.ask !== undefined, config.sandbox.strict);
+  if (decision === "nothing") return config;
+  for (const { name, message } of walls)
+    terminal.err(`! The sandbox of this machine has a thin wall (${name}): ${message}`);
+  for (const { name, fix } of walls)
+    terminal.err(
+      name === "no-cgroup" ? `  Files, network, other students and grades stay protected. ${fix}` : `  ${fix}`,
+    );
+  if (decision === "ask") {
+    const answer = await terminal.ask?.(`Go on with it in this project (${terminal.cwd})? [y/N] `);
+    if (!/^(y|yes|j|ja)$/i.test((answer ?? "").trim())) throw refusal(walls);
+  } else if (decision === "refuse") throw refusal(walls);
+  else terminal.err("  There is no terminal to ask: going on. SANDBOX_ACCEPT=none refuses instead.");
+  if (rememberWalls(terminal.cwd, names)) terminal.err("  This is remembered for the project and not said again.");
+  return { ...config, sandbox: { ...config.sandbox, accept: [...accept, ...names] } };
+}
+
+function refusal(walls: readonly Wall[]): CommandError {
+  const names = walls.map(({ name }) => name).join(",");
+  return new CommandError(
+    "CLASS_SANDBOX",
+    `The thin wall of this machine's sandbox (${names}) was not accepted, so nothing was begun.`,
+    walls.map(({ fix }) => fix).join(" "),
+  );
+}
+
+function hasCommands({ programs }: Definition): boolean {
+  return Object.values(programs).some((program) =>
+    Object.values(program.nodes).some((node) => runsCommands(node, program)),
+  );
+}
+
+/** None where there is no sandbox at all: who needs one says so with its reason. */
+async function wallsHere(config: Config, cwd: string): Promise<readonly Wall[]> {
+  try {
+    const sandbox = await openSandbox(config.sandbox.kind, config, cwd, () => undefined);
+    try {
+      return (await sandbox.thinWalls?.()) ?? [];
+    } finally {
+      await sandbox.close();
+    }
+  } catch {
+    return [];
+  }
+}

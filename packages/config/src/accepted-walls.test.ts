@@ -1,0 +1,42 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { acceptedWalls, rememberWalls } from "./accepted-walls.ts";
+
+let base: string;
+let file: string;
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), "markmill walls-"));
+  file = join(base, "own settings/markmill/accepted-walls.json");
+  mkdirSync(join(base, "one project"));
+  mkdirSync(join(base, "other"));
+});
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+it("remembers a wall for one project, by its real path, and for no other", () => {
+  const project = join(base, "one project");
+  expect(acceptedWalls(project, file)).toEqual([]);
+  expect(rememberWalls(project, ["no-cgroup"], file)).toBe(true);
+  expect(rememberWalls(project, ["no-cgroup", "old-engine"], file)).toBe(true);
+  symlinkSync(project, join(base, "link"));
+  expect(acceptedWalls(join(base, "link"), file)).toEqual(["no-cgroup", "old-engine"]);
+  expect(acceptedWalls(join(base, "other"), file)).toEqual([]);
+});
+
+it("believes no file that others can write, and no file that is no list", () => {
+  const project = join(base, "one project");
+  rememberWalls(project, ["no-cgroup"], file);
+  chmodSync(file, 0o666);
+  expect(acceptedWalls(project, file)).toEqual([]);
+  chmodSync(file, 0o600);
+  writeFileSync(file, "[1");
+  expect(acceptedWalls(project, file)).toEqual([]);
+  writeFileSync(file, JSON.stringify({ [project]: "no-cgroup" }));
+  expect(acceptedWalls(project, file)).toEqual([]);
+});
+
+it("says so where it cannot remember", () => {
+  writeFileSync(join(base, "taken"), "");
+  expect(rememberWalls(join(base, "other"), ["no-cgroup"], join(base, "taken/accepted-walls.json"))).toBe(false);
+});

@@ -1,0 +1,59 @@
+// Thin walls that a person accepted for a project, remembered in the user's own settings and never in the project's folder.
+//
+// W1 The file is keyed by the real path of the project's folder: nothing that a folder brings along (a tar, a submission) can accept a wall.
+// W2 A file that others can write, or that belongs to somebody else, counts as empty.
+// W3 It is written beside its place and renamed. On kill -9 the old file stands, and the question is asked again.
+import { mkdirSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+
+type Walls = Readonly<Record<string, readonly string[]>>;
+
+/** Names of walls; none where nothing is remembered. */
+export function acceptedWalls(project: string, file = placeOfWalls()): readonly string[] {
+  const known = read(file);
+  return Object.hasOwn(known, keyOf(project)) ? (known[keyOf(project)] ?? []) : [];
+}
+
+/** false: it could not be remembered, so the question comes again. */
+export function rememberWalls(project: string, names: readonly string[], file = placeOfWalls()): boolean {
+  try {
+    const known = read(file);
+    const all = [...new Set([...(known[keyOf(project)] ?? []), ...names])];
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const draft = `${file}.${process.pid}`;
+    writeFileSync(draft, `${JSON.stringify({ ...known, [keyOf(project)]: all }, null, 2)}\n`, { mode: 0o600 });
+    renameSync(draft, file);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function placeOfWalls(): string {
+  return join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "markmill", "accepted-walls.json");
+}
+
+function keyOf(project: string): string {
+  try {
+    return realpathSync(project);
+  } catch {
+    return project;
+  }
+}
+
+function read(file: string): Walls {
+  try {
+    const { uid, mode } = statSync(file);
+    const me = process.geteuid?.();
+    if ((me !== undefined && uid !== me) || (mode & 0o022) !== 0) return {};
+    const kept: unknown = JSON.parse(readFileSync(file, "utf8"));
+    if (typeof kept !== "object" || kept === null) return {};
+    const lists = Object.entries(kept).filter(([, names]) => Array.isArray(names));
+    return Object.fromEntries(
+      lists.map(([key, names]) => [key, names.filter((name: unknown) => typeof name === "string")]),
+    );
+  } catch {
+    return {};
+  }
+}
