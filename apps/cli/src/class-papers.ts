@@ -101,11 +101,14 @@ function classReport(
     sheet,
     at: `${new Date(now).toISOString().slice(0, 16).replace("T", " ")} UTC`,
     work: new Map(
-      [...works].map(([key, work]) => {
-        const { startedAt = null, endedAt = null } = work.try ?? {};
-        const ms = startedAt === null || endedAt === null ? null : endedAt.getTime() - startedAt.getTime();
-        return [key, { dollars: work.spent.nanodollars / 1e9, ms }];
-      }),
+      // A work of a group costs once: it stands at the first of its people.
+      [...works]
+        .filter(([key, { by }]) => key === by.find((one) => works.has(one)))
+        .map(([key, work]) => {
+          const { startedAt = null, endedAt = null } = work.try ?? {};
+          const ms = startedAt === null || endedAt === null ? null : endedAt.getTime() - startedAt.getTime();
+          return [key, { dollars: work.spent.nanodollars / 1e9, ms }];
+        }),
     ),
     links,
     unmatched: facts.unmatched,

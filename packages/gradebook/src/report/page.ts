@@ -38,6 +38,8 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; mar
 .code .quoted { background: var(--quoted); print-color-adjust: exact; } .code .quoted .number { opacity: 1; } .code .gap { display: block; opacity: .7; font-style: italic; padding-left: 4.5rem; }
 blockquote ul { margin: .2rem 0; padding-left: 1.2rem; } #flags ul { margin: 0; padding-left: 1.2rem; }
 #students td:first-child { min-width: 11rem; } #students th, .points td:nth-child(2), .points th { white-space: nowrap; } nav { margin: .6rem 0; }
+.bars { display: grid; grid-template-columns: minmax(8rem, 20rem) 1fr max-content; gap: .25rem .8rem; align-items: center; font-size: .9rem; } .bars .track { max-width: none; }
+#students td:nth-child(2) { min-width: 15rem; }
 figure { margin: 0; } table { border-collapse: collapse; width: 100%; } caption { text-align: left; font-weight: 600; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
@@ -51,7 +53,7 @@ footer { margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .6rem
 th button { font: inherit; font-weight: 600; background: none; border: 0; padding: 0; color: inherit; cursor: pointer; text-align: inherit; } th button::after { content: " ↕"; opacity: .5; }
 th[aria-sort=ascending] button::after { content: " ↑"; opacity: 1; } th[aria-sort=descending] button::after { content: " ↓"; opacity: 1; }
 a { color: var(--bar); } :focus-visible { outline: 2px solid var(--bar); outline-offset: 2px; } .why { display: block; font-size: .85rem; opacity: .85; }
-@media (max-width: 42rem) { main { padding: 1rem; } .wide svg { max-width: none; } .wide td:first-child { min-width: 9ch; } .wide td { min-width: 4ch; } .points td:last-child, .points th:last-child { display: none; }
+@media (max-width: 42rem) { .bars { grid-template-columns: 1fr max-content; } .bars > span:nth-child(3n + 1) { grid-column: 1 / -1; } main { padding: 1rem; } .wide svg { max-width: none; } .wide td:first-child { min-width: 9ch; } .wide td { min-width: 4ch; } .points td:last-child, .points th:last-child { display: none; }
   .code .line { padding-left: 3rem; text-indent: -3rem; } .code .number { width: 2.4rem; margin-right: .6rem; } .code .gap { padding-left: 3rem; } }
 @media print { main { max-width: none; } section { break-inside: avoid; } section:has(tr, pre) { break-inside: auto; } tr, h2, .line { break-inside: avoid; }
   h2 { break-after: avoid; } .wide { overflow: visible; } svg { print-color-adjust: exact; } .tools { display: none; } }

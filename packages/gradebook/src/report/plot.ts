@@ -1,4 +1,4 @@
-// Bars as SVG, without scripts. Each plot says in words what it shows, for who cannot see it.
+// Bars without scripts. Each plot says in words what it shows, for who cannot see it.
 import { html } from "./markup.ts";
 
 export interface Bar {
@@ -29,31 +29,27 @@ export function histogram(title: string, bars: readonly Bar[]): string {
   );
 }
 
-/** Lying bars, each with its own words. */
+/** Lying bars, each with its own words. On a narrow screen the words stand above their bar. */
 export function barList(
   title: string,
   bars: readonly Bar[],
   most = Math.max(1e-9, ...bars.map(({ value }) => value)),
 ): string {
-  const [width, line, left] = [670, 26, 280];
-  const height = Math.max(line, bars.length * line);
-  const drawn = bars.map(({ label, value, shown }, index) => {
-    const y = index * line;
-    const long = (width - left - 110) * Math.min(1, Math.max(0, value / most));
-    return `<text x="${left - 8}" y="${y + 17}" text-anchor="end">${html(short(label))}</text><rect class="bar" x="${left}" y="${y + 4}" width="${px(long)}" height="${line - 8}"/><text x="${px(left + long + 6)}" y="${y + 17}">${html(shown)}</text>`;
+  const drawn = bars.map(({ label, value, shown }) => {
+    const share = Math.min(1, Math.max(0, value / most));
+    return `<span>${html(label)}</span><span class="track"><span style="width:${px(share * 100)}%"></span></span><span>${html(shown)}</span>`;
   });
-  return frame(title, bars, width, height, drawn.join(""));
+  return `<div class="bars" role="img" aria-label="${html(wordsOf(title, bars))}">${drawn.join("")}</div>`;
+}
+
+function wordsOf(title: string, bars: readonly Bar[]): string {
+  return `${title}: ${bars.map(({ label, shown }) => `${label} ${shown}`).join(", ")}`.slice(0, 2000);
 }
 
 function frame(title: string, bars: readonly Bar[], width: number, height: number, content: string): string {
-  const words = `${title}: ${bars.map(({ label, shown }) => `${label} ${shown}`).join(", ")}`;
-  return `<div class="wide" tabindex="0"><svg role="img" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" aria-label="${html(words.slice(0, 2000))}">${content}</svg></div>`;
+  return `<div class="wide" tabindex="0"><svg role="img" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" aria-label="${html(wordsOf(title, bars))}">${content}</svg></div>`;
 }
 
 function px(value: number): string {
   return Number.isFinite(value) ? String(Math.round(value * 10) / 10) : "0";
-}
-
-function short(text: string): string {
-  return text.length <= 36 ? text : `${text.slice(0, 35)}…`;
 }
