@@ -140,7 +140,10 @@ async function studentReport(read: ReadClass, key: string, now: number): Promise
     draft: grade.released === null || grade.released.total !== grade.total,
     language: row.student.language ?? batch.settings.language,
     modelCalls: work.spent.calls,
-    submitted: { at: work.submittedAt, attempt: work.attempt, lateness: work.lateness },
+    submitted: {
+      ...{ at: work.submittedAt, attempt: work.attempt, lateness: work.lateness },
+      ...(row.commit === undefined ? {} : { commit: row.commit }),
+    },
     sources: await read.quotedFiles(work),
   });
 }

@@ -180,6 +180,16 @@ describe("a student's report", () => {
       for (const word of ["13 November 2026", "1 day 9 hours late", "2 days of delay"]) expect(text).toMatch(word);
   });
 
+  it("names the commit that was graded", () => {
+    const commit = "c".repeat(40);
+    const made = reportFor({
+      ...{ title: "t", student: "s", grade, criteria, moment: hidden, reviewer: null },
+      submitted: { at: null, attempt: 1, lateness: { is: "unknown" }, commit },
+    });
+    expect(made.facts).toContainEqual({ name: "Commit", value: commit });
+    for (const text of [studentMarkdown(made), studentHtml(made)]) expect(text).toContain(commit);
+  });
+
   it("keeps the lines of a compiler's output, in a fixed font", () => {
     const output = "a.c:3:5: error: expected ';'\n    3 |     return 0\n      |     ^~~~~~";
     const [tests, names] = grade.criteria;

@@ -75,6 +75,8 @@ export interface ReportInput {
   readonly submitted?: {
     readonly at: string | null;
     readonly attempt: number;
+    /** Of work in a repository: the hash of the commit that was graded. */
+    readonly commit?: string;
     readonly lateness:
       | { readonly is: "unknown" }
       | { readonly is: "on time" }
@@ -196,6 +198,7 @@ function factsOf({ grade, submitted }: ReportInput, writer: ReportWriter): Stude
     const at = submitted.at === null ? null : date(submitted.at);
     if (at !== null) facts.push({ name: say("handedIn"), value: at });
     facts.push({ name: say("attempt"), value: String(submitted.attempt) });
+    if (submitted.commit !== undefined) facts.push({ name: say("commit"), value: submitted.commit });
     const { lateness } = submitted;
     if (lateness.is === "on time") facts.push({ name: say("timeliness"), value: say("onTime") });
     if (lateness.is === "late")
