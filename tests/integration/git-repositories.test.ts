@@ -271,7 +271,7 @@ describe("over https", () => {
       const settings = `repositories: { from: roster, allow: ["${url}/"] }`;
       const group = [`1;Ada;Red;${url}/open/ada.git`, `2;Bea;Red;${url}/open/ada`];
       const { submissions, codes } = await readWorks(roster(...group), settings, { git: access() });
-      expect(submissions).toMatchObject([{ key: "Red#1", by: ["1", "2"], group: "Red", content: { is: "taken" } }]);
+      expect(submissions).toMatchObject([{ key: "1+2#1", by: ["1", "2"], group: "Red", content: { is: "taken" } }]);
       expect(codes).toEqual([]);
       const stranger = await readWorks(roster(...group, `3;Cem;Blue;${url}/open/ada.git`), settings, { git: access() });
       expect(stranger.submissions).toEqual([]);
@@ -302,7 +302,7 @@ describe("over https", () => {
         { git: access() },
       );
       expect(submissions.map(({ key, by }) => [key, by])).toEqual([
-        ["group 3#1", ["1", "2"]],
+        ["1+2#1", ["1", "2"]],
         ["3#1", ["3"]],
       ]);
     });

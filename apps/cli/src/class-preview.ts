@@ -20,11 +20,14 @@ export function previewClass(name: string, intake: ClassIntake, roster: Roster |
   if (late > 0) lines.push(`late: ${countOf(late, "work")}`);
   for (const { code, message } of intake.problems)
     if (code === "INTAKE_LATE_UNKNOWN") lines.push(`not timed: ${message}`);
-  const attempts = submissions.length - counting.length;
-  if (attempts > 0) lines.push(`attempts that do not count: ${attempts}`);
+  for (const { by, label, attempt, countsFor } of submissions) {
+    const without = by.filter((key) => !countsFor.includes(key));
+    if (without.length > 0) lines.push(`does not count: ${who(without)}: ${label} (attempt ${attempt})`);
+  }
   for (const { by, content } of counting) {
     if (content.is === "refused") lines.push(`cannot be graded: ${who(by)}: ${content.message}`);
     else if (content.is === "empty") lines.push(`cannot be graded: ${who(by)}: nothing is in it`);
+    else if (content.is === "undecided") lines.push(`needs a decision: ${who(by)}: ${content.message}`);
     else if (content.is === "incomplete") lines.push(`cannot be graded: ${who(by)}: ${content.message}`);
   }
   for (const { by, message } of intake.unfetched) lines.push(`not fetched: ${who(by)}: ${message}`);

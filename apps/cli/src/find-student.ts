@@ -1,5 +1,5 @@
 /** Which student, or which work, is meant: a key, an id, a login, an address, a pseudonym, or a name that only one has. Pure. */
-import { countingWork } from "@markmill/stack";
+import { countingWorkOf } from "@markmill/stack";
 import type { BatchMember, BatchWork } from "@markmill/store";
 import { CommandError } from "./command.ts";
 
@@ -28,9 +28,9 @@ export function findWork(
         .join(" or ")}.`,
     );
   }
-  const [own, ...others] = counting.filter(({ by }) => by.includes(only.key));
-  if (own === undefined) throw unknown(`${only.name} handed in nothing.`);
-  return countingWork([own, ...others]);
+  const own = countingWorkOf(only.key, counting);
+  if (own === null) throw unknown(`${only.name} handed in nothing.`);
+  return own;
 }
 
 /** Attempts of the same people that count, this one among them, by their numbers. */

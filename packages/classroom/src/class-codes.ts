@@ -23,6 +23,10 @@ export const classFindingCodes = {
     means: "A file that the class names is not there.",
     fix: "Correct the path; it counts from the folder of class.yaml.",
   },
+  CLASS_IDENTITY: {
+    means: "It is not clear whether a student of the roster is one who is stored in this class. Nothing was changed.",
+    fix: "Say so: `--same OLD=NEW` for the same person, `--new KEY` for somebody else.",
+  },
   CLASS_KEY: { means: "A setting of the class does not exist.", fix: "Remove it, or correct its spelling." },
   CLASS_PATH_MISSING: {
     means: "There is nothing at the path that was named.",
@@ -100,9 +104,19 @@ export const classFindingCodes = {
     means: "Times in the names of submissions do not say their distance from UTC, and the class has no timezone.",
     fix: "Add a line such as timezone: Europe/Berlin to class.yaml.",
   },
+  INTAKE_TOGETHER_AND_ALONE: {
+    means:
+      "A student is in several submissions with different people. The policy for attempts says which one counts for that student; the others keep theirs.",
+    fix: "Nothing, if that is right. Else remove the submission that should not count for this student.",
+  },
   INTAKE_UNMATCHED: {
     means: "A submission belongs to nobody, and was left out.",
     fix: "Rename it to the student's id or login, add the student to the roster, or set match.",
+  },
+  INTAKE_UNORDERED: {
+    means:
+      "A student has several submissions, and no attempt number, time or number in the name says which one is the latest. None of them counts yet.",
+    fix: "Keep one of them, or number their names, then grade again; or write attempts: best.",
   },
   ROSTER_AMBIGUOUS: {
     means: "Two columns of the roster could say the same of a student, and the first was taken.",

@@ -199,20 +199,17 @@ Teilnehmer/in 4102;"Alan Turing";4101
       },
       { roster: named },
     );
-    const keys = found.submissions.map(({ key, by }) => [key, ...by]);
-    expect(new Set(keys.map(([key]) => key)).size).toBe(3);
-    expect(keys).toEqual(
-      expect.arrayContaining([
-        ["group X#1", "2"],
-        ["group group X#1", "3"],
-      ]),
-    );
+    expect(found.submissions.map(({ key, by }) => [key, ...by])).toEqual([
+      ["X#1", "X"],
+      ["2#1", "2"],
+      ["3#1", "3"],
+    ]);
   });
 
   it("of teams gives one work to all members of the group", async () => {
     const groups = roster("id,name,group\n1,Ada,Team Blue\n2,Bob,Team Blue\n3,Eve,Team Red\n");
     const found = await both({ "Team Blue_501_assignsubmission_file/main.js": "1" }, { roster: groups });
-    expect(found.submissions).toMatchObject([{ key: "Team Blue#1", by: ["1", "2"], group: "Team Blue" }]);
+    expect(found.submissions).toMatchObject([{ key: "1+2#1", by: ["1", "2"], group: "Team Blue" }]);
     expect(found.withoutWork).toEqual(["3"]);
   });
 });
@@ -401,6 +398,136 @@ describe("folders and files of any name", () => {
     const found = await readClass(at, { roster: known });
     expect(summary(found)).toEqual([["1001#1", "x"]]);
     expect(found.unmatched).toEqual([{ name: "zoe", why: "link", near: [] }]);
+  });
+});
+
+describe("several submissions of one student", () => {
+  const known = roster("id,login,name\n1001,ada,Ada Lovelace\n1002,alan,Alan Turing\n1003,grace,Grace Hopper\n");
+  const counted = ({ submissions }: Awaited<ReturnType<typeof readClass>>) =>
+    Object.fromEntries(submissions.map(({ label, countsFor }) => [label, countsFor]));
+  const codes = ({ problems }: Awaited<ReturnType<typeof readClass>>) => problems.map(({ code }) => code);
+
+  it("that nothing orders: none counts, the student is named, and the alphabet decides nothing", async () => {
+    for (const files of [
+      { "ada.zip": zipOf({ a: "1" }), "ada-final.zip": zipOf({ a: "2" }) },
+      { "ada/a": "1", "ada.zip": zipOf({ a: "2" }) },
+    ]) {
+      const found = await both(files, { roster: known });
+      expect(found.submissions).toMatchObject([
+        { by: ["1001"], counts: true, countsFor: ["1001"], content: { is: "undecided" } },
+        { by: ["1001"], counts: true, countsFor: ["1001"], content: { is: "undecided" } },
+      ]);
+      const [question] = found.problems.filter(({ code }) => code === "INTAKE_UNORDERED");
+      for (const name of ["Ada Lovelace", ...Object.keys(files).map((path) => path.split("/")[0] ?? "")])
+        expect(question?.message).toContain(name);
+      expect(found.withoutWork).toEqual(["1002", "1003"]);
+      const best = await both(files, { roster: known, attempts: "best" });
+      expect(best.submissions).toMatchObject([{ content: { is: "taken" } }, { content: { is: "taken" } }]);
+      expect(codes(best)).not.toContain("INTAKE_UNORDERED");
+    }
+  });
+
+  it("are no question where they are the same, or where all but one are empty", async () => {
+    const same = await both({ "ada/a": "1", "ada.zip": zipOf({ a: "1" }) }, { roster: known });
+    expect(same.submissions.filter(({ counts }) => counts)).toHaveLength(1);
+    expect(codes(same)).toEqual([]);
+    const filled = await both({ "ada-new.zip": zipOf({}), "ada.zip": zipOf({ a: "2" }) }, { roster: known });
+    expect(counted(filled)).toEqual({ "ada-new.zip": [], "ada.zip": ["1001"] });
+  });
+
+  it("of which only some have a time are a question, unless the deadline leaves one", async () => {
+    const match = /^(?<student>[a-z]+)(?: (?<time>.+Z))?\.zip$/u;
+    const files = { "ada 2026-11-20T10:00Z.zip": zipOf({ a: "1" }), "ada.zip": zipOf({ a: "2" }) };
+    expect(codes(await both(files, { roster: known, match }))).toContain("INTAKE_UNORDERED");
+    const deadline = Date.UTC(2026, 10, 20, 9);
+    const policy = { deadline, attempts: "last-before-deadline" as const };
+    expect(counted(await both(files, { roster: known, match, ...policy }))).toEqual({
+      "ada 2026-11-20T10:00Z.zip": [],
+      "ada.zip": ["1001"],
+    });
+  });
+
+  it("that are a folder or an archive and loose files are one submission", async () => {
+    const folders = await both({ "ada/main.js": "1", "ada_notes.txt": "2" }, { roster: known });
+    expect(summary(folders)).toEqual([["1001#1", "ada_notes.txt main.js"]]);
+    expect(folders.submissions[0]?.sources).toEqual(["ada", "ada_notes.txt"]);
+    const archives = await both({ "ada.zip": zipOf({ "hw/main.js": "1" }), "ada_notes.txt": "2" }, { roster: known });
+    expect(summary(archives)).toEqual([["1001#1", "ada_notes.txt main.js"]]);
+    const twice = await both({ "ada/ada.js": "1", "ada.js": "1" }, { roster: known });
+    expect(summary(twice)).toEqual([["1001#1", "ada.js"]]);
+    const clash = await both({ "ada/ada.js": "1", "ada.js": "2" }, { roster: known });
+    expect(clash.submissions).toMatchObject([{ content: { is: "refused", code: "SUBMISSION_ARCHIVE_CLASH" } }]);
+    const two = await both({ "ada/a.js": "1", "ada (2)/a.js": "2", "ada_notes.txt": "3" }, { roster: known });
+    expect(codes(two)).toContain("INTAKE_UNORDERED");
+  });
+
+  it("that are versions of one file are attempts, and different files are one submission", async () => {
+    const versions = await both({ "ada.js": "1", "ada (2).js": "2", "ada (10).js": "3" }, { roster: known });
+    expect(counted(versions)).toEqual({ "ada.js": [], "ada (2).js": [], "ada (10).js": ["1001"] });
+    const parts = await both({ "ada-1.js": "1", "ada-2.js": "2" }, { roster: known });
+    expect(summary(parts)).toEqual([["1001#1", "ada-1.js ada-2.js"]]);
+  });
+});
+
+describe("work of several students", () => {
+  const submission = (name: string, time: string, ...logins: string[]) =>
+    `${name}:\n  :submitters:\n${logins.map((login) => `  - :name: ${login}\n    :sid: ${login}\n`).join("")}  :created_at: 2026-11-20 ${time}:00 Z\n`;
+  const exported = (...submissions: string[]): Files => ({
+    "submission_metadata.yml": `---\n${submissions.join("")}`,
+    ...Object.fromEntries(submissions.map((text, at) => [`${text.split(":", 1)[0]}/main.js`, `${at}`])),
+  });
+  const tutorial = roster(
+    "id,name,group\nada,Ada Lovelace,T1\nalan,Alan Turing,T1\ngrace,Grace Hopper,T1\nedsger,Edsger Dijkstra,T1\n",
+  );
+  const counted = ({ submissions }: Awaited<ReturnType<typeof readClass>>) =>
+    Object.fromEntries(submissions.map(({ label, countsFor }) => [label, countsFor]));
+
+  it("of one tutorial group: two pairs are two submissions, and both count", async () => {
+    const files = exported(submission("s1", "10:00", "ada", "alan"), submission("s2", "11:00", "grace", "edsger"));
+    const found = await both(files, { roster: tutorial });
+    expect(counted(found)).toEqual({ s1: ["ada", "alan"], s2: ["grace", "edsger"] });
+    expect(found.submissions.map(({ key, attempt }) => [key, attempt])).toEqual([
+      ["ada+alan#1", 1],
+      ["edsger+grace#1", 1],
+    ]);
+    expect(found.withoutWork).toEqual([]);
+  });
+
+  it.each([
+    ["last", { s1: ["alan"], s2: ["ada"] }],
+    ["first", { s1: ["ada", "alan"], s2: [] }],
+    ["best", { s1: ["ada", "alan"], s2: ["ada"] }],
+    ["last-before-deadline", { s1: ["ada", "alan"], s2: [] }],
+  ] as const)("together first and alone later, attempts: %s", async (attempts, expected) => {
+    const files = exported(submission("s1", "10:00", "ada", "alan"), submission("s2", "12:00", "ada"));
+    const found = await both(files, { roster: tutorial, attempts, deadline: Date.UTC(2026, 10, 20, 11) });
+    expect(counted(found)).toEqual(expected);
+    const [told, ...more] = found.problems.filter(({ code }) => code === "INTAKE_TOGETHER_AND_ALONE");
+    expect(more).toEqual([]);
+    for (const words of ["Ada Lovelace", "Alan Turing", "s1", "s2", "alone", `attempts: ${attempts}`])
+      expect(told?.message).toContain(words);
+  });
+
+  it("where nothing orders them: who is only in one keeps it, the other is asked about", async () => {
+    const alone = await both(
+      { "ada/a.js": "1", "T1/a.js": "2" },
+      { roster: roster("id,name,group\nada,Ada,T1\nalan,Alan,T1\n") },
+    );
+    expect(alone.submissions).toMatchObject([
+      { label: "T1", countsFor: ["alan"], content: { is: "taken" } },
+      { label: "ada", countsFor: ["ada"], content: { is: "undecided" } },
+    ]);
+    expect(alone.problems.map(({ code }) => code)).toEqual(["INTAKE_UNORDERED"]);
+  });
+
+  it("has one owner whatever the order of its people, and owners with odd keys stay apart", async () => {
+    const files = exported(submission("s1", "10:00", "ada", "alan"), submission("s2", "11:00", "alan", "ada"));
+    expect(counted(await both(files, { roster: tutorial }))).toEqual({ s1: [], s2: ["ada", "alan"] });
+    const odd = roster("id,name\na,a\nb,b\na+b,a+b\n");
+    const found = await both(exported(submission("s1", "10:00", "a", "b"), submission("s2", "11:00", "a+b")), {
+      roster: odd,
+    });
+    expect(new Set(found.submissions.map(({ key }) => key)).size).toBe(2);
   });
 });
 

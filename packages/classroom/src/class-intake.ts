@@ -20,9 +20,10 @@ import {
 import { plainCanvasNames } from "./canvas-resubmission.ts";
 import type { AttemptPolicy, ClassClock, LatePolicy, LayoutChoice } from "./class-file.ts";
 import type { CommitFacts } from "./commit-facts.ts";
+import { type Counting, countingWorks } from "./counting-works.ts";
 import { type ExportSource, openExport, type SourceWork } from "./export-source.ts";
 import { FetchTrouble } from "./fetch-trouble.ts";
-import { keysOfGroups } from "./group-keys.ts";
+import { type Attempt, gatherWorks, type Placed } from "./gather-works.ts";
 import {
   detectLayout,
   type Layout,
@@ -59,14 +60,17 @@ export interface ClassIntake {
 }
 
 interface ClassSubmission {
-  /** Stable in the class: the member's or the group's key, and the attempt. */
+  /** Stable in the class: the keys of its people, and the attempt. */
   readonly key: string;
-  /** Keys of the members whose work it is; more than one for group work, each of whom gets the grade. */
+  /** Keys of the members whose work it is; more than one for group work. */
   readonly by: readonly string[];
+  /** A label; the people are the owner. */
   readonly group: string | null;
   readonly attempt: number;
-  /** The one that counts by the class's policy; `best` leaves that to the grades, and all count. */
+  /** Whether it counts for anybody by the class's policy; `best` leaves that to the grades, and all count. */
   readonly counts: boolean;
+  /** Members for whom it counts. The others count another submission. */
+  readonly countsFor: readonly string[];
   /** What the platform calls it: a user, participant or submission. */
   readonly label: string;
   readonly sources: readonly string[];
@@ -96,6 +100,8 @@ type Content =
   /** The student's cause: ungradable, with a reason to tell them. */
   | { readonly is: "refused"; readonly code: SubmissionErrorCode; readonly message: string; readonly fix: string }
   | { readonly is: "empty" }
+  /** The student has several submissions, and nothing says which one counts. `hash`: of this one, if it can be graded. */
+  | { readonly is: "undecided"; readonly hash: string | null; readonly message: string; readonly fix: string }
   /** There is work, without the files the task asks for: ungradable until a person has looked. */
   | {
       readonly is: "incomplete";
@@ -153,12 +159,6 @@ export async function readClass(path: string, options: IntakeOptions = {}): Prom
   }
 }
 
-interface Placed {
-  readonly work: Work;
-  readonly by: readonly Member[];
-  readonly group: string | null;
-}
-
 async function intake(source: ExportSource, path: string, options: IntakeOptions): Promise<ClassIntake> {
   const { roster, limits = defaultLimits } = options;
   const problems: Finding[] = [];
@@ -208,47 +208,118 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
     }
   }
 
-  const groups = new Set([...members.values(), ...placed].flatMap(({ group }) => group ?? []));
-  const others = [...members.keys(), ...placed.flatMap((one) => (one.group === null ? jointKey(one) : []))];
-  const groupKeys = keysOfGroups(groups, new Set(others));
-  const submissions: ClassSubmission[] = [];
+  const read: Read[] = [];
   const unfetched: Unfetched[] = [];
-  for (const attempts of gather(placed)) {
-    const timed = attempts.map((one) => ({ ...one, lateness: latenessOf(one, options) }));
-    const counting = countingAttempt(timed, options.attempts ?? "last");
-    for (const [index, one] of timed.entries()) {
-      const owner = one.group === null ? jointKey(one) : (groupKeys.get(one.group) ?? one.group);
-      const attempt = index + 1;
-      const key = `${owner}#${attempt}`;
-      const content = await takeWork(source, one.work, key, limits, options);
-      if (content instanceof FetchTrouble) {
-        const about = one.work.pieces[0]?.top ?? one.work.label;
-        const message = `${showName(about)}: ${content.message} It was not fetched, and nothing is said of it.`;
-        problems.push({ severity: "warning", code: content.code, message, fix: content.fix, at, about });
-        unfetched.push({ key, by: one.by.map((member) => member.key), message: content.message });
-        continue;
-      }
-      submissions.push({
-        key,
-        by: one.by.map((member) => member.key),
-        group: one.group,
-        attempt,
-        counts: counting === "all" || counting === index,
-        label: one.work.label,
-        sources: one.work.pieces.map(({ top }) => top),
-        ...timeOf(content, one, options),
-        content,
-      });
-      problems.push(...contentFindings(content, one.work, at));
+  for (const one of gatherWorks(placed)) {
+    const key = `${one.owner}#${one.number}`;
+    const by = one.by.map((member) => member.key);
+    const content = await takeWork(source, one.work, key, limits, options);
+    if (content instanceof FetchTrouble) {
+      const about = one.work.pieces[0]?.top ?? one.work.label;
+      const message = `${showName(about)}: ${content.message} It was not fetched, and nothing is said of it.`;
+      problems.push({ severity: "warning", code: content.code, message, fix: content.fix, at, about });
+      unfetched.push({ key, by, message: content.message });
+      continue;
     }
+    const time = timeOf(content, { ...one, lateness: latenessOf(one, options) }, options);
+    read.push({
+      ...{ ...one, ...time, key, content, isLate: time.lateness.is === "late", isEmpty: content.is === "empty" },
+      hash: content.is === "taken" ? content.hash : null,
+    });
   }
+  const policy = options.attempts ?? "last";
+  const counting = countingWorks(read, policy);
+  const submissions = read.map((one, index) => submissionOf(one, counting[index] as Counting, read, counting));
+  for (const [index, { content }] of submissions.entries())
+    problems.push(...contentFindings(content, (read[index] as Read).work, at));
+  problems.push(...choiceFindings(read, counting, policy, at));
   const handedIn = new Set([...submissions, ...unfetched].flatMap(({ by }) => by));
   const withoutWork = [...members.keys()].filter((key) => !handedIn.has(key));
   problems.push(...twins(submissions, at), ...untimed(submissions, options, at));
   return { layout, members: [...members.values()], submissions, unfetched, unmatched, withoutWork, problems };
 }
 
-const jointKey = ({ by }: Placed) => by.map(({ key }) => key).join("+");
+interface Read extends Attempt {
+  readonly key: string;
+  readonly content: Content;
+  readonly submittedAt: string | null;
+  readonly lateness: Lateness;
+  readonly isLate: boolean;
+  readonly isEmpty: boolean;
+  readonly hash: string | null;
+}
+
+/** A submission that counts for nobody, and is undecided for somebody, waits for the teacher and is not graded. */
+function submissionOf(
+  one: Read,
+  { countsFor, undecidedFor }: Counting,
+  read: readonly Read[],
+  counting: readonly Counting[],
+): ClassSubmission {
+  const waits = countsFor.length === 0 && undecidedFor.length > 0;
+  const among = waits ? read.filter((_, index) => sharesAny(counting[index]?.undecidedFor ?? [], undecidedFor)) : [];
+  return {
+    ...{ key: one.key, by: one.by.map(({ key }) => key), group: one.group, attempt: one.number },
+    counts: countsFor.length > 0 || waits,
+    countsFor: (waits ? undecidedFor : countsFor).map(({ key }) => key),
+    label: one.work.label,
+    sources: [...one.work.pieces, ...(one.work.beside ?? [])].map(({ top }) => top),
+    submittedAt: one.submittedAt,
+    lateness: one.lateness,
+    content: waits
+      ? { is: "undecided", hash: one.hash, message: `${namesOf(among)} were handed in, and ${unordered}.`, fix: decide }
+      : one.content,
+  };
+}
+
+const unordered = "nothing says which one is the latest";
+const decide =
+  "Keep one of them, or number their names, such as `ada (1)` and `ada (2)`, then grade again. With `attempts: best` all of them count.";
+
+function sharesAny(some: readonly Member[], others: readonly Member[]): boolean {
+  return some.some(({ key }) => others.some((other) => other.key === key));
+}
+
+function namesOf(works: readonly Read[]): string {
+  return works.map(({ work }) => showName(work.label)).join(", ");
+}
+
+/** What the teacher must know or decide about students with several submissions. */
+function choiceFindings(
+  read: readonly Read[],
+  counting: readonly Counting[],
+  policy: AttemptPolicy,
+  at: Place,
+): Finding[] {
+  const members = new Map(read.flatMap(({ by }) => by.map((member) => [member.key, member] as const)));
+  const has = (list: readonly Member[] | undefined, key: string) => list?.some((one) => one.key === key) === true;
+  const questions = new Map<string, Member[]>();
+  const findings: Finding[] = [];
+  for (const member of members.values()) {
+    const own = read.filter(({ by }) => has(by, member.key));
+    const open = read.filter((_, index) => has(counting[index]?.undecidedFor, member.key));
+    if (open.length > 0) questions.set(namesOf(open), [...(questions.get(namesOf(open)) ?? []), member]);
+    const chosen = read.filter((_, index) => has(counting[index]?.countsFor, member.key));
+    if (chosen.length === 0 || new Set(own.map(({ owner }) => owner)).size < 2) continue;
+    const others = (one: Read) => one.by.filter(({ key }) => key !== member.key).map(({ name }) => name);
+    const told = own.map((one) => `${showName(one.work.label)} ${withWhom(others(one))}`);
+    const counts = policy === "best" ? "the best of them counts" : `${namesOf(chosen)} counts`;
+    findings.push({
+      ...{ severity: "warning", code: "INTAKE_TOGETHER_AND_ALONE", at, about: member.key },
+      message: `${member.name} handed in ${told.join(", ")}. For ${member.name} ${counts} (attempts: ${policy}).`,
+      fix: "Nothing, if that is right. Else remove the submission that should not count for this student.",
+    });
+  }
+  for (const [names, people] of questions) {
+    findings.push({
+      ...{ severity: "warning", code: "INTAKE_UNORDERED", at, about: names, fix: decide },
+      message: `${people.map(({ name }) => name).join(", ")}: ${names} were handed in, and ${unordered}. None of them counts yet.`,
+    });
+  }
+  return findings;
+}
+
+const withWhom = (names: readonly string[]) => (names.length === 0 ? "alone" : `with ${names.join(", ")}`);
 
 async function sort(
   source: ExportSource,
@@ -282,59 +353,6 @@ async function sort(
       return { works: [], strays: tops.map(({ name }) => name) };
     }
   }
-}
-
-/** Works of one owner together, oldest first. Loose files of one owner are one work; folders and archives are attempts. */
-function gather(placed: readonly Placed[]): readonly (readonly Placed[])[] {
-  const owners = new Map<string, Placed[]>();
-  for (const one of placed) {
-    const owner =
-      one.group === null
-        ? one.by
-            .map(({ key }) => key)
-            .sort()
-            .join("\n")
-        : `group\n${one.group}`;
-    owners.set(owner, [...(owners.get(owner) ?? []), one]);
-  }
-  return [...owners.values()].map((all) => {
-    const loose = all.filter(({ work }) => isLoose(work));
-    const [first] = loose;
-    const whole = all.filter(({ work }) => !isLoose(work));
-    const merged =
-      first === undefined
-        ? whole
-        : [...whole, { ...first, work: { ...first.work, pieces: loose.flatMap(({ work }) => work.pieces) } }];
-    return merged.sort(
-      (one, other) =>
-        (one.work.attempt ?? 0) - (other.work.attempt ?? 0) ||
-        (instantOf(one) ?? 0) - (instantOf(other) ?? 0) ||
-        compareNaturally(stemOf(one.work.label), stemOf(other.work.label)),
-    );
-  });
-}
-
-function isLoose({ says, pieces, attempt, submittedAt }: Work): boolean {
-  if ((says.by !== "name" && says.by !== "pattern") || attempt !== null || submittedAt !== null) return false;
-  return pieces.every(({ as }) => as !== null && !/\.(?:zip|tar|tar\.gz|tgz)$/i.test(as));
-}
-
-/** `ada` comes before `ada (2)`, whatever comes after the dot. */
-function stemOf(label: string): string {
-  return label.replace(/\.(?:tar\.gz|[A-Za-z0-9]{1,5})$/, "");
-}
-
-/** Digits by their value: attempt 10 comes after attempt 9. */
-function compareNaturally(one: string, other: string): number {
-  const parts = (text: string) => text.toLowerCase().match(/\d+|\D+/g) ?? [];
-  const [left, right] = [parts(one), parts(other)];
-  for (let at = 0; at < Math.max(left.length, right.length); at += 1) {
-    const [a = "", b = ""] = [left[at], right[at]];
-    if (a === b) continue;
-    if (/^\d/.test(a) && /^\d/.test(b) && Number(a) !== Number(b)) return Number(a) - Number(b);
-    return a < b ? -1 : 1;
-  }
-  return one < other ? -1 : one > other ? 1 : 0;
 }
 
 function submittedAtOf({ work, by }: Placed): string | null {
@@ -377,21 +395,6 @@ function latenessOf(one: Placed, options: IntakeOptions): Lateness {
     : { is: "unknown" };
 }
 
-function countingAttempt(attempts: readonly { readonly lateness: Lateness }[], policy: AttemptPolicy): number | "all" {
-  switch (policy) {
-    case "best":
-      return "all";
-    case "first":
-      return 0;
-    case "last":
-      return attempts.length - 1;
-    case "last-before-deadline": {
-      const inTime = attempts.map(({ lateness }) => lateness.is !== "late").lastIndexOf(true);
-      return inTime >= 0 ? inTime : attempts.length - 1;
-    }
-  }
-}
-
 async function takeWork(
   source: ExportSource,
   work: Work,
@@ -402,13 +405,12 @@ async function takeWork(
   let submission: Submission;
   let commit: { readonly commit?: CommitFacts } = {};
   try {
-    const pieces = await readPieces(source, work.pieces, limits);
-    commit = pieces.commit === undefined ? {} : { commit: pieces.commit };
-    const unpacked = await unpackNested(pieces, limits, requires);
-    if (!unpacked.entries.some(({ kind }) => kind === "file")) return { is: "empty" };
-    const { entries, notes, needed } = withoutPointers(unpacked.entries, requires);
-    if (needed.length > 0) return keptElsewhere(needed, pieces.commit !== undefined);
-    submission = await packSubmission(entries, [...unpacked.notes, ...notes]);
+    const read = await readWork(source, work, limits, requires);
+    commit = read.commit === undefined ? {} : { commit: read.commit };
+    if (!read.entries.some(({ kind }) => kind === "file")) return { is: "empty" };
+    const { entries, notes, needed } = withoutPointers(read.entries, requires);
+    if (needed.length > 0) return keptElsewhere(needed, read.commit !== undefined);
+    submission = await packSubmission(entries, [...read.notes, ...notes]);
   } catch (error) {
     if (error instanceof FetchTrouble) return error;
     if (!(error instanceof SubmissionError)) throw error;
@@ -435,6 +437,42 @@ function keptElsewhere(paths: readonly string[], fromRepository: boolean): Conte
   return { is: "refused", code: "SUBMISSION_REFUSED", message, fix };
 }
 
+/** Loose files stand beside the content of the folder or archive, not beside the folder or archive itself. */
+async function readWork(
+  source: ExportSource,
+  work: Work,
+  limits: SubmissionLimits,
+  requires: readonly string[],
+): Promise<SourceWork> {
+  const pieces = await readPieces(source, work.pieces, limits);
+  const main = await unpackNested(pieces, limits, requires);
+  if (work.beside === undefined) return { ...pieces, ...main };
+  const files = main.entries.filter(({ kind }) => kind !== "folder");
+  const bytes = files.reduce((sum, entry) => sum + (entry.kind === "file" ? entry.bytes.length : 0), 0);
+  const left = { files: Math.max(0, limits.files - files.length), bytes: Math.max(0, limits.bytes - bytes) };
+  const loose = await readPieces(source, work.beside, left);
+  const known = new Map(main.entries.map((entry) => [folded(entry.path), entry]));
+  const added = loose.entries.filter((entry) => {
+    const before = known.get(folded(entry.path));
+    if (before === undefined) return true;
+    if (before.kind === "file" && entry.kind === "file" && before.bytes.equals(entry.bytes)) return false;
+    throw handedInTwice(entry.path);
+  });
+  const beside = work.beside.map(({ top }) => showName(top)).join(", ");
+  const notes = [...main.notes, ...loose.notes, `${beside}: loose, taken as part of ${showName(work.label)}`];
+  return { entries: [...main.entries, ...added], notes };
+}
+
+const folded = (path: string) => path.normalize("NFKC").toLowerCase();
+
+function handedInTwice(path: string): SubmissionError {
+  return new SubmissionError(
+    "SUBMISSION_ARCHIVE_CLASH",
+    `${showName(path)} was handed in twice.`,
+    "Hand in one file of each name.",
+  );
+}
+
 async function readPieces(
   source: ExportSource,
   pieces: readonly Piece[],
@@ -451,15 +489,9 @@ async function readPieces(
     notes.push(...read.notes, ...(note === undefined ? [] : [note]));
     for (const entry of read.entries) {
       const path = as === null ? entry.path : entry.path === top ? as : `${as}/${entry.path}`;
-      const known = path.normalize("NFKC").toLowerCase();
+      const known = folded(path);
       if (taken.has(known) && entry.kind === "folder") continue;
-      if (taken.has(known)) {
-        throw new SubmissionError(
-          "SUBMISSION_ARCHIVE_CLASH",
-          `${showName(path)} was handed in twice.`,
-          "Hand in one file of each name.",
-        );
-      }
+      if (taken.has(known)) throw handedInTwice(path);
       taken.add(known);
       entries.push({ ...entry, path });
       if (entry.kind === "file") left = { files: left.files - 1, bytes: left.bytes - entry.bytes.length };
@@ -531,6 +563,8 @@ function contentFindings(content: Content, { label, says, pieces }: Work, at: Pl
   if (content.is === "empty") {
     return finding("INTAKE_EMPTY", `${showName(about)} holds no file.`, "Ask the student for their work.");
   }
+  // Said once for all submissions of the student.
+  if (content.is === "undecided") return [];
   const doubts = (content.commit?.doubts ?? []).flatMap((doubt) =>
     finding(
       "INTAKE_COMMIT_DATE",
@@ -591,7 +625,7 @@ function twins(submissions: readonly ClassSubmission[], at: Place): Finding[] {
     byHash.set(one.content.hash, [...(byHash.get(one.content.hash) ?? []), one]);
   }
   return [...byHash.values()]
-    .filter((same) => new Set(same.map(({ by }) => by.join("\n"))).size > 1)
+    .filter((same) => same.some(({ by }) => same.some((other) => !other.by.some((key) => by.includes(key)))))
     .map((same) => ({
       severity: "warning",
       code: "INTAKE_SAME_CONTENT",

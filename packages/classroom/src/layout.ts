@@ -23,6 +23,8 @@ export interface Work {
   /** Unique in the export. */
   readonly label: string;
   readonly pieces: readonly Piece[];
+  /** Loose files of the same student beside a folder or an archive. */
+  readonly beside?: readonly Piece[];
   readonly says: Says;
   /** By the platform's own mark. */
   readonly markedLate: boolean;

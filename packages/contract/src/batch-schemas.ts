@@ -59,7 +59,15 @@ const person = {
   aiConsent: consent.optional(),
   submittedAt: short.optional(),
 };
-const newMember = z.strictObject(person);
+const newMember = z.strictObject({
+  ...person,
+  was: key
+    .nullable()
+    .optional()
+    .describe(
+      "stored key of the same person, as somebody decided; null: the person is new; absent: decided by what is known of both",
+    ),
+});
 const member = named("Member", z.object({ ...person, pseudonym: z.string() }));
 
 const lateness = z.discriminatedUnion("is", [
@@ -100,6 +108,14 @@ const content = named(
     z.object({ is: z.literal("refused"), code: short, message: text(10_000), fix: text(10_000) }),
     z.object({ is: z.literal("empty") }),
     z.object({
+      is: z
+        .literal("undecided")
+        .describe("one of several works that nothing orders: not graded until a person decides"),
+      hash: hash.nullable(),
+      message: text(10_000),
+      fix: text(10_000),
+    }),
+    z.object({
       ...{ is: z.literal("incomplete"), missing: paths, message: text(10_000), paths },
       commit: commit.optional().describe("of a repository"),
     }),
@@ -111,7 +127,12 @@ const workFields = {
   by: z.array(key).max(1_000).describe("keys of members"),
   group: short.nullable(),
   attempt: z.int().min(1).max(1e6),
-  counts: z.boolean().describe("false: another attempt of the same people is graded"),
+  counts: z.boolean().describe("false: it counts for nobody and is not graded"),
+  countsFor: z
+    .array(key)
+    .max(1_000)
+    .optional()
+    .describe("keys of members for whom it counts, the others count another work; absent: all of them, or none"),
   label: short,
   sources: z.array(z.string().max(4_096)).max(1_000),
   submittedAt: short.nullable(),

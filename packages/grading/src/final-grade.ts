@@ -105,6 +105,8 @@ interface Override extends Said {
 export type WorkSituation =
   /** The student's cause: there was nothing to grade. */
   | { readonly is: "ungradable"; readonly why: string }
+  /** It is not known whether it counts: a person decides. */
+  | { readonly is: "undecided"; readonly why: string }
   /** It waits, or is being graded. */
   | { readonly is: "open" }
   /** Our cause: its run ended without a grade. */
@@ -185,6 +187,11 @@ function baseOf(input: FinalGradeInput): Grade | null {
   switch (situation.is) {
     case "ungradable":
       return ungradable(rubric, situation.why);
+    case "undecided":
+      return {
+        ...graderError(rubric, "waits for a decision"),
+        outcome: { is: "needs human", why: [situation.why] },
+      };
     case "failed":
       return graderError(rubric, situation.why);
     case "done":

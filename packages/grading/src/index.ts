@@ -51,6 +51,8 @@ export {
 } from "./rubric.ts";
 export { type RubricFindingCode, rubricFindingCodes } from "./rubric-codes.ts";
 export { isHashOf, rubricHash } from "./rubric-hash.ts";
+export { type IdentityQuestion, samePeople } from "./same-people.ts";
+export { type KeyedWork, sameWorks } from "./same-works.ts";
 export { type AuthoredWords, authoredWords, type Person, Scrubber, unscrubbed } from "./scrub.ts";
 export { freeName, neutralise, type ShownWork, showWork } from "./show-work.ts";
 export { storedResults } from "./stored-results.ts";

@@ -89,6 +89,34 @@ describe("the sheet of a class", () => {
     }
   });
 
+  it("gives each student the work that counts for them: together first, alone later", () => {
+    const pair = workOf("p", gradeOf([2, 2]), { key: "b", by: ["1", "2"], label: "pair", countsFor: ["2"] });
+    const alone = workOf("1", gradeOf([6, 4]), { key: "a", label: "alone", countsFor: ["1"] });
+    const totals = (...works: Parameters<typeof classSheet>[2]) =>
+      classSheet(batchOf(), members, works).sheet.rows.map(({ grade }) => grade?.total ?? null);
+    expect(totals(pair, alone)).toEqual([null, 10, 4]);
+    expect(totals(alone, pair)).toEqual([null, 10, 4]);
+    // Attempts: best.
+    const all = { ...pair, countsFor: ["1", "2"] };
+    expect(totals(all, alone)).toEqual([null, 10, 4]);
+    const better = workOf("p", gradeOf([5, 4]), { key: "b", by: ["1", "2"], countsFor: ["1", "2"] });
+    const worse = workOf("1", gradeOf([1, 1]), { key: "a", countsFor: ["1"] });
+    expect(totals(better, worse)).toEqual([null, 9, 9]);
+  });
+
+  it("asks about a student all of whose works count for others only", () => {
+    const one = workOf("p", gradeOf([2, 2]), { key: "b", by: ["1", "2"], label: "one", countsFor: ["2"] });
+    const other = workOf("q", gradeOf([3, 3]), { key: "c", by: ["1", "3"], label: "other", countsFor: ["3"] });
+    const { sheet } = classSheet(batchOf(), members, [one, other]);
+    expect(sheet.rows.map(({ grade }) => [grade?.outcome.is, grade?.total ?? null])).toEqual([
+      ["graded", 6],
+      ["needs human", null],
+      ["graded", 4],
+    ]);
+    const sampled = classSheet(batchOf(), members, [one, other], new Set(["1"])).sheet;
+    expect(sampled.rows.map((row) => statusOf(row))).toEqual(["graded", "not in the sample", "graded"]);
+  });
+
   it("has no feedback where there is no grade", () => {
     const { sheet } = classSheet(batchOf(), members, [workOf("1", gradeOf([6, null]))]);
     expect(sheet.rows[1]).toMatchObject({ feedback: "" });

@@ -2,7 +2,7 @@
 import { feedbackText, type GradeSheet } from "@markmill/gradebook";
 import { type FinalGrade, mostPoints } from "@markmill/grading";
 import type { BatchDetail, BatchMember, BatchWork, WorkCommit } from "@markmill/store";
-import { countingWork } from "./counting-work.ts";
+import { countingWorkOf } from "./counting-work.ts";
 
 export interface ClassSheet {
   readonly sheet: GradeSheet;
@@ -24,16 +24,15 @@ export function classSheet(
 ): ClassSheet {
   const criteria = rubric.criteria.map(({ id, title, points }) => ({ id, title, points }));
   const most = mostPoints(rubric);
-  const handedIn = new Map<string, [BatchWork, ...BatchWork[]]>();
-  for (const work of works) {
-    if (!work.counts) continue;
-    for (const key of work.by) {
-      const known = handedIn.get(key);
-      if (known === undefined) handedIn.set(key, [work]);
-      else known.push(work);
-    }
+  const ofMember = new Map<string, BatchWork[]>();
+  for (const work of works) for (const key of work.by) ofMember.set(key, [...(ofMember.get(key) ?? []), work]);
+  const counting = new Map<string, BatchWork>();
+  for (const [key, all] of ofMember) {
+    const isMissing = unsampled.has(key) || unfetched.has(key);
+    const own = isMissing ? all.filter(({ countsFor }) => countsFor?.includes(key) !== false) : all;
+    const work = countingWorkOf(key, own);
+    if (work !== null) counting.set(key, work);
   }
-  const counting = new Map([...handedIn].map(([key, all]) => [key, countingWork(all)]));
   const rows = [...members].sort(byName).map((member) => {
     const work = counting.get(member.key);
     const grade = work?.grade ?? null;

@@ -4,15 +4,31 @@
  * C1  Of several attempts that count (`attempts: best`) the one with the best total counts; of equal ones the later, by its number.
  * C2  An attempt that needs a human decision, and may get more than the best total, counts instead until somebody has decided.
  * C3  Where no attempt has a total, a decision of a person comes first, then work under way, then our error, then ungradable.
- * C4  Of works with different people nobody here knows which one is meant: a person decides.
+ * C4  A work says for whom of its people it counts. If works with different people do not say so, a person decides.
+ * C5  If every work of a student counts only for others, nothing says which one counts for the student: a person decides.
  */
 import type { BatchWork } from "@markmill/store";
+
+/** `works`: all that count for anybody. null: the student handed in nothing. */
+export function countingWorkOf(student: string, works: readonly BatchWork[]): BatchWork | null {
+  const all = works.filter(({ counts, by }) => counts && by.includes(student));
+  const [own, ...others] = all.filter(({ countsFor }) => countsFor === undefined || countsFor.includes(student));
+  if (own !== undefined) return countingWork([own, ...others]);
+  const [first, ...more] = all;
+  return first === undefined ? null : undecided(more.reduce(better, first), all);
+}
 
 export function countingWork([first, ...more]: readonly [BatchWork, ...BatchWork[]]): BatchWork {
   const works = [first, ...more];
   const best = more.reduce(better, first);
   const people = new Set(works.map(({ by }) => JSON.stringify([...by].sort())));
-  if (people.size === 1) return rivalOf(best, more.length === 0 ? [] : works) ?? best;
+  const isSaid = works.every(({ countsFor }) => countsFor !== undefined);
+  if (people.size === 1 || isSaid) return rivalOf(best, more.length === 0 ? [] : works) ?? best;
+  return undecided(best, works);
+}
+
+/** C4, C5. */
+function undecided(best: BatchWork, works: readonly BatchWork[]): BatchWork {
   if (best.grade === null) return best;
   const labels = works.map(({ label }) => JSON.stringify(label)).sort();
   const why = [`works with different people count for one person: ${labels.join(", ")}`];

@@ -16,6 +16,7 @@ export type {
   KeySpan,
   NewBatch,
   NewGradeEvent,
+  NewMember,
   NewWork,
   SavedBatch,
   WorkCommit,

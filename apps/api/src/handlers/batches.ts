@@ -289,7 +289,8 @@ function unnamed(work: ShownWork): ShownWork {
   const { pseudonym, content, proposal, grade, standing } = work;
   return {
     ...work,
-    ...{ key: pseudonym, by: [], group: null, label: pseudonym, sources: [], events: [], marks: [] },
+    ...{ key: pseudonym, by: [], countsFor: undefined, group: null, label: pseudonym },
+    ...{ sources: [], events: [], marks: [] },
     standing: { is: standing.is },
     content: content.is === "taken" ? { ...content, paths: [], notes: [], start: undefined } : { is: "empty" },
     proposal: proposal === null ? null : { try: proposal.try, grade: numbersOf(proposal.grade) },

@@ -5,6 +5,7 @@ import type { Json } from "@markmill/engine";
 import { changedCriteria, stratifiedSample } from "@markmill/grading";
 import {
   catchInterrupts,
+  everyMember,
   everyWork,
   mustWork,
   openStackOrServer,
@@ -37,6 +38,7 @@ import { answererOf, modelsOf, restartLine } from "../model-change.ts";
 import { requireModel } from "../require-model.ts";
 import { requireSandbox } from "../require-sandbox.ts";
 import { rubricChange, tellRubricChange, voidsSomething } from "../rubric-change.ts";
+import { type Decisions, readDecisions, withStoredKeys } from "../stored-keys.ts";
 import { isTableFile, planTable } from "../table-plan.ts";
 import { terminalLog } from "../terminal-log.ts";
 
@@ -64,6 +66,8 @@ Examples:
   --model NAME         the model to ask
   --script FILE        a scripted model answers instead, for trying things out
   --similarity         compare the works with each other, as pairs to look at
+  --same OLD=NEW       NEW in the roster is the student who is stored as OLD
+  --new KEY            KEY in the roster is a new student
   --out DIR            where results go; 'results' in the folder of the class
   --workflow FILE, --rubric FILE, --roster FILE
                        where class.yaml does not say them, or says others
@@ -89,6 +93,8 @@ Exit codes: 0 everybody who handed in is graded, 3 somebody is not, 1 failed,
         model: { type: "string" },
         script: { type: "string" },
         similarity: { type: "boolean" },
+        same: { type: "string", multiple: true },
+        new: { type: "string", multiple: true },
         out: { type: "string" },
         workflow: { type: "string" },
         rubric: { type: "string" },
@@ -109,7 +115,7 @@ Exit codes: 0 everybody who handed in is graded, 3 somebody is not, 1 failed,
       values[flag] === undefined ? [] : `--${flag}`,
     );
     if (isTableFile(path)) {
-      const no = (["sample", "similarity", "workflow", "rubric", "roster"] as const).find(
+      const no = (["sample", "similarity", "workflow", "rubric", "roster", "same", "new"] as const).find(
         (flag) => values[flag] !== undefined,
       );
       if (no !== undefined) throw new UsageError(`--${no} is for a class; ${path} is a table of runs.`);
@@ -134,7 +140,10 @@ Exit codes: 0 everybody who handed in is graded, 3 somebody is not, 1 failed,
     }
     if (values["dry-run"] === true) return await dryRun(plan, values.json === true, terminal);
     const script = values.script === undefined ? null : await readScript(values.script, terminal.cwd);
+    const decisions = readDecisions(values.same ?? [], values.new ?? []);
+    if (decisions === null) throw new UsageError("--same needs OLD=NEW, and each NEW is decided once.");
     return await gradeClass(plan, terminal, {
+      decisions,
       ...{ path, sample, script, similarity: values.similarity === true, json: values.json === true },
       budget: caps.nanodollars ?? plan.head.class.budget.class ?? null,
       concurrency: concurrency ?? plan.head.class.concurrency ?? null,
@@ -147,6 +156,7 @@ Exit codes: 0 everybody who handed in is graded, 3 somebody is not, 1 failed,
 };
 
 interface Manner {
+  readonly decisions: Decisions;
   readonly path: string;
   readonly sample: number | null;
   readonly script: ScriptFile | null;
@@ -226,23 +236,36 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
       return exitCodes.invalid;
     }
     if (interrupts.signal.aborted) return exitCodes.interrupted;
-    const { intake } = read.class;
-    for (const line of previewClass(plan.name, intake, null)) terminal.err(line);
+    for (const line of previewClass(plan.name, read.class.intake, null)) terminal.err(line);
+    const stored = {
+      members: known === null ? [] : await everyMember(stack.tenant.batches, known.id),
+      works: known === null ? [] : await everyWork(stack.tenant.batches, known.id),
+    };
+    const at = { file: plan.head.submissions, line: 1, column: 1 };
+    const kept = withStoredKeys(read.class.intake, stored, manner.decisions, at);
+    if (kept.is === "unsure") {
+      tell(kept.findings, terminal);
+      terminal.err(`${manner.path} is not graded: it is not clear who is who. Everything stays as it is.`);
+      return exitCodes.invalid;
+    }
+    if (kept.renamed.length > 0)
+      terminal.err(`${countOf(kept.renamed.length, "student")} with another key than before: grades and runs are kept`);
+    const intake = { ...read.class.intake, ...kept };
     const chosen = chooseWorks(intake.submissions, manner.sample);
     const inSample = new Set(chosen.map(({ key }) => key));
     const left = intake.submissions.filter(({ key }) => !inSample.has(key));
-    const counting = new Map(intake.submissions.filter(({ counts }) => counts).map(({ key, by }) => [key, by]));
+    const counting = new Map(
+      read.class.intake.submissions.filter(({ counts }) => counts).map(({ key, by }) => [key, by]),
+    );
     const alike = similarity?.compare(counting) ?? null;
+    const storedKey = (key: string) => kept.keyOf.get(key) ?? key;
     const { class: found } = plan.head;
     const options: RunOptions = {
       sandbox: config.sandbox.kind === "none" && !config.sandbox.byFlag ? "auto" : config.sandbox.kind,
       defaultModel: config.models.defaultModel,
       script: script.ref,
     };
-    const stand =
-      known === null || intake.unfetched.length === 0
-        ? []
-        : standingKeys(await everyWork(stack.tenant.batches, known.id), chosen, intake.unfetched);
+    const stand = intake.unfetched.length === 0 ? [] : standingKeys(stored.works, chosen, intake.unfetched);
     const batch: NewBatch = {
       ...{ key: plan.key, name: plan.name, definition: plan.definition, rubric: plan.rubric },
       ...(manner.concurrency === null ? {} : { concurrency: manner.concurrency }),
@@ -260,10 +283,13 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
         facts: writeClassFacts({
           deadline: found.deadline ?? null,
           unmatched: intake.unmatched.map(({ name }) => name),
-          similar: alike?.pairs.map((pair) => ({ ...pair })) ?? readClassFacts(before?.settings.facts).similar,
-          comparedPartly: [...(alike?.partly ?? readClassFacts(before?.settings.facts).comparedPartly)],
+          similar:
+            alike?.pairs.map(({ one, other, similarity: share }) => ({
+              ...{ one: storedKey(one), other: storedKey(other), similarity: share },
+            })) ?? readClassFacts(before?.settings.facts).similar,
+          comparedPartly: [...(alike?.partly.map(storedKey) ?? readClassFacts(before?.settings.facts).comparedPartly)],
           left: left.length,
-          unsampled: [...new Set(left.filter(({ counts }) => counts).flatMap(({ by }) => by))],
+          unsampled: [...new Set(left.flatMap(({ countsFor }) => countsFor))],
           unfetched: [...new Set(intake.unfetched.flatMap(({ by }) => by))],
           ...{ out: manner.out, table: null },
         }),

@@ -27,7 +27,7 @@ export interface NewBatch {
   readonly concurrency?: number;
   /** Of all runs together. Absent: it stays as it is, at first without a cap. */
   readonly budget?: Budget["cap"];
-  readonly members: readonly BatchMember[];
+  readonly members: readonly NewMember[];
   /** Any part of them: what is left out stays as it is, so a large class is saved piece by piece. */
   readonly works: readonly NewWork[];
   /**
@@ -85,6 +85,11 @@ export interface BatchMember {
   readonly submittedAt?: string;
 }
 
+export interface NewMember extends BatchMember {
+  /** Stored key of the same person, as somebody decided; null: the person is new. Absent: decided by what both rosters say. */
+  readonly was?: string | null;
+}
+
 /** What one member or group handed in. A `ClassSubmission` of packages/classroom is one. */
 export interface NewWork {
   /** Stable in the batch. */
@@ -93,8 +98,10 @@ export interface NewWork {
   readonly by: readonly string[];
   readonly group: string | null;
   readonly attempt: number;
-  /** false: another attempt of the same people is graded. */
+  /** false: it counts for nobody and is not graded. */
   readonly counts: boolean;
+  /** Members for whom it counts; the others count another work. Absent: it counts for all of them, or for none. */
+  readonly countsFor?: readonly string[];
   readonly label: string;
   readonly sources: readonly string[];
   readonly submittedAt: string | null;
@@ -123,6 +130,8 @@ export type WorkContent =
     }
   | { readonly is: "refused"; readonly code: string; readonly message: string; readonly fix: string }
   | { readonly is: "empty" }
+  /** One of several works of a student that nothing orders. `hash`: of what was handed in. A person decides; it is not graded before. */
+  | { readonly is: "undecided"; readonly hash: string | null; readonly message: string; readonly fix: string }
   | {
       readonly is: "incomplete";
       readonly missing: readonly string[];

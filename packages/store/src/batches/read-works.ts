@@ -27,6 +27,7 @@ interface WorkRow {
   readonly groupName: string | null;
   readonly attempt: number;
   readonly counts: boolean;
+  readonly countsFor: string[] | null;
   readonly label: string;
   readonly sources: string[];
   readonly submittedAt: string | null;
@@ -73,7 +74,7 @@ const wait = `case when r.id is not null and r.ended_at is null then (
     order by (a.trouble ->> 'since')::float8, a.id limit 1) end`;
 
 const text = `
-select w.key, w.pseudonym, w.members, w.group_name as "groupName", w.attempt, w.counts, w.label, w.sources, w.submitted_at as "submittedAt",
+select w.key, w.pseudonym, w.members, w.group_name as "groupName", w.attempt, w.counts, w.counts_for as "countsFor", w.label, w.sources, w.submitted_at as "submittedAt",
   w.lateness, w.hash, w.content, ${standing} as standing, ${wait} as wait, r.status, r.reason as failure, l.refusal,
   case when l.id is not null then json_build_object('try', l.try, 'runId', l.run_id, 'definitionHash', l.definition_hash, 'why', l.why,
     'startedAt', r.created_at, 'endedAt', r.ended_at) end as "lastTry",
@@ -155,6 +156,7 @@ async function toWork(row: WorkRow, { rubric, rubricHash, rubrics, settings }: B
   const { finalGrade, latePenalty, mostPoints, personMarks } = await import("@markmill/grading");
   const work: NewWork = {
     ...{ key: row.key, by: row.members, group: row.groupName, attempt: row.attempt, counts: row.counts },
+    ...(row.countsFor === null ? {} : { countsFor: row.countsFor }),
     ...{ label: row.label, sources: row.sources, submittedAt: row.submittedAt, lateness: row.lateness },
     content: row.content,
   };
@@ -169,7 +171,8 @@ async function toWork(row: WorkRow, { rubric, rubricHash, rubrics, settings }: B
     tries: row.tries,
     proposal: proposal === null ? null : { grade: proposal.grade, try: proposal.try },
     grade: finalGrade({
-      ...{ rubric, rubricHash, rubrics, situation: situationOf(stands), content: row.hash, proposal, events },
+      ...{ rubric, rubricHash, rubrics, situation: situationOf(stands, row.content), content: row.hash },
+      ...{ proposal, events },
       penalty: settings.late === null ? null : latePenalty(mostPoints(rubric), settings.late, late),
     }),
     events,
@@ -213,6 +216,7 @@ function whyUngradable(content: WorkContent): string {
   switch (content.is) {
     case "refused":
     case "incomplete":
+    case "undecided":
       return content.message;
     case "empty":
       return "Nothing was handed in that could be graded.";
@@ -221,7 +225,8 @@ function whyUngradable(content: WorkContent): string {
   }
 }
 
-function situationOf(stands: WorkStanding): WorkSituation {
+function situationOf(stands: WorkStanding, content: WorkContent): WorkSituation {
+  if (content.is === "undecided") return { is: "undecided", why: content.message };
   switch (stands.is) {
     case "ungradable":
       return { is: "ungradable", why: stands.why };

@@ -6,7 +6,8 @@
  *     work is still so when it is written.
  * V2  Nothing is deleted: a work that is no longer handed in stays, and does not count. A try that has not begun takes the new content; one that has begun stays, and a new one is added.
  *     A try that has begun and has no paid reply begins again as the batch says now (restart-unpaid.ts).
- * V3  A run's id is drawn with its try: whoever makes the run, and however often, makes the same one.
+ * V3  Stored keys stay, whatever an upload calls the same people and works (known-keys.ts).
+ * V4  A run's id is drawn with its try: whoever makes the run, and however often, makes the same one.
  *
  * kill -9 at any line: the transaction is rolled back and saving again does it all. Blobs that were stored before it are deleted when they are
  * old and nobody names them.
@@ -22,6 +23,7 @@ import { StoreError, translate } from "../store-error.ts";
 import { inContendedTransaction } from "../transaction.ts";
 import { uuidv7 } from "../uuidv7.ts";
 import type { BatchMember, KeySpan, NewBatch, NewWork, SavedBatch, WorkStart } from "./batch.ts";
+import { type KnownKeys, knownKeys } from "./known-keys.ts";
 import { restartUnpaid } from "./restart-unpaid.ts";
 
 export interface BatchParts {
@@ -52,17 +54,34 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
       const { id, created, secret } = saved;
       await query(client, rubricText, [id, hash, toJson(batch.rubric)]);
       const named = (keys: readonly string[]) => pseudonyms(keys, secret);
-      const members = await saveMembers(client, id, batch.members, named);
+      const known = await knownKeys(client, id, batch);
+      const members = await saveMembers(client, id, known.members, named);
       await takeBlobs(client, tenant, batch.works);
       await requireDefinitions(client, tenant, batch.works);
-      const works = await nameWorks(client, id, batch.works, members, named);
+      const works = await nameWorks(client, id, known.works, members, named);
       const rows = works.map((work) => ({
-        ...{ key: work.key, pseudonym: work.pseudonym, members: work.by, group_name: work.group },
-        ...{ attempt: work.attempt, counts: work.counts, label: work.label, sources: work.sources },
+        ...{
+          key: work.key,
+          called: work.called === work.key ? null : work.called,
+          pseudonym: work.pseudonym,
+          members: work.by,
+          group_name: work.group,
+        },
+        ...{
+          attempt: work.attempt,
+          counts: work.counts,
+          counts_for: work.countsFor ?? null,
+          label: work.label,
+          sources: work.sources,
+        },
         ...{ submitted_at: work.submittedAt, lateness: work.lateness, content: work.content },
         ...{ hash: work.content.is === "taken" ? work.content.hash : null, run_id: uuidv7(clock.now()) },
         definition: startOf(work)?.definition ?? null,
       }));
+      // A key of the upload names one work.
+      await query(client, "update batch_works set called = null where batch_id = $1 and called = any($2)", [
+        ...[id, works.map(({ called }) => called)],
+      ]);
       const [counted] = await query<{ added: number; changed: number }>(client, worksText, [
         ...[id, tenant, toJson(rows), definitionHash, hash],
       ]);
@@ -70,7 +89,7 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
         ? { restarted: 0, kept: 0 }
         : await restartUnpaid(client, clock, { id, definitionHash, run: batch.settings.run });
       const [other] = await query<{ other: number }>(client, definitionText, [id, definitionHash, hash]);
-      const all = batch.whole === true ? works.map(({ key }) => key) : (batch.whole ?? false);
+      const all = batch.whole === true ? works.map(({ called }) => called) : (batch.whole ?? false);
       const dropped =
         all === false
           ? null
@@ -172,7 +191,7 @@ type Naming = (keys: readonly string[]) => ReadonlyMap<string, string>;
 async function saveMembers(
   client: PoolClient,
   id: string,
-  members: readonly BatchMember[],
+  members: KnownKeys["members"],
   named: Naming,
 ): Promise<ReadonlyMap<string, string>> {
   const known = await namesOf(client, "batch_members", id);
@@ -181,13 +200,25 @@ async function saveMembers(
     members.map(({ key }) => ({ key, wish: null })),
     named,
   );
-  const rows = members.map((person) => ({ key: person.key, pseudonym: names.get(person.key), person: plain(person) }));
+  const rows = members.map((person) => ({
+    ...{ key: person.key, pseudonym: names.get(person.key), person: plain(person) },
+    aliases: person.called === person.key ? [] : [person.called],
+  }));
+  // A key of the upload names one person: whoever was called so before no longer is.
   await query(
     client,
-    `with incoming as (select * from json_to_recordset($2::json) as i(key text, pseudonym text, person json)
+    `update batch_members set aliases = array(select unnest(aliases) except select unnest($2::text[]))
+     where batch_id = $1 and aliases && $2::text[]`,
+    [id, members.map(({ called }) => called)],
+  );
+  await query(
+    client,
+    `with incoming as (select * from json_to_recordset($2::json) as i(key text, aliases json, pseudonym text, person json)
      ), written as (
-       insert into batch_members as m (batch_id, key, pseudonym, person) select $1, key, pseudonym, person from incoming
-       on conflict (batch_id, key) do update set person = excluded.person where m.person::text <> excluded.person::text
+       insert into batch_members as m (batch_id, key, aliases, pseudonym, person)
+       select $1, key, array(select json_array_elements_text(aliases)), pseudonym, person from incoming
+       on conflict (batch_id, key) do update set person = excluded.person, aliases = m.aliases || excluded.aliases
+       where m.person::text <> excluded.person::text or cardinality(excluded.aliases) > 0
        returning 1
      ) update batches set roster = roster + 1 where id = $1 and exists (select 1 from written)`,
     [id, toJson(rows)],
@@ -209,10 +240,10 @@ function plain(person: BatchMember): BatchMember {
 async function nameWorks(
   client: PoolClient,
   id: string,
-  works: readonly NewWork[],
+  works: KnownKeys["works"],
   members: ReadonlyMap<string, string>,
   named: Naming,
-): Promise<readonly (NewWork & { readonly pseudonym: string })[]> {
+): Promise<readonly (KnownKeys["works"][number] & { readonly pseudonym: string })[]> {
   const wishes = works.map(({ key, by, attempt }) => {
     const [first] = by;
     const stranger = by.find((one) => !members.has(one));
@@ -282,23 +313,25 @@ async function takeBlobs(client: PoolClient, tenant: string, works: readonly New
 /** V2. Statements see what was there before any of them wrote. */
 const worksText = `
 with incoming as materialized (
-  select i.*, row_number() over () as position from json_to_recordset($3::json) as i(key text, pseudonym text, members json, group_name text,
-    attempt integer, counts boolean, label text, sources json, submitted_at text, lateness json, content json, hash text, run_id text,
+  select i.*, row_number() over () as position from json_to_recordset($3::json) as i(key text, called text, pseudonym text, members json, group_name text,
+    attempt integer, counts boolean, counts_for json, label text, sources json, submitted_at text, lateness json, content json, hash text, run_id text,
     definition text)
 ), known as materialized (
   select w.key, w.hash from batch_works w where w.batch_id = $1 and w.key in (select key from incoming)
 ), written as (
-  insert into batch_works as w (batch_id, key, tenant, pseudonym, members, group_name, attempt, counts, label, sources, submitted_at,
-    lateness, hash, content)
-  select $1, key, $2, pseudonym, array(select json_array_elements_text(members)), group_name, attempt, counts, label,
+  insert into batch_works as w (batch_id, key, called, tenant, pseudonym, members, group_name, attempt, counts, counts_for, label, sources,
+    submitted_at, lateness, hash, content)
+  select $1, key, called, $2, pseudonym, array(select json_array_elements_text(members)), group_name, attempt, counts,
+    case when json_typeof(counts_for) = 'array' then array(select json_array_elements_text(counts_for)) end, label,
     array(select json_array_elements_text(sources)), submitted_at, lateness, hash, content
   from incoming
-  on conflict (batch_id, key) do update set members = excluded.members, group_name = excluded.group_name, attempt = excluded.attempt,
-    counts = excluded.counts, label = excluded.label, sources = excluded.sources, submitted_at = excluded.submitted_at,
+  on conflict (batch_id, key) do update set called = excluded.called, members = excluded.members, group_name = excluded.group_name, attempt = excluded.attempt,
+    counts = excluded.counts, counts_for = excluded.counts_for, label = excluded.label, sources = excluded.sources, submitted_at = excluded.submitted_at,
     lateness = excluded.lateness, hash = excluded.hash, content = excluded.content
-  where (w.members, w.group_name, w.attempt, w.counts, w.label, w.sources, w.submitted_at, w.lateness::text, w.hash, w.content::text)
-    is distinct from (excluded.members, excluded.group_name, excluded.attempt, excluded.counts, excluded.label, excluded.sources,
-      excluded.submitted_at, excluded.lateness::text, excluded.hash, excluded.content::text)
+  where (w.called, w.members, w.group_name, w.attempt, w.counts, w.counts_for, w.label, w.sources, w.submitted_at, w.lateness::text, w.hash,
+      w.content::text)
+    is distinct from (excluded.called, excluded.members, excluded.group_name, excluded.attempt, excluded.counts, excluded.counts_for, excluded.label,
+      excluded.sources, excluded.submitted_at, excluded.lateness::text, excluded.hash, excluded.content::text)
 ), last as materialized (
   select distinct on (t.work) t.work, t.id, t.try, t.hash, t.admitted_at from batch_runs t
   where t.batch_id = $1 and t.work in (select key from incoming) order by t.work, t.try desc
@@ -316,10 +349,13 @@ select count(*) filter (where k.key is null)::integer as added,
   count(*) filter (where k.key is not null and k.hash is distinct from i.hash)::integer as changed
 from incoming i left join known k on k.key = i.key`;
 
-/** V2. */
+/** V2. A work whose key was given to another work is no longer named by it. */
 const droppedText = `
-update batch_works set counts = false where batch_id = $1 and counts and key <> all($2::text[])
-  and ($3::text is null or key collate "C" > $3) and ($4::text is null or key collate "C" <= $4) returning 1`;
+update batch_works set counts = false where batch_id = $1 and counts
+  and (coalesce(called, key) <> all($2::text[])
+    or called is null and key in (select o.called from batch_works o where o.batch_id = $1 and o.called is not null))
+  and ($3::text is null or coalesce(called, key) collate "C" > $3) and ($4::text is null or coalesce(called, key) collate "C" <= $4)
+returning 1`;
 
 /** Tries that have not begun follow the batch, or what their work says itself. */
 const definitionText = `

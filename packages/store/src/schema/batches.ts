@@ -67,6 +67,8 @@ export const batchMembers = markmill.table(
     key: text("key").notNull(),
     pseudonym: text("pseudonym").notNull(),
     person: json("person").notNull(),
+    /** Other keys that a roster gave to the same person. */
+    aliases: text("aliases").array().notNull().default(sql`'{}'`),
   },
   (table) => [
     primaryKey({ name: "batch_members_pkey", columns: [table.batchId, table.key] }),
@@ -86,6 +88,10 @@ export const batchWorks = markmill.table(
     groupName: text("group_name"),
     attempt: integer("attempt").notNull(),
     counts: boolean("counts").notNull(),
+    /** Keys of members for whom it counts; null: all of them, or none. */
+    countsFor: text("counts_for").array(),
+    /** Its key in the last upload, if that is another one. */
+    called: text("called"),
     label: text("label").notNull(),
     sources: text("sources").array().notNull(),
     submittedAt: text("submitted_at"),

@@ -78,6 +78,7 @@ export const columns = {
     key: { name: "key", type: "text" },
     pseudonym: { name: "pseudonym", type: "text" },
     person: { name: "person", type: "json" },
+    aliases: { name: "aliases", type: "text[]" },
   },
   batch_rubrics: {
     batchId: { name: "batch_id", type: "text" },
@@ -110,6 +111,8 @@ export const columns = {
     groupName: { name: "group_name", type: "text" },
     attempt: { name: "attempt", type: "integer" },
     counts: { name: "counts", type: "boolean" },
+    countsFor: { name: "counts_for", type: "text[]" },
+    called: { name: "called", type: "text" },
     label: { name: "label", type: "text" },
     sources: { name: "sources", type: "text[]" },
     submittedAt: { name: "submitted_at", type: "text" },

@@ -1,0 +1,69 @@
+/**
+ * Which submission counts for which student. Pure.
+ *
+ * C1  Each student has their own choice among all submissions they are in, alone or with others, by the class's policy.
+ * C2  A submission counts for the students who chose it. It is graded if it counts for anybody.
+ * C3  If nothing orders the submissions of a student, none of them counts for that student, and the teacher is asked.
+ */
+import { chooseAttempt, type Dated, numberingOrder } from "./attempt-order.ts";
+import type { AttemptPolicy } from "./class-file.ts";
+import type { Member } from "./member.ts";
+
+export interface Candidate extends Dated {
+  readonly by: readonly Member[];
+  readonly isLate: boolean;
+  readonly isEmpty: boolean;
+  /** Hash of its content; null: it has none that can be graded. */
+  readonly hash: string | null;
+}
+
+export interface Counting {
+  readonly countsFor: readonly Member[];
+  /** Students who have several submissions that nothing orders, this one among them. */
+  readonly undecidedFor: readonly Member[];
+}
+
+/** In the order of the works. */
+export function countingWorks(works: readonly Candidate[], policy: AttemptPolicy): readonly Counting[] {
+  const members = new Map(works.flatMap(({ by }) => by.map((member) => [member.key, member] as const)));
+  const counts = new Map<Candidate, Member[]>();
+  const undecided = new Map<Candidate, Member[]>();
+  const ofMember = new Map<string, Candidate[]>();
+  for (const work of works) for (const { key } of work.by) ofMember.set(key, [...(ofMember.get(key) ?? []), work]);
+  for (const [key, own] of ofMember) {
+    const member = members.get(key) as Member;
+    const choice = chooseFor(member, own, policy);
+    const into = choice.is === "chosen" ? counts : undecided;
+    for (const work of choice.works) into.set(work, [...(into.get(work) ?? []), member]);
+  }
+  return works.map((work) => ({ countsFor: counts.get(work) ?? [], undecidedFor: undecided.get(work) ?? [] }));
+}
+
+interface Choice {
+  readonly is: "chosen" | "undecided";
+  readonly works: readonly Candidate[];
+}
+
+function chooseFor(member: Member, own: readonly Candidate[], policy: AttemptPolicy): Choice {
+  if (policy === "best" || own.length === 1) return { is: "chosen", works: own };
+  const inTime = own.filter(({ isLate }) => !isLate);
+  const eligible = policy === "last-before-deadline" && inTime.length > 0 ? inTime : own;
+  const ids = new Set(
+    [member.id, member.participant, member.sisId, member.login, member.key].flatMap((one) => one ?? []),
+  );
+  const choose = (some: readonly Candidate[]) =>
+    some.length === 1 ? (some[0] ?? null) : chooseAttempt(some, policy === "first" ? "first" : "last", ids);
+  const filled = eligible.filter(({ isEmpty }) => !isEmpty);
+  const chosen = choose(eligible) ?? (filled.length > 0 ? choose(filled) : null) ?? same(eligible);
+  return chosen === null ? { is: "undecided", works: eligible } : { is: "chosen", works: [chosen] };
+}
+
+/** The same content of the same people: any of them is right. */
+function same(works: readonly Candidate[]): Candidate | null {
+  const [first] = works;
+  const people = ({ by }: Candidate) => JSON.stringify(by.map(({ key }) => key).sort());
+  const isSame = works.every(
+    (work) => work.hash !== null && work.hash === first?.hash && people(work) === people(first),
+  );
+  return isSame ? ([...works].sort(numberingOrder).at(-1) ?? null) : null;
+}

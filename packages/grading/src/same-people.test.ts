@@ -1,0 +1,142 @@
+import { describe, expect, it } from "vitest";
+import { type IncomingPerson, type StoredPerson, samePeople } from "./same-people.ts";
+
+const stored = (...people: (Omit<StoredPerson, "hasWork"> & { hasWork?: boolean })[]): StoredPerson[] =>
+  people.map((person) => ({ hasWork: true, ...person }));
+const result = (before: readonly StoredPerson[], now: readonly IncomingPerson[]) => {
+  const { known, questions } = samePeople(before, now);
+  return {
+    known: Object.fromEntries(known),
+    asked: questions.map(({ incoming, stored: could }) => [incoming.key, ...could.map(({ key }) => key)]),
+  };
+};
+
+describe("the same people under other keys", () => {
+  it("are known when a roster gains an id, and the key was the e-mail or the name", () => {
+    const before = stored(
+      { key: "ada@x.org", name: "Ada Lovelace", email: "ada@x.org" },
+      { key: "Alan Turing", name: "Alan Turing" },
+    );
+    const now = [
+      { key: "1001", id: "1001", name: "Lovelace, Ada", email: "ADA@x.org" },
+      { key: "1002", id: "1002", name: "Alan Turing", email: "alan@x.org" },
+    ];
+    expect(result(before, now)).toEqual({ known: { "1001": "ada@x.org", "1002": "Alan Turing" }, asked: [] });
+  });
+
+  it("are known when all numbers are replaced, by e-mail and name", () => {
+    const before = stored({ key: "101", id: "101", name: "Ada Lovelace", email: "ada@x.org" });
+    expect(result(before, [{ key: "s1", id: "s1", name: "Ada Lovelace", email: "ada@x.org" }]).known).toEqual({
+      s1: "101",
+    });
+  });
+
+  it("are known after a changed address, a changed surname, a transcribed name or a placeholder", () => {
+    const before = stored(
+      { key: "1", id: "1", name: "Ada Byron", email: "byron@x.org" },
+      { key: "2", id: "2", name: "张伟" },
+      { key: "3", id: "3", name: "Participant 3" },
+      { key: "4", id: "4", name: "Grace Hopper", login: "gh", email: "g@x.org" },
+    );
+    const now = [
+      { key: "1", id: "1", name: "Ada Byron", email: "ada@y.org" },
+      { key: "2", id: "2", name: "Wei Zhang" },
+      { key: "3", id: "3", name: "Edsger Dijkstra" },
+      { key: "4", id: "4", name: "Grace Murray", login: "gh", email: "murray@x.org" },
+    ];
+    expect(result(before, now)).toEqual({ known: { "1": "1", "2": "2", "3": "3", "4": "4" }, asked: [] });
+  });
+
+  it("are known when an earlier version stored the number of the participant as the id", () => {
+    const before = stored({ key: "4102", id: "4102", name: "Ada Lovelace" });
+    const plain = { key: "4102", participant: "4102", name: "Ada Lovelace" };
+    expect(result(before, [plain])).toEqual({ known: { "4102": "4102" }, asked: [] });
+    const numbered = { key: "77001", id: "77001", participant: "4102", name: "Ada Lovelace" };
+    expect(result(before, [numbered])).toEqual({ known: { "77001": "4102" }, asked: [] });
+  });
+
+  it("keep to the row of the last upload where an earlier version stored a person twice", () => {
+    const before = stored(
+      { key: "ada@x.org", name: "Ada Lovelace", email: "ada@x.org" },
+      { key: "1001", id: "1001", name: "Ada Lovelace", email: "ada@x.org" },
+    );
+    const now = [{ key: "1001", id: "1001", name: "Ada Lovelace", email: "ada@x.org" }];
+    expect(result(before, now)).toEqual({ known: { "1001": "1001" }, asked: [] });
+  });
+});
+
+describe("people who are not surely the same", () => {
+  it("are asked about where a number now belongs to another name", () => {
+    const before = stored({ key: "7", id: "7", name: "Ada Lovelace" });
+    expect(result(before, [{ key: "7", id: "7", name: "Alan Turing" }]).asked).toEqual([["7", "7"]]);
+    // Nothing can be lost where nothing was handed in.
+    expect(
+      result(stored({ ...before[0], hasWork: false } as StoredPerson), [{ key: "7", id: "7", name: "Alan Turing" }]),
+    ).toEqual({
+      ...{ known: { "7": "7" }, asked: [] },
+    });
+  });
+
+  it("are asked about where a name stands twice, or only the name is the same and a number differs", () => {
+    const anna = stored({ key: "Anna Schmidt", name: "Anna Schmidt" });
+    const two = ["1", "2"].map((id) => ({ key: id, id, name: "Anna Schmidt" }));
+    expect(result(anna, two)).toEqual({
+      known: {},
+      asked: [
+        ["1", "Anna Schmidt"],
+        ["2", "Anna Schmidt"],
+      ],
+    });
+    const numbered = stored({ key: "1", id: "1", name: "Anna Schmidt" });
+    expect(result(numbered, [{ key: "9", id: "9", name: "Anna Schmidt" }]).asked).toEqual([["9", "1"]]);
+    // The stored one is there herself: the other one is new.
+    expect(result(numbered, two)).toEqual({ known: { "1": "1" }, asked: [] });
+  });
+
+  it("are never the same because the id of one is the login of the other", () => {
+    const before = stored({ key: "12", login: "12", name: "Ada Lovelace" });
+    expect(result(before, [{ key: "x", id: "12", name: "Alan Turing" }])).toEqual({ known: {}, asked: [] });
+    expect(result(before, [{ key: "12", id: "12", name: "Alan Turing" }]).asked).toEqual([["12", "12"]]);
+  });
+
+  it("are who a person says they are", () => {
+    const before = stored({ key: "7", id: "7", name: "Ada Lovelace" });
+    const now = { key: "7", id: "7", name: "Alan Turing" };
+    expect(result(before, [{ ...now, was: "7" }])).toEqual({ known: { "7": "7" }, asked: [] });
+    expect(result(before, [{ ...now, was: null }])).toEqual({ known: {}, asked: [] });
+    expect(result(before, [{ ...now, was: "8" }]).asked).toEqual([["7"]]);
+    // Sent twice, the new person is stored once.
+    const both = [...before, ...stored({ ...now, key: "7 (2)", aliases: ["7"] })];
+    expect(result(both, [{ ...now, was: null }])).toEqual({ known: { "7": "7 (2)" }, asked: [] });
+  });
+
+  it("whose numbers were swapped are known by name and address", () => {
+    const before = stored(
+      { key: "1", id: "1", name: "Ada Lovelace", email: "ada@x.org" },
+      { key: "2", id: "2", name: "Alan Turing", email: "alan@x.org" },
+    );
+    const now = [
+      { key: "1", id: "1", name: "Alan Turing", email: "alan@x.org" },
+      { key: "2", id: "2", name: "Ada Lovelace", email: "ada@x.org" },
+    ];
+    // The name and the address say who it is; the number alone does not.
+    expect(result(before, now)).toEqual({ known: { "1": "2", "2": "1" }, asked: [] });
+  });
+});
+
+it("ten thousand people are compared in a moment", () => {
+  const before = stored(
+    ...Array.from({ length: 10_000 }, (_, at) => ({
+      key: `m${at}@x.org`,
+      email: `m${at}@x.org`,
+      name: `Student Nr${at}`,
+    })),
+  );
+  const now = before.map(({ email, name }, at) => ({
+    key: `${at}`,
+    id: `${at}`,
+    name,
+    ...(email === undefined ? {} : { email }),
+  }));
+  expect(samePeople(before, now).known.size).toBe(10_000);
+});

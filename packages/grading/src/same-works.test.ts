@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { type KeyedWork, sameWorks } from "./same-works.ts";
+
+const work = (key: string, by: readonly string[], hash: string | null, attempt = 1): KeyedWork => ({
+  ...{ key, by, hash, attempt },
+});
+const known = (stored: readonly KeyedWork[], incoming: readonly KeyedWork[]) =>
+  Object.fromEntries(sameWorks(stored, incoming));
+
+describe("the same works", () => {
+  it("are known by their people when the group is renamed, with the same or other content", () => {
+    const before = [work("Team Blue#1", ["1", "2"], "h")];
+    expect(known(before, [work("1+2#1", ["2", "1"], "h")])).toEqual({ "1+2#1": "Team Blue#1" });
+    expect(known(before, [work("1+2#1", ["1", "2"], "other")])).toEqual({ "1+2#1": "Team Blue#1" });
+  });
+
+  it("are known by their content when attempts are numbered anew", () => {
+    const before = [work("ada#1", ["ada"], "h2")];
+    const now = [work("ada#1", ["ada"], "h1", 1), work("ada#2", ["ada"], "h2", 2)];
+    expect(known(before, now)).toEqual({ "ada#2": "ada#1" });
+  });
+
+  it("of the same content twice are known by key and attempt", () => {
+    const two = [work("ada#1", ["ada"], "h", 1), work("ada#2", ["ada"], "h", 2)];
+    expect(known(two, two)).toEqual({ "ada#1": "ada#1", "ada#2": "ada#2" });
+  });
+
+  it("are known when somebody joins or leaves, by the content", () => {
+    const before = [work("x", ["1", "2"], "h")];
+    expect(known(before, [work("1+2+3#1", ["1", "2", "3"], "h")])).toEqual({ "1+2+3#1": "x" });
+    expect(known(before, [work("1#1", ["1"], "h")])).toEqual({ "1#1": "x" });
+    expect(known(before, [work("1#1", ["1"], "other")])).toEqual({});
+    expect(known(before, [work("3#1", ["3"], "h")])).toEqual({});
+    expect(known(before, [work("1#1", ["1"], "h"), work("2#1", ["2"], "h")])).toEqual({});
+  });
+
+  it("of different people stay apart although their group or key is the same", () => {
+    expect(known([work("T1#1", ["1", "2"], "a")], [work("T1#1", ["3", "4"], "b")])).toEqual({});
+  });
+});

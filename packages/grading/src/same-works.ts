@@ -1,0 +1,64 @@
+/**
+ * Which stored work an incoming work is. The key of a work is made of the keys of its people and may change with them. Pure.
+ *
+ * W1  The same people are the same owner, whatever their group is called. Of their works, the same content is the same work, then the same
+ *     key, then the same attempt: marks, releases and paid replies stay with the content.
+ * W2  If people joined or left, the same content with somebody in common is the same work, if there is only one such pair.
+ * W3  A stored work is at most one incoming work.
+ */
+export interface KeyedWork {
+  readonly key: string;
+  /** Stored keys of members. */
+  readonly by: readonly string[];
+  readonly attempt: number;
+  /** Hash of the content; null: there is none. */
+  readonly hash: string | null;
+}
+
+/** By the incoming key, the stored key. A work that is not in it is new. */
+export function sameWorks(stored: readonly KeyedWork[], incoming: readonly KeyedWork[]): ReadonlyMap<string, string> {
+  const known = new Map<string, string>();
+  const free = new Set(stored);
+  const waiting = new Set(incoming);
+  const take = (one: KeyedWork, other: KeyedWork) => {
+    known.set(other.key, one.key);
+    free.delete(one);
+    waiting.delete(other);
+  };
+  /** Pairs that share this property and are alone with it on both sides. */
+  const match = (propertyOf: (work: KeyedWork) => string | null) => {
+    const [left, right] = [grouped(free, propertyOf), grouped(waiting, propertyOf)];
+    for (const [property, [one, ...more]] of left) {
+      const [other, ...others] = right.get(property) ?? [];
+      if (one !== undefined && other !== undefined && more.length + others.length === 0) take(one, other);
+    }
+  };
+  const content = (work: KeyedWork, also: string | number = "") =>
+    work.hash === null ? null : `${people(work)} ${work.hash} ${also}`;
+  match((work) => content(work, work.key));
+  match((work) => content(work, work.attempt));
+  match((work) => content(work));
+  match((work) => `${people(work)} ${JSON.stringify(work.key)}`);
+  match((work) => `${people(work)} ${work.attempt}`);
+  // W2.
+  const pairs = [...waiting].flatMap((other) =>
+    [...free]
+      .filter((one) => one.hash !== null && one.hash === other.hash && one.by.some((key) => other.by.includes(key)))
+      .map((one) => ({ one, other })),
+  );
+  for (const { one, other } of pairs) {
+    if (pairs.filter((pair) => pair.one === one || pair.other === other).length === 1) take(one, other);
+  }
+  return known;
+}
+
+const people = ({ by }: KeyedWork) => JSON.stringify([...by].sort());
+
+function grouped(works: Iterable<KeyedWork>, propertyOf: (work: KeyedWork) => string | null) {
+  const found = new Map<string, KeyedWork[]>();
+  for (const work of works) {
+    const property = propertyOf(work);
+    if (property !== null) found.set(property, [...(found.get(property) ?? []), work]);
+  }
+  return found;
+}
