@@ -40,7 +40,7 @@ exit codes: 0 all passed, 1 some failed, 2 the cases cannot be run
 `;
 
 export const CASES_SCRIPT = String.raw`#!/usr/bin/perl
-my ($results, $nonce) = delete @ENV{"MARKMILL_RESULTS", "MARKMILL_NONCE"};
+my ($results, $nonce) = delete @ENV{qw(MARKMILL_RESULTS MARKMILL_NONCE)};
 my $usage = <<'USAGE';
 ${CASES_USAGE}USAGE
 sub refuse { print STDERR "cases: $_[0]\n"; exit 2 }
