@@ -155,6 +155,8 @@ export interface Grading {
     readonly pass: number | null;
     /** How near to it is borderline, as a share. */
     readonly borderline: number;
+    /** The share of a criterion that words in the work may gain before it is flagged. Absent: the usual. */
+    readonly gain?: number;
     /** Kinds of flags. */
     readonly flags: readonly string[];
   };

@@ -7,11 +7,10 @@ import { formatPoints, subtractPoints, sumPoints } from "./points.ts";
 import type { Criterion, Rubric } from "./rubric.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** Shares of a criterion that one step may be worth: between two looks of one model, and between two models. */
-const GAINED_BY_WORDS = 0.25;
+/** The share of a criterion that words may gain where the workflow does not say: about what two looks at one text differ by. */
+const usualGain = 0.1;
+/** The share of a criterion that may lie between two models. */
 const BETWEEN_MODELS = 0.5;
-/** Of all criteria together, where each gained less. */
-const GAINED_IN_ALL = 0.15;
 
 interface Pair {
   readonly criterion: Criterion;
@@ -21,12 +20,18 @@ interface Pair {
 
 /**
  * What words in the work did for its mark: a look at all of it, and one without comments and texts in quotes. Only what the words
- * gained counts; a comment that cost a point attacks nobody.
+ * gained counts; a comment that cost a point attacks nobody. A criterion may gain the share `gain`, and all together half of it; without a
+ * wider share from the workflow, it may gain no more than one step of its scale either.
  */
-export function compareLooks(rubric: Rubric, whole: readonly Verdict[], bare: readonly Verdict[]): Flag[] {
+export function compareLooks(
+  rubric: Rubric,
+  whole: readonly Verdict[],
+  bare: readonly Verdict[],
+  gain: number = usualGain,
+): Flag[] {
   const pairs = pairsOf(rubric, whole, bare).filter(({ criterion }) => criterion.evidence !== "comments");
   const flags = pairs
-    .filter(({ criterion, one, other }) => one > other && gains(criterion, one, other))
+    .filter(({ criterion, one, other }) => one > other && gains(criterion, one, other, gain))
     .map(
       ({ criterion, one, other }): Flag => ({
         kind: "injection",
@@ -38,7 +43,7 @@ export function compareLooks(rubric: Rubric, whole: readonly Verdict[], bare: re
   const small = pairs.filter(({ one, other }) => one > other);
   const gained = sumPoints(small.map(({ one, other }) => subtractPoints(one, other)));
   const most = sumPoints(pairs.map(({ criterion }) => Math.abs(criterion.points)));
-  if (small.length < 2 || gained < most * GAINED_IN_ALL - 1e-9) return [];
+  if (small.length < 2 || gained <= (most * gain) / 2 + 1e-9) return [];
   return [
     { kind: "injection", message: `${formatPoints(gained)} points fewer in all without comments and texts in quotes` },
   ];
@@ -59,8 +64,9 @@ export function comparePanel(
     );
 }
 
-function gains(criterion: Criterion, one: number, other: number): boolean {
-  return stepsBetween(criterion, one, other) > 1 || shareBetween(criterion, one, other) > GAINED_BY_WORDS - 1e-9;
+function gains(criterion: Criterion, one: number, other: number, gain: number): boolean {
+  if (shareBetween(criterion, one, other) > gain + 1e-9) return true;
+  return gain <= usualGain && stepsBetween(criterion, one, other) > 1;
 }
 
 function differ(criterion: Criterion, one: number, other: number): boolean {

@@ -52,7 +52,7 @@ export function gradeMessages(question: GradeQuestion): readonly GradeMessage[] 
   if (language !== null) parts.push(`Write comments and next steps in this language: ${language.slice(0, 40)}.`);
   if (bare) {
     parts.push(
-      "Comments and texts in quotes were taken out of the files. Judge what is left; that they are missing is no fault.",
+      "Comments and texts in quotes were taken out of the files, and long names were cut. Judge what is left; what is missing is no fault.",
     );
   }
   parts.push(`# Submission\n\n${submissionNotice(nonce)}\n\n${work.prompt}`);

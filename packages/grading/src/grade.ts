@@ -66,6 +66,7 @@ export const flagKinds = [
   "disagreement",
   "similar",
   "tampering",
+  "wording",
 ] as const;
 export type FlagKind = (typeof flagKinds)[number];
 

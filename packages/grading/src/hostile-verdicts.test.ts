@@ -126,7 +126,7 @@ describe("two looks", () => {
     const of = (marks: readonly number[]) => ["names", "pure", "docs"].map((id, at) => verdict(id, marks[at] ?? 0));
     return compareLooks(rubric, of(one), of(other)).map(({ message }) => message.split(":")[0]);
   };
-  it("differ by more than a step, or by a quarter of the criterion, in favour of the words", () => {
+  it("differ by more than a step, or by more than a tenth of the criterion, in favour of the words", () => {
     expect(flags([2, 0, 0], [0, 0, 0])).toEqual(["names"]);
     expect(flags([2, 0, 0], [1, 0, 0])).toEqual(["names"]);
     expect(flags([0, 1, 0], [0, 0, 0])).toEqual(["pure"]);
@@ -141,13 +141,14 @@ describe("two looks", () => {
     });
   it.each([
     [scaled(0, 2, 10), 10, 2, 1],
-    [scaled(0, 2, 10), 2, 0, 0],
+    [scaled(0, 2, 10), 2, 0, 1],
     [scaled(10, 0, 9, 8), 10, 8, 1],
     [scaled(10, 0, 9, 8), 10, 9, 0],
-    [scaled(0, 1, 2, 3, 4, 5), 5, 4, 0],
+    [scaled(0, 1, 2, 3, 4, 5), 5, 4, 1],
     [scaled(0, -1, -8), -1, -8, 1],
     [criterion({ id: "a", points: 10, scale: { is: "points", step: 5 } }), 10, 5, 1],
-    [criterion({ id: "a", points: 10, scale: { is: "points", step: 2 } }), 10, 8, 0],
+    [criterion({ id: "a", points: 10, scale: { is: "points", step: 2 } }), 10, 8, 1],
+    [criterion({ id: "a", points: 10, scale: { is: "points", step: 1 } }), 10, 9, 0],
     [criterion({ id: "a", points: 100, scale: { is: "points", step: 1 } }), 75, 73, 1],
   ])("differ by the scale there is: %#", (one, high, low, wanted) => {
     const only = { criteria: [one] };
@@ -156,11 +157,17 @@ describe("two looks", () => {
   });
   it("add up", () => {
     const ids = ["a", "b", "c"];
-    const many = { criteria: ids.map((id) => criterion({ id, points: 5 })) };
+    const many = { criteria: ids.map((id) => criterion({ id, points: 10, scale: { is: "points", step: 1 } })) };
     const all = (points: number) => ids.map((id) => verdict(id, points));
     expect(compareLooks(many, all(5), all(4))).toMatchObject([{ kind: "injection" }]);
     expect(compareLooks(many, [verdict("a", 5), ...all(4).slice(1)], all(4))).toEqual([]);
     expect(compareLooks(many, all(5), all(5))).toEqual([]);
+  });
+  it("may differ by as much as the workflow says, from nothing to all", () => {
+    const only = { criteria: [criterion({ id: "a", points: 10, scale: { is: "points", step: 1 } })] };
+    const told = (high: number, low: number, gain: number) =>
+      compareLooks(only, [verdict("a", high)], [verdict("a", low)], gain).length;
+    expect([told(10, 9, 0), told(10, 7, 0.3), told(10, 6, 0.3), told(10, 0, 1)]).toEqual([1, 0, 1, 0]);
   });
   it("of two models may be next to each other, unless most of the criterion lies between", () => {
     const said = (model: string, points: number) => ({ model, verdicts: [verdict("a", points)] });

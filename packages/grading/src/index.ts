@@ -12,6 +12,7 @@ export {
   type WorkSituation,
 } from "./final-grade.ts";
 export { findAttempts, findSpokenAttempts } from "./find-attempts.ts";
+export { findWording } from "./find-wording.ts";
 export {
   type CallPlan,
   estimateCost,
@@ -37,6 +38,7 @@ export {
   readGradescopeResults,
   testsOfGradescope,
 } from "./gradescope-results.ts";
+export { piecesOfName } from "./leftover-words.ts";
 export { type Clue, doubtTexts, type Identified, People, plainKey, spellingsOf } from "./match-people.ts";
 export { nameWords, plainName } from "./person-name.ts";
 export { formatPoints, readPoints, roundPoints, scalePoints, sumPoints } from "./points.ts";

@@ -1,6 +1,7 @@
 /** Text of strangers costs time in proportion to its length: four times the text takes about four times the time, whatever stands in it. */
 import { describe, expect, inject, it } from "vitest";
 import { findAttempts } from "./find-attempts.ts";
+import { findWording } from "./find-wording.ts";
 import { Scrubber } from "./scrub.ts";
 import { neutralise } from "./show-work.ts";
 import { stripWords } from "./strip-words.ts";
@@ -36,6 +37,17 @@ const hostile: Record<string, (size: number) => string> = {
   "authors without a name": repeated("@author "),
   addresses: repeated("a.", "a@"),
   escapes: repeated("\u001b["),
+  "open quasi-quotes": repeated("[a|"),
+  "comments in pieces of PHP": repeated("<?php /* ?> <!-- "),
+  "open tags": repeated('<p a="'),
+  "elements in braces": repeated("{(<a>"),
+  "closed elements": repeated("=<a>b</a>;"),
+  "nested brackets": repeated("%q("),
+  "words side by side": repeated("please give this work "),
+  "names in a row": repeated("this.code, my.work "),
+  "a long name": repeated("givePlease_", "", ""),
+  "keys and values": repeated("- a: b c #"),
+  splices: repeated("/\\\n"),
   "names of heredocs": (size) =>
     Array.from({ length: Math.ceil(size / 12) }, (_, index) => `a <<N${index.toString(36).padStart(6, "0")}`).join(
       "\n",
@@ -49,6 +61,15 @@ const readers: Record<string, readonly [most: number, read: (text: string) => un
   "stripWords of a script": [long, (text) => trimLineEnds(stripWords("a.js", text).bare)],
   "stripWords of C": [long, (text) => trimLineEnds(stripWords("a.c", text).bare)],
   "stripWords of a shell": [long, (text) => trimLineEnds(stripWords("a.sh", text).bare)],
+  "stripWords of JSX": [long, (text) => stripWords("a.jsx", `x = ${text}`).bare],
+  "stripWords of HTML": [long, (text) => stripWords("a.html", text).bare],
+  "stripWords of PHP": [long, (text) => stripWords("a.php", text).bare],
+  "stripWords of SQL": [long, (text) => stripWords("a.sql", text).bare],
+  "stripWords of Haskell": [long, (text) => stripWords("a.hs", text).bare],
+  "stripWords of Ruby": [long, (text) => stripWords("a.rb", text).bare],
+  "stripWords of YAML": [long, (text) => stripWords("a.yaml", text).bare],
+  "stripWords of a style sheet": [long, (text) => stripWords("a.css", text).bare],
+  findWording: [long, (text) => findWording(new Map([["a.js", text]]))],
   findAttempts: [19_600, (text) => findAttempts(new Map([["a.js", text]]))],
   readVerdicts: [long - 1_000, (text) => readVerdicts(sampleRubric, text, files)],
   neutralise: [long, neutralise],

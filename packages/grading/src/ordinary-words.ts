@@ -20,7 +20,7 @@ classname clause clean clear click client clip clock clone close closed closure 
 color column columns combine comma command commands comment comments commit common compare comparable comparator compile compiler
 complete complex component compose compute concat concrete cond condition config configure confirm connect connection console const
 constant constants constexpr constraint construct constructor consume container contains content contents context continue contract control convert
-coord coordinate copy core cos count counter cpp create createelement cross csv current cursor curve custom cut cycle data
+coord coordinate copy core cos count counter cpp create createelement cross csv current cursor curve custom cut cuts cycle data
 database dataclass dataframe dataset date datetime day debug dec decimal declare decode decorator deep def default defaultdict defer define defined
 definition degree del delay delegate delete delta depth deque derive derived desc describe description design dest destination destroy
 detail dev device diagram dialog dict dictionary diff difference digit digits dim dimension dir direct direction directory disable

@@ -37,7 +37,7 @@ export function readNotebook(text: string): string {
   const parts: string[] = [];
   for (const [index, { cell_type: kind, source, outputs = [] }] of read.data.cells.entries()) {
     const isCode = kind === "code";
-    parts.push(`# cell ${index + 1}, ${isCode ? "code" : "text"}`, isCode ? source : asComment(source));
+    parts.push(`# cell ${index + 1}, ${isCode ? "code" : "text"}`, isCode ? codeOf(source) : asComment(source));
     const printed = outputs
       .map((output) => output.text ?? output.data?.["text/plain"] ?? output.evalue ?? "")
       .join("\n")
@@ -45,6 +45,15 @@ export function readNotebook(text: string): string {
     if (printed.trim() !== "") parts.push(`# cell ${index + 1} printed`, asComment(printed));
   }
   return parts.join("\n");
+}
+
+/** Cells in another language, commands of the shell and of the notebook are no Python: they become comments. */
+function codeOf(source: string): string {
+  if (/^\s*%%(?!time|timeit|capture|prun|python|py)/.test(source)) return asComment(source);
+  return source
+    .split(/\r\n|\n|\r/)
+    .map((line) => (/^\s*(?:[%!?]|%%)/.test(line) ? `# ${line}` : line))
+    .join("\n");
 }
 
 /** Prose and output are words, not code: the second look leaves them out with the comments. */

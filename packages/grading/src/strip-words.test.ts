@@ -68,8 +68,14 @@ describe("a program without words", () => {
   });
 
   it("says what is prose", () => {
-    expect(stripWords("README.md", "# a\nb")).toEqual({ code: "   \n ", bare: "   \n ", prose: true, known: true });
-    expect(stripWords("main.weird", "x")).toEqual({ code: " ", bare: " ", prose: true, known: false });
+    expect(stripWords("README.md", "# a\nb")).toEqual({
+      code: "   \n ",
+      bare: "   \n ",
+      prose: true,
+      known: true,
+      leftover: [],
+    });
+    expect(stripWords("main.weird", "x")).toEqual({ code: " ", bare: " ", prose: true, known: false, leftover: [] });
     expect(stripWords("main", "x")).toMatchObject({ prose: true, known: false });
   });
 

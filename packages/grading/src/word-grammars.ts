@@ -36,12 +36,28 @@ export interface Grammar {
   readonly ends?: RegExp;
   /** A backslash at the end of a line comment takes the next line with it, and `#if 0` is a comment. */
   readonly preprocessor?: boolean;
+  /** Lines that begin so hold words for the reader or the compiler behind it; the pattern is sticky. */
+  readonly directive?: RegExp;
+  /** What matches here is words, up to its end; sticky, and linear. */
+  readonly words?: readonly RegExp[];
+  /** Elements of JSX: what stands between tags is text. */
+  readonly jsx?: boolean;
+  /** Programs stand between `<?php` and `?>`; all else is markup. */
+  readonly php?: boolean;
+  /** Keys and values in lines: a value of several words is text. */
+  readonly config?: boolean;
+  /** Names may stand side by side, as in a shell or in Haskell. */
+  readonly juxtaposed?: boolean;
 }
 
 interface NamedQuote {
   /** Sticky. */
   readonly open: RegExp;
   readonly close: (id: string) => string;
+  /** It is a comment. */
+  readonly comment?: boolean;
+  /** Where the closing mark is missing, nothing was opened. */
+  readonly closed?: boolean;
 }
 
 const double: Quote = { open: '"', close: '"', escape: true };
@@ -54,47 +70,100 @@ const slashes = { line: ["//"], block: [["/*", "*/"]] } as const;
 
 const mirrored: Readonly<Record<string, string>> = { "(": ")", "[": "]", "{": "}", "<": ">" };
 const percent: NamedQuote = {
-  open: /%[qQwWiIr]?(?<id>[([{<|!/])/y,
+  open: /%[qQwWiIrx]?(?<id>[([{<|!/])/y,
   close: (id) => mirrored[id] ?? id,
 };
 const perlQuote: NamedQuote = {
-  open: /\b(?:q|qq|qw|m|qr)\s?(?<id>[([{<|!/#~])/y,
+  open: /\b(?:q|qq|qw|qx|m|qr|s|tr|y)\s?(?<id>[([{<|!/#~])/y,
   close: (id) => mirrored[id] ?? id,
 };
+const sigil: NamedQuote = { open: /~[A-Za-z](?<id>[([{<|/"'])/y, close: (id) => mirrored[id] ?? id };
+const longQuotes: NamedQuote = { open: /(?<id>"{3,})/y, close: (id) => id };
+/** `#pragma`, `#error`, `#region` and their like, also with the digraph and the trigraph for `#`. */
+const hashWords =
+  /(?:#|%:|\?\?=)[ \t]*(?:pragma|error|warning|region|endregion|ident|sccs|line|assert|unassert|mark|nullable)\b/iy;
 
 const cLike: Grammar = { ...slashes, quotes: [longDouble, double, letter] };
-export const script: Grammar = { ...slashes, quotes: [double, single, { ...tick, holes: true }], regex: true };
+export const script: Grammar = {
+  ...slashes,
+  line: ["//", "<!--"],
+  first: ["-->"],
+  quotes: [double, single, { ...tick, holes: true }],
+  regex: true,
+};
+export const styles: Grammar = {
+  ...slashes,
+  quotes: [double, single],
+  words: [
+    /(?<=--[\w-]{1,60}:[ \t]{0,9})[^;{}]+/y,
+    /(?<=@(?:charset|layer|namespace)[ \t]{1,9})[^;{}]+/y,
+    /(?<=url\()[^)"']+/y,
+  ],
+  juxtaposed: true,
+};
 const hash: Grammar = {
   line: ["#"],
   lineBeginsWord: true,
   quotes: [longDouble, longSingle, { ...double, long: true }, { ...single, escape: false, long: true }],
+  juxtaposed: true,
 };
-const heredoc = /<<[~-]?(["'`]?)(?<id>[A-Za-z_]\w*)\1/y;
-const pod = ["=pod", "=head1", "=head2", "=over", "=item", "=encoding", "=for", "=begin"].map(
-  (open) => [open, "\n=cut"] as const,
-);
-const markup: Grammar = { block: [["<!--", "-->"]], markup: true };
+const heredoc = /<<[~-]?\\?(["'`]?)(?<id>[A-Za-z_]\w*)\1/y;
+/** What a shell prints without quotes. */
+const echoed = [
+  /(?<=(?:^|[\s;&|@(])(?:echo|printf|:|true|false|title|info|warning|error|Write-Host|Write-Output)[ \t]{1,9})[^\n;|&>"'`$<]+/y,
+];
+const markup: Grammar = { block: [["<!--", "-->"]], markup: true, juxtaposed: true };
+const config: Grammar = { line: ["#", ";"], config: true, juxtaposed: true };
+const dashes = { line: ["--"], juxtaposed: true } as const;
 
 const grammars: readonly (readonly [string, Grammar | "prose"])[] = [
-  ["java glsl proto", cLike],
+  ["java sol", cLike],
+  ["proto", { ...cLike, juxtaposed: true }],
   [
-    "c h cc cpp cxx hpp hh ino cu mm",
+    "c h cc cpp cxx hpp hh ino cu mm glsl frag vert",
     {
       ...cLike,
       preprocessor: true,
+      directive: hashWords,
       named: [{ open: /\b(?:u8|[uUL])?R"(?<id>[^\s()\\"]{0,16})\(/y, close: (id) => `)${id}"` }],
     },
   ],
-  // Two languages share the ending.
-  ["m", { line: ["//", "%"], block: [["/*", "*/"]], quotes: [double, single] }],
-  ["json jsonc json5 geojson", { ...slashes, quotes: [double, single] }],
+  // Two languages share the ending: Objective-C and MATLAB.
   [
-    "kt kts scala swift groovy gradle dart",
+    "m",
+    {
+      line: ["//", "%"],
+      first: ["#"],
+      block: [
+        ["/*", "*/"],
+        ["%{", "%}"],
+      ],
+      quotes: [double, single],
+      directive: hashWords,
+      words: [/(?<=\.\.\.[ \t]{0,9})[^\n]+/y, /(?<=(?:^|\n)[ \t]{0,40}(?:disp|title|help|echo)[ \t]{1,9})[^\n("';]+/y],
+      juxtaposed: true,
+    },
+  ],
+  ["json jsonc json5 geojson", { ...slashes, quotes: [double, single], juxtaposed: true }],
+  [
+    "kt kts scala",
     {
       ...cLike,
       nested: true,
-      quotes: [longDouble, longSingle, double, single],
+      // A text between three marks has no escapes.
+      quotes: [{ ...longDouble, escape: false }, double, single, { ...tick, long: false }],
+      juxtaposed: true,
+    },
+  ],
+  [
+    "swift groovy gradle dart",
+    {
+      ...cLike,
+      nested: true,
+      quotes: [longDouble, longSingle, double, single, { ...tick, long: false }],
       named: [{ open: /(?<id>#+)"(?:"")?/y, close: (id) => `"${id}` }],
+      directive: hashWords,
+      juxtaposed: true,
     },
   ],
   [
@@ -107,72 +176,164 @@ const grammars: readonly (readonly [string, Grammar | "prose"])[] = [
     },
   ],
   [
-    "cs fs fsx",
+    "cs",
     {
       ...cLike,
-      block: [
-        ["/*", "*/"],
-        ["(*", "*)"],
+      preprocessor: true,
+      directive: hashWords,
+      quotes: [
+        { open: '@"', close: '"', long: true, doubled: true },
+        { open: '@$"', close: '"', long: true, doubled: true },
+        { open: '$@"', close: '"', long: true, doubled: true },
+        double,
+        letter,
       ],
-      quotes: [longDouble, { open: '@"', close: '"', long: true, doubled: true }, double, letter],
+      named: [longQuotes],
+    },
+  ],
+  [
+    "fs fsx fsi",
+    {
+      ...slashes,
+      block: [["(*", "*)"]],
+      nested: true,
+      directive: hashWords,
+      quotes: [longDouble, { open: '@"', close: '"', long: true, doubled: true }, { ...double, long: true }, letter],
+      named: [{ open: /(?<id>``)/y, close: (id) => id }],
+      juxtaposed: true,
     },
   ],
   ["go", { ...slashes, quotes: [double, letter, { ...tick, escape: false }] }],
-  ["js jsx mjs cjs ts tsx mts cts", script],
-  ["css scss less", { ...slashes, quotes: [double, single] }],
+  ["js jsx mjs cjs tsx", { ...script, jsx: true }],
+  ["ts mts cts", script],
+  ["css scss less", styles],
   [
-    "php",
+    "php phtml",
     {
       ...slashes,
+      php: true,
       line: ["//", "#"],
       quotes: [
         { ...double, long: true },
         { ...single, long: true },
+        { ...tick, long: true },
       ],
       heredoc: /<<<[ \t]*(["']?)(?<id>[A-Za-z_]\w*)\1/y,
     },
   ],
   ["py pyw pyi ipynb", { line: ["#"], quotes: [longDouble, longSingle, double, single], docstrings: true }],
-  ["rb", { ...hash, block: [["=begin", "\n=end"]], named: [percent], heredoc, ends: /^__END__$/ }],
-  ["pl pm", { ...hash, named: [perlQuote], heredoc, block: pod, ends: /^__(?:END|DATA)__$/ }],
-  ["sh bash zsh ksh fish dockerfile", { ...hash, heredoc }],
-  ["r", { ...hash, named: [{ open: /\b[rR]"(?<id>-*)\(/y, close: (id) => `)${id}"` }] }],
-  ["coffee", { ...hash, block: [["###", "###"]] }],
-  ["yml yaml toml tcl awk ex exs nim makefile ini cfg conf properties env gitignore", { ...hash, line: ["#", ";"] }],
-  ["jl", { ...hash, block: [["#=", "=#"]] }],
   [
-    "ps1",
-    { ...hash, block: [["<#", "#>"]], named: [{ open: /@(?<id>["'])(?=[ \t]*\n)/y, close: (id) => `\n${id}@` }] },
+    "rb cr rake gemspec",
+    {
+      ...hash,
+      block: [["=begin", "\n=end"]],
+      quotes: [...(hash.quotes ?? []), tick],
+      named: [percent],
+      heredoc,
+      ends: /^__END__$/,
+      regex: true,
+    },
   ],
-  ["html htm xhtml xml svg vue svelte", markup],
+  [
+    "pl pm pro prolog",
+    {
+      ...hash,
+      first: ["% ", "%%", "%-"],
+      quotes: [...(hash.quotes ?? []), tick],
+      named: [{ open: /(?<![^\n])=[a-zA-Z]\w*/y, close: () => "\n=cut", comment: true }, perlQuote],
+      block: [["/*", "*/"]],
+      heredoc,
+      ends: /^__(?:END|DATA)__$/,
+    },
+  ],
+  ["sh bash zsh ksh fish dockerfile makefile mk", { ...hash, heredoc, words: echoed }],
+  [
+    "r",
+    {
+      ...hash,
+      quotes: [...(hash.quotes ?? []), tick],
+      named: [{ open: /\b[rR]"(?<id>-*)\(/y, close: (id) => `)${id}"` }],
+    },
+  ],
+  ["coffee", { ...hash, block: [["###", "###"]], quotes: [...(hash.quotes ?? []), tick], regex: true }],
+  ["yml yaml toml ini cfg conf properties env gitignore editorconfig", config],
+  ["ex exs", { ...hash, named: [sigil] }],
+  ["nim", { ...hash, block: [["#[", "]#"]] }],
+  ["tcl awk", { ...hash, words: [/(?<=\bputs[ \t]\{)[^}\n]*/y] }],
+  ["jl", { ...hash, block: [["#=", "=#"]], nested: true, quotes: [...(hash.quotes ?? []), tick] }],
+  [
+    "ps1 psm1",
+    {
+      ...hash,
+      block: [["<#", "#>"]],
+      // A backslash is a backslash.
+      quotes: [
+        { ...double, escape: false, doubled: true, long: true },
+        { ...single, escape: false, doubled: true, long: true },
+      ],
+      named: [{ open: /@(?<id>["'])(?=[ \t]*\n)/y, close: (id) => `\n${id}@` }],
+      directive: hashWords,
+      words: echoed,
+    },
+  ],
+  ["html htm xhtml xml svg vue svelte fxml xaml kml xsl xsd", markup],
   [
     "sql",
     {
-      line: ["--"],
+      ...dashes,
+      first: ["#", "rem ", "prompt "],
       block: [["/*", "*/"]],
       quotes: [
         { ...single, escape: false, doubled: true, long: true },
         { ...double, escape: false },
+        { ...tick, escape: false, long: false },
       ],
-      named: [{ open: /(?<id>\$\w*\$)/y, close: (id) => id }],
+      named: [
+        { open: /(?<id>\$\w*\$)/y, close: (id) => id },
+        { open: /\b[nN]?[qQ]'(?<id>[[({<!|])/y, close: (id) => `${mirrored[id] ?? id}'` },
+        { open: /\[(?<id>)(?=[A-Za-z]+ )/y, close: () => "]", closed: true },
+      ],
     },
   ],
   [
     "lua",
     {
       line: ["--"],
-      block: [
-        ["--[[", "]]"],
-        ["--[=[", "]=]"],
-        ["--[==[", "]==]"],
-      ],
       quotes: [double, single],
-      named: [{ open: /\[(?<id>=*)\[/y, close: (id) => `]${id}]` }],
+      named: [
+        { open: /--\[(?<id>=*)\[/y, close: (id) => `]${id}]`, comment: true },
+        { open: /\[(?<id>=*)\[/y, close: (id) => `]${id}]` },
+      ],
+      juxtaposed: true,
     },
   ],
-  ["hs elm purs", { line: ["--"], block: [["{-", "-}"]], nested: true, quotes: [longDouble, double, letter] }],
-  ["adb ads vhd vhdl", { line: ["--"], quotes: [{ ...double, escape: false, doubled: true }] }],
-  ["clj cljs lisp lsp el scm rkt asm s", { line: [";"], block: [["#|", "|#"]], quotes: [{ ...double, long: true }] }],
+  [
+    "hs elm purs",
+    {
+      ...dashes,
+      block: [["{-", "-}"]],
+      nested: true,
+      quotes: [longDouble, double, letter],
+      named: [{ open: /\[(?<id>[a-z]\w*)\|/y, close: () => "|]", closed: true }],
+    },
+  ],
+  ["adb ads", { ...dashes, quotes: [{ ...double, escape: false, doubled: true }] }],
+  ["vhd vhdl", { ...dashes, block: [["/*", "*/"]], quotes: [{ ...double, escape: false, doubled: true }] }],
+  [
+    "clj cljs lisp lsp el scm rkt",
+    { line: [";", "#!"], block: [["#|", "|#"]], nested: true, quotes: [{ ...double, long: true }], juxtaposed: true },
+  ],
+  [
+    "asm s",
+    {
+      line: [";", "#", "//", "@", "!"],
+      lineBeginsWord: true,
+      block: [["/*", "*/"]],
+      quotes: [double, single],
+      words: [/(?<=(?:^|\n)[ \t]{0,40}(?:title|subttl|%macro|comment)[ \t]{1,9})[^\n]+/iy],
+      juxtaposed: true,
+    },
+  ],
   [
     "ml mli sml",
     {
@@ -180,10 +341,11 @@ const grammars: readonly (readonly [string, Grammar | "prose"])[] = [
       nested: true,
       quotes: [{ ...double, long: true }],
       named: [{ open: /\{%?%?(?<id>[a-z_]*)\|/y, close: (id) => `|${id}}` }],
+      juxtaposed: true,
     },
   ],
   [
-    "pas pp",
+    "pas pp dpr",
     {
       line: ["//"],
       block: [
@@ -191,12 +353,53 @@ const grammars: readonly (readonly [string, Grammar | "prose"])[] = [
         ["(*", "*)"],
       ],
       quotes: [{ ...single, escape: false, doubled: true }],
+      juxtaposed: true,
     },
   ],
-  ["erl hrl tex sty", { line: ["%"], quotes: [] }],
-  ["vb bas", { line: ["'"], first: ["rem "], quotes: [{ ...double, escape: false, doubled: true }] }],
-  ["bat cmd", { first: ["rem ", "::"], quotes: [double] }],
-  ["md markdown txt text rst adoc org readme license log csv tsv", "prose"],
+  ["erl hrl", { line: ["%"], quotes: [longDouble, { ...double, long: true }, single], juxtaposed: true }],
+  [
+    "f f90 f95 f03 for",
+    {
+      line: ["!"],
+      first: ["c ", "* "],
+      quotes: [
+        { ...double, escape: false, doubled: true },
+        { ...single, escape: false, doubled: true },
+      ],
+      juxtaposed: true,
+    },
+  ],
+  ["zig", { line: ["//"], first: ["\\\\"], quotes: [double, letter] }],
+  [
+    "d",
+    {
+      ...cLike,
+      block: [
+        ["/*", "*/"],
+        ["/+", "+/"],
+      ],
+      quotes: [{ ...double, long: true }, tick, letter],
+    },
+  ],
+  [
+    "vb bas",
+    {
+      line: ["'"],
+      first: ["rem ", "data ", "#region", "#end region"],
+      quotes: [{ ...double, escape: false, doubled: true }],
+      juxtaposed: true,
+    },
+  ],
+  [
+    "bat cmd",
+    {
+      first: ["rem ", "@rem ", "::"],
+      quotes: [{ ...double, escape: false }],
+      words: [/(?<=(?:^|[\s&|@(])(?:echo|title|prompt)[ \t.]{1,9})[^\n&|>]+/iy],
+      juxtaposed: true,
+    },
+  ],
+  ["md markdown txt text rst adoc org tex sty bib readme license log csv tsv", "prose"],
 ];
 const byEnding: ReadonlyMap<string, Grammar | "prose"> = new Map(
   grammars.flatMap(([endings, grammar]) => endings.split(" ").map((ending) => [ending, grammar] as const)),

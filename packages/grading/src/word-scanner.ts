@@ -1,5 +1,7 @@
 /** One pass over a program that notes where comments and texts in quotes stand (strip-words.ts). */
+import { FindAhead } from "./find-ahead.ts";
 import { lineAt } from "./line-at.ts";
+import { beginsJsx, type JsxHole, scanJsx } from "./scan-jsx.ts";
 import { beginsRegex, regexEnd, unsure } from "./slash-in-script.ts";
 import { trimEnd } from "./trim-end.ts";
 import type { Grammar, Quote } from "./word-grammars.ts";
@@ -13,8 +15,11 @@ interface Span {
   readonly is: "comment" | "quote";
 }
 
+type Hole = { readonly quote: Quote; depth: number } | JsxHole;
+
 export class WordScanner {
   readonly #text: string;
+  readonly ahead: FindAhead;
   /** In order, none over another. */
   readonly #spans: Span[] = [];
   /** Where lines begin that could close a text, by the name they have; those furthest ahead come first. Made when it is first needed. */
@@ -22,6 +27,7 @@ export class WordScanner {
 
   constructor(text: string) {
     this.#text = text;
+    this.ahead = new FindAhead(text);
   }
 
   add(is: Span["is"], from: number, to: number): void {
@@ -41,13 +47,17 @@ export class WordScanner {
 
   scan(grammar: Grammar, from: number, end: number): void {
     const text = this.#text;
-    /** Open braces since each hole of a template began. */
-    const holes: { quote: Quote; depth: number }[] = [];
+    /** Open braces since each hole of a template, or of JSX, began. */
+    const holes: Hole[] = [];
     let lineStart = true;
     let before = "";
     /** What stood before the last word. */
     let earlier = "";
     let at = from;
+    if (from === 0 && text.startsWith("#!")) {
+      at = Math.min(end, lineEnd(text, 0));
+      this.add("comment", 0, at);
+    }
     /** Of each open bracket, whether a condition stands in it; null: brackets were lost, nobody knows. */
     let brackets: boolean[] | null = [];
     let closed: boolean | null = false;
@@ -76,20 +86,36 @@ export class WordScanner {
         hole.depth += char === "{" ? 1 : -1;
         if (hole.depth === 0) {
           holes.pop();
-          skip(this.#quote(hole.quote, at + 1, at + 1, end, holes));
+          skip(
+            "quote" in hole
+              ? this.#quote(hole.quote, at + 1, at + 1, end, holes)
+              : scanJsx(this, text, at + 1, end, hole, holes),
+          );
           [before, lineStart] = ["`", false];
           continue;
         }
       }
-      const comment = this.#comment(grammar, at, end, lineStart);
+      const comment = this.#named(grammar, at, end, true)?.end ?? this.#comment(grammar, at, end, lineStart);
       if (comment !== null) {
         this.add("comment", at, comment);
         skip(comment);
         continue;
       }
+      const word = this.#wordsAt(grammar, at, end);
+      if (word > at) {
+        this.add("quote", at, word);
+        skip(word);
+        [before, lineStart] = ['"', false];
+        continue;
+      }
+      if (grammar.jsx === true && char === "<" && beginsJsx(text, at, before)) {
+        skip(scanJsx(this, text, at, end, { inTag: false, open: 0 }, holes));
+        [before, lineStart] = ["`", false];
+        continue;
+      }
       const name = grammar.heredoc === undefined || char !== "<" ? undefined : idAt(grammar.heredoc, text, at);
       if (name !== undefined && awaited.length < MOST_HEREDOCS) awaited.push(name);
-      const named = this.#named(grammar, at, end);
+      const named = this.#named(grammar, at, end, false);
       if (named !== null) {
         this.add("quote", named.from, named.to);
         skip(named.end);
@@ -146,7 +172,7 @@ export class WordScanner {
       if (!text.startsWith(open, at)) continue;
       if (open.startsWith("=") && text[at - 1] !== "\n" && at > 0) continue;
       if (grammar.nested === true) return nestedEnd(text, at, end, open, close);
-      const found = text.indexOf(close, at + open.length);
+      const found = this.ahead.from(close, at + open.length);
       return found < 0 ? end : Math.min(end, found + close.length);
     }
     const begins = (mark: string) =>
@@ -154,22 +180,54 @@ export class WordScanner {
     const firsts = (mark: string) => lineStart && text.slice(at, at + mark.length).toLowerCase() === mark;
     if (grammar.preprocessor === true && lineStart && text[at] === "#" && never.test(lineAt(text, at)))
       return Math.min(end, neverEnd(text, at));
+    if (grammar.preprocessor === true && text[at] === "/") {
+      // The mark of a comment may itself be cut by a line end.
+      const second = /^\/(?:(?:\\|\?\?\/)[ \t\r]*\n){1,8}([/*])/.exec(text.slice(at, at + 60));
+      if (second?.[1] === "/") return Math.min(end, splicedEnd(text, at + second[0].length));
+      if (second?.[1] === "*") {
+        const close = text.indexOf("*/", at + second[0].length);
+        return close < 0 ? end : Math.min(end, close + 2);
+      }
+    }
     if (!grammar.line?.some(begins) && !grammar.first?.some(firsts)) return null;
-    let found = text.indexOf("\n", at);
-    while (grammar.preprocessor === true && found > 0 && /\\[ \t\r]*$/.test(text.slice(Math.max(at, found - 8), found)))
-      found = text.indexOf("\n", found + 1);
-    return found < 0 ? end : Math.min(end, found);
+    return Math.min(end, grammar.preprocessor === true ? splicedEnd(text, at) : lineEnd(text, at));
   }
 
-  /** A text whose closing mark is named where it opens. */
-  #named(grammar: Grammar, at: number, end: number): { from: number; to: number; end: number } | null {
-    for (const { open, close } of grammar.named ?? []) {
+  /** Where words that begin here end; `at` where none do. */
+  #wordsAt({ directive, words = [], preprocessor }: Grammar, at: number, end: number): number {
+    if (directive !== undefined && /[#%?]/.test(this.#text[at] ?? "")) {
+      directive.lastIndex = at;
+      const found = directive.exec(this.#text)?.[0].length ?? 0;
+      if (found > 0) {
+        const to = preprocessor === true ? splicedEnd(this.#text, at + found) : lineEnd(this.#text, at + found);
+        return Math.min(end, to);
+      }
+    }
+    for (const pattern of words) {
+      pattern.lastIndex = at;
+      const found = pattern.exec(this.#text)?.[0].length ?? 0;
+      if (found > 0) return Math.min(end, at + found);
+    }
+    return at;
+  }
+
+  /** A text, or a comment, whose closing mark is named where it opens. Brackets in it count. */
+  #named(
+    grammar: Grammar,
+    at: number,
+    end: number,
+    comments: boolean,
+  ): { readonly from: number; readonly to: number; readonly end: number } | null {
+    for (const { open, close, comment, closed } of grammar.named ?? []) {
+      if ((comment === true) !== comments) continue;
       open.lastIndex = at;
       const match = open.exec(this.#text);
       if (match === null) continue;
       const from = at + match[0].length;
-      const mark = close(match.groups?.["id"] ?? "");
-      const found = this.#text.indexOf(mark, from);
+      const id = match.groups?.["id"] ?? "";
+      const mark = close(id);
+      const found = bracketed(id, mark) ? closingOf(this.#text, from, end, id, mark) : this.ahead.from(mark, from);
+      if (found < 0 && closed === true) continue;
       const to = found < 0 ? end : Math.min(end, found);
       return { from, to, end: Math.min(end, to + mark.length) };
     }
@@ -199,7 +257,7 @@ export class WordScanner {
     from: number,
     start: number,
     end: number,
-    holes: { quote: Quote; depth: number }[],
+    holes: Hole[],
   ): number {
     const text = this.#text;
     let at = start;
@@ -246,6 +304,36 @@ function nestedEnd(text: string, from: number, end: number, open: string, close:
     } else at += 1;
   }
   return Math.min(at, end);
+}
+
+function bracketed(open: string, close: string): boolean {
+  return open.length === 1 && close.length === 1 && open !== close;
+}
+
+/** Where the bracket is closed that was opened before `from`; below 0: nowhere. */
+function closingOf(text: string, from: number, end: number, open: string, close: string): number {
+  let depth = 1;
+  for (let at = from; at < end; at += 1) {
+    const char = text[at];
+    if (char === "\\") at += 1;
+    else if (char === open) depth += 1;
+    else if (char === close) depth -= 1;
+    if (depth === 0) return at;
+  }
+  return -1;
+}
+
+function lineEnd(text: string, at: number): number {
+  const found = text.indexOf("\n", at);
+  return found < 0 ? text.length : found;
+}
+
+/** The end of a line that a backslash, or its trigraph, may carry on. */
+function splicedEnd(text: string, at: number): number {
+  let found = lineEnd(text, at);
+  while (found < text.length && /(?:\\|\?\?\/)[ \t\r]*$/.test(text.slice(Math.max(at, found - 10), found)))
+    found = lineEnd(text, found + 1);
+  return found;
 }
 
 function closingsOf(text: string): Map<string, number[]> {

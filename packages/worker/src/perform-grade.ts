@@ -19,6 +19,7 @@ import {
   type FlagKind,
   findAttempts,
   findSpokenAttempts,
+  findWording,
   flagKinds,
   freeName,
   type Grade,
@@ -26,6 +27,7 @@ import {
   gradeMessages,
   gradeWork,
   neutralise,
+  piecesOfName,
   type ReadResults,
   type ReadVerdicts,
   type Rubric,
@@ -82,7 +84,7 @@ export async function performGrade(
   const { texts, empty, notes, cut } = submissionTexts(await ports.submission());
   if (empty) return graded(ungradable(whole, "nothing was handed in"), [], null);
   const tests = storedResults(work.tests);
-  const flags: Flag[] = [...findAttempts(texts), ...findSpokenAttempts(foreignOf(work))];
+  const flags: Flag[] = [...findAttempts(texts), ...findSpokenAttempts(foreignOf(work)), ...findWording(texts)];
   const looks = new Looks(ports, work, rubric, texts, tests, activity, signal);
   // A work whose tests gave nothing is graded again: no opinion is paid for until then.
   const untested = rubric.criteria.some(({ source }) => source.is === "tests") && tests?.is !== "read";
@@ -174,13 +176,20 @@ class Looks {
     if ("did" in whole) return whole;
     doubts.push(...whole.cut);
 
-    const bare = this.#withoutWords(shown);
+    const { bare, nothing } = this.#withoutWords(shown);
     const wantsSecond = grading.twice === "always" || (grading.twice === "flagged" && attempts.length > 0);
     const subset = { criteria: this.#rubric.criteria.filter(({ evidence }) => evidence !== "comments") };
-    if (wantsSecond && bare !== null && criteriaForModel(subset).length > 0) {
+    const compared = wantsSecond && criteriaForModel(subset).length > 0;
+    // Where nothing is left to look at, every point was won by words.
+    const won = whole.verdicts.verdicts.some(
+      ({ criterion, points }) => points > 0 && subset.criteria.some(({ id }) => id === criterion),
+    );
+    if (compared && won && nothing === "prose") flags.push({ kind: "wording", message: wordsAlone });
+    if (compared && won && nothing === "words") doubts.push(wordsAlone);
+    if (compared && bare !== null) {
       const second = await this.#look(SECOND_LOOK, first, subset, bare, true);
       if ("did" in second) return second;
-      flags.push(...compareLooks(subset, whole.verdicts.verdicts, second.verdicts.verdicts));
+      flags.push(...compareLooks(subset, whole.verdicts.verdicts, second.verdicts.verdicts, grading.review.gain));
       const open = unanswered(subset, whole.verdicts, second.verdicts);
       if (open.length > 0) doubts.push(`the look without comments gave no answer for ${open.join(", ")}`);
     }
@@ -352,24 +361,36 @@ class Looks {
     );
   }
 
-  /** null: there is nothing but prose, or nothing to take out. */
-  #withoutWords(texts: ReadonlyMap<string, string>): ReadonlyMap<string, string> | null {
+  /**
+   * bare is null where nothing is left, or nothing was taken out. nothing: all of it is prose such as a read-me, or it is words in programs and
+   * in files whose language nobody knows.
+   */
+  #withoutWords(texts: ReadonlyMap<string, string>): {
+    readonly bare: ReadonlyMap<string, string> | null;
+    readonly nothing: "prose" | "words" | null;
+  } {
     const bare = new Map<string, string>();
+    let known = true;
     let taken = Object.entries(this.#given(true)).some(([name, text]) => this.#work.given[name] !== text);
     for (const [name, text] of texts) {
       // A language is known by the name that was handed in: what is left of it without names may tell another.
       const path = this.#paths.get(name) ?? name;
-      const { bare: left, prose } = stripWords(path, text);
+      const { bare: left, prose, known: isKnown } = stripWords(path, text);
       taken ||= prose || left !== text;
+      known &&= isKnown && prose;
       if (prose) continue;
       const plain = freeName(ordinaryName(name, bare.size), {
         has: (one) => bare.has(one) || (this.#paths.has(one) && one !== name),
       });
+      taken ||= plain !== name;
       this.#paths.set(plain, path);
       bare.set(plain, trimLineEnds(left));
     }
     const something = [...bare.values()].some((text) => text.trim() !== "");
-    return taken && something ? bare : null;
+    return {
+      bare: taken && something ? bare : null,
+      nothing: !taken || something ? null : known ? "prose" : "words",
+    };
   }
 }
 
@@ -377,6 +398,8 @@ class Looks {
 function foreignOf({ given, authored = [] }: GradeWork): ReadonlyMap<string, string> {
   return new Map(Object.entries(given).filter(([name]) => !authored.includes(name)));
 }
+
+const wordsAlone = "nothing is left without comments and texts: no second look could be made";
 
 /** A number says nothing to a grader. */
 function withoutWords(name: string, text: string): string {
@@ -390,7 +413,7 @@ const declined: ReadonlySet<string> = new Set(["MODEL_REFUSED", "MODEL_CONTEXT_E
 
 /** A name can hold a sentence too. */
 function ordinaryName(path: string, index: number): string {
-  const plain = path.split("/").every((part) => /^[\w.+-]{1,40}$/.test(part) && (part.match(/[_-]/g)?.length ?? 0) < 4);
+  const plain = path.split("/").every((part) => /^[\w.+-]{1,40}$/.test(part) && piecesOfName(part).length < 6);
   if (plain) return path;
   const ending = /\.[A-Za-z0-9]{1,8}$/.exec(path)?.[0] ?? "";
   return `file-${index + 1}${ending}`;

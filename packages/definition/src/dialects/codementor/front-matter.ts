@@ -160,6 +160,7 @@ const schema = z.strictObject({
           confidence: share.optional(),
           pass: share.optional(),
           borderline: share.optional(),
+          gain: share.optional(),
           flags: words.pipe(z.array(z.enum(flagKinds))).optional(),
         })
         .optional(),
@@ -370,6 +371,7 @@ function gradingOf(matter: GradeMatter): Grading | undefined {
       confidence: review.confidence ?? usual.confidence,
       pass: review.pass ?? usual.pass,
       borderline: review.borderline ?? usual.borderline,
+      ...(review.gain === undefined ? {} : { gain: review.gain }),
       flags: flagKinds.filter((kind) => (review.flags ?? usual.flags).includes(kind)),
     },
   };

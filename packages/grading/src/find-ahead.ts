@@ -1,0 +1,18 @@
+/** The next place of a mark in a text. Asked with places that never go back, each mark costs one pass over the text in all. */
+export class FindAhead {
+  readonly #text: string;
+  readonly #found = new Map<string, number>();
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Below 0: it does not come any more. */
+  from(mark: string, at: number): number {
+    const known = this.#found.get(mark);
+    if (known !== undefined && (known < 0 || known >= at)) return known;
+    const found = this.#text.indexOf(mark, at);
+    this.#found.set(mark, found);
+    return found;
+  }
+}
