@@ -28,6 +28,8 @@ export async function startGatedModel(url: string): Promise<GatedModel> {
     pass(request, response).catch(() => response.destroy());
   });
   async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // The list of models is asked for before a class begins, and is no question to a model.
+    if (request.method === "GET") return await list(request, response);
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer);
     const key = request.headers["idempotency-key"]?.toString() ?? "none";
@@ -47,6 +49,12 @@ export async function startGatedModel(url: string): Promise<GatedModel> {
     });
     response.writeHead(reply.status, { "content-type": reply.headers.get("content-type") ?? "application/json" });
     response.end(body);
+  }
+  async function list(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { authorization = "" } = request.headers;
+    const reply = await fetch(new URL(request.url ?? "/", url), { headers: { authorization } });
+    response.writeHead(reply.status, { "content-type": "application/json" });
+    response.end(Buffer.from(await reply.arrayBuffer()));
   }
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
