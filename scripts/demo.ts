@@ -36,8 +36,10 @@ if (passed && sandboxed) {
 What to try next:
   npx markmill review --list
       the works that want a person, and why
+  npx markmill release
+      lets the grades be given out, and writes the students' reports
   npx markmill export --to canvas --template examples/class-roman/roster.csv --check
-      what the gradebook would take
+      what the gradebook would take of the released grades
   npx markmill show examples/class-roman/grade.wf.md
       the workflow each work went through: a Markdown file with a flowchart`);
 } else if (passed) {

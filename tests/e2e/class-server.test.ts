@@ -64,7 +64,9 @@ it.skipIf(jail !== null)(
     expect(status.stdout, status.stderr).toMatch(/not in the sample/);
     expect(await resident.say(place, ["review", example])).toMatchObject({ code: 0 });
     expect(await resident.say(place, ["review", example, "--accept"])).toMatchObject({ code: 2 });
-    const written = await resident.say(place, ["export", example, "--to", "csv", "--out", out]);
+    const unreleased = await resident.say(place, ["export", example, "--to", "csv", "--out", out]);
+    expect(unreleased).toMatchObject({ code: 1, stderr: expect.stringContaining("EXPORT_NOT_RELEASED") });
+    const written = await resident.say(place, ["export", example, "--to", "csv", "--draft", "--out", out]);
     expect(readFileSync(written.stdout.trim(), "utf8")).toMatch(/nothing handed in/);
     for (const flags of [
       ["--script", join(example, "model.yaml")],

@@ -1,5 +1,5 @@
 // The example class as a teacher grades it: the right grade for each student, attacks told and not rewarded, and kill -9 is harmless.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "@markmill/embedded-postgres";
@@ -135,12 +135,22 @@ describe.skipIf(jail !== null)("the example class", () => {
     expect(gradesOf(third.stdout)).toEqual(grades);
     expect(model.requests().length).toBe(before);
     expect(readFileSync(join(place.cwd, "out/class-report.html"), "utf8")).toContain("Åsa Öberg");
-    expect(readFileSync(join(place.cwd, "out/students/4114.pdf")).subarray(0, 5).toString()).toBe("%PDF-");
+    // Grades are proposals: the teacher's table says so, and no student has a report yet.
+    expect(readFileSync(join(place.cwd, "out/grades.csv"), "utf8")).toMatch(/4101,.*,not released,/);
+    expect(existsSync(join(place.cwd, "out/students"))).toBe(false);
     // No name of anybody reaches a model.
     for (const name of ["Öberg", "Achterberg", "Quist"]) expect(bodies.join("\n")).not.toContain(name);
   }, 900_000);
 
   it("is reviewed, overridden, released and handed over", async () => {
+    const table = () => readFileSync(join(place.cwd, "out/grades.csv"), "utf8");
+    const pdf = join(place.cwd, "out/students/4119.pdf");
+    const early = ["export", example, "--to", "csv", "--out", join(place.cwd, "early")];
+    expect(await resident.say(place, early)).toMatchObject({
+      ...{ code: 1, stdout: "", stderr: expect.stringContaining("EXPORT_NOT_RELEASED") },
+    });
+    const draft = await resident.say(place, [...early, "--draft"]);
+    expect(draft).toMatchObject({ code: 3, stdout: `${join(place.cwd, "early/draft-grades.csv")}\n` });
     const listed = await resident.say(place, ["review", example, "--list", "--json"]);
     expect(
       JSON.parse(listed.stdout)
@@ -176,8 +186,14 @@ describe.skipIf(jail !== null)("the example class", () => {
     // A mark closes its criterion; that the work asks for points is seen by whoever reviews it.
     expect(set).toMatchObject({ code: 0, stdout: "needs human\n" });
     expect(await resident.say(place, ["review", example, "--student", "Quist", "--accept"])).toMatchObject({ code: 0 });
+    expect(table()).toMatch(/4119,.*Vera Quist,graded,2,12,.*,not released,/);
+    expect(existsSync(join(place.cwd, "early/stale-draft-grades.csv"))).toBe(true);
+    expect(existsSync(join(place.cwd, "early/draft-grades.csv"))).toBe(false);
+    expect(existsSync(pdf)).toBe(false);
     const released = await resident.say(place, ["release", example]);
     expect(released.stderr).toContain("released: 21, 5 left out");
+    expect(readFileSync(pdf).subarray(0, 5).toString()).toBe("%PDF-");
+    expect(table()).toMatch(/4119,.*Vera Quist,graded,2,12,.*,released,/);
     expect((await resident.say(place, ["release", example])).stderr).toContain("released: 0, 21 before");
     const checked = await resident.say(place, [
       "export",
@@ -188,25 +204,27 @@ describe.skipIf(jail !== null)("the example class", () => {
       join(example, "roster.csv"),
       "--check",
     ]);
-    expect(checked).toMatchObject({ code: 0, stdout: "" });
+    // Five who handed in have no grade: they are named, and the exit code says so.
+    expect(checked).toMatchObject({ code: 3, stdout: "" });
     expect(checked.stderr).toContain("would take 21 grades");
+    expect(checked.stderr).toMatch(/5 left out:\n +Freja Lund: ungradable: roman.js is missing/);
     const written = await resident.say(place, ["export", example, "--to", "csv", "--out", join(place.cwd, "exp")]);
     expect(readFileSync(written.stdout.trim(), "utf8")).toMatch(/4119,.*Vera Quist,graded,2,12/);
     // A grade that changed after its release is not handed over as a released one.
     const later = ["override", "Quist", "--batch", example, "--criterion", "names", "--points", "1", "--reason", "r"];
     expect(await resident.say(place, later)).toMatchObject({ code: 0 });
-    const given = await resident.say(place, [
-      "export",
-      example,
-      "--to",
-      "csv",
-      "--released",
-      "--out",
-      join(place.cwd, "rel"),
-    ]);
-    expect(given.stderr).toContain("changed after its release: Vera Quist");
-    expect(readFileSync(given.stdout.trim(), "utf8")).toMatch(/4119,.*Vera Quist,waiting,,12/);
+    expect(table()).toMatch(/4119,.*Vera Quist,graded,3,12,.*,changed since its release,/);
+    expect(existsSync(pdf)).toBe(false);
+    expect(existsSync(join(place.cwd, "exp/stale-grades.csv"))).toBe(true);
+    const given = await resident.say(place, ["export", example, "--to", "csv", "--out", join(place.cwd, "rel")]);
+    expect(given).toMatchObject({ code: 3, stderr: expect.stringContaining("Vera Quist: changed since its release") });
+    expect(readFileSync(given.stdout.trim(), "utf8")).toMatch(/4119,.*Vera Quist,not released,,12/);
     expect(await resident.say(place, later.with(7, "0"))).toMatchObject({ code: 0 });
+    expect(existsSync(pdf)).toBe(true);
+    // The folder of the results is gone: the mark is recorded, and the exit code tells of the results.
+    renameSync(join(place.cwd, "out"), join(place.cwd, "moved"));
+    const gone = await resident.say(place, later.with(7, "0"));
+    expect(gone).toMatchObject({ code: 4, stderr: expect.stringContaining("are gone, so they were not updated") });
 
     await resident.say(place, ["pause", example]);
     const halted = await resident.say(place, ["regrade", example, "--where", "student=4119", "--yes"]);

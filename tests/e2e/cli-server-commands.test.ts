@@ -258,8 +258,11 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
     await works("release", "class", "--withdraw", "--where", "student=ada", "--reason", "second look");
   },
   async export() {
-    const said = await works("export", "class", "--to", "csv", "--out", "out");
-    expect(readFileSync(said.stdout.trim(), "utf8")).toContain("Ada Example");
+    const said = await ask("export", "class", "--to", "csv", "--out", "out");
+    expect(said, "a withdrawn grade is left out and named").toMatchObject({
+      ...{ code: 3, stderr: expect.stringContaining("Ada Example: not released") },
+    });
+    expect(readFileSync(said.stdout.trim(), "utf8")).toMatch(/ben,.*,graded,2,/);
   },
   report: async () => works("report", "class", "--out", "papers"),
   async pause() {

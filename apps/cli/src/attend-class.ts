@@ -6,8 +6,9 @@ import { countOf, formatElapsed } from "./amounts.ts";
 import { endTable } from "./attend-table.ts";
 import { type ClassEnd, classEnd, classExitCode, nextOfEnd } from "./class-end.ts";
 import { readClassFacts } from "./class-facts.ts";
-import { type Papers, type ReadClass, readBatchClass, writePapers } from "./class-papers.ts";
+import { type Papers, type ReadClass, readBatchClass } from "./class-papers.ts";
 import { spendOf } from "./class-progress.ts";
+import { ClassResults } from "./class-results.ts";
 import { printClassTable } from "./class-table.ts";
 import { exitCodes, type Terminal } from "./command.ts";
 import { jsonText } from "./json-text.ts";
@@ -22,14 +23,16 @@ export interface AttendingClass {
   readonly works: boolean;
   /** Without them nothing that is said, names a person or tells a grade. */
   readonly names: boolean;
-  /** Where papers go; null: none are written. */
+  /** Where the results go; null: nowhere. */
   readonly out: string | null;
+  /** Absolute path of the project's home. */
+  readonly home: string;
 }
 
 export async function attendClass(
   stack: Stack,
   batchId: string,
-  { json, works, names, out }: AttendingClass,
+  { json, works, names, out, home }: AttendingClass,
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<number> {
@@ -45,9 +48,12 @@ export async function attendClass(
     const ms = stack.store.clock.now() - begun;
     return await endTable(stack, last, table, { json, names, out, end, ms }, terminal);
   }
+  const results = new ClassResults(stack, batchId, { home, terminal });
+  if (out !== null) await results.expect(out);
+  const written = await results.write({ tellWritten: false });
+  const papers = out === null ? null : (written.get(out) ?? null);
   const read = await readBatchClass(stack, last);
-  const papers = out === null ? null : await writePapers(read, out, { now: stack.store.clock.now() });
-  const code = classExitCode(end, handedIn(read));
+  const code = results.code(classExitCode(end, handedIn(read)));
   if (json && names) terminal.out(jsonText(classAsJson(read, end, papers, code)));
   else if (names) printClassTable(read.sheet, terminal);
   for (const line of summariseClass(read, end, papers, stack.store.clock.now() - begun)) terminal.err(line);
@@ -100,10 +106,20 @@ function summariseClass(read: ReadClass, end: ClassEnd, papers: Papers | null, m
     lines.push(`sample: ${countOf(facts.left, "work")} of the class left; without --sample all are graded`);
   if (papers !== null) {
     lines.push(`class report: ${papers.report}`, ...papers.grades.map((path) => `grades: ${path}`));
-    lines.push(`students: ${papers.students}`);
+    lines.push(tellReports(papers));
   }
   lines.push(`batch: ${batch.id}`, ...nextOf(end, id, counts).map((step) => `next: ${step}`));
   return lines;
+}
+
+/** Which students have a report, and why others have none. */
+export function tellReports({ students, reports: { released, drafts, unreleased } }: Papers): string {
+  const parts = [
+    ...(released > 0 ? [`${released} released`] : []),
+    ...(drafts > 0 ? [`${countOf(drafts, "draft")}`] : []),
+    ...(unreleased > 0 ? [`${unreleased} not written before their release`] : []),
+  ];
+  return `student reports: ${parts.join(", ") || "none"}${students === null ? "" : `: ${students}`}`;
 }
 
 export function nextOf(end: ClassEnd, id: string, counts: ReadonlyMap<string, number>): string[] {

@@ -5,10 +5,10 @@ import type { BatchDetail } from "@markmill/store";
 import { countOf, formatElapsed } from "./amounts.ts";
 import { type ClassEnd, nextOfEnd, tableExitCode } from "./class-end.ts";
 import type { TableFacts } from "./class-facts.ts";
-import { put } from "./class-papers.ts";
 import { spendOf } from "./class-progress.ts";
 import type { Terminal } from "./command.ts";
 import { jsonText } from "./json-text.ts";
+import { put } from "./put-file.ts";
 import { shortId } from "./short-id.ts";
 import {
   readTableRows,

@@ -1,32 +1,44 @@
 /**
- * Writes what a class gives out: the class report, the grades, and a report for each student. Written anew each time, whole files only; a
- * student's report whose grade is gone goes too. Nothing else in the folder is touched.
+ * Writes what a class gives out: the class report, the grades, and a report for each student whose grade is released.
+ *
+ * P1  Reports of unreleased grades are written only where drafts are wanted, and then each says that it is a draft.
+ * P2  A student's report whose grade is gone, changed since its release or withdrawn, is removed before anything else is written.
+ * P3  Only files whose content changed are written. Nothing else in the folder is touched.
+ *
+ * On kill -9 between two files the folder holds old and new ones, each whole, and the note of class-results.ts.
  */
-import { randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { createHash } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { basename, join } from "node:path";
 import {
   classHtml,
+  type ExportedFile,
   exportGrades,
   fileNameOf,
+  type GradeRow,
   reportFor,
   type StudentReport,
   studentHtml,
   studentMarkdown,
   studentPdf,
 } from "@markmill/gradebook";
-import { type ClassSheet, classSheet, everyMember, everyWork, reviewerOf, type Stack } from "@markmill/stack";
+import type { FinalGrade } from "@markmill/grading";
+import { type ClassSheet, classSheet, commitOf, everyMember, everyWork, reviewerOf, type Stack } from "@markmill/stack";
 import type { BatchDetail, BatchWork } from "@markmill/store";
 import { type ClassFacts, readClassFacts } from "./class-facts.ts";
 import { identicalWorks } from "./identical-works.ts";
+import { isThere, put } from "./put-file.ts";
 import { readQuotedFiles } from "./quoted-files.ts";
+import { releasedSheet } from "./released-sheet.ts";
+import { paperKinds, type ResultsPlace } from "./results-register.ts";
 
 export interface ReadClass extends ClassSheet {
   readonly batch: BatchDetail;
   readonly facts: ClassFacts;
   /** Texts of the files that its grade quotes, by path. */
   readonly quotedFiles: (work: BatchWork) => Promise<ReadonlyMap<string, string>>;
+  /** Every work, also those that do not count. */
+  readonly all: readonly BatchWork[];
 }
 
 export interface Papers {
@@ -34,59 +46,122 @@ export interface Papers {
   readonly report: string;
   /** Paths of grades for programs and spreadsheets. */
   readonly grades: readonly string[];
-  /** The folder with a report for each student. */
-  readonly students: string;
+  /** The folder with the students' reports; null: there are none. */
+  readonly students: string | null;
+  /** How many students have a report, and how many have a grade that is not released and so have none. */
+  readonly reports: { readonly released: number; readonly drafts: number; readonly unreleased: number };
+  /** Rows that the grades do not have, each with its reason. */
+  readonly leftOut: readonly string[];
 }
 
 export async function readBatchClass({ tenant }: Pick<Stack, "tenant">, batch: BatchDetail): Promise<ReadClass> {
   const members = await everyMember(tenant.batches, batch.id);
-  const works = await everyWork(tenant.batches, batch.id);
+  const all = await everyWork(tenant.batches, batch.id);
   const facts = readClassFacts(batch.settings.facts);
+  const read = classSheet(batch, members, all, new Set(facts.unsampled), new Set(facts.unfetched));
+  return { ...read, batch, facts, all, quotedFiles: (work) => readQuotedFiles(tenant.blobs, work) };
+}
+
+/** Of all that the teacher's files say, but for the time at which they are written. */
+export function fingerprintOf(read: ReadClass, links: ReadonlyMap<string, string> = new Map()): string {
+  const { files } = gradeFiles(read);
+  return hashOf([classReport(read, 0, links), ...files.map(({ text }) => text)].join("\n"));
+}
+
+interface WrittenPapers {
+  readonly papers: Papers;
+  readonly state: Pick<ResultsPlace, "sheet" | "students">;
+  /** Files that were written or removed. */
+  readonly changed: number;
+}
+
+/** `whole`: all files are written, also those that are thought to be the same. `note` is called before the first change. */
+export async function writePapers(
+  read: ReadClass,
+  { out, kinds, draft, sheet: before, students: known }: ResultsPlace,
+  { now, whole, note }: { readonly now: number; readonly whole: boolean; readonly note: () => Promise<void> },
+): Promise<WrittenPapers> {
+  const { sheet } = read;
+  const folder = join(out, "students");
+  let changed = 0;
+  const change = async (act: () => Promise<void>) => {
+    if (changed === 0) await note();
+    changed += 1;
+    await act();
+  };
+  const released = releasedSheet(read).works;
+  const reports: { readonly key: string; readonly file: string; readonly input: StudentReportInput }[] = [];
+  const counts = { released: 0, drafts: 0, unreleased: 0 };
+  const links = new Map<string, string>();
+  const linked = (["html", "pdf", "md"] as const).find((kind) => kinds.includes(kind));
+  for (const { student } of sheet.rows) {
+    const { key } = student;
+    const file = join(folder, fileNameOf(key));
+    const given = released.get(key);
+    const work = given ?? read.works.get(key);
+    if (work?.grade == null || (given === undefined && !draft)) {
+      if (work?.grade != null) counts.unreleased += 1;
+      await removeReports(file, change);
+      continue;
+    }
+    counts[given === undefined ? "drafts" : "released"] += 1;
+    reports.push({ key, file, input: { student, work, grade: work.grade, draft: given === undefined } });
+    links.set(key, `students/${encodeURIComponent(`${basename(file)}.${linked}`)}`);
+  }
+  const members = new Set(sheet.rows.map(({ student }) => student.key));
+  for (const key of Object.keys(known).filter((one) => !members.has(one)))
+    await removeReports(join(folder, fileNameOf(key)), change);
+  const fingerprint = fingerprintOf(read, links);
+  const { files, leftOut } = gradeFiles(read);
+  const report = join(out, "class-report.html");
+  const own = [report, ...files.map(({ name }) => join(out, name))];
+  const missing = (await Promise.all(own.map((path) => isThere(path)))).includes(false);
+  const teachers = whole || missing || before !== fingerprint;
+  if (teachers) for (const { name, text } of files) await change(() => put(join(out, name), text));
+  const state: Record<string, string> = {};
+  for (const { key, file, input } of reports) {
+    const moment = momentOf(read, input, now);
+    const hash = hashOf(JSON.stringify([sheet.title, sheet.criteria, input, moment, kinds]));
+    const there = (await Promise.all(kinds.map((kind) => isThere(`${file}.${kind}`)))).every(Boolean);
+    state[key] = hash;
+    if (!whole && there && known[key] === hash) continue;
+    const one = await studentReport(read, input, moment);
+    if (kinds.includes("md")) await change(() => put(`${file}.md`, studentMarkdown(one)));
+    if (kinds.includes("html")) await change(() => put(`${file}.html`, studentHtml(one)));
+    if (kinds.includes("pdf"))
+      await change(async () => put(`${file}.pdf`, await studentPdf(one, { at: new Date(now) })));
+  }
+  // Last, since it links to the students' reports.
+  if (teachers) await change(() => put(report, classReport(read, now, links)));
   return {
-    ...classSheet(batch, members, works, new Set(facts.unsampled), new Set(facts.unfetched)),
-    batch,
-    facts,
-    quotedFiles: (work) => readQuotedFiles(tenant.blobs, work),
+    papers: {
+      ...{ report, grades: own.slice(1), students: reports.length === 0 ? null : folder },
+      ...{ reports: counts, leftOut },
+    },
+    state: { sheet: fingerprint, students: state },
+    changed,
   };
 }
 
-export const paperKinds = ["md", "html", "pdf"] as const;
-export type PaperKind = (typeof paperKinds)[number];
+/** P2. */
+async function removeReports(file: string, change: (act: () => Promise<void>) => Promise<void>): Promise<void> {
+  for (const kind of paperKinds)
+    if (await isThere(`${file}.${kind}`)) await change(() => rm(`${file}.${kind}`, { force: true }));
+}
 
-export async function writePapers(
-  read: ReadClass,
-  out: string,
-  { now, kinds = paperKinds }: { readonly now: number; readonly kinds?: readonly PaperKind[] },
-): Promise<Papers> {
-  const { sheet } = read;
-  const grades: string[] = [];
-  for (const to of ["csv", "json"] as const) {
-    const exported = exportGrades(to, sheet);
-    if (!exported.ok) continue;
-    for (const { name, text } of exported.files) {
-      await put(join(out, name), text);
-      grades.push(join(out, name));
-    }
-  }
-  const students = join(out, "students");
-  const links = new Map<string, string>();
-  for (const row of sheet.rows) {
-    const report = await studentReport(read, row.student.key, now);
-    const file = join(students, fileNameOf(row.student.key));
-    if (report === null) {
-      // What was written of a grade that is no more.
-      for (const kind of paperKinds) await rm(`${file}.${kind}`, { force: true });
-      continue;
-    }
-    if (kinds.includes("md")) await put(`${file}.md`, studentMarkdown(report));
-    if (kinds.includes("html")) await put(`${file}.html`, studentHtml(report));
-    if (kinds.includes("pdf")) await put(`${file}.pdf`, await studentPdf(report, { at: new Date(now) }));
-    const best = (["html", "pdf", "md"] as const).find((kind) => existsSync(`${file}.${kind}`));
-    if (best !== undefined) links.set(row.student.key, `students/${encodeURIComponent(`${basename(file)}.${best}`)}`);
-  }
-  // Last, since it links to the students' reports that exist.
-  await put(join(out, "class-report.html"), classReport(read, now, links));
-  return { report: join(out, "class-report.html"), grades, students };
+function gradeFiles({ sheet }: ReadClass): {
+  readonly files: readonly ExportedFile[];
+  readonly leftOut: readonly string[];
+} {
+  const exported = (["csv", "json"] as const).map((to) => exportGrades(to, sheet));
+  return {
+    files: exported.flatMap((one) => (one.ok ? one.files : [])),
+    leftOut: exported.flatMap(({ findings }) => findings.map(({ code, message }) => `grades.csv: ${code}: ${message}`)),
+  };
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }
 
 function classReport(
@@ -121,37 +196,42 @@ function classReport(
   });
 }
 
-/** null: nothing was handed in, or nothing can be said yet. */
-async function studentReport(read: ReadClass, key: string, now: number): Promise<StudentReport | null> {
-  const { sheet, works, facts, batch } = read;
-  const row = sheet.rows.find(({ student }) => student.key === key);
-  const work = works.get(key);
-  const grade = work?.grade ?? null;
-  if (row === undefined || work === undefined || grade === null) return null;
-  const { title, criteria } = sheet;
-  const moment = {
+interface StudentReportInput {
+  readonly student: GradeRow["student"];
+  readonly work: BatchWork;
+  readonly grade: FinalGrade;
+  readonly draft: boolean;
+}
+
+function momentOf({ facts }: ReadClass, { grade, draft }: StudentReportInput, now: number): Moment {
+  return {
     afterDueDate: facts.deadline !== null && now > facts.deadline,
-    published: grade.released !== null,
+    published: grade.released !== null && !draft,
   };
+}
+
+async function studentReport(
+  { sheet, batch, quotedFiles }: ReadClass,
+  { student, work, grade, draft }: StudentReportInput,
+  moment: Moment,
+): Promise<StudentReport> {
+  const { title, criteria } = sheet;
+  const commit = commitOf(work);
   return reportFor({
-    ...{ title, student: row.student.name, grade, criteria, moment },
+    ...{ title, student: student.name, grade, criteria, moment, draft },
     reviewer: reviewerOf(grade),
     releaser: grade.released?.by ?? null,
-    draft: grade.released === null || grade.released.total !== grade.total,
-    language: row.student.language ?? batch.settings.language,
+    language: student.language ?? batch.settings.language,
     modelCalls: work.spent.calls,
     submitted: {
       ...{ at: work.submittedAt, attempt: work.attempt, lateness: work.lateness },
-      ...(row.commit === undefined ? {} : { commit: row.commit }),
+      ...(commit === undefined ? {} : { commit: commit.hash }),
     },
-    sources: await read.quotedFiles(work),
+    sources: await quotedFiles(work),
   });
 }
 
-/** Whoever reads the file sees the old one or the new one, never half of it. */
-export async function put(file: string, content: string | Buffer): Promise<void> {
-  await mkdir(dirname(file), { recursive: true });
-  const fresh = `${file}.${randomUUID().slice(0, 8)}.part`;
-  await writeFile(fresh, content, { mode: 0o600 });
-  await rename(fresh, file);
+interface Moment {
+  readonly afterDueDate: boolean;
+  readonly published: boolean;
 }

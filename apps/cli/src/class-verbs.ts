@@ -1,5 +1,6 @@
 /** What the verbs for runs do when a class is meant: watch, pause, resume, cancel, retry, status. */
 
+import { resolve } from "node:path";
 import type { Config } from "@markmill/config";
 import { catchInterrupts, mustWork, type Stack, workForBatch } from "@markmill/stack";
 import type { BatchDetail } from "@markmill/store";
@@ -10,6 +11,7 @@ import { endTable } from "./attend-table.ts";
 import { readClassFacts } from "./class-facts.ts";
 import { readBatchClass } from "./class-papers.ts";
 import { ended, progressLine } from "./class-progress.ts";
+import { resultsOf } from "./class-results.ts";
 import { printClassTable } from "./class-table.ts";
 import { exitCodes, type Terminal } from "./command.ts";
 import { jsonText } from "./json-text.ts";
@@ -30,7 +32,8 @@ export async function watchClass(
     const works = open && (await mustWork(stack, config));
     if (works) await workForBatch(stack, batch.id);
     const { out } = readClassFacts(batch.settings.facts);
-    return await attendClass(stack, batch.id, { json, works, names, out }, terminal, interrupts.signal);
+    const home = resolve(terminal.cwd, config.home);
+    return await attendClass(stack, batch.id, { json, works, names, out, home }, terminal, interrupts.signal);
   } finally {
     if (interrupts.signal.aborted)
       terminal.err(`next: markmill watch ${shortId(batch.id)}   goes on; what was paid for is kept`);
@@ -59,13 +62,15 @@ export async function resumeClass(
 
 export async function cancelClass(
   stack: Stack,
+  config: Config,
   batch: BatchDetail,
   reason: string,
   terminal: Terminal,
 ): Promise<number> {
-  const ended = await stack.tenant.batches.cancel(batch.id, reason);
+  const results = resultsOf(stack, config, batch, terminal);
+  const ended = await results.during(() => stack.tenant.batches.cancel(batch.id, reason));
   terminal.err(`cancelled: ${batch.name}, ${countOf(ended, "run")} ended; grades that stand are kept`);
-  return exitCodes.success;
+  return results.code(exitCodes.success);
 }
 
 export async function pauseClass(
@@ -88,9 +93,14 @@ export async function retryClass(
   json: boolean,
   terminal: Terminal,
 ): Promise<number> {
+  await resultsOf(stack, config, batch, terminal).note();
   const { works } = await stack.tenant.batches.retry(batch.id);
   terminal.err(works.length === 0 ? "nothing failed" : `${countOf(works.length, "work")} tried again`);
-  if (works.length === 0) return exitCodes.success;
+  if (works.length === 0) {
+    const results = resultsOf(stack, config, batch, terminal);
+    await results.write();
+    return results.code(exitCodes.success);
+  }
   const now = await stack.tenant.batches.get(batch.id);
   return await watchClass(stack, config, now ?? batch, { json, names: true }, terminal);
 }

@@ -27,6 +27,10 @@ export const commandCodes = {
     means: "The class's workflow runs commands, and this machine has no sandbox for them.",
     fix: "`markmill doctor` checks this machine and says what to do.",
   },
+  EXPORT_NOT_RELEASED: {
+    means: "No grade of the class is released, and only released grades are exported.",
+    fix: "`markmill release BATCH` releases the grades; `markmill export --draft` exports them as drafts.",
+  },
   MODEL_UNPRICED: {
     means: "There is a budget, and the price of the model is not known.",
     fix: "Describe the model with its price in models.yaml (MODELS_FILE), or leave the budget out.",

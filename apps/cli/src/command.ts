@@ -30,9 +30,9 @@ export interface Terminal {
   readonly columns: number;
 }
 
-/** someNotGraded: a class is through, and somebody has no grade. budget: a limit was reached. waiting: the run is not over and goes on with 'markmill resume'. interrupted: by Ctrl-C. */
+/** someNotGraded: a class is through, and somebody has no grade, or is not in the file. outOfDate: done, but files on disk could not be written again. budget: a limit was reached. waiting: the run is not over and goes on with 'markmill resume'. interrupted: by Ctrl-C. */
 export const exitCodes = {
-  ...{ success: 0, failed: 1, usage: 2, someNotGraded: 3, budget: 5, invalid: 6 },
+  ...{ success: 0, failed: 1, usage: 2, someNotGraded: 3, outOfDate: 4, budget: 5, invalid: 6 },
   ...{ sandbox: 7, waiting: 8, interrupted: 130 },
 } as const;
 

@@ -5,6 +5,7 @@
  * kill -9 at any line: the same command again saves the same rows under the same keys, so what has ended stays and the rest goes on.
  */
 import { createHash } from "node:crypto";
+import { resolve } from "node:path";
 import type { Config } from "@markmill/config";
 import type { Json } from "@markmill/engine";
 import {
@@ -110,7 +111,13 @@ export async function gradeTable(
       if (works && !begun) await workForBatch(stack, saved.id);
       begun = true;
       await stack.queues.ring(rings);
-      const attending = { json: manner.json, works, names: true, out: manner.out };
+      const attending = {
+        json: manner.json,
+        works,
+        names: true,
+        out: manner.out,
+        home: resolve(terminal.cwd, config.home),
+      };
       if (last) return await attendClass(stack, saved.id, attending, terminal, interrupts.signal);
       const { end } = await followClass(stack, saved.id, terminal, true, interrupts.signal);
       // Interrupted, paused, or held: said with what stands so far; the same command again goes on.

@@ -1,33 +1,84 @@
+import { statusOf } from "@markmill/gradebook";
 import type { GradeEvent } from "@markmill/grading";
 import { classSheet } from "@markmill/stack";
 import { batchOf, gradeOf, workOf } from "@markmill/stack/testing-batch";
+import type { BatchWork } from "@markmill/store";
 import { describe, expect, it } from "vitest";
 import { releasedSheet } from "./released-sheet.ts";
 
-const event = (work: string, kind: GradeEvent["kind"], to: number | null): GradeEvent => ({
-  ...{ id: 1, work, at: "2026-01-01T00:00:00.000Z", by: "ada", kind, criterion: null, from: null, to },
+const event = (
+  work: string,
+  kind: GradeEvent["kind"],
+  to: number | null,
+  at = "2026-01-01T00:00:00.000Z",
+): GradeEvent => ({
+  ...{ id: 1, work, at, by: "ada", kind, criterion: null, from: null, to },
   ...{ reason: "", comment: "", rubricHash: "r", content: "c", try: 1, takesBack: null },
 });
+const releasedOf = (keys: readonly string[], all: readonly BatchWork[]) => {
+  const members = keys.map((key) => ({ key, name: `Öberg ${key}` }));
+  return releasedSheet({ ...classSheet(batchOf(), members, all), all });
+};
 
 describe("released grades", () => {
-  it("are those whose total is still the released one; a changed one is left out and told", () => {
-    const members = ["1", "2", "3", "4", "5"].map((key) => ({ key, name: `Öberg ${key}` }));
+  it("are those whose total is still the released one; everybody else who handed in is named", () => {
     const works = [
       workOf("1", gradeOf([6, 3]), {}, [event("1#1", "released", 9)]),
       workOf("2", gradeOf([6, 3]), {}, [event("2#1", "released", 4)]),
       workOf("3", gradeOf([6, 3])),
       workOf("4", gradeOf([6, null]), {}, [event("4#1", "released", 7)]),
+      workOf("6", gradeOf([6, null])),
+      workOf("7", null),
     ];
-    const { sheet, changed } = releasedSheet(classSheet(batchOf(), members, works));
-    expect(
-      sheet.rows.map(({ grade, open, feedback }) => [grade?.total ?? null, open === true, feedback !== ""]),
-    ).toEqual([
-      [9, false, true],
-      [null, true, false],
-      [null, true, false],
-      [null, true, false],
-      [null, false, false],
+    const { sheet, leftOut, earlier } = releasedOf(["1", "2", "3", "4", "5", "6", "7"], works);
+    expect(sheet.rows.map((row) => [row.grade?.total ?? null, statusOf(row), row.feedback !== ""])).toEqual([
+      [9, "graded", true],
+      [null, "not released", false],
+      [null, "not released", false],
+      [null, "needs human", false],
+      [null, "nothing handed in", false],
+      [null, "needs human", false],
+      [null, "waiting", false],
     ]);
-    expect(changed).toEqual(["Öberg 2", "Öberg 4"]);
+    expect(leftOut.map(({ key, why }) => [key, why])).toEqual([
+      ["2", "changed since its release"],
+      ["3", "not released"],
+      ["4", "changed since its release"],
+      ["6", "needs human"],
+      ["7", "waiting"],
+    ]);
+    expect(earlier).toEqual([]);
+    for (const { grade } of sheet.rows.slice(1)) expect(grade).toBeNull();
+  });
+
+  it("keep a released attempt while a later one that counts is not released, and say so", () => {
+    const first = { attempt: 1, key: "1#1" };
+    const second = { attempt: 2, key: "1#2" };
+    const released = [event("1#1", "released", 4)];
+    const best = [workOf("1", gradeOf([3, 1]), first, released), workOf("1", gradeOf([6, 3]), second)];
+    const last = [
+      workOf("1", gradeOf([3, 1]), { ...first, counts: false }, released),
+      workOf("1", gradeOf([6, null]), second),
+    ];
+    for (const works of [best, last, [...best].reverse()]) {
+      const { sheet, leftOut, earlier } = releasedOf(["1"], works);
+      expect(sheet.rows[0]).toMatchObject({ grade: { total: 4 }, release: "released" });
+      expect(sheet.rows[0]?.feedback).toMatch("3 of 6");
+      expect(leftOut).toEqual([]);
+      expect(earlier).toMatchObject([
+        { key: "1", why: expect.stringMatching(/attempt 1 is exported.*attempt 2 counts now/) },
+      ]);
+    }
+  });
+
+  it("name the student when the earlier attempt was withdrawn or changed", () => {
+    const withdrawn = [event("1#1", "released", 4), { ...event("1#1", "withdrawn", null), id: 2 }];
+    for (const events of [withdrawn, [event("1#1", "released", 5)]]) {
+      const works = [
+        workOf("1", gradeOf([3, 1]), { attempt: 1, key: "1#1", counts: false }, events),
+        workOf("1", gradeOf([6, 3]), { attempt: 2, key: "1#2" }),
+      ];
+      expect(releasedOf(["1"], works)).toMatchObject({ leftOut: [{ key: "1", why: "not released" }], earlier: [] });
+    }
   });
 });

@@ -1,19 +1,84 @@
-/** Of a class only what was given out, as it was given out. Pure. */
-import type { GradeSheet } from "@markmill/gradebook";
+/**
+ * The released grades of a class, as they were released. Pure.
+ *
+ * S1  A grade is handed over only if it was released and its total is still the released one.
+ * S2  If the attempt that counts is not released and another attempt of the student is, the released one is handed over, and this is told.
+ * S3  Every other student who handed in is named with a reason. Such a row has no marks, no total and no feedback.
+ */
+import { type GradeRow, type GradeSheet, statusOf } from "@markmill/gradebook";
 import type { ClassSheet } from "@markmill/stack";
+import type { BatchWork } from "@markmill/store";
 
-/** `changed`: students whose grade is another one since its release. Nobody has released the new one, so neither is handed over. */
-export function releasedSheet({ sheet, works }: ClassSheet): {
+export interface Told {
+  readonly key: string;
+  readonly name: string;
+  readonly why: string;
+}
+
+export interface ReleasedSheet {
   readonly sheet: GradeSheet;
-  readonly changed: readonly string[];
-} {
-  const changed: string[] = [];
-  const rows = sheet.rows.map((row) => {
-    if (row.grade === null) return row;
-    const released = works.get(row.student.key)?.grade?.released ?? null;
-    if (released !== null && released.total === row.grade.total) return row;
-    if (released !== null) changed.push(row.student.name);
-    return { ...row, grade: null, open: true as const, feedback: "" };
+  /** By the student's key, the work whose grade was released. */
+  readonly works: ReadonlyMap<string, BatchWork>;
+  /** S3. */
+  readonly leftOut: readonly Told[];
+  /** S2. */
+  readonly earlier: readonly Told[];
+}
+
+/** `all`: every work of the class, also those that do not count any more. */
+export function releasedSheet({
+  sheet,
+  works,
+  all,
+  feedbackFor,
+}: ClassSheet & { readonly all: readonly BatchWork[] }): ReleasedSheet {
+  const given = new Map<string, BatchWork>();
+  const leftOut: Told[] = [];
+  const earlier: Told[] = [];
+  const rows = sheet.rows.map((row): GradeRow => {
+    const { key, name } = row.student;
+    const counting = works.get(key);
+    if (counting !== undefined && row.release === "released") {
+      given.set(key, counting);
+      return row;
+    }
+    const before = counting === undefined ? null : releasedBefore(all, key, counting);
+    if (before?.grade != null) {
+      given.set(key, before);
+      const why = `attempt ${before.attempt} is exported, as it was released; attempt ${counting?.attempt} counts now and is ${unreleased(row)}`;
+      earlier.push({ key, name, why });
+      const { open: _, ...rest } = row;
+      return { ...rest, grade: before.grade, release: "released", feedback: feedbackFor(row.student, before.grade) };
+    }
+    const status = statusOf(row);
+    if (status === "nothing handed in") return row;
+    leftOut.push({ key, name, why: unreleased(row) });
+    const { release: _, open: __, ...rest } = row;
+    return { ...rest, grade: null, feedback: "", withheld: status === "graded" ? "not released" : status };
   });
-  return { sheet: { ...sheet, rows }, changed };
+  return { sheet: { ...sheet, rows }, works: given, leftOut, earlier };
+}
+
+/** S2: the one that was released last. */
+function releasedBefore(all: readonly BatchWork[], key: string, counting: BatchWork): BatchWork | null {
+  const released = all.filter(
+    ({ by, grade, key: work }) =>
+      work !== counting.key &&
+      by.includes(key) &&
+      grade?.released != null &&
+      grade.total !== null &&
+      grade.released.total === grade.total,
+  );
+  const at = (work: BatchWork) => work.grade?.released?.at ?? "";
+  return released.reduce<BatchWork | null>((last, one) => (last === null || at(one) >= at(last) ? one : last), null);
+}
+
+function unreleased(row: GradeRow): string {
+  if (row.release === "changed since its release") return row.release;
+  const { grade } = row;
+  if (grade?.outcome.is === "ungradable" || grade?.outcome.is === "grader error") {
+    return `${grade.outcome.is}: ${grade.outcome.why}`;
+  }
+  const status = statusOf(row);
+  return status === "graded" ? "not released" : status;
 }

@@ -7,6 +7,8 @@ export interface GradeSheet {
   readonly most: number;
   readonly criteria: readonly { readonly id: string; readonly title: string; readonly points: number }[];
   readonly rows: readonly GradeRow[];
+  /** Unreleased grades are in it. */
+  readonly draft?: true;
 }
 
 export interface GradeRow {
@@ -21,6 +23,10 @@ export interface GradeRow {
   readonly unfetched?: true;
   /** Hash of the commit that was graded, of work in a repository. */
   readonly commit?: string;
+  /** Whether the grade may be given out. Absent: there is no grade. */
+  readonly release?: "released" | "changed since its release" | "not released";
+  /** The grade is not handed over; the row has this status instead. */
+  readonly withheld?: RowStatus;
   /** Plain text for the student; empty: none. */
   readonly feedback: string;
 }
@@ -46,10 +52,12 @@ export type RowStatus =
   | "nothing handed in"
   | "not in the sample"
   | "not fetched"
+  | "not released"
   | "waiting";
 
 /** What may be said of a row in every export; only graded has a number. */
-export function statusOf({ grade, open, unsampled, unfetched }: GradeRow): RowStatus {
+export function statusOf({ grade, open, unsampled, unfetched, withheld }: GradeRow): RowStatus {
+  if (withheld !== undefined) return withheld;
   if (grade !== null) return grade.outcome.is;
   if (unfetched === true) return "not fetched";
   if (unsampled === true) return "not in the sample";

@@ -1,4 +1,5 @@
 export { exportFindingCodes } from "./export/export-codes.ts";
+export type { ExportedFile } from "./export/export-finding.ts";
 export { type ExportTarget, exportGrades, exportTargets } from "./export/export-grades.ts";
 export { fileNameOf } from "./export/file-name.ts";
 export {

@@ -1,5 +1,5 @@
 /** The grades of a batch as they are handed over: one row per member, in the order of the roster's names. Pure. */
-import { feedbackText, type GradeSheet } from "@markmill/gradebook";
+import { feedbackText, type GradeRow, type GradeSheet } from "@markmill/gradebook";
 import { type FinalGrade, mostPoints } from "@markmill/grading";
 import type { BatchDetail, BatchMember, BatchWork, WorkCommit } from "@markmill/store";
 import { countingWorkOf } from "./counting-work.ts";
@@ -8,6 +8,8 @@ export interface ClassSheet {
   readonly sheet: GradeSheet;
   /** By the member's key, the work whose grade counts, with the grade as it counts for that member; a member who handed in nothing has none. */
   readonly works: ReadonlyMap<string, BatchWork>;
+  /** Plain text for a student about a grade, in the student's language. */
+  readonly feedbackFor: (student: { readonly language?: string }, grade: FinalGrade) => string;
 }
 
 /** `unsampled`, `unfetched`: keys of members whose work is known, or could not be asked for, and is not in the batch. */
@@ -33,6 +35,11 @@ export function classSheet(
     const work = countingWorkOf(key, own);
     if (work !== null) counting.set(key, work);
   }
+  const feedbackFor: ClassSheet["feedbackFor"] = ({ language }, grade) =>
+    feedbackText({
+      ...{ grade, criteria, language: language ?? settings?.language ?? null },
+      reviewer: reviewerOf(grade),
+    });
   const rows = [...members].sort(byName).map((member) => {
     const work = counting.get(member.key);
     const grade = work?.grade ?? null;
@@ -40,20 +47,15 @@ export function classSheet(
     return {
       student: { key, name: called, ...given({ id, participant, sisId, login, email, language }) },
       grade,
+      ...(grade === null ? {} : { release: releaseOf(grade) }),
       ...(work !== undefined && grade === null ? { open: true as const } : {}),
       ...(work === undefined && unsampled.has(key) ? { unsampled: true as const } : {}),
       ...(work === undefined && unfetched.has(key) ? { unfetched: true as const } : {}),
       ...(work === undefined ? {} : given({ commit: commitOf(work)?.hash })),
-      feedback:
-        grade === null
-          ? ""
-          : feedbackText({
-              ...{ grade, criteria, language: language ?? settings?.language ?? null },
-              reviewer: reviewerOf(grade),
-            }),
+      feedback: grade === null ? "" : feedbackFor(member, grade),
     };
   });
-  return { sheet: { title: name, most, criteria, rows }, works: counting };
+  return { sheet: { title: name, most, criteria, rows }, works: counting, feedbackFor };
 }
 
 /** The person who last looked at the grade itself. A release of the whole class is not a look. */
@@ -69,6 +71,11 @@ export function commitOf({ content }: Pick<BatchWork, "content">): WorkCommit | 
 function byName(one: BatchMember, other: BatchMember): number {
   const [left, right] = [one.sortableName ?? one.name, other.sortableName ?? other.name];
   return left.localeCompare(right, "en") || (one.key < other.key ? -1 : 1);
+}
+
+function releaseOf({ released, total }: FinalGrade): GradeRow["release"] & string {
+  if (released === null) return "not released";
+  return released.total === total ? "released" : "changed since its release";
 }
 
 function given(fields: Readonly<Record<string, string | undefined>>): Record<string, string> {

@@ -17,10 +17,10 @@ Example:
 
   async run(args, terminal) {
     const { values, wanted } = parseRunArgs(args, { reason: { type: "string" } });
-    return await withStack(terminal, async (stack) => {
+    return await withStack(terminal, async (stack, config) => {
       const batch = await batchMeant(stack.tenant, wanted, terminal.cwd);
       const reason = values.reason ?? "Cancelled by hand.";
-      if (batch !== null) return await cancelClass(stack, batch, reason, terminal);
+      if (batch !== null) return await cancelClass(stack, config, batch, reason, terminal);
       const run = await findRun(stack.tenant, wanted);
       if (run.endedAt !== null) {
         terminal.err(`${run.id} has ended before: ${run.status}`);

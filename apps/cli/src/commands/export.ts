@@ -2,40 +2,51 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { decodeText } from "@markmill/csv";
-import { checkExport, type ExportTarget, exportGrades, exportTargets } from "@markmill/gradebook";
-import { put, readBatchClass } from "../class-papers.ts";
-import { type Command, exitCodes, UsageError } from "../command.ts";
+import {
+  checkExport,
+  type ExportedFile,
+  type ExportTarget,
+  exportGrades,
+  exportTargets,
+  statusOf,
+} from "@markmill/gradebook";
+import { readBatchClass } from "../class-papers.ts";
+import { resultsOf, sheetHash } from "../class-results.ts";
+import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
+import { draftSheet } from "../draft-sheet.ts";
+import { exportNames, namesOfAll } from "../export-names.ts";
 import { findClass } from "../find-batch.ts";
-import { oneLine } from "../fit-width.ts";
-import { releasedSheet } from "../released-sheet.ts";
+import { fitWidth, oneLine } from "../fit-width.ts";
+import { put, setAside } from "../put-file.ts";
+import { releasedSheet, type Told } from "../released-sheet.ts";
 import { shortId } from "../short-id.ts";
 import { withStack } from "../with-stack.ts";
 
 export const exportCommand: Command = {
   help: `Usage: markmill export [BATCH] --to TARGET [OPTIONS]
 
-Writes grades as a gradebook imports them. The file is tried against the rules
-of the importer before it is written: what it would change, skip or refuse is
-told. Work without a grade gets no number, and never a zero.
+Write released grades as a gradebook imports them. The file is first tried
+against the rules of the importer. Students and rows that are left out are named
+with the reason. Work without a grade gets no number, and never a zero.
 
 Examples:
   markmill export --to canvas --template gradebook.csv --check
   markmill export --to moodle --template worksheet.csv --out back/
-  markmill export --to csv --released
+  markmill export --to csv --draft
 
   --to TARGET          ${exportTargets.join(", ")}
   --template FILE      the gradebook (Canvas) or worksheet (Moodle) as you
                        exported it; only it has the ids
   --assignment NAME    title or number of the column; else the class's name
   --rescale            bring the points to those of the assignment
-  --released           only grades that were released, and are still the same
+  --draft              export unreleased grades too; file names begin with
+                       draft-, and feedback says DRAFT
   --check              say what an import would do, and write nothing
   --out DIR            where the file goes; the folder of the results without it
 
-A row that cannot be written is left out and named; the rest is written.
-
-Exit codes: 0 all grades are written, or would be with --check; 3 some are left
-out; 6 the file would be refused, and is not written.`,
+Exit codes: 0 the grade of everybody who handed in is written (or would be, with
+--check); 3 some are left out; 4 written, but other results on disk are out of
+date; 6 the file would be refused, and is not written; 1 nothing is released.`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -46,50 +57,107 @@ out; 6 the file would be refused, and is not written.`,
         template: { type: "string" },
         assignment: { type: "string" },
         rescale: { type: "boolean" },
+        // Released grades are what is exported without --draft; the flag of earlier versions says the same.
         released: { type: "boolean" },
+        draft: { type: "boolean" },
         check: { type: "boolean" },
         out: { type: "string" },
       },
     });
     const to = exportTargets.find((target) => target === values.to);
     if (to === undefined) throw new UsageError(`Say where to: --to ${exportTargets.join("|")}.`);
+    if (values.released === true && values.draft === true)
+      throw new UsageError("--released and --draft exclude each other.");
+    const draft = values.draft === true;
     const template =
       values.template === undefined
         ? undefined
         : await readTemplate(resolve(terminal.cwd, values.template), values.template);
-    return await withStack(terminal, async (stack) => {
+    return await withStack(terminal, async (stack, config) => {
       const batch = await findClass(stack.tenant, positionals[0], terminal.cwd);
+      const results = resultsOf(stack, config, batch, terminal);
+      await results.repair();
       const read = await readBatchClass(stack, batch);
-      const { sheet, changed } = values.released === true ? releasedSheet(read) : { sheet: read.sheet, changed: [] };
-      if (changed.length > 0) {
-        terminal.err(`! left out, since the grade changed after its release: ${oneLine(changed.join(", "))}`);
-        terminal.err(`next: markmill release ${shortId(batch.id)}   releases them anew`);
+      const released = releasedSheet(read);
+      if (!draft && released.works.size === 0) {
+        throw new CommandError(
+          "EXPORT_NOT_RELEASED",
+          "No grade of this class is released, so nothing is exported.",
+          `'markmill release ${shortId(batch.id)}' releases the grades; --draft exports them as drafts.`,
+        );
       }
+      const sheet = draft ? draftSheet(read.sheet) : released.sheet;
+      const leftOut = draft
+        ? released.leftOut.filter(({ key }) => read.works.get(key)?.grade?.total == null)
+        : released.leftOut;
       const exported = exportGrades(to, sheet, {
         ...(template === undefined ? {} : { template }),
         ...(values.assignment === undefined ? {} : { assignment: values.assignment }),
         ...(values.rescale === undefined ? {} : { rescale: values.rescale }),
       });
-      for (const { severity, code, message, fix, line } of exported.findings)
+      if (!draft) for (const one of released.earlier) terminal.err(`! ${oneLine(one.name)}: ${one.why}`);
+      tellLeftOut(leftOut, terminal);
+      const absent = sheet.rows
+        .filter((row) => statusOf(row) === "nothing handed in")
+        .map(({ student }) => student.name);
+      if (absent.length > 0) terminal.err(`${absent.length} handed in nothing: ${oneLine(absent.join(", "))}`);
+      for (const { severity, code, message, fix, line } of exported.findings) {
+        // Named above, with the reason.
+        if (code === "EXPORT_NO_GRADE") continue;
         terminal.err(`${severity} ${code}: ${line === null ? "" : `line ${line}: `}${message}\n  fix: ${fix}`);
-      if (!exported.ok) return exitCodes.invalid;
-      const { problems, changes } = checkExport(to, exported.files, template);
-      for (const problem of problems) terminal.err(`the import ${problem}`);
-      if (isPlatform(to)) terminal.err(`an import would take ${exported.written} grades and change ${changes}`);
-      if (problems.length > 0) return exitCodes.invalid;
-      const code = exported.findings.some(({ severity }) => severity === "left out")
-        ? exitCodes.someNotGraded
-        : exitCodes.success;
-      if (values.check === true) return code;
+      }
       const out = resolve(terminal.cwd, values.out ?? read.facts.out ?? ".");
-      for (const { name, text } of exported.files) {
+      const named = exportNames(to, { draft, besideResults: (await results.placeAt(out)) !== null });
+      const problems = exported.ok ? checkExport(to, exported.files, template) : null;
+      for (const problem of problems?.problems ?? []) terminal.err(`the import ${problem}`);
+      if (exported.ok && isPlatform(to))
+        terminal.err(`an import would take ${exported.written} grades and change ${problems?.changes ?? 0}`);
+      if (!exported.ok || (problems?.problems.length ?? 0) > 0) {
+        if (values.check !== true) await tellNotWritten(join(out, named), terminal);
+        return exitCodes.invalid;
+      }
+      const code =
+        leftOut.length > 0 || exported.findings.some(({ severity }) => severity === "left out")
+          ? exitCodes.someNotGraded
+          : exitCodes.success;
+      if (values.check === true) return code;
+      const files = exported.files.map((file) => ({ ...file, name: namedAs(file, to, named) }));
+      // Files of students who have no grade to hand over any more go first.
+      const fresh = new Set(files.map(({ name }) => name));
+      for (const name of namesOfAll(to, named, sheet)) {
+        const stale = fresh.has(name) ? null : await setAside(join(out, name));
+        if (stale !== null) terminal.err(`! out of date, renamed: ${stale}`);
+      }
+      for (const { name, text } of files) {
         await put(join(out, name), text);
         terminal.out(join(out, name));
       }
-      return code;
+      const hash = sheetHash(sheet);
+      await results.rememberExports(files.map(({ name }) => ({ file: join(out, name), draft, sheet: hash })));
+      return results.code(code);
     });
   },
 };
+
+/** Everybody who handed in and gets no grade by this export. */
+function tellLeftOut(all: readonly Told[], terminal: Terminal): void {
+  if (all.length === 0) return;
+  const width = terminal.shown ? terminal.columns : 200;
+  terminal.err(`! ${all.length} left out:`);
+  for (const { name, why } of all) terminal.err(fitWidth(`    ${oneLine(name)}: ${oneLine(why)}`, width));
+}
+
+/** An older file of that name must not look like this export. */
+async function tellNotWritten(file: string, terminal: Terminal): Promise<void> {
+  terminal.err(`not written: ${file}`);
+  const stale = await setAside(file);
+  if (stale !== null) terminal.err(`! the older export is out of date and was renamed: ${stale}`);
+}
+
+function namedAs({ name }: ExportedFile, to: ExportTarget, named: string): string {
+  const [, ...rest] = name.split("/");
+  return rest.length === 0 || (to !== "gradescope" && to !== "classroom") ? named : [named, ...rest].join("/");
+}
 
 function isPlatform(to: ExportTarget): boolean {
   return to === "canvas" || to === "moodle";

@@ -27,6 +27,7 @@ import { readCapFlags } from "../cap-flags.ts";
 import { readClassFacts, writeClassFacts } from "../class-facts.ts";
 import { type ClassPlan, gitAccess, planClass, tell, withSandbox } from "../class-plan.ts";
 import { previewClass } from "../class-preview.ts";
+import { resultsOf } from "../class-results.ts";
 import { scriptFor } from "../class-script.ts";
 import { SimilarityGatherer } from "../class-similarity.ts";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
@@ -37,6 +38,7 @@ import { leaveToBackground } from "../leave-run.ts";
 import { answererOf, modelsOf, restartLine } from "../model-change.ts";
 import { requireModel } from "../require-model.ts";
 import { requireSandbox } from "../require-sandbox.ts";
+import { paperKinds } from "../results-register.ts";
 import { rubricChange, tellRubricChange, voidsSomething } from "../rubric-change.ts";
 import { type Decisions, readDecisions, withStoredKeys } from "../stored-keys.ts";
 import { isTableFile, planTable } from "../table-plan.ts";
@@ -46,7 +48,7 @@ export const grade: Command = {
   help: `Usage: markmill grade PATH [OPTIONS]
 
 Grades a class: one run per submission, a table on stdout, and a folder with the
-class report, the grades and a report for each student. PATH is a folder with
+class report and the proposed grades. PATH is a folder with
 class.yaml, an export of Canvas, Moodle or Gradescope (folder or zip), or a
 CodeMentor batch (.cfg.json), of which every combination of workflow, settings
 and values is a run. The same command again goes on where it was: after Ctrl-C,
@@ -69,6 +71,8 @@ Examples:
   --same OLD=NEW       NEW in the roster is the student who is stored as OLD
   --new KEY            KEY in the roster is a new student
   --out DIR            where results go; 'results' in the folder of the class
+  --draft              write a report for each student before release, marked
+                       as a draft; without it, reports are written by 'release'
   --workflow FILE, --rubric FILE, --roster FILE
                        where class.yaml does not say them, or says others
   --sandbox KIND       auto, docker, jail, or none (your own files only)
@@ -78,8 +82,9 @@ Examples:
   --json               one JSON object instead of the table
 
 Exit codes: 0 everybody who handed in is graded, 3 somebody is not, 1 failed,
-2 wrong use, 5 the budget is spent, 6 invalid class or workflow, 7 no sandbox,
-8 to be resumed, 130 interrupted. Grades are proposals until 'markmill release'.`,
+2 wrong use, 4 graded, but results could not be written, 5 the budget is spent,
+6 invalid class or workflow, 7 no sandbox, 8 to be resumed, 130 interrupted.
+Grades are proposals until 'markmill release'.`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -101,6 +106,7 @@ Exit codes: 0 everybody who handed in is graded, 3 somebody is not, 1 failed,
         roster: { type: "string" },
         sandbox: { type: "string" },
         yes: { type: "boolean" },
+        draft: { type: "boolean" },
         detach: { type: "boolean" },
         json: { type: "boolean" },
       },
@@ -115,7 +121,7 @@ Exit codes: 0 everybody who handed in is graded, 3 somebody is not, 1 failed,
       values[flag] === undefined ? [] : `--${flag}`,
     );
     if (isTableFile(path)) {
-      const no = (["sample", "similarity", "workflow", "rubric", "roster", "same", "new"] as const).find(
+      const no = (["sample", "similarity", "draft", "workflow", "rubric", "roster", "same", "new"] as const).find(
         (flag) => values[flag] !== undefined,
       );
       if (no !== undefined) throw new UsageError(`--${no} is for a class; ${path} is a table of runs.`);
@@ -149,6 +155,7 @@ Exit codes: 0 everybody who handed in is graded, 3 somebody is not, 1 failed,
       concurrency: concurrency ?? plan.head.class.concurrency ?? null,
       detach: values.detach === true,
       yes: values.yes === true,
+      draft: values.draft === true,
       ownWorker,
       out: values.out === undefined ? defaultOut(plan, path, terminal.cwd) : resolve(terminal.cwd, values.out),
     });
@@ -167,6 +174,8 @@ interface Manner {
   readonly detach: boolean;
   /** A changed rubric may void grades. */
   readonly yes: boolean;
+  /** Students' reports are written before release, as drafts. */
+  readonly draft: boolean;
   /** Flags that can be had only from a worker of this process. */
   readonly ownWorker: readonly string[];
   readonly out: string;
@@ -309,8 +318,12 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
       // The files of a class that is graded are written again without a model.
       if (known === null || !isSettled(await everyWork(stack.tenant.batches, known.id), chosen)) throw error;
     });
+    if (known !== null) await resultsOf(stack, config, known, terminal).note();
     const saved = await stack.tenant.batches.save(batch);
     begun = true;
+    await resultsOf(stack, config, saved, terminal).remember({
+      ...{ out: manner.out, kinds: [...paperKinds], draft: manner.draft },
+    });
     tellSaved(saved, terminal);
     const { from, to } = modelsOf(before, {
       ...{ definition: plan.definition, variables: plan.variables, defaultModel: config.models.defaultModel },
@@ -342,7 +355,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     return await attendClass(
       stack,
       saved.id,
-      { json: manner.json, works, names: true, out: manner.out },
+      { json: manner.json, works, names: true, out: manner.out, home: resolve(terminal.cwd, config.home) },
       terminal,
       interrupts.signal,
     );

@@ -3,9 +3,11 @@ import { formatPoints } from "@markmill/gradebook";
 import { type GradeEvent, readPoints } from "@markmill/grading";
 import { countingWork, everyMember, everyWork, parseCount } from "@markmill/stack";
 import type { BatchWork, NewGradeEvent, TenantBatches } from "@markmill/store";
+import { resultsOf } from "../class-results.ts";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { findClass } from "../find-batch.ts";
 import { attemptsOf, attemptToUndo, findWork } from "../find-student.ts";
+import { shortId } from "../short-id.ts";
 import { whoSays } from "../who-says.ts";
 import { withStack } from "../with-stack.ts";
 
@@ -32,7 +34,10 @@ Examples:
                        before it stands again
   --entry ID           with --undo: take back the mark with this id, whoever gave it
   --comment TEXT       for the student
-  --by NAME            who says so; your account without it`,
+  --by NAME            who says so; your account without it
+
+The results on disk are written again. Exit code 4: the mark is recorded, but
+results could not be written.`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -61,7 +66,7 @@ Examples:
     const replaces = idOf(values.replace, "--replace");
     const entry = idOf(values.entry, "--entry");
     if (entry !== null && points !== null) throw new UsageError("--entry goes with --undo.");
-    return await withStack(terminal, async (stack) => {
+    return await withStack(terminal, async (stack, config) => {
       const { batches } = stack.tenant;
       const batch = await findClass(stack.tenant, values.batch, terminal.cwd);
       const known = batch.rubric.criteria.find(({ id }) => id.toLowerCase() === criterion.toLowerCase());
@@ -84,13 +89,16 @@ Examples:
           ? attemptToUndo(meant, works, { criterion: known.id, entry, by: me })
           : meant;
       if (replaces !== null) requireStanding(work, known.id, replaces);
-      const event = await record(batches, batch.id, work, {
-        ...{ work: work.key, kind: "override", by: me, criterion: known.id, points, reason },
-        ...(values.comment === undefined ? {} : { comment: values.comment }),
-        ...(entry === null ? {} : { takesBack: entry }),
-        // The mark was named, so it was seen; whatever is said from now on was not.
-        ...(replaces === null && entry === null ? {} : { seen: [work.etag] }),
-      });
+      const results = resultsOf(stack, config, batch, terminal);
+      const event = await results.during(() =>
+        record(batches, batch.id, work, {
+          ...{ work: work.key, kind: "override", by: me, criterion: known.id, points, reason },
+          ...(values.comment === undefined ? {} : { comment: values.comment }),
+          ...(entry === null ? {} : { takesBack: entry }),
+          // The mark was named, so it was seen; whatever is said from now on was not.
+          ...(replaces === null && entry === null ? {} : { seen: [work.etag] }),
+        }),
+      );
       const after = await batches.work(batch.id, work.key);
       const from = event.from === null ? "nothing" : formatPoints(event.from);
       const stands = after?.grade?.overrides.find((one) => one.criterion === known.id);
@@ -111,7 +119,14 @@ Examples:
           ? `${after?.grade?.outcome.is ?? "open"}`
           : `${formatPoints(total)} of ${formatPoints(after?.grade?.most ?? 0)}`,
       );
-      return exitCodes.success;
+      const released = after?.grade?.released ?? null;
+      if (released !== null && released.total !== total) {
+        terminal.err(
+          "! the released grade is another one, so it is left out of exports and reports until it is released",
+        );
+        terminal.err(`next: markmill release ${shortId(batch.id)} --where student=${work.by[0] ?? work.key}`);
+      }
+      return results.code(exitCodes.success);
     });
   },
 };

@@ -8,6 +8,7 @@ import { countOf, formatDollars } from "../amounts.ts";
 import { nextOf } from "../attend-class.ts";
 import { type ClassEnd, classEnd, classExitCode } from "../class-end.ts";
 import { type ClassPlan, planClass } from "../class-plan.ts";
+import { resultsOf } from "../class-results.ts";
 import { type Command, CommandError, exitCodes, UsageError } from "../command.ts";
 import { findClass } from "../find-batch.ts";
 import { oneLine } from "../fit-width.ts";
@@ -45,7 +46,7 @@ Examples:
   --json               the changes as JSON
 
 Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
-5 the budget is spent, 8 to be resumed, 130 interrupted.`,
+4 graded, but results on disk could not be written, 5 the budget is spent, 8 to be resumed, 130 interrupted.`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -94,6 +95,8 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
         }
         refuseHalted(batch);
         stopScript = (await adoptModel(stack, config, batch, values, terminal)).stop;
+        const results = resultsOf(stack, config, batch, terminal);
+        await results.note();
         const { works } = await batches.regrade(batch.id, {
           keys: before.map(({ key }) => key),
           ...(criterion === undefined ? {} : { criterion }),
@@ -113,9 +116,11 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
         }
         progress.end();
         if (end === null) {
+          terminal.err("results on disk are out of date until then");
           terminal.err(`next: markmill watch ${shortId(batch.id)}   goes on`);
           return exitCodes.interrupted;
         }
+        await results.write();
         const after = await everyWork(batches, batch.id, { keys: before.map(({ key }) => key) });
         const changes = gradeChanges(before, after);
         const names = new Map((await everyMember(batches, batch.id)).map(({ key, name }) => [key, name]));
@@ -134,9 +139,11 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
           terminal.err(`${countOf(left, "submission")} that ${left === 1 ? "was" : "were"} under way went on`);
         if (end.is !== "finished")
           for (const step of nextOf(end, shortId(batch.id), new Map())) terminal.err(`next: ${step}`);
-        return classExitCode(
-          end,
-          after.map(({ grade }) => grade?.outcome.is ?? "waiting"),
+        return results.code(
+          classExitCode(
+            end,
+            after.map(({ grade }) => grade?.outcome.is ?? "waiting"),
+          ),
         );
       });
     } finally {

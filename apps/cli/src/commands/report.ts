@@ -1,21 +1,31 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { type PaperKind, paperKinds, readBatchClass, writePapers } from "../class-papers.ts";
+import { tellReports } from "../attend-class.ts";
+import { readBatchClass } from "../class-papers.ts";
+import { resultsOf } from "../class-results.ts";
 import { printClassTable } from "../class-table.ts";
 import { type Command, exitCodes } from "../command.ts";
 import { findClass } from "../find-batch.ts";
+import { paperKinds } from "../results-register.ts";
+import { shortId } from "../short-id.ts";
 import { withStack } from "../with-stack.ts";
 
 export const report: Command = {
-  help: `Usage: markmill report [BATCH] [--out DIR] [--md] [--html] [--pdf]
+  help: `Usage: markmill report [BATCH] [--out DIR] [--md] [--html] [--pdf] [--draft]
 
-Writes the class report, the grades and a report for each student anew, with
-what people have said since. Without BATCH: the latest class; without a format:
-all.
+Write the class report, the grades and a report for each student whose grade is
+released. Later commands that change grades keep these files up to date. Without
+BATCH: the latest class; without a format: all.
 
 Examples:
   markmill report
-  markmill report examples/class-roman --out for-students --pdf`,
+  markmill report examples/class-roman --out for-students --pdf
+
+  --out DIR            where they go; the folder of the results without it
+  --draft              write reports of unreleased grades too; each says DRAFT
+
+Exit codes: 0 written; 3 a row of grades.csv is left out; 4 files could not be
+written.`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -26,20 +36,30 @@ Examples:
         md: { type: "boolean" },
         html: { type: "boolean" },
         pdf: { type: "boolean" },
+        draft: { type: "boolean" },
       },
     });
     const asked = paperKinds.filter((kind) => values[kind] === true);
-    const kinds: readonly PaperKind[] = asked.length === 0 ? paperKinds : asked;
-    return await withStack(terminal, async (stack) => {
+    return await withStack(terminal, async (stack, config) => {
       const batch = await findClass(stack.tenant, positionals[0], terminal.cwd);
       const read = await readBatchClass(stack, batch);
       const out = resolve(terminal.cwd, values.out ?? read.facts.out ?? "results");
-      const papers = await writePapers(read, out, { now: stack.store.clock.now(), kinds });
+      const results = resultsOf(stack, config, batch, terminal);
+      const known = asked.length === 0 ? null : await results.placeAt(out);
+      // Formats that were written there before are kept up to date, too.
+      const kinds = paperKinds.filter(
+        (kind) => asked.length === 0 || asked.includes(kind) || known?.kinds.includes(kind),
+      );
+      await results.remember({ out, kinds, draft: values.draft === true });
+      const papers = (await results.write({ tellWritten: false, whole: out })).get(out);
       printClassTable(read.sheet, terminal);
+      if (papers === undefined) return results.code(exitCodes.success);
       terminal.err(`class report: ${papers.report}`);
       for (const path of papers.grades) terminal.err(`grades: ${path}`);
-      terminal.err(`students: ${papers.students}`);
-      return exitCodes.success;
+      terminal.err(tellReports(papers));
+      if (papers.reports.unreleased > 0)
+        terminal.err(`next: markmill release ${shortId(batch.id)}   or --draft for reports that say DRAFT`);
+      return results.code(exitCodes.success);
     });
   },
 };

@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { formatPoints } from "@markmill/gradebook";
 import { classSheet, commitOf, countingWork, everyMember, everyWork, parseCount } from "@markmill/stack";
 import type { BatchDetail, BatchWork } from "@markmill/store";
+import { resultsOf } from "../class-results.ts";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { findClass } from "../find-batch.ts";
 import { attemptsOf, findWork } from "../find-student.ts";
@@ -53,9 +54,11 @@ Examples:
       throw new UsageError("Say whose proposal stands: --accept needs --student WHO.");
     const seen = values.try === undefined ? null : parseCount(values.try);
     if (values.try !== undefined && (seen === null || seen < 1)) throw new UsageError("--try is a number from 1.");
-    return await withStack(terminal, async (stack) => {
+    return await withStack(terminal, async (stack, config) => {
       const { batches } = stack.tenant;
       const batch = await findClass(stack.tenant, positionals[0], terminal.cwd);
+      const results = resultsOf(stack, config, batch, terminal);
+      if (values.accept !== true) await results.repair();
       const members = await everyMember(batches, batch.id);
       const works = await everyWork(batches, batch.id);
       const names = new Map(members.map(({ key, name }) => [key, name]));
@@ -89,15 +92,17 @@ Examples:
       }
       if (values.accept === true) {
         refuseUnseen(work, seen);
-        await batches.record(batch.id, {
-          ...{ work: work.key, kind: "reviewed", by: whoSays(values.by) },
-          ...(work.proposal === null ? {} : { try: work.proposal.try }),
-        });
+        await results.during(() =>
+          batches.record(batch.id, {
+            ...{ work: work.key, kind: "reviewed", by: whoSays(values.by) },
+            ...(work.proposal === null ? {} : { try: work.proposal.try }),
+          }),
+        );
         const after = await batches.work(batch.id, work.key);
         const open = (after?.grade?.criteria ?? []).flatMap((one) => (one.is === "not graded" ? one.id : []));
         if (open.length === 0) {
           terminal.err(`reviewed: ${nameOf(work)}; the proposal stands`);
-          return exitCodes.success;
+          return results.code(exitCodes.success);
         }
         terminal.err(
           `reviewed: ${nameOf(work)}; accepted except for ${open.join(", ")}: nobody has given points for that, so the submission stays on the review list`,
@@ -105,7 +110,7 @@ Examples:
         terminal.err(
           `next: markmill override --student ${work.by[0] ?? work.key} --criterion ${open[0]} --points N --reason TEXT`,
         );
-        return exitCodes.someNotGraded;
+        return results.code(exitCodes.someNotGraded);
       }
       if (values.json === true)
         terminal.out(

@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { livingWorkers, parseCount, runAsJson, type Stack, standingOf, waitAsJson } from "@markmill/stack";
 import type { RunSummary, Wait } from "@markmill/store";
 import { formatCount, formatDollars, formatElapsed } from "../amounts.ts";
+import { resultsOf } from "../class-results.ts";
 import { listClasses, showClass } from "../class-verbs.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { batchMeant } from "../find-batch.ts";
@@ -43,14 +44,19 @@ Examples:
     const limit = values.limit === undefined ? 20 : parseCount(values.limit);
     if (limit === null || limit < 1 || limit > 500) throw new UsageError("--limit is a number from 1 to 500.");
     const json = values.json === true;
-    await withStack(terminal, async (stack, config) => {
-      if (values.batches === true) return await listClasses(stack, limit, json, terminal);
-      if (wanted === undefined) return await list(stack, limit, json, terminal);
-      const batch = await batchMeant(stack.tenant, wanted, terminal.cwd);
-      if (batch !== null) return await showClass(stack, batch, { json, wide: values.wide === true }, terminal);
-      return await showOne(stack, wanted, { json, server: config.server !== null }, terminal);
+    return await withStack(terminal, async (stack, config) => {
+      const batch = wanted === undefined ? null : await batchMeant(stack.tenant, wanted, terminal.cwd);
+      if (values.batches === true) await listClasses(stack, limit, json, terminal);
+      else if (wanted === undefined) await list(stack, limit, json, terminal);
+      else if (batch === null) await showOne(stack, wanted, { json, server: config.server !== null }, terminal);
+      else {
+        const results = resultsOf(stack, config, batch, terminal);
+        await results.repair();
+        await showClass(stack, batch, { json, wide: values.wide === true }, terminal);
+        return results.code(exitCodes.success);
+      }
+      return exitCodes.success;
     });
-    return exitCodes.success;
   },
 };
 

@@ -1,0 +1,199 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Grade, GradeEvent } from "@markmill/grading";
+import type { Stack } from "@markmill/stack";
+import { batchOf, gradeOf, workOf } from "@markmill/stack/testing-batch";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readClassFacts, writeClassFacts } from "./class-facts.ts";
+import { readBatchClass } from "./class-papers.ts";
+import { ClassResults, sheetHash } from "./class-results.ts";
+import { exitCodes, type Terminal } from "./command.ts";
+import { releasedSheet } from "./released-sheet.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "results-"));
+});
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+const released = (key: string, to: number): GradeEvent => ({
+  ...{ id: 1, work: `${key}#1`, at: "2026-01-01T00:00:00.000Z", by: "ada", kind: "released", criterion: null },
+  ...{ from: null, to, reason: "", comment: "", rubricHash: "r", content: "c", try: 1, takesBack: null },
+});
+
+/** A class of two, held in memory. */
+function classOf() {
+  const grades: Record<string, { grade: Grade; events: GradeEvent[] }> = {
+    ada: { grade: gradeOf([6, 3]), events: [released("ada", 9)] },
+    bob: { grade: gradeOf([4, 4]), events: [] },
+  };
+  const out = join(folder, "results");
+  const facts = writeClassFacts({ ...readClassFacts(undefined), out });
+  const batch = { ...batchOf(), settings: { ...batchOf().settings, facts } };
+  const said: string[] = [];
+  const terminal = { err: (text: string) => said.push(text), out: () => undefined, cwd: folder } as unknown as Terminal;
+  const stack = {
+    store: { clock: { now: () => 1_800_000_000_000 } },
+    tenant: {
+      batches: {
+        get: async () => batch,
+        members: async () => ({ members: Object.keys(grades).map((key) => ({ key, name: `N ${key}` })), next: null }),
+        works: async () => ({
+          works: Object.entries(grades).map(([key, { grade, events }]) => workOf(key, grade, {}, events)),
+          next: null,
+        }),
+      },
+    },
+  } as unknown as Stack;
+  const open = () => new ClassResults(stack, batch.id, { home: join(folder, "home"), terminal });
+  const csv = () => readFile(join(out, "grades.csv"), "utf8");
+  const students = async () => (await readdir(join(out, "students")).catch(() => [])).sort();
+  return { grades, out, said, stack, batch, open, csv, students };
+}
+const md = { kinds: ["md" as const], draft: false };
+
+describe("results on disk", () => {
+  it("have reports of released grades only, and the proposals marked as such", async () => {
+    const { out, open, csv, students } = classOf();
+    await open().remember({ out, ...md });
+    const written = (await open().write()).get(out);
+    expect(await students()).toEqual(["ada.md"]);
+    expect(written?.reports).toEqual({ released: 1, drafts: 0, unreleased: 1 });
+    expect(await csv()).toMatch(/ada,.*,released,[\s\S]*bob,.*,not released,/);
+  });
+
+  it("have reports of unreleased grades when drafts are wanted, and each says so", async () => {
+    const { out, open, students } = classOf();
+    await open().remember({ out, ...md, draft: true });
+    await open().write();
+    expect(await students()).toEqual(["ada.md", "bob.md"]);
+    expect(await readFile(join(out, "students/bob.md"), "utf8")).toMatch("DRAFT");
+    expect(await readFile(join(out, "students/ada.md"), "utf8")).not.toMatch("DRAFT");
+  });
+
+  it("follow every change: release, override, withdrawal", async () => {
+    const { grades, out, open, csv, students } = classOf();
+    await open().remember({ out, ...md });
+    await open().write();
+    const change = async (act: () => void) => {
+      const results = open();
+      await results.during(async () => {
+        expect(await readdir(out)).toContain("OUT-OF-DATE.txt");
+        act();
+      });
+      expect(await readdir(out)).not.toContain("OUT-OF-DATE.txt");
+      expect(results.code(exitCodes.success)).toBe(0);
+    };
+    await change(() => {
+      grades.bob = { grade: gradeOf([4, 4]), events: [released("bob", 8)] };
+    });
+    expect(await students()).toEqual(["ada.md", "bob.md"]);
+    await change(() => {
+      grades.bob = { grade: gradeOf([5, 4]), events: [released("bob", 8)] };
+    });
+    expect(await students()).toEqual(["ada.md"]);
+    expect(await csv()).toMatch(/bob,.*,graded,9,10,9,,changed since its release,5,4/);
+    await change(() => {
+      delete grades.bob;
+    });
+    expect(await csv()).not.toMatch("bob");
+    await change(() => {
+      grades.ada = { grade: gradeOf([6, 3]), events: [] };
+    });
+    expect(await students()).toEqual([]);
+  });
+
+  it("are written again by the next command after a kill between the change and the files", async () => {
+    const { grades, out, open, csv, students } = classOf();
+    await open().remember({ out, ...md });
+    await open().write();
+    // Killed: the note and the change were made, and one report is already of another grade.
+    await open().note();
+    grades.bob = { grade: gradeOf([1, 1]), events: [] };
+    await writeFile(join(out, "students/ada.md"), "of a grade that was taken back");
+    await open().repair();
+    expect(await csv()).toMatch(/bob,.*,graded,2,/);
+    expect(await readFile(join(out, "students/ada.md"), "utf8")).toMatch("N ada");
+    expect(await readdir(out)).not.toContain("OUT-OF-DATE.txt");
+    expect(await students()).toEqual(["ada.md"]);
+  });
+
+  it("are not touched when nothing changed", async () => {
+    const { out, open, said } = classOf();
+    await open().remember({ out, ...md });
+    await open().write();
+    const before = (await stat(join(out, "grades.csv"))).mtimeMs;
+    said.length = 0;
+    await open().repair();
+    expect((await stat(join(out, "grades.csv"))).mtimeMs).toBe(before);
+    expect(said).toEqual([]);
+  });
+
+  it("that are gone or not on this machine are named, and the exit code says so", async () => {
+    const { out, open, said } = classOf();
+    const elsewhere = open();
+    await elsewhere.during(async () => undefined);
+    expect(said.join("\n")).toMatch("not on this machine");
+    expect(elsewhere.code(exitCodes.success)).toBe(exitCodes.outOfDate);
+    await open().remember({ out, ...md });
+    await open().write();
+    await rm(out, { recursive: true });
+    said.length = 0;
+    const gone = open();
+    await gone.during(async () => undefined);
+    expect(said.join("\n")).toMatch(`the results in ${out} are gone`);
+    expect(gone.code(exitCodes.someNotGraded)).toBe(exitCodes.outOfDate);
+    expect(gone.code(exitCodes.budget)).toBe(exitCodes.budget);
+  });
+
+  it("that cannot be written are named, the note stays, and the exit code says so", async () => {
+    const { grades, out, open, said } = classOf();
+    await open().remember({ out, ...md });
+    await open().write();
+    await rm(join(out, "students"), { recursive: true });
+    await writeFile(join(out, "students"), "a file where the folder was");
+    const results = open();
+    await results.during(async () => {
+      grades.bob = { grade: gradeOf([4, 4]), events: [released("bob", 8)] };
+    });
+    expect(said.join("\n")).toMatch(`the results in ${out} are out of date`);
+    expect(results.code(exitCodes.success)).toBe(exitCodes.outOfDate);
+    expect(await readdir(out)).toContain("OUT-OF-DATE.txt");
+    await rm(join(out, "students"));
+    const later = open();
+    await later.repair();
+    expect(await readdir(out)).not.toContain("OUT-OF-DATE.txt");
+    expect(later.code(exitCodes.success)).toBe(0);
+  });
+
+  it("rename an export that says something else than the grades", async () => {
+    const { grades, out, open, stack, batch, said } = classOf();
+    const file = join(folder, "canvas.csv");
+    await writeFile(file, "x");
+    const { sheet } = releasedSheet(await readBatchClass(stack, batch));
+    await open().remember({ out, ...md });
+    await open().rememberExports([{ file, draft: false, sheet: sheetHash(sheet) }]);
+    await open().write();
+    expect(await readdir(folder)).toContain("canvas.csv");
+    await open().during(async () => {
+      grades.ada = { grade: gradeOf([6, 3]), events: [] };
+    });
+    expect(await readdir(folder)).toContain("stale-canvas.csv");
+    expect(await readdir(folder)).not.toContain("canvas.csv");
+    expect(said.join("\n")).toMatch("1 export out of date");
+  });
+
+  it("leave out a student whose key begins like a formula, by name, with exit code 3", async () => {
+    const { grades, out, open, csv, said } = classOf();
+    grades["-bob"] = { grade: gradeOf([1, 1]), events: [] };
+    await open().remember({ out, ...md });
+    const results = open();
+    await results.write();
+    expect(await csv()).toMatch("ada");
+    expect(said.join("\n")).toMatch(/EXPORT_KEY_FORMULA.*N -bob/);
+    expect(results.code(exitCodes.success)).toBe(exitCodes.someNotGraded);
+  });
+});

@@ -1,0 +1,14 @@
+/** The grades of a class before release: each unreleased one says that it is a draft, wherever a platform shows text. Pure. */
+import type { GradeSheet } from "@markmill/gradebook";
+
+const draftMark = "DRAFT - not released";
+
+export function draftSheet(sheet: GradeSheet): GradeSheet {
+  return {
+    ...sheet,
+    draft: true,
+    rows: sheet.rows.map((row) =>
+      row.release === "released" || row.feedback === "" ? row : { ...row, feedback: `${draftMark}\n${row.feedback}` },
+    ),
+  };
+}

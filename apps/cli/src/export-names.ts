@@ -1,0 +1,28 @@
+/** Names of exported files: a draft says so, and no export takes the name of the teacher's own files. Pure. */
+import { type ExportTarget, fileNameOf, type GradeSheet } from "@markmill/gradebook";
+
+const plain: Record<ExportTarget, string> = {
+  ...{ canvas: "canvas.csv", moodle: "moodle.csv", gradescope: "gradescope", classroom: "classroom" },
+  ...{ csv: "grades.csv", json: "grades.json" },
+};
+
+/** `besideResults`: the folder has the teacher's grades.csv and grades.json. */
+export function exportNames(
+  to: ExportTarget,
+  { draft, besideResults }: { readonly draft: boolean; readonly besideResults: boolean },
+): string {
+  if (draft) return `draft-${plain[to]}`;
+  return besideResults && (to === "csv" || to === "json") ? `released-${plain[to]}` : plain[to];
+}
+
+/** The files that an export may consist of, whether or not a student has one now. */
+export function namesOfAll(to: ExportTarget, named: string, { rows }: GradeSheet): readonly string[] {
+  switch (to) {
+    case "gradescope":
+      return rows.map(({ student }) => `${named}/${fileNameOf(student.key)}/results.json`);
+    case "classroom":
+      return rows.map(({ student }) => `${named}/${fileNameOf(student.key)}.json`);
+    default:
+      return [named];
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * Writes whole files into a folder of the teacher's.
+ *
+ * W1  A reader sees the old file or the new one, never half of it. On kill -9 a file `*.part` may stay behind; no reader takes it.
+ * W2  A file that is out of date is not deleted: it is renamed, so that its name says so.
+ */
+import { randomUUID } from "node:crypto";
+import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+
+/** W1. */
+export async function put(file: string, content: string | Buffer): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  const fresh = `${file}.${randomUUID().slice(0, 8)}.part`;
+  try {
+    await writeFile(fresh, content, { mode: 0o600 });
+    await rename(fresh, file);
+  } catch (error) {
+    await rm(fresh, { force: true }).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** W2. The new name; null: there was no such file. */
+export async function setAside(file: string): Promise<string | null> {
+  if (!(await isThere(file))) return null;
+  const stale = join(dirname(file), `stale-${basename(file)}`);
+  await rename(file, stale);
+  return stale;
+}
+
+export async function isThere(path: string): Promise<boolean> {
+  return await stat(path).then(
+    () => true,
+    () => false,
+  );
+}
