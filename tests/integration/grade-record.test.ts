@@ -169,6 +169,8 @@ describe("a grade event while its class is deleted", () => {
   it("is refused from the moment the deletion begins, also when it was interrupted", async () => {
     await store.database.calm.query("update batches set deleting_at = clock_timestamp()");
     await expect(say("ada", 1)).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED", message: /being deleted/ });
+    const again = await classOf(tenant, flow, 2);
+    await expect(tenant.batches.save(again)).rejects.toMatchObject({ code: "STORE_BATCH_REFUSED" });
     await tenant.batches.resume(id);
     await say("ada", 1);
     expect(await eventCount()).toBe(1);

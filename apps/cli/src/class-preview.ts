@@ -1,4 +1,4 @@
-/** What was found before anything is graded: who handed in, who did not, what is nobody's. Pure. */
+/** What was found before anything is graded: who handed in, who did not, which files are unmatched. Pure. */
 import type { ClassIntake, Roster } from "@markmill/classroom";
 import { countOf, formatBytes } from "./amounts.ts";
 
@@ -32,6 +32,6 @@ export function previewClass(name: string, intake: ClassIntake, roster: Roster |
   }
   for (const { by, message } of intake.unfetched) lines.push(`not fetched: ${who(by)}: ${message}`);
   if (withoutWork.length > 0) lines.push(`without work: ${who(withoutWork)}`);
-  if (unmatched.length > 0) lines.push(`files of nobody: ${unmatched.map((one) => one.name).join(", ")}`);
+  if (unmatched.length > 0) lines.push(`unmatched files: ${unmatched.map((one) => one.name).join(", ")}`);
   return lines;
 }

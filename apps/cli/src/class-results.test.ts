@@ -172,11 +172,13 @@ describe("results on disk", () => {
   it("rename an export that says something else than the grades", async () => {
     const { grades, out, open, stack, batch, said } = classOf();
     const file = join(folder, "canvas.csv");
-    await writeFile(file, "x");
     const { sheet } = releasedSheet(await readBatchClass(stack, batch));
     await open().remember({ out, ...md });
-    await open().rememberExports([{ file, draft: false, sheet: sheetHash(sheet) }]);
-    await open().write();
+    // A class that is being graded in another process read the register before the export.
+    const grading = open();
+    await grading.expect(out);
+    await open().exporting([{ file, draft: false, sheet: sheetHash(sheet) }], () => writeFile(file, "x"));
+    await grading.write();
     expect(await readdir(folder)).toContain("canvas.csv");
     await open().during(async () => {
       grades.ada = { grade: gradeOf([6, 3]), events: [] };
@@ -184,6 +186,21 @@ describe("results on disk", () => {
     expect(await readdir(folder)).toContain("stale-canvas.csv");
     expect(await readdir(folder)).not.toContain("canvas.csv");
     expect(said.join("\n")).toMatch("1 export out of date");
+  });
+
+  it("rename an export whose command was killed before it had written all files", async () => {
+    const { out, open, stack, batch } = classOf();
+    const [file, other] = [join(folder, "a.csv"), join(folder, "b.csv")];
+    const sheet = sheetHash(releasedSheet(await readBatchClass(stack, batch)).sheet);
+    await open().remember({ out, ...md });
+    const exports = [file, other].map((one) => ({ file: one, draft: false, sheet }));
+    const killed = open().exporting(exports, async () => {
+      await writeFile(file, "x");
+      throw new Error("killed");
+    });
+    await expect(killed).rejects.toThrow("killed");
+    await open().repair();
+    expect((await readdir(folder)).filter((name) => name.endsWith(".csv"))).toEqual(["stale-a.csv"]);
   });
 
   it("leave out a student whose key begins like a formula, by name, with exit code 3", async () => {

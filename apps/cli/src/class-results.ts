@@ -59,7 +59,8 @@ export class ClassResults {
   readonly #stack: Stack;
   readonly #batchId: string;
   readonly #at: ResultsAt;
-  #register: ResultsRegister | null = null;
+  /** What could not be saved; null: the file has it all, and another command may change it at any time. */
+  #unsaved: ResultsRegister | null = null;
   /** Folders with a note: this command's own, or one that was there before. */
   readonly #notes = new Map<string, "own" | "before">();
   #failed = false;
@@ -92,7 +93,17 @@ export class ClassResults {
     return (await this.#places()).find((place) => place.out === out) ?? null;
   }
 
-  async rememberExports(exports: ResultsRegister["exports"]): Promise<void> {
+  /**
+   * C4: `write` writes the files. They are remembered as out of date first: if the command is killed before it has written all of them,
+   * the next command renames those that are there.
+   */
+  async exporting(exports: ResultsRegister["exports"], write: () => Promise<void>): Promise<void> {
+    await this.#rememberExports(exports.map((one) => ({ ...one, sheet: "" })));
+    await write();
+    await this.#rememberExports(exports);
+  }
+
+  async #rememberExports(exports: ResultsRegister["exports"]): Promise<void> {
     const register = await this.#load();
     const files = new Set(exports.map(({ file }) => file));
     await this.#save({
@@ -252,15 +263,15 @@ export class ClassResults {
   }
 
   async #load(): Promise<ResultsRegister> {
-    this.#register ??= await readRegister(this.#at.home, this.#batchId);
-    return this.#register;
+    return this.#unsaved ?? (await readRegister(this.#at.home, this.#batchId));
   }
 
   async #save(register: ResultsRegister): Promise<void> {
-    this.#register = register;
     try {
       await writeRegister(this.#at.home, this.#batchId, register);
+      this.#unsaved = null;
     } catch (error) {
+      this.#unsaved = register;
       if (!this.#failed)
         this.#at.terminal.err(`! where results are cannot be remembered: ${describeError(error).message}`);
       this.#failed = true;

@@ -292,14 +292,20 @@ function choiceFindings(
   at: Place,
 ): Finding[] {
   const members = new Map(read.flatMap(({ by }) => by.map((member) => [member.key, member] as const)));
-  const has = (list: readonly Member[] | undefined, key: string) => list?.some((one) => one.key === key) === true;
+  const has = (list: readonly Member[], key: string) => list.some((one) => one.key === key);
   const questions = new Map<string, Member[]>();
   const findings: Finding[] = [];
+  const ofMember = new Map<string, { readonly one: Read; readonly count: Counting }[]>();
+  for (const [index, one] of read.entries()) {
+    const entry = { one, count: counting[index] as Counting };
+    for (const { key } of one.by) ofMember.set(key, [...(ofMember.get(key) ?? []), entry]);
+  }
   for (const member of members.values()) {
-    const own = read.filter(({ by }) => has(by, member.key));
-    const open = read.filter((_, index) => has(counting[index]?.undecidedFor, member.key));
+    const all = ofMember.get(member.key) ?? [];
+    const own = all.map(({ one }) => one);
+    const open = all.flatMap(({ one, count }) => (has(count.undecidedFor, member.key) ? one : []));
     if (open.length > 0) questions.set(namesOf(open), [...(questions.get(namesOf(open)) ?? []), member]);
-    const chosen = read.filter((_, index) => has(counting[index]?.countsFor, member.key));
+    const chosen = all.flatMap(({ one, count }) => (has(count.countsFor, member.key) ? one : []));
     if (chosen.length === 0 || new Set(own.map(({ owner }) => owner)).size < 2) continue;
     const others = (one: Read) => one.by.filter(({ key }) => key !== member.key).map(({ name }) => name);
     const told = own.map((one) => `${showName(one.work.label)} ${withWhom(others(one))}`);

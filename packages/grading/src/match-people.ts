@@ -9,7 +9,7 @@
  *     times, all of them are questions.
  * P6  A question names everybody it may mean. Nothing here chooses between two people.
  */
-import { commonLetters, nameSpellings, plainName } from "./person-name.ts";
+import { commonLetters, nameSpellings, plainName, plainWords } from "./person-name.ts";
 
 const personKeyKinds = ["key", "id", "participant", "sisId", "login", "email", "handle"] as const;
 type PersonKeyKind = (typeof personKeyKinds)[number];
@@ -47,6 +47,8 @@ export const doubtTexts: Readonly<Record<Doubt, string>> = {
 
 export class People<P extends Identifiable> {
   readonly #people: readonly P[];
+  /** By each plain word of the name. */
+  readonly #byWord = new Map<string, Set<P>>();
   readonly #byKey = new Map<string, Set<P>>();
   readonly #byName = new Map<string, Set<P>>();
 
@@ -58,6 +60,7 @@ export class People<P extends Identifiable> {
         if (text !== undefined && plainKey(text) !== "") add(this.#byKey, keyOf(kind, text), person);
       }
       for (const spelling of spellingsOf(person)) add(this.#byName, spelling, person);
+      if (hasName(person)) for (const word of plainWords(person.name)) add(this.#byWord, word, person);
     }
   }
 
@@ -116,10 +119,17 @@ export class People<P extends Identifiable> {
     if (named.includes(person)) return null;
     if (named.length > 0) return named;
     const own = hasName(person) ? commonLetters(person.name, said) : null;
-    const better = this.#people.filter(
+    const better = this.#similar(said).filter(
       (other) => other !== person && hasName(other) && (commonLetters(other.name, said) ?? 0) > (own ?? 0),
     );
     return better.length > 0 || own === 0 ? better : null;
+  }
+
+  /** Everybody whose name may have letters in common with it (person-name.ts): they share a word, or it has no spaces. */
+  #similar(said: string): readonly P[] {
+    const words = plainWords(said);
+    if (words.length === 1) return this.#people;
+    return [...new Set(words.flatMap((word) => [...(this.#byWord.get(word) ?? [])]))];
   }
 }
 

@@ -47,7 +47,7 @@ export function nameSpellings(name: string, sortable?: string): ReadonlySet<stri
  * agrees if it has all words of the person's name.
  */
 export function commonLetters(name: string, said: string): number | null {
-  const [own, other] = [wordsOf(name), wordsOf(said)];
+  const [own, other] = [plainWords(name), plainWords(said)];
   if (own.length === 0 || other.length === 0) return null;
   if (isLatin(own.join("")) !== isLatin(other.join(""))) return null;
   const [few, many] = own.length <= other.length ? [own, other] : [other, own];
@@ -63,7 +63,8 @@ export function commonLetters(name: string, said: string): number | null {
   return own.join("").length;
 }
 
-function wordsOf(text: string): string[] {
+/** The words of a name, each as a plain one. */
+export function plainWords(text: string): string[] {
   return nameWords(text)
     .map(plainName)
     .filter((word) => word !== "");

@@ -41,14 +41,16 @@ export function sameWorks(stored: readonly KeyedWork[], incoming: readonly Keyed
   match((work) => `${people(work)} ${JSON.stringify(work.key)}`);
   match((work) => `${people(work)} ${work.attempt}`);
   // W2.
+  const byHash = grouped(free, ({ hash }) => hash);
   const pairs = [...waiting].flatMap((other) =>
-    [...free]
-      .filter((one) => one.hash !== null && one.hash === other.hash && one.by.some((key) => other.by.includes(key)))
+    (other.hash === null ? [] : (byHash.get(other.hash) ?? []))
+      .filter((one) => one.by.some((key) => other.by.includes(key)))
       .map((one) => ({ one, other })),
   );
-  for (const { one, other } of pairs) {
-    if (pairs.filter((pair) => pair.one === one || pair.other === other).length === 1) take(one, other);
-  }
+  const ofStored = Map.groupBy(pairs, ({ one }) => one);
+  const ofIncoming = Map.groupBy(pairs, ({ other }) => other);
+  for (const { one, other } of pairs)
+    if (ofStored.get(one)?.length === 1 && ofIncoming.get(other)?.length === 1) take(one, other);
   return known;
 }
 

@@ -128,12 +128,14 @@ date; 6 the file would be refused, and is not written; 1 nothing is released.`,
         const stale = fresh.has(name) ? null : await setAside(join(out, name));
         if (stale !== null) terminal.err(`! out of date, renamed: ${stale}`);
       }
-      for (const { name, text } of files) {
-        await put(join(out, name), text);
-        terminal.out(join(out, name));
-      }
       const hash = sheetHash(sheet);
-      await results.rememberExports(files.map(({ name }) => ({ file: join(out, name), draft, sheet: hash })));
+      const remembered = files.map(({ name }) => ({ file: join(out, name), draft, sheet: hash }));
+      await results.exporting(remembered, async () => {
+        for (const { name, text } of files) {
+          await put(join(out, name), text);
+          terminal.out(join(out, name));
+        }
+      });
       return results.code(code);
     });
   },

@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { formatPoints } from "@markmill/gradebook";
 import { classSheet, commitOf, countingWork, everyMember, everyWork, parseCount } from "@markmill/stack";
 import type { BatchDetail, BatchWork } from "@markmill/store";
+import { readClassFacts } from "../class-facts.ts";
 import { resultsOf } from "../class-results.ts";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { findClass } from "../find-batch.ts";
@@ -62,7 +63,9 @@ Examples:
       const members = await everyMember(batches, batch.id);
       const works = await everyWork(batches, batch.id);
       const names = new Map(members.map(({ key, name }) => [key, name]));
-      const sheet = classSheet(batch, members, works);
+      const { unsampled, unfetched } = readClassFacts(batch.settings.facts);
+      // By the same rules as the table and the exports: who is not in the sample has nothing to decide yet.
+      const sheet = classSheet(batch, members, works, new Set(unsampled), new Set(unfetched));
       const queue = reviewList(sheet.works);
       const nameOf = ({ by }: BatchWork) => by.map((key) => names.get(key) ?? key).join(", ");
       if (values.list === true) {

@@ -8,6 +8,7 @@
  *     A try that has begun and has no paid reply begins again as the batch says now (restart-unpaid.ts).
  * V3  Stored keys stay, whatever an upload calls the same people and works (known-keys.ts).
  * V4  A run's id is drawn with its try: whoever makes the run, and however often, makes the same one.
+ * V5  Nothing is saved into a batch that is being deleted. Resuming the batch allows it again.
  *
  * kill -9 at any line: the transaction is rolled back and saving again does it all. Blobs that were stored before it are deleted when they are
  * old and nobody names them.
@@ -45,13 +46,21 @@ export async function saveBatch(parts: BatchParts, tenant: string, request: NewB
   const hash = rubricHash(batch.rubric);
   try {
     return await inContendedTransaction(database.calm, async (client) => {
-      const [saved] = await query<{ id: string; created: boolean; secret: string }>(client, batchText, [
-        ...[uuidv7(clock.now()), tenant, batch.key, batch.name, definitionHash, toJson(batch.rubric)],
-        ...[hash, toJson(batch.settings), randomBytes(32).toString("base64url")],
-        ...[batch.concurrency ?? null, defaultConcurrency],
-      ]);
+      const [saved] = await query<{ id: string; created: boolean; secret: string; deleting: boolean }>(
+        client,
+        batchText,
+        [
+          ...[uuidv7(clock.now()), tenant, batch.key, batch.name, definitionHash, toJson(batch.rubric)],
+          ...[hash, toJson(batch.settings), randomBytes(32).toString("base64url")],
+          ...[batch.concurrency ?? null, defaultConcurrency],
+        ],
+      );
       if (saved === undefined) throw new StoreError("STORE_BUG", "A batch was neither made nor found.");
-      const { id, created, secret } = saved;
+      const { id, created, secret, deleting } = saved;
+      if (deleting) {
+        // V5: the deletion would take what is saved now.
+        throw new StoreError("STORE_BATCH_REFUSED", "The class is being deleted. Nothing was saved.");
+      }
       await query(client, rubricText, [id, hash, toJson(batch.rubric)]);
       const named = (keys: readonly string[]) => pseudonyms(keys, secret);
       const known = await knownKeys(client, id, batch);
@@ -171,7 +180,7 @@ insert into batches (id, tenant, key, name, definition_hash, rubric, rubric_hash
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, coalesce($10::integer, $11::integer))
 on conflict (tenant, key) do update set name = excluded.name, definition_hash = excluded.definition_hash, rubric = excluded.rubric,
   rubric_hash = excluded.rubric_hash, settings = excluded.settings, concurrency = coalesce($10::integer, batches.concurrency)
-returning id, xmax = 0 as created, secret`;
+returning id, xmax = 0 as created, secret, deleting_at is not null as deleting`;
 
 /** Marks are compared with the rubric they were made by (grading/final-grade.ts, F5). */
 const rubricText = `
