@@ -7,7 +7,7 @@ import { thorough } from "./tests/support/thorough.ts";
 // unit: beside the code, no service. integration: on real services that tests/support provisions once for all files. Files run side by
 // side, more of them than there are cores, because most of their time they wait: for leases, servers and timers. Each has its own
 // database, its own Redis prefix or server, its own directories; what a file counts on the machine, it counts by names of its own.
-const classes = ["tests/e2e/class.test.ts", "tests/e2e/class-server.test.ts", "tests/e2e/cli-init.test.ts"] as const;
+const classes = ["class", "class-server", "cli-init", "pasted-commands"].map((name) => `tests/e2e/${name}.test.ts`);
 
 /** Tests that count the work of a function. */
 const counted = "{packages,apps}/*/src/**/*.work.test.ts";

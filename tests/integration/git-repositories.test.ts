@@ -360,7 +360,7 @@ describe("over https", () => {
       writeFileSync(join(repositories, "includer/config"), "[include]\n\tpath = ../../private/config\n");
       const names = ["file", "beside", "packs", "heads", "lender", "includer"];
       const { submissions, codes } = await readWorks(
-        roster(...names.map((name, at) => `${at + 1};Name ${name};;file://${repositories}/${name}`)),
+        roster(...names.map((name, at) => `${at + 1};Zofia Nowak${at};;file://${repositories}/${name}`)),
         `repositories: { from: roster, allow: ["file://${repositories}/"] }`,
         {},
       );

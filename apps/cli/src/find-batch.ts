@@ -22,15 +22,26 @@ export async function findBatch(tenant: TenantStore, wanted: string | undefined,
   );
 }
 
-/** One that has grades: a table of runs has none. */
+/** One that has grades. A table of runs has none, so the latest class may be older than a table. */
 export async function findClass(tenant: TenantStore, wanted: string | undefined, cwd: string): Promise<BatchDetail> {
-  const batch = await findBatch(tenant, wanted, cwd);
-  if (readClassFacts(batch.settings.facts).table === null) return batch;
+  const latest = wanted === undefined || wanted === "last" ? await latestClass(tenant) : null;
+  const batch = latest ?? (await findBatch(tenant, wanted, cwd));
+  if (!isTable(batch)) return batch;
   throw new CommandError(
     "CLASS_IS_TABLE",
     `${batch.name} is a table of runs (.cfg.json): it has results, and no grades.`,
     `'markmill watch ${batch.id}' writes its results again; 'markmill retry ${batch.id}' tries again what failed.`,
   );
+}
+
+const isTable = ({ settings }: BatchDetail) => readClassFacts(settings.facts).table !== null;
+
+async function latestClass({ batches }: TenantStore): Promise<BatchDetail | null> {
+  for (const { id } of (await batches.list({}, { limit: 100 })).batches) {
+    const batch = await batches.get(id);
+    if (batch !== null && !isTable(batch)) return batch;
+  }
+  return null;
 }
 
 /** For words that may mean a run as well, as `last` does; null: no class is meant. */

@@ -51,8 +51,7 @@ const number = z.union([
   z.number(),
   z
     .string()
-    .max(1_000)
-    .regex(/^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{1,2})?\s*$/i)
+    .regex(/^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?\s*$/i)
     .transform(Number),
 ]);
 /** Whatever an autograder printed. */

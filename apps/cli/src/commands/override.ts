@@ -16,9 +16,9 @@ export const override: Command = {
 
        markmill override WHO --criterion ID --undo [--entry ID] --reason TEXT
 
-Set the points of one criterion of one submission, with a reason. The proposal is
-kept beside it; every mark of a person is appended to the record, with who and
-when. Of several attempts the one that counts is meant.
+Set the points of one criterion of one submission, with a reason. The proposal
+is kept beside it; every mark of a person is appended to the record, with who
+and when. Of several attempts the one that counts is meant.
 
 Examples:
   markmill override 4119 --criterion names --points 2 --reason 'names are fine'
@@ -32,7 +32,7 @@ Examples:
                        without it such a mark is shown, and nothing is changed
   --undo               take back your own last mark of the criterion; the mark
                        before it stands again
-  --entry ID           with --undo: take back the mark with this id, whoever gave it
+  --entry ID           with --undo: take back the mark with this id
   --comment TEXT       for the student
   --by NAME            who says so; your account without it
 

@@ -46,7 +46,8 @@ Examples:
   --json               the changes as JSON
 
 Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
-4 graded, but results on disk could not be written, 5 the budget is spent, 8 to be resumed, 130 interrupted.`,
+4 graded, but results on disk could not be written, 5 the budget is spent,
+8 to be resumed, 130 interrupted.`,
 
   async run(args, terminal) {
     const { values, positionals } = parseArgs({

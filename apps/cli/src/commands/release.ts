@@ -13,8 +13,8 @@ export const release: Command = {
 
 Let grades be given out: an act of a person, recorded with who and when.
 Submissions without a grade are left out and counted. Released twice is released
-once. The results on disk are written again: released students get their reports,
-and a withdrawn grade loses its report.
+once. The results on disk are written again: released students get their
+reports, and a withdrawn grade loses its report.
 
 Exit codes: 0 done; 4 done, but results on disk could not be written.
 

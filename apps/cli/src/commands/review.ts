@@ -20,8 +20,8 @@ export const review: Command = {
        markmill review [BATCH] --student WHO --accept [--try N]
 
 Show the next submission that needs a human decision: why, what was proposed and
-the evidence. Submissions where a look changes most come first. Without BATCH: the
-latest class. Of several attempts the one that counts is shown.
+the evidence. Submissions where a look changes most come first. Without BATCH:
+the latest class. Of several attempts the one that counts is shown.
 
 Examples:
   markmill review
