@@ -3,7 +3,7 @@
  *
  * W1  `steps` is how often V8 entered a block of JavaScript (precise coverage, counted by V8 itself).
  * W2  `characters` is how many characters the built-in functions of strings and regular expressions read. One search is counted from where it
- *     began to where it ended. Steps inside a regular expression are not seen: `scripts/check-patterns.ts` looks at the patterns themselves.
+ *     began to where it ended. Steps inside a regular expression are not counted.
  */
 import { Session } from "node:inspector";
 

@@ -15,6 +15,7 @@ import {
   type ExportedFile,
   exportGrades,
   fileNameOf,
+  formatPoints,
   type GradeRow,
   reportFor,
   type StudentReport,
@@ -165,7 +166,7 @@ function hashOf(text: string): string {
 }
 
 function classReport(
-  { sheet, works, facts, batch }: ReadClass,
+  { sheet, works, facts, batch, all }: ReadClass,
   now: number,
   links: ReadonlyMap<string, string>,
 ): string {
@@ -186,6 +187,9 @@ function classReport(
         }),
     ),
     links,
+    uncounted: new Map(
+      sheet.rows.map(({ student: { key } }) => [key, uncountedOf(key, works.get(key)?.key ?? null, all)]),
+    ),
     unmatched: facts.unmatched,
     identical: identicalWorks([...works.values()]).map((keys) => keys.map(nameOf)),
     comparedPartly: facts.comparedPartly.map(nameOf),
@@ -194,6 +198,17 @@ function classReport(
     })),
     ...(batch.state.is === "open" ? {} : { state: batch.state.is }),
   });
+}
+
+/** Undecided submissions are not among them: a person decides which one counts, and the row says so. */
+function uncountedOf(student: string, counting: string | null, all: readonly BatchWork[]): readonly string[] {
+  return all
+    .filter(({ key, by, content }) => key !== counting && by.includes(student) && content.is !== "undecided")
+    .sort((one, other) => one.attempt - other.attempt)
+    .map(({ label, attempt, grade }) => {
+      const total = grade?.total == null ? "" : `, ${formatPoints(grade.total)} points`;
+      return `${label} (attempt ${attempt}${total})`;
+    });
 }
 
 interface StudentReportInput {

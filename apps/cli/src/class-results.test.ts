@@ -212,5 +212,11 @@ describe("results on disk", () => {
     expect(await csv()).toMatch("ada");
     expect(said.join("\n")).toMatch(/EXPORT_KEY_FORMULA.*N -bob/);
     expect(results.code(exitCodes.success)).toBe(exitCodes.someNotGraded);
+    // A command that only shows the class, or exports it elsewhere, speaks of its own files.
+    said.length = 0;
+    const showing = open();
+    await showing.repair();
+    expect(said).toEqual([]);
+    expect(showing.code(exitCodes.success)).toBe(0);
   });
 });

@@ -45,6 +45,8 @@ interface WriteManner {
   readonly tellWritten?: boolean;
   /** A folder in which all files are written, also those that are the same. Default: none. */
   readonly whole?: string | null;
+  /** false: rows that the grades do not have are told only if a file changed, and are no matter of the exit code. Default: true. */
+  readonly tellLeftOut?: boolean;
 }
 
 interface ResultsAt {
@@ -142,14 +144,18 @@ export class ClassResults {
   }
 
   /** Brings all that is remembered up to date. Tells only what was written, and what could not be. */
-  async write({ tellWritten = true, whole = null }: WriteManner = {}): Promise<ReadonlyMap<string, Papers>> {
+  async write({
+    tellWritten = true,
+    whole = null,
+    tellLeftOut = true,
+  }: WriteManner = {}): Promise<ReadonlyMap<string, Papers>> {
     if (whole !== null) this.#notes.set(whole, "before");
     const papers = new Map<string, Papers>();
     for (let round = 0; round < MOST_ROUNDS; round += 1) {
       const read = await this.#read();
       if (read === null) return papers;
       for (const place of await this.#places()) {
-        const written = await this.#writePlace(read, place, tellWritten);
+        const written = await this.#writePlace(read, place, { tellWritten, tellLeftOut });
         if (written !== null) papers.set(place.out, written);
       }
       await this.#setExportsAside(read);
@@ -163,7 +169,7 @@ export class ClassResults {
   async repair(): Promise<void> {
     const batch = await this.#stack.tenant.batches.get(this.#batchId);
     if (batch === null || batch.counts.waiting + batch.counts.running > 0) return;
-    await this.write();
+    await this.write({ tellLeftOut: false });
   }
 
   /** C5: the exit code of a command that otherwise ends with `code`. */
@@ -173,7 +179,11 @@ export class ClassResults {
     return this.#incomplete ? exitCodes.someNotGraded : code;
   }
 
-  async #writePlace(read: ReadClass, place: ResultsPlace, tellWritten: boolean): Promise<Papers | null> {
+  async #writePlace(
+    read: ReadClass,
+    place: ResultsPlace,
+    { tellWritten, tellLeftOut }: Required<Pick<WriteManner, "tellWritten" | "tellLeftOut">>,
+  ): Promise<Papers | null> {
     const { terminal } = this.#at;
     const { out } = place;
     if (place.sheet !== null && !(await isThere(out))) {
@@ -188,8 +198,9 @@ export class ClassResults {
       this.#notes.set(out, whole ? "before" : "own");
       const now = this.#stack.store.clock.now();
       const written = await writePapers(read, place, { now, whole, note: () => put(note, noteText(this.#batchId)) });
-      for (const message of written.papers.leftOut) terminal.err(`! ${message}`);
-      if (written.papers.leftOut.length > 0) this.#incomplete = true;
+      const { leftOut } = written.papers;
+      if (tellLeftOut || written.changed > 0) for (const message of leftOut) terminal.err(`! ${message}`);
+      if (tellLeftOut && leftOut.length > 0) this.#incomplete = true;
       const register = await this.#load();
       const others = register.places.filter((one) => one.out !== out);
       await this.#save({ ...register, places: [...others, { ...place, ...written.state }] });

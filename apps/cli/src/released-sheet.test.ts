@@ -71,6 +71,18 @@ describe("released grades", () => {
     }
   });
 
+  it("tell a common submission from an own one by their names", () => {
+    const works = [
+      workOf("1", gradeOf([3, 1]), { key: "1+2#1", by: ["1", "2"], countsFor: ["2"], label: "both" }, [
+        event("1+2#1", "released", 4),
+      ]),
+      workOf("1", gradeOf([6, null]), { label: "alone" }),
+    ];
+    expect(releasedOf(["1", "2"], works).earlier).toMatchObject([
+      { key: "1", why: '"both" is exported, as it was released; "alone" counts now: needs human' },
+    ]);
+  });
+
   it("name the student when the earlier attempt was withdrawn or changed", () => {
     const withdrawn = [event("1#1", "released", 4), { ...event("1#1", "withdrawn", null), id: 2 }];
     for (const events of [withdrawn, [event("1#1", "released", 5)]]) {

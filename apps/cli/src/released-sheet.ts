@@ -45,7 +45,7 @@ export function releasedSheet({
     const before = counting === undefined ? null : releasedBefore(all, key, counting);
     if (before?.grade != null) {
       given.set(key, before);
-      const why = `attempt ${before.attempt} is exported, as it was released; attempt ${counting?.attempt} counts now and is ${unreleased(row)}`;
+      const why = `${calledAs(before, counting)} is exported, as it was released; ${calledAs(counting, before)} counts now: ${unreleased(row)}`;
       earlier.push({ key, name, why });
       const { open: _, ...rest } = row;
       return { ...rest, grade: before.grade, release: "released", feedback: feedbackFor(row.student, before.grade) };
@@ -57,6 +57,13 @@ export function releasedSheet({
     return { ...rest, grade: null, feedback: "", withheld: status === "graded" ? "not released" : status };
   });
   return { sheet: { ...sheet, rows }, works: given, leftOut, earlier };
+}
+
+/** Attempts of the same people are told apart by their numbers, others by what they are called. */
+function calledAs(work: BatchWork | undefined, other: BatchWork | undefined): string {
+  const people = (one: BatchWork | undefined) => JSON.stringify([...(one?.by ?? [])].sort());
+  const isSame = people(work) === people(other) && work?.attempt !== other?.attempt;
+  return isSame ? `attempt ${work?.attempt}` : JSON.stringify(work?.label ?? "");
 }
 
 /** S2: the one that was released last. */

@@ -92,7 +92,7 @@ function remoteAddress(scheme: "https" | "ssh", rest: string, no: Refusing): Rem
   // Numbers that are an IPv4 address in another spelling become that address.
   const host = new URL(`https://${name}/`).hostname;
   const segments = path
-    .replace(/\/+$/, "")
+    .replace(/(?<!\/)\/+$/, "")
     .split("/")
     .slice(1)
     .map((part) => decoded(part));
@@ -146,7 +146,7 @@ export function repositoryIdentity(address: RepositoryAddress): string {
     .normalize("NFKC")
     .toLowerCase()
     .replace(/\/\.git$/, "");
-  return `${host}${bare.replace(/(?:\.git)+$/, "")}`;
+  return `${host}${bare.replace(/(?<!\.git)(?:\.git)+$/, "")}`;
 }
 
 function decoded(path: string): string | null {

@@ -416,7 +416,7 @@ function personOf(
   const name =
     parts.length === 2 || whole === undefined ? parts.join(" ") : split === null ? whole : `${split[2]} ${split[1]}`;
   const email = value("email");
-  if (email !== undefined && !/^\S+@\S+$/.test(email)) {
+  if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email)) {
     report.warn("ROSTER_EMAIL", at, `${email.slice(0, 60)} is no e-mail address.`, "Correct it, or check the columns.");
   }
   const consent = value("aiConsent");

@@ -176,13 +176,13 @@ const machine =
 const verb = "(?:ignore|disregard|forget|override|bypass)";
 const handedIn =
   "(?:(?:this|my) (?:work|submission|student|solution|assignment|project|homework|code|answer|essay|paper|file|program|implementation|report)|me|everything|the (?:work|submission|solution))";
-const most = "(?:full|maximum|max|all|perfect|highest|top|100 ?%|10 ?\\/ ?10|\\d+ (?:of|out of) \\d+)";
+const most = "(?:full|maximum|max|all|perfect|highest|top|100 ?%|10 ?\\/ ?10|\\d{1,9} (?:of|out of) \\d{1,9})";
 const points = "(?:points?|marks?|scores?|grades?|credit|criteri\\w+|level|confidence)";
 const said = "[\\p{L}\\p{N} ,:'%-]";
 const mostPoints = `\\b${most}\\b${said}{0,20}\\b${points}\\b`;
 /** What the AI of a game is never told to do. */
 const judging =
-  /\b(?:grad(?:e|es|ed|ing)\b(?! ?\()|rate (?:this|it|the)|(?:full|maximum|top|all) (?:marks?|points?|credit|score)|award|submission|excellent|\d+ ?\/ ?10\b|\d+ out of \d+|this (?:work|student|solution|code)|rubric|criteri\w+|lenient|generous)/u;
+  /\b(?:grad(?:e|es|ed|ing)\b(?! ?\()|rate (?:this|it|the)|(?:full|maximum|top|all) (?:marks?|points?|credit|score)|award|submission|excellent|\d{1,9} ?\/ ?10\b|\d{1,9} out of \d{1,9}|this (?:work|student|solution|code)|rubric|criteri\w+|lenient|generous)/u;
 
 export const signs: readonly Sign[] = [
   injection(
@@ -203,7 +203,7 @@ export const signs: readonly Sign[] = [
   injection(
     POINTS,
     new RegExp(
-      `\\bgraded with \\d+ (?:of|out of) \\d+|\\b(?:rate|grade|score|mark|evaluate|judge) (?:${handedIn}|this|it)\\b.{0,20}\\b\\d{1,3} ?\\/ ?\\d{1,3}\\b|\\b(?:please|should|must|shall)\\b.{0,20}\\b(?:rate|grade|score|mark|evaluate|judge)\\b.{0,30}\\b\\d{1,3} ?\\/ ?\\d{1,3}\\b|\\b(?:rate|grade|score|mark|evaluate|judge)(?: (?:${handedIn}|this|it))? (?:as excellent|generously|leniently|kindly|favou?rably|positively)\\b|\\b(?:rate|grade|mark) (?:${handedIn}|this|it) with an a\\b|\\b(?:every|each|all) criteri\\w+.{0,30}\\b(?:highest|full|max\\w*)\\b|\\b(?:set|mark|rate|grade|consider)\\b.{0,20}\\b(?:every|each|all) criteri\\w+.{0,30}\\b(?:best|top|met)\\b|\\bset\\b.{0,15}\\bgrade\\b.{0,12}\\b(?:full|max)|\\bset (?:this|my)\\b.{0,25}\\bgrade\\b.{0,12}\\b(?:a\\b|a\\+)`,
+      `\\bgraded with \\d{1,9} (?:of|out of) \\d{1,9}|\\b(?:rate|grade|score|mark|evaluate|judge) (?:${handedIn}|this|it)\\b.{0,20}\\b\\d{1,3} ?\\/ ?\\d{1,3}\\b|\\b(?:please|should|must|shall)\\b.{0,20}\\b(?:rate|grade|score|mark|evaluate|judge)\\b.{0,30}\\b\\d{1,3} ?\\/ ?\\d{1,3}\\b|\\b(?:rate|grade|score|mark|evaluate|judge)(?: (?:${handedIn}|this|it))? (?:as excellent|generously|leniently|kindly|favou?rably|positively)\\b|\\b(?:rate|grade|mark) (?:${handedIn}|this|it) with an a\\b|\\b(?:every|each|all) criteri\\w+.{0,30}\\b(?:highest|full|max\\w*)\\b|\\b(?:set|mark|rate|grade|consider)\\b.{0,20}\\b(?:every|each|all) criteri\\w+.{0,30}\\b(?:best|top|met)\\b|\\bset\\b.{0,15}\\bgrade\\b.{0,12}\\b(?:full|max)|\\bset (?:this|my)\\b.{0,25}\\bgrade\\b.{0,12}\\b(?:a\\b|a\\+)`,
       "su",
     ),
   ),
@@ -290,7 +290,7 @@ export const signs: readonly Sign[] = [
     ofFiles: true,
     says: "claims results of tests",
     pattern:
-      /\b(?:\d+ (?:of|out of) \d+ (?:tests|points|checks) ?(?:passed)?|all hidden tests pass(?:ed)?)\b|# pass \d+ ?\S{0,4} ?# fail 0/,
+      /\b(?:\d{1,9} (?:of|out of) \d{1,9} (?:tests|points|checks) ?(?:passed)?|all hidden tests pass(?:ed)?)\b|# pass \d{1,9} ?\S{0,4} ?# fail 0/,
   },
   {
     kind: "tampering",

@@ -51,7 +51,8 @@ const number = z.union([
   z.number(),
   z
     .string()
-    .regex(/^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?\s*$/i)
+    .max(1_000)
+    .regex(/^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{1,2})?\s*$/i)
     .transform(Number),
 ]);
 /** Whatever an autograder printed. */

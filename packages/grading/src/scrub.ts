@@ -136,7 +136,7 @@ export class Scrubber {
         count("home", `${root}[user]`),
       )
       .replace(
-        /(@author\s+|(?:^|[\s*#/;-])(?:author|written by|created by|committer)\s*:\s*)(\S.{0,120})$/iu,
+        /(@author\s{1,200}|(?:^|[\s*#/;-])(?:author|written by|created by|committer)\s{0,200}:\s{0,200})(\S.{0,120})$/iu,
         (_, tag: string) => count("author", `${tag}[author]`),
       );
     const { anyUnspaced, unspaced: aliases, names, pieces, accounts } = this.#class;

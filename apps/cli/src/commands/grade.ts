@@ -36,6 +36,7 @@ import { jsonText } from "../json-text.ts";
 import { isSettled, standingKeys } from "../known-works.ts";
 import { leaveToBackground } from "../leave-run.ts";
 import { answererOf, modelsOf, restartLine } from "../model-change.ts";
+import { readingChanges } from "../reading-changes.ts";
 import { requireModel } from "../require-model.ts";
 import { requireSandbox } from "../require-sandbox.ts";
 import { paperKinds } from "../results-register.ts";
@@ -318,6 +319,8 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
       // The files of a class that is graded are written again without a model.
       if (known === null || !isSettled(await everyWork(stack.tenant.batches, known.id), chosen)) throw error;
     });
+    const names = new Map([...stored.members, ...intake.members].map(({ key, name }) => [key, name]));
+    const changes = manner.sample === null ? readingChanges(stored.works, chosen, intake.unfetched, names) : [];
     if (known !== null) await resultsOf(stack, config, known, terminal).note();
     const saved = await stack.tenant.batches.save(batch);
     begun = true;
@@ -325,6 +328,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
       ...{ out: manner.out, kinds: [...paperKinds], draft: manner.draft },
     });
     tellSaved(saved, terminal);
+    for (const line of changes) terminal.err(line);
     const { from, to } = modelsOf(before, {
       ...{ definition: plan.definition, variables: plan.variables, defaultModel: config.models.defaultModel },
     });
@@ -413,7 +417,7 @@ function tellSaved(
   const parts = [
     ...(saved.added > 0 ? [`${saved.added} new`] : []),
     ...(saved.changed > 0 ? [`${saved.changed} changed, to be graded again`] : []),
-    ...((saved.dropped ?? 0) > 0 ? [`${saved.dropped} no longer handed in, which count no more`] : []),
+    ...((saved.dropped ?? 0) > 0 ? [`${saved.dropped} no longer handed in, excluded`] : []),
   ];
   terminal.err(`going on with this class${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`);
   if (saved.otherDefinition > 0) {

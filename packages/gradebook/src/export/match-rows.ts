@@ -1,15 +1,16 @@
 /**
- * Decides which row of the platform's file belongs to which student.
+ * Decides which row of the platform's file belongs to which student, by the rules of intake (`People` of packages/grading, P1 to P6).
  *
  * M1  Every kind of key has its own namespace. A login never matches an id, and a participant number never matches an ID number.
- * M2  A match needs one equal key, and the names must not contradict it.
+ * M2  A match needs one equal key. The name must not contradict it, and no other key of the row may be another student's.
  * M3  A row with two possible students, or a student with two possible rows, is not decided: all of them are left out and named.
  * M4  A name alone decides only when it is one student's and one row's, and no key that both sides have differs.
+ * M5  A row that fits only the names of students who have other rows belongs to nobody in the class: platforms list namesakes too.
  *
  * The result does not depend on the order of rows or students. Pure.
  */
+import { type Clue, type Identified, People, plainKey } from "@markmill/grading";
 import type { GradeRow } from "../grade-sheet.ts";
-import { compareNames, nameWords } from "./compare-names.ts";
 
 const keyKinds = ["participant", "id", "sisId", "login", "email"] as const;
 export type KeyKind = (typeof keyKinds)[number];
@@ -46,84 +47,95 @@ export interface RowMatches {
 
 /**
  * A roster often has one number and does not say which of the platform's it is: `alsoId` names the other kind that a student's id may
- * be. The whole file decides (see kindsOfId); it is not asked where a student has a key of that kind.
+ * be. The whole file decides (see kindsOfId). A student with a key of that kind shows that the roster tells the two apart.
  */
 export function matchRows(
   students: readonly GradeRow[],
   template: readonly TemplateRow[],
   { alsoId }: { readonly alsoId?: KeyKind } = {},
 ): RowMatches {
-  const idKinds = kindsOfId(students, template, alsoId);
-  const comparable = (student: GradeRow["student"]): readonly (readonly [KeyKind, string])[] =>
-    keyKinds
-      .flatMap((kind): (readonly [KeyKind, string | undefined])[] =>
-        kind === "id" ? idKinds.map((one) => [one, student.id] as const) : [[kind, student[kind]]],
-      )
-      .flatMap(([kind, key]) => (key !== undefined && given(key) ? [[kind, plainKey(key)] as const] : []));
-  const index = new Map<string, GradeRow[]>();
-  const names = new Map<string, GradeRow[]>();
-  for (const row of students) {
-    for (const [kind, key] of comparable(row.student)) push(index, `${kind} ${key}`, row);
-    const name = nameWords(nameOf(row)).join(" ");
-    if (name !== "") push(names, name, row);
-  }
-  // M1, M2: keys first, for all rows, so that the order of rows decides nothing.
-  const keyed = template.map(({ keys, name }) => {
-    const found = keyKinds.flatMap((kind) => index.get(`${kind} ${plainKey(keys[kind] ?? "")}`) ?? []);
-    const candidates = [...new Set(found)];
-    return {
-      agreed: candidates.filter((one) => compareNames(nameOf(one), name) !== "differ"),
-      differ: candidates.filter((one) => compareNames(nameOf(one), name) === "differ"),
-    };
-  });
-  const rowsOf = new Map<GradeRow, number[]>();
-  for (const [at, { agreed }] of keyed.entries())
-    for (const one of agreed) rowsOf.set(one, [...(rowsOf.get(one) ?? []), at]);
-  const rowNames = new Map<string, number>();
-  for (const { name } of template) {
-    const words = nameWords(name).join(" ");
-    rowNames.set(words, (rowNames.get(words) ?? 0) + 1);
-  }
-  const byName = ({ name, keys }: TemplateRow): RowMatch => {
-    const words = nameWords(name).join(" ");
-    const namesakes = (words === "" ? [] : (names.get(words) ?? [])).filter((one) => !rowsOf.has(one));
-    const [only] = namesakes;
+  const rowOf = new Map(students.map((row) => [row.student, row]));
+  const people = new People(students.map(({ student }) => student));
+  const idKinds = kindsOfId(people, students, template, alsoId);
+  const clues = template.map((row) => clueOf(row, idKinds));
+  const found = people.findAll(clues);
+  const placesOf = new Map<Student, number[]>();
+  for (const [at, one] of found.entries())
+    for (const student of keyed(one)) placesOf.set(student, [...(placesOf.get(student) ?? []), at]);
+  const toRow = (student: Student) => rowOf.get(student) as GradeRow;
+  const doubtful = (doubt: RowDoubt): RowMatch => ({ is: "doubtful", doubt });
+  const severalStudents = (all: readonly Student[]) => doubtful({ is: "several students", students: all.map(toRow) });
+  const severalRows = (student: Student, places: readonly number[]) =>
+    doubtful({ is: "several rows", student: toRow(student), lines: places.map((at) => template[at]?.line ?? 0) });
+  const named = placesByName(people, template);
+
+  /** M4, M5. */
+  const byName = (clue: RowClue, among: readonly Student[]): RowMatch => {
+    const free = among.filter((student) => !placesOf.has(student));
+    const kinds = free.map((student) => differingKind(student, clue));
+    const [only, ...more] = free;
     if (only === undefined) return { is: "nobody" };
-    const differing = namesakes.map((one) => ({ one, kind: differingKey(keys, comparable(one.student)) }));
-    if (differing.every(({ kind }) => kind !== null)) {
-      const { one, kind } = differing[0] as { one: GradeRow; kind: KeyKind };
-      return namesakes.length > 1
-        ? { is: "nobody" }
-        : { is: "doubtful", doubt: { is: "other key", student: one, kind } };
+    if (kinds.every((kind) => kind !== null)) {
+      const [kind] = kinds as KeyKind[];
+      if (more.length > 0 || kind === undefined) return { is: "nobody" };
+      return doubtful({ is: "other key", student: toRow(only), kind });
     }
-    // M4: the name is one student's among all, also among those who have a row already.
-    if ((names.get(words)?.length ?? 0) > 1) {
-      return { is: "doubtful", doubt: { is: "several students", students: names.get(words) ?? [] } };
-    }
-    if ((rowNames.get(words) ?? 0) > 1) {
-      const lines = template.flatMap((row) => (nameWords(row.name).join(" ") === words ? [row.line] : []));
-      return { is: "doubtful", doubt: { is: "several rows", student: only, lines } };
-    }
-    return { is: "matched", student: only };
+    return among.length > 1 ? severalStudents(among) : severalRows(only, named.get(only) ?? []);
   };
-  const rows = template.map((row, at): RowMatch => {
-    const { agreed, differ } = keyed[at] ?? { agreed: [], differ: [] };
-    const [only, ...others] = agreed;
-    if (only === undefined) {
-      const [other] = differ;
-      if (other === undefined) return byName(row);
-      return { is: "doubtful", doubt: { is: "other name", student: other } };
+  const matchOf = (one: Identified<Student>, at: number, clue: RowClue): RowMatch => {
+    if (one.is === "nobody") return one;
+    if (one.is === "one") {
+      const places = [...new Set([...(placesOf.get(one.who) ?? []), at])];
+      return places.length > 1 ? severalRows(one.who, places) : { is: "matched", student: toRow(one.who) };
     }
-    if (others.length > 0) return { is: "doubtful", doubt: { is: "several students", students: agreed } };
-    const places = rowsOf.get(only) ?? [];
-    if (places.length > 1) {
-      const lines = places.map((place) => template[place]?.line ?? 0);
-      return { is: "doubtful", doubt: { is: "several rows", student: only, lines } };
+    const [first] = one.among;
+    switch (one.why) {
+      case "keys differ":
+        return severalStudents(one.among);
+      case "name differs":
+        // People names the student with the key first.
+        return first === undefined ? { is: "nobody" } : doubtful({ is: "other name", student: toRow(first) });
+      case "namesakes":
+      case "another key":
+      case "matched already":
+        return byName(clue, one.among);
     }
-    return { is: "matched", student: only };
-  });
+  };
+  const rows = found.map((one, at) => matchOf(one, at, clues[at] ?? { keys: [], name: "" }));
   const mentioned = new Set(rows.flatMap((row) => studentsOf(row)));
   return { rows, left: students.filter((one) => !mentioned.has(one)) };
+}
+
+type Student = GradeRow["student"];
+type IdKinds = readonly KeyKind[];
+
+/** Each cell with the kinds of a student's key that it may be. */
+function clueOf({ keys, name }: TemplateRow, idKinds: IdKinds): RowClue {
+  return {
+    name,
+    keys: keyKinds.flatMap((cell): RowClue["keys"] => {
+      const kinds = [...(cell === "id" ? [] : [cell]), ...(idKinds.includes(cell) ? (["id"] as const) : [])];
+      return given(keys[cell]) && kinds.length > 0 ? [{ cell, kinds, text: keys[cell] ?? "" }] : [];
+    }),
+  };
+}
+
+interface RowClue extends Clue {
+  /** `cell`: the kind of key that the platform says it is. */
+  readonly keys: readonly { readonly cell: KeyKind; readonly kinds: readonly KeyKind[]; readonly text: string }[];
+}
+
+/** Students who may be the row's by a key (M3). */
+function keyed(one: Identified<Student>): readonly Student[] {
+  if (one.is === "one") return one.by === "key" ? [one.who] : [];
+  return one.is === "question" && one.why === "keys differ" ? one.among : [];
+}
+
+function placesByName(people: People<Student>, template: readonly TemplateRow[]): ReadonlyMap<Student, number[]> {
+  const places = new Map<Student, number[]>();
+  for (const [at, { name }] of template.entries())
+    for (const student of people.named(name)) places.set(student, [...(places.get(student) ?? []), at]);
+  return places;
 }
 
 function studentsOf(row: RowMatch): readonly GradeRow[] {
@@ -132,48 +144,33 @@ function studentsOf(row: RowMatch): readonly GradeRow[] {
   return row.doubt.is === "several students" ? row.doubt.students : [row.doubt.student];
 }
 
-/** The kind with more equal keys whose names agree. If both have the same number, either may be meant, and both are compared. */
+/** The kind whose keys find more students. If both find the same number, either may be meant, and both are compared. */
 function kindsOfId(
+  people: People<Student>,
   students: readonly GradeRow[],
   template: readonly TemplateRow[],
   alsoId: KeyKind | undefined,
-): readonly KeyKind[] {
+): IdKinds {
   if (alsoId === undefined || students.some(({ student }) => given(student[alsoId]))) return ["id"];
-  const byId = new Map<string, GradeRow[]>();
-  for (const row of students) if (given(row.student.id)) push(byId, plainKey(row.student.id ?? ""), row);
   const agreeing = (kind: KeyKind) =>
-    template.filter(({ keys, name }) =>
-      (byId.get(plainKey(keys[kind] ?? "")) ?? []).some((one) => compareNames(nameOf(one), name) !== "differ"),
-    ).length;
+    template.filter(({ keys, name }) => {
+      const one = people.find({ keys: [{ kinds: ["id"], text: keys[kind] ?? "" }], name });
+      return one.is === "one" && one.by === "key";
+    }).length;
   const [own, also] = [agreeing("id"), agreeing(alsoId)];
   if (own === also) return ["id", alsoId];
   return own > also ? ["id"] : [alsoId];
 }
 
-/** The first kind of key that both have, and that differs; null: none. One equal key of the kind is enough. */
-function differingKey(keys: RowKeys, own: readonly (readonly [KeyKind, string])[]): KeyKind | null {
-  for (const [kind] of own) {
-    const cell = plainKey(keys[kind] ?? "");
-    if (cell !== "" && !own.some(([other, key]) => other === kind && key === cell)) return kind;
+/** The first kind of key that both the row and the student have, and that differs; null: none. */
+function differingKind(student: Student, { keys }: RowClue): KeyKind | null {
+  for (const { cell, kinds, text } of keys) {
+    const own = kinds.flatMap((kind) => (given(student[kind]) ? (student[kind] ?? []) : []));
+    if (own.length > 0 && !own.some((one) => plainKey(one) === plainKey(text))) return cell;
   }
   return null;
 }
 
-/** Empty where the student's name is only one of the keys again. */
-function nameOf({ student }: GradeRow): string {
-  const { key, name } = student;
-  const keys = [key, ...keyKinds.map((kind) => student[kind])];
-  return keys.some((one) => plainKey(one ?? "") === plainKey(name)) ? "" : name;
-}
-
-function plainKey(text: string): string {
-  return text.trim().normalize("NFC").toLowerCase();
-}
-
 function given(text: string | undefined): boolean {
-  return text !== undefined && text.trim() !== "";
-}
-
-function push<V>(map: Map<string, V[]>, key: string, value: V): void {
-  map.set(key, [...(map.get(key) ?? []), value]);
+  return text !== undefined && plainKey(text) !== "";
 }

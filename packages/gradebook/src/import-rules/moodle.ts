@@ -70,7 +70,7 @@ export function moodleBook(file: string): MoodleBook | null {
   const cell = (row: readonly string[], word: string) => row[header.indexOf(word)] ?? "";
   const rows = Object.fromEntries(
     body.map((row) => [
-      /(\d+)$/.exec(cell(row, words.identifier))?.[1] ?? "",
+      /(?<!\d)(\d+)$/.exec(cell(row, words.identifier))?.[1] ?? "",
       {
         grade: parse(cell(row, words.grade)),
         feedback: cell(row, words.feedback),

@@ -4,6 +4,7 @@
  *
  * C1  Words of students, models and tests are text, never markup. Links lead to the students' reports beside this file, or into it.
  * C2  A row without a grade says why.
+ * C3  The row of a student names the submissions of the student that do not count.
  */
 import { formatPoints, type GradeRow, type GradeSheet, statusOf } from "../grade-sheet.ts";
 import { html } from "./markup.ts";
@@ -19,6 +20,8 @@ export interface ClassReportInput {
   readonly work: ReadonlyMap<string, { readonly dollars: number | null; readonly ms: number | null }>;
   /** Per student key: where the student's report lies, from this file. */
   readonly links?: ReadonlyMap<string, string>;
+  /** Per student key: submissions of the student that do not count, as they shall be shown. */
+  readonly uncounted?: ReadonlyMap<string, readonly string[]>;
   /** Files that belong to no student. */
   readonly unmatched: readonly string[];
   /** Submissions with the very same content, each by its people. */
@@ -200,7 +203,7 @@ function whyOf({ grade }: GradeRow): string {
   return short(typeof why === "string" ? why : why.join("; "));
 }
 
-function studentTable({ sheet, links }: ClassReportInput): string {
+function studentTable({ sheet, links, uncounted }: ClassReportInput): string {
   const rows = sheet.rows.map((row) => {
     const { student, grade } = row;
     const status = statusOf(row);
@@ -209,9 +212,12 @@ function studentTable({ sheet, links }: ClassReportInput): string {
       return number(found?.is === "scored" ? found.points : null);
     });
     const flags = grade?.flags.length ?? 0;
-    const why = whyOf(row);
+    const others = uncounted?.get(student.key) ?? [];
+    const whys = [whyOf(row), others.length === 0 ? "" : `does not count: ${short(others.join(", "))}`]
+      .filter((text) => text !== "")
+      .map((text) => `<span class="why">${html(text)}</span>`);
     const key = student.login ?? student.id ?? student.key;
-    return `<tr data-status="${html(status)}"><td data-value="${html(student.name)}">${nameCell(row, links)}${key === student.name ? "" : ` <span class="why">${html(key)}</span>`}</td><td data-value="${html(status)}">${html(status)}${why === "" ? "" : `<span class="why">${html(why)}</span>`}</td>${number(grade?.total ?? null)}<td class="number" data-value="${flags}">${flags === 0 ? "" : `<span class="warn">⚑ ${flags}</span>`}</td>${marks.join("")}</tr>`;
+    return `<tr data-status="${html(status)}"><td data-value="${html(student.name)}">${nameCell(row, links)}${key === student.name ? "" : ` <span class="why">${html(key)}</span>`}</td><td data-value="${html(status)}">${html(status)}${whys.join("")}</td>${number(grade?.total ?? null)}<td class="number" data-value="${flags}">${flags === 0 ? "" : `<span class="warn">⚑ ${flags}</span>`}</td>${marks.join("")}</tr>`;
   });
   const head = (text: string, numeric: boolean) =>
     `<th${numeric ? ' class="number"' : ""} scope="col"><button type="button">${html(text)}</button></th>`;

@@ -330,6 +330,16 @@ describe("a class report", () => {
     expect(document.querySelector("main")?.innerHTML).not.toMatch(/NaN|undefined|Infinity/);
   });
 
+  it("names submissions that do not count in the row of their student", () => {
+    const uncounted = new Map([["1", [`old & <b>${evil}`, "ada (2)"]]]);
+    const rows = [...open(classHtml({ ...input, uncounted })).querySelectorAll("#students tbody tr")];
+    const named = rows.map((one) => one.textContent).filter((text) => text?.includes("does not count"));
+    expect(named).toHaveLength(1);
+    expect(named[0]).toMatch("Ada");
+    expect(named[0]).toMatch("does not count: old & <b>");
+    expect(named[0]).toMatch("ada (2)");
+  });
+
   it("puts the cost last", () => {
     expect(titles(open(classHtml(input)))).toEqual([
       ...["Points", "Criteria, hardest first", "Tests, most failures first", "Needs a look", "Identical submissions"],

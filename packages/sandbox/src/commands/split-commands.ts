@@ -101,7 +101,7 @@ function attachComments(commands: readonly string[]): string[] {
     : [...attached, [last, ...waiting].join("\n")].map((command) => trimFirstBlankLines(command).trimEnd());
 }
 
-const setsTheShell = /^\s*(set|shopt|trap|umask|ulimit|alias|exec|enable)\b/m;
+const setsTheShell = /^[ \t]*(set|shopt|trap|umask|ulimit|alias|exec|enable)\b/m;
 const startsJob = /(^|[^&|>])&\s*(#.*)?$/m;
 const speaksOfJobs = /\$!|(^|[\s;&|(])(wait|jobs|fg|bg|disown)\b|\s%(\d+|%|\+|-)/m;
 

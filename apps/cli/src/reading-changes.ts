@@ -1,0 +1,73 @@
+/**
+ * What a new reading of a class takes from students, and what it gives to them. Each is told by name. Pure.
+ *
+ * R1  A student with a grade or a mark of a person, and without a submission now, is named with the points.
+ * R2  A student who joins a submission with a grade is named with the points.
+ * R3  Marks of people that do not stand for the content that counts now are named with their submission.
+ */
+import { formatPoints } from "@markmill/gradebook";
+import type { BatchWork, NewWork } from "@markmill/store";
+import { oneLine } from "./fit-width.ts";
+
+type Stored = Pick<BatchWork, "key" | "by" | "counts" | "countsFor" | "content" | "grade" | "marks">;
+type Read = Pick<NewWork, "key" | "by" | "counts" | "content">;
+
+export function readingChanges(
+  stored: readonly Stored[],
+  read: readonly Read[],
+  /** Submissions that could not be asked for: nothing is known of them. */
+  unfetched: readonly Pick<NewWork, "by">[],
+  names: ReadonlyMap<string, string>,
+): readonly string[] {
+  const nameOf = (key: string) => oneLine(names.get(key) ?? key);
+  const now = new Map(read.map((work) => [work.key, work]));
+  const present = new Set([...read, ...unfetched].flatMap(({ by }) => by));
+  const counted = stored.filter(({ counts }) => counts);
+  const lost = new Map(
+    counted
+      .filter((work) => work.grade?.total != null || standingMarks(work).length > 0)
+      .flatMap((work) =>
+        (work.countsFor ?? work.by).filter((key) => !present.has(key)).map((key) => [key, work] as const),
+      ),
+  );
+  return [
+    ...[...lost].map(
+      ([key, work]) => `! ${nameOf(key)} has no submission now; does not count any more: ${gradeOf(work)}`,
+    ),
+    ...counted.flatMap((work) => {
+      const joined =
+        work.grade?.total == null ? [] : (now.get(work.key)?.by ?? []).filter((key) => !work.by.includes(key));
+      return joined.map(
+        (key) =>
+          `! ${nameOf(key)} joins the submission of ${work.by.map(nameOf).join(", ")}, and gets: ${gradeOf(work)}`,
+      );
+    }),
+    ...stored.flatMap((work) => {
+      const other = now.get(work.key);
+      const marks = standingMarks(work);
+      if (other === undefined || marks.length === 0 || contentOf(other) === contentOf(work)) return [];
+      const shown = marks.map(({ criterion, points, by }) => `${criterion} ${points} (${oneLine(by)})`);
+      return [
+        `! ${other.by.map(nameOf).join(", ")}: marks of people that do not stand for the submission as it is now: ${shown.join(", ")}`,
+      ];
+    }),
+  ];
+}
+
+function standingMarks({ marks }: Stored): Stored["marks"] {
+  return marks.filter(({ fate }) => fate.is === "stands");
+}
+
+/** As marks are bound to it: only content that is graded has a hash. */
+function contentOf({ content }: Pick<NewWork, "content">): string | null {
+  return content.is === "taken" ? content.hash : null;
+}
+
+function gradeOf(work: Stored): string {
+  const { grade } = work;
+  if (grade?.total == null)
+    return standingMarks(work)
+      .map(({ criterion, points }) => `${criterion} ${points}`)
+      .join(", ");
+  return `${formatPoints(grade.total)} points${grade.released === null ? "" : ", released"}`;
+}
