@@ -71,6 +71,29 @@ describe("released grades", () => {
     }
   });
 
+  it("keep the best of several released attempts, not the one that was released last", () => {
+    const works = [
+      workOf("1", gradeOf([6, 2]), { attempt: 1, key: "1#1" }, [event("1#1", "released", 8)]),
+      workOf("1", gradeOf([3, 1]), { attempt: 2, key: "1#2" }, [
+        event("1#2", "released", 4, "2026-01-02T00:00:00.000Z"),
+      ]),
+      workOf("1", gradeOf([6, 3]), { attempt: 3, key: "1#3" }),
+    ];
+    expect(releasedOf(["1"], works).sheet.rows[0]).toMatchObject({ grade: { total: 8 }, release: "released" });
+  });
+
+  it("do not hand over a worse attempt when the released one that counts has changed or was withdrawn", () => {
+    const changed = [event("1#1", "released", 9)];
+    const withdrawn = [event("1#1", "released", 8), { ...event("1#1", "withdrawn", null), id: 2 }];
+    for (const events of [changed, withdrawn]) {
+      const works = [
+        workOf("1", gradeOf([6, 2]), { attempt: 1, key: "1#1" }, events),
+        workOf("1", gradeOf([3, 1]), { attempt: 2, key: "1#2" }, [event("1#2", "released", 4)]),
+      ];
+      expect(releasedOf(["1"], works)).toMatchObject({ leftOut: [{ key: "1" }], earlier: [] });
+    }
+  });
+
   it("tell a common submission from an own one by their names", () => {
     const works = [
       workOf("1", gradeOf([3, 1]), { key: "1+2#1", by: ["1", "2"], countsFor: ["2"], label: "both" }, [

@@ -2,11 +2,12 @@
  * The released grades of a class, as they were released. Pure.
  *
  * S1  A grade is handed over only if it was released and its total is still the released one.
- * S2  If the attempt that counts is not released and another attempt of the student is, the released one is handed over, and this is told.
+ * S2  If the attempt that counts was never released and another attempt of the student is, the released one is handed over, and this is
+ *     told. Of several it is the one that counted before.
  * S3  Every other student who handed in is named with a reason. Such a row has no marks, no total and no feedback.
  */
 import { type GradeRow, type GradeSheet, statusOf } from "@markmill/gradebook";
-import type { ClassSheet } from "@markmill/stack";
+import { type ClassSheet, countingWork } from "@markmill/stack";
 import type { BatchWork } from "@markmill/store";
 
 export interface Told {
@@ -66,8 +67,12 @@ function calledAs(work: BatchWork | undefined, other: BatchWork | undefined): st
   return isSame ? `attempt ${work?.attempt}` : JSON.stringify(work?.label ?? "");
 }
 
-/** S2: the one that was released last. */
+/**
+ * S2. null: none, or the attempt that counts was released itself: it changed or was withdrawn, and no other attempt takes its place.
+ * Of several that still count (`attempts: best`) it is the best one; else the one that was released last.
+ */
 function releasedBefore(all: readonly BatchWork[], key: string, counting: BatchWork): BatchWork | null {
+  if (counting.events.some(({ kind }) => kind === "released")) return null;
   const released = all.filter(
     ({ by, grade, key: work }) =>
       work !== counting.key &&
@@ -76,6 +81,11 @@ function releasedBefore(all: readonly BatchWork[], key: string, counting: BatchW
       grade.total !== null &&
       grade.released.total === grade.total,
   );
+  const [first, ...more] = released.filter(({ counts, countsFor }) => counts && countsFor?.includes(key) !== false);
+  if (first !== undefined) {
+    const best = countingWork([first, ...more]);
+    return best.grade?.total == null ? null : best;
+  }
   const at = (work: BatchWork) => work.grade?.released?.at ?? "";
   return released.reduce<BatchWork | null>((last, one) => (last === null || at(one) >= at(last) ? one : last), null);
 }

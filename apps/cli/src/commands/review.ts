@@ -65,8 +65,9 @@ Examples:
       const names = new Map(members.map(({ key, name }) => [key, name]));
       const { unsampled, unfetched } = readClassFacts(batch.settings.facts);
       // By the same rules as the table and the exports: who is not in the sample has nothing to decide yet.
-      const sheet = classSheet(batch, members, works, new Set(unsampled), new Set(unfetched));
-      const queue = reviewList(sheet.works);
+      const sheetOf = (all: readonly BatchWork[]) =>
+        classSheet(batch, members, all, new Set(unsampled), new Set(unfetched));
+      const queue = reviewList(sheetOf(works).works);
       const nameOf = ({ by }: BatchWork) => by.map((key) => names.get(key) ?? key).join(", ");
       if (values.list === true) {
         if (values.json === true) {
@@ -103,6 +104,14 @@ Examples:
         );
         const after = await batches.work(batch.id, work.key);
         const open = (after?.grade?.criteria ?? []).flatMap((one) => (one.is === "not graded" ? one.id : []));
+        const now = works.map((one) => (one.key === after?.key ? after : one));
+        const still = reviewList(sheetOf(now).works).find(
+          (item) => item.is === "needs human" && item.work.key === work.key,
+        );
+        if (open.length === 0 && still !== undefined) {
+          terminal.err(`reviewed: ${nameOf(work)}; it stays on the review list: ${oneLine(still.why.join("; "))}`);
+          return results.code(exitCodes.someNotGraded);
+        }
         if (open.length === 0) {
           terminal.err(`reviewed: ${nameOf(work)}; the proposal stands`);
           return results.code(exitCodes.success);
