@@ -33,6 +33,7 @@ describe("a class", () => {
   it("says by its exit code how it ended", () => {
     expect(classExitCode({ is: "finished" }, ["graded", "nothing handed in", "not in the sample"])).toBe(0);
     expect(classExitCode({ is: "finished" }, ["graded", "not fetched"])).toBe(3);
+    expect(classExitCode({ is: "finished" }, ["graded", "not matched"])).toBe(3);
     for (const status of ["ungradable", "grader error", "needs human", "waiting"] as const)
       expect(classExitCode({ is: "finished" }, ["graded", status])).toBe(3);
     expect(classExitCode({ is: "paused", by: "budget", reason: "" }, [])).toBe(5);

@@ -28,6 +28,8 @@ const schema = z.object({
   unsampled: z.array(z.string()).default([]),
   /** Keys of the members whose repositories could not be asked. */
   unfetched: z.array(z.string()).default([]),
+  /** Keys of the members to whom an ambiguous file may belong. */
+  candidates: z.array(z.string()).default([]),
   /** Where the results were written last. */
   out: z.string().nullable().default(null),
   /** It is a table of runs, and no class; null: it is a class. */

@@ -59,7 +59,10 @@ export async function readBatchClass({ tenant }: Pick<Stack, "tenant">, batch: B
   const members = await everyMember(tenant.batches, batch.id);
   const all = await everyWork(tenant.batches, batch.id);
   const facts = readClassFacts(batch.settings.facts);
-  const read = classSheet(batch, members, all, new Set(facts.unsampled), new Set(facts.unfetched));
+  const [unsampled, unfetched, unmatched] = [facts.unsampled, facts.unfetched, facts.candidates].map(
+    (keys) => new Set(keys),
+  );
+  const read = classSheet(batch, members, all, unsampled, unfetched, unmatched);
   return { ...read, batch, facts, all, quotedFiles: (work) => readQuotedFiles(tenant.blobs, work) };
 }
 

@@ -31,7 +31,11 @@ export function previewClass(name: string, intake: ClassIntake, roster: Roster |
     else if (content.is === "incomplete") lines.push(`cannot be graded: ${who(by)}: ${content.message}`);
   }
   for (const { by, message } of intake.unfetched) lines.push(`not fetched: ${who(by)}: ${message}`);
-  if (withoutWork.length > 0) lines.push(`without work: ${who(withoutWork)}`);
+  const may = new Set(unmatched.flatMap(({ may = [] }) => may));
+  const asked = withoutWork.filter((key) => may.has(key));
+  const absent = withoutWork.filter((key) => !may.has(key));
+  if (asked.length > 0) lines.push(`not matched, because a file may be theirs or another's: ${who(asked)}`);
+  if (absent.length > 0) lines.push(`without work: ${who(absent)}`);
   if (unmatched.length > 0) lines.push(`unmatched files: ${unmatched.map((one) => one.name).join(", ")}`);
   return lines;
 }

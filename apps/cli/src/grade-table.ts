@@ -166,6 +166,7 @@ function headOf(
           left: 0,
           unsampled: [],
           unfetched: [],
+          candidates: [],
           out: manner.out,
         },
         table: { expectedLength: plan.expectedLength, expectedFacts: plan.expectedFacts.map(plainFact) },

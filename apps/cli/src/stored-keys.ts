@@ -25,6 +25,8 @@ export type KeyedClass =
       readonly unfetched: ClassIntake["unfetched"];
       /** The stored or new key of a submission, by its key in the intake. */
       readonly keyOf: ReadonlyMap<string, string>;
+      /** The stored or new key of a member, by the key in the intake. */
+      readonly memberKeys: ReadonlyMap<string, string>;
       /** Names of students whose key changed. */
       readonly renamed: readonly string[];
     }
@@ -84,7 +86,7 @@ export function withStoredKeys(
       ...{ ...one, key: keyedAs(one.key), by: one.by.map(stable), countsFor: one.countsFor.map(stable) },
     })),
     unfetched: intake.unfetched.map((one) => ({ ...one, key: keyedAs(one.key), by: one.by.map(stable) })),
-    keyOf,
+    ...{ keyOf, memberKeys },
     renamed: intake.members.flatMap(({ key, name }) => (known.has(key) && stable(key) !== key ? name : [])),
   };
 }

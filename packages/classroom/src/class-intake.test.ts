@@ -164,7 +164,9 @@ Teilnehmer/in 4102;"Alan Turing";4101
     ]);
     const swapped = await both({ "Alan Turing_4101_assignsubmission_file_/main.js": "1" }, { roster: numbers });
     expect(swapped.submissions).toEqual([]);
-    expect(swapped.unmatched).toMatchObject([{ why: "ambiguous", near: ["Ada Lovelace", "Alan Turing"] }]);
+    expect(swapped.unmatched).toMatchObject([
+      { why: "ambiguous", near: ["Ada Lovelace", "Alan Turing"], may: ["4102", "4101"] },
+    ]);
     expect(swapped.problems[0]?.message).toContain(
       "Ada Lovelace (4102) or Alan Turing (4101): its key and its name belong to different students.",
     );
@@ -264,7 +266,10 @@ submission_2:
     const known = roster("id,name,email\n007,Ada,x@x.org\n8,J. Müller,J@X.org\n9,Zoë O'Neil,other@x.org\n");
     const found = await both(files, { roster: known });
     expect(found.submissions).toMatchObject([{ by: ["007"] }]);
-    expect(found.unmatched).toMatchObject([{ name: "submission_3" }, { name: "submission_2", near: ["Zoë O'Neil"] }]);
+    expect(found.unmatched).toMatchObject([
+      { name: "submission_3" },
+      { name: "submission_2", near: ["Zoë O'Neil"], may: ["9", "8"] },
+    ]);
     expect(found.problems.find(({ about }) => about === "submission_2")).toMatchObject({
       code: "INTAKE_AMBIGUOUS",
       message:
@@ -388,7 +393,7 @@ describe("folders and files of any name", () => {
     const found = await both({ "Jorg Muler/x": "1", "Sam Adams/x": "2", "wei/x": "3" }, { roster: known });
     expect(found.unmatched).toEqual([
       { name: "Jorg Muler", why: "unknown", near: ["Jörg Müller"] },
-      { name: "Sam Adams", why: "ambiguous", near: ["Sam Adams", "Sam Adams"] },
+      { name: "Sam Adams", why: "ambiguous", near: ["Sam Adams", "Sam Adams"], may: ["1005", "1006"] },
     ]);
   });
 
@@ -481,6 +486,13 @@ describe("work of several students", () => {
   );
   const counted = ({ submissions }: Awaited<ReturnType<typeof readClass>>) =>
     Object.fromEntries(submissions.map(({ label, countsFor }) => [label, countsFor]));
+
+  it("is a question to those on the roster if somebody else handed it in with them", async () => {
+    const found = await both(exported(submission("s1", "10:00", "ada", "zed")), { roster: tutorial });
+    expect(found.submissions).toEqual([]);
+    expect(found.unmatched).toMatchObject([{ name: "s1", why: "ambiguous", may: ["ada"] }]);
+    expect(found.problems[0]?.message).toContain('"zed" is not on the roster');
+  });
 
   it("of one tutorial group: two pairs are two submissions, and both count", async () => {
     const files = exported(submission("s1", "10:00", "ada", "alan"), submission("s2", "11:00", "grace", "edsger"));

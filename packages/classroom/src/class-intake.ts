@@ -122,6 +122,8 @@ interface Unmatched {
   readonly why: "no rule" | "unknown" | "ambiguous" | "link";
   /** Whom it could mean. */
   readonly near: readonly string[];
+  /** Only of an ambiguous work: keys of the members who may have handed it in. */
+  readonly may?: readonly string[];
 }
 
 export interface IntakeOptions {
@@ -195,11 +197,12 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
         : match.is === "unknown" && match.near !== null
           ? [match.near]
           : [];
+    const may = match.is === "ambiguous" ? { may: [...match.among, ...(match.also ?? [])].map(({ key }) => key) } : {};
     for (const { top } of work.pieces) {
       const one = {
         name: showName(top),
         why: match.is === "ambiguous" ? ("ambiguous" as const) : ("unknown" as const),
-        near,
+        ...{ near, ...may },
       };
       unmatched.push(one);
       problems.push(

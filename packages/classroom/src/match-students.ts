@@ -18,8 +18,13 @@ import { TeamNames } from "./team-names.ts";
 
 export type Match =
   | { readonly is: "matched"; readonly by: readonly Member[]; readonly group: string | null }
-  /** `why` ends the sentence "could be the work of …:". */
-  | { readonly is: "ambiguous"; readonly among: readonly Member[]; readonly why: string }
+  /** `why` ends the sentence "could be the work of …:". `also`: students who surely handed it in, with one of those. */
+  | {
+      readonly is: "ambiguous";
+      readonly among: readonly Member[];
+      readonly also?: readonly Member[];
+      readonly why: string;
+    }
   | { readonly is: "unknown"; readonly near: string | null };
 
 /** What a work says: people to be looked up with those of all other works, or a match that needs no other work. */
@@ -142,10 +147,16 @@ export class StudentIndex {
 
   /** One work of everybody who handed it in together. If one of them is not known for sure, the work is not matched. */
   #together(clues: readonly Clue[], found: readonly Identified<Member>[]): Match {
-    const doubtful = found.find((one) => one.is === "question");
-    if (doubtful?.is === "question") return { is: "ambiguous", among: doubtful.among, why: doubtTexts[doubtful.why] };
     const by = [...new Set(found.flatMap((one) => (one.is === "one" ? [one.who] : [])))];
+    const doubtful = found.find((one) => one.is === "question");
+    if (doubtful?.is === "question")
+      return { is: "ambiguous", among: doubtful.among, also: by, why: doubtTexts[doubtful.why] };
     const nobody = found.findIndex((one) => one.is === "nobody");
+    if (nobody >= 0 && by.length > 0) {
+      const name = clues[nobody]?.name.trim() ?? "";
+      const called = name === "" ? "another person who handed it in" : JSON.stringify(name.slice(0, 60));
+      return { is: "ambiguous", among: by, why: `${called} is not on the roster` };
+    }
     if (nobody >= 0) return { is: "unknown", near: this.#near(clues[nobody]?.name ?? "") };
     if (by.length === 0) return { is: "unknown", near: null };
     return { is: "matched", by, group: by.length > 1 ? this.#teams.ofExactly(by) : null };

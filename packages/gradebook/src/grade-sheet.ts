@@ -21,6 +21,8 @@ export interface GradeRow {
   readonly unsampled?: true;
   /** There may be work, and its repository could not be asked. */
   readonly unfetched?: true;
+  /** There is work that may be this student's or another's, and a person has to say whose. */
+  readonly unmatched?: true;
   /** Hash of the commit that was graded, of work in a repository. */
   readonly commit?: string;
   /** Whether the grade may be given out. Absent: there is no grade. */
@@ -52,14 +54,16 @@ export type RowStatus =
   | "nothing handed in"
   | "not in the sample"
   | "not fetched"
+  | "not matched"
   | "not released"
   | "waiting";
 
 /** What may be said of a row in every export; only graded has a number. */
-export function statusOf({ grade, open, unsampled, unfetched, withheld }: GradeRow): RowStatus {
+export function statusOf({ grade, open, unsampled, unfetched, unmatched, withheld }: GradeRow): RowStatus {
   if (withheld !== undefined) return withheld;
   if (grade !== null) return grade.outcome.is;
   if (unfetched === true) return "not fetched";
+  if (unmatched === true) return "not matched";
   if (unsampled === true) return "not in the sample";
   return open === true ? "waiting" : "nothing handed in";
 }

@@ -23,6 +23,13 @@ describe("the sheet of a class", () => {
     );
   });
 
+  it("does not say of a student that nothing was handed in, while a file may be theirs", () => {
+    const none = new Set<string>();
+    const candidates = new Set(["1", "3"]);
+    const { sheet } = classSheet(batchOf(), members, [workOf("1", gradeOf([6, 3]))], none, none, candidates);
+    expect(sheet.rows.map((row) => statusOf(row))).toEqual(["not matched", "graded", "nothing handed in"]);
+  });
+
   it("writes feedback in the language of the student, else of the class", () => {
     const settings = { ...batchOf().settings, language: "de" };
     const works = [workOf("1", gradeOf([6, 3.5])), workOf("2", gradeOf([6, 3.5]))];

@@ -12,7 +12,10 @@ export interface ClassSheet {
   readonly feedbackFor: (student: { readonly language?: string }, grade: FinalGrade) => string;
 }
 
-/** `unsampled`, `unfetched`: keys of members whose work is known, or could not be asked for, and is not in the batch. */
+/**
+ * Keys of members without work in the batch. `unsampled`: it is known. `unfetched`: it could not be asked for. `unmatched`: it may be theirs or
+ * another member's.
+ */
 export function classSheet(
   {
     name,
@@ -23,6 +26,7 @@ export function classSheet(
   works: readonly BatchWork[],
   unsampled: ReadonlySet<string> = new Set(),
   unfetched: ReadonlySet<string> = new Set(),
+  unmatched: ReadonlySet<string> = new Set(),
 ): ClassSheet {
   const criteria = rubric.criteria.map(({ id, title, points }) => ({ id, title, points }));
   const most = mostPoints(rubric);
@@ -51,6 +55,7 @@ export function classSheet(
       ...(work !== undefined && grade === null ? { open: true as const } : {}),
       ...(work === undefined && unsampled.has(key) ? { unsampled: true as const } : {}),
       ...(work === undefined && unfetched.has(key) ? { unfetched: true as const } : {}),
+      ...(work === undefined && unmatched.has(key) ? { unmatched: true as const } : {}),
       ...(work === undefined ? {} : given({ commit: commitOf(work)?.hash })),
       feedback: grade === null ? "" : feedbackFor(member, grade),
     };

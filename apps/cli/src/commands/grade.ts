@@ -301,6 +301,11 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
           left: left.length,
           unsampled: [...new Set(left.flatMap(({ countsFor }) => countsFor))],
           unfetched: [...new Set(intake.unfetched.flatMap(({ by }) => by))],
+          candidates: [
+            ...new Set(
+              read.class.intake.unmatched.flatMap(({ may = [] }) => may.map((key) => kept.memberKeys.get(key) ?? key)),
+            ),
+          ],
           ...{ out: manner.out, table: null },
         }),
       },
