@@ -101,7 +101,7 @@ function summariseClass(read: ReadClass, end: ClassEnd, papers: Papers | null, m
   if (flagged > 0) lines.push(`flags: ${countOf(flagged, "graded submission")} with flags that nobody has looked at`);
   if (facts.similar !== null) lines.push(`similar: ${countOf(facts.similar.length, "pair")} to look at`);
   if (facts.comparedPartly.length > 0)
-    lines.push(`compared in part only, for their length or number: ${countOf(facts.comparedPartly.length, "work")}`);
+    lines.push(`compared only in part, too long or too many: ${countOf(facts.comparedPartly.length, "submission")}`);
   if (facts.left > 0)
     lines.push(`sample: ${countOf(facts.left, "work")} of the class left; without --sample all are graded`);
   if (papers !== null) {
@@ -126,7 +126,9 @@ export function nextOf(end: ClassEnd, id: string, counts: ReadonlyMap<string, nu
   if (end.is !== "finished") return nextOfEnd(end, id);
   return [
     ...(counts.has("needs human") ? [`markmill review ${id}   lists what needs a human decision`] : []),
-    ...(counts.has("grader error") ? [`markmill retry ${id}   tries again what failed by our fault`] : []),
+    ...(counts.has("grader error")
+      ? [`markmill retry ${id}   retries submissions that failed because of a grader error`]
+      : []),
     `markmill release ${id}   when the grades may be given out`,
   ];
 }

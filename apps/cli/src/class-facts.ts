@@ -1,4 +1,4 @@
-/** What a class knows beside its rows, kept with its batch for the reports: who handed in what late, what is nobody's, what is alike. */
+/** Facts of a class for its reports, kept with its batch: the deadline, unmatched files, similar submissions. */
 import type { Json } from "@markmill/engine";
 import { z } from "zod";
 

@@ -132,7 +132,7 @@ export class ClassResults {
     this.#fail(`! the results in ${out} are not on this machine, or gone; there they are out of date`);
   }
 
-  /** C1: what is there may be out of date from now on. */
+  /** C1: from now on the files may be out of date. */
   async note(): Promise<void> {
     for (const { out } of await this.#places()) {
       if (!(await isThere(out))) continue;

@@ -85,7 +85,7 @@ export async function pauseClass(
   return exitCodes.success;
 }
 
-/** Those that failed by our fault, and no others. */
+/** Retries only submissions that failed because of a grader error. */
 export async function retryClass(
   stack: Stack,
   config: Config,

@@ -1,4 +1,4 @@
-/** With which model a class goes on, and what is said of it. Pure. */
+/** Tells with which model a class continues. Pure. */
 import type { Json } from "@markmill/engine";
 import { readRunOptions } from "@markmill/stack";
 import type { BatchDetail, Definition } from "@markmill/store";
@@ -26,7 +26,7 @@ function defaultOf(options: Json | undefined): string | null {
   return options === undefined ? null : (readRunOptions(options)?.defaultModel ?? null);
 }
 
-/** One line for a class of which submissions begin again with another model or script; null: none does. */
+/** One line about submissions that start again with another model or script; null: there are none. */
 export function restartLine(
   { restarted, kept }: { readonly restarted: number; readonly kept: number },
   { from, to }: { readonly from: string | null; readonly to: string },

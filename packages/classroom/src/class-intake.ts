@@ -3,7 +3,7 @@
  * so that whoever stores it by key and hash stores nothing twice.
  *
  * Content is handed to `take`, one work after the other, and kept nowhere else: memory does not grow with the class. A work that
- * is refused, empty or nobody's stops nobody else's.
+ * is refused, empty or unmatched does not stop the others.
  */
 import { createHash } from "node:crypto";
 import { type Finding, type Place, suggest } from "@markmill/definition";

@@ -1,7 +1,7 @@
 /**
  * Without a roster, the people whom an export itself names. Pure.
  *
- * E1  One person has one key. A Gradescope student number that several people have is nobody's key; their e-mail addresses are.
+ * E1  One person has one key. If several people have one Gradescope student number, their e-mail addresses are their keys.
  * E2  A number that comes with several names is several people, each with a label of their own.
  * E3  Two works with the same bare name, and no key, are of two people.
  */

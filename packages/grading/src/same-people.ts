@@ -129,7 +129,7 @@ function pairOf(found: StoredPerson, incoming: IncomingPerson): Pair | null {
   const differ = both.filter(({ same }) => !same).map(({ kind }) => kind);
   const names = compareNames(stored, incoming);
   const keyed = stored.key === incoming.key || (stored.aliases ?? []).includes(incoming.key);
-  // A key that is no id, login or address was chosen by whoever sends the class: it is a kind of its own.
+  // A key that is no id, login or address was chosen by the sender of the class: it is a kind of its own.
   const chosen = keyed && !isKind(stored) && !isKind(incoming);
   const evidence = agree.length + (chosen ? 1 : 0);
   const same = [...agree, ...(keyed && agree.length === 0 ? ["key"] : []), ...(names === "equal" ? ["name"] : [])];

@@ -61,7 +61,7 @@ type Answer =
   | { readonly is: "unreachable"; readonly why: string }
   | { readonly is: "nothing" };
 
-/** Addresses that lead nowhere. All else may pass by itself. */
+/** Addresses that lead nowhere. All other trouble may pass without a change. */
 const nowhere =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ERR_TLS_CERT_ALTNAME_INVALID|UND_ERR_CONNECT_TIMEOUT)$/;
 

@@ -62,9 +62,9 @@ Examples:
   markmill grade export.zip --workflow grade.wf.md --roster roster.csv
   markmill grade compare.cfg.json --budget '$2'    a table of runs
 
-  --dry-run            read and check everything, begin nothing
+  --dry-run            read and check everything, start nothing
   --sample N           only N works, spread over the class by size
-  --budget $           what the class may cost at most; then it is paused
+  --budget $           pause the class when it has cost this much
   --concurrency N      works under way at once
   --model NAME         the model to ask
   --script FILE        a scripted model answers instead, for trying things out
@@ -75,7 +75,7 @@ Examples:
   --draft              write a report for each student before release, marked
                        as a draft; without it, reports are written by 'release'
   --workflow FILE, --rubric FILE, --roster FILE
-                       where class.yaml does not say them, or says others
+                       override the paths in class.yaml
   --sandbox KIND       auto, docker, jail, or none (your own files only)
   --yes                use a changed rubric even if it voids grades; without it
                        the grades that it voids are counted, and nothing is done

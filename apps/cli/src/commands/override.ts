@@ -171,7 +171,7 @@ async function record(
   }
 }
 
-/** What was seen is what is replaced. */
+/** Only the mark that the person has seen is replaced. */
 function requireStanding({ marks }: BatchWork, criterion: string, id: number): void {
   const standing = marks.find((mark) => mark.criterion === criterion && mark.fate.is === "stands");
   if (standing?.id === id) return;

@@ -213,7 +213,7 @@ async function saveMembers(
     ...{ key: person.key, pseudonym: names.get(person.key), person: plain(person) },
     aliases: person.called === person.key ? [] : [person.called],
   }));
-  // A key of the upload names one person: whoever was called so before no longer is.
+  // A key of the upload names one person: it is taken from the person who had it before.
   await query(
     client,
     `update batch_members set aliases = array(select unnest(aliases) except select unnest($2::text[]))
