@@ -70,7 +70,8 @@ export const classFindingCodes = {
   },
   INTAKE_LINK: { means: "A submission is a link; what it leads to was not fetched.", fix: "Fetch it yourself." },
   INTAKE_METADATA: {
-    means: "The list of owners in an export of Gradescope is missing or not what Gradescope writes.",
+    means:
+      "The list of owners in an export of Gradescope is missing, is not what Gradescope writes, or lists a submission that is not there.",
     fix: "Export the submissions again, or write layout: plain.",
   },
   INTAKE_NOT_FETCHED: {

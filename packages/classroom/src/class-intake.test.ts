@@ -284,6 +284,15 @@ submission_2:
     expect(found.submissions.map(({ by }) => by)).toEqual([["ada@x.org"], ["j@x.org", "z@x.org"]]);
   });
 
+  it("names submissions that the metadata lists and the export does not have", async () => {
+    const { "assignment_1_export/submission_2/main.js": _, ...rest } = files;
+    const found = await both(rest);
+    expect(found.problems).toContainEqual(
+      expect.objectContaining({ code: "INTAKE_METADATA", severity: "warning", about: "submission_2" }),
+    );
+    expect((await both(files)).problems.filter(({ code }) => code === "INTAKE_METADATA")).toEqual([]);
+  });
+
   it("whose metadata cannot be read belongs to nobody", async () => {
     const found = await both({ "submission_metadata.yml": "- a list", "submission_1/a": "1" });
     expect(found.submissions).toEqual([]);

@@ -351,6 +351,14 @@ async function sort(
       const read = await source.read(METADATA, { files: 1, bytes: 64 * 1024 * 1024 }).catch(() => null);
       const [file] = read?.entries ?? [];
       const sorted = file?.kind === "file" ? sortGradescope(tops, file.bytes.toString("utf8")) : null;
+      for (const [folder, people] of sorted?.missing ?? [])
+        problems.push({
+          severity: "warning",
+          code: "INTAKE_METADATA",
+          message: `${METADATA} lists ${showName(folder)} of ${people.map(showName).join(", ")}, and the export does not have it.`,
+          fix: "Export the submissions again, or copy that folder beside the others.",
+          ...{ at, about: folder },
+        });
       if (sorted !== null) return sorted;
       problems.push({
         severity: "error",

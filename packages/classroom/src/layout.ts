@@ -60,6 +60,8 @@ export interface Sorted {
   readonly works: readonly Work[];
   /** Names that follow no rule of the layout. */
   readonly strays: readonly string[];
+  /** Works that the platform lists and the export does not have: who handed them in, by the name of the folder. */
+  readonly missing?: ReadonlyMap<string, readonly string[]>;
 }
 
 export const METADATA = "submission_metadata.yml";
@@ -172,13 +174,20 @@ export function sortGradescope(tops: readonly Top[], metadataText: string): Sort
   if (!read.success) return null;
   const works: Work[] = [];
   const folders = new Set(tops.filter(({ name }) => name !== METADATA).map(({ name }) => name));
+  const missing = new Map<string, readonly string[]>();
   for (const [folder, of] of Object.entries(read.data)) {
-    if (!folders.delete(folder)) continue;
     const submitters = (of[":submitters"] ?? []).map((one) => ({
       name: words(one[":name"]) ?? "",
       sid: words(one[":sid"]),
       email: words(one[":email"]),
     }));
+    if (!folders.delete(folder)) {
+      missing.set(
+        folder,
+        submitters.map(({ name, email, sid }) => name || email || sid || "somebody"),
+      );
+      continue;
+    }
     works.push({
       label: folder,
       says: { by: "gradescope", submitters },
@@ -188,7 +197,7 @@ export function sortGradescope(tops: readonly Top[], metadataText: string): Sort
       attempt: null,
     });
   }
-  return { works, strays: [...folders] };
+  return { works, strays: [...folders], missing };
 }
 
 function words(value: string | number | null | undefined): string | null {
