@@ -55,7 +55,7 @@ const hostile: Record<string, (size: number) => string> = {
     ),
 };
 
-const long = 20_000;
+const long = 40_000;
 
 /** With the length of the larger text. findAttempts reads at most 20,000 characters of a line. */
 const readers: Record<string, readonly [most: number, read: (text: string) => unknown]> = {
