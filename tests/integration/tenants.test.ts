@@ -115,15 +115,18 @@ async function fill(tenant: TenantStore) {
 
 /** All rows there are but the other tenant's own, as text. */
 async function dump(): Promise<readonly string[]> {
-  const { rows: tables } = await store.database.calm.query<{ name: string; tenanted: boolean }>(
-    `select t.table_name as name, exists (select 1 from information_schema.columns c
-       where c.table_schema = 'markmill' and c.table_name = t.table_name and c.column_name = 'tenant') as tenanted
-     from information_schema.tables t where t.table_schema = 'markmill' and t.table_type = 'BASE TABLE' order by 1`,
+  const { rows: tables } = await store.database.calm.query<{ name: string; tenanted: boolean; batched: boolean }>(
+    `select t.table_name as name, coalesce(bool_or(c.column_name = 'tenant'), false) as tenanted,
+       coalesce(bool_or(c.column_name = 'batch_id'), false) as batched
+     from information_schema.tables t join information_schema.columns c using (table_schema, table_name)
+     where t.table_schema = 'markmill' and t.table_type = 'BASE TABLE' group by 1 order by 1`,
   );
   const all: string[] = [];
-  for (const { name, tenanted } of tables) {
+  const ofTheirBatches = "select id from markmill.batches where tenant = 'theirs'";
+  for (const { name, tenanted, batched } of tables) {
+    const others = tenanted ? "x.tenant <> 'theirs'" : batched ? `x.batch_id not in (${ofTheirBatches})` : "true";
     const { rows } = await store.database.calm.query<{ line: string }>(
-      `select x::text as line from markmill.${name} x ${tenanted ? "where x.tenant <> 'theirs'" : ""} order by 1`,
+      `select x::text as line from markmill.${name} x where ${others} order by 1`,
     );
     all.push(...rows.map(({ line }) => `${name} ${line}`));
   }
