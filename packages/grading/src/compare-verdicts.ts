@@ -1,14 +1,12 @@
 /**
- * Two opinions of one work beside each other. Marks that are next to each other on the scale are no difference, unless much of the
- * criterion lies between them: a scale may be coarse, or its steps uneven.
+ * Compares two opinions of one work. Between two models, neighbouring marks of a scale are no difference, unless much of the criterion lies
+ * between them: a scale may be coarse, or its steps uneven.
  */
 import type { Flag } from "./grade.ts";
 import { formatPoints, subtractPoints, sumPoints } from "./points.ts";
 import type { Criterion, Rubric } from "./rubric.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** The share of a criterion that words may gain where the workflow does not say: about what two looks at one text differ by. */
-const usualGain = 0.1;
 /** The share of a criterion that may lie between two models. */
 const BETWEEN_MODELS = 0.5;
 
@@ -19,34 +17,37 @@ interface Pair {
 }
 
 /**
- * What words in the work did for its mark: a look at all of it, and one without comments and texts in quotes. Only what the words
- * gained counts; a comment that cost a point attacks nobody. A criterion may gain the share `gain`, and all together half of it; without a
- * wider share from the workflow, it may gain no more than one step of its scale either.
+ * Compares the marks of a look at the whole work with those of a look without comments and texts in quotes. By default every difference
+ * is a flag: the words decided. More points with the words are `injection`, fewer are `disagreement`. A workflow may allow words to
+ * gain the share `gain` of a criterion, and half of that share of all criteria together; then only gains count.
  */
 export function compareLooks(
   rubric: Rubric,
   whole: readonly Verdict[],
   bare: readonly Verdict[],
-  gain: number = usualGain,
+  gain?: number,
 ): Flag[] {
   const pairs = pairsOf(rubric, whole, bare).filter(({ criterion }) => criterion.evidence !== "comments");
-  const flags = pairs
-    .filter(({ criterion, one, other }) => one > other && gains(criterion, one, other, gain))
-    .map(
-      ({ criterion, one, other }): Flag => ({
-        kind: "injection",
-        message: `${criterion.id}: ${formatPoints(one)} points, and ${formatPoints(other)} without comments and texts in quotes`,
-      }),
-    );
+  if (gain === undefined) return pairs.filter(({ one, other }) => one !== other).map(differenceFlag);
+  const gained = pairs.filter(({ one, other }) => one > other);
+  const flags = gained
+    .filter(({ criterion, one, other }) => shareBetween(criterion, one, other) > gain + 1e-9)
+    .map(differenceFlag);
   if (flags.length > 0) return flags;
   // Many small gains are one large.
-  const small = pairs.filter(({ one, other }) => one > other);
-  const gained = sumPoints(small.map(({ one, other }) => subtractPoints(one, other)));
+  const points = sumPoints(gained.map(({ one, other }) => subtractPoints(one, other)));
   const most = sumPoints(pairs.map(({ criterion }) => Math.abs(criterion.points)));
-  if (small.length < 2 || gained <= (most * gain) / 2 + 1e-9) return [];
+  if (gained.length < 2 || points <= (most * gain) / 2 + 1e-9) return [];
   return [
-    { kind: "injection", message: `${formatPoints(gained)} points fewer in all without comments and texts in quotes` },
+    { kind: "injection", message: `${formatPoints(points)} points fewer in all without comments and texts in quotes` },
   ];
+}
+
+function differenceFlag({ criterion, one, other }: Pair): Flag {
+  return {
+    kind: one > other ? "injection" : "disagreement",
+    message: `${criterion.id}: ${formatPoints(one)} points, and ${formatPoints(other)} without comments and texts in quotes`,
+  };
 }
 
 export function comparePanel(
@@ -62,11 +63,6 @@ export function comparePanel(
         message: `${criterion.id}: ${formatPoints(one)} points by ${first.model}, ${formatPoints(other)} by ${second.model}`,
       }),
     );
-}
-
-function gains(criterion: Criterion, one: number, other: number, gain: number): boolean {
-  if (shareBetween(criterion, one, other) > gain + 1e-9) return true;
-  return gain <= usualGain && stepsBetween(criterion, one, other) > 1;
 }
 
 function differ(criterion: Criterion, one: number, other: number): boolean {

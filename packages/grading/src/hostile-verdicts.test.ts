@@ -126,11 +126,14 @@ describe("two looks", () => {
     const of = (marks: readonly number[]) => ["names", "pure", "docs"].map((id, at) => verdict(id, marks[at] ?? 0));
     return compareLooks(rubric, of(one), of(other)).map(({ message }) => message.split(":")[0]);
   };
-  it("differ by more than a step, or by more than a tenth of the criterion, in favour of the words", () => {
+  it("are flagged by default for every difference of a mark, whichever look gives more", () => {
     expect(flags([2, 0, 0], [0, 0, 0])).toEqual(["names"]);
     expect(flags([2, 0, 0], [1, 0, 0])).toEqual(["names"]);
     expect(flags([0, 1, 0], [0, 0, 0])).toEqual(["pure"]);
-    expect(flags([0, 0, 0], [2, 1, 0])).toEqual([]);
+    expect(flags([0, 0, 0], [2, 1, 0])).toEqual(["names", "pure"]);
+    expect(flags([2, 1, 0], [2, 1, 0])).toEqual([]);
+  });
+  it("do not count where comments are judged, which the second look does not have", () => {
     expect(flags([0, 0, 2], [0, 0, 0])).toEqual([]);
   });
   const scaled = (...worths: number[]) =>
@@ -140,34 +143,30 @@ describe("two looks", () => {
       scale: { is: "levels", levels: worths.map((points) => ({ name: `l${points}`, points })) },
     });
   it.each([
-    [scaled(0, 2, 10), 10, 2, 1],
-    [scaled(0, 2, 10), 2, 0, 1],
-    [scaled(10, 0, 9, 8), 10, 8, 1],
-    [scaled(10, 0, 9, 8), 10, 9, 0],
-    [scaled(0, 1, 2, 3, 4, 5), 5, 4, 1],
-    [scaled(0, -1, -8), -1, -8, 1],
-    [criterion({ id: "a", points: 10, scale: { is: "points", step: 5 } }), 10, 5, 1],
-    [criterion({ id: "a", points: 10, scale: { is: "points", step: 2 } }), 10, 8, 1],
-    [criterion({ id: "a", points: 10, scale: { is: "points", step: 1 } }), 10, 9, 0],
-    [criterion({ id: "a", points: 100, scale: { is: "points", step: 1 } }), 75, 73, 1],
-  ])("differ by the scale there is: %#", (one, high, low, wanted) => {
+    [scaled(0, 2, 10), 2, 0],
+    [scaled(10, 0, 9, 8), 10, 9],
+    [scaled(0, -1, -8), -1, -8],
+    [criterion({ id: "a", points: 10, scale: { is: "points", step: 5 } }), 10, 5],
+    [criterion({ id: "a", points: 100, scale: { is: "points", step: 1 } }), 75, 74],
+  ])("name a gain from words an injection and a loss a disagreement: %#", (one, high, low) => {
     const only = { criteria: [one] };
-    expect(compareLooks(only, [verdict("a", high)], [verdict("a", low)])).toHaveLength(wanted);
-    expect(compareLooks(only, [verdict("a", low)], [verdict("a", high)])).toEqual([]);
-  });
-  it("add up", () => {
-    const ids = ["a", "b", "c"];
-    const many = { criteria: ids.map((id) => criterion({ id, points: 10, scale: { is: "points", step: 1 } })) };
-    const all = (points: number) => ids.map((id) => verdict(id, points));
-    expect(compareLooks(many, all(5), all(4))).toMatchObject([{ kind: "injection" }]);
-    expect(compareLooks(many, [verdict("a", 5), ...all(4).slice(1)], all(4))).toEqual([]);
-    expect(compareLooks(many, all(5), all(5))).toEqual([]);
+    const kinds = (whole: number, bare: number) =>
+      compareLooks(only, [verdict("a", whole)], [verdict("a", bare)]).map(({ kind }) => kind);
+    expect([kinds(high, low), kinds(low, high), kinds(high, high)]).toEqual([["injection"], ["disagreement"], []]);
   });
   it("may differ by as much as the workflow says, from nothing to all", () => {
     const only = { criteria: [criterion({ id: "a", points: 10, scale: { is: "points", step: 1 } })] };
     const told = (high: number, low: number, gain: number) =>
       compareLooks(only, [verdict("a", high)], [verdict("a", low)], gain).length;
     expect([told(10, 9, 0), told(10, 7, 0.3), told(10, 6, 0.3), told(10, 0, 1)]).toEqual([1, 0, 1, 0]);
+    expect(told(6, 10, 0.3)).toBe(0);
+  });
+  it("add up small gains that the workflow allows for one criterion", () => {
+    const ids = ["a", "b", "c"];
+    const many = { criteria: ids.map((id) => criterion({ id, points: 10, scale: { is: "points", step: 1 } })) };
+    const all = (points: number) => ids.map((id) => verdict(id, points));
+    expect(compareLooks(many, all(5), all(4), 0.1)).toMatchObject([{ kind: "injection" }]);
+    expect(compareLooks(many, [verdict("a", 5), ...all(4).slice(1)], all(4), 0.1)).toEqual([]);
   });
   it("of two models may be next to each other, unless most of the criterion lies between", () => {
     const said = (model: string, points: number) => ({ model, verdicts: [verdict("a", points)] });
