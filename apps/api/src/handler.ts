@@ -40,7 +40,7 @@ interface Besides {
   /** The handler has written the entry in the audit log, with its outcome. */
   readonly audited?: boolean;
   readonly location?: string;
-  /** Of what was changed, without quotes. */
+  /** ETag of the changed work, without quotes. */
   readonly etag?: string;
   /** null: the cookie is taken back. */
   readonly cookie?: { readonly value: string; readonly maxAgeMs: number } | null;

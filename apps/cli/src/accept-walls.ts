@@ -3,8 +3,8 @@
  *
  * A1  A wall that SANDBOX_ACCEPT names, or that is remembered for the project, is not spoken of again.
  * A2  On a terminal the person decides, and a no refuses.
- * A3  Without a terminal a wall that bounds resources alone (no-cgroup) is explained, accepted and remembered: it is thin in time and memory,
- *     and lets nobody out. A wall with known ways out (old-engine) is refused.
+ * A3  Without a terminal a wall that bounds resources alone (no-cgroup) is explained, accepted and remembered: it limits
+ *     time and memory less strictly, but opens no way out. A wall with known ways out (old-engine) is refused.
  * A4  SANDBOX_ACCEPT=none accepts nothing and asks nothing.
  */
 import { type Config, rememberWalls } from "@markmill/config";
@@ -23,7 +23,7 @@ interface Wall {
 
 type WallsDecision = "nothing" | "ask" | "accept" | "refuse";
 
-/** Pure. `walls`: those that nobody has accepted. */
+/** Pure. `walls`: the thin walls that are not accepted yet. */
 export function decideWalls(walls: readonly Pick<Wall, "name">[], asks: boolean, strict: boolean): WallsDecision {
   if (walls.length === 0) return "nothing";
   if (strict) return "refuse";

@@ -1,6 +1,6 @@
 /**
- * What was begun takes the model or script that is said now, as far as nothing was paid for it: a class submission by submission, a run as
- * a whole.
+ * Applies a corrected model or script to work that was begun. In a class every submission without a paid reply takes it; a single run
+ * takes it only if the whole run has no paid reply.
  *
  * kill -9 between two lines: a class has the new settings or the old ones, and the same command does the rest. A run that was cancelled
  * and has no successor yet gets one from the same command.

@@ -1,4 +1,4 @@
-/** What was found before anything is graded: who handed in, who did not, which files are unmatched. Pure. */
+/** Lists, before grading, who handed in, who did not, and which files are unmatched. Pure. */
 import type { ClassIntake, Roster } from "@markmill/classroom";
 import { countOf, formatBytes } from "./amounts.ts";
 

@@ -45,7 +45,7 @@ interface WriteManner {
   readonly tellWritten?: boolean;
   /** A folder in which all files are written, also those that are the same. Default: none. */
   readonly whole?: string | null;
-  /** false: rows that the grades do not have are told only if a file changed, and are no matter of the exit code. Default: true. */
+  /** false: rows left out of the files are named only if a file changed, and do not change the exit code. Default: true. */
   readonly tellLeftOut?: boolean;
 }
 
@@ -72,7 +72,7 @@ export class ClassResults {
     this.#at = at;
   }
 
-  /** Remembers a folder, and how results are written there. Takes the place of what was remembered of the same folder. */
+  /** Remembers a folder and how results are written there. Replaces an earlier entry of the same folder. */
   async remember(place: Pick<ResultsPlace, "out" | "kinds" | "draft">): Promise<void> {
     const register = await this.#load();
     const known = register.places.find(({ out }) => out === place.out);
@@ -112,7 +112,7 @@ export class ClassResults {
     });
   }
 
-  /** C1: `act` changes grades. Results are written again also if it fails: nobody knows how far it came. */
+  /** C1: `act` changes grades. Results are written again even if it fails, because it may have changed some grades. */
   async during<Result>(act: () => Promise<Result>): Promise<Result> {
     await this.note();
     try {
@@ -143,7 +143,7 @@ export class ClassResults {
     }
   }
 
-  /** Brings all that is remembered up to date. Tells only what was written, and what could not be. */
+  /** Updates all remembered folders. Reports only files that were written or could not be written. */
   async write({
     tellWritten = true,
     whole = null,

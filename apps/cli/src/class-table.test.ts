@@ -52,7 +52,7 @@ describe("the table of a class", () => {
     expect(many.slice(heads.length)).toEqual(hidden);
   });
 
-  it("gives a program, and whoever asks for it, all columns", () => {
+  it("prints all columns when the output is piped, or with --wide", () => {
     const print = (shown: boolean, wide: boolean) => {
       const lines: string[] = [];
       printClassTable(sheet, { shown, columns: 40, out: (line) => void lines.push(line) }, wide);

@@ -57,7 +57,7 @@ date; 6 the file would be refused, and is not written; 1 nothing is released.`,
         template: { type: "string" },
         assignment: { type: "string" },
         rescale: { type: "boolean" },
-        // Released grades are what is exported without --draft; the flag of earlier versions says the same.
+        // Without --draft only released grades are exported. --released, a flag of earlier versions, means the same.
         released: { type: "boolean" },
         draft: { type: "boolean" },
         check: { type: "boolean" },

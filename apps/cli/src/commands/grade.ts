@@ -378,7 +378,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
   }
 }
 
-/** What a changed rubric voids is told before anything is saved; it needs a word of the person. */
+/** Lists the marks that a changed rubric voids before anything is saved. The person must confirm with --yes. */
 async function confirmRubric(
   { tenant }: Pick<Stack, "tenant">,
   before: BatchDetail,
