@@ -35,6 +35,8 @@ export type Config = {
   readonly models: {
     readonly baseUrl: string;
     readonly apiKey: string | null;
+    /** In lower case. */
+    readonly keyHeader: string;
     readonly file: string;
     readonly defaultModel: string | null;
     readonly timeoutMs: number;
@@ -160,6 +162,7 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
     models: {
       baseUrl: env.OPENAI_BASE_URL,
       apiKey: env.OPENAI_API_KEY ?? null,
+      keyHeader: env.OPENAI_KEY_HEADER.toLowerCase(),
       file: env.MODELS_FILE,
       defaultModel: env.DEFAULT_MODEL ?? null,
       timeoutMs: env.MODEL_TIMEOUT_MS,

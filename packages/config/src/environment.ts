@@ -6,6 +6,7 @@
 //    variable is not among them unless it says so.
 import { z } from "zod";
 import { parseAllowed } from "./allowed-address.ts";
+import { modelAddress } from "./model-address.ts";
 
 type VariableFacts = {
   readonly section: string;
@@ -157,14 +158,26 @@ const stores = {
 };
 
 const models = {
-  OPENAI_BASE_URL: defaulted("https://api.openai.com/v1", address(["http", "https"]), {
-    description: "Any OpenAI-compatible endpoint.",
-  }),
+  OPENAI_BASE_URL: defaulted(
+    "https://api.openai.com/v1",
+    z
+      .string()
+      .transform(modelAddress)
+      .pipe(address(["http", "https"])),
+    {
+      description:
+        "Any OpenAI-compatible endpoint, up to and with its API path (docs/endpoints.md). Spaces, quotes, slashes at the end and /chat/completions are taken off.",
+    },
+  ),
   OPENAI_API_KEY: optional(text, {
     description:
       "Its key; local endpoints often need none. It is sent only to an endpoint that is set in the same place, or to the default one.",
     secret: true,
     anywhere: true,
+  }),
+  OPENAI_KEY_HEADER: defaulted("authorization", text.regex(/^[A-Za-z0-9-]+$/, "must be the name of an HTTP header"), {
+    description:
+      "The header that carries the key. authorization: 'Bearer KEY'. Any other, such as Azure's api-key: the key alone.",
   }),
   MODELS_FILE: defaulted("models.yaml", text, {
     description: "Aliases, prices, context sizes and rate limits of models; the file may be missing.",

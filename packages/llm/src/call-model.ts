@@ -25,7 +25,7 @@ import { likelyPromptTokens } from "./estimate-tokens.ts";
 import { findModel, type ModelCatalogue } from "./model-catalogue.ts";
 import type { ModelClient } from "./model-client.ts";
 import { ModelFailure } from "./model-failure.ts";
-import { charactersOf, type ModelReply, type ModelRequest } from "./model-request.ts";
+import { charactersOf, type ModelReply, type ModelRequest, type ModelUsage } from "./model-request.ts";
 import { type ModelSlot, noLimit } from "./model-slot.ts";
 import type { Passage, RatePort } from "./rate-port.ts";
 import { recordPatiently } from "./record-patiently.ts";
@@ -158,9 +158,9 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
     callIndex,
   });
   if (known !== undefined) {
-    await budget.settle(key, spendingOf(known.reply));
+    await budget.settle(key, spendingOf(known.reply.usage));
     // An attempt that has ended has booked its own replies; one that was killed is delivered again under its number.
-    const booked = known.attempt === attempt ? bookedFor(known.reply) : null;
+    const booked = known.attempt === attempt ? bookedFor(known.reply.usage) : null;
     return outcomeOf(known.reply, request, key, { remembered: true, booked });
   }
 
@@ -223,11 +223,13 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
         // What is left to write down needs no slot.
         slot.over(false);
         const free = error instanceof ModelFailure && error.billed === "no";
+        const spent = error instanceof ModelFailure ? error.spent : undefined;
         if (free) await budget.release(key);
-        else await budget.settle(key, { ...worstCase, certain: false });
+        else await budget.settle(key, spent === undefined ? { ...worstCase, certain: false } : spendingOf(spent));
         if (!(error instanceof ModelFailure)) throw error;
         await hear(error);
-        return failed(error, together(left, free ? null : { calls: 1, ...worstCase, characters }));
+        const booked = spent === undefined ? { calls: 1, ...worstCase, characters } : bookedFor(spent);
+        return failed(error, together(left, free ? null : booked));
       }
     } finally {
       slot.over(reply !== null);
@@ -235,9 +237,9 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
 
     const replied = reply;
     await recordPatiently(() => ledger.record(key, { reply: replied, attempt }), { signal, tell: ports.onUnrecorded }); // 5
-    if (ledger.settles !== true) await budget.settle(key, spendingOf(reply)); // 6
+    if (ledger.settles !== true) await budget.settle(key, spendingOf(reply.usage)); // 6
     await hear(null); // 7
-    const booked = together(left, bookedFor(reply));
+    const booked = together(left, bookedFor(reply.usage));
     return outcomeOf(reply, request, key, { remembered: false, booked });
   } catch (error) {
     // Whoever waits for a probe must learn that nobody probes any more.
@@ -255,7 +257,9 @@ function outcomeOf(
 ): CallOutcome {
   const { booked } = how;
   if (reply.finishReason === "refused") {
-    return { kind: "failed", failure: new ModelFailure("MODEL_REFUSED", reply.text.slice(0, 500)), booked, callIndex };
+    const word = reply.ending === undefined ? "" : `Its finish_reason is "${reply.ending.slice(0, 100)}". `;
+    const failure = new ModelFailure("MODEL_REFUSED", `${word}${reply.text.slice(0, 500)}`.trim());
+    return { kind: "failed", failure, booked, callIndex };
   }
   if (isEmpty(reply, request)) {
     return { kind: "failed", failure: new ModelFailure("MODEL_EMPTY_REPLY", whatCame(reply)), booked, callIndex };
@@ -291,8 +295,7 @@ function whatCame({ reasoning, toolCalls, finishReason, usage }: ModelReply): st
   return `It held ${only}${cut}.`;
 }
 
-function bookedFor({ usage }: ModelReply): Booked {
-  const { promptTokens, completionTokens, characters, nanodollars } = usage;
+function bookedFor({ promptTokens, completionTokens, characters, nanodollars }: ModelUsage): Booked {
   return { calls: 1, promptTokens, completionTokens, characters, nanodollars };
 }
 
@@ -307,9 +310,8 @@ export function together(one: Booked | null, other: Booked | null): Booked | nul
   };
 }
 
-function spendingOf({ usage }: ModelReply): Spending {
-  const { promptTokens, completionTokens, nanodollars } = usage;
-  return { promptTokens, completionTokens, nanodollars, certain: !usage.estimated };
+function spendingOf({ promptTokens, completionTokens, nanodollars, estimated }: ModelUsage): Spending {
+  return { promptTokens, completionTokens, nanodollars, certain: !estimated };
 }
 
 function idempotencyKeyOf(key: CallKey): string {

@@ -12,6 +12,7 @@
  *     place leaves at once, and only then is the reply read, a few in each turn of the event loop. To read one takes as long as to send several.
  * W5  An exchange ends once: complete, failed or given up. What its connection tells later changes nothing.
  */
+import { decoderFor, utf8 } from "./charset.ts";
 import { type Decoder, decodeBody, decodersFor } from "./decode-body.ts";
 import { guardedFetch, isBodiless, refusalOf } from "./guarded-fetch.ts";
 import { ReplyTooLarge } from "./model-failure.ts";
@@ -227,8 +228,6 @@ function terminated(cause: unknown): TypeError {
   return new TypeError("terminated", { cause });
 }
 
-const utf8 = new TextDecoder();
-
 /** What the library reads of a Response where it does not stream. */
 class WholeReply {
   readonly ok: boolean;
@@ -248,7 +247,7 @@ class WholeReply {
   }
 
   async text(): Promise<string> {
-    return utf8.decode(await this.#whole);
+    return (decoderFor(this.headers.get("content-type")) ?? utf8).decode(await this.#whole);
   }
 }
 

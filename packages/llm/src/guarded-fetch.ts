@@ -1,4 +1,6 @@
 /** fetch, with the body refused as soon as it is too large or plainly not a reply, so it is never held whole. */
+import { TextDecoder } from "node:util";
+import { decoderFor, utf8 } from "./charset.ts";
 import { fetchWithoutTimeouts } from "./fetch-without-timeouts.ts";
 import { ReplyOfWrongKind, ReplyTooLarge } from "./model-failure.ts";
 
@@ -13,9 +15,10 @@ export function guardedFetch(maxBytes: number): typeof fetch {
       throw refusal;
     }
     if (response.body === null) return response;
+    const decoder = decoderFor(response.headers.get("content-type")) ?? utf8;
     const streamed = isStreamed(response.headers);
     // It is within the limit, or was refused above.
-    if (!streamed && declaredBytes(response.headers) !== null) return response;
+    if (!streamed && declaredBytes(response.headers) !== null && decoder === utf8) return response;
     let bytes = 0;
     const guard = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
@@ -26,8 +29,20 @@ export function guardedFetch(maxBytes: number): typeof fetch {
         else controller.enqueue(chunk);
       },
     });
-    return new Response(response.body.pipeThrough(guard), response);
+    const guarded = response.body.pipeThrough(guard);
+    // Response reads UTF-8 only.
+    const read = decoder === utf8 ? guarded : guarded.pipeThrough(inUtf8(decoder));
+    return new Response(read, response);
   };
+}
+
+function inUtf8(decoder: TextDecoder): TransformStream<Uint8Array, Uint8Array> {
+  const own = new TextDecoder(decoder.encoding);
+  const encoder = new TextEncoder();
+  return new TransformStream({
+    transform: (chunk, controller) => controller.enqueue(encoder.encode(own.decode(chunk, { stream: true }))),
+    flush: (controller) => controller.enqueue(encoder.encode(own.decode())),
+  });
 }
 
 interface Named {
@@ -49,7 +64,9 @@ export function isBodiless(status: number): boolean {
 export function refusalOf({ ok, status, headers }: Head, maxBytes: number): ReplyOfWrongKind | ReplyTooLarge | null {
   const contentType = contentTypeOf(headers);
   const streamed = isStreamed(headers);
-  if (ok && !streamed && !/\bjson\b/.test(contentType)) return new ReplyOfWrongKind(contentType);
+  // Lines of JSON are read, to be told as what they are.
+  const isJson = /\bjson\b|\b(x-)?(ndjson|jsonl(ines)?)\b/.test(contentType);
+  if (ok && !((streamed || isJson) && decoderFor(contentType) !== null)) return new ReplyOfWrongKind(contentType);
   const declared = streamed || isBodiless(status) ? null : declaredBytes(headers);
   return declared === null || declared <= maxBytes ? null : new ReplyTooLarge();
 }

@@ -12,6 +12,7 @@ export { modelFileCodes, scriptedServerCodes, scriptFileCodes } from "./file-cod
 export { formatFinding } from "./finding.ts";
 export { contextExcess, fitContext } from "./fit-context.ts";
 export { hashEmbedding } from "./hash-embedding.ts";
+export { keyHeaders } from "./key-headers.ts";
 export {
   builtInCatalogue,
   findModel,

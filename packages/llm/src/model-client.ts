@@ -1,7 +1,6 @@
 // One request to an OpenAI-compatible endpoint, one reply or one ModelFailure. It never tries again by itself: retries are
 // durable and belong to the engine, and a hidden second request would be a second bill outside the reservation.
 import type { ClientOptions, OpenAI } from "openai";
-import { APIError } from "openai/core/error";
 import type {
   ChatCompletionCreateParamsNonStreaming,
   ChatCompletionCreateParamsStreaming,
@@ -9,7 +8,9 @@ import type {
 } from "openai/resources/chat/completions";
 import { z } from "zod";
 import { likelyPromptTokens, likelyTokens } from "./estimate-tokens.ts";
+import { endingOf } from "./finish-reason.ts";
 import { guardedFetch } from "./guarded-fetch.ts";
+import { bearerHeader, keyHeaders } from "./key-headers.ts";
 import { costOf, findModel, type Model, type ModelCatalogue } from "./model-catalogue.ts";
 import { isCut, ModelFailure, ReplyTooLarge, translateModelError } from "./model-failure.ts";
 import {
@@ -18,11 +19,10 @@ import {
   type ModelMessage,
   type ModelReply,
   type ModelRequest,
-  type ToolCall,
 } from "./model-request.ts";
 import { fetchInSlot, heardSlot, type InSlot, type ModelSlot, noLimit } from "./model-slot.ts";
 import { createDeltaNeutraliser, neutraliseText } from "./neutralise-text.ts";
-import { readToolCalls, ToolCallPieces } from "./read-tool-calls.ts";
+import { type RawReply, readCompletion, StreamedReply, UnusableReply } from "./read-completion.ts";
 import { type Redactor, redactorOf } from "./redact-key.ts";
 import { joined, splitReasoning } from "./split-reasoning.ts";
 import { writeVectors } from "./vectors-text.ts";
@@ -35,6 +35,8 @@ export interface ModelClientOptions {
   readonly baseUrl?: string;
   /** Absent: no Authorization header is sent, which local endpoints accept and the default one does not. */
   readonly apiKey?: string;
+  /** That carries the key, in lower case. Absent: `authorization`, as a bearer token; any other holds the key alone. */
+  readonly keyHeader?: string;
   readonly organization?: string;
   readonly catalogue: ModelCatalogue;
   /** From the request to the last byte of its reply. */
@@ -59,89 +61,10 @@ export interface ModelClient {
   complete(request: ModelRequest, options?: CallOptions): Promise<ModelReply>;
 }
 
-const usageSchema = z.object({ prompt_tokens: z.int().nonnegative(), completion_tokens: z.int().nonnegative() });
-
-/** A vendor's extra field must not make a reply unreadable. */
-const loose = z.unknown().optional();
-
-/** Text, or a list of parts of which some are thoughts. */
-const contentSchema = z
-  .union([z.string(), z.array(z.looseObject({ type: z.string().catch(""), text: loose, thinking: loose })), z.null()])
-  .optional()
-  .transform((content) => {
-    if (!Array.isArray(content)) return { text: content ?? "", reasoning: "" };
-    const thought = content.filter(({ type }) => /think|reason/.test(type));
-    const said = content.filter((part) => !thought.includes(part));
-    return {
-      text: said.map(({ text }) => textIn(text)).join(""),
-      reasoning: thought.map(({ text, thinking }) => textIn(thinking) || textIn(text)).join(""),
-    };
-  });
-
-const messageShape = {
-  content: contentSchema,
-  refusal: z.string().nullish(),
-  reasoning_content: loose,
-  reasoning: loose,
-  reasoning_details: loose,
-  tool_calls: loose,
-  function_call: loose,
-};
-
-const replySchema = z.object({
-  model: z.string().catch(""),
-  choices: z.array(z.object({ finish_reason: z.string().nullish(), message: z.object(messageShape) })),
-  usage: usageSchema.optional().catch(undefined),
-});
-
-const chunkSchema = z.object({
-  model: z.string().catch(""),
-  choices: z
-    .array(z.object({ finish_reason: z.string().nullish(), delta: z.object(messageShape).nullish() }))
-    .default([]),
-  usage: usageSchema.nullish().catch(undefined),
-});
-
-/** Some gateways send an error with status 200. */
-const errorSchema = z.object({
-  choices: z.undefined().optional(),
-  error: z.looseObject({ message: z.string().catch("no reason given"), code: z.unknown().optional() }),
-});
-
-/** Text in a field that vendors fill as they like: a text, or texts in lists and objects. */
-function textIn(field: unknown): string {
-  if (typeof field === "string") return field;
-  if (Array.isArray(field)) return field.map(textIn).join("");
-  if (typeof field !== "object" || field === null) return "";
-  const { text, content, summary } = field as Record<string, unknown>;
-  return textIn(text) || textIn(content) || textIn(summary);
-}
-
-function thoughtsIn(message: z.infer<z.ZodObject<typeof messageShape>>): string {
-  // The fields repeat each other where there are several.
-  return (
-    textIn(message.reasoning_content) ||
-    textIn(message.reasoning) ||
-    textIn(message.reasoning_details) ||
-    message.content.reasoning
-  );
-}
-
 /** One per way of reading a reply: they differ in the fetch beneath. */
 interface Clients {
   readonly whole: OpenAI;
   readonly streaming: OpenAI;
-}
-
-/** A reply before it is priced. */
-interface RawReply {
-  readonly model: string;
-  readonly text: string;
-  readonly reasoning: string;
-  readonly toolCalls: readonly ToolCall[];
-  readonly refusal: string;
-  readonly finish: string;
-  readonly usage: z.infer<typeof usageSchema> | undefined;
 }
 
 export function createModelClient(options: ModelClientOptions): ModelClient {
@@ -173,7 +96,7 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
     logLevel: "off",
     defaultHeaders: {
       "X-Stainless-Timeout": String(Math.ceil(timeoutMs / 1_000)),
-      ...(apiKey === undefined ? { Authorization: null } : {}),
+      ...(apiKey === undefined ? { Authorization: null } : headersOfKey(apiKey, options.keyHeader)),
     },
     maxRetries: 0,
     // Ours covers the whole reply, and begins when the request leaves; the library's would count the wait for a slot. Longer than any of ours.
@@ -229,7 +152,9 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
       } catch (error) {
         const left = limit.isStarted();
         if (!left && call.signal?.aborted) throw new ModelFailure("MODEL_ABORTED", "", { billed: "no" });
+        const used = error instanceof UnusableReply ? error.reply : null;
         throw translateModelError(error, {
+          ...(used === null ? {} : { spent: priced(used, model, request, redact).usage }),
           model: model.name,
           endpoint,
           ...(apiKey === undefined ? {} : { apiKey }),
@@ -244,6 +169,11 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
       }
     },
   };
+}
+
+/** What is sent beside or instead of the library's own `Authorization`. */
+function headersOfKey(apiKey: string, header = bearerHeader): Record<string, string | null> {
+  return header === bearerHeader ? {} : { Authorization: null, ...keyHeaders(apiKey, header) };
 }
 
 /** For one request, from when it leaves. */
@@ -269,23 +199,7 @@ async function readWhole(
   sending: Sending,
 ): Promise<RawReply> {
   const sent: unknown = await openai.chat.completions.create(body, sending);
-  const wrong = errorSchema.safeParse(sent);
-  if (wrong.success) {
-    const { error } = wrong.data;
-    const status = Number(error.code);
-    throw new APIError(status >= 400 && status < 600 ? status : undefined, error, error.message, new Headers());
-  }
-  const reply = replySchema.parse(sent);
-  const message = reply.choices[0]?.message;
-  return {
-    model: reply.model,
-    text: message?.content.text ?? "",
-    reasoning: message === undefined ? "" : thoughtsIn(message),
-    toolCalls: message === undefined ? [] : readToolCalls(message),
-    refusal: message?.refusal ?? "",
-    finish: reply.choices[0]?.finish_reason ?? "",
-    usage: reply.usage,
-  };
+  return readCompletion(sent);
 }
 
 async function readStream(
@@ -304,48 +218,29 @@ async function readStream(
   const emit = (text: string) => {
     if (text !== "") onDelta(text);
   };
-  let [model, text, reasoning, refusal, finish] = ["", "", "", "", ""];
-  const calls = new ToolCallPieces();
-  let usage: RawReply["usage"];
-  let bytes = 0;
-  let events = 0;
-  let choices = 0;
+  const reply = new StreamedReply();
   try {
     for await (const event of await openai.chat.completions.create(streaming, sending)) {
-      const chunk = chunkSchema.parse(event);
-      events += 1;
-      choices += chunk.choices.length;
-      const choice = chunk.choices[0];
-      const delta = choice?.delta ?? undefined;
-      const piece = delta?.content.text ?? "";
-      const thought = delta === undefined ? "" : thoughtsIn(delta);
-      bytes += Buffer.byteLength(piece) + Buffer.byteLength(thought) + Buffer.byteLength(delta?.refusal ?? "");
-      if (delta !== undefined) bytes += calls.add(delta);
-      if (bytes > maxReplyBytes) throw new ReplyTooLarge();
-      model = chunk.model || model;
-      text += piece;
-      reasoning += thought;
-      refusal += delta?.refusal ?? "";
-      finish = choice?.finish_reason ?? finish;
-      usage = chunk.usage ?? usage;
+      const piece = reply.add(event);
+      if (reply.bytes > maxReplyBytes) throw new ReplyTooLarge();
       emit(deltas.push(piece));
     }
   } catch (error) {
     // I3: once the finish reason is here the reply is whole, and losing it for want of its usage would pay for it twice.
-    if (finish === "" || !isCut(error)) throw error;
+    if (reply.finish === "" || !isCut(error)) throw error;
   }
   emit(deltas.flush());
-  if (finish === "") {
+  if (reply.finish === "") {
     // The library ends an aborted stream like a finished one.
     sending.signal.throwIfAborted();
-    if (events === 0) throw new ModelFailure("MODEL_REPLY_MALFORMED", "A stream was asked for and none came.");
+    if (reply.events === 0) throw new ModelFailure("MODEL_REPLY_MALFORMED", "A stream was asked for and none came.");
     // Without any choice it is a reply, an empty one.
-    if (choices > 0) {
-      const far = `${events} events and ${text.length} characters`;
+    if (reply.choices > 0) {
+      const far = `${reply.events} events and ${reply.length} characters`;
       throw new ModelFailure("MODEL_CONNECTION_CUT", `The stream broke off after ${far}.`);
     }
   }
-  return { model, text, reasoning, toolCalls: calls.whole(), refusal, finish, usage };
+  return reply.whole();
 }
 
 const embeddingSchema = z.object({
@@ -391,7 +286,7 @@ async function embedded(openai: OpenAI, model: Model, request: ModelRequest, sen
 }
 
 function priced(raw: RawReply, model: Model, request: ModelRequest, redact: Redactor): ModelReply {
-  const refused = raw.refusal !== "" || raw.finish === "content_filter";
+  const ending = raw.refusal === "" ? endingOf(raw.finish) : "refused";
   const clean = (text: string) => neutraliseText(redact(text));
   const split = splitReasoning(clean(raw.text));
   const text = raw.text === "" ? clean(raw.refusal) : split.text;
@@ -412,7 +307,8 @@ function priced(raw: RawReply, model: Model, request: ModelRequest, redact: Reda
     text,
     ...(reasoning === "" ? {} : { reasoning }),
     ...(toolCalls.length === 0 ? {} : { toolCalls }),
-    finishReason: refused ? "refused" : finishOf(raw.finish),
+    finishReason: ending === "failed" || ending === "unknown" ? "other" : ending,
+    ...(ending === "refused" && raw.finish !== "" ? { ending: clean(raw.finish) } : {}),
     usage: {
       promptTokens,
       completionTokens,
@@ -422,11 +318,6 @@ function priced(raw: RawReply, model: Model, request: ModelRequest, redact: Reda
     },
     model: clean(raw.model || model.name),
   };
-}
-
-function finishOf(finish: string): ModelReply["finishReason"] {
-  if (finish === "tool_calls" || finish === "function_call") return "tools";
-  return finish === "stop" || finish === "length" ? finish : "other";
 }
 
 function messageOf(message: ModelMessage): ChatCompletionMessageParam {

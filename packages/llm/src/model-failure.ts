@@ -6,14 +6,18 @@
 //        A 404 is among these, also where it names the model: a base URL that is wrong, a model that is still being loaded and a name
 //        that is misspelt look alike, and all three are put right outside the run.
 // fail   Something about this request: invalid, too long, refused, filtered, a reply cut or too large. Asked again it fares no better.
-// retry  An empty reply: the endpoint works, the next try may say something. A few tries, then the activity fails.
+// hold   What no waiting cures: no key, no such model, an endpoint that speaks another protocol. The run waits to be resumed.
+// retry  An empty reply, or one that the endpoint ended early: the endpoint works, the next try may say something. A few tries, then the
+//        activity fails.
 import { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai/core/error";
 import { ZodError } from "zod";
+import type { ModelUsage } from "./model-request.ts";
 import { neutraliseText } from "./neutralise-text.ts";
+import { UnusableReply } from "./read-completion.ts";
 import { redactorOf } from "./redact-key.ts";
 
-/** `no`: the endpoint did not generate. `unknown`: it may have, so the budget counts the worst case. */
-export type Billed = "no" | "unknown";
+/** `no`: the endpoint did not generate. `unknown`: it may have, so the budget counts the worst case. `known`: what it used is told. */
+export type Billed = "no" | "unknown" | "known";
 
 export type NextOfCall = "park" | "hold" | "fail" | "retry";
 
@@ -72,6 +76,18 @@ export const modelFailureCodes = {
     "unknown",
     "The reply is not the JSON of a chat completion.",
     "Check that OPENAI_BASE_URL names an endpoint for chat completions.",
+  ),
+  MODEL_REPLY_FOREIGN: rule(
+    "hold",
+    "unknown",
+    "The endpoint answered in another form than that of a chat completion.",
+    "Set OPENAI_BASE_URL as the message says (docs/endpoints.md), then `markmill resume RUN`.",
+  ),
+  MODEL_REPLY_UNFINISHED: rule(
+    "retry",
+    "unknown",
+    "The endpoint ended the reply early, for a reason of its own.",
+    "Look up the reason at the provider; reword the prompt, or use another model.",
   ),
   MODEL_REPLY_HTML: rule(
     "park",
@@ -184,6 +200,8 @@ export class ModelFailure extends Error {
   readonly code: ModelFailureCode;
   readonly next: NextOfCall;
   readonly billed: Billed;
+  /** What the endpoint generated before it failed; present where `billed` is `known`. */
+  readonly spent?: ModelUsage;
   /** In short, for a line that says what is waited for: `429, too many requests`. */
   readonly reason: string;
   /** What the endpoint asked for; absent when it asked for nothing. */
@@ -194,14 +212,16 @@ export class ModelFailure extends Error {
     super(detail === "" ? known.sentence : `${known.sentence} ${detail}`);
     this.code = code;
     this.next = known.next;
-    this.billed = given.billed ?? known.billed;
+    this.billed = given.spent === undefined ? (given.billed ?? known.billed) : "known";
+    if (given.spent !== undefined) this.spent = given.spent;
     this.reason = given.reason ?? known.sentence;
     if (given.retryAfterMs !== undefined) this.retryAfterMs = given.retryAfterMs;
   }
 }
 
 interface Given {
-  readonly billed?: Billed;
+  readonly billed?: "no" | "unknown";
+  readonly spent?: ModelUsage;
   readonly retryAfterMs?: number;
   readonly reason?: string;
 }
@@ -228,6 +248,8 @@ export interface FailureContext {
   /** Our own two reasons to give up; the client's error alone does not tell them apart. */
   readonly timedOut: boolean;
   readonly aborted: boolean;
+  /** What a reply that is no answer used. */
+  readonly spent?: ModelUsage;
   /** Milliseconds since the epoch, for a Retry-After that is a date. */
   readonly now: number;
 }
@@ -241,7 +263,8 @@ export function translateModelError(error: unknown, context: FailureContext): Mo
     // Redacted before it is cut: half a key is a secret too.
     const told = why === "" ? "" : sentence(clean(why));
     const reason = brief(clean(given.reason ?? (told === "" ? modelFailureCodes[code].sentence : told)));
-    return new ModelFailure(code, clean(told === "" ? where : `${told} ${where}`), { ...given, reason });
+    const spent = context.spent === undefined ? {} : { spent: context.spent };
+    return new ModelFailure(code, clean(told === "" ? where : `${told} ${where}`), { ...given, reason, ...spent });
   };
 
   const chain = causes(error);
@@ -263,6 +286,25 @@ export function translateModelError(error: unknown, context: FailureContext): Mo
     // A connection that broke after it stood may have carried the request.
     const reached = code === "ECONNRESET" || code === "EPIPE" || code === "UND_ERR_SOCKET";
     return fail("MODEL_UNREACHABLE", why, reached ? { billed: "unknown" } : {});
+  }
+  if (error instanceof UnusableReply) {
+    const { trouble } = error;
+    switch (trouble.is) {
+      case "error": {
+        const { status, message, code, type } = trouble.error;
+        const told = new APIError(status, { message, code, type }, message, new Headers());
+        // No reply came with it: nothing was generated.
+        return translateStatus(told, context, (why, words, given) =>
+          fail(why, words, status === undefined && error.reply === null ? { ...given, billed: "no" } : given),
+        );
+      }
+      case "foreign":
+        return fail("MODEL_REPLY_FOREIGN", `It is ${trouble.form}. ${trouble.hint}`);
+      case "unfinished":
+        return fail("MODEL_REPLY_UNFINISHED", `Its finish_reason is "${trouble.finish}".`);
+      case "malformed":
+        return fail("MODEL_REPLY_MALFORMED", trouble.why);
+    }
   }
   if (error instanceof APIError) return translateStatus(error, context, fail);
   if (error instanceof SyntaxError) return fail("MODEL_REPLY_MALFORMED", error.message);
@@ -301,18 +343,22 @@ function translateStatus(
   if (/insufficient_quota|billing|credit|payment/.test(label) || status === 402 || QUOTA.test(spoken)) {
     return fail("MODEL_QUOTA_EXHAUSTED", why, given);
   }
-  if (status === 429 || /rate_limit|too_many_requests|overloaded/.test(label)) {
+  // A body without a status has only its words.
+  const words = status === undefined ? spoken : "";
+  if (status === 429 || /rate_limit|too_many_requests|overloaded/.test(label) || TOO_OFTEN.test(words)) {
     return fail("MODEL_RATE_LIMITED", why, given);
   }
   if (/context_length|request_too_large|string_above_max_length/.test(label) || status === 413) {
     return fail("MODEL_CONTEXT_EXCEEDED", why);
   }
-  if (isRequestStatus(status) && TOO_LONG.test(spoken)) return fail("MODEL_CONTEXT_EXCEEDED", why);
+  if ((isRequestStatus(status) || status === undefined) && TOO_LONG.test(spoken))
+    return fail("MODEL_CONTEXT_EXCEEDED", why);
   if (/content_filter|content_policy|moderation/.test(label)) return fail("MODEL_REFUSED", why);
   if (/invalid_api_key/.test(label) || status === 401 || status === 403 || status === 407 || KEY.test(spoken)) {
     return fail(context.apiKey === undefined ? "MODEL_KEY_MISSING" : "MODEL_KEY_REFUSED", why, given);
   }
-  if (/model_not_found|invalid_model/.test(label) || status === 404 || status === 405 || status === 410) {
+  const noModel = /model_not_found|invalid_model/.test(label) || NO_MODEL.test(words);
+  if (noModel || status === 404 || status === 405 || status === 410) {
     return fail("MODEL_NOT_FOUND", why, given);
   }
   // No status: an error event inside a stream that had begun.
@@ -328,6 +374,8 @@ function translateStatus(
 const QUOTA = /insufficient[_ ](quota|balance|credit|funds)|exceeded your current quota|credit balance is too low/i;
 const TOO_LONG =
   /context (length|window|size)|(prompt|input|request) is too long|too many (input )?tokens|maximum context/i;
+const TOO_OFTEN = /rate limit|too many requests/i;
+const NO_MODEL = /\bmodel\b.{0,120} (not found|does not exist|not supported)/i;
 const KEY = /(invalid|incorrect|missing|expired) api[ _-]?key|api[ _-]?key (is )?(not valid|invalid|missing|expired)/i;
 
 /** The statuses that speak about the request itself. Others ask for the same again (408, 409, 425), or are the endpoint's own. */

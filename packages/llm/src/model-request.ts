@@ -62,7 +62,7 @@ export interface ModelRequest {
   readonly toolChoice?: "none" | "required";
 }
 
-interface ModelUsage {
+export interface ModelUsage {
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly nanodollars: number;
@@ -81,6 +81,8 @@ export interface ModelReply {
   readonly toolCalls?: readonly ToolCall[];
   /** `length`: cut at the output limit. `refused`: the endpoint's content filter or the model itself declined. */
   readonly finishReason: "stop" | "length" | "refused" | "tools" | "other";
+  /** Of a refused one: the endpoint's own word for how it ended. */
+  readonly ending?: string;
   readonly usage: ModelUsage;
   /** As the endpoint names it. */
   readonly model: string;

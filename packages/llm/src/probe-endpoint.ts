@@ -5,6 +5,7 @@
  * P2  An endpoint that does not list its models is no verdict either. Only where the same list is found one folder deeper, at /v1, the address is wrong.
  * P3  A key that may ask models and may not list them is no wrong key.
  */
+import { keyHeaders } from "./key-headers.ts";
 import { redactorOf } from "./redact-key.ts";
 
 type EndpointVerdict =
@@ -18,14 +19,21 @@ type EndpointTrouble = "MODEL_KEY_REFUSED" | "MODEL_KEY_MISSING" | "MODEL_UNREAC
 interface EndpointProbe {
   readonly baseUrl: string;
   readonly apiKey: string | null;
+  /** As of the model client. */
+  readonly keyHeader?: string;
   readonly timeoutMs?: number;
 }
 
 const mostBytes = 4 * 1024 * 1024;
 
-export async function probeEndpoint({ baseUrl, apiKey, timeoutMs = 10_000 }: EndpointProbe): Promise<EndpointVerdict> {
-  const base = baseUrl.replace(/\/+$/, "");
-  const ask = (url: string) => get(url, apiKey, timeoutMs);
+export async function probeEndpoint(probe: EndpointProbe): Promise<EndpointVerdict> {
+  const { baseUrl, apiKey, timeoutMs = 10_000 } = probe;
+  const [address = "", query] = baseUrl.split("?", 2);
+  const base = address.replace(/\/+$/, "");
+  const ask = (path: string) => {
+    const url = query === undefined ? path : `${path}?${query}`;
+    return get(url, keyHeaders(apiKey, probe.keyHeader), timeoutMs);
+  };
   const first = await ask(`${base}/models`);
   if (first.is === "unreachable") return { is: "refused", code: "MODEL_UNREACHABLE", why: `${base}: ${first.why}` };
   if (first.is === "nothing") return { is: "unknown" };
@@ -65,12 +73,9 @@ type Answer =
 const nowhere =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ERR_TLS_CERT_ALTNAME_INVALID|UND_ERR_CONNECT_TIMEOUT)$/;
 
-async function get(url: string, apiKey: string | null, timeoutMs: number): Promise<Answer> {
+async function get(url: string, key: Record<string, string>, timeoutMs: number): Promise<Answer> {
   try {
-    const headers = {
-      accept: "application/json",
-      ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey.trim()}` }),
-    };
+    const headers = { accept: "application/json", ...key };
     const response = await fetch(url, { headers, redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
     const text = await textOf(response);
     const html = /\bhtml\b/.test(response.headers.get("content-type") ?? "") || /^\s*<(!doctype|html)/i.test(text);

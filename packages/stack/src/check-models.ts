@@ -105,7 +105,8 @@ async function knownThere(server: NonNullable<Config["server"]>): Promise<Known>
 
 async function askEndpoint({ models }: Config, names: readonly string[]): Promise<readonly ModelFinding[]> {
   const { modelFailureCodes, probeEndpoint } = await import("@markmill/llm");
-  const verdict = await probeEndpoint({ baseUrl: models.baseUrl, apiKey: models.apiKey });
+  const { baseUrl, apiKey, keyHeader } = models;
+  const verdict = await probeEndpoint({ baseUrl, apiKey, keyHeader });
   if (verdict.is === "refused") {
     const { sentence, fix } = modelFailureCodes[verdict.code];
     const again = fix.replace(/, then `markmill resume RUN`\.?$/, ".");

@@ -19,10 +19,10 @@ const scriptedModel = "scripted";
 export async function openModels(config: Config, cwd: string, store: Machine): Promise<Models> {
   const { createModelClient } = await import("@markmill/llm");
   const catalogue = await readCatalogue(config, cwd);
-  const { apiKey, baseUrl, timeoutMs, maxReplyBytes } = config.models;
+  const { apiKey, baseUrl, keyHeader, timeoutMs, maxReplyBytes } = config.models;
   const common = { catalogue, timeoutMs, maxReplyBytes };
   const scripts = keepScripts(store);
-  const own = createModelClient({ ...common, baseUrl, ...(apiKey === null ? {} : { apiKey }) });
+  const own = createModelClient({ ...common, baseUrl, keyHeader, ...(apiKey === null ? {} : { apiKey }) });
   return {
     client: own,
     catalogue,

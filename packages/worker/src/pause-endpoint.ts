@@ -27,6 +27,8 @@ const probeMs = 60_000;
 
 /** Failures after which asking again, by whomever, is useless for a while. Others concern one request, or heal by themselves. */
 const pausing: ReadonlySet<string> = new Set(["MODEL_RATE_LIMITED", "MODEL_QUOTA_EXHAUSTED"]);
+/** Failures of an endpoint that answers. */
+const answering: ReadonlySet<string> = new Set(["MODEL_EMPTY_REPLY", "MODEL_REPLY_UNFINISHED"]);
 
 export function rateOf(database: Database, { tenant, endpoint }: Omit<ModelAt, "model">, pauseMaxMs: number): RatePort {
   /** By their takers, those that are under way. */
@@ -76,7 +78,7 @@ export function rateOf(database: Database, { tenant, endpoint }: Omit<ModelAt, "
       const at: ModelAt = { tenant, endpoint, model };
       const prober = passage.kind === "go" ? passage.probe : null;
       if (prober !== null) letGo(prober);
-      if (failure === null || failure.next === "fail" || failure.code === "MODEL_EMPTY_REPLY") {
+      if (failure === null || failure.next === "fail" || answering.has(failure.code)) {
         if (prober !== null) await endPause(database, at, prober);
       } else if (failure.code === "MODEL_ABORTED") {
         if (prober !== null) await leaveProbe(database, at, prober);

@@ -217,7 +217,8 @@ const modelMs = 5_000;
 
 async function checkModel({ models }: Config): Promise<Finding> {
   const check = "model";
-  const url = `${models.baseUrl.replace(/\/$/, "")}/models`;
+  const [base = "", query] = models.baseUrl.split("?", 2);
+  const url = `${base}/models${query === undefined ? "" : `?${query}`}`;
   const shown = redactUrl(models.baseUrl);
   if (models.apiKey === null && new URL(models.baseUrl).hostname === "api.openai.com") {
     const message = "OPENAI_API_KEY is not set: only scripted models (--script) can be asked";
@@ -229,7 +230,8 @@ async function checkModel({ models }: Config): Promise<Finding> {
     };
   }
   try {
-    const headers: Record<string, string> = models.apiKey === null ? {} : { authorization: `Bearer ${models.apiKey}` };
+    const { keyHeaders } = await import("@markmill/llm");
+    const headers = keyHeaders(models.apiKey, models.keyHeader);
     const response = await fetch(url, { headers, signal: AbortSignal.timeout(modelMs) });
     const kind = response.headers.get("content-type") ?? "";
     await response.body?.cancel();
@@ -237,8 +239,8 @@ async function checkModel({ models }: Config): Promise<Finding> {
       return {
         check,
         state: "fail",
-        message: `${shown} refuses the key (${response.status})`,
-        fix: "Set OPENAI_API_KEY to a valid key for it.",
+        message: `${shown} refuses the key in the header ${models.keyHeader} (${response.status})`,
+        fix: "Set OPENAI_API_KEY to a valid key for it. Azure wants it in OPENAI_KEY_HEADER=api-key.",
       };
     }
     if (kind.includes("html")) {

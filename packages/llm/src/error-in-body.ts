@@ -1,0 +1,62 @@
+/** The error that a body holds, in whatever form its server writes it, with the server's own words. */
+export interface BodyError {
+  readonly message: string;
+  /** Of HTTP, where the body names one. */
+  readonly status?: number;
+  readonly code?: string;
+  readonly type?: string;
+}
+
+/** null: it holds none. An empty `error` beside an answer is none. */
+export function errorInBody(body: unknown): BodyError | null {
+  if (Array.isArray(body)) return body.length > 0 && body.length < 3 ? errorInBody(body[0]) : null;
+  if (!isObject(body)) return null;
+  const { error, errors, detail, fault } = body;
+  const inner = [error, Array.isArray(errors) ? errors[0] : errors, fault].find(says);
+  if (inner !== undefined) return describe(inner, body);
+  // The rest are whole bodies; an answer has other fields beside a message.
+  const words = textOf(body.message) || textOf(body.Message) || textOf(body.msg) || detailOf(detail);
+  return words === "" ? null : describe({ ...body, message: words }, body);
+}
+
+/** Whether a value of `error` tells of one at all. */
+function says(value: unknown): boolean {
+  if (typeof value === "string") return value.trim() !== "";
+  return isObject(value) && Object.keys(value).length > 0;
+}
+
+function describe(error: unknown, body: Readonly<Record<string, unknown>>): BodyError {
+  if (!isObject(error)) return withStatus({ message: String(error) }, body.code ?? body.status);
+  const message =
+    textOf(error.message) || textOf(error.msg) || textOf(error.faultstring) || textOf(error.detail) || firstOf(error);
+  const label = textOf(error.status);
+  const [code, type] = [textOf(error.code) || label, textOf(error.type)];
+  const told = { message, ...(code === "" ? {} : { code }), ...(type === "" ? {} : { type }) };
+  return withStatus(told, error.code ?? error.status ?? error.status_code);
+}
+
+function withStatus(told: BodyError, given: unknown): BodyError {
+  const status = Number(given);
+  return Number.isInteger(status) && status >= 400 && status < 600 ? { ...told, status } : told;
+}
+
+/** FastAPI tells of several at once. */
+function detailOf(detail: unknown): string {
+  if (!Array.isArray(detail)) return textOf(detail);
+  return detail
+    .map((one) => (isObject(one) ? textOf(one.msg) : textOf(one)))
+    .filter((text) => text !== "")
+    .join("; ");
+}
+
+function firstOf(value: object): string {
+  return JSON.stringify(value).slice(0, 500);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value.trim() : "";
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
