@@ -35,7 +35,7 @@ beforeEach(async () => {
 
 const none = { nanodollars: null, tokens: null };
 const want = { nanodollars: 10, tokens: 7 };
-const nothingLeft = { of: "", nanodollars: 0, tokens: 0 };
+const nothingLeft = { nanodollars: 0, tokens: 0 };
 const numbers = (count: number) => Array.from({ length: count }, (_, number) => number);
 const callOf = (number: number) => ({ activityId: first + number, callIndex: 0, claim: 1 });
 const runOf = (number: number) => `run-${first + number}`;
@@ -101,8 +101,8 @@ describe("calls that reserve together", () => {
   });
 
   it("leave to handlers what they must leave, also where all of them together would", async () => {
-    await openBudget(store.database, class1, { nanodollars: 100, tokens: null });
-    const leave = { of: class1, nanodollars: 75, tokens: 0 };
+    await openBudget(store.database, class1, { nanodollars: 100, tokens: null }, "run");
+    const leave = { nanodollars: 75, tokens: 0 };
     const careful = numbers(4).map((number) => store.reserve({ ...reserving(number), leave }));
     const answers = (await Promise.all(careful)).map(({ kind }) => kind);
     expect(answers.toSorted()).toEqual(["refused", "refused", "reserved", "reserved"]);

@@ -75,7 +75,7 @@ export function reserve(
   call: Reserving["call"],
   budgets: Reserving["budgets"],
   want: Reserving["want"],
-  leave: Reserving["leave"] = { of: "", nanodollars: 0, tokens: 0 },
+  leave: Reserving["leave"] = { nanodollars: 0, tokens: 0 },
   charge: Reserving["charge"] = null,
 ): Promise<machine.Reserved> {
   return machine.createReserve(database)({ tenant: defaultTenant, call, budgets, want, leave, charge });

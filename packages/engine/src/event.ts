@@ -58,6 +58,8 @@ export interface Caller {
 export interface Aside {
   readonly nanodollars: number;
   readonly tokens: number;
+  /** Absent: none. */
+  readonly characters?: number;
 }
 
 export interface Inherited {

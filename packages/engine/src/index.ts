@@ -6,6 +6,7 @@ export type { Comparison, Condition } from "./condition.ts";
 export { conditionOperands } from "./condition-operands.ts";
 export { type Delivery, type Doorbell, type QueueName, queueNames, type WorkQueue } from "./doorbell.ts";
 export {
+  type Aside,
   type Caller,
   type Event,
   type Outcome,
@@ -30,7 +31,7 @@ export { commandPlaces, fillCommand } from "./fill-command.ts";
 export { type ForkPoint, forkAtFailure, forkAtNode } from "./fork.ts";
 export { usualGrading } from "./grading.ts";
 export { idleUntil } from "./idle.ts";
-export { asideOf, isSetting, limitSettingNames, remainingCaps } from "./limits.ts";
+export { asideOf, isSetting, limitSettingNames, ownReserved, type ReservedLimits, remainingCaps } from "./limits.ts";
 export { calleeFailure } from "./nodes/call.ts";
 export type { Operand } from "./operand.ts";
 export type * from "./program.ts";

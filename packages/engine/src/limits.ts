@@ -75,7 +75,7 @@ export function handlerAllowance(limits: Limits): Pick<Limits, "steps" | "timeMs
  * What is set aside of money, tokens and characters for the program's handlers: a tenth and a base, a quarter at most. It lies inside the
  * limit: with its handlers the run spends no more than that.
  */
-function setAside(program: Program, limits: Limits): Aside & { readonly characters: number } {
+function setAside(program: Program, limits: Limits): Required<Aside> {
   const { success, failed } = program.handlers;
   const of = (limit: number | null, base: number) =>
     limit === null || (success === null && failed === null) ? 0 : Math.floor(Math.min(limit / 4, limit / 10 + base));
@@ -91,7 +91,29 @@ export function asideOf(program: Program, state: RunState): Aside {
   const { aside, phase, limits } = state;
   if (phase.is === "handling") return aside;
   const own = setAside(program, limits);
-  return { nanodollars: aside.nanodollars + own.nanodollars, tokens: aside.tokens + own.tokens };
+  const characters = (aside.characters ?? 0) + own.characters;
+  return {
+    nanodollars: aside.nanodollars + own.nanodollars,
+    tokens: aside.tokens + own.tokens,
+    ...(characters === 0 ? {} : { characters }),
+  };
+}
+
+/** Limits that calls reserve from before they are made. */
+export type ReservedLimits = Pick<Limits, "nanodollars" | "tokens" | "characters">;
+
+/**
+ * The limits of a run that are lower than the caps it was given, or null where none is. A cap that was given is kept by the budgets of whoever
+ * gave it; a lower limit needs a budget of its own.
+ */
+export function ownReserved(limits: ReservedLimits, given: Partial<ReservedLimits>): ReservedLimits | null {
+  const lower = (limit: keyof ReservedLimits) => {
+    const own = limits[limit];
+    const cap = given[limit] ?? null;
+    return own !== null && (cap === null || own < cap) ? own : null;
+  };
+  const own = { nanodollars: lower("nanodollars"), tokens: lower("tokens"), characters: lower("characters") };
+  return Object.values(own).every((limit) => limit === null) ? null : own;
 }
 
 /** Why the next activity may not begin, or null. `counts`: it is a step. */

@@ -73,13 +73,15 @@ export interface Booked {
   readonly nanodollars: number;
 }
 
+type ReservedLimit = "LIMIT_COST" | "LIMIT_TOKENS" | "LIMIT_CHARACTERS";
+
 type Reserved =
   /** `left`: what a killed worker had open for the same call, now spending. */
   | { readonly ok: true; readonly left?: Booked }
   | {
       readonly ok: false;
       /** LIMIT: the run's own cap. BATCH_BUDGET: that of many runs, for which this one waits. */
-      readonly code: "LIMIT_COST" | "LIMIT_TOKENS" | "BATCH_BUDGET_SPENT" | "BATCH_BUDGET_RESERVED";
+      readonly code: ReservedLimit | "BATCH_BUDGET_SPENT" | "BATCH_BUDGET_RESERVED";
       readonly message: string;
       readonly left?: Booked;
     };
@@ -133,7 +135,7 @@ export type CallOutcome = {
       /** Present when the request has a schema; asking once more after a finding is the caller's decision (call index + 1). */
       readonly structured?: StructuredReply;
     }
-  | { readonly kind: "limited"; readonly code: "LIMIT_COST" | "LIMIT_TOKENS"; readonly message: string }
+  | { readonly kind: "limited"; readonly code: ReservedLimit; readonly message: string }
   | { readonly kind: "failed"; readonly failure: ModelFailure }
 );
 

@@ -1,5 +1,5 @@
 /**
- * Budgets of money and tokens. A call reserves its worst case before it is made and settles what it cost when the reply is stored, so
+ * Budgets of money, tokens and characters. A call reserves its worst case before it is made and settles what it cost when the reply is stored, so
  * a cap holds however many workers call at once.
  *
  * B1  A reservation is made only if spent + reserved + wanted <= cap - `leave`: the check and the change are one statement on locked
@@ -16,10 +16,16 @@
  * B7  Who reserves holds the row of a budget without a cap (KEY SHARE: together with any number of others); who gives it a cap waits for
  *     them, then counts in all that is reserved and spent, before anybody sees the cap. How a reservation ends is said by the reservation
  *     itself: one that was counted in meanwhile is taken from the row.
+ * B8  Every run whose own limit is lower than its callers' has a budget, to any depth. A call reserves from the budgets of its run and of all
+ *     its callers in one statement. Each budget keeps what its run and the runs below it set aside for handlers: the `leave` of the call
+ *     without the `outer` part, which the callers above set aside from their own budgets.
+ * B9  Of characters a call reserves those it sends. How long the reply is nobody knows before: it is counted when it is stored. So replies
+ *     that are on their way may go beyond a cap on characters.
  *
  * kill -9 while a cap is set: the transaction is gone, and the budget has none. The supervisor adds spendings to their rows (`gatherSpendings`)
  * in one statement, so that they do not pile up; killed there, they are as they were.
  */
+import type { ReservedLimits } from "@markmill/engine";
 import type { PoolClient } from "pg";
 import { type CallUsage, noCalls, type Spent } from "./charges.ts";
 import type { Database } from "./database.ts";
@@ -30,6 +36,8 @@ import { inContendedTransaction } from "./transaction.ts";
 export interface Amount {
   readonly nanodollars: number;
   readonly tokens: number;
+  /** Absent: none. */
+  readonly characters?: number;
 }
 
 export interface Budget {
@@ -37,6 +45,8 @@ export interface Budget {
   readonly cap: { readonly nanodollars: number | null; readonly tokens: number | null };
   readonly spent: Amount;
   readonly reserved: Amount;
+  /** Absent: they have no cap. */
+  readonly characters?: { readonly cap: number; readonly spent: number; readonly reserved: number };
 }
 
 export interface CallRef {
@@ -45,6 +55,28 @@ export interface CallRef {
   /** The claim the call is made under. Absent: any, for those who do not claim. */
   readonly claim?: number;
 }
+
+/** The budget of one run: it goes with the run. `outer`: B8. */
+export async function openRunBudget(
+  database: Database,
+  tenant: string,
+  runId: string,
+  cap: ReservedLimits,
+  outer: Amount = nothing,
+): Promise<void> {
+  await queryDatabase(
+    database,
+    "Opening a budget",
+    `insert into budgets (tenant, id, cap_nanodollars, cap_tokens, cap_characters, outer_nanodollars, outer_tokens, outer_characters, for_run)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, true) on conflict (tenant, id) do nothing`,
+    [
+      ...[tenant, runId, cap.nanodollars, cap.tokens, cap.characters],
+      ...[outer.nanodollars, outer.tokens, outer.characters ?? 0],
+    ],
+  );
+}
+
+const nothing: Amount = { nanodollars: 0, tokens: 0 };
 
 /** `of`: a run's own goes with the run. */
 export async function openBudget(
@@ -120,7 +152,7 @@ export async function getBudget(database: Database, tenant: string, id: string):
   const rows = await queryDatabase<BudgetRow>(
     database,
     "Reading a budget",
-    `select g.id, g.cap_nanodollars, g.cap_tokens, u.* from budgets g cross join lateral ${spentOrReserved("g")} u
+    `select g.id, g.cap_nanodollars, g.cap_tokens, g.cap_characters, g.spent_characters, g.reserved_characters, u.* from budgets g cross join lateral ${spentOrReserved("g")} u
      where g.tenant = $1 and g.id = $2`,
     [tenant, id],
   );
@@ -141,18 +173,23 @@ export const spentOrReserved = (g: string) => `(
 /**
  * Ends `those` reservations `v`, in the order of B4, as `ended`. `spent`: expressions over `s`, what one call had reserved of one budget.
  */
-export const endingReservations = (those: string, spent: { readonly nanodollars: string; readonly tokens: string }) => `
+export const endingReservations = (
+  those: string,
+  spent: { readonly nanodollars: string; readonly tokens: string; readonly characters: string },
+) => `
 gone as (
   delete from reservations v ${those} returning v.*
 ), each as (
-  select s.tenant, s.budget_id, s.counted, s.nanodollars, s.tokens,
-    ${spent.nanodollars} as spent_nanodollars, ${spent.tokens} as spent_tokens
+  select s.tenant, s.budget_id, s.counted, s.nanodollars, s.tokens, s.characters,
+    ${spent.nanodollars} as spent_nanodollars, ${spent.tokens} as spent_tokens, ${spent.characters} as spent_characters
   from (
-    select tenant, budget_id, counted, activity_id, call_index, sum(nanodollars) as nanodollars, sum(tokens) as tokens
+    select tenant, budget_id, counted, activity_id, call_index, sum(nanodollars) as nanodollars, sum(tokens) as tokens,
+      sum(characters) as characters
     from gone group by 1, 2, 3, 4, 5) s
 ), sums as materialized (
   select tenant, budget_id, counted, sum(nanodollars)::bigint as nanodollars, sum(tokens)::bigint as tokens,
-    sum(spent_nanodollars)::bigint as spent_nanodollars, sum(spent_tokens)::bigint as spent_tokens
+    sum(characters)::bigint as characters, sum(spent_nanodollars)::bigint as spent_nanodollars,
+    sum(spent_tokens)::bigint as spent_tokens, sum(spent_characters)::bigint as spent_characters
   from each group by 1, 2, 3
 ), noted as (
   insert into spendings (tenant, budget_id, nanodollars, tokens)
@@ -163,15 +200,16 @@ gone as (
 ), ended as (
   update budgets b set
     reserved_nanodollars = b.reserved_nanodollars - s.nanodollars, reserved_tokens = b.reserved_tokens - s.tokens,
-    spent_nanodollars = b.spent_nanodollars + s.spent_nanodollars, spent_tokens = b.spent_tokens + s.spent_tokens
+    spent_nanodollars = b.spent_nanodollars + s.spent_nanodollars, spent_tokens = b.spent_tokens + s.spent_tokens,
+    reserved_characters = b.reserved_characters - s.characters, spent_characters = b.spent_characters + s.spent_characters
   from sums s join locked l on l.tenant = s.tenant and l.id = s.budget_id
   where s.counted and b.tenant = s.tenant and b.id = s.budget_id returning 1
 )`;
 
-const allReserved = { nanodollars: "s.nanodollars", tokens: "s.tokens" };
+const allReserved = { nanodollars: "s.nanodollars", tokens: "s.tokens", characters: "s.characters" };
 const ofClaim = "activity_id = $1 and call_index = $2 and claim = coalesce($3::integer, claim)";
 const ofEarlier = "activity_id = $1 and call_index = $2 and claim <= coalesce($3::integer, claim)";
-const settleText = `with ${endingReservations(`where ${ofClaim}`, { nanodollars: "$4::bigint", tokens: "$5::bigint" })}, charged as (
+const settleText = `with ${endingReservations(`where ${ofClaim}`, { nanodollars: "$4::bigint", tokens: "$5::bigint", characters: "s.characters" })}, charged as (
   update charges set state = case when $8 then 'paid' else 'unsure' end, nanodollars = $4::bigint,
     prompt_tokens = coalesce($6::bigint, prompt_tokens), completion_tokens = coalesce($7::bigint, completion_tokens)
   where ${ofClaim} and state = 'open'
@@ -182,7 +220,7 @@ const settleLeftText = `with ${endingReservations(`where ${ofEarlier}`, allReser
 ) select count(*)::integer as calls, coalesce(sum(prompt_tokens), 0)::bigint as "promptTokens",
   coalesce(sum(completion_tokens), 0)::bigint as "completionTokens", coalesce(sum(characters), 0)::bigint as characters,
   coalesce(sum(nanodollars), 0)::bigint as nanodollars from charged`;
-const releaseText = `with ${endingReservations(`where ${ofClaim}`, { nanodollars: "0", tokens: "0" })}, struck as (
+const releaseText = `with ${endingReservations(`where ${ofClaim}`, { nanodollars: "0", tokens: "0", characters: "0" })}, struck as (
   delete from charges where ${ofClaim} and state = 'open'
 ) select 1`;
 const abandoned = (alias: string) => `${alias}.created_at < clock_timestamp() - $1::float8 * interval '1 millisecond'
@@ -264,6 +302,10 @@ export interface BudgetRow {
   readonly spent_tokens: number;
   readonly reserved_nanodollars: number;
   readonly reserved_tokens: number;
+  /** null, or absent: without a cap. */
+  readonly cap_characters?: number | null;
+  readonly spent_characters?: number;
+  readonly reserved_characters?: number;
 }
 
 export function toBudget(row: BudgetRow): Budget {
@@ -272,5 +314,14 @@ export function toBudget(row: BudgetRow): Budget {
     cap: { nanodollars: row.cap_nanodollars, tokens: row.cap_tokens },
     spent: { nanodollars: row.spent_nanodollars, tokens: row.spent_tokens },
     reserved: { nanodollars: row.reserved_nanodollars, tokens: row.reserved_tokens },
+    ...(row.cap_characters == null
+      ? {}
+      : {
+          characters: {
+            cap: row.cap_characters,
+            spent: row.spent_characters ?? 0,
+            reserved: row.reserved_characters ?? 0,
+          },
+        }),
   };
 }

@@ -100,6 +100,7 @@ with paid as materialized (
 ), ${endingReservations(`where activity_id = any($2) and exists (select 1 from paid p where ${ofPaid("v")})`, {
   nanodollars: spentFor("p.nanodollars"),
   tokens: spentFor("p.prompt_tokens + p.completion_tokens"),
+  characters: spentFor("p.characters"),
 })}, charged as (
   update charges c set state = 'paid', model = p.model, prompt_tokens = p.prompt_tokens, completion_tokens = p.completion_tokens,
     characters = p.characters, nanodollars = p.nanodollars

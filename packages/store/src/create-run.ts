@@ -11,6 +11,7 @@ import {
   initialState,
   type Json,
   type Limits,
+  ownReserved,
   type Program,
   type RunStarted,
   type RunState,
@@ -18,7 +19,7 @@ import {
   step,
 } from "@markmill/engine";
 import type { AuditAsked } from "./access/audit.ts";
-import { closeBudget, openBudget } from "./budgets.ts";
+import { closeBudget, openRunBudget } from "./budgets.ts";
 import { boundsOf, type Ceilings, capsWithin } from "./ceilings.ts";
 import type { Committed, Committer } from "./commit/committer.ts";
 import { type Activity, type LoadedRun, unstarted } from "./commit/run-row.ts";
@@ -100,8 +101,9 @@ export async function createRun(births: Births, tenant: string, request: NewRun)
   const budgets = [...(request.budgets ?? [])];
   // What the run may spend is known once its first event is folded: the program's limits, its settings, the request's caps.
   const { limits } = firstStep(program, event);
-  if (limits.nanodollars !== null || limits.tokens !== null) {
-    await openBudget(database, tenant, id, { nanodollars: limits.nanodollars, tokens: limits.tokens }, "run");
+  const cap = ownReserved(limits, {});
+  if (cap !== null) {
+    await openRunBudget(database, tenant, id, cap);
     budgets.unshift(id);
   }
   const run = unstarted({
@@ -266,6 +268,9 @@ function sorted(value: unknown): unknown {
 /**
  * The first delivery of a CALL: makes the callee and leaves the CALL waiting for it. A second delivery, or one after the caller was
  * stopped, makes nothing and is told what the callee has ready. `job` is the CALL's queue job, which the callee's jobs name as their parent.
+ *
+ * A callee whose own limit is lower than what its caller has left gets a budget first. On kill -9 before the run is made, the budget goes by its
+ * age (delete-orphans.ts), and the next delivery makes another run with another budget.
  */
 export async function startCall(
   births: Births,
@@ -279,17 +284,8 @@ export async function startCall(
   const key = { tenant: caller.tenant, hash: caller.definitionHash };
   await definitions.ensure([key]);
   const { start } = work;
-  const run = unstarted({
-    id: uuidv7(clock.now()),
-    rootId: caller.rootId,
-    tenant: caller.tenant,
-    program: definitions.program(key, work.program),
-    path: work.program,
-    definitionHash: caller.definitionHash,
-    parent: { activityId: activity.id, attempt: activity.ref.attempt, epoch: activity.epoch, job },
-    budgets: caller.budgets,
-    options: caller.options,
-  });
+  const id = uuidv7(clock.now());
+  const program = definitions.program(key, work.program);
   const { depth, agent, threads, aside, inherited, patienceMs } = start;
   const from: Caller = {
     ...{ depth, agent, threads },
@@ -297,19 +293,33 @@ export async function startCall(
     ...(inherited === undefined ? {} : { inherited }),
   };
   const at = clock.now();
+  // What is left now: a call that is made again after a stop has less than the first had.
+  const caps = remainingCaps(caller.program, caller.state, at);
   const event: RunStarted = {
     type: "run.started",
     at,
     seed: drawSeed(),
-    run: run.id,
+    run: id,
     variables: start.variables,
     environment: caller.state.environment,
-    // What is left now: a call that is made again after a stop has less than the first had.
-    caps: remainingCaps(caller.program, caller.state, at),
+    caps,
     ...(patienceMs === undefined ? {} : { patienceMs }),
     bounds: caller.state.bounds,
     caller: from,
   };
+  const own = ownReserved(firstStep(program, event).limits, caps);
+  if (own !== null) await openRunBudget(database, caller.tenant, id, own, aside);
+  const run = unstarted({
+    id,
+    rootId: caller.rootId,
+    tenant: caller.tenant,
+    program,
+    path: work.program,
+    definitionHash: caller.definitionHash,
+    parent: { activityId: activity.id, attempt: activity.ref.attempt, epoch: activity.epoch, job },
+    budgets: own === null ? caller.budgets : [id, ...caller.budgets],
+    options: caller.options,
+  });
   const committed = await committer.commit({
     run,
     event,
@@ -330,6 +340,7 @@ export async function startCall(
     },
   });
   if (committed.kind === "committed") return committed;
+  if (own !== null) await closeUnused(database, caller.tenant, id);
   try {
     return { kind: "dropped", rings: await readyRings(database.hot, [], [activity.id]) };
   } catch (error) {

@@ -13,7 +13,7 @@ const deleting = (roots: string) => `
 with roots as materialized (
   ${roots}
 ), tree as materialized (
-  select id from roots union all select id from runs where root_id in (select id from roots) and root_id <> id
+  select id, tenant from roots union all select id, tenant from runs where root_id in (select id from roots) and root_id <> id
 ), d1 as (delete from activities where run_id in (select id from tree)
 ), d2 as (delete from variables where run_id in (select id from tree)
 ), d3 as (delete from events where run_id in (select id from tree)
@@ -21,9 +21,9 @@ with roots as materialized (
 ), d5 as (delete from threads where run_id in (select id from tree)
 ), d6 as (delete from asks where run_id in (select id from tree)
 ), d7 as (delete from calls where root_id in (select id from roots)
-), d8 as (delete from reservations where budget_id in (select id from roots)
-), d9 as (delete from budgets where (tenant, id) in (select tenant, id from roots)
-), d16 as (delete from spendings where (tenant, budget_id) in (select tenant, id from roots)
+), d8 as (delete from reservations where budget_id in (select id from tree)
+), d9 as (delete from budgets where (tenant, id) in (select tenant, id from tree)
+), d16 as (delete from spendings where (tenant, budget_id) in (select tenant, id from tree)
 ), d15 as (delete from idempotency_keys where run_id in (select id from roots)
 ), d11 as (delete from charges where root_id in (select id from roots)
 ), d12 as (delete from checkpoint_parts where session_id in (select id from roots)

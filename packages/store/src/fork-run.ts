@@ -3,8 +3,8 @@
  * and the files of the workspace are copied, under ids of the new run; what was in flight is asked for again. Where that was a call, the called run is forked too, so that
  * nothing that was paid for below it is paid for again.
  *
- * K1  All of it but its budget is one transaction: kill -9 before its end leaves at most a budget of a run that was never born, which goes
- *     by its age (supervise.ts), after it a run whose doorbells the supervisor rings.
+ * K1  All of it but its budgets is one transaction: kill -9 before its end leaves at most budgets of runs that were never made, which go
+ *     by their age (delete-orphans.ts), after it a run whose doorbells the supervisor rings.
  * K2  Nothing that the other run paid counts as spent here: replies that are taken over cost nothing.
  * K3  The other run stays as it is.
  * K4  The idempotency key is the first row of the transaction: whoever comes second with it waits there for the first one's end.
@@ -19,12 +19,13 @@ import {
   forkAtFailure,
   forkAtNode,
   type Limits,
+  ownReserved,
   type RunForked,
   remainingCaps,
   step,
 } from "@markmill/engine";
 import type { PoolClient } from "pg";
-import { openBudget } from "./budgets.ts";
+import { openRunBudget } from "./budgets.ts";
 import { createActivityIds } from "./commit/activity-ids.ts";
 import { loadRuns } from "./commit/load-runs.ts";
 import type { LoadedRun } from "./commit/run-row.ts";
@@ -77,18 +78,8 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
       : [carryLevel(level, other, request, at)];
   const levels = advanced.map((one) => one.level);
   const [root = { ...level, left: null }] = levels;
-  const budgets = root.run.budgets.filter((budget) => budget !== root.run.rootId);
-  const limits = advanced[0]?.state.limits;
-  if (limits !== undefined && (limits.nanodollars !== null || limits.tokens !== null)) {
-    await openBudget(
-      database,
-      root.run.tenant,
-      root.id,
-      { nanodollars: limits.nanodollars, tokens: limits.tokens },
-      "run",
-    );
-    budgets.unshift(root.id);
-  }
+  const shared = root.run.budgets.filter((budget) => budget !== root.run.rootId);
+  const budgets = await openBudgets(database, root.run.tenant, advanced, shared);
   try {
     const written = await inTransaction(database.calm, async (client) => {
       if (!(await takeKey(client, tenant, request, root.id))) return false;
@@ -102,16 +93,21 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
       }));
       const files = await copyWorkspace(client, taken);
       let calling: CallingActivity | null = null;
-      for (const { forked, ...one } of advanced) {
+      for (const [index, { forked, ...one }] of advanced.entries()) {
         const told: RunForked = files ? { ...forked, files } : forked;
-        calling = await writeLevel(client, { ...one, forked: told }, { rootId: root.id, calling, budgets, draw });
+        const paying = budgets[index] ?? [];
+        calling = await writeLevel(
+          client,
+          { ...one, forked: told },
+          { rootId: root.id, calling, budgets: paying, draw },
+        );
       }
       await copyMessages(client, taken);
       await copyPassages(client, taken);
       return true;
     });
     if (!written) {
-      await closeUnused(database, tenant, root.id);
+      for (const { id: unused } of levels) await closeUnused(database, tenant, unused);
       const first = await forkedBefore(births, tenant, request);
       if (first === null) throw new StoreError("STORE_BUSY", "The run of this key was deleted just now.");
       return first;
@@ -124,6 +120,23 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
   } catch (error) {
     throw translate(error, "Forking a run");
   }
+}
+
+/** The budgets that each level pays from: `shared`, and one for each run on the way down whose own limit is lower than its callers'. */
+async function openBudgets(
+  database: Births["database"],
+  tenant: string,
+  levels: readonly AdvancedLevel[],
+  shared: readonly string[],
+): Promise<readonly (readonly string[])[]> {
+  const paying: (readonly string[])[] = [];
+  for (const [index, { level, state, forked }] of levels.entries()) {
+    const above = paying.at(-1) ?? shared;
+    const own = ownReserved(state.limits, index === 0 ? {} : forked.caps);
+    if (own !== null) await openRunBudget(database, tenant, level.id, own, state.aside);
+    paying.push(own === null ? above : [level.id, ...above]);
+  }
+  return paying;
 }
 
 async function forkedBefore(births: Births, tenant: string, { key }: ForkRequest): Promise<ForkedRun | null> {

@@ -13,6 +13,7 @@ export {
   gatherSpendings,
   getBudget,
   openBudget,
+  openRunBudget,
   releaseReservation,
   settleAbandoned,
   settleReservation,
@@ -70,7 +71,7 @@ export { installationId } from "./read/installation-id.ts";
 export { replayRun } from "./read/replay-run.ts";
 export { waitsOf } from "./read/waits-of.ts";
 export { readyRings } from "./ready-rings.ts";
-export { createReserve, type Reserve, type Reserved } from "./reserve.ts";
+export { createReserve, type Reserve, type Reserved, type ReservedCode } from "./reserve.ts";
 export { resumeTree } from "./resume-run.ts";
 export { type ReturnedCall, returnedCalls } from "./returned-calls.ts";
 export {

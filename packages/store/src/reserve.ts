@@ -22,8 +22,12 @@ export type Reserved =
   | {
       readonly kind: "refused";
       readonly budget: Budget;
-      readonly code: Extract<LimitCode, "LIMIT_COST" | "LIMIT_TOKENS">;
+      readonly code: ReservedCode;
+      /** It is the budget of a run of the tree; false: one that many runs share. */
+      readonly ofRun: boolean;
     };
+
+export type ReservedCode = Extract<LimitCode, "LIMIT_COST" | "LIMIT_TOKENS" | "LIMIT_CHARACTERS">;
 
 interface Reserving {
   readonly tenant: string;
@@ -31,8 +35,8 @@ interface Reserving {
   /** Of the tenant; those that do not exist have no cap. */
   readonly budgets: readonly string[];
   readonly want: Amount;
-  /** What this call must leave of one of them, for handlers. */
-  readonly leave: Amount & { readonly of: string };
+  /** What the call must leave of the budgets of runs, for the handlers of its run and of all its callers (B8). */
+  readonly leave: Amount;
   /** Its line in the account, at its worst case; null: there is none. */
   readonly charge: Charge | null;
 }
@@ -74,19 +78,25 @@ async function reserveAlone(database: Database, reserving: Reserving): Promise<R
   const first = await query().catch((error: unknown) => (isDuplicate(error) ? null : Promise.reject(error)));
   const rows = first !== null && passes(first) ? first : await query();
   if (passes(rows)) return { kind: "reserved" };
-  const over = rows.map(toBudget).map((budget) => ({ budget, code: overBy(budget, want, leave) }));
-  // The run's own first: what it may not spend itself is no matter of others.
-  const refusing = over.filter(({ code }) => code !== null);
-  const cause = refusing.find(({ budget }) => budget.id === leave.of) ?? refusing[0];
-  if (cause?.code == null) return { kind: "reserved" };
-  return { kind: "refused", budget: cause.budget, code: cause.code };
+  const refusing = rows.flatMap((row) => {
+    const code = overBy(row, want, leave);
+    return code === null ? [] : { code, budget: toBudget(row), ofRun: row.for_run };
+  });
+  // A limit of the runs themselves first: it ends the run, whatever others have spent.
+  const cause = refusing.find(({ ofRun }) => ofRun) ?? refusing[0];
+  return cause === undefined ? { kind: "reserved" } : { kind: "refused", ...cause };
 }
 
 /** So often a budget may get or lose its cap while one call reserves. */
 const reserveAttempts = 20;
 
 const budgetColumns =
-  "id, cap_nanodollars, cap_tokens, spent_nanodollars, spent_tokens, reserved_nanodollars, reserved_tokens";
+  "id, cap_nanodollars, cap_tokens, cap_characters, spent_nanodollars, spent_tokens, spent_characters, reserved_nanodollars, reserved_tokens, reserved_characters, outer_nanodollars, outer_tokens, outer_characters, for_run";
+
+/** B8: what the most careful call of a group leaves of the locked budget `l`. */
+const left = (what: string) => `case when l.for_run then greatest(0, s.leave_${what} - l.outer_${what}) else 0 end`;
+const fits = (what: string) => `(l.cap_${what} is null
+        or l.spent_${what} + l.reserved_${what} + s.${what} <= l.cap_${what} - ${left(what)})`;
 
 /**
  * FOR UPDATE returns the newest version of a row it had to wait for; a sum over reservations would be of the older snapshot. A budget that
@@ -96,45 +106,43 @@ const budgetColumns =
 const reserveText = `
 with wanted as materialized (
   select x.* from json_to_recordset($1::json) as x(activity_id bigint, call_index integer, claim integer, nanodollars bigint, tokens bigint,
-    leave_of text, leave_nanodollars bigint, leave_tokens bigint, budgets json,
+    sent bigint, leave_nanodollars bigint, leave_tokens bigint, leave_characters bigint, budgets json,
     run_id text, root_id text, model text, prompt_tokens bigint, completion_tokens bigint, characters bigint)
 ), parts as materialized (
-  select w.activity_id, w.call_index, w.claim, w.nanodollars, w.tokens, b.id,
-    case when b.id = w.leave_of then w.leave_nanodollars else 0 end as leave_nanodollars,
-    case when b.id = w.leave_of then w.leave_tokens else 0 end as leave_tokens
+  select w.activity_id, w.call_index, w.claim, w.nanodollars, w.tokens, w.sent as characters, b.id,
+    w.leave_nanodollars, w.leave_tokens, w.leave_characters
   from wanted w cross join lateral json_array_elements_text(w.budgets) as b(id)
 ), sums as materialized (
-  select id, sum(nanodollars)::bigint as nanodollars, sum(tokens)::bigint as tokens,
-    max(leave_nanodollars) as leave_nanodollars, max(leave_tokens) as leave_tokens
+  select id, sum(nanodollars)::bigint as nanodollars, sum(tokens)::bigint as tokens, sum(characters)::bigint as characters,
+    max(leave_nanodollars) as leave_nanodollars, max(leave_tokens) as leave_tokens, max(leave_characters) as leave_characters
   from parts group by id
 ), held as materialized (
   select 1 from wanted w cross join lateral (
     select 1 from reservations v where v.activity_id = w.activity_id and v.call_index = w.call_index and v.claim = w.claim limit 1) v limit 1
 ), free as materialized (
   select id from budgets where tenant = $2 and id = any($3) and cap_nanodollars is null and cap_tokens is null
+    and cap_characters is null
   order by id for key share
 ), locked as materialized (
-  select ${budgetColumns} from budgets where tenant = $2 and id = any($3) and (cap_nanodollars is not null or cap_tokens is not null)
-    and (select count(*) from free) >= 0
+  select ${budgetColumns} from budgets where tenant = $2 and id = any($3) 
+    and (cap_nanodollars is not null or cap_tokens is not null or cap_characters is not null) and (select count(*) from free) >= 0
   order by id for update
 ), verdict as materialized (
-  select coalesce(bool_and(
-      (l.cap_nanodollars is null
-        or l.spent_nanodollars + l.reserved_nanodollars + s.nanodollars <= l.cap_nanodollars - s.leave_nanodollars)
-      and (l.cap_tokens is null or l.spent_tokens + l.reserved_tokens + s.tokens <= l.cap_tokens - s.leave_tokens)), true) as fits,
+  select coalesce(bool_and(${fits("nanodollars")} and ${fits("tokens")} and ${fits("characters")}), true) as fits,
     count(*) + (select count(*) from free) = (select count(*) from budgets where tenant = $2 and id = any($3)) as whole,
     exists (select 1 from held) as held
   from locked l join sums s on s.id = l.id
 ), raised as (
-  update budgets b set reserved_nanodollars = b.reserved_nanodollars + s.nanodollars, reserved_tokens = b.reserved_tokens + s.tokens
+  update budgets b set reserved_nanodollars = b.reserved_nanodollars + s.nanodollars, reserved_tokens = b.reserved_tokens + s.tokens,
+    reserved_characters = b.reserved_characters + s.characters
   from locked l join sums s on s.id = l.id, verdict v
   where b.tenant = $2 and b.id = l.id and v.fits and v.whole and not v.held
   returning b.id
 ), made as (
-  insert into reservations (tenant, activity_id, call_index, budget_id, nanodollars, tokens, claim, counted)
-  select $2, p.activity_id, p.call_index, p.id, p.nanodollars, p.tokens, p.claim, true from raised r join parts p on p.id = r.id
+  insert into reservations (tenant, activity_id, call_index, budget_id, nanodollars, tokens, characters, claim, counted)
+  select $2, p.activity_id, p.call_index, p.id, p.nanodollars, p.tokens, p.characters, p.claim, true from raised r join parts p on p.id = r.id
   union all
-  select $2, p.activity_id, p.call_index, p.id, p.nanodollars, p.tokens, p.claim, false from free f join parts p on p.id = f.id, verdict v
+  select $2, p.activity_id, p.call_index, p.id, p.nanodollars, p.tokens, p.characters, p.claim, false from free f join parts p on p.id = f.id, verdict v
   where v.fits and v.whole and not v.held
 ), opened as (
   insert into charges (tenant, activity_id, call_index, claim, run_id, root_id, model, state,
@@ -149,6 +157,10 @@ select l.*, v.fits, v.held, v.whole from verdict v left join locked l on true`;
 
 /** Without a budget that has a cap, one row with nulls. */
 interface ReserveRow extends BudgetRow {
+  readonly for_run: boolean;
+  readonly outer_nanodollars: number;
+  readonly outer_tokens: number;
+  readonly outer_characters: number;
   readonly fits: boolean;
   /** One of the calls has reserved before. */
   readonly held: boolean;
@@ -161,7 +173,8 @@ async function ask(database: Database, tenant: string, group: readonly Reserving
     .map(({ call, budgets, want, leave, charge }) => ({
       ...{ activity_id: call.activityId, call_index: call.callIndex, claim: call.claim ?? 0 },
       ...{ nanodollars: want.nanodollars, tokens: want.tokens, budgets: [...new Set(budgets)] },
-      ...{ leave_of: leave.of, leave_nanodollars: leave.nanodollars, leave_tokens: leave.tokens },
+      ...{ sent: want.characters ?? 0, leave_nanodollars: leave.nanodollars, leave_tokens: leave.tokens },
+      leave_characters: leave.characters ?? 0,
       ...(charge === null ? {} : { run_id: charge.runId, root_id: charge.rootId, model: charge.model }),
       ...(charge === null ? {} : { prompt_tokens: charge.promptTokens, completion_tokens: charge.completionTokens }),
       ...(charge === null ? {} : { characters: charge.characters }),
@@ -173,15 +186,16 @@ async function ask(database: Database, tenant: string, group: readonly Reserving
   ]);
 }
 
-function overBy(
-  { id, cap, spent, reserved }: Budget,
-  want: Amount,
-  leave: Amount & { readonly of: string },
-): "LIMIT_COST" | "LIMIT_TOKENS" | null {
-  const left = leave.of === id ? leave : { nanodollars: 0, tokens: 0 };
-  const money = spent.nanodollars + reserved.nanodollars + want.nanodollars + left.nanodollars;
-  if (cap.nanodollars !== null && money > cap.nanodollars) return "LIMIT_COST";
-  if (cap.tokens !== null && spent.tokens + reserved.tokens + want.tokens + left.tokens > cap.tokens)
+function overBy(row: ReserveRow, want: Amount, leave: Amount): ReservedCode | null {
+  const over = (cap: number | null | undefined, used: number, wanted: number, leaves: number, outer: number) =>
+    cap != null && used + wanted + (row.for_run ? Math.max(0, leaves - outer) : 0) > cap;
+  const { spent_nanodollars: dollars, spent_tokens: tokens, spent_characters: characters = 0 } = row;
+  const money = dollars + row.reserved_nanodollars;
+  if (over(row.cap_nanodollars, money, want.nanodollars, leave.nanodollars, row.outer_nanodollars)) return "LIMIT_COST";
+  if (over(row.cap_tokens, tokens + row.reserved_tokens, want.tokens, leave.tokens, row.outer_tokens))
     return "LIMIT_TOKENS";
+  const sent = characters + (row.reserved_characters ?? 0);
+  if (over(row.cap_characters, sent, want.characters ?? 0, leave.characters ?? 0, row.outer_characters))
+    return "LIMIT_CHARACTERS";
   return null;
 }

@@ -1,6 +1,7 @@
 /** The ports of a paid call, on the store: memo and budget are rows that all workers share. The third, the rate, is in pause-endpoint.ts. */
-import type { Json } from "@markmill/engine";
+import type { Aside, Json } from "@markmill/engine";
 import type { BudgetPort, CallLedger, ModelReply } from "@markmill/llm";
+import type { Budget } from "@markmill/store";
 import {
   type Activity,
   findCall,
@@ -8,6 +9,7 @@ import {
   type Machine,
   noCalls,
   pauseForBudget,
+  type ReservedCode,
   releaseReservation,
   settleReservation,
 } from "@markmill/store/machine";
@@ -52,7 +54,7 @@ const freshMs = 1_000;
 /** What is set aside for handlers is left to them. */
 export function budgetOf({ database, reserve }: Machine, run: LoadedRun, { work, claim }: Activity): BudgetPort {
   const aside = work.kind === "prompt" || work.kind === "grade" || work.kind === "memory" ? work.aside : undefined;
-  const leave = { of: run.rootId, nanodollars: aside?.nanodollars ?? 0, tokens: aside?.tokens ?? 0 };
+  const leave = aside ?? { nanodollars: 0, tokens: 0 };
   return {
     async reserve({ activityId, callIndex }, worstCase, sent) {
       const call = { activityId: Number(activityId), callIndex, claim };
@@ -62,16 +64,17 @@ export function budgetOf({ database, reserve }: Machine, run: LoadedRun, { work,
       const want = {
         nanodollars: worstCase.nanodollars,
         tokens: worstCase.promptTokens + worstCase.completionTokens,
+        characters: sent.characters,
       };
       const { promptTokens, completionTokens } = worstCase;
       const charge = { runId: run.id, rootId: run.rootId, promptTokens, completionTokens, ...sent };
       const { tenant, budgets } = run;
       const reserved = await reserve({ tenant, call, budgets, want, leave, charge });
       if (reserved.kind === "reserved") return { ok: true, ...left };
-      const { budget, code } = reserved;
-      const message = refusal(code, budget, want, leave);
-      // A run's own cap ends it; one that it shares with others holds it.
-      if (budget.id === run.rootId) return { ok: false, code, message, ...left };
+      const { budget, code, ofRun } = reserved;
+      const message = refusal(code, budget, want, ofRun ? leave : { nanodollars: 0, tokens: 0 });
+      // A limit of the run or of a caller ends the run; a budget that it shares with others holds it.
+      if (ofRun) return { ok: false, code, message, ...left };
       const refused = await pauseForBudget(database, run.tenant, budget, want, message);
       if (refused === "none") return { ok: false, code, message, ...left };
       return {
@@ -92,24 +95,23 @@ export function budgetOf({ database, reserve }: Machine, run: LoadedRun, { work,
 }
 
 function refusal(
-  code: "LIMIT_COST" | "LIMIT_TOKENS",
-  budget: {
-    readonly id: string;
-    readonly cap: { readonly nanodollars: number | null; readonly tokens: number | null };
-    readonly spent: { readonly nanodollars: number; readonly tokens: number };
-    readonly reserved: { readonly nanodollars: number; readonly tokens: number };
-  },
-  want: { readonly nanodollars: number; readonly tokens: number },
-  leave: { readonly of: string; readonly nanodollars: number; readonly tokens: number },
+  code: ReservedCode,
+  budget: Budget,
+  want: { readonly nanodollars: number; readonly tokens: number; readonly characters: number },
+  leave: Aside,
 ): string {
-  const left = leave.of === budget.id;
+  if (code === "LIMIT_CHARACTERS") {
+    const { cap, spent, reserved } = budget.characters ?? { cap: 0, spent: 0, reserved: 0 };
+    const kept = (leave.characters ?? 0) > 0 ? `, ${leave.characters} are set aside for the handlers` : "";
+    return `The next call sends ${want.characters} characters; ${spent + reserved} of ${cap} are used or reserved${kept}.`;
+  }
   if (code === "LIMIT_COST") {
     const dollars = (nanodollars: number) => `$${(nanodollars / 1e9).toFixed(4)}`;
     const used = budget.spent.nanodollars + budget.reserved.nanodollars;
-    const kept = left && leave.nanodollars > 0 ? `, ${dollars(leave.nanodollars)} is set aside for the handlers` : "";
+    const kept = leave.nanodollars > 0 ? `, ${dollars(leave.nanodollars)} is set aside for the handlers` : "";
     return `The next call could cost ${dollars(want.nanodollars)}; ${dollars(used)} of ${dollars(budget.cap.nanodollars ?? 0)} is used or reserved${kept}.`;
   }
   const used = budget.spent.tokens + budget.reserved.tokens;
-  const kept = left && leave.tokens > 0 ? `, ${leave.tokens} are set aside for the handlers` : "";
+  const kept = leave.tokens > 0 ? `, ${leave.tokens} are set aside for the handlers` : "";
   return `The next call could take ${want.tokens} tokens; ${used} of ${budget.cap.tokens ?? 0} are used or reserved${kept}.`;
 }

@@ -106,8 +106,8 @@ export function promptWork(turn: Turn, question: Question): Extract<Work, { kind
 }
 
 export function aside(turn: Turn): { aside?: Aside } {
-  const { nanodollars, tokens } = asideOf(turn.program, turn.state);
-  return nanodollars === 0 && tokens === 0 ? {} : { aside: { nanodollars, tokens } };
+  const set = asideOf(turn.program, turn.state);
+  return set.nanodollars === 0 && set.tokens === 0 && set.characters === undefined ? {} : { aside: set };
 }
 
 /** Begins an activity that asks the model in the agent's conversation, or in one of its own. */

@@ -107,6 +107,14 @@ export const budgets = markmill.table(
     spentTokens: counter("spent_tokens").notNull().default(0),
     reservedNanodollars: counter("reserved_nanodollars").notNull().default(0),
     reservedTokens: counter("reserved_tokens").notNull().default(0),
+    /** Characters of what is sent and received. Only runs have a cap on them. */
+    capCharacters: counter("cap_characters"),
+    spentCharacters: counter("spent_characters").notNull().default(0),
+    reservedCharacters: counter("reserved_characters").notNull().default(0),
+    /** What the callers of the run had set aside for their handlers when it was made: their budgets keep it, this one does not. */
+    outerNanodollars: counter("outer_nanodollars").notNull().default(0),
+    outerTokens: counter("outer_tokens").notNull().default(0),
+    outerCharacters: counter("outer_characters").notNull().default(0),
     createdAt: now("created_at"),
     forRun: boolean("for_run").notNull().default(false),
     tenant: text("tenant").notNull(),
@@ -125,6 +133,7 @@ export const reservations = markmill.table(
     budgetId: text("budget_id").notNull(),
     nanodollars: counter("nanodollars").notNull(),
     tokens: counter("tokens").notNull(),
+    characters: counter("characters").notNull().default(0),
     createdAt: now("created_at"),
     claim: integer("claim").notNull().default(0),
     tenant: text("tenant").notNull(),

@@ -1,0 +1,139 @@
+/**
+ * Limits over trees of calls: whatever calls run at once, and however many workers there are, no workflow of a tree goes beyond its own
+ * limit. One worker of this process and two in processes of their own, on both queue backends.
+ */
+import type { Edge, Limits, Node, Program } from "@markmill/engine";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { type Backend, type Mill, startMill } from "../support/mill.ts";
+import { redisAvailable } from "../support/redis.ts";
+import { createRun, forkRun, type RunDetail, replayRun, spentOf } from "../support/store.ts";
+import { definition, program } from "./store-programs.ts";
+
+const withRedis = await redisAvailable("limits over trees of calls, on Redis");
+const backends: Backend[] = withRedis ? ["postgres", "redis"] : ["postgres"];
+const script = `default: { reply: "heard it all, and a few words more", delay: 20ms }`;
+
+const end: Node = { kind: "end", outcome: "success" };
+const settings = { maxOutputTokens: 100 };
+const usual: Limits = {
+  ...{ hits: 100, steps: 1_000, depth: 5 },
+  ...{ nanodollars: null, tokens: null, characters: null, timeMs: null },
+};
+const limited = (more: Partial<Limits>): Partial<Program> => ({ limits: { ...usual, ...more }, settings });
+const items = (count: number) => JSON.stringify(Array.from({ length: count }, (_, index) => `item ${index}`));
+
+/** So many of `each` at once. */
+function many(each: Extract<Node, { kind: "map" }>["each"], count: number, more: Partial<Program> = {}): Program {
+  const map: Node = {
+    ...{ kind: "map", over: { from: "literal", text: items(count) }, each },
+    ...{ concurrency: count, itemError: "fail", minSuccess: 1 },
+  };
+  return program({ map, end }, [{ from: "map", to: "end", on: "ok" }], { ...limited({}), ...more });
+}
+const ask = { kind: "prompt", text: { from: "literal", text: "Say something about this." } } as const;
+
+function chainOf(nodes: readonly Node[], more: Partial<Program> = {}): Program {
+  const named = Object.fromEntries(nodes.map((node, index) => [`n${index}`, node]));
+  const edges = nodes.map(
+    (_, index): Edge => ({ from: `n${index}`, to: nodes[index + 1] ? `n${index + 1}` : "end", on: "ok" }),
+  );
+  return program({ ...named, end }, edges, { ...limited({}), ...more });
+}
+const calls = (of: string, more: Partial<Program> = {}) => chainOf([{ kind: "call", program: of }], more);
+
+describe.each(backends)("on %s", (backend) => {
+  /** What has no part in the queue; on both in the soak. */
+  const once = it.skipIf(backend !== backends[0] && !inject("thorough"));
+  let mill: Mill;
+  beforeAll(async () => {
+    mill = await startMill({ backend, script, environment: { CEILING_RUNS: "60" } });
+    await Promise.all([mill.spawnWorker(), mill.spawnWorker()]);
+  });
+  afterAll(() => mill?.close());
+
+  async function run(programs: Record<string, Program>): Promise<RunDetail> {
+    const { runId, rings } = await createRun(mill.store, { definition: definition(programs) });
+    await mill.queues.ring(rings);
+    return mill.ended(runId);
+  }
+  const spent = ({ id }: RunDetail) => spentOf(mill.store.database, id);
+  async function replaysExactly(rootId: string): Promise<void> {
+    const { rows } = await mill.store.database.calm.query<{ id: string }>("select id from runs where root_id = $1", [
+      rootId,
+    ]);
+    for (const { id } of rows) {
+      expect((await replayRun(mill.store.database, mill.store.definitions, id)).differences).toEqual([]);
+    }
+  }
+
+  describe("a called workflow with a limit of its own", () => {
+    const caps = [
+      ["cost", { nanodollars: 700_000 }, "LIMIT_COST"],
+      ["tokens", { tokens: 400 }, "LIMIT_TOKENS"],
+      ["characters", { characters: 200 }, "LIMIT_CHARACTERS"],
+    ] as const;
+
+    it.each(caps)("spends no more %s than when it is run alone, below two callers", async (_, cap, code) => {
+      const callee = many(ask, 12, limited(cap));
+      const alone = await run({ callee });
+      const below = await run({ main: calls("middle"), middle: calls("callee"), callee });
+      for (const one of [alone, below]) expect(one).toMatchObject({ status: "failed", reason: { code } });
+      for (const one of [alone, below]) {
+        const { nanodollars, promptTokens, completionTokens, characters } = await spent(one);
+        if ("nanodollars" in cap) expect(nanodollars).toBeLessThanOrEqual(cap.nanodollars);
+        if ("tokens" in cap) expect(promptTokens + completionTokens).toBeLessThanOrEqual(cap.tokens);
+        // What is sent fits in; replies on their way count when they are there.
+        if ("characters" in cap) expect(characters).toBeLessThanOrEqual(cap.characters + 8 * 34);
+      }
+      await replaysExactly(below.id);
+    });
+
+    once("keeps to it in every call of a loop, where several are called at once, and in its handler", async () => {
+      const cost = 700_000;
+      const callee = many(ask, 6, {
+        ...limited({ nanodollars: cost }),
+        handlers: { success: null, failed: "report" },
+      });
+      const reporting = {
+        ...callee,
+        nodes: { ...callee.nodes, report: { ...ask, settings: { maxOutputTokens: 40 } } },
+      };
+      const failing: Program = { ...many({ kind: "call", program: "callee" }, 5), scheduling: "superstep" };
+      const root = await run({ main: failing, callee: reporting });
+      expect(root).toMatchObject({ status: "failed", reason: { code: "LIMIT_COST" } });
+      const { rows } = await mill.store.database.calm.query<{ id: string; spent: number; reported: number }>(
+        `select r.id, (select coalesce(sum(c.nanodollars), 0)::bigint from charges c where c.run_id = r.id) as spent,
+           (select count(*)::integer from activities a where a.run_id = r.id and a.node = 'report' and a.state = 'done') as reported
+         from runs r where r.root_id = $1 and r.id <> $1`,
+        [root.id],
+      );
+      expect(rows.length).toBeGreaterThan(0);
+      for (const { spent: own } of rows) expect(own).toBeLessThanOrEqual(cost);
+      // The first that failed had money left for its report.
+      expect(Math.max(...rows.map(({ reported }) => reported))).toBe(1);
+    });
+
+    once("takes up its budget again, with as much as its limit allows, where the tree is retried", async () => {
+      const callee = many(ask, 12, limited({ tokens: 400 }));
+      const failed = await run({ main: calls("callee"), callee });
+      expect(failed).toMatchObject({ status: "failed", reason: { code: "LIMIT_TOKENS" } });
+      const fork = await forkRun(mill.store, "default", { of: failed.id, from: null });
+      await mill.queues.ring(fork.rings);
+      const again = await mill.ended(fork.runId);
+      expect(again).toMatchObject({ status: "failed", reason: { code: "LIMIT_TOKENS" } });
+      const { promptTokens, completionTokens } = await spent(again);
+      expect(promptTokens + completionTokens).toBeLessThanOrEqual(400);
+      const left =
+        "select count(*)::integer as n from budgets where id in (select id from runs where root_id = any($1))";
+      const budgets = async () =>
+        (await mill.store.database.calm.query<{ n: number }>(left, [[failed.id, again.id]])).rows;
+      expect(await budgets()).toEqual([{ n: 2 }]);
+      await mill.store.as("default").runs.delete(failed.id);
+      await mill.store.as("default").runs.delete(again.id);
+      expect(
+        (await mill.store.database.calm.query("select 1 from budgets where for_run and id <> all(select id from runs)"))
+          .rows,
+      ).toEqual([]);
+    });
+  });
+});
