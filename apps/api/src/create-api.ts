@@ -4,6 +4,7 @@
  * kill -9 at any line: a change is one commit in Postgres, made or not; its doorbells are rung by the supervisor.
  */
 import { randomUUID } from "node:crypto";
+import { Readable } from "node:stream";
 import cookie from "@fastify/cookie";
 import rateLimit from "@fastify/rate-limit";
 import { makeProblem, type ProblemCode, type Route, type RouteName } from "@markmill/contract";
@@ -175,7 +176,8 @@ function answerProblem(error: unknown, request: FastifyRequest, reply: FastifyRe
     request.log.error({ err: error, requestId: request.id, path: pathOf(request) }, problem.title);
   if (problem.status === 401) void reply.header("www-authenticate", 'Bearer realm="markmill"');
   // What was not read of the body is not waited for.
-  if (problem.status === 413 || problem.status === 415) void reply.header("connection", "close");
+  if (problem.status === 413 || problem.status === 415 || request.body instanceof Readable)
+    void reply.header("connection", "close");
   if (problem.status === 503) void reply.header("retry-after", "2");
   void reply
     .code(problem.status)

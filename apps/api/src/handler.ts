@@ -3,6 +3,7 @@ import type { Asked, Route, RouteName, Routes } from "@markmill/contract";
 import type { AuditAsked, TenantAccess, TenantStore } from "@markmill/store";
 import type { z } from "zod";
 import type { Principal } from "./principal.ts";
+import type { Upload } from "./upload-of.ts";
 
 export interface Caller {
   readonly principal: Principal;
@@ -18,8 +19,8 @@ export interface Request<R extends Route> extends Asked<R> {
   readonly address: string;
   readonly secure: boolean;
   readonly caller: R["access"] extends "public" ? null : Caller;
-  /** The body of an upload, as it comes. */
-  readonly content: AsyncIterable<Uint8Array>;
+  /** The file that the request brings. */
+  readonly upload: R extends { readonly upload: true } ? Upload : null;
   /** What the audit log is to know of this; null: nothing. */
   readonly audit: AuditAsked | null;
   /** The client has gone, or the server ends. */

@@ -18,6 +18,7 @@ import type { ApiParts } from "./parts.ts";
 import { cookieName, identify, isSecure } from "./principal.ts";
 import { errorsOf, problemOf } from "./problem-of.ts";
 import { notFound, Refusal } from "./refusal.ts";
+import { type Upload, uploadOf } from "./upload-of.ts";
 
 const mebi = 1024 * 1024;
 /** What a JSON body may have, where it is more than usual. */
@@ -67,7 +68,8 @@ function register(app: FastifyInstance, ground: Ground, name: RouteName, route: 
     },
     handler: async (asked, reply) => {
       const began = performance.now();
-      const request = read(ground, route, asked, reply, audited ? name : null);
+      const upload = route.upload === true ? await uploadOf(asked, parts.settings.uploadBytes) : null;
+      const request = read(ground, route, asked, reply, audited ? name : null, upload);
       const { audit } = request;
       const late = auditedWithTheChange.has(name);
       const entry = audit === null || late ? null : await parts.access.log.asked(audit);
@@ -140,6 +142,7 @@ function read(
   asked: FastifyRequest,
   reply: FastifyReply,
   audited: RouteName | null,
+  upload: Upload | null,
 ): Request<Route> {
   const { parts } = ground;
   const params = route.params?.safeParse(asked.params);
@@ -155,7 +158,7 @@ function read(
     query: parse(route.query, asked.query, "query"),
     headers: parse(route.headers, asked.headers, "headers"),
     body,
-    content: route.upload === true ? contentOf(asked, parts.settings.uploadBytes) : nothing(),
+    upload,
     caller:
       principal === null || route.access === "public"
         ? null
@@ -208,28 +211,6 @@ function parse(schema: z.ZodType | undefined, given: unknown, place: string): un
 function whenGone({ raw }: FastifyReply, act: () => void): void {
   if (raw.destroyed) act();
   else raw.once("close", act);
-}
-
-async function* nothing(): AsyncGenerator<Uint8Array> {}
-
-function contentOf(asked: FastifyRequest, most: number): AsyncIterable<Uint8Array> {
-  const { body } = asked;
-  if (!(body instanceof Readable)) return nothing();
-  if (Number(asked.headers["content-length"] ?? 0) > most) throw tooLarge(most);
-  return measured(body, most);
-}
-
-async function* measured(body: Readable, most: number): AsyncGenerator<Uint8Array> {
-  let size = 0;
-  for await (const piece of body as AsyncIterable<Uint8Array>) {
-    size += piece.length;
-    if (size > most) throw tooLarge(most);
-    yield piece;
-  }
-}
-
-function tooLarge(most: number): Refusal {
-  return new Refusal("TOO_LARGE", { detail: `At most ${most} bytes are taken (API_UPLOAD_MB).` });
 }
 
 function targetOf(params: unknown): string | null {

@@ -4,12 +4,17 @@ import { count, hash, text } from "./values.ts";
 
 export const fileParams = z.object({ hash });
 export const storedFile = named("StoredFile", z.object({ hash, size: count }));
+/** One name: no folder, and neither of the names that mean a folder. */
+export const fileName = text(255, 1)
+  .regex(/^[^/\\]+$/, "must be a file name")
+  .refine((name) => name !== "." && name !== "..", "must be a file name")
+  .refine((name) => new TextEncoder().encode(name).length <= 255, "must have at most 255 bytes in UTF-8");
 export const submissionQuery = z.object({
-  name: text(255, 1)
-    .regex(/^[^/\\]+$/, "must be a file name")
-    .refine((name) => new TextEncoder().encode(name).length <= 255, "must have at most 255 bytes in UTF-8")
-    .default("submission")
-    .describe("its name; .zip, .tar, .tar.gz and .tgz are unpacked, anything else is one file"),
+  name: fileName
+    .optional()
+    .describe(
+      "its name; .zip, .tar, .tar.gz and .tgz are unpacked, anything else is one file. Default: the file's name in the form, else `submission`",
+    ),
 });
 export const storedSubmission = named(
   "StoredSubmission",

@@ -1,4 +1,5 @@
 export { type CallOptions, type Client, type ClientOptions, createClient } from "./client.ts";
+export { fileName } from "./file-schemas.ts";
 export type { Follow, FollowOptions, RunEvent, StreamEnd } from "./follow-events.ts";
 export { openapiDocument } from "./openapi.ts";
 export {

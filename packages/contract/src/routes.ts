@@ -347,7 +347,8 @@ export const routes = {
   uploadFile: {
     ...{ method: "POST", path: "/v1/files", tag: "Files", access: "files:write" },
     summary: "Store bytes under their SHA-256",
-    description: "Streamed. What no run names goes after a while.",
+    description:
+      "The body is the bytes themselves (application/octet-stream), or a form with exactly one file (multipart/form-data). A file that no run names is deleted after a while.",
     upload: true,
     answer: made(files.storedFile),
   },
@@ -360,6 +361,8 @@ export const routes = {
   uploadSubmission: {
     ...{ method: "POST", path: "/v1/submissions", tag: "Files", access: "files:write" },
     summary: "Hand in files for a run: an archive or a single file",
+    description:
+      "The body is the bytes themselves (application/octet-stream), or a form with exactly one file (multipart/form-data), as `curl -F file=@answer.py` sends it.",
     query: files.submissionQuery,
     upload: true,
     answer: made(files.storedSubmission),

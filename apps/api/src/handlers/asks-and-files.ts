@@ -3,11 +3,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { fileName } from "@markmill/contract";
 import { readSubmission } from "@markmill/submission";
 import type { Some } from "../handler.ts";
 import type { KnownSubmissions } from "../known-submissions.ts";
 import type { ApiParts } from "../parts.ts";
+import { errorsOf } from "../problem-of.ts";
 import { notFound, Refusal } from "../refusal.ts";
+import type { Upload } from "../upload-of.ts";
 
 type Names = "listAsks" | "answerAsk" | "uploadFile" | "downloadFile" | "uploadSubmission" | "getSubmission";
 
@@ -41,7 +44,7 @@ export function askAndFileHandlers({ bell, settings }: ApiParts, submissions: Kn
       return { body: { id, runId: ask.runId } };
     },
 
-    async uploadFile({ content, caller: { store } }) {
+    async uploadFile({ upload: { content }, caller: { store } }) {
       const { hash, size } = await store.blobs.save(content, settings.uploadBytes);
       return { target: hash, location: `/v1/files/${hash}`, body: { hash, size } };
     },
@@ -54,9 +57,9 @@ export function askAndFileHandlers({ bell, settings }: ApiParts, submissions: Kn
     },
 
     /** To a file of its own first: archives are read under the same caps and walls as everywhere. */
-    async uploadSubmission({ content, query: { name }, caller: { store } }) {
-      if (name === "." || name === "..")
-        throw new Refusal("INVALID", { errors: [{ path: "query.name", message: "must be a file name" }] });
+    async uploadSubmission({ upload, query, caller: { store } }) {
+      const name = query.name ?? fileNameOf(upload);
+      const { content } = upload;
       const folder = await mkdtemp(join(tmpdir(), "markmill-upload-"));
       try {
         const path = join(folder, name);
@@ -79,4 +82,12 @@ export function askAndFileHandlers({ bell, settings }: ApiParts, submissions: Kn
       return { content, size: found.size, name: `submission-${id.slice(-12)}.tar` };
     },
   };
+}
+
+/** A name in the form is held to the same rules as one in the query. */
+function fileNameOf({ name }: Upload): string {
+  if (name === null) return "submission";
+  const read = fileName.safeParse(name);
+  if (read.success) return read.data;
+  throw new Refusal("INVALID", { errors: errorsOf(read.error, "filename"), hint: "Give the name as ?name=answer.py." });
 }

@@ -1,0 +1,93 @@
+/**
+ * The one file of a form (`multipart/form-data`), as `curl -F file=@answer.py` and browsers send it.
+ *
+ * F1  The bytes of the file and nothing of the envelope around it are handed on, as they come.
+ * F2  A form has exactly one file. A form without one is refused before anything is handed on; a second file or a text field ends the
+ *     content with a refusal, so that whoever stores it stores nothing.
+ * F3  A form that stops in the middle ends the content with a refusal.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import { PassThrough, type Readable } from "node:stream";
+import { Busboy, type BusboyFileStream, type BusboyInstance } from "@fastify/busboy";
+import { Refusal } from "./refusal.ts";
+
+export interface FormFile {
+  /** As the client calls it, without folders; null: it gave no name. */
+  readonly name: string | null;
+  readonly content: AsyncIterable<Uint8Array>;
+}
+
+export async function formFile(headers: IncomingHttpHeaders, body: Readable): Promise<FormFile> {
+  const form = openForm(headers);
+  const { promise, resolve, reject } = Promise.withResolvers<FormFile>();
+  const content = new PassThrough();
+  let found = false;
+  const refuse = (refusal: Refusal) => {
+    reject(refusal);
+    content.destroy(refusal);
+    body.unpipe(form);
+    body.resume();
+  };
+  // Nobody may be reading the content when it fails.
+  content.on("error", () => {});
+  form.on("file", (field: string, file: BusboyFileStream, name: string | undefined) => {
+    // A browser sends a form whose file was not chosen as an empty file without a name.
+    if (name === "" || name === undefined) {
+      file.resume();
+      refuse(noFile(`The part ${quoted(field)} has no file name, so it is no file.`));
+      return;
+    }
+    if (found) {
+      file.resume();
+      refuse(new Refusal("INVALID", { errors: [{ path: field, message: "is a second file" }], hint: oneFile }));
+      return;
+    }
+    found = true;
+    file.on("error", (error: Error) => refuse(broken(error)));
+    // The content ends with the form, not with the file: a second file may follow.
+    file.pipe(content, { end: false });
+    resolve({ name, content });
+  });
+  form.on("field", (field: string) =>
+    refuse(
+      new Refusal("INVALID", { errors: [{ path: field, message: "is a text field, not a file" }], hint: oneFile }),
+    ),
+  );
+  form.on("finish", () => {
+    if (found) content.end();
+    else refuse(noFile("The form has no file."));
+  });
+  form.on("error", (error: unknown) => refuse(broken(error)));
+  body.on("error", (error) => refuse(broken(error)));
+  body.on("close", () => {
+    if (!body.readableEnded) refuse(broken(new Error("the connection was closed")));
+  });
+  body.pipe(form);
+  return await promise;
+}
+
+function openForm(headers: IncomingHttpHeaders): BusboyInstance {
+  try {
+    return new Busboy({
+      headers: { ...headers, "content-type": headers["content-type"] ?? "" },
+      limits: { fields: 1, fieldSize: 1_000, parts: 3, headerPairs: 50, headerSize: 16 * 1024 },
+    });
+  } catch (error) {
+    throw broken(error);
+  }
+}
+
+const oneFile = "Send one file: curl -F file=@answer.py. Several files go into one .zip or .tar.gz.";
+
+function noFile(detail: string): Refusal {
+  return new Refusal("UNSUPPORTED_TYPE", { detail, hint: oneFile });
+}
+
+function broken(error: unknown): Refusal {
+  const why = error instanceof Error ? error.message : String(error);
+  return new Refusal("BAD_REQUEST", { detail: `The form cannot be read: ${why.slice(0, 200)}`, hint: oneFile });
+}
+
+function quoted(field: string | undefined): string {
+  return JSON.stringify((field ?? "").slice(0, 100));
+}

@@ -1,0 +1,54 @@
+/**
+ * The file that a request brings: its bytes as the body, or the one file of a form.
+ *
+ * U1  What is no file (a form of text fields, another kind of multipart) is refused with 415: an envelope is never stored as a file.
+ * U2  Not more bytes are read than may be stored.
+ */
+import { Readable } from "node:stream";
+import type { FastifyRequest } from "fastify";
+import { formFile } from "./form-file.ts";
+import { Refusal } from "./refusal.ts";
+
+export interface Upload {
+  /** What the client calls the file; null: the body is the bytes themselves, which have no name. */
+  readonly name: string | null;
+  readonly content: AsyncIterable<Uint8Array>;
+}
+
+/** Boundaries and headers of the parts of a form. */
+const envelopeBytes = 64 * 1024;
+
+export async function uploadOf(asked: FastifyRequest, most: number): Promise<Upload> {
+  const { body, headers } = asked;
+  const type = (headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+  if (
+    type === "application/x-www-form-urlencoded" ||
+    (type.startsWith("multipart/") && type !== "multipart/form-data")
+  ) {
+    throw new Refusal("UNSUPPORTED_TYPE", {
+      detail: `${type} is no file.`,
+      hint: "Send the bytes with curl --data-binary @answer.py -H 'content-type: application/octet-stream', or a form with curl -F file=@answer.py.",
+    });
+  }
+  if (!(body instanceof Readable)) return { name: null, content: nothing() };
+  const form = type === "multipart/form-data";
+  if (Number(headers["content-length"] ?? 0) > most + (form ? envelopeBytes : 0)) throw tooLarge(most);
+  if (!form) return { name: null, content: measured(body, most) };
+  const { name, content } = await formFile(headers, body);
+  return { name, content: measured(content, most) };
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+async function* measured(content: AsyncIterable<Uint8Array>, most: number): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for await (const piece of content) {
+    size += piece.length;
+    if (size > most) throw tooLarge(most);
+    yield piece;
+  }
+}
+
+function tooLarge(most: number): Refusal {
+  return new Refusal("TOO_LARGE", { detail: `At most ${most} bytes are taken (API_UPLOAD_MB).` });
+}
