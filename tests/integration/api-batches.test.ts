@@ -63,7 +63,7 @@ it("overrides, reviews and releases are said in the name of the key, in the log 
   const work = memberOf(2).key;
   await expect(
     remote.batches.record(id, { work, by: "x", kind: "override", criterion: "pure", points: 0 }),
-  ).rejects.toMatchObject({ code: "GRADE_REFUSED", status: 409 });
+  ).rejects.toMatchObject({ code: "GRADE_INVALID", status: 422 });
   const said = await remote.batches.record(id, {
     ...{ work, by: "somebody else", kind: "override", criterion: "pure", points: 0, reason: "of Secretia" },
   });

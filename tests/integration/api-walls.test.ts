@@ -74,12 +74,17 @@ interface Walked {
   readonly url: string;
 }
 
-/** What the router has; a route that is none of the contract's has no business here. */
+/**
+ * What the router has; a route that is none of the contract's has no business here. HEAD is registered with GET and has no body to look
+ * at: api-http.test.ts has it.
+ */
 function walk(): Walked[] {
-  return api.api.routes.map(({ method, url, contract }) => {
-    if (contract === null) throw new Error(`${method} ${url} is none of the contract's routes`);
-    return { name: contract, route: routes[contract] as Route, method, url };
-  });
+  return api.api.routes
+    .filter(({ method }) => method !== "HEAD")
+    .map(({ method, url, contract }) => {
+      if (contract === null) throw new Error(`${method} ${url} is none of the contract's routes`);
+      return { name: contract, route: routes[contract] as Route, method, url };
+    });
 }
 
 function paramsOf({ name, route, url }: Walked): string {
@@ -486,11 +491,22 @@ describe("what a hostile client sends", () => {
       ["listDefinitions", "a-1"],
       ["listMemoryScopes", "notes"],
       ["listPassages", "1"],
+      ["getUsage", "0"],
     ]);
     for (const { walked } of paged()) {
-      const { next } = (await (await ask(walked, whole, null)).json()) as { next: string | null };
-      const cursor = next ?? real.get(walked.name);
-      if (cursor === undefined) throw new Error(`${walked.name} shows no cursor here`);
+      const { items, next } = (await (await ask(walked, whole, null)).json()) as {
+        readonly items: readonly Readonly<Record<string, unknown>>[];
+        readonly next: string | null;
+      };
+      // The cursor of a list that is read whole is the id of its last item.
+      const [last] = items;
+      const cursor = next ?? real.get(walked.name) ?? (last?.id ?? last?.hash ?? last?.name ?? last?.try)?.toString();
+      if (cursor === undefined) {
+        // Nothing is in such a list here, so no cursor names anything in it.
+        expect(items, walked.name).toEqual([]);
+        expect((await ask(walked, whole, own.run)).status, walked.name).toBe(400);
+        continue;
+      }
       expect((await ask(walked, whole, cursor)).status, walked.name).toBe(200);
       real.set(walked.name, cursor);
     }

@@ -459,16 +459,16 @@ describe("grades", () => {
   it("an override needs a reason, stands above the machine's word, and keeps it", async () => {
     for (const reason of ["", "  ", undefined]) {
       await expect(say({ criterion: "style", points: 1, reason })).rejects.toMatchObject({
-        code: "STORE_GRADE_REFUSED",
+        code: "STORE_GRADE_INVALID",
       });
     }
     for (const points of [5, -1, Number.NaN, Number.POSITIVE_INFINITY, undefined]) {
       await expect(say({ criterion: "style", points, reason: "so" })).rejects.toMatchObject({
-        code: "STORE_GRADE_REFUSED",
+        code: "STORE_GRADE_INVALID",
       });
     }
     await expect(say({ criterion: "none", points: 1, reason: "so" })).rejects.toMatchObject({
-      code: "STORE_GRADE_REFUSED",
+      code: "STORE_GRADE_INVALID",
     });
     expect(await count("grade_events")).toBe(0);
     const event = await say({ criterion: "style", points: 1, reason: "copied", comment: "See me." });
@@ -492,7 +492,7 @@ describe("grades", () => {
     await say({ kind: "released" });
     expect((await tenant.batches.work(id, key))?.grade?.released).toMatchObject({ by: "ada", total: 9 });
     expect((await tenant.batches.works(id, { released: true })).works.map((work) => work.key)).toEqual([key]);
-    await expect(say({ kind: "withdrawn" })).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED" });
+    await expect(say({ kind: "withdrawn" })).rejects.toMatchObject({ code: "STORE_GRADE_INVALID" });
     await say({ kind: "withdrawn", reason: "wrong rubric" });
     expect((await tenant.batches.work(id, key))?.grade?.released).toBeNull();
     await expect(say({ kind: "withdrawn", reason: "again" })).rejects.toMatchObject({ code: "STORE_GRADE_REFUSED" });

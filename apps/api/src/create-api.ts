@@ -5,10 +5,19 @@
  */
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
+import compress from "@fastify/compress";
 import cookie from "@fastify/cookie";
+import cors from "@fastify/cors";
 import rateLimit from "@fastify/rate-limit";
-import { makeProblem, type ProblemCode, type Route, type RouteName } from "@markmill/contract";
+import {
+  routes as contractRoutes,
+  makeProblem,
+  type ProblemCode,
+  type Route,
+  type RouteName,
+} from "@markmill/contract";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify, LogController } from "fastify";
+import { allowedMethods } from "./allowed-methods.ts";
 import type { Board } from "./board/board.ts";
 import { closeServer, countUnderWay } from "./close-server.ts";
 import { countStreams } from "./count-streams.ts";
@@ -43,6 +52,9 @@ const headerBytes = 16 * 1024;
 const headersMs = 15_000;
 /** For the whole request, an upload over a slow line included. */
 const requestMs = 300_000;
+
+const compressible =
+  /^(?:application\/(?:problem\+)?json|text\/(?:html|plain|css|javascript)|application\/javascript|image\/svg)/;
 
 /** By the code that Node gives it. */
 const connectionProblems: Readonly<Record<string, ProblemCode>> = {
@@ -109,8 +121,17 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
   });
 
   app.setErrorHandler((error, request, reply) => answerProblem(error, request, reply));
+  const methodsOf = allowedMethods(contractRoutes);
   app.setNotFoundHandler((request, reply) => {
-    const detail = `There is no ${request.method} ${request.url.split("?")[0]?.slice(0, 200)}.`;
+    const path = request.url.split("?")[0] ?? "";
+    const detail = `There is no ${request.method} ${path.slice(0, 200)}.`;
+    const allowed = methodsOf(path);
+    if (allowed !== null) {
+      void reply.header("allow", allowed.join(", "));
+      const hint = `This address takes ${allowed.join(", ")}.`;
+      answerProblem(new Refusal("METHOD_NOT_ALLOWED", { detail, hint }), request, reply);
+      return;
+    }
     answerProblem(new Refusal("NOT_FOUND", { detail, hint: "GET /openapi.json lists what there is." }), request, reply);
   });
   // An empty body is none, whatever type it says it has.
@@ -127,6 +148,16 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
   });
 
   const walls = await securityHeaders(settings.publicUrl?.startsWith("https:") === true);
+  if (settings.corsOrigins.length > 0) {
+    await app.register(cors, {
+      origin: [...settings.corsOrigins],
+      methods: ["GET", "HEAD", "POST", "PATCH", "DELETE"],
+      exposedHeaders: ["etag", "location", "retry-after", "x-request-id"],
+      maxAge: 600,
+    });
+  }
+  // Streams of events are sent piece by piece, and files as they are: only what is a text and whole is compressed.
+  await app.register(compress, { globalDecompression: false, threshold: 1_024, customTypes: compressible });
   await app.register(cookie);
   app.decorateRequest("principal", null);
   app.addHook("onRequest", async (request, reply) => {
@@ -167,7 +198,7 @@ function accessOf(request: FastifyRequest): Route["access"] {
   const { access } = request.routeOptions.config;
   if (access !== undefined) return access;
   if (request.is404) return "public";
-  return request.method === "GET" ? "ops:read" : "ops:write";
+  return request.method === "GET" || request.method === "HEAD" ? "ops:read" : "ops:write";
 }
 
 function answerProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {

@@ -11,6 +11,8 @@ export interface ApiSettings {
   readonly publicUrl: string | null;
   /** Addresses of proxies whose X-Forwarded-For counts; empty: nobody's. */
   readonly trustProxy: readonly string[];
+  /** Origins of pages of other sites that may call it with a key; empty: none. */
+  readonly corsOrigins: readonly string[];
   /** Of one key, or of one address without a key. */
   readonly requestsPerMinute: number;
   readonly loginsPerMinute: number;
@@ -30,6 +32,7 @@ export interface ApiSettings {
 export const defaultSettings: ApiSettings = {
   publicUrl: null,
   trustProxy: [],
+  corsOrigins: [],
   requestsPerMinute: 6_000,
   loginsPerMinute: 20,
   uploadBytes: 64 * 1024 * 1024,

@@ -57,7 +57,8 @@ function register(app: FastifyInstance, ground: Ground, name: RouteName, route: 
   const handle = ground.handlers[name] as (request: Request<Route>) => Promise<Record<string, unknown>>;
   const audited = route.method !== "GET" && route.access !== "public" && name !== "validateDefinition";
   app.route({
-    method: route.method,
+    // Whatever can be read can be asked about: HEAD answers as GET does, without the body.
+    method: route.method === "GET" ? ["GET", "HEAD"] : route.method,
     url: route.path.replace(/\{(\w+)\}/g, ":$1"),
     bodyLimit: bodyLimits[name] ?? usualBody,
     config: {
@@ -155,7 +156,7 @@ function read(
     address: asked.ip,
     secure: isSecure(asked, parts.settings.publicUrl),
     params: params?.data,
-    query: parse(route.query, asked.query, "query"),
+    query: parse(route.query, knownQuery(route, asked.query), "query"),
     headers: parse(route.headers, asked.headers, "headers"),
     body,
     upload,
@@ -207,6 +208,17 @@ function parse(schema: z.ZodType | undefined, given: unknown, place: string): un
   });
 }
 
+/** A misspelt parameter would otherwise be an answer to another question. */
+function knownQuery({ query }: Route, given: unknown): unknown {
+  const known = Object.keys(query?.shape ?? {});
+  const unknown = Object.keys((given ?? {}) as object).filter((name) => !known.includes(name));
+  if (unknown.length === 0) return given;
+  throw new Refusal("INVALID", {
+    errors: unknown.slice(0, 50).map((name) => ({ path: `query.${name.slice(0, 100)}`, message: "is not known here" })),
+    hint: known.length === 0 ? "This takes no query parameters." : `This takes ${known.join(", ")}.`,
+  });
+}
+
 /** A client may be gone before anybody listens for it. */
 function whenGone({ raw }: FastifyReply, act: () => void): void {
   if (raw.destroyed) act();
@@ -228,6 +240,7 @@ async function send(
   setCookie(given.cookie, asked, reply, parts);
   if (typeof given.location === "string") reply.header("location", given.location);
   if (typeof given.etag === "string") reply.header("etag", `"${given.etag}"`);
+  const head = asked.method === "HEAD";
   switch (answer.kind) {
     case "json": {
       const body = parts.checkAnswers === true ? answer.schema.parse(given.body) : given.body;
@@ -237,22 +250,24 @@ async function send(
       return reply.code(204).send();
     case "text":
       if (typeof given.contentPolicy === "string") reply.header("content-security-policy", given.contentPolicy);
-      return reply.type(answer.type).send(given.text);
+      return sendText(asked, reply.type(answer.type), String(given.text));
     case "bytes":
+      if (head) await (given.content as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]().return?.();
       return reply
         .header("content-length", String(given.size))
         .header("content-disposition", `attachment; filename="${String(given.name).replace(/[^\w.-]/g, "_")}"`)
         .header("cache-control", "private, no-store")
         .type(answer.type)
-        .send(Readable.from(given.content as AsyncIterable<Uint8Array>, { objectMode: false }));
+        .send(head ? null : Readable.from(given.content as AsyncIterable<Uint8Array>, { objectMode: false }));
     case "events": {
       if (given.frames === null) return reply.code(204).send();
-      whenGone(reply, streams.enter(asked.principal));
-      return reply
+      reply
         .header("cache-control", "no-store")
         .header("x-accel-buffering", "no")
-        .type("text/event-stream; charset=utf-8")
-        .send(Readable.from(written(given.frames as AsyncIterable<Frame>, closing), { objectMode: true }));
+        .type("text/event-stream; charset=utf-8");
+      if (head) return reply.send(null);
+      whenGone(reply, streams.enter(asked.principal));
+      return reply.send(Readable.from(written(given.frames as AsyncIterable<Frame>, closing), { objectMode: true }));
     }
   }
 }
@@ -260,7 +275,7 @@ async function send(
 function sendJson(asked: FastifyRequest, reply: FastifyReply, status: number, body: unknown): FastifyReply {
   const text = JSON.stringify(body);
   reply.header("cache-control", "private, no-cache");
-  if (asked.method === "GET" && status === 200) {
+  if (status === 200 && (asked.method === "GET" || asked.method === "HEAD")) {
     const tag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
     reply.header("etag", tag);
     const known = asked.headers["if-none-match"];
@@ -268,7 +283,12 @@ function sendJson(asked: FastifyRequest, reply: FastifyReply, status: number, bo
       return reply.code(304).send();
     }
   }
-  return reply.code(status).type("application/json; charset=utf-8").send(text);
+  return sendText(asked, reply.code(status).type("application/json; charset=utf-8"), text);
+}
+
+function sendText({ method }: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
+  if (method !== "HEAD") return reply.send(text);
+  return reply.header("content-length", String(Buffer.byteLength(text))).send(null);
 }
 
 async function* written(frames: AsyncIterable<Frame>, closing: AbortSignal): AsyncGenerator<string> {

@@ -50,6 +50,7 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
         ...defaultSettings,
         publicUrl: config.api.url,
         trustProxy: config.api.trustProxy,
+        corsOrigins: config.api.corsOrigins,
         requestsPerMinute: config.api.requestsPerMinute,
         uploadBytes: config.api.uploadBytes,
         environment: config.workflowEnvironment,

@@ -67,6 +67,8 @@ export type Config = {
     readonly port: number | null;
     readonly url: string | null;
     readonly trustProxy: readonly string[];
+    /** Of pages of other sites that may call it. */
+    readonly corsOrigins: readonly string[];
     readonly requestsPerMinute: number;
     readonly uploadBytes: number;
     /** On the board. */
@@ -194,6 +196,7 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
       port: env.API_PORT ?? null,
       url: env.API_URL ?? null,
       trustProxy: env.API_TRUST_PROXY ?? [],
+      corsOrigins: env.API_CORS_ORIGINS ?? [],
       requestsPerMinute: env.API_RATE_PER_MINUTE,
       uploadBytes: env.API_UPLOAD_MB * 1024 * 1024,
       boardWrites: env.BOARD_WRITES === "yes",

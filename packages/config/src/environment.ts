@@ -446,6 +446,10 @@ const api = {
   API_TRUST_PROXY: optional(list(/^[0-9a-fA-F.:]+(\/\d{1,3})?$/, "addresses or networks such as 10.0.0.0/8"), {
     description: "Proxies whose X-Forwarded-For and -Proto count, comma-separated. Absent: nobody's.",
   }),
+  API_CORS_ORIGINS: optional(list(/^https?:\/\/[^\s/,*]+$/, "origins such as https://portal.example.edu"), {
+    description:
+      "Pages of other sites that may call the API from a browser, with an API key, comma-separated. Absent: none. A login's cookie never counts there.",
+  }),
   API_RATE_PER_MINUTE: defaulted("6000", whole(1, 10_000_000), {
     description: "Requests a minute of one key, or of one address without a key, at each API process.",
     unit: "requests",

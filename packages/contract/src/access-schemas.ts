@@ -38,7 +38,7 @@ export const user = named(
   "User",
   z.object({ id: accessId, name: z.string(), roles: z.array(roleSchema), disabled: z.boolean(), createdAt: time }),
 );
-export const userList = named("UserList", z.object({ items: z.array(user) }));
+export const userList = named("UserList", page(user));
 export const newUser = named("NewUser", z.strictObject({ name: personName, password, roles: roleList }));
 export const userChange = named(
   "UserChange",
@@ -60,7 +60,7 @@ const key = named(
     lastUsedAt: time.nullable(),
   }),
 );
-export const keyList = named("KeyList", z.object({ items: z.array(key) }));
+export const keyList = named("KeyList", page(key));
 export const newKey = named(
   "NewKey",
   z.strictObject({
@@ -76,7 +76,7 @@ export const madeKey = named(
 );
 
 const tenant = named("Tenant", z.object({ id: tenantId, name: z.string(), createdAt: time }));
-export const tenantList = named("TenantList", z.object({ items: z.array(tenant) }));
+export const tenantList = named("TenantList", page(tenant));
 export const newTenant = named("NewTenant", z.strictObject({ id: tenantId, name: personName }));
 export const madeTenant = named("MadeTenant", tenant.extend({ key: madeKey.describe("of its first owner") }));
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { named } from "./named.ts";
 import { caps, failure, idempotencyKey, spent } from "./run-schemas.ts";
-import { count, cursor, flag, hash, limit, many, nanodollars, page, runId, text, time } from "./values.ts";
+import { count, cursor, flag, hash, limit, listQuery, many, nanodollars, page, runId, text, time } from "./values.ts";
 
 export const batchParams = z.object({ id: runId });
 
@@ -362,12 +362,10 @@ export const workQuery = z.strictObject({
 });
 export const workPage = named("WorkPage", page(work));
 
-export const tryQuery = z.object({ work: key });
+export const tryQuery = listQuery.extend({ work: key });
 export const tryList = named(
   "TryList",
-  z.object({
-    items: z.array(z.object({ ...lastTry, content: z.string(), standing, grade: grade.nullable(), spent })),
-  }),
+  page(z.object({ ...lastTry, content: z.string(), standing, grade: grade.nullable(), spent })),
 );
 
 export const memberQuery = z.strictObject({ limit, cursor: text(600).optional() });

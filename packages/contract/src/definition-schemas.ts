@@ -78,7 +78,7 @@ export const programQuery = z.object({ path: filePath.optional().describe("one o
 export const sourceQuery = z.object({ path: filePath.optional().describe("only this file") });
 export const definitionParams = z.object({ hash });
 export const definitionPage = named("DefinitionPage", page(listedDefinition));
-export const versionList = named("VersionList", z.object({ items: z.array(definitionSummary) }));
+export const versionList = named("VersionList", page(definitionSummary));
 export const definitionSource = named(
   "DefinitionSource",
   z.object({ root: z.string(), files: z.record(z.string(), z.string()) }),

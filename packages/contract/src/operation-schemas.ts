@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { named } from "./named.ts";
-import { count, hash, many, nanodollars, pair, runId, text, time, whole } from "./values.ts";
+import { count, hash, many, nanodollars, page, pair, runId, text, time, whole } from "./values.ts";
 
 const model = named(
   "Model",
@@ -18,9 +18,8 @@ const model = named(
 );
 export const modelList = named(
   "ModelList",
-  z.object({
+  page(model).extend({
     default: z.string().nullable(),
-    items: z.array(model),
     pauses: z.array(z.object({ model: z.string(), reason: z.string(), since: time, until: time })),
   }),
 );
@@ -36,6 +35,11 @@ export const usageQuery = z.object({
   from: time.optional(),
   before: time.optional(),
   limit: whole(1, 1_000).default(200),
+  cursor: z
+    .string()
+    .regex(/^\d{1,6}$/)
+    .optional()
+    .describe("`next` of the page before"),
 });
 const usageRow = named(
   "UsageRow",
@@ -49,7 +53,7 @@ const usageRow = named(
     unsure: z.object({ calls: count, tokens: count, nanodollars }).optional(),
   }),
 );
-export const usage = named("Usage", z.object({ by: z.enum(usageBy), items: z.array(usageRow) }));
+export const usage = named("Usage", page(usageRow).extend({ by: z.enum(usageBy) }));
 
 const worker = named(
   "Worker",
@@ -62,12 +66,11 @@ const worker = named(
     alive: z.boolean(),
   }),
 );
-export const workerList = named("WorkerList", z.object({ items: z.array(worker) }));
+export const workerList = named("WorkerList", page(worker));
 export const queueList = named(
   "QueueList",
-  z.object({
+  page(z.object({ name: z.string(), counts: z.record(z.string(), count) })).extend({
     reachable: z.boolean().describe("false: the queue's server is away; runs are accepted and wait"),
-    items: z.array(z.object({ name: z.string(), counts: z.record(z.string(), count) })),
   }),
 );
 export const health = named(

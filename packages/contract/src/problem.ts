@@ -32,6 +32,7 @@ export const problemCodes = {
   BATCH_REFUSED: [422, "The batch cannot be taken as it is"],
   START_REFUSED: [422, "The run was not given what it needs"],
   SUBMISSION_REFUSED: [422, "The submission is not taken"],
+  GRADE_INVALID: [422, "The grade cannot have this value"],
   GRADE_UNSEEN: [428, "Another person's mark would be replaced unseen"],
   RATE_LIMITED: [429, "Too many requests"],
   HEADERS_TOO_LARGE: [431, "The headers are too long"],

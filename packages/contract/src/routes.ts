@@ -11,6 +11,7 @@ import * as memory from "./memory-schemas.ts";
 import * as operations from "./operation-schemas.ts";
 import type { Route } from "./route.ts";
 import * as runs from "./run-schemas.ts";
+import { listQuery } from "./values.ts";
 
 const json = <S extends z.ZodType>(schema: S) => ({ kind: "json", status: 200, schema }) as const;
 const made = <S extends z.ZodType>(schema: S) => ({ kind: "json", status: 201, schema }) as const;
@@ -50,6 +51,7 @@ export const routes = {
     ...{ method: "GET", path: "/v1/definitions/{hash}/versions", tag: "Definitions", access: "definitions:read" },
     summary: "Definitions of the same name, the latest first",
     params: definitions.definitionParams,
+    query: listQuery,
     answer: json(definitions.versionList),
   },
   getDefinitionSource: {
@@ -141,6 +143,7 @@ export const routes = {
     ...aRun,
     ...{ method: "GET", path: "/v1/runs/{id}/children", access: "runs:read" },
     summary: "Runs that it called",
+    query: listQuery,
     answer: json(runs.childPage),
   },
   listEvents: {
@@ -289,7 +292,7 @@ export const routes = {
     headers: batches.gradeHeaders,
     body: batches.gradeBody,
     answer: made(batches.gradeEvent),
-    problems: ["GRADE_REFUSED", "GRADE_CHANGED", "GRADE_UNSEEN", "IDEMPOTENCY_KEY_REUSED"],
+    problems: ["GRADE_INVALID", "GRADE_REFUSED", "GRADE_CHANGED", "GRADE_UNSEEN", "IDEMPOTENCY_KEY_REUSED"],
   },
   pauseBatch: {
     ...aBatch,
@@ -395,6 +398,7 @@ export const routes = {
   listModels: {
     ...{ method: "GET", path: "/v1/models", tag: "Models and cost", access: "models:read" },
     summary: "Models, their prices, and those that are paused",
+    query: listQuery,
     answer: json(operations.modelList),
   },
   getUsage: {
@@ -408,11 +412,13 @@ export const routes = {
   listWorkers: {
     ...{ method: "GET", path: "/v1/workers", tag: "Operation", access: "ops:read" },
     summary: "Workers by their heartbeat",
+    query: listQuery,
     answer: json(operations.workerList),
   },
   listQueues: {
     ...{ method: "GET", path: "/v1/queues", tag: "Operation", access: "ops:read" },
     summary: "How many jobs each queue has, by state",
+    query: listQuery,
     answer: json(operations.queueList),
   },
   getMetrics: {
@@ -462,6 +468,7 @@ export const routes = {
   listUsers: {
     ...{ method: "GET", path: "/v1/users", tag: "Access", access: "access:manage" },
     summary: "Users of the tenant",
+    query: listQuery,
     answer: json(access.userList),
   },
   createUser: {
@@ -489,6 +496,7 @@ export const routes = {
   listKeys: {
     ...{ method: "GET", path: "/v1/keys", tag: "Access", access: "access:manage" },
     summary: "Keys of the tenant, without their secrets",
+    query: listQuery,
     answer: json(access.keyList),
   },
   createKey: {
@@ -513,6 +521,7 @@ export const routes = {
   listTenants: {
     ...{ method: "GET", path: "/v1/tenants", tag: "Access", access: "ops:read" },
     summary: "Tenants of the installation",
+    query: listQuery,
     answer: json(access.tenantList),
   },
   createTenant: {

@@ -240,7 +240,7 @@ export const pageQuery = z.object({ limit, cursor: cursor.optional() });
 
 export const variablesOfRun = named("Variables", z.object({ variables: z.record(z.string(), z.string()) }));
 export const hitsOfRun = named("Hits", z.object({ hits: z.record(z.string(), count) }));
-export const childPage = named("ChildRuns", z.object({ items: z.array(runSummary) }));
+export const childPage = named("ChildRuns", page(runSummary));
 
 export const cancelBody = named("Cancel", z.strictObject({ message: text(1_000).optional() }));
 export const changedRun = named("ChangedRun", z.object({ id: runId, status: runStatus, rev: count }));
@@ -300,6 +300,7 @@ export const eventPage = named(
   "EventPage",
   z.object({
     items: z.array(runEvent),
+    next: z.string().nullable().describe("`after` of the next page; null: there is no further event yet"),
     last: count.describe("`after` of the next request"),
     rev: count.describe("how many there are: more than `last` while there are further pages"),
     status: runStatus,
@@ -341,8 +342,12 @@ const ask = named(
     expiresAt: time.nullable(),
   }),
 );
-export const askQuery = z.object({ run: runId.optional().describe("of this run and those it called"), limit });
-export const askList = named("AskList", z.object({ items: z.array(ask) }));
+export const askQuery = z.object({
+  run: runId.optional().describe("of this run and those it called"),
+  limit,
+  cursor: cursor.optional(),
+});
+export const askList = named("AskList", page(ask));
 export const askParams = z.object({ id: whole(1, Number.MAX_SAFE_INTEGER) });
 export const answerBody = named("Answer", z.strictObject({ text: z.string().max(2 * 1024 * 1024) }));
 export const answered = named("Answered", z.object({ id: count, runId }));

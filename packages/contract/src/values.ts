@@ -51,6 +51,12 @@ export const pair = text(4_300).regex(/^[^=]+=/, "must be KEY=VALUE");
 export const limit = whole(1, 200).default(50);
 export const cursor = text(200).describe("`next` of the page before");
 
+/** Of a list that is short as a rule: one page has all of it. */
+export const listQuery = z.object({
+  limit: whole(1, 200).default(200),
+  cursor: text(600).optional().describe("`next` of the page before"),
+});
+
 export function page<S extends z.ZodType>(items: S) {
   return z.object({
     items: z.array(items),

@@ -36,17 +36,20 @@ export type GradeDecision =
       readonly to: number | null;
       readonly takesBack: number | null;
     }
+  /** What is asked for can never be taken, whatever state the work is in. */
+  | { readonly is: "invalid"; readonly why: string }
+  /** It cannot be taken as the work stands. */
   | { readonly is: "refused"; readonly why: string }
   /** D3. */
   | { readonly is: "unseen"; readonly why: string };
 
 export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision {
   const { grade } = work;
-  if (said.by.trim() === "") return refused("Somebody has to say it.");
+  if (said.by.trim() === "") return invalid("Somebody has to say it.");
   const reason = (said.reason ?? "").trim();
   switch (said.kind) {
     case "override":
-      if (reason === "") return refused("An override needs a reason.");
+      if (reason === "") return invalid("An override needs a reason.");
       return said.points === null ? undo(work, said) : override(work, said);
     case "reviewed":
       if (grade === null) return refused("The work is not graded yet: there is nothing to review.");
@@ -58,13 +61,14 @@ export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision 
       return { ...taken, from: null, to: grade.total };
     }
     case "withdrawn":
-      if (reason === "") return refused("Withdrawing a grade needs a reason.");
+      if (reason === "") return invalid("Withdrawing a grade needs a reason.");
       if (grade?.released == null) return refused("The grade is not released.");
       return { ...taken, from: grade.released.total, to: null };
   }
 }
 
 const taken = { is: "taken", criterion: null, takesBack: null } as const;
+const invalid = (why: string) => ({ is: "invalid", why }) as const;
 const refused = (why: string) => ({ is: "refused", why }) as const;
 
 /** D1, D3. */
@@ -73,13 +77,13 @@ function override({ rubric, grade, marks }: GradedWork, said: SaidOfGrade): Grad
   const criterion = rubric.criteria.find((one) => one.id === id);
   if (criterion === undefined) {
     const known = rubric.criteria.map((one) => one.id).join(", ");
-    return refused(`The rubric has no criterion ${JSON.stringify(id ?? "")}; it has ${known}.`);
+    return invalid(`The rubric has no criterion ${JSON.stringify(id ?? "")}; it has ${known}.`);
   }
-  if (said.takesBack !== undefined) return refused("An override that takes back a mark has no points (null).");
-  if (points === undefined || points === null) return refused("An override says how many points.");
+  if (said.takesBack !== undefined) return invalid("An override that takes back a mark has no points (null).");
+  if (points === undefined || points === null) return invalid("An override says how many points.");
   const [least, most] = criterion.points < 0 ? [criterion.points, 0] : [0, criterion.points];
   if (!(points >= least && points <= most))
-    return refused(`${criterion.id} has ${least} to ${most} points, not ${points}.`);
+    return invalid(`${criterion.id} has ${least} to ${most} points, not ${points}.`);
   const standing = marks.find((mark) => mark.criterion === id && mark.fate.is === "stands");
   if (standing !== undefined && !maySee(standing, said)) return unseen(standing);
   return { ...taken, criterion: criterion.id, to: roundPoints(points), from: pointsOf(grade, criterion.id) };

@@ -1,6 +1,7 @@
 /** Whether the models that are to be asked can be asked: by the catalogue, the key, the price and the endpoint's own word. */
 import type { Config } from "@markmill/config";
 import { readCatalogue } from "./read-catalogue.ts";
+import { serverModels } from "./server-models.ts";
 
 export interface ModelsWanted {
   readonly names: readonly string[];
@@ -94,8 +95,7 @@ async function knownHere(config: Config, cwd: string): Promise<Known> {
 }
 
 async function knownThere(server: NonNullable<Config["server"]>): Promise<Known> {
-  const { createClient } = await import("@markmill/contract");
-  const { default: usual, items } = await createClient({ url: server.url, token: server.token ?? "" }).listModels();
+  const { usual, items } = await serverModels(server);
   return {
     names: items.flatMap(({ name, aliases }) => [name, ...aliases]),
     defaultModel: usual,

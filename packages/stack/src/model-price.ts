@@ -1,6 +1,7 @@
 /** Which model answers, and what it costs: as it is here, or at the server that works. */
 import type { Config } from "@markmill/config";
 import { readCatalogue } from "./read-catalogue.ts";
+import { serverModels } from "./server-models.ts";
 
 export interface ModelPrice {
   /** null: none is chosen. */
@@ -13,8 +14,7 @@ export interface ModelPrice {
 export async function modelPrice(named: string | null, config: Config, cwd: string): Promise<ModelPrice> {
   const { server } = config;
   if (server !== null) {
-    const { createClient } = await import("@markmill/contract");
-    const { default: usual, items } = await createClient({ url: server.url, token: server.token ?? "" }).listModels();
+    const { usual, items } = await serverModels(server);
     const name = named ?? usual;
     const found = items.find((model) => model.name === name || (name !== null && model.aliases.includes(name)));
     return { name, price: found?.priced === true ? priceOf(found) : null };

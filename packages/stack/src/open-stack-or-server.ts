@@ -4,6 +4,7 @@ import type { Client } from "@markmill/contract";
 import type { Queues } from "@markmill/queue";
 import type { Store, WorkerRow } from "@markmill/store";
 import { openStack, type Stack, type StackOptions } from "./open-stack.ts";
+import { everyPage } from "./remote-values.ts";
 import { type StackLog, silent } from "./stack-log.ts";
 import { WrongInput } from "./wrong-input.ts";
 
@@ -47,7 +48,7 @@ async function workersOf(client: Client, now: number): Promise<WorkerRow[]> {
   const { ApiProblem } = await import("@markmill/contract");
   const row = { host: "", info: {}, startedAt: new Date(now), heartbeatAt: new Date(now) };
   try {
-    const { items } = await client.listWorkers();
+    const items = await everyPage((query) => client.listWorkers({ query }));
     return items.filter(({ alive }) => alive).map(({ id, host }) => ({ ...row, id, host }));
   } catch (error) {
     if (!(error instanceof ApiProblem) || error.code !== "FORBIDDEN") throw error;

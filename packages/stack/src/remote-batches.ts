@@ -11,7 +11,7 @@ import type {
   TenantBatches,
   WorkTry,
 } from "@markmill/store";
-import { toCaps, unless404 } from "./remote-values.ts";
+import { everyPage, toCaps, unless404 } from "./remote-values.ts";
 import { StackError } from "./stack-error.ts";
 
 type RemoteSummary = Got<Routes["listBatches"]>["items"][number];
@@ -106,7 +106,11 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
     works,
     work: async (id, key) => (await works(id, { keys: [key] }, { limit: 1 })).works[0] ?? null,
     tries: async (id, key) =>
-      (await unless404(() => client.listTries({ params: { id }, query: { work: key } })))?.items.map(toTry) ?? nothing,
+      (
+        await unless404(() =>
+          everyPage((query) => client.listTries({ params: { id }, query: { ...query, work: key } })),
+        )
+      )?.map(toTry) ?? nothing,
     async members(id, { after, limit = page } = {}) {
       const query = { limit: Math.min(limit, page), ...(after === undefined ? {} : { cursor: after }) };
       const found = await unless404(() => client.listMembers({ params: { id }, query }));

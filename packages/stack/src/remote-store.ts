@@ -17,7 +17,7 @@ import type {
   Wait,
 } from "@markmill/store";
 import { remoteBatches } from "./remote-batches.ts";
-import { toCaps, unless404 } from "./remote-values.ts";
+import { everyPage, toCaps, unless404 } from "./remote-values.ts";
 import { readRunOptions } from "./run-options.ts";
 import type { StackLog } from "./stack-log.ts";
 
@@ -86,7 +86,7 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
   }
 
   async function activities(id: string): Promise<HistoryActivity[]> {
-    const items = await all((query) => client.listActivities({ params: { id }, query }));
+    const items = await everyPage((query) => client.listActivities({ params: { id }, query }));
     return items.map(toActivity);
   }
 
@@ -156,13 +156,14 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
           cursor = next;
         }
       },
-      children: async (id) => (await client.listChildRuns({ params: { id } })).items.map(toSummary),
+      children: async (id) =>
+        (await everyPage((query) => client.listChildRuns({ params: { id }, query }))).map(toSummary),
       history,
       events: () => refuse("events"),
       activities,
       doing: async (id) => (await activities(id)).filter(({ seq }) => seq === null),
       calls: async (id) =>
-        (await all((query) => client.listCalls({ params: { id }, query }))).map((call) => ({
+        (await everyPage((query) => client.listCalls({ params: { id }, query }))).map((call) => ({
           key: { activityId: call.activityId, callIndex: call.callIndex, requestHash: "" },
           attempt: call.attempt,
           model: call.model,
@@ -176,7 +177,7 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
           },
         })),
       toolCalls: async (id) =>
-        (await all((query) => client.listToolCalls({ params: { id }, query }))).map((call) => ({
+        (await everyPage((query) => client.listToolCalls({ params: { id }, query }))).map((call) => ({
           ...call,
           createdAt: new Date(call.createdAt),
         })),
@@ -292,21 +293,6 @@ export function remoteStore(client: Client, log: StackLog): TenantStore {
 
 function queryOf({ after, limit = page }: { readonly after?: string; readonly limit?: number } = {}) {
   return { limit, ...(after === undefined ? {} : { cursor: after }) };
-}
-
-async function all<Item>(
-  read: (query: {
-    readonly limit: number;
-    readonly cursor?: string;
-  }) => Promise<{ items: Item[]; next: string | null }>,
-): Promise<Item[]> {
-  const items: Item[] = [];
-  for (let cursor: string | null | undefined; cursor !== null; ) {
-    const found = await read({ limit: page, ...(cursor === undefined ? {} : { cursor }) });
-    items.push(...found.items);
-    cursor = found.next;
-  }
-  return items;
 }
 
 /** What was changed before, or had ended, was not changed: the same word as the store has for it. */

@@ -22,3 +22,19 @@ export function toCaps(caps: Partial<Limits> = {}) {
     ...(hits === undefined ? {} : { hits }),
   };
 }
+
+/** All items of a list that comes in pages. */
+export async function everyPage<Item>(
+  read: (query: {
+    readonly limit: number;
+    readonly cursor?: string;
+  }) => Promise<{ items: Item[]; next: string | null }>,
+): Promise<Item[]> {
+  const items: Item[] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const found = await read({ limit: 200, ...(cursor === undefined ? {} : { cursor }) });
+    items.push(...found.items);
+    cursor = found.next;
+  }
+  return items;
+}

@@ -16,12 +16,13 @@ export interface Ask {
   readonly expiresAt: Date | null;
 }
 
-/** Of one run and the runs it called, or of all of a tenant. Oldest first. */
+/** Of one run and the runs it called, or of all of a tenant. Oldest first. `after`: only those that were asked after this one. */
 export async function openAsks(
   database: Database,
   tenant: string,
   rootId: string | null = null,
   limit = 1_000,
+  after = 0,
 ): Promise<readonly Ask[]> {
   return queryDatabase<Ask>(
     database,
@@ -29,9 +30,9 @@ export async function openAsks(
     `select k.activity_id as "activityId", k.run_id as "runId", a.root_id as "rootId", a.node, k.question, k.text,
        k.created_at as "createdAt", k.expires_at as "expiresAt"
      from asks k join activities a on a.id = k.activity_id join runs r on r.id = k.run_id
-     where k.state = 'open' and r.tenant = $3 and ($1::text is null or a.root_id = $1)
-     order by k.created_at, k.activity_id limit $2`,
-    [rootId, limit, tenant],
+     where k.state = 'open' and r.tenant = $3 and ($1::text is null or a.root_id = $1) and k.activity_id > $4
+     order by k.activity_id limit $2`,
+    [rootId, limit, tenant, after],
   );
 }
 

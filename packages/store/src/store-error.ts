@@ -80,6 +80,11 @@ export const storeErrorCodes = {
     means: "A batch cannot be saved or changed as it was asked for.",
     fix: "Correct what the message names; nothing was changed.",
   },
+  STORE_GRADE_INVALID: {
+    means:
+      "A grade was given a value that it cannot have: points beyond the criterion, an unknown criterion, no reason.",
+    fix: "Correct what the message names; the grade stands as it was.",
+  },
   STORE_GRADE_REFUSED: {
     means: "What was said of a grade cannot be taken.",
     fix: "Correct what the message names; the grade stands as it was.",

@@ -119,7 +119,8 @@ export interface TenantRuns {
 
 interface TenantAsks {
   /** Open ones of one tree, or of all; the oldest first. */
-  list(rootId?: string | null, limit?: number): Promise<readonly Ask[]>;
+  /** `after`: only those that were asked after this one. */
+  list(rootId?: string | null, limit?: number, after?: number): Promise<readonly Ask[]>;
   /** Open or not. */
   find(activityId: number): Promise<FoundAsk | null>;
   /** dropped: there is none, or it was answered, expired or withdrawn before. */
@@ -175,7 +176,7 @@ export function createTenantStore(parts: TenantParts, tenant: string): TenantSto
     definitions: tenantDefinitions(parts, tenant),
     runs: tenantRuns(parts, tenant),
     asks: {
-      list: (rootId, limit) => openAsks(database, tenant, rootId, limit),
+      list: (rootId, limit, after) => openAsks(database, tenant, rootId, limit, after),
       find: async (activityId) =>
         (await ownership.ownsActivity(tenant, activityId)) ? findAsk(database, activityId) : null,
       answer: async (activityId, text, by) =>

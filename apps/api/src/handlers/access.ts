@@ -1,5 +1,6 @@
 import { effectiveScopes, type Role, type Scope } from "@markmill/contract";
 import type { Key, User } from "@markmill/store";
+import { cutPage } from "../cut-page.ts";
 import type { Some } from "../handler.ts";
 import { inTurn } from "../in-turn.ts";
 import { placeOf } from "../page.ts";
@@ -66,7 +67,10 @@ export function accessHandlers({ access, settings, log }: ApiParts): Some<Names>
       return { cookie: null };
     },
 
-    listUsers: async ({ caller }) => ({ body: { items: (await caller.access.listUsers()).map(presentUser) } }),
+    async listUsers({ query, caller }) {
+      const { items, next } = cutPage(await caller.access.listUsers(), (one) => one.id, query);
+      return { body: { items: items.map(presentUser), next } };
+    },
 
     async createUser({ body, caller }) {
       mayGrant(caller.principal, body.roles, null);
@@ -95,7 +99,10 @@ export function accessHandlers({ access, settings, log }: ApiParts): Some<Names>
       return {};
     },
 
-    listKeys: async ({ caller }) => ({ body: { items: (await caller.access.listKeys()).map(presentKey) } }),
+    async listKeys({ query, caller }) {
+      const { items, next } = cutPage(await caller.access.listKeys(), (one) => one.id, query);
+      return { body: { items: items.map(presentKey), next } };
+    },
 
     async createKey({ body: { name, roles, scopes, expiresAt }, caller }) {
       mayGrant(caller.principal, roles, scopes ?? null);
@@ -130,13 +137,10 @@ export function accessHandlers({ access, settings, log }: ApiParts): Some<Names>
       return { body: { items, next: page.next === null ? null : String(page.next) } };
     },
 
-    async listTenants() {
-      const items = (await access.listTenants()).map(({ id, name, createdAt }) => ({
-        id,
-        name,
-        createdAt: createdAt.toISOString(),
-      }));
-      return { body: { items } };
+    async listTenants({ query }) {
+      const page = cutPage(await access.listTenants(), (one) => one.id, query);
+      const items = page.items.map(({ id, name, createdAt }) => ({ id, name, createdAt: createdAt.toISOString() }));
+      return { body: { items, next: page.next } };
     },
 
     async createTenant({ body: { id, name }, caller: { principal }, id: requestId, address }) {

@@ -7,6 +7,7 @@ import { fileName } from "@markmill/contract";
 import { readSubmission } from "@markmill/submission";
 import type { Some } from "../handler.ts";
 import type { KnownSubmissions } from "../known-submissions.ts";
+import { placeOf } from "../page.ts";
 import type { ApiParts } from "../parts.ts";
 import { errorsOf } from "../problem-of.ts";
 import { notFound, Refusal } from "../refusal.ts";
@@ -16,10 +17,11 @@ type Names = "listAsks" | "answerAsk" | "uploadFile" | "downloadFile" | "uploadS
 
 export function askAndFileHandlers({ bell, settings }: ApiParts, submissions: KnownSubmissions): Some<Names> {
   return {
-    async listAsks({ query: { run, limit }, caller: { store } }) {
+    async listAsks({ query: { run, limit, cursor }, caller: { store } }) {
       const rootId = run === undefined ? null : (await store.runs.get(run))?.rootId;
       if (rootId === undefined) throw notFound("such run");
-      const items = (await store.asks.list(rootId, limit)).map((one) => ({
+      const found = await store.asks.list(rootId, limit + 1, placeOf(cursor));
+      const items = found.slice(0, limit).map((one) => ({
         ...{
           id: one.activityId,
           runId: one.runId,
@@ -31,7 +33,7 @@ export function askAndFileHandlers({ bell, settings }: ApiParts, submissions: Kn
         createdAt: one.createdAt.toISOString(),
         expiresAt: one.expiresAt?.toISOString() ?? null,
       }));
-      return { body: { items } };
+      return { body: { items, next: found.length > limit ? String(items.at(-1)?.id) : null } };
     },
 
     async answerAsk({ params: { id }, body: { text }, caller: { store, principal } }) {

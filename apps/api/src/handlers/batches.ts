@@ -1,4 +1,5 @@
 /** Batches. What tells whose a work is goes only to whoever may read the members. */
+
 import type { Got, Routes } from "@markmill/contract";
 import {
   type BatchDetail,
@@ -10,6 +11,7 @@ import {
   type TenantStore,
   type WorkTry,
 } from "@markmill/store";
+import { cutPage } from "../cut-page.ts";
 import type { Caller, Some } from "../handler.ts";
 import { pageOf } from "../page.ts";
 import type { ApiParts } from "../parts.ts";
@@ -122,7 +124,8 @@ export function batchHandlers({ bell, settings }: ApiParts): Some<Names> {
 
     async listTries({ params: { id }, query, caller: { store } }) {
       await find(store, id);
-      return { body: { items: (await store.batches.tries(id, query.work)).map(presentTry) } };
+      const { items, next } = cutPage(await store.batches.tries(id, query.work), (one) => String(one.try), query);
+      return { body: { items: items.map(presentTry), next } };
     },
 
     async listMembers({ params: { id }, query, caller: { store } }) {

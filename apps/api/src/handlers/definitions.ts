@@ -1,6 +1,7 @@
 import { drawProgram, type Finding, isProtectedPath } from "@markmill/definition";
 import type { Program } from "@markmill/engine";
 import type { Definition } from "@markmill/store";
+import { cutPage } from "../cut-page.ts";
 import type { DefinitionLoader } from "../definition-loader.ts";
 import type { Some } from "../handler.ts";
 import type { Upload } from "../load-upload.ts";
@@ -80,11 +81,11 @@ export function definitionHandlers({ store: { clock } }: ApiParts, loader: Defin
       return { body: presentDefinition(definition, createdAt) };
     },
 
-    async listDefinitionVersions({ params: { hash }, caller: { store } }) {
+    async listDefinitionVersions({ params: { hash }, query, caller: { store } }) {
       const { name } = await find(store, hash);
-      const versions = await store.definitions.versions(name);
+      const { items, next } = cutPage(await store.definitions.versions(name), (one) => one.hash, query);
       return {
-        body: { items: versions.map(({ createdAt, ...one }) => ({ ...one, createdAt: createdAt.toISOString() })) },
+        body: { items: items.map(({ createdAt, ...one }) => ({ ...one, createdAt: createdAt.toISOString() })), next },
       };
     },
 

@@ -16,7 +16,8 @@ export function eventHandlers({ settings }: ApiParts): Some<"listEvents" | "stre
       const page = await store.runs.events(id, { after, limit, waitMs, signal });
       if (page === null) throw notFound("such run");
       const { entries, last, rev, status, ended } = page;
-      return { body: { items: presentEvents(id, entries), last, rev, status, ended } };
+      const next = last < rev ? String(last) : null;
+      return { body: { items: presentEvents(id, entries), next, last, rev, status, ended } };
     },
 
     async streamEvents({ params: { id }, query, headers, caller, signal }) {

@@ -1,9 +1,10 @@
 import { openapiDocument } from "@markmill/contract";
 import type { Streams } from "../count-streams.ts";
+import { cutPage } from "../cut-page.ts";
 import { docsPage } from "../docs-page.ts";
 import type { Some } from "../handler.ts";
 import type { Meter } from "../metrics.ts";
-import { pairs } from "../page.ts";
+import { pairs, placeOf } from "../page.ts";
 import type { ApiParts } from "../parts.ts";
 import { Refusal } from "../refusal.ts";
 
@@ -51,13 +52,14 @@ export function operationHandlers(
     return { database, queue, workers };
   }, readyForMs);
   return {
-    async listModels({ caller }) {
+    async listModels({ query, caller }) {
       const aliases = Map.groupBy(catalogue.aliases, ([, name]) => name);
       const pauses = await caller.store.models.pauses();
+      const { items, next } = cutPage([...catalogue.models.values()], ({ name }) => name, query);
       return {
         body: {
-          default: settings.defaultModel,
-          items: [...catalogue.models.values()].map((model) => ({
+          ...{ default: settings.defaultModel, next },
+          items: items.map((model) => ({
             ...{
               name: model.name,
               aliases: (aliases.get(model.name) ?? []).map(([alias]) => alias),
@@ -75,14 +77,15 @@ export function operationHandlers(
       };
     },
 
-    async getUsage({ query: { by, key, label, definition, model, run, from, before, limit }, caller }) {
+    async getUsage({ query: { by, key, label, definition, model, run, from, before, limit, cursor }, caller }) {
       if (by === "label" && key === undefined) {
         throw new Refusal("INVALID", {
           errors: [{ path: "query.key", message: "by=label needs the label's name as key" }],
         });
       }
       const labels = pairs(label);
-      if (labels === null) return { body: { by, items: [] } };
+      if (labels === null) return { body: { by, items: [], next: null } };
+      const begin = placeOf(cursor);
       const lines = await caller.store.usage.by(
         by === "label" ? { kind: by, name: key ?? "" } : { kind: by },
         {
@@ -93,28 +96,31 @@ export function operationHandlers(
           ...(labels === undefined ? {} : { labels }),
           ...(run === undefined ? {} : { rootId: run }),
         },
-        limit,
+        begin + limit + 1,
       );
-      const items = lines.map(({ key: of, runs, calls, promptTokens, completionTokens, nanodollars, unsure }) => ({
-        ...{ key: of, runs, calls, promptTokens, completionTokens, nanodollars },
-        ...(unsure === undefined ? {} : { unsure: { ...unsure } }),
-      }));
-      return { body: { by, items } };
+      const items = lines
+        .slice(begin, begin + limit)
+        .map(({ key: of, runs, calls, promptTokens, completionTokens, nanodollars, unsure }) => ({
+          ...{ key: of, runs, calls, promptTokens, completionTokens, nanodollars },
+          ...(unsure === undefined ? {} : { unsure: { ...unsure } }),
+        }));
+      return { body: { by, items, next: lines.length > begin + limit ? String(begin + limit) : null } };
     },
 
-    async listWorkers() {
+    async listWorkers({ query }) {
       const now = store.clock.now();
-      const items = (await store.workers()).map(({ id, host, info, startedAt, heartbeatAt }) => ({
+      const page = cutPage(await store.workers(), ({ id }) => id, query);
+      const items = page.items.map(({ id, host, info, startedAt, heartbeatAt }) => ({
         ...{ id, host, info, startedAt: startedAt.toISOString(), heartbeatAt: heartbeatAt.toISOString() },
         alive: now - heartbeatAt.getTime() < silentMs,
       }));
-      return { body: { items } };
+      return { body: { items, next: page.next } };
     },
 
-    async listQueues() {
+    async listQueues({ query }) {
       const counts = await bell.counts();
-      const items = Object.entries(counts ?? {}).map(([name, of]) => ({ name, counts: { ...of } }));
-      return { body: { reachable: counts !== null, items } };
+      const all = Object.entries(counts ?? {}).map(([name, of]) => ({ name, counts: { ...of } }));
+      return { body: { reachable: counts !== null, ...cutPage(all, ({ name }) => name, query) } };
     },
 
     getMetrics: async () => ({ text: await watched.meter.write(parts, watched.streams) }),

@@ -3,6 +3,7 @@ import { type Definition as Checked, checkStart, inputName } from "@markmill/def
 import type { Doorbell, Limits } from "@markmill/engine";
 import { type Committed, type Definition, type RunDetail, StoreError, type TenantStore } from "@markmill/store";
 import { defaultLimits, readArchive } from "@markmill/submission";
+import { cutPage } from "../cut-page.ts";
 import type { Some } from "../handler.ts";
 import { inTurn } from "../in-turn.ts";
 import type { KnownSubmissions } from "../known-submissions.ts";
@@ -225,9 +226,10 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       return { body: { hits: { ...hits } } };
     },
 
-    async listChildRuns({ params: { id }, caller: { store } }) {
+    async listChildRuns({ params: { id }, query, caller: { store } }) {
       await find(store, id);
-      return { body: { items: (await store.runs.children(id)).map(presentSummary) } };
+      const { items, next } = cutPage(await store.runs.children(id), (one) => one.id, query);
+      return { body: { items: items.map(presentSummary), next } };
     },
 
     async replayRun({ params: { id }, caller: { store } }) {

@@ -164,6 +164,8 @@ function decided(
       return decision;
     case "unseen":
       throw new StoreError("STORE_GRADE_UNSEEN", decision.why);
+    case "invalid":
+      throw new StoreError("STORE_GRADE_INVALID", decision.why);
     case "refused":
       throw refused(decision.why);
   }

@@ -1,0 +1,27 @@
+/**
+ * A page of a list that is short enough to be read whole: users, keys, versions. The cursor is the id of the last item of the page before.
+ * If that item is gone meanwhile, the cursor is refused: the client begins again rather than miss an item.
+ */
+import { Refusal } from "./refusal.ts";
+
+export interface Cut<Item> {
+  readonly items: Item[];
+  readonly next: string | null;
+}
+
+export function cutPage<Item>(
+  all: readonly Item[],
+  idOf: (item: Item) => string,
+  { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
+): Cut<Item> {
+  const before = cursor === undefined ? -1 : all.findIndex((item) => idOf(item) === cursor);
+  if (cursor !== undefined && before === -1) {
+    throw new Refusal("INVALID", {
+      errors: [{ path: "query.cursor", message: "names nothing that is in the list" }],
+      hint: "Begin again without a cursor: what it named may have been deleted.",
+    });
+  }
+  const items = all.slice(before + 1, before + 1 + limit);
+  const last = items.at(-1);
+  return { items, next: last === undefined || before + 1 + limit >= all.length ? null : idOf(last) };
+}
