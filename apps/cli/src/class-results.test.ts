@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Grade, GradeEvent } from "@markmill/grading";
 import type { Stack } from "@markmill/stack";
 import { batchOf, gradeOf, workOf } from "@markmill/stack/testing-batch";
+import type { BatchWork } from "@markmill/store";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readClassFacts, writeClassFacts } from "./class-facts.ts";
 import { readBatchClass } from "./class-papers.ts";
@@ -30,6 +31,7 @@ function classOf() {
     ada: { grade: gradeOf([6, 3]), events: [released("ada", 9)] },
     bob: { grade: gradeOf([4, 4]), events: [] },
   };
+  const works: Record<string, Partial<BatchWork>> = {};
   const out = join(folder, "results");
   const facts = writeClassFacts({ ...readClassFacts(undefined), out });
   const batch = { ...batchOf(), settings: { ...batchOf().settings, facts } };
@@ -42,7 +44,7 @@ function classOf() {
         get: async () => batch,
         members: async () => ({ members: Object.keys(grades).map((key) => ({ key, name: `N ${key}` })), next: null }),
         works: async () => ({
-          works: Object.entries(grades).map(([key, { grade, events }]) => workOf(key, grade, {}, events)),
+          works: Object.entries(grades).map(([key, { grade, events }]) => workOf(key, grade, works[key], events)),
           next: null,
         }),
       },
@@ -51,7 +53,7 @@ function classOf() {
   const open = () => new ClassResults(stack, batch.id, { home: join(folder, "home"), terminal });
   const csv = () => readFile(join(out, "grades.csv"), "utf8");
   const students = async () => (await readdir(join(out, "students")).catch(() => [])).sort();
-  return { grades, out, said, stack, batch, open, csv, students };
+  return { grades, works, out, said, stack, batch, open, csv, students };
 }
 const md = { kinds: ["md" as const], draft: false };
 
@@ -63,6 +65,20 @@ describe("results on disk", () => {
     expect(await students()).toEqual(["ada.md"]);
     expect(written?.reports).toEqual({ released: 1, drafts: 0, unreleased: 1 });
     expect(await csv()).toMatch(/ada,.*,released,[\s\S]*bob,.*,not released,/);
+  });
+
+  it("name the graded commit in the report of a student whose work came from a repository", async () => {
+    const { out, open, works } = classOf();
+    const hash = "0123456789abcdef0123456789abcdef01234567";
+    works.ada = {
+      content: {
+        ...{ is: "taken", hash: "c", files: 1, bytes: 10, paths: ["a.js"], notes: [] },
+        commit: { hash, at: "2026-01-01T00:00:00.000Z", doubts: [] },
+      },
+    };
+    await open().remember({ out, ...md });
+    await open().write();
+    expect(await readFile(join(out, "students/ada.md"), "utf8")).toContain(hash);
   });
 
   it("have reports of unreleased grades when drafts are wanted, and each says so", async () => {

@@ -191,6 +191,11 @@ describe("results.json", () => {
       expect(notes).toEqual(["The score is 2, and its tests add up to 4: the score counts, as in Gradescope"]);
     });
 
+    it("tells the teacher which test has a score and no max_score", () => {
+      const { notes } = testsOfGradescope(read({ tests: [{ name: "a", score: 3 }, passed] }));
+      expect(notes).toEqual(["a: no max_score, so its score of 3 counts in points of the rubric"]);
+    });
+
     const two = ["a", "b"].map((name) => ({ ...one, id: name, source: { is: "tests" as const, patterns: [name] } }));
     const both = [passed, { name: "b", score: 1, max_score: 2 }];
 

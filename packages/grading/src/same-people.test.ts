@@ -24,6 +24,18 @@ describe("the same people under other keys", () => {
     expect(result(before, now)).toEqual({ known: { "1001": "ada@x.org", "1002": "Alan Turing" }, asked: [] });
   });
 
+  it("one agreeing e-mail address is enough when a roster gains an id and the name is transcribed or was a placeholder", () => {
+    const before = stored(
+      { key: "wei@x.org", name: "张伟", email: "wei@x.org" },
+      { key: "ed@x.org", name: "ed@x.org", email: "ed@x.org" },
+    );
+    const now = [
+      { key: "1001", id: "1001", name: "Wei Zhang", email: "wei@x.org" },
+      { key: "1002", id: "1002", name: "Edsger Dijkstra", email: "ed@x.org" },
+    ];
+    expect(result(before, now)).toEqual({ known: { "1001": "wei@x.org", "1002": "ed@x.org" }, asked: [] });
+  });
+
   it("are known when all numbers are replaced, by e-mail and name", () => {
     const before = stored({ key: "101", id: "101", name: "Ada Lovelace", email: "ada@x.org" });
     expect(result(before, [{ key: "s1", id: "s1", name: "Ada Lovelace", email: "ada@x.org" }]).known).toEqual({

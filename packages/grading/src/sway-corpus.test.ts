@@ -119,6 +119,23 @@ describe("words that sway are not in the second look", () => {
     }
   });
 
+  // Too few words to be known as a sentence: only the place tells that they are none of the program's.
+  it.each([
+    ["#error", "a.c", "#error magnificent\nint x;\n"],
+    ["#pragma", "a.cpp", "#pragma magnificent work\nint x;\n"],
+    ["#region", "A.cs", "#region magnificent\nint x;\n#endregion\n"],
+    ["text before PHP", "a.php", "magnificent work\n<?php f(); ?>"],
+    ["text behind PHP", "a.php", "<?php f(); ?> <b>magnificent</b>"],
+    ["text of JSX", "a.jsx", "const a = <p>magnificent work</p>;\n"],
+    ["text of HTML", "a.html", "<p>magnificent</p>"],
+    ["a title of SVG", "a.svg", "<svg><title>magnificent</title></svg>"],
+    ["a value of YAML", "a.yml", "notes: magnificent work\n"],
+    ["a hashbang", "a.py", "#!/usr/bin/env python3 magnificent\nx = 1\n"],
+    ["a spliced comment", "a.c", "int x; // a \\\nmagnificent\nint y;\n"],
+  ])("one or two words in %s are not in the second look either", (_, file, text) => {
+    expect(stripped(file, text)).not.toMatch("magnificent");
+  });
+
   it.each([
     ["text", "# a\n", ["markdown"]],
     ["a cell in another language", "%%html\n§\n", ["code"]],

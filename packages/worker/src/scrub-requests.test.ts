@@ -1,3 +1,4 @@
+import type { Program } from "@markmill/engine";
 import type { WorkFacts } from "@markmill/grading";
 import { expect, it } from "vitest";
 import { scrubberOf } from "./scrub-requests.ts";
@@ -29,4 +30,12 @@ it("a text that is clean for one work, or one roster, is looked through for anot
   const grown = [...people, { key: "grace", name: "Grace Hopper" }];
   expect(scrubberOf(factsOf("ada"))("Grace Hopper")).toBe("Grace Hopper");
   expect(scrubberOf(factsOf("ada", grown))("Grace Hopper")).toBe("Student 5");
+});
+
+it("a login that is a word of the teacher's own texts stays in the works of others", () => {
+  const roster = [...people, { key: "zeb", name: "Zebulon Pike", login: "zebras" }];
+  const program = { prompts: { main: "Count the zebras in the list." } } as unknown as Program;
+  const code = "for (const zebra of zebras) count += 1;";
+  expect(scrubberOf(factsOf("ada", roster), program)(code)).toBe(code);
+  expect(scrubberOf(factsOf("ada", roster))(code)).toBe("for (const zebra of Student 3) count += 1;");
 });

@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { decideGrade } from "./decide-grade.ts";
+import type { PersonMark } from "./final-grade.ts";
+import type { Rubric } from "./rubric.ts";
+
+const rubric: Rubric = {
+  criteria: [
+    {
+      ...{ id: "style", title: "Style", points: 4, scale: { is: "points", step: 1 }, evidence: false },
+      ...{ source: { is: "human" }, guidance: "" },
+    },
+  ],
+};
+const mark = (id: number, by: string, fate: PersonMark["fate"]): PersonMark => ({
+  ...{ id, by, at: "2026-01-01T00:00:00.000Z", criterion: "style", points: id, reason: "so", fate },
+});
+const marks = [mark(1, "ada", { is: "replaced", by: 2 }), mark(2, "bob", { is: "stands" })];
+const said = { kind: "override", criterion: "style", reason: "so", seen: false } as const;
+const decide = (by: string, points: number | null, more: object = {}) =>
+  decideGrade({ rubric, grade: null, marks }, { ...said, by, points, ...more });
+
+describe("replacing a mark", () => {
+  it("of a colleague is refused to somebody who has not seen it", () => {
+    expect(decide("ada", 3)).toMatchObject({ is: "unseen", why: expect.stringContaining("bob gave style 2 points") });
+    expect(decide("ada", 3, { seen: true })).toMatchObject({ is: "taken", to: 3 });
+  });
+
+  it("of one's own needs no confirmation", () => {
+    expect(decide("bob", 3)).toMatchObject({ is: "taken", to: 3 });
+  });
+});
+
+describe("taking back a mark", () => {
+  it("takes back the caller's own last mark, and leaves the colleague's newer one", () => {
+    expect(decide("ada", null)).toMatchObject({ is: "taken", takesBack: 1 });
+    expect(decide("bob", null)).toMatchObject({ is: "taken", takesBack: 2 });
+  });
+
+  it("is refused to somebody who has given none, and names the mark that stands", () => {
+    expect(decide("eve", null)).toMatchObject({ is: "refused", why: expect.stringContaining("Mark 2: bob gave") });
+  });
+
+  it("of a colleague by its id is refused to somebody who has not seen it", () => {
+    expect(decide("ada", null, { takesBack: 2 })).toMatchObject({ is: "unseen" });
+    expect(decide("ada", null, { takesBack: 2, seen: true })).toMatchObject({ is: "taken", takesBack: 2 });
+  });
+});
