@@ -1,41 +1,20 @@
 // What becomes of grades when a class changes under them: another rubric, other works, other people. On a real store, without workers.
 import type { Rubric } from "@markmill/grading";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { classOf, classRubric, endWithGrade, gradeWith, memberOf } from "../support/class.ts";
-import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
-import {
-  admitWorks,
-  type Definition,
-  deleteOldBatches,
-  openStore,
-  type Store,
-  type TenantStore,
-} from "../support/store.ts";
+import { admit as admitAll, openStoreForEach } from "../support/class-store.ts";
+import { deleteOldBatches, type Store, type TenantStore } from "../support/store.ts";
 import { definition, onePrompt } from "./store-programs.ts";
 
-let database: TestDatabase;
 let store: Store;
 let tenant: TenantStore;
-let flow: Definition;
+const flow = definition({ main: onePrompt });
 
-beforeEach(async () => {
-  database = await freshDatabase();
-  store = await openStore({ url: database.url });
-  tenant = store.as("default");
-  flow = definition({ main: onePrompt });
-});
-afterEach(async () => {
-  await store.close();
-  await database.drop();
+openStoreForEach((made) => {
+  ({ store, tenant } = made);
 });
 
-const admit = (most = 1_000) =>
-  admitWorks(store, {
-    ...{ most, ring: async () => undefined },
-    onSkipped: (error) => {
-      throw error;
-    },
-  });
+const admit = (most?: number) => admitAll(store, most);
 const workOf = async (id: string, number: number) => await tenant.batches.work(id, memberOf(number).key);
 async function endAll(id: string, points = { tests: 6, style: 3 }): Promise<void> {
   for (const { standing, try: last } of (await tenant.batches.works(id, {}, { limit: 200 })).works)

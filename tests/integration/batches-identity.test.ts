@@ -1,41 +1,20 @@
 // Who is who when the keys of a class change: marks, releases and paid runs stay with the people. On a real store, without workers.
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { classOf, endWithGrade, gradeWith, workOf } from "../support/class.ts";
-import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
-import {
-  admitWorks,
-  type Definition,
-  type NewBatch,
-  type NewWork,
-  openStore,
-  type Store,
-  type TenantStore,
-} from "../support/store.ts";
+import { admit as admitAll, openStoreForEach } from "../support/class-store.ts";
+import { killedAtStatement } from "../support/killed-transaction.ts";
+import type { NewBatch, NewWork, Store, TenantStore } from "../support/store.ts";
 import { definition, onePrompt } from "./store-programs.ts";
 
-let database: TestDatabase;
 let store: Store;
 let tenant: TenantStore;
-let flow: Definition;
+const flow = definition({ main: onePrompt });
 
-beforeEach(async () => {
-  database = await freshDatabase();
-  store = await openStore({ url: database.url });
-  tenant = store.as("default");
-  flow = definition({ main: onePrompt });
-});
-afterEach(async () => {
-  await store.close();
-  await database.drop();
+openStoreForEach((made) => {
+  ({ store, tenant } = made);
 });
 
-const admit = () =>
-  admitWorks(store, {
-    ...{ most: 1_000, ring: async () => undefined },
-    onSkipped: (error) => {
-      throw error;
-    },
-  });
+const admit = () => admitAll(store);
 const works = async (id: string) => (await tenant.batches.works(id, {}, { limit: 200 })).works;
 const members = async (id: string) => (await tenant.batches.members(id)).members;
 async function gradeAll(id: string): Promise<void> {
@@ -125,6 +104,51 @@ describe("a roster that gains a column", () => {
       dropped: 1,
     });
   });
+});
+
+it("a kill between any two statements of a save leaves the old class or the new one, and the same save continues", async () => {
+  const id = await gradedClass();
+  // Keys change, a work changes, a student joins, and one submission is no longer handed in.
+  const grace = { key: "1003", id: "1003", name: "Grace Hopper" };
+  const next = await saved({
+    members: [...numbered, grace],
+    works: [await handedIn("1001#1", ["1001"], "other"), await handedIn("1003#1", ["1003"], "new")],
+  });
+  const tables = ["batches", "batch_rubrics", "batch_members", "batch_works", "batch_runs", "grade_events", "budgets"];
+  const dump = async () => {
+    const all = tables.map(async (table) => {
+      const { rows } = await store.database.calm.query<{ row: string }>(
+        `select (to_jsonb(x) - 'created_at')::text as row from ${table} x order by 1`,
+      );
+      return [table, rows.map(({ row }) => row)] as const;
+    });
+    return Object.fromEntries(await Promise.all(all));
+  };
+  const before = await dump();
+  const seen: string[] = [];
+  for (let at = 1; ; at += 1) {
+    const { died, statement } = await killedAtStatement(store.database.calm, at, "before", () =>
+      tenant.batches.save(next),
+    );
+    if (!died) break;
+    seen.push(statement);
+    expect(await dump(), `killed before: ${statement}`).toEqual(before);
+  }
+  expect(seen.length).toBeGreaterThan(10);
+  expect(seen.at(-1)).toBe("commit");
+  const after = await dump();
+  expect(after).not.toEqual(before);
+  expect(await works(id)).toMatchObject([
+    { key: "1003#1", counts: true, tries: 1 },
+    { key: "ada@x.org#1", counts: true, tries: 2 },
+    { key: "alan@x.org#1", counts: false, tries: 1 },
+  ]);
+  // Killed when all of it is stored, before anybody was told: the same save changes nothing and doubles nothing.
+  const { died } = await killedAtStatement(store.database.calm, seen.length, "after", () => tenant.batches.save(next));
+  expect(died).toBe(true);
+  expect(await dump()).toEqual(after);
+  expect(await tenant.batches.save(next)).toMatchObject({ id, created: false, added: 0, changed: 0, dropped: 0 });
+  expect(await dump()).toEqual(after);
 });
 
 describe("group work", () => {

@@ -1,40 +1,19 @@
 // A class that was begun with the wrong model, script or parameters, and goes on with the right one. On a real store, without workers.
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { classOf, memberOf } from "../support/class.ts";
-import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
-import {
-  admitWorks,
-  type Definition,
-  type NewBatch,
-  openStore,
-  type Store,
-  type TenantStore,
-} from "../support/store.ts";
+import { admit as admitAll, openStoreForEach } from "../support/class-store.ts";
+import type { NewBatch, Store, TenantStore } from "../support/store.ts";
 import { definition, onePrompt } from "./store-programs.ts";
 
-let database: TestDatabase;
 let store: Store;
 let tenant: TenantStore;
-let flow: Definition;
+const flow = definition({ main: onePrompt });
 
-beforeEach(async () => {
-  database = await freshDatabase();
-  store = await openStore({ url: database.url });
-  tenant = store.as("default");
-  flow = definition({ main: onePrompt });
-});
-afterEach(async () => {
-  await store.close();
-  await database.drop();
+openStoreForEach((made) => {
+  ({ store, tenant } = made);
 });
 
-const admit = () =>
-  admitWorks(store, {
-    ...{ most: 1_000, ring: async () => undefined },
-    onSkipped: (error) => {
-      throw error;
-    },
-  });
+const admit = () => admitAll(store);
 
 function withModel(batch: NewBatch, model: string, script: string | null = null): NewBatch {
   const run = { variables: { AI_MODEL_NAME: model }, options: { sandbox: "auto", script } };

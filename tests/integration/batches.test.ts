@@ -1,12 +1,11 @@
 // Batches on a real store, without workers: runs are made by admission and ended by hand.
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { classOf, endWithGrade, gradeWith, memberOf, workOf } from "../support/class.ts";
+import { admit as admitAll, openStoreForEach } from "../support/class-store.ts";
 import { migratedDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
-  type Admission,
   admitWorks,
   cancelRun,
-  type Definition,
   deleteOldBatches,
   deleteOldRuns,
   deleteOrphans,
@@ -22,27 +21,13 @@ import { chain, definition, onePrompt } from "./store-programs.ts";
 let database: TestDatabase;
 let store: Store;
 let tenant: TenantStore;
-let flow: Definition;
+const flow = definition({ main: onePrompt });
 
-beforeEach(async () => {
-  database = await migratedDatabase();
-  store = await openStore({ url: database.url });
-  tenant = store.as("default");
-  flow = definition({ main: onePrompt });
-});
-afterEach(async () => {
-  await store.close();
-  await database.drop();
-});
+openStoreForEach((made) => {
+  ({ database, store, tenant } = made);
+}, migratedDatabase);
 
-const admit = (most = 1_000, more: Partial<Parameters<typeof admitWorks>[1]> = {}): Promise<Admission> =>
-  admitWorks(store, {
-    ...{ most, ring: async () => undefined },
-    onSkipped: (error) => {
-      throw error;
-    },
-    ...more,
-  });
+const admit = (most?: number, more?: Parameters<typeof admitAll>[2]) => admitAll(store, most, more);
 
 async function rows<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
   return (await store.database.calm.query<Row>(text, values)).rows;

@@ -216,9 +216,13 @@ async function saveMembers(
   // A key of the upload names one person: it is taken from the person who had it before.
   await query(
     client,
-    `update batch_members set aliases = array(select unnest(aliases) except select unnest($2::text[]))
-     where batch_id = $1 and aliases && $2::text[]`,
-    [id, members.map(({ called }) => called)],
+    `with called as materialized (select * from json_to_recordset($2::json) as c(key text, called text)
+     ), taken as (
+       select m.key, array_agg(c.called) as aliases from batch_members m join called c on c.called = any(m.aliases) and c.key <> m.key
+       where m.batch_id = $1 group by m.key
+     ) update batch_members m set aliases = array(select unnest(m.aliases) except select unnest(t.aliases))
+     from taken t where m.batch_id = $1 and m.key = t.key`,
+    [id, toJson(members.map(({ key, called }) => ({ key, called })))],
   );
   await query(
     client,
@@ -226,8 +230,9 @@ async function saveMembers(
      ), written as (
        insert into batch_members as m (batch_id, key, aliases, pseudonym, person)
        select $1, key, array(select json_array_elements_text(aliases)), pseudonym, person from incoming
-       on conflict (batch_id, key) do update set person = excluded.person, aliases = m.aliases || excluded.aliases
-       where m.person::text <> excluded.person::text or cardinality(excluded.aliases) > 0
+       on conflict (batch_id, key) do update set person = excluded.person,
+         aliases = m.aliases || array(select unnest(excluded.aliases) except select unnest(m.aliases))
+       where m.person::text <> excluded.person::text or not excluded.aliases <@ m.aliases
        returning 1
      ) update batches set roster = roster + 1 where id = $1 and exists (select 1 from written)`,
     [id, toJson(rows)],
