@@ -31,7 +31,7 @@ import { identicalWorks } from "./identical-works.ts";
 import { isThere, put } from "./put-file.ts";
 import { readQuotedFiles } from "./quoted-files.ts";
 import { releasedSheet } from "./released-sheet.ts";
-import { paperKinds, type ResultsPlace } from "./results-register.ts";
+import { paperKinds, type ResultsPlace, type WrittenState } from "./results-register.ts";
 
 export interface ReadClass extends ClassSheet {
   readonly batch: BatchDetail;
@@ -74,7 +74,7 @@ export function fingerprintOf(read: ReadClass, links: ReadonlyMap<string, string
 
 interface WrittenPapers {
   readonly papers: Papers;
-  readonly state: Pick<ResultsPlace, "sheet" | "students">;
+  readonly state: WrittenState;
   /** Files that were written or removed. */
   readonly changed: number;
 }
@@ -82,10 +82,11 @@ interface WrittenPapers {
 /** `whole`: all files are written, also those that are thought to be the same. `note` is called before the first change. */
 export async function writePapers(
   read: ReadClass,
-  { out, kinds, draft, sheet: before, students: known }: ResultsPlace,
+  { out, kinds, draft, written }: ResultsPlace,
   { now, whole, note }: { readonly now: number; readonly whole: boolean; readonly note: () => Promise<void> },
 ): Promise<WrittenPapers> {
   const { sheet } = read;
+  const known: WrittenState["students"] = written?.students ?? {};
   const folder = join(out, "students");
   let changed = 0;
   const change = async (act: () => Promise<void>) => {
@@ -120,7 +121,7 @@ export async function writePapers(
   const report = join(out, "class-report.html");
   const own = [report, ...files.map(({ name }) => join(out, name))];
   const missing = (await Promise.all(own.map((path) => isThere(path)))).includes(false);
-  const teachers = whole || missing || before !== fingerprint;
+  const teachers = whole || missing || written?.sheet !== fingerprint;
   if (teachers) for (const { name, text } of files) await change(() => put(join(out, name), text));
   const state: Record<string, string> = {};
   for (const { key, file, input } of reports) {

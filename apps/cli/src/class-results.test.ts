@@ -11,6 +11,7 @@ import { readBatchClass } from "./class-papers.ts";
 import { ClassResults, sheetHash } from "./class-results.ts";
 import { exitCodes, type Terminal } from "./command.ts";
 import { releasedSheet } from "./released-sheet.ts";
+import { killedAtChange } from "./testing-killed-files.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -32,6 +33,7 @@ function classOf() {
     bob: { grade: gradeOf([4, 4]), events: [] },
   };
   const works: Record<string, Partial<BatchWork>> = {};
+  const hooks: { onRead?: () => Promise<void> } = {};
   const out = join(folder, "results");
   const facts = writeClassFacts({ ...readClassFacts(undefined), out });
   const batch = { ...batchOf(), settings: { ...batchOf().settings, facts } };
@@ -43,17 +45,20 @@ function classOf() {
       batches: {
         get: async () => batch,
         members: async () => ({ members: Object.keys(grades).map((key) => ({ key, name: `N ${key}` })), next: null }),
-        works: async () => ({
-          works: Object.entries(grades).map(([key, { grade, events }]) => workOf(key, grade, works[key], events)),
-          next: null,
-        }),
+        works: async () => {
+          await hooks.onRead?.();
+          return {
+            works: Object.entries(grades).map(([key, { grade, events }]) => workOf(key, grade, works[key], events)),
+            next: null,
+          };
+        },
       },
     },
   } as unknown as Stack;
   const open = () => new ClassResults(stack, batch.id, { home: join(folder, "home"), terminal });
   const csv = () => readFile(join(out, "grades.csv"), "utf8");
   const students = async () => (await readdir(join(out, "students")).catch(() => [])).sort();
-  return { grades, works, out, said, stack, batch, open, csv, students };
+  return { grades, works, hooks, out, said, stack, batch, open, csv, students };
 }
 const md = { kinds: ["md" as const], draft: false };
 
@@ -135,6 +140,102 @@ describe("results on disk", () => {
     expect(await readFile(join(out, "students/ada.md"), "utf8")).toMatch("N ada");
     expect(await readdir(out)).not.toContain("OUT-OF-DATE.txt");
     expect(await students()).toEqual(["ada.md"]);
+  });
+
+  it("are true or have a note after a kill between any two changes of files, and the next command repairs them", async () => {
+    const files = async (out: string) => {
+      const names = (await readdir(out, { recursive: true })).filter((name) => /\.(?:md|csv|json|html)$/.test(name));
+      const read = names.sort().map(async (name) => [name, await readFile(join(out, name), "utf8")] as const);
+      return Object.fromEntries(await Promise.all(read));
+    };
+    let kills = 0;
+    for (let at = 1; ; at += 1) {
+      const { grades, out, open } = classOf();
+      await open().remember({ out, ...md });
+      await open().write();
+      const died = await killedAtChange(at, async (isDead) => {
+        await open().during(async () => {
+          if (isDead()) return;
+          // A report goes, a report comes, and both tables change.
+          grades.ada = { grade: gradeOf([5, 3]), events: [released("ada", 9)] };
+          grades.bob = { grade: gradeOf([4, 4]), events: [released("bob", 8)] };
+        });
+      });
+      const found = await files(out);
+      const isNoted = (await readdir(out)).includes("OUT-OF-DATE.txt");
+      await open().repair();
+      expect(await readdir(out)).not.toContain("OUT-OF-DATE.txt");
+      const repaired = await files(out);
+      const fresh = join(folder, "fresh");
+      await open().remember({ out: fresh, ...md });
+      await open().write({ whole: fresh });
+      expect(repaired, `killed before change ${at}`).toEqual(await files(fresh));
+      if (!isNoted) expect(found, `killed before change ${at}, and no note`).toEqual(repaired);
+      await rm(folder, { recursive: true });
+      if (!died) break;
+      kills += 1;
+    }
+    expect(kills).toBeGreaterThan(10);
+  });
+
+  it("are right after two commands wrote the same folder at once, whichever wrote a file last", async () => {
+    const { grades, out, open, csv, hooks } = classOf();
+    await open().remember({ out, ...md });
+    await open().write();
+    let reads = 0;
+    // When this command reads the class again to see whether it changed, another one has changed it and written the results. Of one file
+    // the older content was put last.
+    hooks.onRead = async () => {
+      reads += 1;
+      if (reads !== 2) return;
+      delete hooks.onRead;
+      const older = await csv();
+      await open().during(async () => {
+        grades.bob = { grade: gradeOf([1, 1]), events: [] };
+      });
+      await writeFile(join(out, "grades.csv"), older);
+    };
+    await open().during(async () => {
+      grades.bob = { grade: gradeOf([2, 2]), events: [] };
+    });
+    expect(reads).toBe(2);
+    expect(await csv()).toMatch(/bob,.*,graded,2,/);
+    expect(await readdir(out)).not.toContain("OUT-OF-DATE.txt");
+  });
+
+  it("keep the note of another command that has not written them yet", async () => {
+    const { grades, out, open } = classOf();
+    await open().remember({ out, ...md });
+    await open().write();
+    const first = open();
+    await first.note();
+    const second = open();
+    await second.note();
+    grades.bob = { grade: gradeOf([2, 2]), events: [] };
+    await first.write();
+    expect(await readdir(out)).toContain("OUT-OF-DATE.txt");
+    await second.write();
+    expect(await readdir(out)).not.toContain("OUT-OF-DATE.txt");
+  });
+
+  it("are remembered by twenty commands at once, and no entry is lost", async () => {
+    const { open, stack, batch } = classOf();
+    const sheet = sheetHash(releasedSheet(await readBatchClass(stack, batch)).sheet);
+    const numbers = Array.from({ length: 20 }, (_, number) => number);
+    await Promise.all(
+      numbers.map(async (number) => {
+        const file = join(folder, `${number}.csv`);
+        await open().remember({ out: join(folder, `out-${number}`), ...md });
+        await open().exporting([{ file, draft: false, sheet }], () => writeFile(file, "x"));
+      }),
+    );
+    const places = await Promise.all(numbers.map((number) => open().placeAt(join(folder, `out-${number}`))));
+    expect(places.filter((place) => place !== null)).toHaveLength(20);
+    // Every export is renamed when it is out of date, so every one was remembered.
+    const { grades, open: later } = classOf();
+    grades.ada = { grade: gradeOf([6, 3]), events: [] };
+    await later().write();
+    expect((await readdir(folder)).filter((name) => name.startsWith("stale-"))).toHaveLength(20);
   });
 
   it("are not touched when nothing changed", async () => {

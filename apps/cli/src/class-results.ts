@@ -4,15 +4,17 @@
  * C1  A command that changes grades puts a note OUT-OF-DATE.txt beside the results first, then changes the grades, then writes the results
  *     again, then removes the note.
  * C2  Only files whose content changed are written again. If the note was there before, an earlier command was killed: all are.
- * C3  If the grades changed while results were written, they are written once more.
+ * C3  If the grades changed while results were written, they are written once more. What this command wrote itself is then compared, not what
+ *     another command remembers of the same folder: either of the two may have written a file last.
  * C4  An export that no longer says what the grades are is renamed to stale-NAME: only the teacher has the platform's file.
  * C5  What cannot be written is named, and the exit code says so.
+ * C6  A command removes only the note that it put or found. If another command put its own note since, that command removes it.
  *
  * On kill -9 before the grades changed, or between any two files, the note stays. Every later command that shows or changes the class
  * finds it, or finds that the remembered hash is another one, and writes the results again.
  */
-import { createHash } from "node:crypto";
-import { rm } from "node:fs/promises";
+import { createHash, randomUUID } from "node:crypto";
+import { readFile, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Config } from "@markmill/config";
 import type { GradeSheet } from "@markmill/gradebook";
@@ -25,11 +27,12 @@ import { draftSheet } from "./draft-sheet.ts";
 import { isThere, put, setAside } from "./put-file.ts";
 import { releasedSheet } from "./released-sheet.ts";
 import {
+  type ExportEntry,
   paperKinds,
+  type ResultsManner,
   type ResultsPlace,
-  type ResultsRegister,
-  readRegister,
-  writeRegister,
+  ResultsRegister,
+  type WrittenState,
 } from "./results-register.ts";
 import { shortId } from "./short-id.ts";
 
@@ -59,10 +62,10 @@ export class ClassResults {
   readonly #stack: Stack;
   readonly #batchId: string;
   readonly #at: ResultsAt;
-  /** What could not be saved; null: the file has it all, and another command may change it at any time. */
-  #unsaved: ResultsRegister | null = null;
-  /** Folders with a note: this command's own, or one that was there before. */
-  readonly #notes = new Map<string, "own" | "before">();
+  readonly #register: ResultsRegister;
+  /** By folder. `before`: a note was there before this command put one. `text`: of the note that this command put or found; null: none. */
+  readonly #notes = new Map<string, { readonly before: boolean; readonly text: string | null }>();
+  readonly #noteText: string;
   #failed = false;
   #incomplete = false;
 
@@ -70,21 +73,21 @@ export class ClassResults {
     this.#stack = stack;
     this.#batchId = batchId;
     this.#at = at;
+    this.#noteText = noteText(batchId);
+    this.#register = new ResultsRegister(at.home, batchId, (error) => {
+      if (!this.#failed) at.terminal.err(`! where results are cannot be remembered: ${describeError(error).message}`);
+      this.#failed = true;
+    });
   }
 
   /** Remembers a folder and how results are written there. Replaces an earlier entry of the same folder. */
-  async remember(place: Pick<ResultsPlace, "out" | "kinds" | "draft">): Promise<void> {
-    const register = await this.#load();
-    const known = register.places.find(({ out }) => out === place.out);
-    const same =
-      known !== undefined && known.draft === place.draft && known.kinds.join() === place.kinds.join() ? known : null;
-    const others = register.places.filter(({ out }) => out !== place.out);
-    await this.#save({ ...register, places: [...others, same ?? { sheet: null, students: {}, ...place }] });
+  async remember(place: ResultsManner): Promise<void> {
+    await this.#register.rememberPlace(place);
   }
 
   /** Results are to be written into this folder, as it is remembered, or else without drafts. */
   async expect(out: string): Promise<void> {
-    const { places } = await this.#load();
+    const places = await this.#register.places();
     if (!places.some((place) => place.out === out)) await this.remember({ out, kinds: [...paperKinds], draft: false });
   }
 
@@ -95,21 +98,16 @@ export class ClassResults {
 
   /**
    * C4: `write` writes the files. They are remembered as out of date first: if the command is killed before it has written all of them,
-   * the next command renames those that are there.
+   * the next command renames those that are there. A command at the same time may do so too; then they are written once more.
    */
-  async exporting(exports: ResultsRegister["exports"], write: () => Promise<void>): Promise<void> {
-    await this.#rememberExports(exports.map((one) => ({ ...one, sheet: "" })));
-    await write();
-    await this.#rememberExports(exports);
-  }
-
-  async #rememberExports(exports: ResultsRegister["exports"]): Promise<void> {
-    const register = await this.#load();
-    const files = new Set(exports.map(({ file }) => file));
-    await this.#save({
-      ...register,
-      exports: [...register.exports.filter(({ file }) => !files.has(file)), ...exports],
-    });
+  async exporting(exports: readonly ExportEntry[], write: () => Promise<void>): Promise<void> {
+    for (let round = 0; round < MOST_ROUNDS; round += 1) {
+      for (const one of exports) await this.#register.rememberExport({ ...one, sheet: "" });
+      await write();
+      for (const one of exports) await this.#register.rememberExport(one);
+      const there = await Promise.all(exports.map(({ file }) => isThere(file)));
+      if (there.every(Boolean)) return;
+    }
   }
 
   /** C1: `act` changes grades. Results are written again even if it fails, because it may have changed some grades. */
@@ -136,11 +134,38 @@ export class ClassResults {
   async note(): Promise<void> {
     for (const { out } of await this.#places()) {
       if (!(await isThere(out))) continue;
-      const before = this.#notes.get(out) ?? ((await isThere(join(out, OUT_OF_DATE))) ? "before" : "own");
-      this.#notes.set(out, before);
       // A folder that cannot be written is named when the results are.
-      await put(join(out, OUT_OF_DATE), noteText(this.#batchId)).catch(() => undefined);
+      await this.#putNote(out).catch(() => undefined);
     }
+  }
+
+  async #putNote(out: string): Promise<void> {
+    const { before } = await this.#noteIn(out);
+    await put(join(out, OUT_OF_DATE), this.#noteText);
+    this.#notes.set(out, { before, text: this.#noteText });
+  }
+
+  /** The note of another command stays: it may not have written the results yet (C6). */
+  async #ensureNote(out: string): Promise<void> {
+    if (!(await isThere(join(out, OUT_OF_DATE)))) await this.#putNote(out);
+  }
+
+  async #noteIn(out: string): Promise<{ readonly before: boolean; readonly text: string | null }> {
+    const known = this.#notes.get(out);
+    if (known !== undefined) return known;
+    const text = await readFile(join(out, OUT_OF_DATE), "utf8").catch(() => null);
+    const found = { before: text !== null, text };
+    this.#notes.set(out, found);
+    return found;
+  }
+
+  /** C6. */
+  async #removeNote(out: string): Promise<void> {
+    const { text } = await this.#noteIn(out);
+    const file = join(out, OUT_OF_DATE);
+    const now = await readFile(file, "utf8").catch(() => null);
+    if (now !== null && now === text) await rm(file, { force: true });
+    this.#notes.delete(out);
   }
 
   /** Updates all remembered folders. Reports only files that were written or could not be written. */
@@ -149,14 +174,18 @@ export class ClassResults {
     whole = null,
     tellLeftOut = true,
   }: WriteManner = {}): Promise<ReadonlyMap<string, Papers>> {
-    if (whole !== null) this.#notes.set(whole, "before");
+    if (whole !== null) this.#notes.set(whole, { ...(await this.#noteIn(whole)), before: true });
     const papers = new Map<string, Papers>();
+    const own = new Map<string, WrittenState>();
     for (let round = 0; round < MOST_ROUNDS; round += 1) {
       const read = await this.#read();
       if (read === null) return papers;
-      for (const place of await this.#places()) {
-        const written = await this.#writePlace(read, place, { tellWritten, tellLeftOut });
-        if (written !== null) papers.set(place.out, written);
+      for (const known of await this.#places()) {
+        const place = { ...known, written: own.get(known.out) ?? known.written };
+        const made = await this.#writePlace(read, place, { tellWritten, tellLeftOut });
+        if (made === null) continue;
+        papers.set(place.out, made.papers);
+        own.set(place.out, made.state);
       }
       await this.#setExportsAside(read);
       const now = await this.#read();
@@ -183,31 +212,25 @@ export class ClassResults {
     read: ReadClass,
     place: ResultsPlace,
     { tellWritten, tellLeftOut }: Required<Pick<WriteManner, "tellWritten" | "tellLeftOut">>,
-  ): Promise<Papers | null> {
+  ): Promise<{ readonly papers: Papers; readonly state: WrittenState } | null> {
     const { terminal } = this.#at;
     const { out } = place;
-    if (place.sheet !== null && !(await isThere(out))) {
+    if (place.written !== null && !(await isThere(out))) {
       this.#fail(`! the results in ${out} are gone, so they were not updated; a copy elsewhere is out of date`);
-      const register = await this.#load();
-      await this.#save({ ...register, places: register.places.filter((one) => one.out !== out) });
+      await this.#register.forgetPlace(out);
       return null;
     }
-    const note = join(out, OUT_OF_DATE);
     try {
-      const whole = (this.#notes.get(out) ?? ((await isThere(note)) ? "before" : "own")) === "before";
-      this.#notes.set(out, whole ? "before" : "own");
+      const { before: whole } = await this.#noteIn(out);
       const now = this.#stack.store.clock.now();
-      const written = await writePapers(read, place, { now, whole, note: () => put(note, noteText(this.#batchId)) });
+      const written = await writePapers(read, place, { now, whole, note: () => this.#ensureNote(out) });
       const { leftOut } = written.papers;
       if (tellLeftOut || written.changed > 0) for (const message of leftOut) terminal.err(`! ${message}`);
       if (tellLeftOut && leftOut.length > 0) this.#incomplete = true;
-      const register = await this.#load();
-      const others = register.places.filter((one) => one.out !== out);
-      await this.#save({ ...register, places: [...others, { ...place, ...written.state }] });
-      await rm(note, { force: true });
-      this.#notes.delete(out);
+      await this.#register.rememberWritten(out, written.state);
+      await this.#removeNote(out);
       if (tellWritten && written.changed > 0) terminal.err(`results updated: ${out}`);
-      return written.papers;
+      return written;
     } catch (error) {
       this.#fail(`! the results in ${out} are out of date: ${describeError(error).message}`);
       return null;
@@ -216,21 +239,22 @@ export class ClassResults {
 
   /** C4. */
   async #setExportsAside(read: ReadClass): Promise<void> {
-    const register = await this.#load();
-    if (register.exports.length === 0) return;
+    const exports = await this.#register.exports();
+    if (exports.length === 0) return;
     const hashes = { draft: sheetHash(draftSheet(read.sheet)), released: sheetHash(releasedSheet(read).sheet) };
-    const old = register.exports.filter(({ draft, sheet }) => sheet !== (draft ? hashes.draft : hashes.released));
+    const old = exports.filter(({ draft, sheet }) => sheet !== (draft ? hashes.draft : hashes.released));
     if (old.length === 0) return;
     const renamed: string[] = [];
-    for (const { file } of old) {
+    for (const entry of old) {
+      const { file } = entry;
       try {
         const stale = await setAside(file);
         if (stale !== null) renamed.push(stale);
       } catch (error) {
         this.#fail(`! ${file} is out of date and could not be renamed: ${describeError(error).message}`);
       }
+      await this.#register.forgetExport(entry);
     }
-    await this.#save({ ...register, exports: register.exports.filter((one) => !old.includes(one)) });
     if (renamed.length === 0) return;
     this.#at.terminal.err(`! ${countOf(renamed.length, "export")} out of date, renamed:`);
     for (const file of renamed.slice(0, MOST_TOLD)) this.#at.terminal.err(`    ${file}`);
@@ -246,13 +270,13 @@ export class ClassResults {
 
   /** Those remembered, and the one that the class names: results may have been written before there was a register. */
   async #places(): Promise<readonly ResultsPlace[]> {
-    const { places } = await this.#load();
+    const places = await this.#register.places();
     const batch = await this.#stack.tenant.batches.get(this.#batchId);
     const { out, table } = readClassFacts(batch?.settings.facts);
     if (table !== null) return [];
     if (out === null || places.some((place) => place.out === out)) return places;
     if (await isThere(join(out, "class-report.html"))) {
-      return [...places, { ...{ out, kinds: [...paperKinds], draft: false }, sheet: null, students: {} }];
+      return [...places, { out, kinds: [...paperKinds], draft: false, written: null }];
     }
     return places;
   }
@@ -260,22 +284,6 @@ export class ClassResults {
   async #read(): Promise<ReadClass | null> {
     const batch = await this.#stack.tenant.batches.get(this.#batchId);
     return batch === null ? null : await readBatchClass(this.#stack, batch);
-  }
-
-  async #load(): Promise<ResultsRegister> {
-    return this.#unsaved ?? (await readRegister(this.#at.home, this.#batchId));
-  }
-
-  async #save(register: ResultsRegister): Promise<void> {
-    try {
-      await writeRegister(this.#at.home, this.#batchId, register);
-      this.#unsaved = null;
-    } catch (error) {
-      this.#unsaved = register;
-      if (!this.#failed)
-        this.#at.terminal.err(`! where results are cannot be remembered: ${describeError(error).message}`);
-      this.#failed = true;
-    }
   }
 }
 
@@ -294,6 +302,7 @@ export function sheetHash(sheet: GradeSheet): string {
   return createHash("sha256").update(JSON.stringify(sheet)).digest("hex");
 }
 
+/** The number tells the notes of two commands apart (C6). */
 function noteText(batchId: string): string {
-  return `The files in this folder may be older than the grades of the class.\n'markmill report ${shortId(batchId)}' writes them again and removes this note.\n`;
+  return `The files in this folder may be older than the grades of the class.\n'markmill report ${shortId(batchId)}' writes them again and removes this note.\nNote ${randomUUID().slice(0, 8)}.\n`;
 }

@@ -1,3 +1,4 @@
+import type { GradeEvent } from "@markmill/grading";
 import { classSheet } from "@markmill/stack";
 import { batchOf, gradeOf, workOf } from "@markmill/stack/testing-batch";
 import { expect, it } from "vitest";
@@ -5,10 +6,10 @@ import { draftSheet } from "./draft-sheet.ts";
 
 it("the feedback of an unreleased grade begins with DRAFT, and the feedback of a released one does not", () => {
   const members = ["ada", "bob"].map((key) => ({ key, name: key }));
-  const released = {
+  const released: GradeEvent = {
     ...{ id: 1, work: "ada#1", at: "2026-01-01T00:00:00.000Z", by: "prof", kind: "released", criterion: null },
     ...{ from: null, to: 9, reason: "", comment: "", rubricHash: "r", content: "c", try: 1, takesBack: null },
-  } as const;
+  };
   const works = [workOf("ada", gradeOf([6, 3]), {}, [released]), workOf("bob", gradeOf([4, 4]))];
   const sheet = draftSheet(classSheet(batchOf(), members, works).sheet);
   expect(sheet.draft).toBe(true);

@@ -1,25 +1,38 @@
 /**
- * Remembers where the results and exports of a class were written on this machine, so that a later command can keep them up to date.
- * One file per class below the home of the project. If it is lost, the folder that the class itself names (`out` of its facts) is left.
+ * Remembers where the results and exports of a class were written on this machine, so that a later command can keep them up to date. If all
+ * of it is lost, the folder that the class itself names (`out` of its facts) is left.
+ *
+ * R1  Every entry is a file of its own below the home of the project. Two commands at once change different files, so neither loses an
+ *     entry of the other.
+ * R2  How results are written into a folder, and what was written there, are two entries: a command that writes results changes only the second.
+ * R3  An entry is replaced as a whole, and removed only if it is the one that the command has seen.
+ * R4  An entry that cannot be saved is kept for this command, and the caller is told once.
+ *
+ * On kill -9 each entry is the old or the new one.
  */
-import { readFile } from "node:fs/promises";
+import { createHash, randomUUID } from "node:crypto";
+import { link, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { put } from "./put-file.ts";
 
 export const paperKinds = ["md", "html", "pdf"] as const;
 
-const place = z.object({
+const manner = z.object({
   /** Absolute. */
   out: z.string(),
   /** Formats of the students' reports. */
   kinds: z.array(z.enum(paperKinds)),
   /** Reports of unreleased grades are written too, and marked as drafts. */
   draft: z.boolean(),
-  /** Hash of what the teacher's files were written from; null: none were written yet. */
-  sheet: z.string().nullable().default(null),
+});
+
+const written = z.object({
+  out: z.string(),
+  /** Hash of what the teacher's files were written from. */
+  sheet: z.string(),
   /** By the student's key, the hash of what the report was written from. */
-  students: z.record(z.string(), z.string()).default({}),
+  students: z.record(z.string(), z.string()),
 });
 
 const exported = z.object({
@@ -30,28 +43,115 @@ const exported = z.object({
   sheet: z.string(),
 });
 
-const schema = z.object({
-  version: z.literal(1).default(1),
-  places: z.array(place).default([]),
-  exports: z.array(exported).default([]),
-});
+export type ResultsManner = z.infer<typeof manner>;
+export type WrittenState = Omit<z.infer<typeof written>, "out">;
+export type ExportEntry = z.infer<typeof exported>;
+export interface ResultsPlace extends ResultsManner {
+  /** null: nothing is known to be written there. */
+  readonly written: WrittenState | null;
+}
 
-export type ResultsPlace = z.infer<typeof place>;
-export type ResultsRegister = z.infer<typeof schema>;
+export class ResultsRegister {
+  readonly #folder: string;
+  readonly #onTrouble: (error: unknown) => void;
+  /** R4: by the name of the file, its text; null: it was removed. */
+  readonly #unsaved = new Map<string, string | null>();
 
-export async function readRegister(home: string, batchId: string): Promise<ResultsRegister> {
-  const text = await readFile(fileOf(home, batchId), "utf8").catch(() => "{}");
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch {
-    return schema.parse({});
+  constructor(home: string, batchId: string, onTrouble: (error: unknown) => void) {
+    this.#folder = join(home, "results", batchId);
+    this.#onTrouble = onTrouble;
+  }
+
+  async places(): Promise<readonly ResultsPlace[]> {
+    const states = await this.#all("written", written);
+    const stateOf = new Map(states.map(({ out, ...state }) => [out, state]));
+    const manners = await this.#all("folder", manner);
+    return manners.map((one) => ({ ...one, written: stateOf.get(one.out) ?? null }));
+  }
+
+  async exports(): Promise<readonly ExportEntry[]> {
+    return await this.#all("export", exported);
+  }
+
+  async rememberPlace(place: ResultsManner): Promise<void> {
+    await this.#save(nameOf("folder", place.out), place);
+  }
+
+  async rememberWritten(out: string, state: WrittenState): Promise<void> {
+    await this.#save(nameOf("written", out), { out, ...state });
+  }
+
+  async forgetPlace(out: string): Promise<void> {
+    for (const kind of ["folder", "written"] as const) await this.#remove(nameOf(kind, out), null);
+  }
+
+  async rememberExport(entry: ExportEntry): Promise<void> {
+    await this.#save(nameOf("export", entry.file), entry);
+  }
+
+  /** R3. */
+  async forgetExport(entry: ExportEntry): Promise<void> {
+    await this.#remove(nameOf("export", entry.file), textOf(exported.parse(entry)));
+  }
+
+  async #all<Entry>(kind: EntryKind, schema: z.ZodType<Entry>): Promise<readonly Entry[]> {
+    const saved = await readdir(this.#folder).catch(() => []);
+    const names = [...new Set([...saved, ...this.#unsaved.keys()])].sort();
+    const texts = await Promise.all(
+      names
+        .filter((name) => name.startsWith(`${kind}-`) && name.endsWith(".json"))
+        .map(async (name) => {
+          const unsaved = this.#unsaved.get(name);
+          return unsaved === undefined ? await readFile(join(this.#folder, name), "utf8").catch(() => "") : unsaved;
+        }),
+    );
+    return texts.flatMap((text) => {
+      const read = schema.safeParse(parsed(text ?? ""));
+      return read.success ? [read.data] : [];
+    });
+  }
+
+  async #save(name: string, entry: object): Promise<void> {
+    const text = textOf(entry);
+    try {
+      await put(join(this.#folder, name), text);
+      this.#unsaved.delete(name);
+    } catch (error) {
+      this.#unsaved.set(name, text);
+      this.#onTrouble(error);
+    }
+  }
+
+  /** `seen`: the text that the entry must have; null: any. It is moved away first, so that nobody replaces it between the look and the removal. */
+  async #remove(name: string, seen: string | null): Promise<void> {
+    const file = join(this.#folder, name);
+    const away = `${file}.${randomUUID().slice(0, 8)}.part`;
+    try {
+      await rename(file, away);
+      if (seen !== null && (await readFile(away, "utf8")) !== seen) await link(away, file).catch(() => undefined);
+      await rm(away, { force: true });
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code === "ENOENT") return;
+      this.#unsaved.set(name, null);
+      this.#onTrouble(error);
+    }
   }
 }
 
-export async function writeRegister(home: string, batchId: string, register: ResultsRegister): Promise<void> {
-  await put(fileOf(home, batchId), `${JSON.stringify(register)}\n`);
+type EntryKind = "folder" | "written" | "export";
+
+function nameOf(kind: EntryKind, path: string): string {
+  return `${kind}-${createHash("sha256").update(path).digest("hex").slice(0, 24)}.json`;
 }
 
-function fileOf(home: string, batchId: string): string {
-  return join(home, "results", `${batchId}.json`);
+function textOf(entry: object): string {
+  return `${JSON.stringify(entry)}\n`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }

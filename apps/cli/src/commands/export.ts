@@ -131,11 +131,9 @@ date; 6 the file would be refused, and is not written; 1 nothing is released.`,
       const hash = sheetHash(sheet);
       const remembered = files.map(({ name }) => ({ file: join(out, name), draft, sheet: hash }));
       await results.exporting(remembered, async () => {
-        for (const { name, text } of files) {
-          await put(join(out, name), text);
-          terminal.out(join(out, name));
-        }
+        for (const { name, text } of files) await put(join(out, name), text);
       });
+      for (const { file } of remembered) terminal.out(file);
       return results.code(code);
     });
   },
