@@ -134,4 +134,63 @@ describe("the marks of a class", () => {
     await grade("--yes");
     expect(await statusOf("1001")).toMatchObject({ status: "graded", total: 4, released: { total: 4 } });
   });
+
+  it("a student of whom it is open which submission counts is settled by the command that review shows", async () => {
+    const people: Record<string, string> = {
+      ...{ "1001": "Ada Byron", "1002": "Bob Kahn", "1003": "Cleo Diaz", "1004": "Dan Eco" },
+    };
+    const submitted = (name: string, ...keys: string[]) =>
+      `${name}:\n  :submitters:\n${keys.map((key) => `  - :name: ${people[key]}\n    :sid: "${key}"\n`).join("")}  :created_at: 2026-11-20 10:00:00 Z\n`;
+    const works = { s1: ["1001", "1002"], s2: ["1001", "1003"], s3: ["1004"], s4: ["1004"] };
+    for (const name of Object.keys(works)) {
+      await mkdir(join(place.cwd, "pairs/submissions", name), { recursive: true });
+      await write(`../pairs/submissions/${name}/a.js`, `const total = add(1, 2); // ${name}\n`);
+    }
+    const yaml = Object.entries(works).map(([name, keys]) => submitted(name, ...keys));
+    await write("../pairs/submissions/submission_metadata.yml", `---\n${yaml.join("")}`);
+    await write("../pairs/roster.csv", `id,name\n${Object.entries(people).join("\n")}\n`);
+    await write("../pairs/grade.wf.md", workflow);
+    await write("../pairs/rubric.md", rubric(names("Names say what things are")));
+    await write(
+      "../pairs/class.yaml",
+      "name: Pairs\nroster: roster.csv\nsubmissions: submissions\nworkflow: grade.wf.md\nrubric: rubric.md\n",
+    );
+    const statuses = async () => {
+      const { students } = JSON.parse((await say("status", "pairs", "--json")).stdout) as {
+        students: { student: { key: string }; status: string; work: string | null }[];
+      };
+      return Object.fromEntries(students.map(({ student, status, work }) => [student.key, `${status} ${work}`]));
+    };
+    const first = await say("grade", "pairs", "--script", "c/model.yaml");
+    expect(first).toMatchObject({ code: 3 });
+    expect(first.stderr).toContain("--counts '1001=s1'");
+    expect(await statuses()).toMatchObject({ "1002": "graded 1001+1002#1", "1003": "graded 1001+1003#1" });
+    for (const [student, label] of [
+      ["1001", "s2"],
+      ["1004", "s3"],
+    ] as const) {
+      const shown = await say("review", "pairs", "--student", student);
+      const command = shown.stderr.split("\n").find((line) => line.endsWith(`--counts '${student}=${label}'`));
+      expect(command).toMatch(/^next: markmill grade /);
+      // A mark of the student would belong to no submission; of a named submission it is kept.
+      const refused = await say("override", student, "--criterion", "names", "--points", "1", "--reason", "r");
+      expect(refused).toMatchObject({ code: 1, stdout: "" });
+      expect(refused.stderr).toContain("STUDENT_UNDECIDED");
+      expect(refused.stderr).toContain(`--counts '${student}=${label}'`);
+      if (student === "1004")
+        await say("override", "1004#1", "--criterion", "names", "--points", "1", "--reason", "r", "--by", "prof");
+      const [, path = "", choice = ""] = /grade (\S+) --script FILE --counts '(.+)'$/.exec(command ?? "") ?? [];
+      await say("grade", path, "--script", "c/model.yaml", "--counts", choice);
+    }
+    const settled = { "1001": "graded 1001+1003#1", "1004": "graded 1004#1" };
+    expect(await statuses()).toMatchObject(settled);
+    expect((await say("review", "pairs", "--student", "1004")).stdout).toContain("names: 1 of 2 by human");
+    // The choice is remembered, until it is taken back.
+    expect(await say("grade", "pairs")).toMatchObject({ code: 0 });
+    expect(await statuses()).toMatchObject(settled);
+    expect(await say("grade", "pairs", "--counts", "1004=")).toMatchObject({ code: 3 });
+    expect((await statuses())["1004"]).toContain("needs human");
+    expect(await say("grade", "pairs", "--counts", "nobody=s1")).toMatchObject({ code: 1 });
+    expect(await say("grade", "pairs", "--counts", "1004=s1")).toMatchObject({ code: 6 });
+  });
 });

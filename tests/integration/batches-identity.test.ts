@@ -249,8 +249,14 @@ it("a work that waits for a decision needs a human and is not run, and goes on w
       grade: { outcome: { is: "needs human", why: expect.arrayContaining(["a and b were handed in."]) }, total: null },
     },
   ]);
-  await expect(tenant.batches.record(id, { work: work.key, kind: "released", by: "prof" })).rejects.toThrow();
+  const say = (more: object) => tenant.batches.record(id, { work: work.key, by: "prof", ...more } as never);
+  await expect(say({ kind: "released" })).rejects.toThrow();
+  await expect(say({ kind: "reviewed" })).rejects.toThrow(/not decided/);
+  // A mark belongs to the content that the person named, and stands when this content counts.
+  await say({ kind: "override", criterion: "style", points: 1, reason: "so" });
   await tenant.batches.save(await saved({ members: [ada], works: [work] }));
   await gradeAll(id);
-  expect(await works(id)).toMatchObject([{ key: work.key, grade: { total: 9 } }]);
+  expect(await works(id)).toMatchObject([
+    { key: work.key, grade: { total: 7 }, marks: [{ criterion: "style", points: 1, fate: { is: "stands" } }] },
+  ]);
 });

@@ -30,6 +30,19 @@ const schema = z.object({
   unfetched: z.array(z.string()).default([]),
   /** Keys of the members to whom an ambiguous file may belong. */
   candidates: z.array(z.string()).default([]),
+  /** Which submission counts for a student, as a teacher chose (counting-choices.ts). */
+  choices: z
+    .array(
+      z.object({
+        student: z.string(),
+        label: z.string(),
+        /** Labels of the student's submissions when it was made. */
+        among: z.array(z.string()),
+        by: z.string(),
+        at: z.string(),
+      }),
+    )
+    .default([]),
   /** Where the results were written last. */
   out: z.string().nullable().default(null),
   /** It is a table of runs, and no class; null: it is a class. */
@@ -42,6 +55,7 @@ export function writeClassFacts(facts: ClassFacts): Json {
   return {
     ...facts,
     similar: facts.similar?.map((pair) => ({ ...pair })) ?? null,
+    choices: facts.choices.map((choice) => ({ ...choice, among: [...choice.among] })),
     table: facts.table === null ? null : { ...facts.table },
   };
 }

@@ -6,12 +6,13 @@ export function previewClass(name: string, intake: ClassIntake, roster: Roster |
   const { members, submissions, unmatched, withoutWork, layout } = intake;
   const counting = submissions.filter(({ counts }) => counts);
   const taken = counting.filter(({ content }) => content.is === "taken");
+  const undecided = counting.filter(({ content }) => content.is === "undecided").length;
   const bytes = taken.reduce((sum, { content }) => sum + (content.is === "taken" ? content.bytes : 0), 0);
   const late = counting.filter(({ lateness }) => lateness.is === "late").length;
   const names = new Map(members.map((member) => [member.key, member.name]));
   const who = (keys: readonly string[]) => keys.map((key) => names.get(key) ?? key).join(", ");
   const lines = [
-    `${name}: ${countOf(members.length, "student")}, ${countOf(counting.length, "work")} to grade (${layout} layout, ${formatBytes(bytes)})`,
+    `${name}: ${countOf(members.length, "student")}, ${countOf(counting.length - undecided, "work")} to grade${undecided > 0 ? `, ${countOf(undecided, "work")} to decide first` : ""} (${layout} layout, ${formatBytes(bytes)})`,
   ];
   if (roster !== null) {
     const mapped = roster.mapping.map(({ header, as }) => `${header} → ${as ?? "not used"}`);

@@ -15,6 +15,14 @@ export const commandCodes = {
     means: "The class was cancelled, so nothing more of it is begun.",
     fix: "`markmill resume BATCH` begins again where it was.",
   },
+  CLASS_CHOICE: {
+    means: "`--counts` does not name one student of the class.",
+    fix: "Write `--counts STUDENT=SUBMISSION`: the student's key or id, and the name of the folder or file.",
+  },
+  CLASS_CHANGED: {
+    means: "Another command changed the class while this one ran. Nothing was changed.",
+    fix: "Run the same command again.",
+  },
   CLASS_IS_TABLE: {
     means: "The batch is a table of runs (.cfg.json), which has results and no grades.",
     fix: "`markmill watch BATCH` writes its results again; `markmill retry BATCH` tries again what failed.",
@@ -38,6 +46,11 @@ export const commandCodes = {
   STUDENT_NOT_FOUND: {
     means: "Nobody in the class is called that, or several are.",
     fix: "Name a student by the key, the id or the whole name; `markmill status BATCH` lists them.",
+  },
+  STUDENT_UNDECIDED: {
+    means:
+      "A student has several submissions, and it is not decided which one counts. So a mark would belong to none of them.",
+    fix: "Decide with `markmill grade PATH --counts STUDENT=SUBMISSION`, or name the submission by its key.",
   },
   REVIEW_NO_PROPOSAL: {
     means: "Of this work nothing is proposed, so there is nothing to accept.",

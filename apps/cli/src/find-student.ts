@@ -3,14 +3,26 @@ import { countingWorkOf } from "@markmill/stack";
 import type { BatchMember, BatchWork } from "@markmill/store";
 import { CommandError } from "./command.ts";
 
+export interface FoundWork {
+  readonly work: BatchWork;
+  /** Key of the student who was named; null: a submission was named. */
+  readonly student: string | null;
+}
+
 export function findWork(
   wanted: string,
   members: readonly (BatchMember & { readonly pseudonym?: string })[],
   works: readonly BatchWork[],
-): BatchWork {
+): FoundWork {
   const counting = works.filter(({ counts }) => counts);
-  const exact = works.find(({ key }) => key === wanted) ?? counting.find(({ pseudonym }) => same(pseudonym, wanted));
-  if (exact !== undefined) return exact;
+  const exact = works.find(({ key }) => key === wanted);
+  if (exact !== undefined) return { work: exact, student: null };
+  const called = counting.find(({ pseudonym }) => same(pseudonym, wanted));
+  // The first work of one student has the pseudonym of the student.
+  const alone = members.find(
+    ({ key, pseudonym }) => called?.by.includes(key) === true && pseudonym === called.pseudonym,
+  );
+  if (called !== undefined) return { work: called, student: alone?.key ?? null };
   const found = members.filter((member) => {
     const { key, id, participant, login, email, sisId, name, sortableName, pseudonym } = member;
     return [key, id, participant, login, email, sisId, name, sortableName, pseudonym].some(
@@ -30,7 +42,7 @@ export function findWork(
   }
   const own = countingWorkOf(only.key, counting);
   if (own === null) throw unknown(`${only.name} handed in nothing.`);
-  return own;
+  return { work: own, student: only.key };
 }
 
 /** Attempts of the same people that count, this one among them, by their numbers. */

@@ -167,6 +167,7 @@ function headOf(
           unsampled: [],
           unfetched: [],
           candidates: [],
+          choices: [],
           out: manner.out,
         },
         table: { expectedLength: plan.expectedLength, expectedFacts: plan.expectedFacts.map(plainFact) },

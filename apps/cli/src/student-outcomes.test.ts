@@ -1,10 +1,11 @@
 // Random sequences of what teachers, students and graders do: at every moment every student has an outcome and no mark is lost.
 import { changedCriteria, type GradeInput, type Rubric } from "@markmill/grading";
+import { countingWorkOf, undecidedWorksOf } from "@markmill/stack";
 import type { BatchWork } from "@markmill/store";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { ClassModel, type ModelWork } from "./testing-class-model.ts";
-import { brokenOutcomes } from "./testing-outcomes.ts";
+import { ClassModel } from "./testing-class-model.ts";
+import { brokenOutcomes, lostMarks } from "./testing-outcomes.ts";
 
 type Criterion = Rubric["criteria"][number];
 const criterion = (id: string, points: number, source: Criterion["source"]): Criterion => ({
@@ -64,7 +65,12 @@ const step = fc.oneof(
       of: number,
       pair: fc.boolean(),
       broken: fc.boolean(),
+      dated: fc.boolean(),
     }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ does: fc.constant("choose" as const), of: number, which: number, back: fc.boolean() }),
   },
   {
     weight: 2,
@@ -82,8 +88,26 @@ const step = fc.oneof(
     }),
   },
 );
+const todo = fc.array(step, { minLength: 5, maxLength: 25 });
+/** What is handed in at first: which student, in a pair or alone, with a time or without. */
+const starts = [
+  [
+    [0, false, true],
+    [1, false, true],
+    [0, true, true],
+  ],
+  // Two pairs with one student in both, and nothing orders them.
+  [
+    [0, true, false],
+    [3, true, false],
+  ],
+  [
+    [0, false, false],
+    [0, false, false],
+    [1, true, false],
+  ],
+] as const;
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
-type Policy = (typeof policies)[number];
 
 const pick = <Item>(items: readonly Item[], at: number): Item | undefined => items[at % Math.max(1, items.length)];
 
@@ -135,7 +159,7 @@ function changedRubric({ criteria }: Rubric, which: number, how: string): Rubric
   }
 }
 
-function perform(model: ClassModel, policy: Policy, step: Step): void {
+function perform(model: ClassModel, step: Step): void {
   const work = "of" in step ? pick(model.works, step.of) : undefined;
   const { rubric } = model;
   switch (step.does) {
@@ -181,22 +205,35 @@ function perform(model: ClassModel, policy: Policy, step: Step): void {
     case "hand in": {
       const member = pick(model.members, step.of)?.key;
       if (member === undefined) return;
-      const other = model.members.find(({ key }) => key !== member)?.key;
+      const others = model.members.filter(({ key }) => key !== member);
+      const other = pick(others, step.of)?.key;
       const by = step.pair && other !== undefined ? [member, other].sort() : [member];
-      const earlier = model.works.filter((one) => one.by.join() === by.join());
-      const attempt = earlier.length + 1;
+      const attempt = model.works.filter((one) => one.by.join() === by.join()).length + 1;
       model.works.push({
-        ...{ key: `${by.join("+")}#${attempt}`, by, attempt, counts: true, content: step.broken ? null : "c0" },
-        ...{ lateMs: null, tries: [], events: [] },
+        ...{
+          key: `${by.join("+")}#${attempt}`,
+          by,
+          attempt,
+          content: step.broken ? null : `c${model.works.length % 2}`,
+        },
+        ...{ instant: step.dated ? model.works.length : null, withdrawn: false, counts: false, countsFor: [] },
+        ...{ undecided: false, lateMs: null, tries: [], events: [] },
       });
-      return count([...earlier, ...model.works.slice(-1)], policy);
+      return model.read();
+    }
+    case "choose": {
+      const student = pick(model.members, step.of)?.key ?? "";
+      const own = model.works.filter(({ by, withdrawn }) => !withdrawn && by.includes(student));
+      const label = pick(own, step.which)?.key;
+      if (label !== undefined) model.choose(student, step.back ? null : label);
+      return;
     }
     case "resubmit":
       if (work !== undefined) work.content = step.content === 2 ? null : `c${step.content}`;
-      return;
+      return model.read();
     case "withdraw submission":
-      if (work !== undefined) work.counts = false;
-      return;
+      if (work !== undefined) work.withdrawn = true;
+      return model.read();
     case "roster":
       model.members.push({ key: `m${model.members.length + 1}`, name: "New Student" });
       return;
@@ -208,10 +245,34 @@ function perform(model: ClassModel, policy: Policy, step: Step): void {
   }
 }
 
-/** Which attempts of one owner count. */
-function count(attempts: readonly ModelWork[], policy: Policy): void {
-  for (const [index, one] of attempts.entries())
-    one.counts = policy === "best" || index === (policy === "first" ? 0 : attempts.length - 1);
+/**
+ * N1  Nobody is stuck: every submission among which a person must choose can be chosen, and the question is settled then.
+ * N2  What was marked is not lost by the choice: marks of the chosen content that nobody replaced or took back stand.
+ * N3  As long as it is not settled the student has no grade, however many marks people have given.
+ */
+function brokenChoices(model: ClassModel, works: readonly BatchWork[]): string[] {
+  return model.members.flatMap(({ key }) => {
+    const open = undecidedWorksOf(key, works);
+    const total = open.length === 0 ? null : (countingWorkOf(key, works)?.grade?.total ?? null);
+    if (total !== null) return [`${key} has ${total} points, and it is not decided for which submission`];
+    return open.flatMap(({ key: label, marks }) => {
+      const before = model.choices;
+      model.choose(key, label);
+      const after = model.shown();
+      const chosen = after.find((one) => one.key === label);
+      const left = undecidedWorksOf(key, after);
+      const lost = marks.filter(({ id, fate }) => {
+        const now = chosen?.marks.find((mark) => mark.id === id)?.fate.is;
+        return fate.is === "stands" && now !== "stands";
+      });
+      model.choices = before;
+      model.read();
+      return [
+        ...(left.length === 0 && countingWorkOf(key, after)?.key === label ? [] : [`${key} is stuck with ${label}`]),
+        ...lost.map(({ id }) => `${key}: mark ${id} is lost when ${label} is chosen`),
+      ];
+    });
+  });
 }
 
 /** What a change of the rubric must leave: every mark of a criterion that says the same, and with rows that only moved every number. */
@@ -232,37 +293,45 @@ function brokenByRubric(before: Rubric, after: Rubric, was: readonly BatchWork[]
 it("every student has an outcome, no mark of a person is lost, and every number follows from its parts", () => {
   const seen = new Map<string, number>();
   fc.assert(
-    fc.property(fc.constantFrom(...policies), fc.array(step, { minLength: 5, maxLength: 25 }), (policy, steps) => {
-      const model = new ClassModel(first);
+    fc.property(fc.constantFrom(...policies), fc.constantFrom(...starts), todo, (policy, start, steps) => {
+      const model = new ClassModel(first, policy);
       for (const name of ["m1", "m2", "m3"]) model.members.push({ key: name, name });
-      for (const [of, pair] of [
-        [0, false],
-        [1, false],
-        [0, true],
-      ] as const)
-        perform(model, policy, { does: "hand in", of, pair, broken: false });
+      for (const [of, pair, dated] of start) perform(model, { does: "hand in", of, pair, broken: false, dated });
       model.begin();
       let works = model.shown();
       for (const one of steps) {
         const { rubric } = model;
-        perform(model, policy, one);
+        perform(model, one);
         const after = model.shown();
         const broken = [
           ...brokenOutcomes(model.rubric, model.members, after),
+          ...lostMarks(works, after),
+          ...brokenChoices(model, after),
           ...(one.does === "rubric" ? brokenByRubric(rubric, model.rubric, works, after) : []),
         ];
         if (broken.length > 0) throw new Error(`after ${JSON.stringify(one)}: ${broken.join("; ")}`);
         works = after;
-        for (const { grade, marks } of works) {
-          for (const name of [grade?.outcome.is ?? "waiting", ...marks.map(({ fate }) => fate.is)])
-            seen.set(name, (seen.get(name) ?? 0) + 1);
+        const meet = (name: string) => seen.set(name, (seen.get(name) ?? 0) + 1);
+        for (const { grade, marks, content } of works) {
+          for (const name of [grade?.outcome.is ?? "waiting", ...marks.map(({ fate }) => fate.is)]) meet(name);
+          if (content.is !== "undecided") continue;
+          meet("undecided");
+          if (marks.some(({ fate }) => fate.is === "stands")) meet("marked while undecided");
+        }
+        for (const { key } of model.members) {
+          const own = works.filter(({ counts, by }) => counts && by.includes(key));
+          if (own.length > 0 && own.every(({ countsFor }) => countsFor?.includes(key) === false))
+            meet("only for others");
+          if (new Set(own.map(({ by }) => by.join())).size > 1) meet("in several works");
+          if (model.choices.has(key)) meet("chosen");
         }
       }
     }),
     { numRuns: 2_000 },
   );
-  // The sequences reach every outcome and every fate of a mark.
+  const questions = ["undecided", "marked while undecided", "only for others", "in several works", "chosen"];
+  // The sequences reach every outcome and every fate of a mark, and every question about which submission counts.
   const all = ["graded", "needs human", "ungradable", "grader error", "waiting"];
-  for (const name of [...all, "stands", "replaced", "taken back", "other content", "no criterion"])
+  for (const name of [...all, "stands", "replaced", "taken back", "other content", "no criterion", ...questions])
     expect(seen.get(name) ?? 0, name).toBeGreaterThan(100);
 }, 240_000);

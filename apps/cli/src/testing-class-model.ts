@@ -1,4 +1,5 @@
 /** A class in memory, for property tests: the commands of a teacher, decided and folded by the code of the product, without a store. */
+import { type AttemptChoice, countingWorks, holdChoices } from "@markmill/classroom";
 import {
   decideGrade,
   finalGrade,
@@ -26,7 +27,14 @@ export interface ModelWork {
   readonly key: string;
   readonly by: readonly string[];
   readonly attempt: number;
+  /** When it was handed in; null: nothing says so, and several such submissions have no order. */
+  readonly instant: number | null;
+  /** It is no longer handed in. */
+  withdrawn: boolean;
   counts: boolean;
+  countsFor: readonly string[];
+  /** It waits until a person has decided which submission counts. */
+  undecided: boolean;
   content: string | null;
   lateMs: number | null;
   tries: Try[];
@@ -48,9 +56,13 @@ export class ClassModel {
   readonly rubrics = new Map<string, Rubric>();
   readonly members: BatchMember[] = [];
   readonly works: ModelWork[] = [];
+  /** By the student, as they are kept with a class. */
+  choices: ReadonlyMap<string, AttemptChoice> = new Map();
+  readonly #policy: "last" | "first" | "best";
   #events = 0;
 
-  constructor(rubric: Rubric) {
+  constructor(rubric: Rubric, policy: "last" | "first" | "best") {
+    this.#policy = policy;
     this.rubric = rubric;
     this.rubrics.set(hashOf(rubric), rubric);
   }
@@ -60,21 +72,52 @@ export class ClassModel {
     this.rubrics.set(hashOf(rubric), rubric);
   }
 
+  /** Reads the class again, by the rules of the intake. */
+  read(): void {
+    const there = this.works.filter(({ withdrawn }) => !withdrawn);
+    const candidates = there.map((work) => ({
+      ...{ label: work.key, attempt: null, instant: work.instant, isLate: false, isEmpty: work.content === null },
+      ...{ hash: work.content, by: work.by.map((key) => ({ key, name: key })) },
+    }));
+    const people = new Map(this.members.map((member) => [member.key, member]));
+    const at = { file: "class", line: 1, column: 1 };
+    const { works: chosen, held } = holdChoices(this.choices, candidates, people, new Set(), at);
+    this.choices = new Map(held.map((choice) => [choice.student, choice]));
+    const counting = countingWorks(candidates, this.#policy, chosen);
+    for (const work of this.works) Object.assign(work, { counts: false, countsFor: [], undecided: false });
+    for (const [index, work] of there.entries()) {
+      const { countsFor = [], undecidedFor = [] } = counting[index] ?? {};
+      work.undecided = countsFor.length === 0 && undecidedFor.length > 0;
+      work.counts = countsFor.length > 0 || work.undecided;
+      work.countsFor = (work.undecided ? undecidedFor : countsFor).map(({ key }) => key);
+    }
+  }
+
+  /** As `markmill grade PATH --counts STUDENT=SUBMISSION` does; null takes the choice back. */
+  choose(student: string, label: string | null): void {
+    const choices = new Map(this.choices);
+    if (label === null) choices.delete(student);
+    else choices.set(student, { label, among: null });
+    this.choices = choices;
+    this.read();
+  }
+
   shown(): BatchWork[] {
     return this.works.map((work) => this.shownWork(work));
   }
 
   shownWork(work: ModelWork): BatchWork {
-    const { key, by, attempt, counts, content, lateMs, tries, events } = work;
+    const { key, by, attempt, counts, countsFor, undecided, content, lateMs, tries, events } = work;
     const { rubric } = this;
     const last = tries.at(-1);
     const at = tries.findLastIndex((one) => one.content === content && one.end !== null && one.end !== "failed");
     const found = tries[at];
-    const grade = found !== undefined && found.end !== null && found.end !== "failed" ? found.end.grade : null;
+    const grade =
+      !undecided && found !== undefined && found.end !== null && found.end !== "failed" ? found.end.grade : null;
     const proposal =
       found === undefined || grade === null ? null : { grade, try: at + 1, rubricHash: found.rubricHash };
     const standing =
-      content === null
+      content === null || undecided
         ? ({ is: "ungradable", why: "nothing to grade" } as const)
         : !counts
           ? ({ is: "not counted" } as const)
@@ -94,14 +137,33 @@ export class ClassModel {
       failed: { is: "failed", why: "the run failed" },
     } as const;
     return {
-      ...{ key, by, group: null, attempt, counts, label: key, sources: [], submittedAt: null, pseudonym: key },
+      ...{
+        key,
+        by,
+        group: null,
+        attempt,
+        counts,
+        countsFor,
+        label: key,
+        sources: [],
+        submittedAt: null,
+        pseudonym: key,
+      },
       lateness: lateMs === null ? { is: "on time" } : { is: "late", byMs: lateMs },
-      content:
-        content === null ? { is: "empty" } : { is: "taken", hash: content, files: 1, bytes: 1, paths: [], notes: [] },
+      content: undecided
+        ? { is: "undecided", hash: content, message: "several were handed in", fix: "choose one" }
+        : content === null
+          ? { is: "empty" }
+          : { is: "taken", hash: content, files: 1, bytes: 1, paths: [], notes: [] },
       ...{ standing, try: null, tries: tries.length, events, etag: `${events.at(-1)?.id ?? 0}`, spent: noSpent },
       proposal: proposal === null ? null : { grade: proposal.grade, try: proposal.try },
       grade: finalGrade({
-        ...{ rubric, rubricHash: hashOf(rubric), rubrics: this.rubrics, situation: situation[standing.is] },
+        ...{
+          rubric,
+          rubricHash: hashOf(rubric),
+          rubrics: this.rubrics,
+          situation: undecided ? ({ is: "undecided", why: "several were handed in" } as const) : situation[standing.is],
+        },
         ...{ content, proposal, events, penalty: latePenalty(mostPoints(rubric), late, lateMs) },
       }),
       marks: personMarks({ rubric, content, events }),
@@ -111,7 +173,10 @@ export class ClassModel {
   /** false: it was refused. */
   say(work: ModelWork, said: Omit<NewGradeEvent, "work">): boolean {
     const { grade, marks, proposal } = this.shownWork(work);
-    const decision = decideGrade({ rubric: this.rubric, grade, marks }, { ...said, seen: said.seen !== undefined });
+    const decision = decideGrade(
+      { rubric: this.rubric, grade, marks, undecided: work.undecided },
+      { ...said, seen: said.seen !== undefined },
+    );
     if (decision.is !== "taken") return false;
     this.#events += 1;
     const { is: _, ...change } = decision;
@@ -136,14 +201,14 @@ export class ClassModel {
   /** A try for what counts and has none of its content. */
   begin(): void {
     for (const work of this.works) {
-      if (!work.counts || work.content === null) continue;
+      if (!work.counts || work.undecided || work.content === null) continue;
       if (work.tries.at(-1)?.content !== work.content) this.#try(work, null);
     }
   }
 
   regrade(work: ModelWork, criterion: string | null): void {
     const last = work.tries.at(-1);
-    if (!work.counts || work.content === null || last === undefined || last.end === null) return;
+    if (!work.counts || work.undecided || work.content === null || last === undefined || last.end === null) return;
     // As the store does: other marks must stand, by this very rubric (store/standing-marks.ts).
     const { proposal } = this.shownWork(work);
     const is = proposal?.grade.outcome.is;

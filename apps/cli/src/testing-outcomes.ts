@@ -51,7 +51,7 @@ function brokenLists(rubric: Rubric, members: readonly BatchMember[], works: rea
 function brokenMarks(rubric: Rubric, { key, events, marks, grade, content }: BatchWork): string[] {
   const said = events.filter(({ kind, to }) => kind === "override" && to !== null);
   const broken = said.flatMap(({ id }) => (marks.some((mark) => mark.id === id) ? [] : `${key}: mark ${id} is lost`));
-  const hash = content.is === "taken" ? content.hash : null;
+  const hash = hashOf({ content });
   for (const { id, criterion, points, fate } of marks) {
     const of = events.find((event) => event.id === id);
     const told = `${key}: mark ${id} (${fate.is})`;
@@ -82,6 +82,24 @@ function brokenMarks(rubric: Rubric, { key, events, marks, grade, content }: Bat
     }
   }
   return broken;
+}
+
+/** A mark that stands is lost only by what a person does to it, by other content, or with its criterion. */
+export function lostMarks(was: readonly BatchWork[], is: readonly BatchWork[]): string[] {
+  return was.flatMap((old) => {
+    const now = is.find(({ key }) => key === old.key);
+    const isSame = now !== undefined && hashOf(now) === hashOf(old);
+    return old.marks.flatMap(({ id, fate }) => {
+      const after = now?.marks.find((mark) => mark.id === id)?.fate.is;
+      return fate.is === "stands" && (after === undefined || (isSame && after === "other content"))
+        ? [`${old.key}: mark ${id} is lost`]
+        : [];
+    });
+  });
+}
+
+function hashOf({ content }: Pick<BatchWork, "content">): string | null {
+  return content.is === "taken" || content.is === "undecided" ? content.hash : null;
 }
 
 /** O4. */

@@ -49,6 +49,11 @@ export const classFindingCodes = {
     means: "A submission could belong to several students, or its key and its name disagree. It was left out.",
     fix: "Correct the roster, or the name of the folder or file, so that key and name are one student's.",
   },
+  INTAKE_CHOICE: {
+    means:
+      "A choice of `--counts` names a submission that the student does not have, or a newer submission came since the choice was made.",
+    fix: "Choose again with `--counts STUDENT=SUBMISSION`; without a choice the policy for attempts decides.",
+  },
   INTAKE_EMPTY: { means: "A submission holds no file.", fix: "Ask the student for their work." },
   INTAKE_FILE_MISSING: {
     means: "A submission lacks a file that the class requires.",
@@ -108,7 +113,7 @@ export const classFindingCodes = {
   INTAKE_TOGETHER_AND_ALONE: {
     means:
       "A student is in several submissions with different people. The policy for attempts says which one counts for that student; the others keep theirs.",
-    fix: "Nothing, if that is right. Else remove the submission that should not count for this student.",
+    fix: "Nothing, if that is right. Else choose: `markmill grade PATH --counts STUDENT=SUBMISSION`.",
   },
   INTAKE_UNMATCHED: {
     means: "A submission belongs to nobody, and was left out.",
@@ -117,7 +122,7 @@ export const classFindingCodes = {
   INTAKE_UNORDERED: {
     means:
       "A student has several submissions, and no attempt number, time or number in the name says which one is the latest. None of them counts yet.",
-    fix: "Keep one of them, or number their names, then grade again; or write attempts: best.",
+    fix: "Choose one: `markmill grade PATH --counts STUDENT=SUBMISSION`. Or number their names, or write attempts: best.",
   },
   ROSTER_AMBIGUOUS: {
     means: "Two columns of the roster could say the same of a student, and the first was taken.",

@@ -2,6 +2,7 @@ import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
+import type { AttemptChoice } from "./attempt-choices.ts";
 import { type IntakeOptions, readClass } from "./class-intake.ts";
 import { readClassFolder } from "./read-class-folder.ts";
 import { readRoster } from "./roster.ts";
@@ -539,6 +540,61 @@ describe("work of several students", () => {
       { label: "ada", countsFor: ["ada"], content: { is: "undecided" } },
     ]);
     expect(alone.problems.map(({ code }) => code)).toEqual(["INTAKE_UNORDERED"]);
+  });
+
+  describe("a choice of the teacher", () => {
+    const people = roster("id,name,group\nada,Ada,T1\nalan,Alan,T1\ngrace,Grace,T2\n");
+    const pairs = exported(submission("s1", "10:00", "ada", "alan"), submission("s2", "10:00", "ada", "grace"));
+    const chosen = (label: string, among: readonly string[] | null) => () =>
+      new Map([["ada", { label, among }]]) as ReadonlyMap<string, AttemptChoice>;
+
+    it("settles which of two submissions counts for a student when both count only for others", async () => {
+      const open = await both(pairs, { roster: people });
+      expect(counted(open)).toEqual({ s1: ["alan"], s2: ["grace"] });
+      const [question] = open.problems.filter(({ code }) => code === "INTAKE_UNORDERED");
+      expect(question?.fix).toContain("--counts 'ada=s1'");
+      const settled = await both(pairs, { roster: people, choices: chosen("s1", null) });
+      expect(counted(settled)).toEqual({ s1: ["ada", "alan"], s2: ["grace"] });
+      expect(settled.problems.map(({ code }) => code)).toEqual(["INTAKE_TOGETHER_AND_ALONE"]);
+      expect(settled.choices).toEqual([{ student: "ada", label: "s1", among: ["s1", "s2"] }]);
+    });
+
+    it("goes before the policy for attempts, and every choice leaves no question", async () => {
+      const files = {
+        "ada.zip": zipOf({ a: "1" }),
+        "ada-final.zip": zipOf({ a: "2" }),
+        "ada (2).zip": zipOf({ a: "3" }),
+      };
+      for (const attempts of ["last", "first", "best"] as const)
+        for (const label of Object.keys(files)) {
+          const found = await both(files, { roster: people, attempts, choices: chosen(label, null) });
+          expect(found.submissions.filter(({ counts }) => counts)).toMatchObject([
+            { label, countsFor: ["ada"], content: { is: "taken" } },
+          ]);
+        }
+    });
+
+    it("holds when another submission is withdrawn, and not when a new one comes or the chosen one is gone", async () => {
+      const files = { "ada.zip": zipOf({ a: "1" }), "ada-final.zip": zipOf({ a: "2" }) };
+      const choices = chosen("ada.zip", ["ada.zip", "ada-final.zip", "ada-old.zip"]);
+      expect(counted(await both(files, { roster: people, choices }))).toEqual({
+        "ada.zip": ["ada"],
+        "ada-final.zip": [],
+      });
+      const more = await both({ ...files, "ada-new.zip": zipOf({ a: "3" }) }, { roster: people, choices });
+      expect(more.choices).toEqual([]);
+      expect(more.problems.map(({ code }) => code)).toEqual(["INTAKE_CHOICE", "INTAKE_UNORDERED"]);
+      expect(more.problems[0]?.message).toContain("ada-new.zip");
+      const gone = await both({ "ada-final.zip": zipOf({ a: "2" }) }, { roster: people, choices });
+      expect(counted(gone)).toEqual({ "ada-final.zip": ["ada"] });
+      expect(gone.problems).toMatchObject([{ code: "INTAKE_CHOICE", severity: "warning" }]);
+    });
+
+    it("of a submission that the student does not have is an error that lists the student's submissions", async () => {
+      const found = await both(pairs, { roster: people, choices: chosen("s3", null) });
+      expect(found.problems[0]).toMatchObject({ code: "INTAKE_CHOICE", severity: "error" });
+      expect(found.problems[0]?.fix).toContain("--counts 'ada=s2'");
+    });
   });
 
   it("has one owner whatever the order of its people, and owners with odd keys stay apart", async () => {

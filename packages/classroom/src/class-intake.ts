@@ -17,6 +17,7 @@ import {
   type SubmissionLimits,
   showName,
 } from "@markmill/submission";
+import { type AttemptChoice, choiceOptions, type HeldChoice, holdChoices } from "./attempt-choices.ts";
 import { plainCanvasNames } from "./canvas-resubmission.ts";
 import type { AttemptPolicy, ClassClock, LatePolicy, LayoutChoice } from "./class-file.ts";
 import type { CommitFacts } from "./commit-facts.ts";
@@ -56,6 +57,8 @@ export interface ClassIntake {
   readonly unmatched: readonly Unmatched[];
   /** Keys of members who handed in nothing. */
   readonly withoutWork: readonly string[];
+  /** Choices of the teacher that hold. */
+  readonly choices: readonly HeldChoice[];
   readonly problems: readonly Finding[];
 }
 
@@ -133,6 +136,8 @@ export interface IntakeOptions {
   readonly deadline?: number;
   readonly late?: Pick<LatePolicy, "graceMs"> & Partial<LatePolicy>;
   readonly attempts?: AttemptPolicy;
+  /** By the member's key, the submission that the teacher chose. */
+  readonly choices?: (members: readonly Member[]) => ReadonlyMap<string, AttemptChoice>;
   /** Of times without a distance from UTC. */
   readonly clock?: ClassClock;
   readonly limits?: SubmissionLimits;
@@ -231,15 +236,22 @@ async function intake(source: ExportSource, path: string, options: IntakeOptions
     });
   }
   const policy = options.attempts ?? "last";
-  const counting = countingWorks(read, policy);
+  const missing = new Set(unfetched.flatMap(({ by }) => by));
+  const choices = options.choices?.([...members.values()]) ?? new Map<string, AttemptChoice>();
+  const chosen = holdChoices(choices, read, members, missing, at);
+  problems.push(...chosen.findings);
+  const counting = countingWorks(read, policy, chosen.works);
   const submissions = read.map((one, index) => submissionOf(one, counting[index] as Counting, read, counting));
   for (const [index, { content }] of submissions.entries())
     problems.push(...contentFindings(content, (read[index] as Read).work, at));
-  problems.push(...choiceFindings(read, counting, policy, at));
+  problems.push(...choiceFindings(read, counting, policy, new Set(chosen.works.keys()), at));
   const handedIn = new Set([...submissions, ...unfetched].flatMap(({ by }) => by));
   const withoutWork = [...members.keys()].filter((key) => !handedIn.has(key));
   problems.push(...twins(submissions, at), ...untimed(submissions, options, at));
-  return { layout, members: [...members.values()], submissions, unfetched, unmatched, withoutWork, problems };
+  return {
+    ...{ layout, members: [...members.values()], submissions, unfetched, unmatched, withoutWork },
+    ...{ choices: chosen.held, problems },
+  };
 }
 
 interface Read extends Attempt {
@@ -270,14 +282,26 @@ function submissionOf(
     submittedAt: one.submittedAt,
     lateness: one.lateness,
     content: waits
-      ? { is: "undecided", hash: one.hash, message: `${namesOf(among)} were handed in, and ${unordered}.`, fix: decide }
+      ? {
+          ...{ is: "undecided", hash: one.hash, message: `${namesOf(among)} were handed in, and ${unordered}.` },
+          fix: decide(undecidedFor, among),
+        }
       : one.content,
   };
 }
 
 const unordered = "nothing says which one is the latest";
-const decide =
-  "Keep one of them, or number their names, such as `ada (1)` and `ada (2)`, then grade again. With `attempts: best` all of them count.";
+/** The options alone decide it; they are complete, so that nobody has to make them up. */
+function decide(people: readonly Member[], among: readonly Read[]): string {
+  const options = people.map(({ key }) => {
+    const own = among.filter(({ by }) => by.some((one) => one.key === key));
+    return choiceOptions(
+      key,
+      own.map(({ label }) => label),
+    );
+  });
+  return `Grade again with ${options.join(", and ")}. Or number their names, such as \`ada (1)\` and \`ada (2)\`. With \`attempts: best\` all of them count.`;
+}
 
 function sharesAny(some: readonly Member[], others: readonly Member[]): boolean {
   return some.some(({ key }) => others.some((other) => other.key === key));
@@ -292,11 +316,13 @@ function choiceFindings(
   read: readonly Read[],
   counting: readonly Counting[],
   policy: AttemptPolicy,
+  /** Keys of members for whom the teacher chose. */
+  byTeacher: ReadonlySet<string>,
   at: Place,
 ): Finding[] {
   const members = new Map(read.flatMap(({ by }) => by.map((member) => [member.key, member] as const)));
   const has = (list: readonly Member[], key: string) => list.some((one) => one.key === key);
-  const questions = new Map<string, Member[]>();
+  const questions = new Map<string, { readonly open: readonly Read[]; readonly people: Member[] }>();
   const findings: Finding[] = [];
   const ofMember = new Map<string, { readonly one: Read; readonly count: Counting }[]>();
   for (const [index, one] of read.entries()) {
@@ -307,21 +333,29 @@ function choiceFindings(
     const all = ofMember.get(member.key) ?? [];
     const own = all.map(({ one }) => one);
     const open = all.flatMap(({ one, count }) => (has(count.undecidedFor, member.key) ? one : []));
-    if (open.length > 0) questions.set(namesOf(open), [...(questions.get(namesOf(open)) ?? []), member]);
+    if (open.length > 0) {
+      const known = questions.get(namesOf(open))?.people ?? [];
+      questions.set(namesOf(open), { open, people: [...known, member] });
+    }
     const chosen = all.flatMap(({ one, count }) => (has(count.countsFor, member.key) ? one : []));
     if (chosen.length === 0 || new Set(own.map(({ owner }) => owner)).size < 2) continue;
     const others = (one: Read) => one.by.filter(({ key }) => key !== member.key).map(({ name }) => name);
     const told = own.map((one) => `${showName(one.work.label)} ${withWhom(others(one))}`);
-    const counts = policy === "best" ? "the best of them counts" : `${namesOf(chosen)} counts`;
+    const isChosen = byTeacher.has(member.key);
+    const counts = policy === "best" && !isChosen ? "the best of them counts" : `${namesOf(chosen)} counts`;
+    const rule = isChosen ? "as you chose" : `attempts: ${policy}`;
     findings.push({
       ...{ severity: "warning", code: "INTAKE_TOGETHER_AND_ALONE", at, about: member.key },
-      message: `${member.name} handed in ${told.join(", ")}. For ${member.name} ${counts} (attempts: ${policy}).`,
-      fix: "Nothing, if that is right. Else remove the submission that should not count for this student.",
+      message: `${member.name} handed in ${told.join(", ")}. For ${member.name} ${counts} (${rule}).`,
+      fix: `Nothing, if that is right. Else choose one: ${choiceOptions(
+        member.key,
+        own.map(({ label }) => label),
+      )}.`,
     });
   }
-  for (const [names, people] of questions) {
+  for (const [names, { open, people }] of questions) {
     findings.push({
-      ...{ severity: "warning", code: "INTAKE_UNORDERED", at, about: names, fix: decide },
+      ...{ severity: "warning", code: "INTAKE_UNORDERED", at, about: names, fix: decide(people, open) },
       message: `${people.map(({ name }) => name).join(", ")}: ${names} were handed in, and ${unordered}. None of them counts yet.`,
     });
   }

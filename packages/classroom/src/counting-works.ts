@@ -4,6 +4,7 @@
  * C1  Each student has their own choice among all submissions they are in, alone or with others, by the class's policy.
  * C2  A submission counts for the students who chose it. It is graded if it counts for anybody.
  * C3  If nothing orders the submissions of a student, none of them counts for that student, and the teacher is asked.
+ * C4  A choice of the teacher (attempt-choices.ts) goes before the policy and answers the question of C3.
  */
 import { chooseAttempt, type Dated, numberingOrder } from "./attempt-order.ts";
 import type { AttemptPolicy } from "./class-file.ts";
@@ -23,8 +24,12 @@ export interface Counting {
   readonly undecidedFor: readonly Member[];
 }
 
-/** In the order of the works. */
-export function countingWorks(works: readonly Candidate[], policy: AttemptPolicy): readonly Counting[] {
+/** In the order of the works. `chosen`: by the member's key, the work that the teacher chose. */
+export function countingWorks<Work extends Candidate>(
+  works: readonly Work[],
+  policy: AttemptPolicy,
+  chosen: ReadonlyMap<string, Work> = new Map(),
+): readonly Counting[] {
   const members = new Map(works.flatMap(({ by }) => by.map((member) => [member.key, member] as const)));
   const counts = new Map<Candidate, Member[]>();
   const undecided = new Map<Candidate, Member[]>();
@@ -32,7 +37,8 @@ export function countingWorks(works: readonly Candidate[], policy: AttemptPolicy
   for (const work of works) for (const { key } of work.by) ofMember.set(key, [...(ofMember.get(key) ?? []), work]);
   for (const [key, own] of ofMember) {
     const member = members.get(key) as Member;
-    const choice = chooseFor(member, own, policy);
+    const said = chosen.get(key);
+    const choice: Choice = said === undefined ? chooseFor(member, own, policy) : { is: "chosen", works: [said] };
     const into = choice.is === "chosen" ? counts : undecided;
     for (const work of choice.works) into.set(work, [...(into.get(work) ?? []), member]);
   }

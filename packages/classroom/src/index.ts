@@ -1,3 +1,4 @@
+export { type AttemptChoice, choiceOption, holdChoices } from "./attempt-choices.ts";
 export {
   type CfgBatch,
   type CfgSettings,
@@ -8,6 +9,7 @@ export {
 } from "./cfg-batch.ts";
 export { classFindingCodes } from "./class-codes.ts";
 export type { ClassIntake } from "./class-intake.ts";
+export { countingWorks } from "./counting-works.ts";
 export type { GitAccess } from "./fetch-repository.ts";
 export {
   CLASS_FILE,

@@ -141,7 +141,7 @@ function refuseCfg(text: string, file: string): readonly Finding[] {
 /** The submissions of a class whose head was read. */
 export async function readClassWorks(
   head: ClassHead,
-  options: Pick<IntakeOptions, "take" | "limits" | "without"> & { readonly git?: GitAccess } = {},
+  options: Pick<IntakeOptions, "take" | "limits" | "without" | "choices"> & { readonly git?: GitAccess } = {},
 ): Promise<ReadClassFolder> {
   const report = new Report<ClassFindingCode | SubmissionErrorCode>();
   const { class: found, folder, roster, submissions } = head;

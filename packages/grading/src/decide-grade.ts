@@ -5,6 +5,7 @@
  * D2  Only a work that is graded or ungradable is released.
  * D3  A mark of another person is replaced or taken back only by somebody who has seen it.
  * D4  An undo takes back one mark that counts: the named one, or else the last one of the same person.
+ * D5  A work of which it is undecided whether it counts has no proposal to review. Its criteria may be marked: a mark belongs to the content.
  */
 import type { FinalGrade, GradeEventKind, PersonMark } from "./final-grade.ts";
 import { roundPoints } from "./points.ts";
@@ -26,6 +27,8 @@ interface GradedWork {
   readonly rubric: Rubric;
   readonly grade: FinalGrade | null;
   readonly marks: readonly PersonMark[];
+  /** It is not decided whether it counts. */
+  readonly undecided: boolean;
 }
 
 export type GradeDecision =
@@ -53,6 +56,8 @@ export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision 
       return said.points === null ? undo(work, said) : override(work, said);
     case "reviewed":
       if (grade === null) return refused("The work is not graded yet: there is nothing to review.");
+      if (work.undecided)
+        return refused("It is not decided which submission counts, so nothing is proposed. Decide that first.");
       return { ...taken, from: null, to: null };
     case "released": {
       const is = grade?.outcome.is;

@@ -260,3 +260,15 @@ it("every mark of a person is listed with what became of it", () => {
     [four, { is: "no criterion" }],
   ]);
 });
+
+describe("a submission that may not count", () => {
+  const open = { situation: { is: "undecided", why: "a and b were handed in" } } as const;
+
+  it("needs a human decision although every criterion is marked, and its marks stand when it counts", () => {
+    const events = [said({ criterion: "a", to: 7, try: 0 }), said({ criterion: "b", to: 5, try: 0 })];
+    expect(fold(null, { ...open, events })).toMatchObject({
+      ...{ outcome: { is: "needs human", why: ["a and b were handed in"] }, total: null, points: 12 },
+    });
+    expect(fold(proposed({ a: 1, b: 1 }), { events })).toMatchObject({ outcome: { is: "graded" }, total: 12 });
+  });
+});

@@ -13,6 +13,8 @@
  * F6  No mark of a person is lost: `personMarks` lists all of them, each with what became of it.
  * F7  An undo takes back one mark: the one it names. The mark before it stands again. Undo events of earlier versions name none; they take
  *     back all marks of their criterion.
+ * F8  While it is undecided whether a work counts, it needs a human decision, whoever marked it. Its marks belong to its content: they
+ *     stand when this content counts.
  */
 import { changedCriteria } from "./changed-criteria.ts";
 import {
@@ -156,11 +158,11 @@ export function finalGrade(input: FinalGradeInput): FinalGrade | null {
   const doubtful = [...words].flatMap(([id, word]) =>
     changedSince(input, word.rubricHash).has(id) ? `${id}: marked by another rubric` : [],
   );
-  const outcome = outcomeOf(base, criteria, {
-    marked: new Set(words.keys()),
-    reviewed: review !== undefined,
-    doubtful,
-  });
+  const people = { marked: new Set(words.keys()), reviewed: review !== undefined, doubtful };
+  const outcome: Outcome =
+    input.situation.is === "undecided"
+      ? { is: "needs human", why: [input.situation.why] }
+      : outcomeOf(base, criteria, people);
   const points = sumCriteria(criteria);
   const graded = outcome.is === "graded" && points !== null;
   return {

@@ -6,6 +6,8 @@
  * C3  Where no attempt has a total, a decision of a person comes first, then work under way, then our error, then ungradable.
  * C4  A work says for whom of its people it counts. If works with different people do not say so, a person decides.
  * C5  If every work of a student counts only for others, nothing says which one counts for the student: a person decides.
+ * C6  A person decides by saying for whom each work counts: `markmill grade PATH --counts STUDENT=SUBMISSION`, or `countsFor` in the API.
+ *     `undecidedWorksOf` lists the works of such a question, whatever its cause is.
  */
 import type { BatchWork } from "@markmill/store";
 
@@ -21,17 +23,29 @@ export function countingWorkOf(student: string, works: readonly BatchWork[]): Ba
 export function countingWork([first, ...more]: readonly [BatchWork, ...BatchWork[]]): BatchWork {
   const works = [first, ...more];
   const best = more.reduce(better, first);
+  return isSaid(works) ? (rivalOf(best, more.length === 0 ? [] : works) ?? best) : undecided(best, works);
+}
+
+/** C6. The works among which a person must choose for the student; none: it is decided, or nothing was handed in. */
+export function undecidedWorksOf(student: string, works: readonly BatchWork[]): readonly BatchWork[] {
+  const all = works.filter(({ counts, by }) => counts && by.includes(student));
+  const own = all.filter(({ countsFor }) => countsFor === undefined || countsFor.includes(student));
+  if (own.length === 0) return all;
+  if (own.some(({ content }) => content.is === "undecided")) return all;
+  return isSaid(own) ? [] : own;
+}
+
+/** C4. */
+function isSaid(works: readonly BatchWork[]): boolean {
   const people = new Set(works.map(({ by }) => JSON.stringify([...by].sort())));
-  const isSaid = works.every(({ countsFor }) => countsFor !== undefined);
-  if (people.size === 1 || isSaid) return rivalOf(best, more.length === 0 ? [] : works) ?? best;
-  return undecided(best, works);
+  return people.size === 1 || works.every(({ countsFor }) => countsFor !== undefined);
 }
 
 /** C4, C5. */
 function undecided(best: BatchWork, works: readonly BatchWork[]): BatchWork {
   if (best.grade === null) return best;
   const labels = works.map(({ label }) => JSON.stringify(label)).sort();
-  const why = [`works with different people count for one person: ${labels.join(", ")}`];
+  const why = [`it is not decided which of these submissions counts for this student: ${labels.join(", ")}`];
   return { ...best, grade: { ...best.grade, outcome: { is: "needs human", why }, penalty: null, total: null } };
 }
 

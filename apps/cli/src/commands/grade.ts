@@ -24,13 +24,14 @@ import { acceptWalls } from "../accept-walls.ts";
 import { countOf } from "../amounts.ts";
 import { attendClass } from "../attend-class.ts";
 import { readCapFlags } from "../cap-flags.ts";
-import { readClassFacts, writeClassFacts } from "../class-facts.ts";
+import { type ClassFacts, readClassFacts, writeClassFacts } from "../class-facts.ts";
 import { type ClassPlan, gitAccess, planClass, tell, withSandbox } from "../class-plan.ts";
 import { previewClass } from "../class-preview.ts";
 import { resultsOf } from "../class-results.ts";
 import { scriptFor } from "../class-script.ts";
 import { SimilarityGatherer } from "../class-similarity.ts";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
+import { choicesOf, keptChoices } from "../counting-choices.ts";
 import { gradeTable } from "../grade-table.ts";
 import { jsonText } from "../json-text.ts";
 import { isSettled, standingKeys } from "../known-works.ts";
@@ -44,6 +45,7 @@ import { rubricChange, tellRubricChange, voidsSomething } from "../rubric-change
 import { type Decisions, readDecisions, withStoredKeys } from "../stored-keys.ts";
 import { isTableFile, planTable } from "../table-plan.ts";
 import { terminalLog } from "../terminal-log.ts";
+import { whoSays } from "../who-says.ts";
 
 export const grade: Command = {
   help: `Usage: markmill grade PATH [OPTIONS]
@@ -71,6 +73,10 @@ Examples:
   --similarity         compare the works with each other, as pairs to look at
   --same OLD=NEW       NEW in the roster is the student who is stored as OLD
   --new KEY            KEY in the roster is a new student
+  --counts STUDENT=SUBMISSION
+                       this submission (a folder or file) counts for the student,
+                       whatever the policy for attempts says; it is remembered.
+                       'STUDENT=' takes the choice back
   --out DIR            where results go; 'results' in the folder of the class
   --draft              write a report for each student before release, marked
                        as a draft; without it, reports are written by 'release'
@@ -101,6 +107,7 @@ Grades are proposals until 'markmill release'.`,
         similarity: { type: "boolean" },
         same: { type: "string", multiple: true },
         new: { type: "string", multiple: true },
+        counts: { type: "string", multiple: true },
         out: { type: "string" },
         workflow: { type: "string" },
         rubric: { type: "string" },
@@ -122,9 +129,9 @@ Grades are proposals until 'markmill release'.`,
       values[flag] === undefined ? [] : `--${flag}`,
     );
     if (isTableFile(path)) {
-      const no = (["sample", "similarity", "draft", "workflow", "rubric", "roster", "same", "new"] as const).find(
-        (flag) => values[flag] !== undefined,
-      );
+      const no = (
+        ["sample", "similarity", "draft", "workflow", "rubric", "roster", "same", "new", "counts"] as const
+      ).find((flag) => values[flag] !== undefined);
       if (no !== undefined) throw new UsageError(`--${no} is for a class; ${path} is a table of runs.`);
       const own = withSandbox(config, values.sandbox, undefined);
       const table = planTable(path, values.model, own, terminal);
@@ -145,12 +152,14 @@ Grades are proposals until 'markmill release'.`,
       terminal.err(`${path} is not graded: it is invalid.`);
       return exitCodes.invalid;
     }
-    if (values["dry-run"] === true) return await dryRun(plan, values.json === true, terminal);
+    if (values["dry-run"] === true) {
+      return await dryRun(plan, { counts: values.counts ?? [], json: values.json === true }, terminal);
+    }
     const script = values.script === undefined ? null : await readScript(values.script, terminal.cwd);
     const decisions = readDecisions(values.same ?? [], values.new ?? []);
     if (decisions === null) throw new UsageError("--same needs OLD=NEW, and each NEW is decided once.");
     return await gradeClass(plan, terminal, {
-      decisions,
+      ...{ decisions, counts: values.counts ?? [] },
       ...{ path, sample, script, similarity: values.similarity === true, json: values.json === true },
       budget: caps.nanodollars ?? plan.head.class.budget.class ?? null,
       concurrency: concurrency ?? plan.head.class.concurrency ?? null,
@@ -165,6 +174,8 @@ Grades are proposals until 'markmill release'.`,
 
 interface Manner {
   readonly decisions: Decisions;
+  /** Words of --counts. */
+  readonly counts: readonly string[];
   readonly path: string;
   readonly sample: number | null;
   readonly script: ScriptFile | null;
@@ -194,8 +205,15 @@ export function defaultOut({ head }: Pick<ClassPlan, "head">, path: string, cwd:
   return resolve(cwd, `${basename(path).replace(/\.zip$/i, "")}-results`);
 }
 
-async function dryRun(plan: ClassPlan, json: boolean, terminal: Terminal): Promise<number> {
-  const read = await readClassWorks(plan.head, { without: ["results"], git: gitAccess(plan.config, terminal.cwd) });
+async function dryRun(
+  plan: ClassPlan,
+  { counts, json }: Pick<Manner, "counts" | "json">,
+  terminal: Terminal,
+): Promise<number> {
+  const read = await readClassWorks(plan.head, {
+    ...{ without: ["results"], git: gitAccess(plan.config, terminal.cwd) },
+    choices: (members) => choicesOf(counts, { members: [], works: [], choices: [] }, members),
+  });
   tell(read.findings, terminal);
   if (!read.ok) return exitCodes.invalid;
   const { intake } = read.class;
@@ -205,6 +223,8 @@ async function dryRun(plan: ClassPlan, json: boolean, terminal: Terminal): Promi
   if (json)
     terminal.out(jsonText({ version: 1, name: plan.name, roster: plan.head.roster?.mapping ?? null, ...shown }));
   else for (const line of previewClass(plan.name, intake, plan.head.roster)) terminal.out(line);
+  if (read.findings.some(({ code }) => code === "INTAKE_UNORDERED"))
+    terminal.err("--dry-run does not read choices that an earlier 'grade --counts' has stored");
   terminal.err("nothing was begun: --dry-run");
   return exitCodes.success;
 }
@@ -231,10 +251,16 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     if (before !== null) await confirmRubric(stack, before, plan, manner.yes, terminal);
     const script = await scriptFor(stack, manner.script, before?.settings.run.options ?? null);
     stopScript = script.stop;
+    const stored = {
+      members: known === null ? [] : await everyMember(stack.tenant.batches, known.id),
+      works: known === null ? [] : await everyWork(stack.tenant.batches, known.id),
+      choices: readClassFacts(before?.settings.facts).choices,
+    };
     const similarity = manner.similarity ? new SimilarityGatherer() : null;
     const read = await readClassWorks(plan.head, {
       without: [relative(plan.head.submissions, manner.out)],
       git: gitAccess(config, terminal.cwd),
+      choices: (members) => choicesOf(manner.counts, stored, members),
       take: async ({ key, submission }) => {
         await stack.tenant.blobs.save(submission.tar);
         await similarity?.add(key, submission.tar);
@@ -247,10 +273,6 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     }
     if (interrupts.signal.aborted) return exitCodes.interrupted;
     for (const line of previewClass(plan.name, read.class.intake, null)) terminal.err(line);
-    const stored = {
-      members: known === null ? [] : await everyMember(stack.tenant.batches, known.id),
-      works: known === null ? [] : await everyWork(stack.tenant.batches, known.id),
-    };
     const at = { file: plan.head.submissions, line: 1, column: 1 };
     const kept = withStoredKeys(read.class.intake, stored, manner.decisions, at);
     if (kept.is === "unsure") {
@@ -306,6 +328,9 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
               read.class.intake.unmatched.flatMap(({ may = [] }) => may.map((key) => kept.memberKeys.get(key) ?? key)),
             ),
           ],
+          choices: keptChoices(intake.choices, stored.choices, kept.memberKeys, {
+            ...{ by: whoSays(undefined), at: new Date(stack.store.clock.now()).toISOString() },
+          }),
           ...{ out: manner.out, table: null },
         }),
       },
@@ -326,7 +351,10 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     });
     const names = new Map([...stored.members, ...intake.members].map(({ key, name }) => [key, name]));
     const changes = manner.sample === null ? readingChanges(stored.works, chosen, intake.unfetched, names) : [];
-    if (known !== null) await resultsOf(stack, config, known, terminal).note();
+    if (known !== null) {
+      await requireSameChoices(stack, known.id, stored.choices);
+      await resultsOf(stack, config, known, terminal).note();
+    }
     const saved = await stack.tenant.batches.save(batch);
     begun = true;
     await resultsOf(stack, config, saved, terminal).remember({
@@ -395,6 +423,21 @@ async function confirmRubric(
     "CLASS_RUBRIC_CHANGED",
     "The rubric has changed and would void grades, so nothing was done.",
     "Add --yes to use the changed rubric, or change it back.",
+  );
+}
+
+/** A colleague's choice that was made while this command read the class would be overwritten. */
+async function requireSameChoices(
+  { tenant }: Pick<Stack, "tenant">,
+  id: string,
+  read: ClassFacts["choices"],
+): Promise<void> {
+  const now = readClassFacts((await tenant.batches.get(id))?.settings.facts).choices;
+  if (JSON.stringify(now) === JSON.stringify(read)) return;
+  throw new CommandError(
+    "CLASS_CHANGED",
+    "Somebody chose which submission counts for a student while the class was read. Nothing was changed.",
+    "Run the same command again.",
   );
 }
 

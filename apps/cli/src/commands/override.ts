@@ -5,6 +5,7 @@ import { countingWork, everyMember, everyWork, parseCount } from "@markmill/stac
 import type { BatchWork, NewGradeEvent, TenantBatches } from "@markmill/store";
 import { resultsOf } from "../class-results.ts";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
+import { requireDecided } from "../counting-choices.ts";
 import { findClass } from "../find-batch.ts";
 import { attemptsOf, attemptToUndo, findWork } from "../find-student.ts";
 import { shortId } from "../short-id.ts";
@@ -83,7 +84,8 @@ results could not be written.`,
       }
       const works = await everyWork(batches, batch.id);
       const me = whoSays(values.by);
-      const meant = findWork(who, await everyMember(batches, batch.id), works);
+      const { work: meant, student } = findWork(who, await everyMember(batches, batch.id), works);
+      if (points !== null) requireDecided(student, works, batch);
       const work =
         points === null && meant.key !== who
           ? attemptToUndo(meant, works, { criterion: known.id, entry, by: me })

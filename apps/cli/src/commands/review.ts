@@ -5,6 +5,7 @@ import type { BatchDetail, BatchWork } from "@markmill/store";
 import { readClassFacts } from "../class-facts.ts";
 import { resultsOf } from "../class-results.ts";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
+import { requireDecided, settlingCommands } from "../counting-choices.ts";
 import { findClass } from "../find-batch.ts";
 import { attemptsOf, findWork } from "../find-student.ts";
 import { oneLine, textWidth } from "../fit-width.ts";
@@ -88,13 +89,21 @@ Examples:
         terminal.err(tellQueue(queue));
         return exitCodes.success;
       }
-      const work = values.student === undefined ? queue[0]?.work : findWork(values.student, members, works);
-      if (work === undefined) {
+      const [first] = queue;
+      const meant =
+        values.student !== undefined
+          ? findWork(values.student, members, works)
+          : first === undefined
+            ? undefined
+            : { work: first.work, student: first.students[0] ?? null };
+      if (meant === undefined) {
         terminal.err(tellQueue(queue));
         terminal.err(`next: markmill release ${shortId(batch.id)}   when the grades may be given out`);
         return exitCodes.success;
       }
+      const { work, student } = meant;
       if (values.accept === true) {
+        requireDecided(student, works, batch);
         refuseUnseen(work, seen);
         await results.during(() =>
           batches.record(batch.id, {
@@ -146,6 +155,11 @@ Examples:
       }
       const who = work.by[0] ?? work.key;
       terminal.err(tellQueue(queue));
+      const settling = student === null ? [] : settlingCommands(student, works, batch);
+      if (settling.length > 0) {
+        for (const command of settling) terminal.err(`next: ${command}`);
+        return exitCodes.success;
+      }
       if (work.proposal !== null)
         terminal.err(
           `next: markmill review ${shortId(batch.id)} --student ${who} --accept --try ${work.proposal.try}   it stands as it is`,

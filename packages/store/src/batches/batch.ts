@@ -140,6 +140,11 @@ export type WorkContent =
       readonly commit?: WorkCommit;
     };
 
+/** Hash of what was handed in, to which marks of people belong; null: nothing that could be graded. */
+export function contentHash(content: WorkContent): string | null {
+  return content.is === "taken" || content.is === "undecided" ? content.hash : null;
+}
+
 export interface WorkCommit {
   readonly hash: string;
   /** ISO 8601; null: its date cannot be true. */

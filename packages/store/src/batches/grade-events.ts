@@ -19,7 +19,7 @@ import { queryDatabase } from "../query-database.ts";
 import type { PageRequest } from "../read/list-definitions.ts";
 import { isDuplicate, StoreError, translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
-import type { BatchDetail, BatchWork, NewGradeEvent } from "./batch.ts";
+import { type BatchDetail, type BatchWork, contentHash, type NewGradeEvent } from "./batch.ts";
 import { noBatch } from "./read-batches.ts";
 
 /** Of a row `v`, as a `GradeEvent`. */
@@ -59,7 +59,7 @@ export async function recordGrade(
     }
     const appended = await append(database, id, {
       ...{ said, rubricHash: batch.rubricHash, try: stands, after: work.events.at(-1)?.id ?? 0, request },
-      content: work.content.is === "taken" ? work.content.hash : null,
+      content: contentHash(work.content),
       ...decided(decideGrade, batch, work, said),
     });
     if (appended !== null) return appended;
@@ -127,7 +127,7 @@ async function append(database: Database, id: string, decision: Decided): Promis
       if (batch === undefined) throw noBatch(id);
       if (batch.deleting) throw refused("The class is being deleted, so nothing more is said of its grades.");
       const { rows: works } = await client.query<{ hash: string | null }>(
-        "select hash from batch_works where batch_id = $1 and key = $2 for update",
+        "select coalesce(hash, content ->> 'hash') as hash from batch_works where batch_id = $1 and key = $2 for update",
         [id, said.work],
       );
       if (batch.rubric_hash !== rubricHash || works[0]?.hash !== content) return null;
@@ -155,10 +155,13 @@ async function append(database: Database, id: string, decision: Decided): Promis
 function decided(
   decideGrade: typeof Decide,
   { rubric }: BatchRubric,
-  { grade, marks }: BatchWork,
+  { grade, marks, content }: BatchWork,
   said: NewGradeEvent,
 ): Change {
-  const decision = decideGrade({ rubric, grade, marks }, { ...said, seen: said.seen !== undefined });
+  const decision = decideGrade(
+    { rubric, grade, marks, undecided: content.is === "undecided" },
+    { ...said, seen: said.seen !== undefined },
+  );
   switch (decision.is) {
     case "taken":
       return decision;

@@ -11,7 +11,7 @@
 import type { IdentityQuestion, KeyedWork } from "@markmill/grading";
 import type { PoolClient } from "pg";
 import { StoreError } from "../store-error.ts";
-import type { BatchMember, NewBatch, NewMember, NewWork } from "./batch.ts";
+import { type BatchMember, contentHash, type NewBatch, type NewMember, type NewWork } from "./batch.ts";
 
 type Upload = Pick<NewBatch, "members" | "works" | "whole" | "span">;
 
@@ -141,5 +141,5 @@ async function knownWorks(
 }
 
 function keyedWork({ called, by, attempt, content }: NamedWork): KeyedWork {
-  return { key: called, by, attempt, hash: content.is === "taken" || content.is === "undecided" ? content.hash : null };
+  return { key: called, by, attempt, hash: contentHash(content) };
 }

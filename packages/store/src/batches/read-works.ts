@@ -5,16 +5,17 @@ import { noCalls, type Spent, sumOf } from "../charges.ts";
 import type { Database } from "../database.ts";
 import { queryDatabase } from "../query-database.ts";
 import type { PageRequest } from "../read/list-definitions.ts";
-import type {
-  BatchSettings,
-  BatchWork,
-  NewWork,
-  WorkContent,
-  WorkFilter,
-  WorkLateness,
-  WorkPage,
-  WorkStanding,
-  WorkTry,
+import {
+  type BatchSettings,
+  type BatchWork,
+  contentHash,
+  type NewWork,
+  type WorkContent,
+  type WorkFilter,
+  type WorkLateness,
+  type WorkPage,
+  type WorkStanding,
+  type WorkTry,
 } from "./batch.ts";
 import { eventJson } from "./grade-events.ts";
 import { gradeTag } from "./grade-tag.ts";
@@ -161,6 +162,7 @@ async function toWork(row: WorkRow, { rubric, rubricHash, rubrics, settings }: B
     content: row.content,
   };
   const stands = standingOf(row);
+  const content = contentHash(row.content);
   const late = row.lateness.is === "late" ? row.lateness.byMs : null;
   const { lastTry, proposal, events } = row;
   return {
@@ -171,13 +173,13 @@ async function toWork(row: WorkRow, { rubric, rubricHash, rubrics, settings }: B
     tries: row.tries,
     proposal: proposal === null ? null : { grade: proposal.grade, try: proposal.try },
     grade: finalGrade({
-      ...{ rubric, rubricHash, rubrics, situation: situationOf(stands, row.content), content: row.hash },
+      ...{ rubric, rubricHash, rubrics, situation: situationOf(stands, row.content), content },
       ...{ proposal, events },
       penalty: settings.late === null ? null : latePenalty(mostPoints(rubric), settings.late, late),
     }),
     events,
-    marks: personMarks({ rubric, content: row.hash, events }),
-    etag: gradeTag({ content: row.hash, try: proposal?.try ?? 0, id: events.at(-1)?.id ?? 0, rubricHash }),
+    marks: personMarks({ rubric, content, events }),
+    etag: gradeTag({ content, try: proposal?.try ?? 0, id: events.at(-1)?.id ?? 0, rubricHash }),
     spent: row.spent ?? noCalls,
   };
 }
