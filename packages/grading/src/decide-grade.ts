@@ -28,7 +28,7 @@ interface GradedWork {
   readonly grade: FinalGrade | null;
   readonly marks: readonly PersonMark[];
   /** It is not decided whether it counts. */
-  readonly undecided: boolean;
+  readonly undecided?: boolean;
 }
 
 export type GradeDecision =
@@ -56,7 +56,7 @@ export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision 
       return said.points === null ? undo(work, said) : override(work, said);
     case "reviewed":
       if (grade === null) return refused("The work is not graded yet: there is nothing to review.");
-      if (work.undecided)
+      if (work.undecided === true)
         return refused("It is not decided which submission counts, so nothing is proposed. Decide that first.");
       return { ...taken, from: null, to: null };
     case "released": {
