@@ -136,4 +136,68 @@ describe.each(backends)("on %s", (backend) => {
       ).toEqual([]);
     });
   });
+
+  describe("steps of a tree whose calls go on at the same time", () => {
+    const assign: Node = { kind: "assign", value: { from: "literal", text: "x" } };
+    const five = chainOf(Array.from({ length: 5 }, () => assign));
+    const callsOfFive = (count: number, steps: number) => ({
+      main: many({ kind: "call", program: "five" }, count, limited({ steps })),
+      five,
+    });
+    /** Activities of all runs of a tree, done or not. */
+    async function begun(rootId: string): Promise<number> {
+      const text =
+        "select count(*)::integer as n from run_activities where run_id in (select id from runs where root_id = $1)";
+      return (await mill.store.database.calm.query<{ n: number }>(text, [rootId])).rows[0]?.n ?? -1;
+    }
+
+    it("are never more than its limit, and end it with LIMIT_STEPS", async () => {
+      const root = await run(callsOfFive(40, 60));
+      expect(root).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
+      // The map itself is a step without an activity.
+      expect(await begun(root.id)).toBeLessThanOrEqual(59);
+      await replaysExactly(root.id);
+    });
+
+    it("may be as many as its limit, to the last one", async () => {
+      // The map, eight calls, and five steps in each.
+      const root = await run(callsOfFive(8, 49));
+      expect(root).toMatchObject({ status: "success" });
+      const less = await run(callsOfFive(8, 48));
+      expect(less).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
+    });
+
+    once("keep to the limit of a workflow between them, too", async () => {
+      const middle = many({ kind: "call", program: "five" }, 6, limited({ steps: 20 }));
+      const root = await run({ main: many({ kind: "call", program: "middle" }, 3), middle, five });
+      expect(root).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
+      const { rows } = await mill.store.database.calm.query<{ n: number }>(
+        `select (select count(*)::integer from run_activities a where a.run_id = m.id or a.run_id in (
+             select c.id from runs c join activities p on p.id = c.parent_activity_id where p.run_id = m.id)) as n
+         from runs m where m.root_id = $1 and m.program = 'middle'`,
+        [root.id],
+      );
+      for (const { n } of rows) expect(n).toBeLessThanOrEqual(19);
+    });
+
+    once("leave its handler an allowance of its own, also for calls", async () => {
+      const { main } = callsOfFive(20, 30);
+      const report: Node = { kind: "call", program: "five" };
+      const handled = { ...main, nodes: { ...main.nodes, report }, handlers: { success: null, failed: "report" } };
+      const root = await run({ main: handled, five });
+      expect(root).toMatchObject({ status: "failed", reason: { code: "LIMIT_STEPS" } });
+      const text = `select c.status from runs c join activities p on p.id = c.parent_activity_id where p.run_id = $1 and p.node = 'report'`;
+      expect((await mill.store.database.calm.query(text, [root.id])).rows).toEqual([{ status: "success" }]);
+    });
+  });
+
+  it("a tree has no more runs than CEILING_RUNS, however many are called at once", async () => {
+    const root = await run({
+      main: many({ kind: "call", program: "one" }, 100),
+      one: chainOf([{ kind: "assign", value: { from: "literal", text: "x" } }]),
+    });
+    expect(root).toMatchObject({ status: "failed", reason: { code: "LIMIT_RUNS" } });
+    const text = "select count(*)::integer as n from runs where root_id = $1";
+    expect((await mill.store.database.calm.query(text, [root.id])).rows).toEqual([{ n: 60 }]);
+  });
 });

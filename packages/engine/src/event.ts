@@ -13,6 +13,8 @@ import type { ToolCallPlace } from "./tool.ts";
 interface Happened {
   readonly at: number;
   readonly seed: number;
+  /** How many activities may begin with it, because runs of the same tree take their steps at the same time. Absent: as many as the run's own limit allows. */
+  readonly room?: number;
 }
 
 /** Summed over all calls, failed ones too. Money is integer nanodollars. */
@@ -187,6 +189,8 @@ export interface RunStopped extends Happened {
   readonly type: "run.stopped";
   /** For how long the runs it called, which end with the stop, only waited. What they return is never heard. */
   readonly idleMs?: number;
+  /** Activities of those runs. */
+  readonly steps?: number;
 }
 /** A stopped run goes on; of one that waits for a model, what is parked is tried at once, with new patience. */
 export interface RunResumed extends Happened {

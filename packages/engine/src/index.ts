@@ -31,15 +31,24 @@ export { commandPlaces, fillCommand } from "./fill-command.ts";
 export { type ForkPoint, forkAtFailure, forkAtNode } from "./fork.ts";
 export { usualGrading } from "./grading.ts";
 export { idleUntil } from "./idle.ts";
-export { asideOf, isSetting, limitSettingNames, ownReserved, type ReservedLimits, remainingCaps } from "./limits.ts";
+export {
+  asideOf,
+  isSetting,
+  limitSettingNames,
+  ownReserved,
+  type ReservedLimits,
+  remainingCaps,
+  stepLimit,
+} from "./limits.ts";
 export { calleeFailure } from "./nodes/call.ts";
 export type { Operand } from "./operand.ts";
 export type * from "./program.ts";
 export { placesOf } from "./render.ts";
 export { actsInSession, runsCommands } from "./session-tools.ts";
 export { modelSettingNames } from "./settings.ts";
+export { sharesSteps } from "./shared-steps.ts";
 export { type Active, initialState, type Parked, type Phase, type RunState, runStatuses } from "./state.ts";
-export { followStep, step } from "./step.ts";
+export { countedStep, followStep, step } from "./step.ts";
 export {
   type BuiltinName,
   builtinNames,
@@ -53,7 +62,7 @@ export {
   toolNamePattern,
   type WorkflowTool,
 } from "./tool.ts";
-export type { Checked, FailedStep } from "./turn.ts";
+export type { Begun, Checked, FailedStep } from "./turn.ts";
 export { visibleJson, visibleText } from "./visible-text.ts";
 export { warningCodes } from "./warning-codes.ts";
 export { isLeased, kindsWhere, type LightKind, lightKindOf, lightWork, workKinds } from "./work-kinds.ts";

@@ -116,8 +116,13 @@ export function ownReserved(limits: ReservedLimits, given: Partial<ReservedLimit
   return Object.values(own).every((limit) => limit === null) ? null : own;
 }
 
-/** Why the next activity may not begin, or null. `counts`: it is a step. */
-export function exceeded(program: Program, state: RunState, at: number, counts = true): Failure | null {
+/** Why the next activity may not begin, or null. `counts`: it is a step. `room`: how many more steps may begin now; null: as many as the run's limit allows. */
+export function exceeded(
+  program: Program,
+  state: RunState,
+  at: number,
+  { counts, room }: { readonly counts: boolean; readonly room: number | null },
+): Failure | null {
   const { limits, spent } = state;
   const handler = state.phase.is === "handling" ? state.phase : null;
   const aside = handler === null ? setAside(program, limits) : nothingAside;
@@ -125,8 +130,15 @@ export function exceeded(program: Program, state: RunState, at: number, counts =
     const cap = limits[limit];
     return cap !== null && used > cap - aside[limit];
   };
-  const steps = handler === null ? limits.steps : handler.from.steps + handlerAllowance(limits).steps;
-  if (counts && spent.steps >= steps) return failure("LIMIT_STEPS", `More than ${limits.steps} activities in one run.`);
+  if (counts && spent.steps >= stepLimit(state)) {
+    return failure("LIMIT_STEPS", `More than ${limits.steps} activities in one run.`);
+  }
+  if (counts && room !== null && room <= 0) {
+    return failure(
+      "LIMIT_STEPS",
+      "This workflow and those of its tree that run beside it have used up their activities.",
+    );
+  }
   if (over("nanodollars", spent.nanodollars)) {
     return failure("LIMIT_COST", `The budget of $${(limits.nanodollars ?? 0) / 1e9} is spent.`);
   }
@@ -139,6 +151,12 @@ export function exceeded(program: Program, state: RunState, at: number, counts =
     return failure("LIMIT_TIME", `The run took longer than ${(limits.timeMs ?? 0) / 1000} s.`);
   }
   return null;
+}
+
+/** How many steps the run and those it calls may take, in the phase it is in. */
+export function stepLimit({ limits, phase }: RunState): number {
+  const handler = phase.is === "stopped" && phase.was !== "doing" ? phase.was : phase;
+  return handler.is === "handling" ? handler.from.steps + handlerAllowance(limits).steps : limits.steps;
 }
 
 /** Why a node may not begin for the `hits`-th time, or null. */
@@ -171,9 +189,8 @@ export function remainingCaps(program: Program, state: RunState, at: number): Ca
   const aside = handling ? nothingAside : setAside(program, limits);
   const left = (limit: number | null, used: number) => (limit === null ? null : Math.max(0, limit - used));
   const deadline = deadlineOf(state);
-  const steps = handling ? phase.from.steps + handlerAllowance(limits).steps : limits.steps;
   return {
-    steps: Math.max(0, steps - spent.steps),
+    steps: Math.max(0, stepLimit(state) - spent.steps),
     depth: limits.depth,
     nanodollars: left(limits.nanodollars, spent.nanodollars + aside.nanodollars),
     tokens: left(limits.tokens, tokensOf(spent) + aside.tokens),

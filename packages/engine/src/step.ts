@@ -36,7 +36,7 @@ import { newEffort } from "./match-effort.ts";
 import { own } from "./own-value.ts";
 import type { Program } from "./program.ts";
 import { type Active, initialState, type Parked, type RunState } from "./state.ts";
-import { type Checked, change, type FailedStep, spend, type Turn, tell, warn } from "./turn.ts";
+import { type Begun, type Checked, change, type FailedStep, spend, type Turn, tell, warn } from "./turn.ts";
 import { drop, takeFailure, takeOutcome, walk } from "./walk.ts";
 import type { WarningCode } from "./warning-codes.ts";
 import { awaitsCalls, isToolTraffic, waitForCalls } from "./workflow-tools.ts";
@@ -65,6 +65,20 @@ export function step(program: Program, state: RunState, event: Event): Step {
   const turn = turnOf(program, state, event);
   return turn === null ? { state, commands: [] } : { state: turn.state, commands: turn.commands };
 }
+
+/** The same step, with the number of activities that began and count as steps: what it called has counted its own. */
+export interface CountedStep extends Step {
+  readonly begun: Begun;
+}
+
+export function countedStep(program: Program, state: RunState, event: Event): CountedStep {
+  const turn = turnOf(program, state, event);
+  return turn === null
+    ? { state, commands: [], begun: noneBegun }
+    : { state: turn.state, commands: turn.commands, begun: turn.begun };
+}
+
+const noneBegun: Begun = { flow: 0, handler: 0 };
 
 /** The same step, seen by people who follow a run: also what its checks came to, which steps failed, and which is tried again. */
 export interface FollowedStep {
@@ -107,6 +121,8 @@ function turnOf(program: Program, folded: RunState, event: Event): Turn | null {
     effort: newEffort(),
     asked: 0,
     warnings: 0,
+    found: state.phase.is,
+    begun: noneBegun,
   };
   const rule = rules[event.type] as (turn: Turn, event: Event) => void;
   rule(turn, event);
@@ -339,9 +355,10 @@ function cancelRun(turn: Turn, event: RunCancelled): void {
   finishRun(turn, "cancelled", failure("CANCELLED", event.message));
 }
 
-function stopRun(turn: Turn, { idleMs = 0 }: RunStopped): void {
-  const { phase } = turn.state;
+function stopRun(turn: Turn, { idleMs = 0, steps = 0 }: RunStopped): void {
+  const { phase, spent } = turn.state;
   if (phase.is !== "doing" && phase.is !== "handling") return;
+  if (steps > 0) change(turn, { spent: { ...spent, steps: spent.steps + steps } });
   change(turn, { phase: { is: "stopped", was: phase.is === "doing" ? "doing" : phase }, epoch: turn.state.epoch + 1 });
   if (idleMs > 0) turn.state = giveBack(turn.state, idleMs);
   turn.commands.push({ do: "abort" });

@@ -12,7 +12,7 @@ import type { Effort } from "./match-effort.ts";
 import { own } from "./own-value.ts";
 import type { Effect, Node, NodeId, Program } from "./program.ts";
 import { resolve, type Scope, variableName } from "./resolve.ts";
-import type { Active, RunState, Said } from "./state.ts";
+import type { Active, Phase, RunState, Said } from "./state.ts";
 import type { WarningCode } from "./warning-codes.ts";
 
 export interface Turn {
@@ -34,6 +34,15 @@ export interface Turn {
   /** Characters of the work it has asked for. */
   asked: number;
   warnings: number;
+  /** The phase in which the event found the run. */
+  readonly found: Phase["is"];
+  begun: Begun;
+}
+
+/** How many activities began: in the flow itself, and in a handler. */
+export interface Begun {
+  readonly flow: number;
+  readonly handler: number;
 }
 
 export interface Checked {
@@ -134,6 +143,21 @@ export function spend(turn: Turn, usage: Usage | null): void {
       nanodollars: spent.nanodollars + usage.nanodollars,
     },
   });
+}
+
+/** An activity begins that counts as a step. */
+export function countStep(turn: Turn): void {
+  const { spent, phase } = turn.state;
+  const { flow, handler } = turn.begun;
+  turn.begun = phase.is === "handling" ? { flow, handler: handler + 1 } : { flow: flow + 1, handler };
+  change(turn, { spent: { ...spent, steps: spent.steps + 1 } });
+}
+
+/** How many more may begin with this event; null: the run's own limit says it. A handler that begins with it has an allowance of its own. */
+export function roomLeft({ event: { room }, state: { phase }, found, begun }: Turn): number | null {
+  if (room === undefined) return null;
+  if (phase.is !== "handling") return room - begun.flow;
+  return found === "handling" ? room - begun.handler : null;
 }
 
 export function setVariable(turn: Turn, name: string, text: string): void {

@@ -23,7 +23,18 @@ import { own } from "./own-value.ts";
 import type { Edge, Join, MapNode, Node, NodeId, Read } from "./program.ts";
 import { resolve } from "./resolve.ts";
 import type { Active, Taken } from "./state.ts";
-import { applyEffects, applyWrites, type Begin, change, type Finish, scopeOf, setVariable, type Turn } from "./turn.ts";
+import {
+  applyEffects,
+  applyWrites,
+  type Begin,
+  change,
+  countStep,
+  type Finish,
+  roomLeft,
+  scopeOf,
+  setVariable,
+  type Turn,
+} from "./turn.ts";
 import { within } from "./within.ts";
 import { callWorkflows, isToolTraffic, takeReturn } from "./workflow-tools.ts";
 
@@ -56,10 +67,10 @@ function beginNode(turn: Turn, id: NodeId, only: readonly NodeId[] | null): void
   const uncounted = passing || node.uncounted === true;
   const limit =
     (node.kind === "end" ? null : tooManyHits(turn.state, id, hits)) ??
-    (passing ? null : exceeded(turn.program, turn.state, turn.event.at, !uncounted));
+    (passing ? null : exceeded(turn.program, turn.state, turn.event.at, { counts: !uncounted, room: roomLeft(turn) }));
   if (limit !== null) return failRun(turn, limit);
-  const spent = uncounted ? turn.state.spent : { ...turn.state.spent, steps: turn.state.spent.steps + 1 };
-  change(turn, { hits: { ...turn.state.hits, [id]: hits }, spent });
+  if (!uncounted) countStep(turn);
+  change(turn, { hits: { ...turn.state.hits, [id]: hits } });
   within(
     turn,
     () => visitNode(turn, node, id, only, hits),
@@ -374,12 +385,10 @@ function beginItems(turn: Turn, node: MapNode, visit: Active): void {
     if (item === undefined || inFlight >= Math.min(Math.max(1, node.concurrency), mostTogether)) return;
     // Each item of a map may carry all variables: what would be too much for one step begins when others have ended.
     if (inFlight > 0 && 2 * turn.asked > turn.state.bounds.stateCharacters) return;
-    const limit = exceeded(turn.program, turn.state, turn.event.at);
+    const limit = exceeded(turn.program, turn.state, turn.event.at, { counts: true, room: roomLeft(turn) });
     if (limit !== null) return failRun(turn, limit);
-    change(turn, {
-      maps: { ...turn.state.maps, [key]: { ...progress, next: progress.next + 1 } },
-      spent: { ...turn.state.spent, steps: turn.state.spent.steps + 1 },
-    });
+    countStep(turn);
+    change(turn, { maps: { ...turn.state.maps, [key]: { ...progress, next: progress.next + 1 } } });
     const ref = { ...visit.ref, item: progress.next, attempt: 1 };
     carryOut(turn, node, { ...visit, ref, retries: 0, repairs: 0 }, beginItem(turn, node, item, progress.next));
     if (turn.state.phase.is === "ended") return;

@@ -6,7 +6,7 @@ import type { Turn } from "./turn.ts";
 const nothing: readonly unknown[] = [];
 
 export function within(turn: Turn, act: () => void, otherwise: (why: Failure) => void): void {
-  const { state, graph, asked } = turn;
+  const { state, graph, asked, begun } = turn;
   const lists = [turn.commands, turn.checked, turn.failed, turn.ready, turn.fed] as const;
   const before = lists.map((list) => (list.length === 0 ? nothing : [...list]));
   try {
@@ -17,6 +17,7 @@ export function within(turn: Turn, act: () => void, otherwise: (why: Failure) =>
     turn.state = state;
     turn.graph = graph;
     turn.asked = asked;
+    turn.begun = begun;
     lists.forEach((list: unknown[], index) => {
       list.splice(0, list.length, ...(before[index] ?? []));
     });

@@ -19,7 +19,7 @@ import { unfit } from "./nodes/passed.ts";
 import { own } from "./own-value.ts";
 import type { Node } from "./program.ts";
 import type { Active, RunState } from "./state.ts";
-import { change, type Finish, type Turn } from "./turn.ts";
+import { change, countStep, type Finish, roomLeft, type Turn } from "./turn.ts";
 
 /** A prompt's call of workflows, or the end of one of those calls; `outcome` null: it failed. */
 export function isToolTraffic(node: Node | undefined, ref: ActivityRef, outcome: Outcome | null): boolean {
@@ -44,9 +44,10 @@ export function callWorkflows(turn: Turn, active: Active, calls: readonly Workfl
   if (asked.length === 0 || asked.length < calls.length) return unfit;
   waitForCalls(turn, { ...prompt, retries: 0, called: called + asked.length });
   for (const [index, { tool: name, program, place, variables }] of asked.entries()) {
-    const limit = exceeded(turn.program, turn.state, turn.event.at) ?? tooDeep(turn.state);
+    const room = roomLeft(turn);
+    const limit = exceeded(turn.program, turn.state, turn.event.at, { counts: true, room }) ?? tooDeep(turn.state);
     if (limit !== null) return { go: "limit", writes: [], failure: limit };
-    change(turn, { spent: { ...turn.state.spent, steps: turn.state.spent.steps + 1 } });
+    countStep(turn);
     const ref = { ...active.ref, item: called + index, attempt: 1 };
     const start = startOf(turn, { variables, agent: "", threads: {} });
     beginWork(turn, itemAt(ref), { kind: "call", program, start, tool: { ...place, name } });

@@ -57,7 +57,8 @@ export function breakRun(outside: Outside, runId: string, message: string): Prom
 }
 
 /**
- * The runs it called end with it (committer.ts, G3), and nobody hears from them for how long they waited: so it is told here. They are read
+ * The runs it called end with it (committer.ts, G3), and nobody hears from them for how long they waited and how many steps they took: so it is
+ * told here. They are read
  * after their caller: one that has returned to the caller as it was read has told that itself, and must not be counted again.
  */
 export function stopRun(outside: Outside, runId: string): Promise<Committed> {
@@ -70,7 +71,14 @@ export function stopRun(outside: Outside, runId: string): Promise<Committed> {
       throw translate(error, "Reading called runs");
     }
     const idleMs = callees.reduce((ms, { state }) => ms + idleUntil(state, happened.at), 0);
-    return { type: "run.stopped", ...happened, ...(idleMs > 0 ? { idleMs } : {}) };
+    // Each has counted those that returned to it, so the sum has every activity once.
+    const steps = callees.reduce((sum, { state }) => sum + state.spent.steps, 0);
+    return {
+      type: "run.stopped",
+      ...happened,
+      ...(idleMs > 0 ? { idleMs } : {}),
+      ...(steps > 0 ? { steps } : {}),
+    };
   });
 }
 

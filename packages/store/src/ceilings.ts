@@ -6,7 +6,7 @@ export interface Ceilings extends Bounds {
   readonly steps: number;
   /** Runs below a root run, one calling the next. */
   readonly depth: number;
-  /** Runs of one tree, the root included. Calls that are made at the same moment may go beyond it by their number. */
+  /** Runs of one tree, the root included. */
   readonly runsPerRoot: number;
   /** Bytes of the blobs that a run names when it is made: its submission, a script. */
   readonly blobBytes: number;

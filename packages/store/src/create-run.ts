@@ -18,6 +18,7 @@ import {
   remainingCaps,
   step,
 } from "@markmill/engine";
+import type { Pool, PoolClient } from "pg";
 import type { AuditAsked } from "./access/audit.ts";
 import { closeBudget, openRunBudget } from "./budgets.ts";
 import { boundsOf, type Ceilings, capsWithin } from "./ceilings.ts";
@@ -115,6 +116,7 @@ export async function createRun(births: Births, tenant: string, request: NewRun)
     definitionHash: definition.hash,
     parent: null,
     budgets,
+    pools: [],
     options: request.options ?? {},
   });
   const committed = await committer.commit({
@@ -265,6 +267,11 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }
 
+export type StartedCall =
+  | Committed
+  /** The tree has as many runs as it may. */
+  | { readonly kind: "refused"; readonly failure: Failure; readonly rings: readonly Doorbell[] };
+
 /**
  * The first delivery of a CALL: makes the callee and leaves the CALL waiting for it. A second delivery, or one after the caller was
  * stopped, makes nothing and is told what the callee has ready. `job` is the CALL's queue job, which the callee's jobs name as their parent.
@@ -277,7 +284,7 @@ export async function startCall(
   caller: LoadedRun,
   activity: Activity,
   job: string | null,
-): Promise<Committed> {
+): Promise<StartedCall> {
   const { work } = activity;
   if (work.kind !== "call") throw new StoreError("STORE_BUG", `Activity ${activity.id} is no call but ${work.kind}.`);
   const { database, definitions, committer, clock } = births;
@@ -318,12 +325,22 @@ export async function startCall(
     definitionHash: caller.definitionHash,
     parent: { activityId: activity.id, attempt: activity.ref.attempt, epoch: activity.epoch, job },
     budgets: own === null ? caller.budgets : [id, ...caller.budgets],
+    pools: caller.pools,
     options: caller.options,
   });
+  let excess: Failure | null = null;
   const committed = await committer.commit({
     run,
     event,
     source: null,
+    // Other calls of the tree may be made at the same time: they wait for the same locks.
+    allows:
+      run.pools.length === 0
+        ? null
+        : async (client) => {
+            excess = await treeExcess(births, client, caller, activity);
+            return excess === null;
+          },
     birth: {
       ...birthOf(run),
       parent_activity_id: activity.id,
@@ -341,6 +358,7 @@ export async function startCall(
   });
   if (committed.kind === "committed") return committed;
   if (own !== null) await closeUnused(database, caller.tenant, id);
+  if (excess !== null) return { kind: "refused", failure: excess, rings: [] };
   try {
     return { kind: "dropped", rings: await readyRings(database.hot, [], [activity.id]) };
   } catch (error) {
@@ -348,21 +366,33 @@ export async function startCall(
   }
 }
 
-/** Why a CALL may make no callee, or null: its tree has as many runs as it may. One that an earlier delivery has made counts for nothing. */
+/**
+ * Why a CALL may make no callee, or null: its tree has as many runs as it may. One that an earlier delivery has made counts for nothing. It is
+ * exact where no other call of the tree is made at the same time; where one may be, startCall asks again under the locks of the step pools.
+ */
 export async function callExcess(births: Births, caller: LoadedRun, activity: Activity): Promise<Failure | null> {
-  const most = births.ceilings.runsPerRoot;
   try {
-    const { rows } = await births.database.hot.query<{ full: boolean }>({
-      name: "runs-of-root",
-      text: `select (select count(*) from (select 1 from runs where root_id = $1 and root_id <> id limit $2) callees) >= $2
-        and not exists (select 1 from runs where parent_activity_id = $3 and parent_attempt = $4 and parent_epoch = $5) as full`,
-      values: [caller.rootId, most - 1, activity.id, activity.ref.attempt, activity.epoch],
-    });
-    if (rows[0]?.full !== true) return null;
-    return failure("LIMIT_RUNS", `A tree has at most ${most} runs (the operator's CEILING_RUNS).`);
+    return await treeExcess(births, births.database.hot, caller, activity);
   } catch (error) {
     throw translate(error, "Counting the runs of a tree");
   }
+}
+
+async function treeExcess(
+  { ceilings }: Births,
+  on: Pool | PoolClient,
+  caller: LoadedRun,
+  activity: Activity,
+): Promise<Failure | null> {
+  const most = ceilings.runsPerRoot;
+  const { rows } = await on.query<{ full: boolean }>({
+    name: "runs-of-root",
+    text: `select (select count(*) from (select 1 from runs where root_id = $1 and root_id <> id limit $2) callees) >= $2
+      and not exists (select 1 from runs where parent_activity_id = $3 and parent_attempt = $4 and parent_epoch = $5) as full`,
+    values: [caller.rootId, most - 1, activity.id, activity.ref.attempt, activity.epoch],
+  });
+  if (rows[0]?.full !== true) return null;
+  return failure("LIMIT_RUNS", `A tree has at most ${most} runs (the operator's CEILING_RUNS).`);
 }
 
 function birthOf(run: LoadedRun) {
@@ -374,6 +404,7 @@ function birthOf(run: LoadedRun) {
     program: run.path,
     name: run.program.name,
     budgets: run.budgets,
+    pools: [...run.pools],
     options: run.options,
   };
 }

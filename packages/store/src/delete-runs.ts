@@ -23,6 +23,7 @@ with roots as materialized (
 ), d7 as (delete from calls where root_id in (select id from roots)
 ), d8 as (delete from reservations where budget_id in (select id from tree)
 ), d9 as (delete from budgets where (tenant, id) in (select tenant, id from tree)
+), d19 as (delete from step_pools where run_id in (select id from tree)
 ), d16 as (delete from spendings where (tenant, budget_id) in (select tenant, id from tree)
 ), d15 as (delete from idempotency_keys where run_id in (select id from roots)
 ), d11 as (delete from charges where root_id in (select id from roots)

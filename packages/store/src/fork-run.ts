@@ -29,6 +29,7 @@ import { openRunBudget } from "./budgets.ts";
 import { createActivityIds } from "./commit/activity-ids.ts";
 import { loadRuns } from "./commit/load-runs.ts";
 import type { LoadedRun } from "./commit/run-row.ts";
+import { openPools } from "./commit/step-pools.ts";
 import { type AdvancedLevel, type CallingActivity, type ForkedLevel, writeLevel } from "./commit/write-fork.ts";
 import { type Births, closeUnused, drawSeed, keyedRun } from "./create-run.ts";
 import type { Definition } from "./definitions.ts";
@@ -92,6 +93,7 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
           .map(({ ref }) => ref),
       }));
       const files = await copyWorkspace(client, taken);
+      const pools = await openPools(client, advanced);
       let calling: CallingActivity | null = null;
       for (const [index, { forked, ...one }] of advanced.entries()) {
         const told: RunForked = files ? { ...forked, files } : forked;
@@ -99,7 +101,7 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
         calling = await writeLevel(
           client,
           { ...one, forked: told },
-          { rootId: root.id, calling, budgets: paying, draw },
+          { rootId: root.id, calling, budgets: paying, pools: pools[index] ?? [], draw },
         );
       }
       await copyMessages(client, taken);

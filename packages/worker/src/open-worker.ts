@@ -146,8 +146,9 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
     async startCall(run, activity, job) {
       const excess = await callExcess(store, run, activity);
       if (excess !== null) return excess;
-      const committed = await startCall(store, run, activity, job);
-      await queues.ring(committed.rings);
+      const started = await startCall(store, run, activity, job);
+      if (started.kind === "refused") return started.failure;
+      await queues.ring(started.rings);
       return null;
     },
   });

@@ -2,7 +2,16 @@
  * One event, decided. `advance` takes a run as it was read and folds the event with `step` (the only call of it that is written, I4).
  * add-rows.ts says, as rows, what has to be written with it; committer.ts writes all of it or nothing.
  */
-import { activityKey, type Command, type Event, lightKindOf, type RunState, step } from "@markmill/engine";
+import {
+  activityKey,
+  type Begun,
+  type Command,
+  countedStep,
+  type Event,
+  lightKindOf,
+  type RunState,
+  sharesSteps,
+} from "@markmill/engine";
 import type { LightActivity } from "./light-activity.ts";
 import type { Birth } from "./rows.ts";
 import type { LoadedRun } from "./run-row.ts";
@@ -23,6 +32,9 @@ export interface Advance {
   readonly by: string | null;
   readonly state: RunState;
   readonly commands: readonly Command[];
+  readonly begun: Begun;
+  /** From now on it shares its steps with what it calls (step-pools.ts). */
+  readonly opensPool: boolean;
   readonly aborts: boolean;
   /** It takes back work, of which some may be a called run. */
   readonly withdraws: boolean;
@@ -39,7 +51,7 @@ export function advance(
   birth: Birth | null = null,
   by: string | null = null,
 ): Advance | null {
-  const { state, commands } = step(run.program, run.state, event);
+  const { state, commands, begun } = countedStep(run.program, run.state, event);
   if (state === run.state) return null;
   const aborts = commands.some((command) => command.do === "abort") || state.epoch !== run.state.epoch;
   const withdraws = aborts || commands.some((command) => command.do === "void");
@@ -49,7 +61,8 @@ export function advance(
       ? []
       : run.light.filter(({ ref }) => state.active[activityKey(ref)]?.ref.attempt === ref.attempt);
   const opened = commands.flatMap((command) => openedLight(run, command, event.at) ?? []);
-  return { run, event, source, birth, by, state, commands, aborts, withdraws, stillOpen, opened };
+  const opensPool = !run.pools.includes(run.id) && sharesSteps(run.program, state);
+  return { run, event, source, birth, by, state, commands, begun, opensPool, aborts, withdraws, stillOpen, opened };
 }
 
 function openedLight(run: LoadedRun, command: Command, at: number): LightActivity | null {

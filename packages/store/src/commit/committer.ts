@@ -11,6 +11,7 @@
  *     (decide.ts). What would make a statement too large goes out in several.
  * G5  Every event gets its turn: one that missed the gate `mostMisses` times waits in line for its run's row and is decided and written
  *     under that lock. While one of a run waits there, the run's next events go there at once.
+ * G6  An event whose steps are counted in pools (step-pools.ts) goes there too: it is decided and written under the locks of the pools.
  *
  * kill -9 before the statement: nothing happened, the activity is delivered again. While it runs: Postgres commits all or nothing.
  * After it, before the doorbells are rung: what is asked stands in its row or on its run's, and the same or another delivery, or the
@@ -49,6 +50,7 @@ import type { Birth } from "./rows.ts";
 import { noRows } from "./rows.ts";
 import type { RunCache } from "./run-cache.ts";
 import { type Activity, columnToItem, itemToColumn, type LoadedRun } from "./run-row.ts";
+import { countingOf, countSteps, fitsRoom, lockPools, roomFor, usesPools } from "./step-pools.ts";
 
 export interface Commit {
   readonly run: LoadedRun;
@@ -58,6 +60,8 @@ export interface Commit {
   readonly birth?: Birth;
   /** Who answered an ask. */
   readonly by?: string;
+  /** Of a birth whose steps are counted in pools: asked under their locks; false: nothing is made. */
+  readonly allows?: ((on: PoolClient) => Promise<boolean>) | null;
   /** Whoever commits goes on with an activity of this queue: the first that can be claimed ahead is (followed.ts). */
   readonly follows?: WorkQueue | null;
 }
@@ -127,6 +131,8 @@ interface Written {
 const mostMisses = 3;
 /** Statements in flight at once. A third one made more of them, with fewer events each, and cost more than it gave. */
 const atOnce = 2;
+/** Transactions in line at once: most of their time they wait for locks. */
+const inLineAtOnce = 4;
 /** Characters of one statement, about: a group of large runs is written in several. */
 const heaviestGroup = 16_000_000;
 
@@ -141,7 +147,9 @@ export function createCommitter(parts: CommitterParts): Committer {
   /** Runs whose event is in a group that is in flight (G1). */
   const moving = new Set<string>();
   /** G5. Beside the groups, so that other runs do not wait for the lock. */
-  const line = createGather<Pending>({ most: 1, perform: performLocked });
+  const line = createGather<Pending>({ most: 1, atOnce: inLineAtOnce, pick: pickNextInLine, perform: performLocked });
+  /** Runs whose event is being written in line. */
+  const locked = new Set<string>();
   /** How many of a run are in line. */
   const inLine = new Map<string, number>();
 
@@ -186,7 +194,8 @@ export function createCommitter(parts: CommitterParts): Committer {
         pending.reject(translate(error, "Deciding"));
         continue;
       }
-      if (decided !== null) (decided.advance.withdraws ? withdrawing : plain).push(decided);
+      if (decided !== null && usesPools(decided.advance)) queueUp(pending);
+      else if (decided !== null) (decided.advance.withdraws ? withdrawing : plain).push(decided);
       else if (pending.fresh || pending.birth !== null) dropping.push(drop(pending));
       else again.push(pending);
     }
@@ -332,7 +341,8 @@ export function createCommitter(parts: CommitterParts): Committer {
         continue;
       }
       const light = [...decided.stillOpen, ...decided.opened];
-      const run: LoadedRun = { ...decided.run, rev: decided.run.rev + 1, state: decided.state, light };
+      const pools = decided.opensPool ? [...decided.run.pools, decided.run.id] : decided.run.pools;
+      const run: LoadedRun = { ...decided.run, rev: decided.run.rev + 1, state: decided.state, light, pools };
       const rings = ringsOf(run, decided, byRun.get(run.id) ?? []);
       const caller = run.parent === null ? undefined : returned.get(run.parent.activityId);
       if (caller !== undefined) rings.push(toReturnedRing(caller));
@@ -440,6 +450,14 @@ export function createCommitter(parts: CommitterParts): Committer {
     line.add(pending);
   }
 
+  /** G1. */
+  function pickNextInLine(waiting: Pending[]): Pending[] {
+    const at = waiting.findIndex(({ run }) => !locked.has(run.id));
+    const picked = at < 0 ? [] : waiting.splice(at, 1);
+    for (const { run } of picked) locked.add(run.id);
+    return picked;
+  }
+
   async function performLocked([pending]: Pending[]): Promise<void> {
     if (pending === undefined) return;
     try {
@@ -447,30 +465,51 @@ export function createCommitter(parts: CommitterParts): Committer {
     } catch (error) {
       pending.reject(translate(error, "Committing"));
     }
+    locked.delete(pending.run.id);
     const left = (inLine.get(pending.run.id) ?? 1) - 1;
     if (left > 0) inLine.set(pending.run.id, left);
     else inLine.delete(pending.run.id);
   }
 
-  /** G5. Under the lock the gate lets the event pass, unless its activity has another claim or is over. */
+  /** G5, G6. Under the lock the gate lets the event pass, unless its activity has another claim or is over. */
   async function commitLocked(pending: Pending): Promise<void> {
     const asked = performance.now();
     const written = await inTransaction(database.hot, async (client) => {
-      const run = await lockRun(client, definitions, pending.run.id);
+      const pools = await lockPools(client, pending.run);
+      if (pending.allows !== null && !(await pending.allows(client))) return null;
+      const run = pending.birth === null ? await lockRun(client, definitions, pending.run.id) : pending.run;
       if (run === undefined) return null;
-      const decided = decideOn(run, pending);
+      const decided = decideWithin(run, pending, roomFor(run, pools));
       if (decided === null) return null;
       const group = await numbered([decided]);
       const { withdraws } = decided.advance;
       const whole = withdraws
         ? await writeWithCallees(client, group)
         : { answers: await writeOn(client, group), callees: [] };
+      const moved = whole.answers.some(({ what, run_id }) => what === "moved" && run_id === run.id);
+      if (moved && usesPools(decided.advance)) await countSteps(client, run.id, countingOf(decided.advance));
       return { group, whole };
     });
     const missed = written === null ? [pending] : await settle(written.group, written.whole, asked);
     if (missed.length === 0) return;
     cache.delete(pending.run.id);
     await drop(pending);
+  }
+
+  /** An event that would begin more steps than there is room for is decided again, told how many may begin. */
+  function decideWithin(run: LoadedRun, pending: Pending, room: number | null): Decided | null {
+    const decide = (event: Event, body: string): Decided | null => {
+      if (pending.birth === null) {
+        const found = decideOn(run, { ...pending, event, body });
+        return found === null ? null : { ...found, pending };
+      }
+      const born = advance(run, event, pending.source, pending.birth, pending.by || null);
+      return born === null ? null : { pending, advance: born, body };
+    };
+    const decided = decide(pending.event, pending.body);
+    if (decided === null || room === null || fitsRoom(decided.advance, room)) return decided;
+    const told: Event = { ...pending.event, room };
+    return decide(told, toJson(told));
   }
 
   async function drop(pending: Pending): Promise<void> {
@@ -485,9 +524,9 @@ export function createCommitter(parts: CommitterParts): Committer {
   return {
     commit: (item) =>
       new Promise((resolve, reject) => {
-        const { run, source, birth = null, by = "", follows = null } = item;
+        const { run, source, birth = null, by = "", follows = null, allows = null } = item;
         const { value: event, json: body } = neutralJson(item.event);
-        gather.add({ run, event, body, source, birth, by, follows, fresh: false, misses: 0, resolve, reject });
+        gather.add({ run, event, body, source, birth, by, follows, allows, fresh: false, misses: 0, resolve, reject });
       }),
     async idle() {
       await gather.idle();

@@ -18,6 +18,7 @@ const runs: Origins<"runs"> = {
   },
   ...{
     budgets: "written",
+    pools: "written",
     forkedFrom: "written",
     rev: "written",
     epoch: "written",

@@ -25,6 +25,7 @@ export interface RunColumns {
   readonly parent_epoch: number | null;
   readonly parent_job: string | null;
   readonly budgets: readonly string[];
+  readonly pools: readonly string[];
   readonly options: Json;
   readonly light: readonly LightColumn[] | null;
   readonly run_rings: number;
@@ -33,7 +34,7 @@ export interface RunColumns {
 
 export const runColumns = `
   r.id as run_id, r.root_id, r.tenant, r.rev, r.epoch as run_epoch, r.status, r.kept::json as kept, r.definition_hash, r.program,
-  r.parent_activity_id, r.parent_attempt, r.parent_epoch, r.parent_job, r.budgets, r.options, r.light,
+  r.parent_activity_id, r.parent_attempt, r.parent_epoch, r.parent_job, r.budgets, r.pools, r.options, r.light,
   r.rings as run_rings,
   (select json_object_agg(v.name, v.value) from variables v where v.run_id = r.id and v.value is not null) as variables,
   ${databaseNow} as now`;
@@ -58,6 +59,7 @@ export function toLoadedRun(row: RunColumns, definitions: Definitions): LoadedRu
             job: row.parent_job,
           },
     budgets: row.budgets,
+    pools: row.pools,
     options: row.options,
     light: toLight(row.light),
     rings: row.run_rings,

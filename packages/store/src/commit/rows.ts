@@ -63,6 +63,7 @@ const requestedColumns = [
   "options",
   "submission",
   "forked_from",
+  "pools",
 ] as const satisfies readonly RunColumn[];
 
 /** Those too that its first event gives it. All come as they are stored. */

@@ -28,6 +28,8 @@ export interface LoadedRun {
   readonly parent: ParentCall | null;
   /** Budgets that pay for this run: the root run's, and a batch's. */
   readonly budgets: readonly string[];
+  /** Runs whose step pools its steps are counted in (step-pools.ts). */
+  readonly pools: readonly string[];
   /** What the request asked of the edges (model, sandbox, script …), shared by the whole tree. */
   readonly options: Json;
   /** Asked and not answered; of a stopped run, what will be asked again. The oldest first. */

@@ -57,6 +57,7 @@ interface Writing {
   readonly rootId: string;
   readonly calling: CallingActivity | null;
   readonly budgets: readonly string[];
+  readonly pools: readonly string[];
   readonly draw: (count: number) => Promise<readonly number[]>;
 }
 
@@ -72,16 +73,16 @@ export async function writeLevel(
   const deadline = commands.findLast((command) => command.do === "deadline");
   const phase = state.phase.is === "handling" ? `handling.${state.phase.of}` : state.phase.is;
   await client.query(
-    `insert into runs (id, root_id, parent_activity_id, parent_attempt, parent_epoch, budgets, forked_from, rev, epoch, kept, status, phase,
+    `insert into runs (id, root_id, parent_activity_id, parent_attempt, parent_epoch, budgets, pools, forked_from, rev, epoch, kept, status, phase,
        steps, started_at, light, deadline, definition_hash, program, name, ${copiedColumns.runs})
-     select $1, $2, $3, $4, $5, $6::text[], id, $7, $8, $9, 'doing', $10,
+     select $1, $2, $3, $4, $5, $6::text[], $18::text[], id, $7, $8, $9, 'doing', $10,
        $11, clock_timestamp(), $12::json, to_timestamp($13::float8 / 1000), $15, $16, $17, ${copiedColumns.runs}
      from runs where id = $14`,
     [
       ...[id, writing.rootId, writing.calling?.id ?? null, writing.calling?.attempt ?? null],
       ...[writing.calling?.epoch ?? null, writing.budgets, point.seq + 1, state.epoch, toJson(sparseState(state))],
       ...[phase, state.spent.steps, light.length === 0 ? null : toJson(light), deadline?.at ?? null, run.id],
-      ...[run.definitionHash, run.path, run.program.name],
+      ...[run.definitionHash, run.path, run.program.name, writing.pools],
     ],
   );
   await client.query(

@@ -365,6 +365,7 @@ export const columns = {
     rings: { name: "rings", type: "integer" },
     rungAt: { name: "rung_at", type: "timestamp with time zone" },
     tenant: { name: "tenant", type: "text" },
+    pools: { name: "pools", type: "text[]" },
   },
   session_marks: {
     sessionId: { name: "session_id", type: "text" },
@@ -397,6 +398,11 @@ export const columns = {
     id: { name: "id", type: "bigint" },
     nanodollars: { name: "nanodollars", type: "bigint" },
     tokens: { name: "tokens", type: "bigint" },
+  },
+  step_pools: {
+    runId: { name: "run_id", type: "text" },
+    cap: { name: "cap", type: "bigint" },
+    used: { name: "used", type: "bigint" },
   },
   tenants: {
     id: { name: "id", type: "text" },

@@ -69,6 +69,8 @@ export const runs = markmill.table(
     rings: integer("rings").notNull().default(1),
     rungAt: now("rung_at"),
     tenant: text("tenant").notNull(),
+    /** Runs whose step pools its steps are counted in: callers that share their steps, and itself if it does (commit/step-pools.ts). */
+    pools: text("pools").array().notNull().default([]),
   },
   (table) => [
     uniqueIndex("runs_by_call")
@@ -88,6 +90,13 @@ export const runs = markmill.table(
     index("runs_by_end").on(table.endedAt).where(isNotNull(table.endedAt)),
   ],
 );
+
+/** The steps of a run and of all that it called, where calls go on beside other work (commit/step-pools.ts). */
+export const stepPools = markmill.table("step_pools", {
+  runId: text("run_id").primaryKey(),
+  cap: counter("cap").notNull(),
+  used: counter("used").notNull(),
+});
 
 export const variables = markmill.table(
   "variables",

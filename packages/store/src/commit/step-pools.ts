@@ -1,0 +1,109 @@
+/**
+ * Step pools: where calls of a run go on beside other work, the steps of the run and of all runs below it are counted in one row, its pool
+ * (engine/src/shared-steps.ts, P1). A run counts its steps in the pools of all its callers that have one, and in its own.
+ *
+ * Q1  A pool is locked before the rows of its runs, and several pools in the order of their ids. So the number of steps that are left is known
+ *     when the event is decided, and still true when it is committed.
+ * Q2  An event begins no more steps than the pool with the least has left (`room`). Steps of a handler have an allowance of their own: callers
+ *     count them without a check.
+ * Q3  A pool is made by the commit after which its run shares its steps, with the steps it has taken so far. It never counts down.
+ * Q4  A run whose steps nobody shares has no pool, and its commits do nothing of this.
+ *
+ * All of it is part of the transaction that commits the event: on kill -9 either both are there or none.
+ */
+import { sharesSteps, stepLimit } from "@markmill/engine";
+import type { PoolClient } from "pg";
+import type { Advance } from "./advance.ts";
+import type { LoadedRun } from "./run-row.ts";
+import type { AdvancedLevel } from "./write-fork.ts";
+
+export interface StepPool {
+  readonly run_id: string;
+  readonly cap: number;
+  readonly used: number;
+}
+
+/** Does the commit have to look at pools? A called run is made under their locks, so that runs of a tree can be counted. */
+export function usesPools({ run, birth, begun, opensPool, state }: Advance): boolean {
+  if (opensPool) return true;
+  if (run.pools.length === 0) return false;
+  return birth !== null || begun.flow + begun.handler > 0 || turnsToHandler(run, state);
+}
+
+const turnsToHandler = (run: LoadedRun, state: Advance["state"]) =>
+  state.phase.is === "handling" && run.state.phase.is !== "handling";
+
+/** Q1. Its own is locked where it has one: the run as it is known here may be of before. */
+export async function lockPools(on: PoolClient, { id, pools }: LoadedRun): Promise<readonly StepPool[]> {
+  const text = "select run_id, cap, used from step_pools where run_id = any($1) order by run_id for update";
+  return (await on.query<StepPool>(text, [[...new Set([...pools, id])]])).rows;
+}
+
+/** Q2. null: as many as the run's own limit allows. */
+export function roomFor({ id, state }: LoadedRun, pools: readonly StepPool[]): number | null {
+  const counting = state.phase.is === "handling" ? pools.filter(({ run_id }) => run_id === id) : pools;
+  if (counting.length === 0) return null;
+  return Math.max(0, Math.min(...counting.map(({ cap, used }) => cap - used)));
+}
+
+/** Whether the steps that an advance begins fit into `room`. Those of a handler that begins with it do not count. */
+export function fitsRoom({ run, begun }: Advance, room: number | null): boolean {
+  return room === null || (run.state.phase.is === "handling" ? begun.handler : begun.flow) <= room;
+}
+
+/** What a commit does to pools: it adds to all of `to`, may set the cap of the run's own, and may make the run's own. */
+export interface Counting {
+  readonly to: readonly string[];
+  readonly flow: number;
+  readonly handler: number;
+  /** A handler begins: its allowance is on top of all that the run and those below it have taken. */
+  readonly allowance: number | null;
+  readonly opens: { readonly cap: number; readonly used: number } | null;
+}
+
+export function countingOf({ run, state, begun, opensPool }: Advance): Counting {
+  const begins = turnsToHandler(run, state) && state.phase.is === "handling" ? state.phase.from : null;
+  return {
+    to: run.pools,
+    ...begun,
+    allowance: begins === null ? null : stepLimit(state) - begins.steps,
+    opens: opensPool ? { cap: stepLimit(state), used: state.spent.steps } : null,
+  };
+}
+
+/** Writes the counting of an advance that was written just now. */
+export async function countSteps(on: PoolClient, runId: string, counting: Counting): Promise<void> {
+  const { to, flow, handler, allowance, opens } = counting;
+  if (to.length > 0) {
+    await on.query(
+      `update step_pools set used = used + $2::bigint + $3::bigint,
+         cap = case when run_id = $4 and $5::bigint is not null then used + $2::bigint + $5::bigint else cap end
+       where run_id = any($1)`,
+      [to, flow, handler, runId, allowance],
+    );
+  }
+  if (opens === null) return;
+  await openPool(on, runId, opens.cap, opens.used);
+  await on.query("update runs set pools = array_append(pools, $1) where id = $1", [runId]);
+}
+
+async function openPool(on: PoolClient, runId: string, cap: number, used: number): Promise<void> {
+  const text = "insert into step_pools (run_id, cap, used) values ($1, $2, $3) on conflict do nothing";
+  await on.query(text, [runId, cap, used]);
+}
+
+/** Of a fork: the pools of each level, from the root downwards. A level has used its own steps and those of the levels below it. */
+export async function openPools(
+  on: PoolClient,
+  levels: readonly AdvancedLevel[],
+): Promise<readonly (readonly string[])[]> {
+  const pools: (readonly string[])[] = [];
+  for (const [index, { level, state }] of levels.entries()) {
+    const above = pools.at(-1) ?? [];
+    const shares = sharesSteps(level.run.program, state);
+    const used = levels.slice(index).reduce((sum, { state: { spent } }) => sum + spent.steps, 0);
+    if (shares) await openPool(on, level.id, stepLimit(state), used);
+    pools.push(shares ? [...above, level.id] : above);
+  }
+  return pools;
+}
