@@ -1,5 +1,13 @@
-/** The OpenAPI document as one page of plain HTML: no script, nothing from elsewhere, so it works wherever the server is reached. */
+/**
+ * The OpenAPI document as one page: nothing comes from elsewhere, so it works wherever the server is reached. Without its one script, which
+ * searches, all of it can still be read.
+ */
 import { createHash } from "node:crypto";
+
+interface Shape {
+  readonly schema: unknown;
+  readonly example?: unknown;
+}
 
 interface Operation {
   readonly operationId: string;
@@ -14,12 +22,9 @@ interface Operation {
     readonly description?: string;
     readonly schema: unknown;
   }[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: unknown }>> };
+  readonly requestBody?: { readonly content: Readonly<Record<string, Shape>> };
   readonly responses: Readonly<
-    Record<
-      string,
-      { readonly description: string; readonly content?: Readonly<Record<string, { readonly schema: unknown }>> }
-    >
+    Record<string, { readonly description: string; readonly content?: Readonly<Record<string, Shape>> }>
   >;
 }
 
@@ -27,8 +32,19 @@ const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2r
 summary{cursor:pointer;padding:.35rem 0}code,pre{font:14px/1.45 ui-monospace,monospace}pre{background:#f4f4f2;padding:.75rem;overflow:auto}
 .method{display:inline-block;min-width:4.5rem;font-weight:700}table{border-collapse:collapse;width:100%}
 td,th{text-align:left;vertical-align:top;padding:.25rem .5rem;border-bottom:1px solid #ccc}details{border-bottom:1px solid #ddd}
-details>div{padding:0 0 1rem 1rem}a{color:#0b57a4}
+details>div{padding:0 0 1rem 1rem}a{color:#0b57a4}[hidden]{display:none}
+input[type=search]{font:inherit;width:100%;box-sizing:border-box;padding:.5rem;margin:1rem 0;color:inherit;background:inherit;border:1px solid #888}
+h3{font-size:1rem;margin:1rem 0 .25rem}
 @media(prefers-color-scheme:dark){body{color:#e8e8e6;background:#191919}pre{background:#262626}td,th,details{border-color:#444}a{color:#8ab8f0}}`;
+
+/** Hides what does not have every word that was typed; `/` goes to the box. */
+const script = `const box=document.getElementById("search"),none=document.getElementById("none"),all=[...document.querySelectorAll("main>section")];
+const find=()=>{const words=box.value.toLowerCase().split(/\\s+/).filter(Boolean);let found=0;
+for(const section of all){let here=0;for(const one of section.querySelectorAll("details")){const text=one.textContent.toLowerCase();
+const fits=words.every(word=>text.includes(word));one.hidden=!fits;here+=fits}section.hidden=here===0;found+=here}none.hidden=found>0};
+box.addEventListener("input",find);document.addEventListener("keydown",event=>{if(event.key==="/"&&document.activeElement!==box){event.preventDefault();box.focus()}});
+const open=()=>{const one=document.getElementById(location.hash.slice(1));if(one&&one.tagName==="DETAILS"){one.open=true;one.scrollIntoView()}};
+addEventListener("hashchange",open);open();find();`;
 
 export function docsPage(document: Record<string, unknown>): { readonly html: string; readonly contentPolicy: string } {
   const { paths, info, components } = document as {
@@ -41,7 +57,7 @@ export function docsPage(document: Record<string, unknown>): { readonly html: st
   );
   const byTag = Map.groupBy(all, ({ operation }) => operation.tags[0] ?? "");
   const sections = [...byTag].map(
-    ([tag, those]) => `<h2 id="${idOf(tag)}">${escapeHtml(tag)}</h2>${those.map(section).join("")}`,
+    ([tag, those]) => `<section><h2 id="${idOf(tag)}">${escapeHtml(tag)}</h2>${those.map(section).join("")}</section>`,
   );
   const schemas = Object.entries(components.schemas).map(
     ([name, schema]) =>
@@ -52,12 +68,32 @@ export function docsPage(document: Record<string, unknown>): { readonly html: st
 <p>${escapeHtml(info.description)} Every request carries <code>Authorization: Bearer KEY</code>. For programs:
 <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
 <nav>${[...byTag.keys()].map((tag) => `<a href="#${idOf(tag)}">${escapeHtml(tag)}</a>`).join(" · ")} · <a href="#schemas">Schemas</a></nav>
-${sections.join("")}<h2 id="schemas">Schemas</h2>${schemas.join("")}</main></body></html>`;
-  const hash = createHash("sha256").update(style).digest("base64");
+<input type="search" id="search" placeholder="Search operations, parameters and schemas" aria-label="Search">
+<p id="none" hidden>Nothing here has all of these words.</p>
+${sections.join("")}<section><h2 id="schemas">Schemas</h2>${schemas.join("")}</section></main><script>${script}</script></body></html>`;
   return {
     html,
-    contentPolicy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    contentPolicy: `default-src 'none'; style-src '${hashOf(style)}'; script-src '${hashOf(script)}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   };
+}
+
+function hashOf(text: string): string {
+  return `sha256-${createHash("sha256").update(text).digest("base64")}`;
+}
+
+/** A command that can be pasted, with the two variables that docs/api.md sets. */
+function command(path: string, method: string, { requestBody, security }: Operation): string {
+  const example = path.replace(/\{(\w+)\}/g, (_, name: string) => `$${name.toUpperCase()}`);
+  const json = requestBody?.content["application/json"];
+  const lines = [
+    `curl -sS --fail-with-body${method === "GET" ? "" : ` -X ${method}`} "$MARKMILL_URL${example}"`,
+    ...(security?.length === 0 ? [] : ['-H "Authorization: Bearer $MARKMILL_TOKEN"']),
+    ...(json === undefined
+      ? []
+      : ['-H "Content-Type: application/json"', `-d '${JSON.stringify(json.example).replaceAll("'", "'\\''")}'`]),
+    ...(requestBody !== undefined && json === undefined ? ["-F file=@answer.py"] : []),
+  ];
+  return lines.join(" \\\n  ");
 }
 
 function section({ path, method, operation }: { path: string; method: string; operation: Operation }): string {
@@ -80,7 +116,15 @@ function section({ path, method, operation }: { path: string; method: string; op
   );
   return `<details id="${escapeHtml(operation.operationId)}"><summary><span class="method">${method}</span> <code>${escapeHtml(path)}</code> ${escapeHtml(summary)}</summary><div>
 <p>${escapeHtml(description ?? "")} ${escapeHtml(who)}</p>${rows.length === 0 ? "" : `<table><tr><th>Parameter</th><th>in</th><th></th></tr>${rows.join("")}</table>`}
-${body.join("")}<table><tr><th>Status</th><th></th><th></th></tr>${answers.join("")}</table></div></details>`;
+${body.join("")}<h3>Example</h3><pre>${escapeHtml(command(path, method, operation))}</pre>${answerExample(operation)}
+<table><tr><th>Status</th><th></th><th></th></tr>${answers.join("")}</table></div></details>`;
+}
+
+function answerExample({ responses }: Operation): string {
+  const example = Object.values(responses)
+    .map(({ content }) => content?.["application/json"]?.example)
+    .find((one) => one !== undefined);
+  return example === undefined ? "" : `<h3>Answer</h3>${json(example)}`;
 }
 
 function inline(schema: unknown): string {

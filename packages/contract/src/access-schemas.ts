@@ -8,7 +8,7 @@ const personName = text(200, 1).regex(/^[^\p{Cc}]+$/u, "must not contain control
 const password = z.string().min(12).max(200);
 const roleList = z.array(roleSchema).min(1).max(4);
 const accessId = z.string().regex(/^[0-9a-z]{10,40}$/);
-export const accessParams = z.object({ id: accessId });
+export const accessParams = z.object({ id: accessId.describe("the id of a user or a key") });
 
 export const loginBody = named(
   "Login",
@@ -96,11 +96,11 @@ const auditEntry = named(
   }),
 );
 export const auditQuery = z.object({
-  action: text(100).optional(),
-  actor: text(100).optional(),
-  target: text(200).optional(),
-  from: time.optional(),
-  before: time.optional(),
+  action: text(100).optional().describe("only this operation, such as startRun"),
+  actor: text(100).optional().describe("only what this actor did, such as key:… or user:…"),
+  target: text(200).optional().describe("only what was done to this id"),
+  from: time.optional().describe("at this time or later"),
+  before: time.optional().describe("before this time"),
   limit,
   cursor: cursor.optional(),
 });

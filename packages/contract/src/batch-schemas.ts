@@ -3,7 +3,7 @@ import { named } from "./named.ts";
 import { caps, failure, idempotencyKey, spent } from "./run-schemas.ts";
 import { count, cursor, flag, hash, limit, listQuery, many, nanodollars, page, runId, text, time } from "./values.ts";
 
-export const batchParams = z.object({ id: runId });
+export const batchParams = z.object({ id: runId.describe("the id of a batch") });
 
 const key = text(500, 1);
 const consent = z.enum(["none", "local", "any"]);
@@ -147,7 +147,7 @@ const settings = {
     .describe("what lateness costs"),
   aiConsent: consent.describe("of members who said nothing of their own"),
   language: short.nullable(),
-  facts: z.json().optional().describe("for whoever saves it; nobody else reads it"),
+  facts: z.unknown().optional().describe("for whoever saves it; nobody else reads it"),
 };
 
 export const batchSave = named(
@@ -250,8 +250,10 @@ export const batch = named(
 );
 
 export const batchQuery = z.strictObject({
-  key: key.optional(),
-  state: many(z.enum(["open", "paused", "cancelled"]), 3).optional(),
+  key: key.optional().describe("only the batch of this key"),
+  state: many(z.enum(["open", "paused", "cancelled"]), 3)
+    .optional()
+    .describe("only batches that stand so"),
   limit,
   cursor: cursor.optional(),
 });
@@ -352,26 +354,33 @@ const work = named(
 );
 
 export const workQuery = z.strictObject({
-  key: many(key, 500).optional(),
-  standing: many(z.enum(standings), standings.length).optional(),
-  outcome: many(z.enum(outcomes), outcomes.length).optional(),
-  released: flag.optional(),
-  counts: flag.optional(),
+  key: many(key, 500).optional().describe("only works of these keys"),
+  standing: many(z.enum(standings), standings.length).optional().describe("only works that stand so"),
+  outcome: many(z.enum(outcomes), outcomes.length).optional().describe("only works whose grade has such an outcome"),
+  released: flag.optional().describe("true: only works whose grade is released; false: only the others"),
+  counts: flag.optional().describe("true: only works that count for somebody; false: only the others"),
   limit,
   cursor: text(600).optional().describe("`next` of the page before"),
 });
 export const workPage = named("WorkPage", page(work));
 
-export const tryQuery = listQuery.extend({ work: key });
+export const tryQuery = listQuery.extend({ work: key.describe("the key of a work") });
 export const tryList = named(
   "TryList",
   page(z.object({ ...lastTry, content: z.string(), standing, grade: grade.nullable(), spent })),
 );
 
-export const memberQuery = z.strictObject({ limit, cursor: text(600).optional() });
+export const memberQuery = z.strictObject({
+  limit,
+  cursor: text(600).optional().describe("`next` of the page before"),
+});
 export const memberPage = named("MemberPage", page(member));
 
-export const gradeQuery = z.strictObject({ work: key.optional(), limit, cursor: cursor.optional() });
+export const gradeQuery = z.strictObject({
+  work: key.optional().describe("only of the work with this key"),
+  limit,
+  cursor: cursor.optional(),
+});
 export const gradePage = named("GradePage", page(gradeEvent));
 
 export const reasonBody = z.strictObject({ reason });

@@ -76,7 +76,7 @@ export const definitionQuery = z.object({
 });
 export const programQuery = z.object({ path: filePath.optional().describe("one of `programs`; absent: the root") });
 export const sourceQuery = z.object({ path: filePath.optional().describe("only this file") });
-export const definitionParams = z.object({ hash });
+export const definitionParams = z.object({ hash: hash.describe("the hash of a definition") });
 export const definitionPage = named("DefinitionPage", page(listedDefinition));
 export const versionList = named("VersionList", page(definitionSummary));
 export const definitionSource = named(

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { named } from "./named.ts";
 import { count, hash, text } from "./values.ts";
 
-export const fileParams = z.object({ hash });
+export const fileParams = z.object({ hash: hash.describe("the SHA-256 of the file, in hex") });
 export const storedFile = named("StoredFile", z.object({ hash, size: count }));
 /** One name: no folder, and neither of the names that mean a folder. */
 export const fileName = text(255, 1)

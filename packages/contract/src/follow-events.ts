@@ -6,10 +6,11 @@
  * F2  It ends with the stream's `end`, with a problem that waiting does not cure, or when the caller stops.
  */
 import type { z } from "zod";
+import { anyEvent, type runEvent } from "./event-schemas.ts";
 import { ApiProblem } from "./problem-error.ts";
 import { reach, unclear } from "./reach.ts";
 import { readEventStream } from "./read-event-stream.ts";
-import { runEvent, streamEnd } from "./run-schemas.ts";
+import { streamEnd } from "./run-schemas.ts";
 
 export interface FollowOptions {
   readonly signal?: AbortSignal;
@@ -60,7 +61,7 @@ export async function* followEvents(source: Source, options: FollowOptions = {})
       for await (const { event, data } of readEventStream(response.body, alive)) {
         failures = 0;
         if (event === "end") return streamEnd.parse(JSON.parse(data));
-        const happened = runEvent.parse(JSON.parse(data));
+        const happened = anyEvent.parse(JSON.parse(data)) as RunEvent;
         if (happened.seq <= last) continue;
         last = happened.seq;
         yield happened;

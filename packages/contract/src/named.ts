@@ -1,9 +1,11 @@
 import { z } from "zod";
 
-/** Schemas that have a name of their own in the OpenAPI document. */
-export const names = z.registry<{ readonly id: string }>();
-
+/** A schema that has a name of its own in the OpenAPI document; what it was described with before stays. */
 export function named<S extends z.ZodType>(id: string, schema: S): S {
-  names.add(schema, { id });
+  z.globalRegistry.add(schema, { ...z.globalRegistry.get(schema), id });
   return schema;
+}
+
+export function nameOf(schema: z.ZodType): string | undefined {
+  return z.globalRegistry.get(schema)?.id;
 }

@@ -1,9 +1,12 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, it } from "vitest";
 import { openapiDocument } from "./openapi.ts";
 import { problemCodes } from "./problem.ts";
+import { requestExamples } from "./request-examples.ts";
 import type { Route } from "./route.ts";
-import { routes } from "./routes.ts";
+import { type RouteName, routes } from "./routes.ts";
 
 const table = Object.entries(routes) as [string, Route][];
 
@@ -28,6 +31,79 @@ describe("the OpenAPI document", () => {
       expect(Object.keys(route.params?.shape ?? {}), name).toEqual(inPath);
     }
     expect(new Set(table.map(([, { method, path }]) => `${method} ${path}`)).size).toBe(table.length);
+  });
+});
+
+interface Shown {
+  readonly operationId: string;
+  readonly parameters?: readonly { readonly name: string; readonly required: boolean; readonly description?: string }[];
+  readonly responses: Readonly<
+    Record<
+      string,
+      { readonly headers?: object; readonly content?: Readonly<Record<string, { readonly example?: unknown }>> }
+    >
+  >;
+}
+const { paths: shownPaths } = openapiDocument("1.2.3") as { paths: Record<string, Record<string, Shown>> };
+const shown = Object.values(shownPaths).flatMap((methods) => Object.values(methods));
+
+describe("what the OpenAPI document tells people", () => {
+  it("has every description of the schemas", () => {
+    const folder = import.meta.dirname;
+    const text = JSON.stringify(openapiDocument("1.2.3"));
+    const sources = readdirSync(folder).filter((file) => /(-schemas|values)\.ts$/.test(file));
+    const described = sources.flatMap((file) =>
+      [...readFileSync(join(folder, file), "utf8").matchAll(/describe\(\s*("(?:[^"\\]|\\.)*")/g)].map(
+        ([, literal = '""']) => literal,
+      ),
+    );
+    expect(described.length).toBeGreaterThan(120);
+    expect(described.filter((literal) => !text.includes(literal.slice(1, -1)))).toEqual([]);
+  });
+
+  it("describes every parameter, and says which are needed", () => {
+    for (const { operationId, parameters = [] } of shown) {
+      for (const { name, description } of parameters) expect(description, `${operationId} ${name}`).toBeTruthy();
+    }
+    const tries = shown.find(({ operationId }) => operationId === "listTries");
+    expect(tries?.parameters?.filter(({ required }) => required).map(({ name }) => name)).toEqual(["id", "work"]);
+  });
+
+  it("has an example of every body that fits its schema", () => {
+    const takers = table.filter(([, { body }]) => body !== undefined).map(([name]) => name);
+    expect(Object.keys(requestExamples).sort()).toEqual(takers.sort());
+    for (const [name, { body }] of table) {
+      if (body === undefined) continue;
+      const read = body.safeParse(requestExamples[name as RouteName]);
+      expect(read.error?.issues ?? [], name).toEqual([]);
+    }
+  });
+
+  it("has an example of every answer that fits its schema", () => {
+    for (const [name, { answer }] of table) {
+      if (answer.kind !== "json") continue;
+      const operation = shown.find(({ operationId }) => operationId === name);
+      const example = operation?.responses[answer.status]?.content?.["application/json"]?.example;
+      expect(answer.schema.safeParse(example).error?.issues ?? [], name).toEqual([]);
+    }
+  });
+
+  it("names the headers of every answer", () => {
+    for (const { operationId, responses } of shown) {
+      for (const [status, { headers }] of Object.entries(responses)) {
+        expect(Object.keys(headers ?? {}), `${operationId} ${status}`).toContain("x-request-id");
+      }
+    }
+    const start = shown.find(({ operationId }) => operationId === "startRun");
+    expect(Object.keys(start?.responses[201]?.headers ?? {})).toContain("location");
+    expect(Object.keys(start?.responses[429]?.headers ?? {})).toContain("retry-after");
+  });
+
+  it("has a schema of its own for each type of event", () => {
+    const { schemas } = openapiDocument("1.2.3").components as { schemas: Record<string, { oneOf?: unknown[] }> };
+    expect(schemas.RunEvent?.oneOf).toHaveLength(10);
+    expect(Object.keys(schemas)).toEqual(expect.arrayContaining(["RunStartedEvent", "AskExpiredEvent", "StreamEnd"]));
+    expect(Object.keys(schemas).filter((name) => name.startsWith("__"))).toEqual([]);
   });
 });
 

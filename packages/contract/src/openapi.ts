@@ -1,9 +1,11 @@
 /** The OpenAPI 3.1 document, written from the route table. */
 import { z } from "zod";
-import { names } from "./named.ts";
-import { type ProblemCode, problem, problemCodes } from "./problem.ts";
+import { nameOf } from "./named.ts";
+import { makeProblem, type ProblemCode, problem, problemCodes } from "./problem.ts";
+import { requestExamples } from "./request-examples.ts";
 import type { Route } from "./route.ts";
-import { routes } from "./routes.ts";
+import { type RouteName, routes } from "./routes.ts";
+import { sampleOf } from "./sample-of.ts";
 
 type Json = { [key: string]: unknown };
 
@@ -14,7 +16,7 @@ export function openapiDocument(version: string): Json {
   const schemas: Json = {};
   const paths: Record<string, Json> = {};
   const problemRef = schemaOf(problem, "output", schemas);
-  for (const [name, route] of Object.entries(routes) as [string, Route][]) {
+  for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
     paths[route.path] ??= {};
     Object.assign(paths[route.path] ?? {}, {
       [route.method.toLowerCase()]: operation(name, route, schemas, problemRef),
@@ -47,12 +49,13 @@ export function openapiDocument(version: string): Json {
   };
 }
 
-function operation(name: string, route: Route, schemas: Json, problemRef: Json): Json {
-  const { params, query, headers, body, upload, answer, access } = route;
+function operation(name: RouteName, route: Route, schemas: Json, problemRef: Json): Json {
+  const { params, query, headers, body, upload, access } = route;
   const codes = new Set<ProblemCode>([...always, ...(route.problems ?? [])]);
   if (access !== "public") codes.add("UNAUTHENTICATED").add("FORBIDDEN");
   if (params !== undefined) codes.add("NOT_FOUND");
-  if (body !== undefined || query !== undefined || headers !== undefined) codes.add("INVALID");
+  // A query parameter that a route does not have is refused by every route.
+  codes.add("INVALID");
   if (body !== undefined || upload === true) codes.add("TOO_LARGE").add("UNSUPPORTED_TYPE");
   const parameters = [
     ...parametersOf("path", params, schemas),
@@ -64,9 +67,13 @@ function operation(name: string, route: Route, schemas: Json, problemRef: Json):
       ? {
           "application/json": {
             schema: schemaOf(body instanceof z.ZodOptional ? (body.unwrap() as z.ZodType) : body, "input", schemas),
+            example: requestExamples[name],
           },
         }
-      : { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
+      : {
+          "application/octet-stream": { schema: binary },
+          "multipart/form-data": { schema: { type: "object", required: ["file"], properties: { file: binary } } },
+        };
   return {
     operationId: name,
     tags: [route.tag],
@@ -78,18 +85,40 @@ function operation(name: string, route: Route, schemas: Json, problemRef: Json):
     ...(body === undefined && upload !== true
       ? {}
       : { requestBody: { required: upload === true || !(body instanceof z.ZodOptional), content } }),
-    responses: { ...success(answer, schemas), ...failures(codes, problemRef) },
+    responses: { ...success(route, schemas), ...failures(codes, problemRef) },
   };
 }
 
-function success(answer: Route["answer"], schemas: Json): Json {
+const binary = { type: "string", format: "binary" };
+const text = { type: "string" };
+const requestIdHeader = { "x-request-id": { description: "Names the request in the server's log.", schema: text } };
+const etagHeader = {
+  etag: { description: "Changes with the answer; send it as If-None-Match to be answered 304.", schema: text },
+};
+const locationHeader = { location: { description: "Where what was made is found.", schema: text } };
+
+function headersOf({ method, answer, location }: Route): Json {
+  return {
+    ...requestIdHeader,
+    ...(method === "GET" && answer.kind === "json" ? etagHeader : {}),
+    ...(location === true ? locationHeader : {}),
+    ...(answer.kind === "bytes"
+      ? { "content-disposition": { description: "The name of the file.", schema: text } }
+      : {}),
+  };
+}
+
+function success(route: Route, schemas: Json): Json {
+  const { answer } = route;
+  const headers = headersOf(route);
   const one = (content?: Json, description = "Done") => ({
-    description,
+    ...{ description, headers },
     ...(content === undefined ? {} : { content }),
   });
   switch (answer.kind) {
     case "json": {
-      const content = { "application/json": { schema: schemaOf(answer.schema, "output", schemas) } };
+      const schema = schemaOf(answer.schema, "output", schemas);
+      const content = { "application/json": { schema, example: sampleOf(schema, schemas) } };
       return {
         [answer.status]: one(content),
         ...(answer.also === undefined
@@ -105,38 +134,56 @@ function success(answer: Route["answer"], schemas: Json): Json {
       return { 200: one({ [answer.type]: { schema: { type: "string", format: "binary" } } }) };
     case "events": {
       const data = schemaOf(answer.schema, "output", schemas);
+      const end = schemaOf(answer.end, "output", schemas);
       return {
         200: one({
           "text/event-stream": {
-            schema: { type: "string", description: "`data` of every event", contentSchema: data },
+            schema: {
+              description: "`data` of each event, as JSON; that of the event `end` comes last",
+              anyOf: [data, end],
+            },
           },
         }),
-        204: { description: "It has ended, and the client has seen all of it" },
+        204: { description: "It has ended, and the client has seen all of it", headers: requestIdHeader },
       };
     }
   }
 }
+
+const failureHeaders: Readonly<Record<number, Json>> = {
+  401: { "www-authenticate": { description: "How to say who you are.", schema: text } },
+  429: { "retry-after": { description: "Seconds to wait.", schema: { type: "integer" } } },
+  503: { "retry-after": { description: "Seconds to wait.", schema: { type: "integer" } } },
+};
 
 function failures(codes: ReadonlySet<ProblemCode>, problemRef: Json): Json {
   const byStatus = Map.groupBy([...codes], (code) => problemCodes[code][0]);
   return Object.fromEntries(
     [...byStatus].map(([status, same]) => [
       status,
-      { description: same.join(", "), content: { "application/problem+json": { schema: problemRef } } },
+      {
+        description: same.join(", "),
+        headers: { ...requestIdHeader, ...failureHeaders[status] },
+        content: {
+          "application/problem+json": {
+            schema: problemRef,
+            examples: Object.fromEntries(same.map((code) => [code, { value: makeProblem(code) }])),
+          },
+        },
+      },
     ]),
   );
 }
 
 function parametersOf(place: "path" | "query" | "header", schema: z.ZodObject | undefined, schemas: Json): Json[] {
   if (schema === undefined) return [];
-  const whole = schemaOf(schema, "input", schemas) as { properties?: Record<string, Json> };
+  const whole = schemaOf(schema, "input", schemas) as { properties?: Record<string, Json>; required?: string[] };
   return Object.entries(whole.properties ?? {}).map(([name, found]) => {
     const { description, ...rest } = found;
     return {
       name,
       in: place,
-      // Whatever may be left out says so by having a default, or by being optional; only paths need their parameters.
-      required: place === "path",
+      required: place === "path" || whole.required?.includes(name) === true,
       ...(description === undefined ? {} : { description }),
       schema: rest,
     };
@@ -151,15 +198,18 @@ function schemaOf(schema: z.ZodType, io: "input" | "output", schemas: Json): Jso
     ...rest
   } = z.toJSONSchema(schema, {
     io,
-    metadata: names,
     unrepresentable: "any",
-    override: ({ jsonSchema }) => {
+    override: ({ zodSchema, jsonSchema }) => {
+      // Zod leaves the default out where a text is read into the value.
+      if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue as never;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       // Answers may gain fields: a client must not break on them.
       if (io === "output") delete jsonSchema.additionalProperties;
     },
   }) as Json & { $defs?: Record<string, Json> };
   for (const [id, found] of Object.entries($defs ?? {})) schemas[id] ??= pointed(withoutId(found));
-  const id = names.get(schema)?.id;
+  const id = nameOf(schema);
   if (id === undefined) return pointed(rest) as Json;
   schemas[id] ??= pointed(withoutId(rest));
   return { $ref: `#/components/schemas/${id}` };

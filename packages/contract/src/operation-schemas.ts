@@ -26,15 +26,15 @@ export const modelList = named(
 
 const usageBy = ["run", "definition", "model", "label", "day"] as const;
 export const usageQuery = z.object({
-  by: z.enum(usageBy).default("day"),
+  by: z.enum(usageBy).default("day").describe("what a row stands for"),
   key: text(100, 1).optional().describe("which label; for by=label"),
-  label: many(pair, 20).optional(),
-  definition: hash.optional(),
-  model: text(200).optional(),
-  run: runId.optional(),
-  from: time.optional(),
-  before: time.optional(),
-  limit: whole(1, 1_000).default(200),
+  label: many(pair, 20).optional().describe("KEY=VALUE; all must hold"),
+  definition: hash.optional().describe("only runs of this definition"),
+  model: text(200).optional().describe("only calls of this model"),
+  run: runId.optional().describe("only this run and those it called"),
+  from: time.optional().describe("spent at this time or later"),
+  before: time.optional().describe("spent before this time"),
+  limit: whole(1, 1_000).default(200).describe("how many rows a page has at most"),
   cursor: z
     .string()
     .regex(/^\d{1,6}$/)

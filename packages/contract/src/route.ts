@@ -10,8 +10,8 @@ export type Answer =
   | { readonly kind: "none"; readonly status: 204 }
   | { readonly kind: "text"; readonly status: 200; readonly type: string }
   | { readonly kind: "bytes"; readonly status: 200; readonly type: string }
-  /** Server-sent events, each with an id and `schema` as its data; the last one is named `end`. */
-  | { readonly kind: "events"; readonly status: 200; readonly schema: z.ZodType };
+  /** Server-sent events, each with an id and `schema` as its data; the last one is named `end` and has `end` as its data. */
+  | { readonly kind: "events"; readonly status: 200; readonly schema: z.ZodType; readonly end: z.ZodType };
 
 export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
@@ -30,6 +30,8 @@ export interface Route {
   /** The body is the bytes themselves. */
   readonly upload?: true;
   readonly answer: Answer;
+  /** The answer says in `Location` where what was made is found. */
+  readonly location?: true;
   /** Besides those that any route has. */
   readonly problems?: readonly ProblemCode[];
 }

@@ -6,6 +6,7 @@ import type { z } from "zod";
 import * as access from "./access-schemas.ts";
 import * as batches from "./batch-schemas.ts";
 import * as definitions from "./definition-schemas.ts";
+import { runEvent } from "./event-schemas.ts";
 import * as files from "./file-schemas.ts";
 import * as memory from "./memory-schemas.ts";
 import * as operations from "./operation-schemas.ts";
@@ -32,6 +33,7 @@ export const routes = {
     summary: "Upload a workflow with all its files",
     description: "A definition is immutable under its hash: the same files give the same one (200 instead of 201).",
     body: definitions.definitionUpload,
+    location: true,
     answer: { kind: "json", status: 201, also: 200, schema: definitions.savedDefinition },
     problems: ["DEFINITION_INVALID"],
   },
@@ -84,6 +86,7 @@ export const routes = {
       "Answers once the run is kept; workers go on from there. With an Idempotency-Key a repeated request finds the same run (200).",
     headers: runs.idempotencyHeaders,
     body: runs.runStart,
+    location: true,
     answer: { kind: "json", status: 201, also: 200, schema: runs.startedRun },
     problems: ["START_REFUSED", "IDEMPOTENCY_KEY_REUSED"],
   },
@@ -161,7 +164,7 @@ export const routes = {
       "Every event once and in order; after a break the client sends Last-Event-ID and misses nothing. The last event is named `end`. Asked again with its id, the answer is 204, which tells a browser to stop.",
     query: runs.streamQuery,
     headers: runs.streamHeaders,
-    answer: { kind: "events", status: 200, schema: runs.runEvent },
+    answer: { kind: "events", status: 200, schema: runEvent, end: runs.streamEnd },
   },
   replayRun: {
     ...aRun,
@@ -205,6 +208,7 @@ export const routes = {
     summary: "A new run that takes over what this one did up to a point",
     headers: runs.idempotencyHeaders,
     body: runs.retryBody.optional(),
+    location: true,
     answer: { kind: "json", status: 201, also: 200, schema: runs.retriedRun },
     problems: ["RUN_OPEN", "RUN_NOT_ROOT", "RUN_OF_CLASS", "NO_FORK", "START_REFUSED", "IDEMPOTENCY_KEY_REUSED"],
   },
@@ -223,6 +227,7 @@ export const routes = {
     description:
       "Twice is once: a batch is known by its key, a work by its key and content. Changed content is tried anew, nothing is deleted. A large class is saved piece by piece. Works begin as the concurrency allows.",
     body: batches.batchSave,
+    location: true,
     answer: { kind: "json", status: 201, also: 200, schema: batches.savedBatch },
     problems: ["BATCH_REFUSED", "START_REFUSED"],
   },
@@ -353,6 +358,7 @@ export const routes = {
     description:
       "The body is the bytes themselves (application/octet-stream), or a form with exactly one file (multipart/form-data). A file that no run names is deleted after a while.",
     upload: true,
+    location: true,
     answer: made(files.storedFile),
   },
   downloadFile: {

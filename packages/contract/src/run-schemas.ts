@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { runEvent } from "./event-schemas.ts";
 import { named } from "./named.ts";
 import { count, cursor, flag, hash, limit, many, nanodollars, page, pair, runId, text, time, whole } from "./values.ts";
 
@@ -152,19 +153,19 @@ const runCursor = z
   .regex(/^\d{1,17}-[0-9a-f-]{36}$/)
   .describe("`next` of the page before");
 export const runQuery = z.object({
-  status: many(runStatus, 6).optional(),
-  definition: hash.optional(),
-  name: text(500).optional(),
+  status: many(runStatus, 6).optional().describe("only runs that stand so; may be given several times"),
+  definition: hash.optional().describe("only runs of this definition"),
+  name: text(500).optional().describe("only runs of a workflow of this name"),
   label: many(pair, 20).optional().describe("KEY=VALUE; all must hold"),
   variable: many(pair, 5).optional().describe("NAME=VALUE; all must hold"),
   from: time.optional().describe("made at this time or later"),
-  before: time.optional(),
+  before: time.optional().describe("made before this time"),
   search: text(200).optional().describe("in the id, the name, the labels or the reason"),
   roots: flag.default(true).describe("only runs that nobody called"),
   limit,
   cursor: runCursor.optional(),
 });
-export const runParams = z.object({ id: runId });
+export const runParams = z.object({ id: runId.describe("the id of a run") });
 export const runPage = named("RunPage", page(runSummary));
 
 const activity = named(
@@ -276,20 +277,10 @@ export const retriedRun = named(
   }),
 );
 
-const warning = named("Warning", z.object({ code: z.string(), message: z.string(), node: z.string().nullable() }));
-/** One thing that happened to a run, with what was warned of then. */
-export const runEvent = named(
-  "RunEvent",
-  z.object({
-    seq: count.describe("its place in the run; from 1, without gaps. `Last-Event-ID` and `after` take it"),
-    runId,
-    type: z.string(),
-    at: time,
-    body: z.record(z.string(), z.unknown()),
-    warnings: z.array(warning),
-  }),
+export const streamEnd = named(
+  "StreamEnd",
+  z.object({ runId, status: runStatus, rev: count }).describe("how the run stood when its stream ended"),
 );
-export const streamEnd = named("StreamEnd", z.object({ runId, status: runStatus, rev: count }));
 const after = whole(0, Number.MAX_SAFE_INTEGER).describe("`seq` of the last event seen");
 export const eventQuery = z.object({
   after: after.default(0),
@@ -327,7 +318,9 @@ const lastEventId = z
   .string()
   .regex(/^\d{1,15}(-end)?$/, "must be the id of an event")
   .transform((id) => ({ after: Number.parseInt(id, 10), end: id.endsWith("-end") }));
-export const streamHeaders = z.object({ "last-event-id": lastEventId.optional() });
+export const streamHeaders = z.object({
+  "last-event-id": lastEventId.optional().describe("the id of the last event that was seen, after a break"),
+});
 
 const ask = named(
   "Ask",
@@ -348,6 +341,6 @@ export const askQuery = z.object({
   cursor: cursor.optional(),
 });
 export const askList = named("AskList", page(ask));
-export const askParams = z.object({ id: whole(1, Number.MAX_SAFE_INTEGER) });
+export const askParams = z.object({ id: whole(1, Number.MAX_SAFE_INTEGER).describe("the id of a question") });
 export const answerBody = named("Answer", z.strictObject({ text: z.string().max(2 * 1024 * 1024) }));
 export const answered = named("Answered", z.object({ id: count, runId }));

@@ -12,9 +12,15 @@ export function text(most: number, least = 0) {
     .refine((value) => value.isWellFormed() && !value.includes("\0"), "must be well-formed Unicode without NUL");
 }
 
-export const runId = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+export const runId = z
+  .string()
+  .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
+  .meta({ examples: ["0199b2f4-7c1e-7d3a-9f10-5b6c7d8e9f01"] });
 /** A SHA-256 in hex. */
-export const hash = z.string().regex(/^[0-9a-f]{64}$/);
+export const hash = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/)
+  .meta({ examples: ["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"] });
 /** Postgres and JSON know the years 1 to 9999, and an offset may lead out of them. */
 export const time = z.iso.datetime({ offset: true }).refine((value) => {
   const year = new Date(value).getUTCFullYear();
@@ -48,12 +54,12 @@ export const flag = z.preprocess(
 /** `KEY=VALUE`. */
 export const pair = text(4_300).regex(/^[^=]+=/, "must be KEY=VALUE");
 
-export const limit = whole(1, 200).default(50);
+export const limit = whole(1, 200).default(50).describe("how many items a page has at most");
 export const cursor = text(200).describe("`next` of the page before");
 
 /** Of a list that is short as a rule: one page has all of it. */
 export const listQuery = z.object({
-  limit: whole(1, 200).default(200),
+  limit: whole(1, 200).default(200).describe("how many items a page has at most"),
   cursor: text(600).optional().describe("`next` of the page before"),
 });
 
