@@ -222,23 +222,4 @@ CHECK_N --> |TRUE| SUCCESS`;
     expect(await events(runIds)).toBe(all);
     await rest();
   });
-
-  it("a worker that was only asleep finds itself fenced: its late result is dropped", async () => {
-    const sleeper = await mill.spawnWorker();
-    const before = mill.requests().length;
-    const runId = await mill.start({
-      "a.md": workflow("START --> PROMPT_A[Prompt: User A] --> SET_B[Set: B=RESULT]", { "User A": "say late" }),
-    });
-    await until(async () => mill.requests().length > before);
-    sleeper.process.kill("SIGSTOP");
-    const rest = await mill.work();
-    const run = await mill.ended(runId);
-    sleeper.process.kill("SIGCONT");
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-    await rest();
-    await sleeper.kill();
-    expect(run).toMatchObject({ status: "success", variables: { B: "late" } });
-    const { entries } = await getHistory(mill.store.database, runId);
-    expect(entries.filter((entry) => entry.kind === "event")).toHaveLength(3);
-  });
 }

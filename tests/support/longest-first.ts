@@ -26,6 +26,7 @@ const seconds: readonly (readonly [file: string, seconds: number])[] = [
   ["e2e/cli-server-commands", 64],
   ["integration/session-tools-none", 60],
   ["chaos/kill-session-tools-none", 57],
+  ["chaos/paused-worker", 55],
   ["integration/passage-index", 52],
   ["integration/api-walls", 51],
   ["integration/value-bombs", 48],

@@ -84,6 +84,10 @@ export function reserve(
 type Saving = Parameters<machine.SaveCall>[0];
 
 /** By itself, too. */
-export function saveCall(database: machine.Database, run: Saving["run"], call: Saving["call"]): Promise<void> {
+export function saveCall(
+  database: machine.Database,
+  run: Saving["run"],
+  call: Saving["call"],
+): Promise<machine.SavedCall> {
   return machine.createSaveCall(database)({ run, call });
 }

@@ -225,7 +225,8 @@ const processes = {
       "How far a worker's process stands back for others of the machine (Unix niceness), so that starts are taken while work is done. 0: not at all.",
   }),
   LOCK_DURATION_MS: defaulted("3000", whole(500, 10 * minute), {
-    description: "An activity whose worker was silent for this long is given to another.",
+    description:
+      "An activity whose worker was silent for this long is given to another. A prompt only if the worker is dead, or was paused for longer than MODEL_TIMEOUT_MS.",
     unit: "ms",
   }),
   STALLED_INTERVAL_MS: defaulted("1000", whole(100, 10 * minute), {

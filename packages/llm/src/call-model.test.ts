@@ -11,7 +11,7 @@ import {
 import { formatFinding } from "./finding.ts";
 import { builtInCatalogue, findModel } from "./model-catalogue.ts";
 import { createModelClient } from "./model-client.ts";
-import type { ModelRequest } from "./model-request.ts";
+import type { ModelReply, ModelRequest } from "./model-request.ts";
 import { noLimit } from "./model-slot.ts";
 import type { Passage, RatePort } from "./rate-port.ts";
 import { parseScript } from "./script.ts";
@@ -65,7 +65,8 @@ function memoryLedger(): CallLedger & { size(): number } {
       return found === undefined ? undefined : (JSON.parse(found) as Remembered);
     },
     async record(call, remembered) {
-      replies.set(id(call), JSON.stringify(remembered));
+      if (!replies.has(id(call))) replies.set(id(call), JSON.stringify(remembered));
+      return (JSON.parse(replies.get(id(call)) ?? "") as Remembered).reply;
     },
   };
 }
@@ -383,7 +384,7 @@ describe("a worker killed between two lines of a call leaves what the next attem
       async record(key, reply) {
         refusals -= 1;
         if (refusals >= 0) throw new Error("connection terminated");
-        await ledger.record(key, reply);
+        return await ledger.record(key, reply);
       },
     };
     const told: unknown[] = [];
@@ -392,6 +393,23 @@ describe("a worker killed between two lines of a call leaves what the next attem
     expect([ledger.size(), model.requests().length]).toEqual([1, 1]);
     expect(told).toEqual([new Error("connection terminated")]);
   });
+});
+
+it("of two replies to one call the first that was recorded counts for both, and both are booked", async () => {
+  const { ports, ledger } = await start(answering);
+  const late: ModelReply[] = [];
+  const first: CallLedger = {
+    ...ledger,
+    // Another holder's reply is recorded while this one's is on its way.
+    async record(key, { reply, attempt }) {
+      late.push(reply);
+      await ledger.record(key, { reply: { ...reply, text: "The first reply." }, attempt });
+      return await ledger.record(key, { reply, attempt });
+    },
+  };
+  const outcome = await callModel({ ...ports, ledger: first }, call);
+  expect(outcome).toMatchObject({ kind: "replied", reply: { text: "The first reply." }, booked: { calls: 1 } });
+  expect(late.map(({ text }) => text)).not.toContain("The first reply.");
 });
 
 describe("an empty reply", () => {

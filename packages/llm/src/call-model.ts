@@ -18,6 +18,9 @@
 //              makes 5 and 6 one act.
 //   7 heard    as 6; others learn a little later that a paused endpoint answers again.
 //
+// Of two replies to the same call (its first holder lost its connection, and its reply came late) the first that is recorded counts for
+// both. Each of them was paid, and is booked.
+//
 // An empty reply is paid for, so it is recorded like any other, and is what became of the attempt that got it. A later attempt of the
 // activity passes over it and asks under the next call index.
 import { createHash } from "node:crypto";
@@ -50,10 +53,10 @@ export interface CallLedger {
   readonly settles?: true;
   find(call: CallKey): Promise<Remembered | undefined>;
   /**
-   * Resolves once the reply is committed. A second record of the same key changes nothing. Rejects with an error whose `transient`
-   * is true where it may succeed later (a full disk, a database that is away).
+   * Resolves once the reply is committed, with the reply that stands under the key: this one, or an earlier one, which a second record does
+   * not change. Rejects with an error whose `transient` is true where it may succeed later (a full disk, a database that is away).
    */
-  record(call: CallKey, remembered: Remembered): Promise<void>;
+  record(call: CallKey, remembered: Remembered): Promise<ModelReply>;
 }
 
 interface Spending {
@@ -238,11 +241,12 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
     }
 
     const replied = reply;
-    await recordPatiently(() => ledger.record(key, { reply: replied, attempt }), { signal, tell: ports.onUnrecorded }); // 5
+    const recording = { signal, tell: ports.onUnrecorded };
+    const standing = await recordPatiently(() => ledger.record(key, { reply: replied, attempt }), recording); // 5
     if (ledger.settles !== true) await budget.settle(key, spendingOf(reply.usage)); // 6
     await hear(null); // 7
     const booked = together(left, bookedFor(reply.usage));
-    return outcomeOf(reply, request, key, { remembered: false, booked });
+    return outcomeOf(standing, request, key, { remembered: false, booked });
   } catch (error) {
     // Whoever waits for a probe must learn that nobody probes any more.
     if (!heard) await hear(reply === null ? new ModelFailure("MODEL_ABORTED", "") : null).catch(() => undefined);

@@ -302,7 +302,7 @@ async function called(url: string) {
   const outcome = await callModel(
     {
       ...{ client: client(url), catalogue: builtInCatalogue, budget },
-      ledger: { find: async () => undefined, record: async () => undefined },
+      ledger: { find: async () => undefined, record: async (_, { reply }) => reply },
       rate: { take: async () => ({ kind: "go", probe: null }), heard: async () => undefined },
     },
     { activityId: "1", attempt: 1, callIndex: 0, request },

@@ -306,6 +306,14 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     expect(await failure).toMatchObject({ code: "MODEL_TIMEOUT" });
   });
 
+  it.each(ways)("a process that was paused beyond the time of its call reads the reply first (%s)", async (_, how) => {
+    const { url, requests } = await serve("default: { reply: x, delay: 20ms }");
+    const reply = client(url, { timeoutMs: 300 }).complete(ask("x"), how);
+    while (requests().length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
+    expect(await reply).toMatchObject({ text: "x" });
+  });
+
   it("a reply that is whole is kept: who gives it up then, or whose time is over, gets it (I3)", async () => {
     const { url } = await serve("default: { reply: whole }");
     const stop = new AbortController();

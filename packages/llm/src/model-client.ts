@@ -176,14 +176,27 @@ function headersOfKey(apiKey: string, header = bearerHeader): Record<string, str
   return header === bearerHeader ? {} : { Authorization: null, ...keyHeaders(apiKey, header) };
 }
 
-/** For one request, from when it leaves. */
+/** A timer that comes so late was held up: the process was paused. */
+const lateMs = 1_000;
+/** For a reply that arrived while the process was paused to be read. */
+const readMs = 2_000;
+
+/**
+ * For one request, from when it leaves. A process that was paused sees its time-out before the reply that lies in its socket: the reply is paid
+ * for, so there is a moment more to read it.
+ */
 function createTimeLimit(ms: number) {
   const controller = new AbortController();
   let timer: NodeJS.Timeout | undefined;
+  const over = () => controller.abort();
   return {
     signal: controller.signal,
     start() {
-      timer = setTimeout(() => controller.abort(), ms);
+      const due = performance.now() + ms;
+      timer = setTimeout(() => {
+        if (performance.now() - due < lateMs) over();
+        else timer = setTimeout(over, readMs);
+      }, ms);
     },
     isStarted: () => timer !== undefined,
     stop: () => clearTimeout(timer),

@@ -13,7 +13,7 @@ export interface Recording {
 const shippedMs = [100, 400, 1_500, 3_000, 5_000, 5_000, 5_000, 5_000, 5_000];
 
 /** An abort ends the wait, not the reply: there is one more try. */
-export function recordPatiently(record: () => Promise<void>, recording: Recording): Promise<void> {
+export function recordPatiently<Recorded>(record: () => Promise<Recorded>, recording: Recording): Promise<Recorded> {
   const { signal, tell, pausesMs = shippedMs } = recording;
   return patiently(
     record,

@@ -41,8 +41,11 @@ interface CallToSave {
   readonly call: StoredCall;
 }
 
+/** There: an earlier reply stands under the same key. */
+export type SavedCall = "stored" | "there";
+
 /** Twice is once: the first reply stays. Each claim's reservation is settled once, also where another's reply was first: both were paid. */
-export type SaveCall = (saved: CallToSave) => Promise<void>;
+export type SaveCall = (saved: CallToSave) => Promise<SavedCall>;
 
 /** Replies that come together are stored by one statement. */
 export function createSaveCall(database: Database): SaveCall {
@@ -52,19 +55,35 @@ export function createSaveCall(database: Database): SaveCall {
       const rows = group.toSorted((one, other) => one.activityId - other.activityId || one.callIndex - other.callIndex);
       const paid = `[${rows.map(({ json }) => json).join(",")}]`;
       const activities = rows.map(({ activityId }) => activityId);
-      await queryHot(database, "Storing a reply", "save-call", saveText, [paid, activities]);
-      return group.map(() => undefined);
+      const stored = await queryHot<StoredKey>(database, "Storing a reply", "save-call", saveText, [paid, activities]);
+      const keys = new Set(
+        stored.map(({ activity_id, call_index, request_hash }) => keyText(activity_id, call_index, request_hash)),
+      );
+      return group.map(
+        ({ activityId, callIndex, requestHash }): SavedCall =>
+          keys.has(keyText(activityId, callIndex, requestHash)) ? "stored" : "there",
+      );
     },
     { keyOf: ({ tenant }) => tenant, sizeOf: ({ json }) => json.length, lingerMs: promptLingerMs },
   );
   return (saved) => save(toPaid(saved));
 }
 
+interface StoredKey {
+  readonly activity_id: number;
+  readonly call_index: number;
+  readonly request_hash: string;
+}
+
+const keyText = (activityId: number, callIndex: number, requestHash: string) =>
+  `${activityId} ${callIndex} ${requestHash}`;
+
 /** A row of `paid`. */
 interface Paid {
   readonly tenant: string;
   readonly activityId: number;
   readonly callIndex: number;
+  readonly requestHash: string;
   readonly json: string;
 }
 
@@ -78,7 +97,8 @@ function toPaid({ run, call }: CallToSave): Paid {
     ...{ prompt_tokens: usage.promptTokens, completion_tokens: usage.completionTokens },
     ...{ characters: usage.characters, nanodollars: usage.nanodollars },
   });
-  return { tenant: run.tenant, activityId: key.activityId, callIndex: key.callIndex, json };
+  const { activityId, callIndex, requestHash } = key;
+  return { tenant: run.tenant, activityId, callIndex, requestHash, json };
 }
 
 const ofPaid = (row: string) =>
@@ -112,7 +132,7 @@ with paid as materialized (
     p.prompt_tokens, p.completion_tokens, p.characters, p.nanodollars
   from paid p join stored using (activity_id, call_index, request_hash)
   where (select true from charges c where c.run_id = p.run_id and ${ofPaid("c")} limit 1) is null
-) select 1`;
+) select activity_id, call_index, request_hash from stored`;
 
 /** In the order in which they were made. */
 export async function callsOfRun(database: Database, runId: string): Promise<readonly StoredCall[]> {

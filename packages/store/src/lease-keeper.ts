@@ -4,12 +4,16 @@
  *
  * M1  The thread has one connection, renews all leases with one statement, and connects again when it broke. It tells what was lost. What
  *     somebody has locked is not lost: it is renewed in the next round, of which there are three in a lease.
- * M2  It renews for a main loop that is silent, and beats for it, but not for ever: after `giveUpMs` of silence the leases are left to
- *     end, because a loop that never comes back would hold its work for ever.
+ * M2  It renews for a main loop that is silent, and beats for it, but not for ever: after `giveUpMs` of silence it closes its connection and
+ *     the leases are left to end, because a loop that never comes back would hold its work for ever. Only time in which the thread itself
+ *     was running counts, so a process that was stopped is not given up when it wakes up.
  * M3  While it has told nothing for most of a lease (it starts, its connection broke, it died), or once there were more leases than places in
  *     the table, the main thread renews as well. It is started again when it died. It keeps no process alive and ends with it.
+ * M4  Its connection says that the process lives (presence.ts), from the start of the thread on, whether anything is held or not. A
+ *     connection that does not answer in time is closed after another one has taken its place: after a pause of the whole process the
+ *     answer is there, and the time-out comes first.
  *
- * kill -9: process and thread end together, and the leases by themselves.
+ * kill -9: process and thread end together, the connection with them, and the leases by themselves.
  */
 import type { Worker } from "node:worker_threads";
 import { startThread } from "@markmill/thread";

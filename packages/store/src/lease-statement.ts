@@ -1,5 +1,6 @@
 /**
- * $1: [{id, claim}], $2: ms. Answers with the ids that are still held, and those that were renewed once more with `renewed`.
+ * $1: [{id, claim}], $2: ms, $3: the worker's name, or null. Answers with the ids that are still held, and those that were renewed once more
+ * with `renewed`. Once all of them are renewed, the worker's row says when (presence.ts, P3).
  *
  * It waits for nobody: an activity that somebody has locked (most often our own commit, which ends it) is left for the next round. One that
  * waited for a commit, while the commit waited for it, would stop all commits of a worker for a second, until Postgres ends one of them.
@@ -14,6 +15,10 @@ with held as materialized (
 ), renewed as (
   update activities a set lease_until = clock_timestamp() + $2::integer * interval '1 millisecond'
   from free where a.id = free.id returning a.id
+), noted as (
+  update workers set renewed_at = clock_timestamp()
+  where id in (select w.id from workers w where w.id = $3 for no key update skip locked)
+    and (select count(*) from held) = (select count(*) from renewed)
 )
 select id, false as renewed from held union all select id, true from renewed`;
 

@@ -16,16 +16,15 @@ export interface LeaseTable {
 
 /** More than any worker does at a time. */
 const places = 4_096;
-/** Before the places: when the main loop last turned, by the machine's own clock, which all threads have in common. */
+/** Before the places: how often the main loop has turned. */
 const head = 1;
-const now = () => process.hrtime.bigint();
 
 export function createLeaseTable(): LeaseTable {
   const memory = new SharedArrayBuffer(8 * (head + 2 * places));
   const cells = new BigInt64Array(memory);
   const placeOf = new Map<number, number>();
   const free = Array.from({ length: places }, (_, place) => head + 2 * (places - 1 - place));
-  const tick = () => void Atomics.store(cells, 0, now());
+  const tick = () => void Atomics.add(cells, 0, 1n);
   const take = (id: number) => {
     const place = placeOf.get(id);
     if (place === undefined) return;
@@ -56,10 +55,10 @@ export interface Held {
   readonly claim: number;
 }
 
-/** What the thread sees; `silentMs`: for how long the main loop has not turned. */
+/** What the thread sees; `tick`: another number whenever the main loop has turned. */
 export function readLeaseTable(memory: SharedArrayBuffer): {
   readonly held: readonly Held[];
-  readonly silentMs: number;
+  readonly tick: bigint;
 } {
   const cells = new BigInt64Array(memory);
   const held: Held[] = [];
@@ -67,5 +66,5 @@ export function readLeaseTable(memory: SharedArrayBuffer): {
     const id = Atomics.load(cells, place);
     if (id !== 0n) held.push({ id: Number(id), claim: Number(Atomics.load(cells, place + 1)) });
   }
-  return { held, silentMs: Number(now() - Atomics.load(cells, 0)) / 1e6 };
+  return { held, tick: Atomics.load(cells, 0) };
 }

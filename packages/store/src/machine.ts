@@ -18,7 +18,7 @@ export {
   settleAbandoned,
   settleReservation,
 } from "./budgets.ts";
-export { callsOfRun, createSaveCall, findCall, type SaveCall } from "./calls.ts";
+export { callsOfRun, createSaveCall, findCall, type SaveCall, type SavedCall } from "./calls.ts";
 export { noCalls, spentOf } from "./charges.ts";
 export {
   beginExecute,
@@ -54,6 +54,7 @@ export { neutralText } from "./neutral.ts";
 export type { Machine } from "./open-store.ts";
 export { fillPassageIndex } from "./passage-index/fill-passage-index.ts";
 export { type FoundPassage, insertPassages, nearestPassages, type PassageScope } from "./passages.ts";
+export { presenceSettings, presenceText } from "./presence.ts";
 export {
   currentPauses,
   endPause,

@@ -2,6 +2,7 @@
 import type { Json } from "@markmill/engine";
 import type { Database } from "./database.ts";
 import { toJson } from "./neutral.ts";
+import { isPresent } from "./presence.ts";
 import { queryDatabase } from "./query-database.ts";
 
 export interface WorkerRow {
@@ -14,14 +15,20 @@ export interface WorkerRow {
 
 export async function beat(
   database: Database,
-  worker: { readonly id: string; readonly host: string; readonly info: Json },
+  worker: {
+    readonly id: string;
+    readonly host: string;
+    readonly info: Json;
+    /** For how long a prompt stays with it while it is paused (presence.ts). */
+    readonly keepsMs?: number;
+  },
 ) {
   await queryDatabase(
     database,
     "Beating",
-    `insert into workers (id, host, info) values ($1, $2, $3)
-     on conflict (id) do update set info = excluded.info, heartbeat_at = clock_timestamp()`,
-    [worker.id, worker.host, toJson(worker.info)],
+    `insert into workers (id, host, info, keeps_ms) values ($1, $2, $3, $4)
+     on conflict (id) do update set info = excluded.info, keeps_ms = excluded.keeps_ms, heartbeat_at = clock_timestamp()`,
+    [worker.id, worker.host, toJson(worker.info), Math.min(Math.ceil(worker.keepsMs ?? 0), 2 ** 31 - 1)],
   );
 }
 
@@ -38,13 +45,18 @@ export async function listWorkers(database: Database): Promise<readonly WorkerRo
   );
 }
 
-/** Workers silent for so long are forgotten and their leases end now. Returns their ids. */
+/**
+ * Workers silent for so long are forgotten and their leases end now; a worker that is only paused is forgotten when it has been silent for as
+ * long as it may keep a prompt. Returns their ids.
+ */
 export async function buryWorkers(database: Database, silentMs: number): Promise<readonly string[]> {
   const rows = await queryDatabase<{ id: string }>(
     database,
     "Burying workers",
     `with dead as (
-       delete from workers where heartbeat_at < clock_timestamp() - $1::integer * interval '1 millisecond' returning id
+       delete from workers where heartbeat_at < clock_timestamp() - $1::integer * interval '1 millisecond'
+         and (heartbeat_at < clock_timestamp() - ($1::integer + keeps_ms) * interval '1 millisecond' or not ${isPresent("workers.id")})
+       returning id
      ), freed as (
        update activities set lease_until = clock_timestamp() where state = 'claimed' and claimed_by in (select id from dead)
      ), left_behind as (

@@ -33,7 +33,7 @@ export function ledgerOf({ database, saveCall }: Machine, run: LoadedRun, activi
     },
     async record({ activityId, callIndex, requestHash }, { reply, attempt }) {
       const { promptTokens, completionTokens, characters, nanodollars } = reply.usage;
-      await saveCall({
+      const saved = await saveCall({
         run: { id: run.id, rootId: run.rootId, tenant: run.tenant },
         call: {
           key: { activityId: Number(activityId), callIndex, requestHash, ...claimed },
@@ -44,6 +44,9 @@ export function ledgerOf({ database, saveCall }: Machine, run: LoadedRun, activi
           usage: { promptTokens, completionTokens, characters, nanodollars },
         },
       });
+      if (saved === "stored") return reply;
+      const first = await findCall(database, { activityId: Number(activityId), callIndex, requestHash });
+      return first === null ? reply : (first.reply as unknown as ModelReply);
     },
   };
 }

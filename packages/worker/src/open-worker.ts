@@ -23,6 +23,7 @@ import type { Telemetry } from "@markmill/telemetry";
 import { createToolBox, type ToolFunction } from "@markmill/tools";
 import { awaitStore } from "./await-store.ts";
 import type { Health } from "./decide/hearing.ts";
+import { finishRequests } from "./finish-requests.ts";
 import { createJudgeKeeper } from "./judge-session.ts";
 import { budgetOf, ledgerOf } from "./model-ports.ts";
 import { createModelSlots, inHand } from "./model-slots.ts";
@@ -107,10 +108,11 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
       const facts = await awaitStore(() => workFactsOf(store, run));
       const scrub = facts === null ? (text: string) => text : scrubberOf(facts, run.program);
       const asked = parts.modelsFor?.(run) ?? { client: parts.client, defaultModel: config.models.defaultModel };
+      const client = finishRequests(asked.client);
       return {
         ...asked,
-        client: facts === null ? asked.client : scrubRequests(asked.client, scrub),
-        unscrubbed: asked.client,
+        client: facts === null ? client : scrubRequests(client, scrub),
+        unscrubbed: client,
         consent: facts?.consent ?? "any",
         language: facts?.language ?? null,
         regrade: facts?.regrade ?? null,
@@ -170,7 +172,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
 
   const info = { pid: process.pid, sandbox: sandbox?.kind ?? null, queue: queues.kind };
   const heart = () =>
-    beat(database, { id: store.worker, host, info }).catch((error: unknown) =>
+    beat(database, { id: store.worker, host, info, keepsMs: config.models.timeoutMs }).catch((error: unknown) =>
       log.warn({ err: error }, "no heartbeat"),
     );
   await heart();

@@ -74,7 +74,7 @@ async function portsOf(
   const ports: GradePorts = {
     client: given === null ? client : scrubRequests(client, scrub),
     catalogue: builtInCatalogue,
-    ledger: { find: async () => undefined, record: async () => undefined },
+    ledger: { find: async () => undefined, record: async (_, { reply }) => reply },
     budget: { reserve: async () => ({ ok: true }), settle: async () => undefined, release: async () => undefined },
     rate: { take: async () => ({ kind: "go", probe: null }), heard: async () => undefined },
     defaultModel: model,
@@ -415,7 +415,10 @@ describe("a look that waits", () => {
     const known = new Map<string, Remembered>();
     const ledger: GradePorts["ledger"] = {
       find: async (call) => known.get(JSON.stringify(call)),
-      record: async (call, remembered) => void known.set(JSON.stringify(call), remembered),
+      async record(call, remembered) {
+        known.set(JSON.stringify(call), remembered);
+        return remembered.reply;
+      },
     };
     const ports = { ...given, ledger };
     const calls: number[] = [];

@@ -41,6 +41,7 @@ import { eventOf } from "./decide/event-of.ts";
 import { giveBack as decideGivingBack } from "./decide/give-back.ts";
 import { afterListening, deafMs, type Health, type Hearing, healthOf } from "./decide/hearing.ts";
 import { isOvertaken } from "./decide/is-overtaken.ts";
+import { LeaseLost } from "./finish-requests.ts";
 import type { Performer } from "./perform.ts";
 import type { Performed } from "./performed.ts";
 import { RunOver } from "./run-over.ts";
@@ -135,7 +136,7 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     const mine: Held = { claimed, delivered, controller: new AbortController(), acted: false, watched };
     if (activity.leased) {
       held.set(activity.id, mine);
-      leases.hold(activity.id, activity.claim, () => mine.controller.abort(new Error("The lease was lost.")));
+      leases.hold(activity.id, activity.claim, () => mine.controller.abort(new LeaseLost()));
     }
     try {
       if (activity.leased && mustRenewFirst(performance.now() - asked, store.leaseMs)) {

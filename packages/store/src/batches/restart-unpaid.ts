@@ -15,6 +15,7 @@ import type { Json } from "@markmill/engine";
 import type { PoolClient } from "pg";
 import type { DatabaseClock } from "../database-clock.ts";
 import { toJson } from "../neutral.ts";
+import { isKept } from "../presence.ts";
 import { uuidv7 } from "../uuidv7.ts";
 import type { BatchSettings, WorkStart } from "./batch.ts";
 import { standing, worksWithRuns } from "./standing-sql.ts";
@@ -55,7 +56,7 @@ select w.key as work, w.hash, l.try, l.run_id as "runId", l.why, l.criterion, l.
     where (k.id = r.id or k.root_id = r.id and k.root_id <> k.id) and e.body::json #>> '{failure,code}' = any($2)) as refused,
   (r.options ->> 'script') is null and exists (select 1 from calls c where c.root_id = r.id) as paid,
   exists (select 1 from activities a join charges c on c.activity_id = a.id and c.state = 'open'
-    where a.root_id = r.id and a.state = 'claimed' and a.lease_until > clock_timestamp())
+    where a.root_id = r.id and a.state = 'claimed' and (a.lease_until > clock_timestamp() or ${isKept("a")}))
   or exists (select 1 from activities a where a.root_id = r.id and a.kind = 'ask' and a.state = 'done') as busy
 from ${worksWithRuns}
 where w.batch_id = $1 and w.counts and w.hash = l.hash and l.admitted_at is not null

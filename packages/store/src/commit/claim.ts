@@ -2,8 +2,8 @@
  * From a doorbell to work. Pure activities are read; those that reach outside, or into the files of a session, are claimed by compare-and-set, under a lease that the
  * worker renews and a fencing token that its commit must still have.
  *
- * L1  While a lease lives nobody else gets the activity: a second delivery is told to wait. A call is paid twice only if its holder
- *     lost the lease while the reply was on its way.
+ * L1  While a lease lives nobody else gets the activity: a second delivery is told to wait. The lease of a prompt outlives its time while
+ *     its holder is only paused (presence.ts). A call is paid twice only if its holder died, or lost its connection, before it stored the reply.
  * L2  A claim of an activity that was claimed and never ended says so (`interrupted`), and counts in `takeovers`.
  *     One that is only read has no claim to count: for it the delivery says how often its worker was lost.
  * L3  A doorbell of another epoch or attempt, or of an activity that is not open, gets nothing.
@@ -27,6 +27,7 @@ import { createGather, settleInTurns } from "../gather.ts";
 import { promptLingerMs } from "../gathered.ts";
 import { isLeasedSql } from "../kinds-sql.ts";
 import { type RenewedRow, renewText } from "../lease-statement.ts";
+import { isKept } from "../presence.ts";
 import { readyRows, toRing } from "../ready-rings.ts";
 import { translate } from "../store-error.ts";
 import { lightQueue, toActivity } from "./light-activity.ts";
@@ -106,7 +107,8 @@ with wanted as materialized (
     select a.id, a.state = 'claimed' as interrupted from activities a
     where a.id = w.id and ${isLeasedSql("a")} and a.epoch = w.epoch and a.attempt = w.attempt
       and (a.not_before is null or a.not_before <= clock_timestamp())
-      and (a.state = 'ready' or (a.state = 'claimed' and a.lease_until <= clock_timestamp()))
+      and case a.state when 'ready' then true when 'claimed' then
+        case when a.lease_until <= clock_timestamp() then not ${isKept("a")} else false end else false end
       and w.epoch = (select r.epoch from runs r where r.id = a.run_id and r.status || '' = 'doing' and ${formOf} <= ${stateForm})
     for update of a offset 0) a
 ), taken as (
@@ -193,7 +195,13 @@ export function createClaimer(parts: ClaimerParts): Claimer {
     }
     if (!isLeased(row.work)) return row.activity_state === "ready" ? toClaim(row, delivery.stalled ?? 0) : null;
     // Ready, yet not taken: another claim was faster, and its lease is not in this snapshot.
-    return open && !outdated ? { kind: "held", forMs: Math.max(50, Math.ceil(row.lease_ms ?? parts.leaseMs)) } : null;
+    return open && !outdated ? { kind: "held", forMs: heldFor(row.lease_ms) } : null;
+  }
+
+  /** A lease that is over and was not taken belongs to a paused worker, which may die or wake up at any time: look again soon. */
+  function heldFor(leaseLeftMs: number | null): number {
+    const left = leaseLeftMs ?? parts.leaseMs;
+    return left > 0 ? Math.max(50, Math.ceil(left)) : Math.ceil(parts.leaseMs / 3);
   }
 
   function toClaim(row: ClaimRow, takeovers: number): Claim {
@@ -294,7 +302,7 @@ export async function renewLeases(
     const { rows } = await database.hot.query<RenewedRow>({
       name: "renew-leases",
       text: renewText,
-      values: [JSON.stringify(held.map(({ id, claim }) => ({ id, claim }))), leaseMs],
+      values: [JSON.stringify(held.map(({ id, claim }) => ({ id, claim }))), leaseMs, null],
     });
     const kept = new Map<number, "renewed" | "locked">();
     for (const { id, renewed } of rows) {

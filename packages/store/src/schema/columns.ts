@@ -456,5 +456,7 @@ export const columns = {
     info: { name: "info", type: "json" },
     startedAt: { name: "started_at", type: "timestamp with time zone" },
     heartbeatAt: { name: "heartbeat_at", type: "timestamp with time zone" },
+    renewedAt: { name: "renewed_at", type: "timestamp with time zone" },
+    keepsMs: { name: "keeps_ms", type: "integer" },
   },
 } as const;

@@ -274,6 +274,10 @@ export const workers = markmill.table("workers", {
   info: json("info").notNull().default({}),
   startedAt: now("started_at"),
   heartbeatAt: now("heartbeat_at"),
+  /** When it last renewed all leases that it holds. */
+  renewedAt: at("renewed_at"),
+  /** For how long a prompt stays with it while it is paused, in milliseconds. */
+  keepsMs: integer("keeps_ms").notNull().default(0),
 });
 
 export const blobs = markmill.table(

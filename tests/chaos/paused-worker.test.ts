@@ -1,0 +1,116 @@
+/**
+ * A worker that is paused (SIGSTOP, a closed laptop, a long garbage collection) keeps its prompts: no other worker asks them again, and the
+ * replies that arrive meanwhile are used. A worker that was killed is replaced within seconds, however long its calls may last.
+ */
+
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
+import { type Backend, type Mill, type SpawnedWorker, startMill, workflow } from "../support/mill.ts";
+import { redisAvailable } from "../support/redis.ts";
+import { until } from "../support/until.ts";
+
+const script = `
+rules:
+  - { when: { pattern: "say (?<what>.*)" }, reply: "{{what}}", delay: 1s }
+`;
+const files = {
+  "a.md": workflow("START --> PROMPT_A[Prompt: User A] --> SET_B[Set: B=RESULT] --> PROMPT_C[Prompt: User C]", {
+    "User A": "say first {{N}}",
+    "User C": "say second {{N}}",
+  }),
+};
+const count = 5;
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const redis: readonly Backend[] = (await redisAvailable("a paused worker on Redis")) ? ["redis"] : [];
+
+describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one worker, on the %s backend", (backend) => {
+  let mill: Mill;
+  beforeAll(async () => {
+    mill = await startMill({ backend, script, worker: false });
+  });
+  afterAll(() => mill.close());
+  let worker: SpawnedWorker | null = null;
+  afterEach(async () => {
+    await worker?.kill();
+    worker = null;
+  });
+
+  /** Runs whose first prompts are all with the model, asked by a worker of its own. */
+  async function inFlight() {
+    const before = mill.requests().length;
+    const begun = await mill.spawnWorker();
+    worker = begun;
+    const runIds = await Promise.all(
+      Array.from({ length: count }, (_, n) => mill.start(files, { variables: { N: `n${n}` } })),
+    );
+    await until(async () => mill.requests().length - before === count);
+    return { worker: begun, runIds, asked: () => mill.requests().length - before };
+  }
+
+  async function claims(runIds: readonly string[]) {
+    const { rows } = await mill.store.database.calm.query<{ takeovers: number; claim: number }>(
+      "select takeovers, claim from activities where run_id = any($1) and node = 'PROMPT_A' order by id",
+      [runIds],
+    );
+    return rows;
+  }
+
+  it("a worker that is stopped for 8 s while another one has nothing to do: each prompt is asked once", async () => {
+    const { worker, runIds, asked } = await inFlight();
+    worker.process.kill("SIGSTOP");
+    const rest = await mill.work();
+    await pause(8_000);
+    expect(asked()).toBe(count);
+    worker.process.kill("SIGCONT");
+    for (const [n, runId] of runIds.entries()) {
+      const run = await mill.ended(runId);
+      expect(run).toMatchObject({
+        ...{ status: "success", result: `second n${n}`, variables: { B: `first n${n}` } },
+        spent: { calls: 2, unsure: { calls: 0 } },
+      });
+    }
+    await rest();
+    expect(asked()).toBe(2 * count);
+    expect(await claims(runIds)).toEqual(Array(count).fill({ takeovers: 0, claim: 1 }));
+  });
+
+  // Without a pause kill-worker.ts tries it, on both backends, with calls that may last ten minutes.
+  const killed = it.runIf(backend === "postgres" || inject("thorough"));
+  killed("a worker that is killed while it is stopped: its prompts are taken over at once", async () => {
+    const { worker, runIds, asked } = await inFlight();
+    worker.process.kill("SIGSTOP");
+    const rest = await mill.work();
+    await pause(4_000);
+    expect(asked()).toBe(count);
+    await worker.kill();
+    for (const runId of runIds) expect(await mill.ended(runId, 60_000)).toMatchObject({ status: "success" });
+    await rest();
+    expect(await claims(runIds)).toEqual(Array(count).fill({ takeovers: 1, claim: 2 }));
+  });
+});
+
+describe("a worker that stays stopped for longer than its call may last", () => {
+  let mill: Mill;
+  beforeAll(async () => {
+    mill = await startMill({ backend: "postgres", script, worker: false, environment: { MODEL_TIMEOUT_MS: "3000" } });
+  });
+  afterAll(() => mill.close());
+
+  it("its prompt is taken over, and nothing is committed twice when it wakes up", async () => {
+    const worker = await mill.spawnWorker();
+    const runId = await mill.start(files, { variables: { N: "n" } });
+    await until(async () => mill.requests().length === 1);
+    worker.process.kill("SIGSTOP");
+    const rest = await mill.work();
+    const run = await mill.ended(runId, 60_000);
+    worker.process.kill("SIGCONT");
+    await pause(1_500);
+    await rest();
+    await worker.kill();
+    expect(run).toMatchObject({ status: "success", result: "second n" });
+    const { rows } = await mill.store.database.calm.query(
+      "select type from events where run_id = $1 and part = 0 order by seq",
+      [runId],
+    );
+    expect(rows.map(({ type }) => type)).toEqual(["run.started", ...Array(3).fill("activity.succeeded")]);
+  });
+});
