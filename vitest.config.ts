@@ -1,6 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { compileCache } from "./tests/support/compile-cache.ts";
 import { LongestFirst } from "./tests/support/longest-first.ts";
+import { ownSettings } from "./tests/support/own-settings.ts";
 import { SlowFiles } from "./tests/support/slow-files.ts";
 import { thorough } from "./tests/support/thorough.ts";
 
@@ -19,6 +20,7 @@ const patience = { testTimeout: 240_000, hookTimeout: 240_000, expect: { poll: {
 
 // For the test processes themselves; what they start inherits it.
 process.env.NODE_COMPILE_CACHE ??= compileCache.NODE_COMPILE_CACHE;
+Object.assign(process.env, ownSettings);
 
 export default defineConfig({
   test: {

@@ -57,7 +57,7 @@ What to try next:
 process.exitCode = passed ? 0 : (status ?? 1);
 
 async function hasSandbox(): Promise<boolean> {
-  const reading = readProcessConfig(join(root, ".env"));
+  const reading = readProcessConfig(root);
   if (!reading.ok) return true;
   try {
     await (await openSandbox(reading.config.sandbox.kind, reading.config, root, () => undefined)).close();

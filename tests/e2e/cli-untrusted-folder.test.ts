@@ -46,7 +46,7 @@ describe("a student's .env", () => {
     for (const submission of [["--submission", "."], [], []]) {
       const args = ["run", "../list.wf.md", "--root", "..", ...submission, "--max-time", "1ms"];
       const { stderr } = await markmill(inside(), args);
-      expect(stderr).toMatch(/note: .*\.env (lies inside the submission|does not belong to a Markmill project)/);
+      expect(stderr).toMatch(/note: .*\.env (lies inside the submission|is not read|is not trusted)/);
       expect(stderr).not.toMatch(/bare machine|STORE_UNREACHABLE/);
     }
     const doctor = await resident.say(inside(), ["doctor", "--quick"]);
@@ -58,6 +58,7 @@ describe("a student's .env", () => {
     const project = join(place.cwd, "project");
     mkdirSync(join(project, ".markmill"), { recursive: true });
     writeFileSync(join(project, ".env"), "OPENAI_BASE_URL=http://127.0.0.1:9/v1\n");
+    expect((await resident.say({ ...inside(), cwd: project }, ["trust"])).code).toBe(0);
     const { code, stderr } = await resident.say({ ...inside(), cwd: project }, ["status"]);
     expect(code).toBe(2);
     expect(stderr).toMatch(/CONFIG_KEY_ELSEWHERE: OPENAI_API_KEY comes from the environment[\s\S]*fix: /);
@@ -85,7 +86,10 @@ describe("a workflow that asks for secrets", () => {
       code: exit,
       stdout,
       stderr,
-    } = await resident.say({ ...place, env: { MARKMILL_HOME: "state", OPENAI_API_KEY: "" } }, ["run", "thief.wf.md"]);
+    } = await resident.say({ ...place, env: { MARKMILL_HOME: join(place.cwd, "state"), OPENAI_API_KEY: "" } }, [
+      "run",
+      "thief.wf.md",
+    ]);
     expect({ exit, stdout }).toEqual({ exit: 6, stdout: "" });
     expect(stderr).toContain(code);
     expect(stderr).not.toContain("hunter2");

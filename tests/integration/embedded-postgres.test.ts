@@ -238,6 +238,42 @@ describe("after a crash", () => {
     await idle.end().catch(() => undefined);
   });
 
+  it.each([
+    ["empty", ""],
+    ["full of zeros", "\0".repeat(120)],
+  ])("a pid file that is %s does not stop a start, nor does such a lock of the socket", async (_, left) => {
+    const directory = await projectWithDatabase();
+    const data = join(directory, "data");
+    await (await startEmbeddedPostgres({ directory })).stop();
+    for (const name of ["postmaster.pid", ".s.PGSQL.5432.lock"]) await writeFile(join(data, name), left);
+    const server = await startEmbeddedPostgres({ directory });
+    expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
+    // With backends of a killed server that are still there.
+    const idle = new pg.Client({ connectionString: server.url });
+    idle.on("error", () => undefined);
+    await idle.connect();
+    process.kill(server.pid, "SIGKILL");
+    await writeFile(join(data, "postmaster.pid"), left);
+    expect((await startEmbeddedPostgres({ directory })).started).toBe(true);
+    await idle.end().catch(() => undefined);
+  });
+
+  it("a log with letters beyond ASCII hides neither what to wait for nor why a start failed", async () => {
+    const directory = await projectWithDatabase();
+    await writeFile(join(directory, "server.log"), "Prüfung größer als Übung\n".repeat(2_000));
+    const server = await startEmbeddedPostgres({ directory });
+    const idle = new pg.Client({ connectionString: server.url });
+    idle.on("error", () => undefined);
+    await idle.connect();
+    process.kill(server.pid, "SIGKILL");
+    const second = await startEmbeddedPostgres({ directory });
+    expect(second.started).toBe(true);
+    await idle.end().catch(() => undefined);
+    await stopEmbeddedPostgres(directory);
+    await writeFile(join(directory, "data/postgresql.auto.conf"), "no_such_setting = 1\n");
+    expect((await reject(startEmbeddedPostgres({ directory }))).message).toContain("no_such_setting");
+  });
+
   it("a pid file whose number now belongs to another program of the same user does not stop a start", async () => {
     const directory = await projectWithDatabase();
     const first = await startEmbeddedPostgres({ directory });

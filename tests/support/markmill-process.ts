@@ -6,12 +6,14 @@ import { once } from "node:events";
 import { chmod, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { recordDecision, trustQuestions } from "@markmill/config";
 import { startEmbeddedPostgres } from "@markmill/embedded-postgres";
 import { afterDeath } from "./after-death.ts";
 import { askService } from "./ask-services.ts";
 import { compileCache } from "./compile-cache.ts";
 import { databaseDirectory } from "./database-directory.ts";
 import { noteSelfTest } from "./jail-self-test.ts";
+import { ownSettings } from "./own-settings.ts";
 
 const shipped = join(import.meta.dirname, "../../apps/cli/bin/markmill.mjs");
 
@@ -69,6 +71,8 @@ export async function makePlace(env: Readonly<Record<string, string>> = {}, opti
     const copied = spawnSync("cp", ["-a", (await askService("cluster")).data, postgres]);
     if (copied.status !== 0) throw new Error(String(copied.stderr));
     if (options.jail === "proven") await noteSelfTest(await askService("jail-self-test"), home);
+    // The copy counts as made here.
+    for (const { subject } of trustQuestions(cwd)) recordDecision(subject, "trusted");
   }
   const server = options.postgres === "running" ? await startEmbeddedPostgres({ directory: postgres }) : null;
   return {
@@ -85,7 +89,7 @@ export function startMarkmill(place: MarkmillPlace, args: readonly string[], inp
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(process.execPath, [place.program ?? shipped, ...args], {
     cwd: place.cwd,
-    env: { PATH, HOME, ...compileCache, ...place.env },
+    env: { PATH, HOME, ...ownSettings, ...compileCache, ...place.env },
     stdio: ["pipe", "pipe", "pipe"],
   });
   // A test that failed half-way leaves nothing running.

@@ -9,6 +9,7 @@ import { inject } from "vitest";
 import { askService } from "./ask-services.ts";
 import { compileCache } from "./compile-cache.ts";
 import { type MarkmillPlace, markmill, type Said } from "./markmill-process.ts";
+import { ownSettings } from "./own-settings.ts";
 import type { Wanted } from "./resident-commands.ts";
 
 export interface ResidentMarkmill {
@@ -23,7 +24,7 @@ export async function residentMarkmill(): Promise<ResidentMarkmill> {
   const [, main] = /import\("(\.\/main-[^"]+)"\)/.exec(await readFile(program, "utf8")) ?? [];
   if (main === undefined) throw new Error(`${program} does not say any more which file holds the command`);
   const { PATH = "", HOME = "" } = process.env;
-  const shell = { PATH, HOME, ...compileCache };
+  const shell = { PATH, HOME, ...ownSettings, ...compileCache };
   const child = fork(join(import.meta.dirname, "resident-commands.ts"), [join(dirname(program), main)], {
     env: shell,
     execArgv: [],

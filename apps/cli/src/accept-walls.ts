@@ -50,11 +50,12 @@ export async function acceptWalls(
       name === "no-cgroup" ? `  Files, network, other students and grades stay protected. ${fix}` : `  ${fix}`,
     );
   if (decision === "ask") {
-    const answer = await terminal.ask?.(`Go on with it in this project (${terminal.cwd})? [y/N] `);
+    const answer = await terminal.ask?.(`Go on with it in this project (${config.project ?? terminal.cwd})? [y/N] `);
     if (!/^(y|yes|j|ja)$/i.test((answer ?? "").trim())) throw refusal(walls);
   } else if (decision === "refuse") throw refusal(walls);
   else terminal.err("  There is no terminal to ask: going on. SANDBOX_ACCEPT=none refuses instead.");
-  if (rememberWalls(terminal.cwd, names)) terminal.err("  This is remembered for the project and not said again.");
+  if (rememberWalls(config.project ?? terminal.cwd, names))
+    terminal.err("  This is remembered for the project and not said again.");
   return { ...config, sandbox: { ...config.sandbox, accept: [...accept, ...names] } };
 }
 

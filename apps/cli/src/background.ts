@@ -16,6 +16,8 @@ export function spawnBackground(
     const child = spawn(process.execPath, [program, ...args], {
       cwd: place.cwd,
       detached: true,
+      // Without the marks of npm, by which a process ends with npx (pinned-node.mjs, N2).
+      env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/.test(name))),
       stdio: ["ignore", log, log],
     });
     child.unref();

@@ -131,13 +131,18 @@ export async function showClass(
     terminal.err(`next: markmill watch ${shortId(batch.id)}`);
 }
 
+export function tellNone(what: "run" | "class", terminal: Terminal): void {
+  const next = what === "run" ? "Start one: markmill run FILE" : "Grade one: markmill grade PATH";
+  terminal.err(`There is no ${what} yet. ${next}`);
+}
+
 export async function listClasses(stack: Stack, limit: number, json: boolean, terminal: Terminal): Promise<void> {
   const { batches } = await stack.tenant.batches.list({}, { limit });
   if (json) {
     terminal.out(jsonText({ batches }));
     return;
   }
-  if (batches.length === 0) terminal.err("There is no class yet. Grade one: markmill grade PATH");
+  if (batches.length === 0) tellNone("class", terminal);
   for (const batch of batches) {
     const { counts, id, name, state, createdAt } = batch;
     const when = createdAt.toISOString().slice(0, 16).replace("T", " ");

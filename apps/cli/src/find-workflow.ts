@@ -1,7 +1,7 @@
 /** A workflow's folder is the working directory when the file lies below it, else the file's own folder. */
 import { statSync } from "node:fs";
 import { basename, dirname, relative, resolve, sep } from "node:path";
-import { processHome } from "@markmill/config";
+import { findProject, processHome } from "@markmill/config";
 import { type Loaded, loadDefinition, openWorkspace, renderFinding, type Workspace } from "@markmill/definition";
 import type { Rubric } from "@markmill/grading";
 import type { Definition } from "@markmill/store";
@@ -26,7 +26,7 @@ export function findWorkflow(
   const stat = statSync(absolute, { throwIfNoEntry: false });
   if (stat?.isDirectory()) throw new UsageError(`${file} is a folder; name a workflow file in it.`);
   const base = root === undefined ? folderOf(absolute, cwd) : resolve(cwd, root);
-  const workspace = openWorkspace(base, { closed: [resolve(cwd, processHome())] });
+  const workspace = openWorkspace(base, { closed: [resolve(findProject(cwd), processHome())] });
   const path = relative(base, absolute).split(sep).join("/");
   return {
     ...loadDefinition(workspace, path, { environment, ...(rubric === undefined ? {} : { rubric }) }),

@@ -103,7 +103,7 @@ export async function gradeTable(
       if (manner.detach) {
         await stopScript();
         stopScript = async () => {};
-        if (works) leaveToBackground(saved.id, config, terminal.cwd);
+        if (works) leaveToBackground(saved.id, config, terminal);
         else await stack.queues.ring(rings);
         terminal.out(manner.json ? jsonText({ batchId: saved.id }, 0) : saved.id);
         return exitCodes.success;

@@ -1,9 +1,11 @@
 /** What becomes of a run when the command that started or followed it goes. */
 import { join, resolve } from "node:path";
 import type { Config } from "@markmill/config";
+import { claimProjectHome } from "@markmill/stack";
 import { spawnBackground } from "./background.ts";
 import type { Terminal } from "./command.ts";
 import { shortId } from "./short-id.ts";
+import { terminalLog } from "./terminal-log.ts";
 
 export function tellHowToContinue(terminal: Terminal, runId: string): void {
   terminal.err(`run: ${runId}`);
@@ -11,7 +13,9 @@ export function tellHowToContinue(terminal: Terminal, runId: string): void {
 }
 
 /** A worker of its own, in the background, that leaves when the run, or the class, has ended. Its log has no name and no grade of a class. */
-export function leaveToBackground(runId: string, config: Config, cwd: string): void {
+export function leaveToBackground(runId: string, config: Config, terminal: Terminal): void {
+  const { cwd } = terminal;
+  claimProjectHome(config, cwd, terminalLog(terminal));
   const manner = config.envFile === "left out" ? ["--no-env-file"] : [];
   spawnBackground(["watch", runId, "--no-names", ...manner], {
     cwd,

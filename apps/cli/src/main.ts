@@ -1,5 +1,4 @@
 /** The `markmill` command: finds the subcommand, prints its answer, sets the exit code. */
-import { join } from "node:path";
 import { leaveOutEnvFile } from "@markmill/config";
 import { visibleText } from "@markmill/engine";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "./command.ts";
@@ -9,6 +8,8 @@ interface Entry {
   readonly load: () => Promise<Command>;
   /** It is about this machine, whatever server MARKMILL_URL names. */
   readonly here?: true;
+  /** It reads no settings of a project, so there is nothing to trust. */
+  readonly bare?: true;
 }
 
 const commands: Readonly<Record<string, Entry>> = {
@@ -49,10 +50,23 @@ const commands: Readonly<Record<string, Entry>> = {
   },
   report: { summary: "Write the reports of a class", load: async () => (await import("./commands/report.ts")).report },
   pause: { summary: "Begin nothing new of a class", load: async () => (await import("./commands/pause.ts")).pause },
-  validate: { summary: "Check workflow files", load: async () => (await import("./commands/validate.ts")).validate },
-  show: { summary: "Show what a workflow does", load: async () => (await import("./commands/show.ts")).show },
-  explain: { summary: "Say what a code means", load: async () => (await import("./commands/explain.ts")).explain },
+  validate: {
+    bare: true,
+    summary: "Check workflow files",
+    load: async () => (await import("./commands/validate.ts")).validate,
+  },
+  show: {
+    bare: true,
+    summary: "Show what a workflow does",
+    load: async () => (await import("./commands/show.ts")).show,
+  },
+  explain: {
+    bare: true,
+    summary: "Say what a code means",
+    load: async () => (await import("./commands/explain.ts")).explain,
+  },
   "mock-model": {
+    bare: true,
     summary: "Serve a scripted model",
     load: async () => (await import("./commands/mock-model.ts")).mockModel,
   },
@@ -65,7 +79,16 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: "Check this machine and its setup",
     load: async () => (await import("./commands/doctor.ts")).doctor,
   },
-  init: { summary: "Make this folder a project", load: async () => (await import("./commands/init.ts")).init },
+  init: {
+    bare: true,
+    summary: "Make this folder a project",
+    load: async () => (await import("./commands/init.ts")).init,
+  },
+  trust: {
+    bare: true,
+    summary: "Let the .env of a folder count",
+    load: async () => (await import("./commands/trust.ts")).trust,
+  },
   up: { here: true, summary: "Start the stack here", load: async () => (await import("./commands/up.ts")).up },
   down: { here: true, summary: "Stop what 'up' started", load: async () => (await import("./commands/down.ts")).down },
   api: {
@@ -144,6 +167,7 @@ async function main(given: readonly string[]): Promise<number> {
       terminal.out(command.help);
       return exitCodes.success;
     }
+    if (entry.bare !== true) await (await import("./ask-trust.ts")).askTrust(given, terminal);
     if (entry.here === true) await tellServerUnused(name);
     return await command.run(rest, terminal);
   } catch (error) {
@@ -161,7 +185,7 @@ async function main(given: readonly string[]): Promise<number> {
 /** Whoever set MARKMILL_URL may think that the server is meant. */
 async function tellServerUnused(name: string): Promise<void> {
   const { readProcessConfig } = await import("@markmill/config");
-  const reading = readProcessConfig(join(terminal.cwd, ".env"));
+  const reading = readProcessConfig(terminal.cwd);
   if (!reading.ok || reading.config.server === null) return;
   terminal.err(`note: '${name}' is about this machine; the server at MARKMILL_URL has no part in it`);
 }

@@ -13,6 +13,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { link, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { claimHome } from "@markmill/config";
 import { z } from "zod";
 import { put } from "./put-file.ts";
 
@@ -52,12 +53,14 @@ export interface ResultsPlace extends ResultsManner {
 }
 
 export class ResultsRegister {
+  readonly #home: string;
   readonly #folder: string;
   readonly #onTrouble: (error: unknown) => void;
   /** R4: by the name of the file, its text; null: it was removed. */
   readonly #unsaved = new Map<string, string | null>();
 
   constructor(home: string, batchId: string, onTrouble: (error: unknown) => void) {
+    this.#home = home;
     this.#folder = join(home, "results", batchId);
     this.#onTrouble = onTrouble;
   }
@@ -114,6 +117,7 @@ export class ResultsRegister {
   async #save(name: string, entry: object): Promise<void> {
     const text = textOf(entry);
     try {
+      claimHome(this.#home);
       await put(join(this.#folder, name), text);
       this.#unsaved.delete(name);
     } catch (error) {

@@ -4,8 +4,8 @@
 // W2 A file that others can write, or that belongs to somebody else, counts as empty.
 // W3 It is written beside its place and renamed. On kill -9 the old file stands, and the question is asked again.
 import { mkdirSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { userSettings } from "./user-settings.ts";
 
 type Walls = Readonly<Record<string, readonly string[]>>;
 
@@ -30,8 +30,9 @@ export function rememberWalls(project: string, names: readonly string[], file = 
   }
 }
 
+/** Where the machine names no folder for settings, nothing is remembered. */
 function placeOfWalls(): string {
-  return join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "markmill", "accepted-walls.json");
+  return join(userSettings() ?? "/dev/null", "accepted-walls.json");
 }
 
 function keyOf(project: string): string {

@@ -5,7 +5,9 @@ import type { Environment } from "./environment.ts";
 export type Config = {
   readonly database: { readonly kind: "embedded" } | { readonly kind: "external"; readonly url: string };
   readonly queue: { readonly backend: "postgres" } | { readonly backend: "redis"; readonly url: string };
-  /** As given; relative to the working directory. */
+  /** The folder whose settings these are (find-project.ts); null: read from no folder. */
+  readonly project: string | null;
+  /** Relative to the working directory. */
   readonly home: string;
   readonly pgPoolSize: number;
   /** 0 keeps finished runs. */
@@ -148,6 +150,7 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
       env.REDIS_URL === undefined || env.QUEUE_BACKEND === "postgres"
         ? { backend: "postgres" }
         : { backend: "redis", url: env.REDIS_URL },
+    project: null,
     home: env.MARKMILL_HOME,
     pgPoolSize: env.PG_POOL_SIZE,
     retentionDays: env.RETENTION_DAYS,

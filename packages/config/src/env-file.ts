@@ -1,76 +1,109 @@
-// A `.env` file of the working directory, and how far it is trusted: whoever wrote it may be the student whose folder it is.
-//
-// F1 Inside a submission nothing of it is taken.
-// F2 What reaches outside (endpoint, database, queue, sandbox, places on the disk) is taken only from the `.env` of a Markmill project: a
-//    folder of one's own with `.markmill/` or `class.yaml`. A file that was once left out stays so when a run then makes `.markmill/`
-//    beside it: `noticeOf` is written first, and `markmill init` takes it away. A kill between the two leaves the file left out.
-// F3 `SANDBOX=none` is nothing a file or an environment can ask for: config.ts, `byFlag`.
-import { lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, type Stats, statSync, writeFileSync } from "node:fs";
+/**
+ * The `.env` file of a project, and whether it counts. Its author may be a stranger who sent the folder, or the student whose folder it is. A
+ * `.env` chooses where keys, programs and students' works go, and which variables of the environment a workflow reads.
+ *
+ * F1  It counts whole, or not at all. It counts if the user trusted exactly this content at this path (trust-records.ts), or MARKMILL_TRUST says so.
+ * F2  Inside a submission it never counts.
+ * F3  `SANDBOX=none` is nothing a file or an environment can ask for: config.ts, `byFlag`.
+ * F4  The bytes that are compared with the record are the bytes that are read: a file that changes meanwhile gains nothing.
+ */
+import { createHash } from "node:crypto";
+import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { parseEnv } from "node:util";
-import { anywhereNames, variables } from "./environment.ts";
+import { decodeEnvText } from "./env-text.ts";
+import { variables } from "./environment.ts";
+import { trustsEverything } from "./trust-everything.ts";
+import { decisionOn, type TrustSubject } from "./trust-records.ts";
 
 const ourNames: ReadonlySet<string> = new Set(variables.map(({ name }) => name));
+const longest = 1024 * 1024;
+
+type Values = Readonly<Record<string, string>>;
 
 export type EnvFile =
   | { readonly is: "absent" }
   | { readonly is: "unreadable"; readonly why: string }
   | {
       readonly is: "read";
-      /** What counts. */
-      readonly taken: Readonly<Record<string, string>>;
+      /** What counts: everything, or nothing. */
+      readonly taken: Values;
       /** Names of settings that were left out, and why. */
       readonly leftOut: readonly string[];
-      readonly because: "submission" | "no project" | "foreign" | "asked" | null;
+      readonly because: "submission" | "undecided" | "refused" | "foreign" | "asked" | null;
     };
 
 export type EnvFilePlace = {
-  /** Folders and files that a person names as a submission; relative to the file's folder. */
+  /** Folders and files that a person names as a submission; relative to the working directory. */
   readonly submissions?: readonly string[];
   /** Left out whole, whatever it holds: a process that works on for one that left it out. */
   readonly leaveOut?: boolean;
 };
 
-export function readEnvFile(path: string, { submissions = [], leaveOut = false }: EnvFilePlace = {}): EnvFile {
-  let values: Readonly<Record<string, string>>;
+export function readEnvFile(
+  path: string,
+  cwd: string,
+  { submissions = [], leaveOut = false }: EnvFilePlace = {},
+): EnvFile {
+  const file = loadEnvFile(path);
+  if (file.is !== "loaded") return leaveOut && file.is === "unreadable" ? { is: "absent" } : file;
+  if (leaveOut) return { is: "read", taken: {}, leftOut: [], because: "asked" };
+  const folder = dirname(resolve(path));
+  if (submissions.some((one) => isInside(folder, resolve(cwd, one)))) {
+    return { is: "read", taken: {}, leftOut: Object.keys(file.values), because: "submission" };
+  }
+  const because = whyNot(file);
+  if (because === null) return { is: "read", taken: file.values, leftOut: [], because };
+  return { is: "read", taken: {}, leftOut: settingsIn(file.values), because };
+}
+
+export type LoadedEnvFile = {
+  readonly is: "loaded";
+  readonly values: Values;
+  readonly subject: TrustSubject;
+  readonly stat: Stats;
+};
+
+/** Whatever it holds, whether it counts or not. */
+export function loadEnvFile(path: string): LoadedEnvFile | Exclude<EnvFile, { readonly is: "read" }> {
+  let bytes: Buffer;
+  let stat: Stats;
   try {
-    const parsed = parseEnv(readFileSync(path, "utf8"));
-    values = Object.fromEntries(Object.entries(parsed).map(([name, value]) => [name, value ?? ""]));
+    // Opening a pipe would wait for its writer.
+    const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      stat = fstatSync(file);
+      if (!stat.isFile()) return { is: "unreadable", why: "is no file" };
+      if (stat.size > longest) return { is: "unreadable", why: "is longer than 1 MiB" };
+      bytes = readFileSync(file);
+    } finally {
+      closeSync(file);
+    }
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    if (code === "ENOENT") return { is: "absent" };
-    return { is: "unreadable", why: error instanceof Error ? error.message : String(error) };
+    if (code === "ENOENT" || code === "ENOTDIR") return { is: "absent" };
+    return { is: "unreadable", why: `cannot be read: ${error instanceof Error ? error.message : String(error)}` };
   }
-  const folder = dirname(resolve(path));
-  const all = Object.keys(values);
-  if (leaveOut) return { is: "read", taken: {}, leftOut: [], because: "asked" };
-  if (submissions.some((one) => isInside(folder, resolve(folder, one)))) {
-    return { is: "read", taken: {}, leftOut: all, because: "submission" };
-  }
-  const because = !isProject(folder) ? "no project" : !isOwn(path) ? "foreign" : null;
-  if (because === null) return { is: "read", taken: values, leftOut: [], because };
-  // Other programs keep their settings in `.env`, too: of those there is nothing to tell.
-  const leftOut = all.filter((name) => ourNames.has(name) && !anywhereNames.has(name) && values[name] !== "");
-  const taken = Object.fromEntries(Object.entries(values).filter(([name]) => anywhereNames.has(name)));
-  return { is: "read", taken, leftOut, because: leftOut.length === 0 ? null : because };
+  const read = decodeEnvText(bytes);
+  if (!read.ok) return { is: "unreadable", why: read.why };
+  const values = Object.fromEntries(Object.entries(parseEnv(read.text)).map(([name, value]) => [name, value ?? ""]));
+  const at = resolve(path);
+  const fingerprint = createHash("sha256").update(bytes).digest("hex");
+  return { is: "loaded", values, subject: { path: join(real(dirname(at)), basename(at)), fingerprint }, stat };
 }
 
-function isProject(folder: string): boolean {
-  if (fileAt(noticeOf(folder)) !== null) return false;
-  const own = fileAt(join(folder, ".markmill"));
-  if (own?.isDirectory() === true && belongsToUs(own)) return true;
-  const list = fileAt(join(folder, "class.yaml"));
-  return list?.isFile() === true && belongsToUs(list);
+/** Names of ours, and names that workflows may read. Other programs keep their settings in `.env`, too: those are not spoken of. */
+export function settingsIn(values: Values): readonly string[] {
+  const visible = (process.env.WORKFLOW_ENV ?? "").split(",").map((name) => name.trim());
+  return Object.keys(values).filter((name) => values[name] !== "" && (ourNames.has(name) || visible.includes(name)));
 }
 
-function isOwn(path: string): boolean {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat !== undefined && belongsToUs(stat) && (stat.mode & 0o002) === 0;
-}
-
-/** Without following a link. */
-function fileAt(path: string): Stats | null {
-  return lstatSync(path, { throwIfNoEntry: false }) ?? null;
+function whyNot({ values, subject, stat }: LoadedEnvFile): "undecided" | "refused" | "foreign" | null {
+  if (settingsIn(values).length === 0) return "undecided";
+  if (!belongsToUs(stat) || (stat.mode & 0o002) !== 0) return "foreign";
+  if (trustsEverything()) return null;
+  const decision = decisionOn(subject);
+  return decision === "trusted" ? null : (decision ?? "undecided");
 }
 
 /** Where the system knows owners, ours or the administrator's. */
@@ -92,24 +125,4 @@ function real(path: string): string {
     const parent = dirname(path);
     return parent === path ? path : join(real(parent), basename(path));
   }
-}
-
-/** Says that the `.env` beside it was left out before there was a project. */
-function noticeOf(folder: string): string {
-  return join(folder, ".markmill", "env-left-out");
-}
-
-/** F2. Best effort: where nothing can be written, no `.markmill/` comes to be either. */
-export function rememberLeftOut(envFile: string): void {
-  const notice = noticeOf(dirname(resolve(envFile)));
-  try {
-    mkdirSync(dirname(notice), { recursive: true });
-    writeFileSync(notice, "The .env beside this folder was here before the folder was a project.\n", { flag: "a" });
-  } catch {}
-}
-
-/** Makes a folder a project: from now on its `.env` counts whole. */
-export function makeProject(folder: string): void {
-  mkdirSync(join(folder, ".markmill"), { recursive: true });
-  rmSync(noticeOf(folder), { force: true });
 }

@@ -2,8 +2,7 @@
 //
 // V1 An empty value is an absent one: compose files and shells pass `NAME=` for "not set".
 // V2 A secret has no default and is never part of a message.
-// V3 A `.env` file sets what reaches outside only where it is trusted (env-file.ts). `anywhere` marks the few that any may set; a new
-//    variable is not among them unless it says so.
+// V3 A `.env` file sets any of them where it is trusted, and none where it is not (env-file.ts).
 import { z } from "zod";
 import { parseAllowed } from "./allowed-address.ts";
 import { modelAddress } from "./model-address.ts";
@@ -15,8 +14,8 @@ type VariableFacts = {
   readonly fallback: string | null;
   readonly unit?: string;
   readonly secret?: true;
-  /** Harmless whoever wrote the `.env` file: it chooses no server, no place, no program, no deletion. */
-  readonly anywhere?: true;
+  /** A path: in a `.env` file it counts from the folder of the file. */
+  readonly path?: true;
 };
 
 type Telling = Omit<VariableFacts, "section" | "fallback">;
@@ -106,7 +105,8 @@ const stores = {
     description: "Where the queue lives: auto takes Redis when REDIS_URL is set, else Postgres.",
   }),
   MARKMILL_HOME: defaulted(".markmill", text, {
-    description: "Directory of everything Markmill keeps on this machine, relative to the working directory.",
+    description: "Directory of everything Markmill keeps on this machine, relative to the project's folder.",
+    path: true,
   }),
   RETENTION_DAYS: defaulted("0", whole(0, 36_500), {
     description: "Finished runs are deleted after this time; 0 keeps them.",
@@ -120,12 +120,15 @@ const stores = {
   GIT_TOKEN_HOST: optional(text, { description: "The host that GIT_TOKEN is for, such as github.com." }),
   GIT_SSH_KEY: optional(text, {
     description: "File with the key for students' repositories over ssh. Absent: the keys of whoever runs the command.",
+    path: true,
   }),
   GIT_KNOWN_HOSTS: optional(text, {
     description: "File with the keys of hosts for it, as in known_hosts. Absent: that of whoever runs the command.",
+    path: true,
   }),
   GIT_CA_FILE: optional(text, {
     description: "Certificates of your own authority for students' repositories over https. Absent: the system's.",
+    path: true,
   }),
   BATCH_RUNS: defaulted("256", whole(1, 100_000), {
     description: "How many runs of classes go on at once, of all classes together.",
@@ -173,7 +176,6 @@ const models = {
     description:
       "Its key; local endpoints often need none. It is sent only to an endpoint that is set in the same place, or to the default one.",
     secret: true,
-    anywhere: true,
   }),
   OPENAI_KEY_HEADER: defaulted("authorization", text.regex(/^[A-Za-z0-9-]+$/, "must be the name of an HTTP header"), {
     description:
@@ -181,15 +183,14 @@ const models = {
   }),
   MODELS_FILE: defaulted("models.yaml", text, {
     description: "Aliases, prices, context sizes and rate limits of models; the file may be missing.",
+    path: true,
   }),
   DEFAULT_MODEL: optional(text, {
     description: "Model or alias for workflows that name none. Absent: they must.",
-    anywhere: true,
   }),
   MODEL_TIMEOUT_MS: defaulted("600000", whole(1_000, 24 * 60 * minute), {
     description: "Longest wait for one reply of a model.",
     unit: "ms",
-    anywhere: true,
   }),
   MODEL_PAUSE_MAX_MS: defaulted("300000", whole(100, 24 * 60 * minute), {
     description:
@@ -199,7 +200,6 @@ const models = {
   MAX_REPLY_BYTES: defaulted("4194304", whole(1_024, 256 * 1024 * 1024), {
     description: "A longer reply of a model fails its call.",
     unit: "bytes",
-    anywhere: true,
   }),
 };
 
@@ -207,18 +207,15 @@ const processes = {
   WORKER_CONCURRENCY_CONTROL: defaulted("50", whole(1, 1_000), {
     description: "Activities without waiting (check, set, assign, call) that one worker does at a time.",
     unit: "activities",
-    anywhere: true,
   }),
   WORKER_CONCURRENCY_PROMPT: defaulted("20", whole(1, 1_000), {
     description:
       "Model calls that one worker makes at a time; from 8 on, more prompts are made ready meanwhile: an eighth, or up to as many again where models answer quickly.",
     unit: "activities",
-    anywhere: true,
   }),
   WORKER_CONCURRENCY_EXECUTE: defaulted("4", whole(1, 1_000), {
     description: "Commands that one worker runs at a time.",
     unit: "activities",
-    anywhere: true,
   }),
   WORKER_NICE: defaulted("10", whole(0, 19), {
     description:
@@ -242,7 +239,6 @@ const processes = {
   }),
   LOG_LEVEL: defaulted("info", choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]), {
     description: "Least severe log line that is written.",
-    anywhere: true,
   }),
 };
 
@@ -560,9 +556,8 @@ export const variables: readonly Variable[] = Object.entries(sections).flatMap((
   }),
 );
 
-/** What any `.env` file may set. */
-export const anywhereNames: ReadonlySet<string> = new Set(
-  variables.filter(({ anywhere }) => anywhere === true).map(({ name }) => name),
+export const pathNames: ReadonlySet<string> = new Set(
+  variables.filter(({ path }) => path === true).map(({ name }) => name),
 );
 
 export const secretNames: ReadonlySet<string> = new Set(

@@ -1,9 +1,11 @@
 // The only reader of the environment. Everything wrong with it is reported at once.
-import { dirname, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { acceptedWalls } from "./accepted-walls.ts";
 import { type Config, shapeConfig, wallsNamed } from "./config.ts";
-import { type EnvFile, type EnvFilePlace, readEnvFile, rememberLeftOut } from "./env-file.ts";
-import { type Environment, environmentSchema, secretNames, type VariableName } from "./environment.ts";
+import { type EnvFile, type EnvFilePlace, loadEnvFile, readEnvFile, settingsIn } from "./env-file.ts";
+import { type Environment, environmentSchema, pathNames, secretNames, type VariableName } from "./environment.ts";
+import { findProject } from "./find-project.ts";
+import { isForeignHome } from "./project-home.ts";
 import { redactText } from "./redact-config.ts";
 
 export const configFindingCodes = {
@@ -16,7 +18,12 @@ export const configFindingCodes = {
   },
   CONFIG_UNREADABLE: {
     means: "The .env file cannot be read.",
-    fix: "Make it a file that you may read, or remove it.",
+    fix: "Make it a text file in UTF-8 that you may read, or remove it. --no-env-file leaves it out.",
+  },
+  CONFIG_HOME_NOT_TRUSTED: {
+    means:
+      "The folder of Markmill's state (.markmill) was not made by you on this machine. Its database could run programs as you.",
+    fix: "If it is yours (moved, copied or restored), run 'markmill trust'. Else remove it.",
   },
   CONFIG_KEY_ELSEWHERE: {
     means: "The API key and the address it would be sent to come from different places.",
@@ -65,28 +72,59 @@ export function leaveOutEnvFile(): void {
   envFileLeftOut = true;
 }
 
-/** The process's environment over what counts of the `.env` file of the working directory, as the commands see it. */
-export function readProcessConfig(envFile = ".env", place: EnvFilePlace = {}): ConfigReading {
-  const file = readEnvFile(envFile, { ...place, ...(envFileLeftOut ? { leaveOut: true } : {}) });
+/** The process's environment over what counts of the `.env` file of the project that `cwd` lies in, as the commands see it. */
+export function readProcessConfig(cwd: string, place: EnvFilePlace = {}): ConfigReading {
+  const project = findProject(cwd);
+  const envFile = join(project, ".env");
+  const file = readEnvFile(envFile, cwd, { ...place, ...(envFileLeftOut ? { leaveOut: true } : {}) });
   if (file.is === "unreadable") {
-    const message = `${envFile} cannot be read: ${file.why}`;
-    const fix = "Make it a file that you may read, or remove it.";
-    return { ok: false, findings: [{ code: "CONFIG_UNREADABLE", variable: envFile, message, fix }] };
+    const { fix } = configFindingCodes.CONFIG_UNREADABLE;
+    return {
+      ok: false,
+      findings: [{ code: "CONFIG_UNREADABLE", variable: envFile, message: `${envFile} ${file.why}`, fix }],
+    };
   }
   const taken = file.is === "read" ? file.taken : {};
   const apart = keyElsewhere(taken, process.env);
   if (apart !== null) return { ok: false, findings: [apart] };
-  const reading = readConfig({ ...taken, ...process.env });
+  const paths = project === cwd ? {} : fromProject(taken, project);
+  const reading = readConfig({ ...taken, ...paths, ...process.env });
   if (!reading.ok) return reading;
-  const remembered = withWalls(reading.config, dirname(resolve(envFile)));
-  if (file.is !== "read") return { ...reading, config: remembered };
-  if (file.because === "no project") rememberLeftOut(envFile);
-  const { because } = file;
-  const config: Config = {
-    ...remembered,
-    envFile: because === "submission" || because === "asked" ? "left out" : "counts",
-  };
-  return { ok: true, config, notes: noteOf(envFile, file) };
+  const config = inProject(withWalls(reading.config, project), project, cwd);
+  const home = resolve(cwd, config.home);
+  if (isForeignHome(home)) {
+    const message = `${home} was not made by you on this machine, and its database could run programs as you`;
+    const { fix } = configFindingCodes.CONFIG_HOME_NOT_TRUSTED;
+    return { ok: false, findings: [{ code: "CONFIG_HOME_NOT_TRUSTED", variable: "MARKMILL_HOME", message, fix }] };
+  }
+  const notes = [...projectNotes(project, cwd), ...(file.is === "read" ? noteOf(envFile, file) : [])];
+  const leftOut = file.is === "read" && (file.because === "submission" || file.because === "asked");
+  return { ok: true, config: { ...config, envFile: leftOut ? "left out" : "counts" }, notes };
+}
+
+/** Paths in a `.env` file count from its own folder. */
+function fromProject(taken: EnvironmentText, project: string): EnvironmentText {
+  const relative = Object.entries(taken).filter(
+    ([name, value]) => pathNames.has(name) && value !== undefined && value !== "",
+  );
+  return Object.fromEntries(relative.map(([name, value]) => [name, resolve(project, value ?? "")]));
+}
+
+/** State and prices of a project that lies above the working directory are the project's own. */
+function inProject(config: Config, project: string, cwd: string): Config {
+  if (project === cwd) return { ...config, project };
+  const { models } = config;
+  const given = process.env.MODELS_FILE !== undefined && process.env.MODELS_FILE !== "";
+  const file = given ? models.file : resolve(project, models.file);
+  return { ...config, project, home: resolve(project, config.home), models: { ...models, file } };
+}
+
+function projectNotes(project: string, cwd: string): string[] {
+  if (project === cwd) return [];
+  const found = `the project is ${project}, above the working directory`;
+  const here = loadEnvFile(join(cwd, ".env"));
+  if (here.is !== "loaded" || settingsIn(here.values).length === 0) return [found];
+  return [found, `${join(cwd, ".env")} is not read: settings come from the project's own .env.`];
 }
 
 /** What a person accepted for the project counts beside SANDBOX_ACCEPT, unless that says none. */
@@ -94,11 +132,6 @@ function withWalls(config: Config, project: string): Config {
   const { accept, strict } = config.sandbox;
   const remembered = strict ? [] : acceptedWalls(project);
   return { ...config, sandbox: { ...config.sandbox, accept: wallsNamed([...accept, ...remembered]) } };
-}
-
-/** Where Markmill keeps what it keeps, as the process's environment says; for readers that need nothing else. */
-export function processHome(): string {
-  return process.env.MARKMILL_HOME || ".markmill";
 }
 
 /** A key goes to the endpoint that its owner set beside it, or to the default one, never to one that somebody else set. */
@@ -124,11 +157,13 @@ function noteOf(envFile: string, { leftOut, because }: Extract<EnvFile, { is: "r
     case "submission":
       return [`${envFile} lies inside the submission: nothing of it is taken (${names}).`];
     case "foreign":
-      return [`${envFile} can be written by others: ${names} left out. Make it yours alone: chmod 600 ${envFile}`];
-    case "no project":
       return [
-        `${envFile} does not belong to a Markmill project: ${names} left out. If the folder is your own: markmill init`,
+        `${envFile} can be written by others: nothing of it is taken (${names}). Make it yours alone: chmod 600 ${envFile}`,
       ];
+    case "undecided":
+      return [`${envFile} is not trusted: nothing of it is taken (${names}). If you know what it sets: markmill trust`];
+    case "refused":
+      return [`${envFile} is refused: nothing of it is taken (${names}). To change that: markmill trust`];
     default:
       return [];
   }

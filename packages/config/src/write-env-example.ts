@@ -6,8 +6,9 @@ export function writeEnvExample(): string {
     "# Every variable Markmill reads, with its default. Copy to .env and keep the lines you change.",
     "# Without any of them Markmill runs on this machine alone, on a Postgres of its own.",
     "#",
-    "# A .env counts whole only in a Markmill project: a folder of your own with .markmill/ or class.yaml ('markmill init' makes one).",
-    "# Elsewhere only what says 'any .env' is taken from it, and inside a submission nothing: its author may be the student.",
+    "# A .env counts only if you trust it: a command asks once on a terminal, and 'markmill trust' says it without one. A change of the file",
+    "# asks again. Inside a submission nothing of it counts: its author may be the student. Where nobody can be asked (continuous integration,",
+    "# containers), MARKMILL_TRUST=1 in the environment of the process trusts the folder at hand; a .env cannot set it.",
   ];
   let section = "";
   for (const { name, fallback, description, unit, ...variable } of variables) {
@@ -15,12 +16,7 @@ export function writeEnvExample(): string {
       section = variable.section;
       lines.push("", `## ${section}`);
     }
-    const where = variable.anywhere === true ? " (any .env)" : "";
-    lines.push(
-      "",
-      `# ${description}${unit === undefined ? "" : ` Unit: ${unit}.`}${where}`,
-      `#${name}=${fallback ?? ""}`,
-    );
+    lines.push("", `# ${description}${unit === undefined ? "" : ` Unit: ${unit}.`}`, `#${name}=${fallback ?? ""}`);
   }
   return `${lines.join("\n")}\n`;
 }

@@ -1,7 +1,8 @@
 // The server's own note about itself. Lines: 1 pid, 2 data directory, 3 start time, 4 port, 5 socket directory, 6 listen
 // address, 7 shared memory, 8 status.
-import { readFile, readlink, rm } from "node:fs/promises";
+import { readdir, readFile, readlink, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { identifyProcess, type ProcessIdentity } from "@markmill/process-identity";
 
 export type Postmaster = {
@@ -41,6 +42,34 @@ export async function findPostmaster(data: string): Promise<Postmaster | null> {
     return null;
   }
   return { process, ...note };
+}
+
+/** How long a server that is just starting may take between making its note and writing it. */
+const writingMs = 1_000;
+
+/**
+ * A note without a pid (empty, or zeros) is what a machine that went down in the middle of a write leaves. Postgres refuses to start beside it.
+ * While a process works in the directory the note stays: a server without its note ends within a minute, and its backends with it.
+ * The caller holds the directory's lock. kill -9 in between: the next start finds the same note and removes it.
+ */
+export async function removeBrokenNotes(data: string, paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    if (!(await isBroken(path))) continue;
+    await sleep(writingMs);
+    if ((await isBroken(path)) && !(await isWorkedIn(data))) await rm(path, { force: true });
+  }
+}
+
+async function isBroken(path: string): Promise<boolean> {
+  const text = await readFile(path, "latin1").catch(() => null);
+  return text !== null && !/^\s*-?[1-9]/.test(text);
+}
+
+/** Whether any process has the directory as its working directory, as a server and its backends have. */
+async function isWorkedIn(data: string): Promise<boolean> {
+  const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
+  for (const pid of pids) if ((await readlink(`/proc/${pid}/cwd`).catch(() => "")) === data) return true;
+  return false;
 }
 
 /** A server's working directory is its data directory. False where the system does not tell. */

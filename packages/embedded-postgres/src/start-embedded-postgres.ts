@@ -26,7 +26,7 @@ import { EmbeddedPostgresError, programFailure, translateError } from "./embedde
 import { type BinarySearch, findBinaries } from "./find-binaries.ts";
 import { guardLogins } from "./guard-logins.ts";
 import { withDirectoryLock } from "./lock-directory.ts";
-import { findPostmaster, type Postmaster } from "./postmaster-pid.ts";
+import { findPostmaster, type Postmaster, removeBrokenNotes } from "./postmaster-pid.ts";
 import { type Binaries, prepareBinaries } from "./prepare-binaries.ts";
 import { programEnvironment, spawnIdentity } from "./run-program.ts";
 import { countUsers, registerUser } from "./server-users.ts";
@@ -239,14 +239,19 @@ async function startServer(
   const socketDirectory = await prepareSocketDirectory(data, user);
   const guard = await guardLogins(data, user);
   const deadline = performance.now() + startLimitMs;
+  const notes = [join(data, "postmaster.pid"), join(socketDirectory, `.s.PGSQL.${port}.lock`)];
   for (;;) {
+    await removeBrokenNotes(data, notes);
     const attempt = await launch(directory, data, binaries, user, { socketDirectory, guard }, deadline);
     if (attempt.ok) {
       log(`started Postgres ${binaries.major} in ${directory} (process ${attempt.postmaster.process.pid})`);
       return attempt.postmaster;
     }
     // Backends of a postmaster that was killed notice within moments and go; until then the cluster is theirs.
-    const lingering = /pre-existing shared memory block|lock file "[^"]*" already exists/.test(attempt.output);
+    const lingering =
+      /pre-existing shared memory block|lock file "[^"]*" (already exists|is empty)|bogus data in lock file/.test(
+        attempt.output,
+      );
     if (!lingering || performance.now() > deadline) {
       throw programFailure(`Postgres did not start in ${directory} (log: ${logPath(directory)})`, attempt.output);
     }
@@ -324,12 +329,12 @@ async function launch(
   }
   for (;;) {
     const ended = failure !== undefined || server.exitCode !== null || server.signalCode !== null;
-    if (ended) return { ok: false, output: failure?.message ?? (await readFile(path, "utf8")).slice(begin) };
+    if (ended) return { ok: false, output: failure?.message ?? (await readFrom(path, begin)) };
     const postmaster = await findPostmaster(data);
     if (postmaster?.process.pid === server.pid && postmaster?.status === "ready") return { ok: true, postmaster };
     if (performance.now() > deadline) {
       server.kill("SIGQUIT");
-      return { ok: false, output: `not ready after ${startLimitMs / 1000} s\n${await readFile(path, "utf8")}` };
+      return { ok: false, output: `not ready after ${startLimitMs / 1000} s\n${await readFrom(path, begin)}` };
     }
     await sleep(10);
   }
@@ -398,6 +403,11 @@ function signalProcess(pid: number, signal: NodeJS.Signals): void {
 
 function logPath(directory: string): string {
   return join(directory, "server.log");
+}
+
+/** Sizes of files are counted in bytes, and a letter may take several. */
+async function readFrom(path: string, begin: number): Promise<string> {
+  return (await readFile(path)).subarray(begin).toString("utf8");
 }
 
 async function sizeOf(path: string): Promise<number> {

@@ -15,6 +15,7 @@ export { openStackOrServer } from "./open-stack-or-server.ts";
 export { requireOwnWorker } from "./own-worker-only.ts";
 export { openProcessLog } from "./process-log.ts";
 export { supervisorRole, workerRole } from "./process-roles.ts";
+export { claimProjectHome, hasDatabase } from "./project-home.ts";
 export { type Caps, parseCount, readCaps, type WrittenCaps } from "./read-caps.ts";
 export { readCatalogue } from "./read-catalogue.ts";
 export { requireConfig } from "./require-config.ts";

@@ -16,6 +16,7 @@ import type { OpenWorker } from "@markmill/worker";
 import { openModels } from "./open-models.ts";
 import { openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
 import { openTelemetryIfAny } from "./open-telemetry.ts";
+import { claimProjectHome, requireDatabase } from "./project-home.ts";
 import { routeSandbox } from "./route-sandbox.ts";
 import { readRunOptions } from "./run-options.ts";
 import { serveOnly } from "./serve-only.ts";
@@ -26,6 +27,8 @@ export interface StackOptions {
   readonly config: Config;
   readonly cwd: string;
   readonly log?: StackLog;
+  /** existing: an embedded database is not made where there is none (PROJECT_NOT_FOUND); absent: it is made. */
+  readonly database?: "existing";
   /** false: the schema is taken as it is. */
   readonly migrate?: boolean;
   /** when there: the process begins, and goes on, without it. */
@@ -83,6 +86,10 @@ export async function openStack(options: StackOptions): Promise<Stack> {
   try {
     const telemetry = await openTelemetryIfAny(config, options.role ?? "command", log);
     if (telemetry !== null) closing.push(() => telemetry.close());
+    if (config.database.kind === "embedded") {
+      if (options.database === "existing") requireDatabase(config, cwd);
+      claimProjectHome(config, cwd, log);
+    }
     const embedded =
       config.database.kind === "embedded"
         ? await (await import("@markmill/embedded-postgres")).startEmbeddedPostgres({
@@ -133,6 +140,8 @@ export async function openStack(options: StackOptions): Promise<Stack> {
       telemetry,
       async work(wanted) {
         if (wanted.worker) {
+          // Sessions and the proof of the sandbox lie there.
+          claimProjectHome(config, cwd, log);
           const started = await startWorking({ config, cwd, log, store, queues, databaseUrl, telemetry }, wanted);
           closing.push(started.close);
           worker = started.worker;

@@ -1,13 +1,24 @@
 // Runs on any Node from 18 on, only to hand over to the Node 24 that the workspace pins (npm package `node`).
+//
+// N1 The process that works ends with the process that was started: a kill -9 of the launcher, or of npx, leaves nothing running. The
+//    launcher holds one end of a pipe that the kernel closes with it. npx holds none, so its death is seen by a change of the parent.
+// N2 Processes of the background (background.ts of the command line) are started without these marks and outlive their parent.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import module from "node:module";
+import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
+
+const launcherPipe = 3;
+const launched = "MARKMILL_LAUNCHED";
+const parentCheckMs = 500;
 
 /** `main` is imported here where this Node will do; else the pinned one is started with `program` and the same words. */
 export async function onPinnedNode(program, main) {
   const major = Number(process.versions.node.split(".")[0]);
   if (major >= 24) {
+    endWithLauncher();
+    endWithNpx(() => process.kill(process.pid, "SIGKILL"));
     // Keeps the compiled form of the TypeScript files: `validate` starts in 0.25 s of processor time instead of 0.6 s.
     module.enableCompileCache();
     await main();
@@ -21,9 +32,36 @@ export async function onPinnedNode(program, main) {
     );
     process.exit(2);
   }
-  const child = spawn(pinned, [fileURLToPath(program), ...process.argv.slice(2)], { stdio: "inherit" });
+  const child = spawn(pinned, [fileURLToPath(program), ...process.argv.slice(2)], {
+    stdio: ["inherit", "inherit", "inherit", "pipe"],
+    env: { ...process.env, [launched]: String(process.pid) },
+  });
+  child.stdio[launcherPipe].on("error", () => undefined);
+  endWithNpx(() => {
+    child.kill("SIGKILL");
+    process.kill(process.pid, "SIGKILL");
+  });
   // A terminal's Ctrl-C reaches the child by itself: handed on, it would count as the second one.
   process.on("SIGINT", () => process.stdin.isTTY || child.kill("SIGINT"));
   for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => process.exit(code ?? (signal === "SIGKILL" ? 137 : 1)));
+}
+
+/** The mark names the launcher's pid: inherited by a process further down, it means nothing there. */
+function endWithLauncher() {
+  const by = process.env[launched];
+  delete process.env[launched];
+  if (by !== String(process.ppid)) return;
+  const pipe = new Socket({ fd: launcherPipe, readable: true, writable: false });
+  pipe.on("error", () => undefined);
+  pipe.on("close", () => process.kill(process.pid, "SIGKILL"));
+  pipe.resume();
+  pipe.unref();
+}
+
+function endWithNpx(end) {
+  const { npm_command: command, npm_lifecycle_event: script } = process.env;
+  if (command !== "exec" && script !== "markmill" && script !== "demo") return;
+  const parent = process.ppid;
+  setInterval(() => process.ppid === parent || end(), parentCheckMs).unref();
 }

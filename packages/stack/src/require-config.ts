@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { type Config, describeFindings, type EnvFilePlace, readProcessConfig } from "@markmill/config";
 import { WrongInput } from "./wrong-input.ts";
 
@@ -8,12 +7,15 @@ export interface Place {
   err(text: string): void;
 }
 
-const told = new Set<string>();
+/** By the one who was told. */
+const told = new WeakMap<Place, Set<string>>();
 
-/** The environment over what counts of the `.env` of the working directory. */
+/** The environment over what counts of the `.env` of the project. Everything that does not count is reported, once. */
 export function requireConfig(place: Place, envFile: EnvFilePlace = {}): Config {
-  const reading = readProcessConfig(join(place.cwd, ".env"), envFile);
+  const reading = readProcessConfig(place.cwd, envFile);
   if (!reading.ok) throw new WrongInput(`the configuration is wrong.\n${describeFindings(reading.findings)}`);
-  for (const note of reading.notes) if (told.size < told.add(note).size) place.err(`note: ${note}`);
+  const known = told.get(place) ?? new Set<string>();
+  told.set(place, known);
+  for (const note of reading.notes) if (known.size < known.add(note).size) place.err(`note: ${note}`);
   return reading.config;
 }

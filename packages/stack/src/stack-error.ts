@@ -3,6 +3,10 @@ export const stackErrorCodes = {
     means: "The API has no request for what the command needs.",
     fix: "Run the command where the stack runs, without MARKMILL_URL.",
   },
+  PROJECT_NOT_FOUND: {
+    means: "There is no Markmill project in the working directory or above it.",
+    fix: "Go to the folder of your project, or begin one: markmill run FILE, or markmill grade PATH.",
+  },
   RUN_NOT_ROOT: { means: "Another run called it.", fix: "Name the run that called it." },
   RUN_OF_CLASS: { means: "It grades a work of a class.", fix: "Retry the class, or regrade the work." },
   RUN_OPEN: { means: "It has not ended.", fix: "Cancel the run first, or wait for its end." },

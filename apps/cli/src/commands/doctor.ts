@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
-import { statfs } from "node:fs/promises";
+import { mkdtemp, rm, statfs } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import {
   type Config,
@@ -10,13 +11,14 @@ import {
   redactUrl,
 } from "@markmill/config";
 import type { DockerDescription, JailDescription, Sandbox } from "@markmill/sandbox";
-import { describeError, livingWorkers, openSandbox, openStack } from "@markmill/stack";
+import { describeError, hasDatabase, livingWorkers, openStack } from "@markmill/stack";
 import type { Store } from "@markmill/store";
 import { formatBytes } from "../amounts.ts";
 import { type Command, exitCodes, type Terminal } from "../command.ts";
 import { foldText } from "../fold-text.ts";
 import { jsonText } from "../json-text.ts";
 import { parseFlags } from "../parse-words.ts";
+import { withSandboxToTest } from "../sandbox-to-test.ts";
 import { describePause } from "../tell-wait.ts";
 
 export const doctor: Command = {
@@ -34,7 +36,7 @@ Exit codes: 0 nothing fails, 1 something does.`,
   async run(args, terminal) {
     const { json, quick } = parseFlags(args, { json: { type: "boolean" }, quick: { type: "boolean" } });
     const findings: Finding[] = [];
-    const reading = readProcessConfig(join(terminal.cwd, ".env"));
+    const reading = readProcessConfig(terminal.cwd);
     // Errors of servers and libraries repeat the addresses they were given, passwords included.
     const hide = (text: string) => redactText(text, reading.ok ? reading.config : null);
     const tell = (told: readonly Finding[]) => {
@@ -132,6 +134,7 @@ async function checkDisk(config: Config, terminal: Terminal): Promise<Finding> {
 
 async function checkStores(config: Config, terminal: Terminal): Promise<Finding[]> {
   try {
+    if (!hasDatabase(config, terminal.cwd)) return [await tryPostgres()];
     const stack = await openStack({ config, cwd: terminal.cwd });
     try {
       const { server, schema } = await stack.store.about();
@@ -168,6 +171,19 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
   } catch (error) {
     const { code } = describeError(error);
     return [failed(code?.startsWith("QUEUE_") === true ? "queue" : "database", error)];
+  }
+}
+
+/** Where nothing was run yet there is no database, and none is made. Whether one can be made is tried elsewhere. */
+async function tryPostgres(): Promise<Finding> {
+  const { startEmbeddedPostgres } = await import("@markmill/embedded-postgres");
+  const directory = await mkdtemp(join(tmpdir(), "markmill-doctor-"));
+  try {
+    await (await startEmbeddedPostgres({ directory })).stop();
+    const message = "none yet: the first 'run' or 'grade' makes it here. The embedded Postgres starts on this machine";
+    return { check: "database", state: "ok", message };
+  } finally {
+    await rm(directory, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 
@@ -292,8 +308,8 @@ async function checkSandbox(config: Config, terminal: Terminal, test: boolean): 
   }
   try {
     const warnings: string[] = [];
-    const sandbox = await openSandbox(config.sandbox.kind, config, terminal.cwd, (text) => warnings.push(text));
-    try {
+    const place = { cwd: terminal.cwd, warn: (text: string) => void warnings.push(text) };
+    return await withSandboxToTest(config.sandbox.kind, config, place, async (sandbox) => {
       const chosen: Finding = {
         check: "sandbox",
         state: warnings.length === 0 ? "ok" : "warn",
@@ -328,9 +344,7 @@ async function checkSandbox(config: Config, terminal: Terminal, test: boolean): 
               fix: "Do not run untrusted commands here; 'markmill sandbox self-test' shows all probes.",
             },
       ];
-    } finally {
-      await sandbox.close();
-    }
+    });
   } catch (error) {
     const finding = failed("sandbox", error);
     // Workflows without commands need none.

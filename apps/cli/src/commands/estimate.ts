@@ -45,12 +45,16 @@ Examples:
     const works = read.class.intake.submissions.flatMap(({ counts, content }) =>
       counts && content.is === "taken" ? [{ characters: content.bytes }] : [],
     );
-    const pilot = await withStack(terminal, async ({ tenant }) => {
-      const [known] = (await tenant.batches.list({ key: plan.key })).batches;
-      return known === undefined
-        ? []
-        : (await everyWork(tenant.batches, known.id)).filter(({ standing }) => standing.is === "succeeded");
-    });
+    const pilot = await withStack<readonly BatchWork[]>(
+      terminal,
+      async ({ tenant }) => {
+        const [known] = (await tenant.batches.list({ key: plan.key })).batches;
+        return known === undefined
+          ? []
+          : (await everyWork(tenant.batches, known.id)).filter(({ standing }) => standing.is === "succeeded");
+      },
+      { empty: () => [] },
+    );
     const { config } = plan;
     const named = plan.variables.AI_MODEL_NAME ?? modelOf(plan.definition);
     const { name, price } = await modelPrice(named, config, terminal.cwd);

@@ -382,7 +382,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     if (manner.detach) {
       await stopScript();
       stopScript = async () => {};
-      if (works) leaveToBackground(saved.id, config, terminal.cwd);
+      if (works) leaveToBackground(saved.id, config, terminal);
       else await stack.queues.ring(rings);
       terminal.out(manner.json ? jsonText({ batchId: saved.id }, 0) : saved.id);
       return exitCodes.success;

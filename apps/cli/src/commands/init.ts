@@ -6,9 +6,10 @@ import { spawnSync } from "node:child_process";
 import { cp, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { makeProject } from "@markmill/config";
+import { claimHome } from "@markmill/config";
 import { suggest } from "@markmill/definition";
-import { type Command, exitCodes, UsageError } from "../command.ts";
+import { tellUnrecorded } from "../ask-trust.ts";
+import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 
 const templates = join(import.meta.dirname, "../../templates/courses");
 
@@ -26,9 +27,8 @@ export const init: Command = {
   help: `Usage: markmill init [DIR] [--language LANGUAGE]
 
 Without DIR: makes the working directory a Markmill project. It gets a folder
-.markmill/, and its .env counts whole from now on. Elsewhere a .env chooses no
-endpoint, no database, no queue and no sandbox, for its author may be the
-student whose folder it is. Say it only in a folder of your own.
+.markmill/, and commands in folders below it find it. A .env that is already
+there does not count before you trust it ('markmill trust').
 
 With DIR: makes a course there that can be graded at once. It holds a workflow,
 a rubric, hidden tests, six students who do not exist and a scripted model.
@@ -52,14 +52,14 @@ Examples:
     if (more.length > 0) throw new UsageError("'markmill init' takes one folder.");
     if (named === undefined) {
       if (values.language !== undefined) throw new UsageError("'--language' is of a course: name its folder, too.");
-      makeProject(terminal.cwd);
+      makeProject(terminal.cwd, terminal);
       terminal.err(`a Markmill project: ${terminal.cwd}`);
       return exitCodes.success;
     }
     const folder = resolve(terminal.cwd, named);
     const language = readLanguage(values.language ?? "javascript");
     await makeCourse(folder, language);
-    makeProject(folder);
+    makeProject(folder, terminal);
     terminal.err(`a course: ${folder}`);
     const missing = missingPrograms(language);
     if (missing.length > 0) {
@@ -73,6 +73,12 @@ Examples:
     return exitCodes.success;
   },
 };
+
+/** kill -9 after the folder was made and before it was recorded: the next command finds it empty and records it. */
+function makeProject(folder: string, terminal: Terminal): void {
+  const home = join(folder, ".markmill");
+  if (!claimHome(home)) tellUnrecorded(home, terminal);
+}
 
 function readLanguage(written: string): CourseLanguage {
   const language = languages.find((one) => one === written.toLowerCase());

@@ -31,14 +31,18 @@ Examples:
     const [name, ...more] = positionals;
     if (more.length > 0) throw new UsageError("Name one scope, or none for a list.");
     if (name === undefined && values.delete === true) throw new UsageError("Name the scope that is to be deleted.");
+    if (name === undefined) {
+      const scopes = await withStack<readonly MemoryScope[]>(
+        terminal,
+        ({ tenant }) => all((after) => tenant.memory.scopes(after)),
+        { empty: () => [] },
+      );
+      if (values.json === true) terminal.out(jsonText({ scopes }));
+      else if (scopes.length === 0) terminal.err("No scope of memory has a name.");
+      else for (const scope of scopes) terminal.out(lineOf(scope));
+      return exitCodes.success;
+    }
     return await withStack(terminal, async ({ tenant }) => {
-      if (name === undefined) {
-        const scopes = await all((after) => tenant.memory.scopes(after));
-        if (values.json === true) terminal.out(jsonText({ scopes }));
-        else if (scopes.length === 0) terminal.err("No scope of memory has a name.");
-        else for (const scope of scopes) terminal.out(lineOf(scope));
-        return exitCodes.success;
-      }
       if (values.delete === true) {
         const gone = await tenant.memory.delete(name);
         terminal.err(gone ? `deleted: ${name}` : `There is no scope ${name}.`);

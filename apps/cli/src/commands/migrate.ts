@@ -12,7 +12,7 @@ from several machines at once.`,
 
   async run(args, terminal) {
     parseFlags(args, {});
-    await withStack(terminal, async () => undefined);
+    await withStack(terminal, async () => undefined, { make: true });
     terminal.err("the database is up to date");
     return exitCodes.success;
   },

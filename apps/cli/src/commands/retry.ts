@@ -103,7 +103,7 @@ Examples:
         );
         const works = await mustWork(stack, config);
         if (values.detach === true) {
-          if (works) leaveToBackground(created.runId, config, terminal.cwd);
+          if (works) leaveToBackground(created.runId, config, terminal);
           else await stack.queues.ring(created.rings);
           terminal.out(values.json === true ? JSON.stringify({ runId: created.runId }) : created.runId);
           return exitCodes.success;

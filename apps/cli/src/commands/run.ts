@@ -206,7 +206,7 @@ async function start(asked: Asked, given: Config, terminal: Terminal, manner: Ma
       // The background serves the script at the same port, and rings when it does.
       await stopScript();
       stopScript = async () => {};
-      if (works) leaveToBackground(runId, config, terminal.cwd);
+      if (works) leaveToBackground(runId, config, terminal);
       else await stack.queues.ring(created.rings);
       terminal.out(manner.json ? jsonText({ runId }, 0) : runId);
       return exitCodes.success;

@@ -1,9 +1,10 @@
 import { parseArgs } from "node:util";
-import { isSandboxChoice, openSandbox, requireConfig } from "@markmill/stack";
+import { isSandboxChoice, requireConfig } from "@markmill/stack";
 import { formatElapsed } from "../amounts.ts";
 import { type Command, exitCodes, UsageError } from "../command.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
 import { jsonText } from "../json-text.ts";
+import { withSandboxToTest } from "../sandbox-to-test.ts";
 
 export const sandbox: Command = {
   help: `Usage: markmill sandbox self-test [--sandbox auto|docker|jail] [--json]
@@ -35,8 +36,8 @@ Examples:
     if (kind === "none")
       throw new UsageError("'none' is no sandbox: there is nothing to test, and the probes do harm.");
     const { judgeSelfTest, runSelfTest } = await import("@markmill/sandbox");
-    const opened = await openSandbox(kind, config, terminal.cwd, (text) => terminal.err(text));
-    try {
+    const place = { cwd: terminal.cwd, warn: (text: string) => terminal.err(text) };
+    return await withSandboxToTest(kind, config, place, async (opened) => {
       if (values.json !== true) terminal.err(`testing ${opened.kind}; this takes a while`);
       const report = await runSelfTest(opened, opened.kind === "docker" ? { image: config.sandbox.image } : {});
       const verdict = judgeSelfTest(report);
@@ -62,9 +63,7 @@ Examples:
         );
       }
       return verdict.safe && !refused ? exitCodes.success : exitCodes.failed;
-    } finally {
-      await opened.close();
-    }
+    });
   },
 };
 

@@ -1,9 +1,10 @@
 import { parseArgs } from "node:util";
+import type { Config } from "@markmill/config";
 import { livingWorkers, parseCount, runAsJson, type Stack, standingOf, waitAsJson } from "@markmill/stack";
 import type { RunSummary, Wait } from "@markmill/store";
 import { formatCount, formatDollars, formatElapsed } from "../amounts.ts";
 import { resultsOf } from "../class-results.ts";
-import { listClasses, showClass } from "../class-verbs.ts";
+import { listClasses, showClass, tellNone } from "../class-verbs.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { batchMeant } from "../find-batch.ts";
 import { findRun } from "../find-run.ts";
@@ -44,7 +45,12 @@ Examples:
     const limit = values.limit === undefined ? 20 : parseCount(values.limit);
     if (limit === null || limit < 1 || limit > 500) throw new UsageError("--limit is a number from 1 to 500.");
     const json = values.json === true;
-    return await withStack(terminal, async (stack, config) => {
+    const empty = () => {
+      if (json) terminal.out(jsonText(values.batches === true ? { batches: [] } : { runs: [], pauses: [] }));
+      else tellNone(values.batches === true ? "class" : "run", terminal);
+      return exitCodes.success;
+    };
+    const act = async (stack: Stack, config: Config): Promise<number> => {
       const batch = wanted === undefined ? null : await batchMeant(stack.tenant, wanted, terminal.cwd);
       if (values.batches === true) await listClasses(stack, limit, json, terminal);
       else if (wanted === undefined) await list(stack, limit, json, terminal);
@@ -56,7 +62,8 @@ Examples:
         return results.code(exitCodes.success);
       }
       return exitCodes.success;
-    });
+    };
+    return await withStack(terminal, act, wanted === undefined ? { empty } : {});
   },
 };
 
@@ -71,7 +78,7 @@ async function list(stack: Stack, limit: number, json: boolean, terminal: Termin
     terminal.out(jsonText({ runs: runs.map((run) => asJson(run, waits(run.id))), pauses }));
     return;
   }
-  if (runs.length === 0) terminal.err("There is no run yet. Start one: markmill run FILE");
+  if (runs.length === 0) tellNone("run", terminal);
   for (const run of runs) {
     terminal.out(lineOf({ ...run, status: standingOf(run.status, waits(run.id)) }, terminal));
     const [wait] = waits(run.id);

@@ -3,7 +3,15 @@ import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { identifyProcess } from "@markmill/process-identity";
-import { aborted, catchInterrupts, openStack, readCatalogue, requireConfig, serveHealth } from "@markmill/stack";
+import {
+  aborted,
+  catchInterrupts,
+  claimProjectHome,
+  openStack,
+  readCatalogue,
+  requireConfig,
+  serveHealth,
+} from "@markmill/stack";
 import { defaultTenant } from "@markmill/store";
 import { spawnBackground } from "../background.ts";
 import { type Command, CommandError, exitCodes, type Terminal } from "../command.ts";
@@ -45,6 +53,7 @@ Examples:
       terminal.err(`it is up already (process ${running.pid})`);
       return exitCodes.success;
     }
+    claimProjectHome(config, terminal.cwd, terminalLog(terminal));
     return detach === true ? await startDetached(home, terminal) : await serve(home, terminal, tell ?? null);
   },
 };
@@ -52,7 +61,7 @@ Examples:
 /** Whoever holds the database may enter. The tenant's audit log has it. */
 async function makeKey(terminal: Terminal): Promise<number> {
   const config = requireConfig(terminal);
-  const stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
+  const stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal), database: "existing" });
   try {
     const { secret } = await stack.store.access.createLocalKey(
       { name: "new key", roles: ["owner", "ops"], scopes: null, createdBy: "local", expiresAt: null },
@@ -134,7 +143,7 @@ async function startDetached(home: string, terminal: Terminal): Promise<number> 
   } finally {
     rmSync(told, { force: true });
   }
-  const said = readFileSync(log, "utf8").slice(begin).trim();
+  const said = readFileSync(log).subarray(begin).toString("utf8").trim();
   throw new CommandError(
     "UP_FAILED",
     `The stack did not start:\n${said}`,

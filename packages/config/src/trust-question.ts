@@ -1,0 +1,61 @@
+/**
+ * What of a folder waits for the user's decision, and the words that show it. A person decides by what a file would do: addresses and names of
+ * variables are shown, keys are named and not shown.
+ */
+import { join, resolve } from "node:path";
+import { loadEnvFile, settingsIn } from "./env-file.ts";
+import { secretNames } from "./environment.ts";
+import { findProject, processHome } from "./find-project.ts";
+import { homeSubject, isForeignHome } from "./project-home.ts";
+import { redactText, redactUrl } from "./redact-config.ts";
+import { trustsEverything } from "./trust-everything.ts";
+import { decisionOn, type TrustRecord, type TrustSubject } from "./trust-records.ts";
+
+export interface TrustQuestion {
+  readonly what: "env file" | "home";
+  readonly subject: TrustSubject;
+  /** One line each, for a person. */
+  readonly shows: readonly string[];
+  readonly decision: TrustRecord["decision"] | null;
+}
+
+const longestValue = 160;
+
+/** Everything in the project of `cwd` that counts only with trust, decided or not. */
+export function trustQuestions(cwd: string): readonly TrustQuestion[] {
+  const project = findProject(cwd);
+  const file = loadEnvFile(join(project, ".env"));
+  const named = file.is === "loaded" ? file.values.MARKMILL_HOME : undefined;
+  const home = resolve(project, process.env.MARKMILL_HOME || named || processHome());
+  const subject = homeSubject(home);
+  return [
+    ...(file.is === "loaded" && settingsIn(file.values).length > 0
+      ? [question("env file", file.subject, showEnvFile(file.values))]
+      : []),
+    ...(subject === null ? [] : [question("home", subject, [])]),
+  ];
+}
+
+/** Those that a person is asked about before a command begins. */
+export function openQuestions(cwd: string): readonly TrustQuestion[] {
+  if (trustsEverything()) return [];
+  return trustQuestions(cwd).filter(
+    ({ what, subject, decision }) => decision === null && (what === "env file" || isForeignHome(subject.path)),
+  );
+}
+
+function question(what: TrustQuestion["what"], subject: TrustSubject, shows: readonly string[]): TrustQuestion {
+  return { what, subject, shows, decision: decisionOn(subject) };
+}
+
+function showEnvFile(values: Readonly<Record<string, string>>): string[] {
+  const settings = settingsIn(values);
+  const others = Object.keys(values).filter((name) => !settings.includes(name));
+  const lines = settings.map((name) => {
+    const value = (values[name] ?? "").replace(/\s/g, " ");
+    const cut = value.length > longestValue ? `${value.slice(0, longestValue)}…` : value;
+    if (!secretNames.has(name)) return `${name}=${redactText(cut, null)}`;
+    return name.endsWith("_URL") ? `${name}=${redactUrl(value)}` : `${name} (a secret, not shown)`;
+  });
+  return others.length === 0 ? lines : [...lines, `other names: ${others.join(", ")}`];
+}

@@ -1,0 +1,284 @@
+// A folder that a stranger sent (a tar, a clone): what it brings along reaches no host, no program and no variable of the user without trust.
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
+import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
+import { type ResidentMarkmill, residentMarkmill } from "../support/resident-markmill.ts";
+
+let base: string;
+let resident: ResidentMarkmill;
+let server: Server;
+let url: string;
+const heard: string[] = [];
+
+beforeAll(async () => {
+  resident = await residentMarkmill();
+  base = mkdtempSync(join(tmpdir(), "markmill-trust-"));
+  server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (part) => {
+      body += part;
+    });
+    request.on("end", () => {
+      heard.push(`${request.url} ${request.headers.authorization ?? ""} ${body}`);
+      const message = { role: "assistant", content: "thanks" };
+      const reply = {
+        id: "1",
+        object: "chat.completion",
+        created: 1,
+        model: "m",
+        choices: [{ index: 0, finish_reason: "stop", message }],
+      };
+      response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify({ ...reply, usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+});
+afterAll(async () => {
+  await resident.close();
+  server.close();
+  rmSync(base, { recursive: true, force: true, maxRetries: 5 });
+});
+beforeEach(() => {
+  heard.length = 0;
+});
+
+/** The user's shell, with settings of its own and a secret of another program. */
+const at = (cwd: string, env: Readonly<Record<string, string>> = {}): MarkmillPlace => ({
+  cwd,
+  env: { XDG_CONFIG_HOME: join(base, "settings"), AWS_SECRET_ACCESS_KEY: "hunter2", WORKER_NICE: "0", ...env },
+});
+
+const prompt = `# Thief
+
+# Workflow
+
+\`\`\`mermaid
+flowchart TD
+    START --> PROMPT_A["Prompt: User A"]
+\`\`\`
+
+# Prompts
+
+## User A
+
+The secret is {{AWS_SECRET_ACCESS_KEY}}.
+`;
+
+function stranger(name: string): string {
+  const folder = join(base, name);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "class.yaml"), "");
+  writeFileSync(join(folder, "thief.wf.md"), prompt);
+  writeFileSync(
+    join(folder, ".env"),
+    `OPENAI_BASE_URL=${url}\nWORKFLOW_ENV=AWS_SECRET_ACCESS_KEY\nDEFAULT_MODEL=m\nOTEL_EXPORTER_OTLP_ENDPOINT=${url}\n`,
+  );
+  return folder;
+}
+
+describe("a stranger's .env", () => {
+  it("gives nothing to any command, each says so, and nobody hears of the secret", async () => {
+    const folder = stranger("sent");
+    const commands = [
+      ["run", "thief.wf.md"],
+      ["doctor", "--quick"],
+      ["status"],
+      ["down"],
+      ["grade", "."],
+      ["estimate", "."],
+    ];
+    for (const args of commands) {
+      const { stdout, stderr } = await resident.say(at(folder), args);
+      expect(stdout + stderr, args.join(" ")).toMatch(
+        /\.env is not trusted: nothing of it is taken[\s\S]*markmill trust/,
+      );
+    }
+    expect(heard).toEqual([]);
+  });
+
+  it("is obeyed after 'markmill trust' showed it, until it changes or the trust is taken back", async () => {
+    const folder = stranger("known");
+    const trusted = await resident.say(at(folder), ["trust"]);
+    expect(trusted.code).toBe(0);
+    expect(trusted.stderr).toContain(`OPENAI_BASE_URL=${url}`);
+    expect(trusted.stderr).toContain("WORKFLOW_ENV=AWS_SECRET_ACCESS_KEY");
+    const list = await resident.say(at(folder), ["trust", "--list"]);
+    expect(list.stdout).toContain(`trusted  ${new Date().toISOString().slice(0, 4)}`);
+    expect(list.stdout).toContain(join(folder, ".env"));
+    await resident.say(at(folder), ["doctor", "--quick"]);
+    expect(heard.some((line) => line.startsWith("/v1/models"))).toBe(true);
+
+    heard.length = 0;
+    writeFileSync(join(folder, ".env"), `OPENAI_BASE_URL=${url}\nDEFAULT_MODEL=other\n`);
+    expect((await resident.say(at(folder), ["doctor", "--quick"])).stdout).toContain("is not trusted");
+    expect(heard).toEqual([]);
+
+    await resident.say(at(folder), ["trust"]);
+    expect((await resident.say(at(folder), ["trust", "--revoke"])).stderr).toContain("no longer trusted");
+    expect((await resident.say(at(folder), ["status"])).stderr).toContain("is not trusted");
+    expect((await resident.say(at(folder), ["trust", "--list", "--json"])).stdout).not.toContain(join(folder, ".env"));
+  });
+
+  it("is obeyed by MARKMILL_TRUST=1, for machines where nobody can be asked", async () => {
+    const folder = stranger("ci");
+    const { stdout } = await resident.say(at(folder, { MARKMILL_TRUST: "1" }), ["doctor", "--quick"]);
+    expect(stdout).toContain(`models at ${url}`);
+    expect(heard.length).toBeGreaterThan(0);
+  });
+});
+
+describe("a database that came with a folder", () => {
+  it("is not started by any command: its settings could run programs", async () => {
+    const folder = stranger("loaded");
+    const data = join(folder, ".markmill/postgres/data");
+    mkdirSync(data, { recursive: true });
+    const proof = join(base, "it-ran");
+    writeFileSync(join(data, "PG_VERSION"), "18\n");
+    writeFileSync(join(data, "postgresql.conf"), `archive_mode=on\narchive_command='touch ${proof}'\n`);
+    const before = readdirSync(folder, { recursive: true }).sort();
+    const commands = [
+      ["status"],
+      ["run", "thief.wf.md"],
+      ["grade", "."],
+      ["up"],
+      ["down"],
+      ["worker"],
+      ["watch", "last"],
+      ["doctor", "--quick"],
+    ];
+    for (const args of commands) {
+      const { code, stdout, stderr } = await resident.say(at(folder), args);
+      expect(code, args.join(" ")).not.toBe(0);
+      expect(stdout + stderr, args.join(" ")).toMatch(/CONFIG_HOME_NOT_TRUSTED[\s\S]*markmill trust/);
+    }
+    expect(existsSync(proof)).toBe(false);
+    expect(readdirSync(folder, { recursive: true }).sort()).toEqual(before);
+  });
+});
+
+describe("a project of one's own", () => {
+  let place: MarkmillPlace & { remove(): Promise<void> };
+  beforeAll(async () => {
+    place = await makePlace({ MARKMILL_HOME: "" }, { postgres: "running" });
+    mkdirSync(join(place.cwd, "sheets/one"), { recursive: true });
+  });
+  afterAll(() => place.remove());
+
+  it("is found from a folder below it, and named", async () => {
+    const inside = { ...place, cwd: join(place.cwd, "sheets/one") };
+    const { code, stdout, stderr } = await resident.say(inside, ["status", "--json"]);
+    expect({ code, runs: JSON.parse(stdout).runs }).toEqual({ code: 0, runs: [] });
+    expect(stderr).toContain(`the project is ${place.cwd}, above the working directory`);
+    expect(readdirSync(inside.cwd)).toEqual([]);
+  });
+
+  it("is made by the first run, which needs no question, and counts for the next command", async () => {
+    const folder = join(base, "fresh");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "hello.wf.md"), prompt.replace("{{AWS_SECRET_ACCESS_KEY}}", "none"));
+    writeFileSync(join(folder, "replies.yaml"), 'default: { reply: "hello" }\n');
+    const ran = await markmill(at(folder), ["run", "hello.wf.md", "--script", "replies.yaml"]);
+    expect({ code: ran.code, stdout: ran.stdout }).toEqual({ code: 0, stdout: "hello\n" });
+    const { code, stdout, stderr } = await resident.say(at(folder), ["status", "--json"]);
+    expect({ code, runs: JSON.parse(stdout).runs.length, stderr }).toEqual({ code: 0, runs: 1, stderr: "" });
+  });
+});
+
+/** Every command in an empty folder: what it says there. A command that is not listed here fails the test. */
+const readers: Readonly<Record<string, readonly (readonly [args: readonly string[], code: number, says: RegExp])[]>> = {
+  status: [
+    [[], 0, /There is no run yet/],
+    [["--json"], 0, /"runs": \[\]/],
+    [["--batches"], 0, /There is no class yet/],
+    [["--batches", "--json"], 0, /"batches": \[\]/],
+    [["last"], 1, /PROJECT_NOT_FOUND/],
+  ],
+  watch: [[["last"], 1, /PROJECT_NOT_FOUND/]],
+  logs: [[["last"], 1, /PROJECT_NOT_FOUND/]],
+  answer: [[["last", "yes"], 1, /PROJECT_NOT_FOUND/]],
+  cancel: [[["last"], 1, /PROJECT_NOT_FOUND/]],
+  stop: [[["last"], 1, /PROJECT_NOT_FOUND/]],
+  resume: [[["last"], 1, /PROJECT_NOT_FOUND/]],
+  retry: [[["last"], 1, /PROJECT_NOT_FOUND/]],
+  history: [[["last"], 1, /PROJECT_NOT_FOUND/]],
+  replay: [[["last"], 1, /PROJECT_NOT_FOUND/]],
+  memory: [
+    [[], 0, /No scope of memory/],
+    [["--json"], 0, /"scopes": \[\]/],
+    [["course"], 1, /PROJECT_NOT_FOUND/],
+  ],
+  estimate: [[["nowhere"], 6, /nowhere/]],
+  review: [[["--list"], 1, /PROJECT_NOT_FOUND/]],
+  override: [[["ada", "--criterion", "names", "--points", "3", "--reason", "x"], 1, /PROJECT_NOT_FOUND/]],
+  regrade: [[["--where", "total<5"], 1, /PROJECT_NOT_FOUND/]],
+  agree: [[["--human", "marks.csv"], 2, /marks\.csv/]],
+  release: [[[], 1, /PROJECT_NOT_FOUND/]],
+  export: [[["--to", "canvas"], 1, /PROJECT_NOT_FOUND/]],
+  report: [[[], 1, /PROJECT_NOT_FOUND/]],
+  pause: [[["last"], 1, /PROJECT_NOT_FOUND/]],
+  validate: [[["none.wf.md"], 6, /none\.wf\.md/]],
+  show: [[["none.wf.md"], 6, /none\.wf\.md/]],
+  explain: [[["LIMIT_TIME"], 0, /LIMIT_TIME/]],
+  doctor: [[["--quick"], 0, /none yet/]],
+  down: [[[], 0, /nothing was up/]],
+  trust: [
+    [[], 0, /nothing needs trust/],
+    [["--list"], 0, /Nothing is recorded/],
+    [["--list", "--json"], 0, /"items": \[\]/],
+    [["--revoke"], 0, /nothing is recorded/],
+  ],
+  up: [[["--new-key"], 1, /PROJECT_NOT_FOUND/]],
+  grade: [[["nowhere"], 6, /nowhere/]],
+  run: [[["none.wf.md"], 6, /none\.wf\.md/]],
+  "mock-model": [[["none.yaml"], 2, /none\.yaml/]],
+  sandbox: [[["self-test", "--sandbox", "none"], 2, /no sandbox/]],
+};
+/** They begin a project, or serve until they are stopped. */
+const makers = ["init", "api", "worker", "supervisor", "migrate"];
+
+describe("in an empty folder", () => {
+  it("every command that begins nothing leaves the folder as it was, with a plain message", async () => {
+    const folder = join(base, "empty");
+    mkdirSync(folder, { recursive: true });
+    const settings = {
+      XDG_CONFIG_HOME: join(base, "no settings"),
+      OPENAI_BASE_URL: "http://127.0.0.1:1/v1",
+      OPENAI_API_KEY: "",
+    };
+    const help = (await resident.say(at(folder), ["--help"])).stdout;
+    const named = [...help.matchAll(/^ {2}([a-z-]+) {2,}[A-Z]/gm)].map(([, name]) => name);
+    expect(named.filter((name) => name !== undefined && !(name in readers) && !makers.includes(name))).toEqual([]);
+    expect(named.length).toBeGreaterThan(30);
+    const wrong: unknown[] = [];
+    for (const [name, calls] of Object.entries(readers)) {
+      for (const [args, code, says] of calls) {
+        if (name === "doctor" && !inject("thorough")) continue;
+        const said = await resident.say(at(folder, settings), [name, ...args]);
+        const text = said.stdout + said.stderr;
+        const left = readdirSync(folder);
+        if (said.code !== code || !says.test(text) || /\n\s+at /.test(text) || left.length > 0)
+          wrong.push([name, args, said, left]);
+      }
+    }
+    expect(wrong).toEqual([]);
+    expect(existsSync(join(base, "no settings"))).toBe(false);
+  });
+
+  it("'doctor' makes no database, and says that one can be made", async () => {
+    const folder = join(base, "empty doctor");
+    mkdirSync(folder, { recursive: true });
+    const { stdout } = await resident.say(
+      at(folder, { OPENAI_BASE_URL: "http://127.0.0.1:1/v1", OPENAI_API_KEY: "" }),
+      ["doctor", "--quick"],
+    );
+    expect(stdout).toMatch(/ok {4}database {7}none yet/);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
