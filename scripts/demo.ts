@@ -35,7 +35,7 @@ if (passed && sandboxed) {
   console.error(`
 What to try next:
   npx markmill review --list
-      the works that want a person, and why
+      submissions that need a person, and why
   npx markmill release
       lets the grades be given out, and writes the students' reports
   npx markmill export --to canvas --template examples/class-roman/roster.csv --check

@@ -3,10 +3,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createDockerSandbox } from "../../packages/sandbox/src/docker/docker-sandbox.ts";
 import { createJailSandbox, type JailSandbox } from "../../packages/sandbox/src/jail/jail-sandbox.ts";
 import { openJudge } from "../../packages/sandbox/src/judge/judge-session.ts";
+import { dockerAvailable, sharedDocker } from "../support/docker-engine.ts";
 import { judgeSpec } from "../support/judge-spec.ts";
 import { sessionSpec } from "../support/session-spec.ts";
+
+const docker = await dockerAvailable("what a guest sees in a Docker container");
 
 /** Whatever cannot be read says nothing. */
 const LOOK = `
@@ -72,6 +76,34 @@ describe.skipIf(process.platform !== "linux").each([
       }
     } finally {
       await session.end();
+    }
+  });
+});
+
+describe.skipIf(!docker)("what is seen in a container", () => {
+  it("by a guest is neither the install path nor the run id", async () => {
+    const engine = await sharedDocker();
+    const sandbox = await createDockerSandbox({ hosts: [engine.host], images: [engine.image] });
+    const look = { path: "look.sh", mode: 0o755, bytes: Buffer.from(LOOK) };
+    const spec = judgeSpec({
+      run: "run-0f1e2d3c4b5a",
+      image: engine.image,
+      submission: { kind: "list", files: [look] },
+    });
+    const judge = await openJudge(sandbox, spec);
+    try {
+      // It is more than one command may print: the judge looks through it.
+      // The engine of the tests lies below this folder itself, in .cache; what matters is where the product lies.
+      const install = resolve(import.meta.dirname, "../..");
+      const secrets = ["0f1e2d3c4b5a", "-judge-", ...["node_modules", "packages", "apps"].map((one) => join(install, one))];
+      const { output } = await judge.run({
+        kind: "shell",
+        text: `guest --output 8000000 -- bash look.sh >seen 2>&1; tail -n 1 seen; grep -a -c ' /workspace ' seen; grep -a -F ${secrets.map((one) => `-e '${one}'`).join(" ")} seen; echo end`,
+      });
+      expect(output).toMatch(/^looked at all\n[1-9]\d*\nend\n$/);
+    } finally {
+      await judge.end();
+      await sandbox.close();
     }
   });
 });

@@ -86,6 +86,10 @@ describe("a name that is an ordinary word", () => {
     { key: "2", name: "Mark Grant", email: "grant@x.org" },
     { key: "3", name: "Li Bo" },
     { key: "4", name: "May Young", login: "mmeier" },
+    { key: "5", name: "Will Power" },
+    { key: "6", name: "Gift Sunday" },
+    { key: "7", name: "Max Points" },
+    { key: "8", name: "Hello World" },
   ];
   const scrub = (text: string, own: string) =>
     new Scrubber(known, new Map(known.map(({ key }) => [key, `S${key}`])), [own]).scrub(text).text;
@@ -98,7 +102,28 @@ describe("a name that is an ordinary word", () => {
     ["git clone https://github.com/clear/sheet1.git", "git clone https://github.com/S1/sheet1.git"],
     ["MaxMueller maxMüller max_müller", "MaxMueller S1 S1"],
     ["mmeierSort(), mmeier_sort()", "S4Sort(), S4_sort()"],
+    ["// Will Power helped me; so did Power, Will", "// S5 helped me; so did S5"],
+    ["Will Power helped me", "S5 helped me"],
+    ['print("by Gift Sunday")', 'print("by S6")'],
   ])("is taken out where it clearly is one: %s", (text, shown) => expect(scrub(text, "0")).toBe(shown));
+
+  it.each([
+    "will power the motor; willPower, WillPower, Will.Power(), WILL POWER",
+    "const x: Will Power = new Will(Power);",
+    "# a gift on sunday, Gift on Sunday, gift sunday",
+    "maxPoints = MAX_POINTS; Max.Points",
+    'print("Hello World") // Hello World',
+    "// Max Points",
+  ])("is left in the work of another student where it is no name: %s", (text) => expect(scrub(text, "0")).toBe(text));
+
+  it("that stands side by side in the teacher's own texts is left in the work of another student", () => {
+    const task = authoredWords(["Print Mark Grant, then the name."]);
+    const scrubber = new Scrubber(known, new Map(known.map(({ key }) => [key, `S${key}`])), ["0"], task);
+    expect(scrubber.scrub('print("Mark Grant") // by Will Power').text).toBe('print("Mark Grant") // by S5');
+    expect(unscrubbed({ name: "Mark Grant" }, task)).toEqual([{ field: "name", value: "Mark Grant" }]);
+    expect(unscrubbed({ name: "Will Power" }, task)).toEqual([]);
+    expect(unscrubbed({ name: "Hello World" })).toEqual([{ field: "name", value: "Hello World" }]);
+  });
 
   it.each([
     ["// Max wrote this", "1", "// S1 wrote this"],

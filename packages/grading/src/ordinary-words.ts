@@ -147,6 +147,8 @@ abel able amber angel april art ash august basil bear bella bill bob bob carol c
 fern ford forest frank franklin gene ginger glen grace grant gray green guy hazel heath holly hope hunt hunter iris ivy jack jade jasmine jay jean jet jewel john joy judge june king
 lake lane leaf lee lily logan lord love major mark marks marsh mason max may melody mercy miles miller mini misty moon nick noble olive page park parks parker pat patience pearl penny piper
 pierce price prince quinn rain ray red reed rich rob robin rock rocky rod roman rose ruby rusty sage sandy sky sky sol sonny star stone strong sue summer sun sunny temple terry tony trip tucker van victor violet ward
+blessing bright charity comfort destiny favor favour fortune friday genesis gift goodness happy harmony heaven honor honour innocent justice kindness liberty lucky marvelous miracle monday
+ocean peace precious princess prosper queen river royal saturday storm success sunday trinity wisdom
 wade wall walker west white will winter wood woods young long lang lin ling liu li lu ma mai mo mu na ni niu nu ou pan pang pei ping qi qin ran ren ru rui shan shu si song su sun tan tang tao
 tian ting tong tu wan wang wei wen wu xi xia xu yan yang yao ye yi yin ying yong yu yuan yue yun zhen zhi zhou zhu an ai ba bai ban bang bao bi bian bin bing bo bu cai can cao chang chen cheng chi chun cong da dai dan deng
 ding dong dou du duan er fan fang fei feng fu gan gang gao ge gong gu guan guang gui guo hai han hang hao he hong hou hu hua huan huang hui huo ji jia jian jiang jiao jie jin jing jiu ju jun kai kang ke kong kun lan lang lao lei
@@ -186,7 +188,7 @@ export function isCodeWord(word: string): boolean {
   return programWords.has(word) || gradingWords.has(word);
 }
 
-/** Beside another such word, both with capitals, it is taken for a name: `Mark Story`, and not `Max Points`. */
+/** No word of programs: beside a word that is also a name, both with capitals, it is taken for a name in code, too (`Mark Story`). */
 export function isNameLike(word: string): boolean {
   return alsoNames.has(word) || (word.length > 2 && !isCodeWord(word));
 }

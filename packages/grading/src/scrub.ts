@@ -9,7 +9,9 @@
  *
  * S1  An entry of the roster that consists of ordinary words (ordinary-words.ts, and the words of the teacher's own texts) changes no
  *     work but the student's own. `unscrubbed` lists these entries, so that the teacher is told.
- * S2  The exception is a full name of words that are also names: with capitals and side by side (`Mark Grant`) it is taken out everywhere.
+ * S2  The exception is a full name with a word that is also a name: with capitals and side by side it is taken out. `Mark Grant` is taken out
+ *     everywhere. `Will Power` has a word of programs, so it is taken out of words and left in code. `Max Points`, all of it
+ *     words of programs, and names that stand so in the teacher's own texts are left.
  * S3  In the student's own work an ordinary word is taken out only where it is written as a name and the line is no code.
  */
 import { isAlsoName, isCodeWord, isNameLike, isOrdinaryIdentifier, isOrdinaryWord } from "./ordinary-words.ts";
@@ -42,9 +44,9 @@ interface Sequence {
 
 /**
  * How a name has to be written to count. capital: `Math.max` is nobody. title: each word as in the roster, side by side.
- * prose: with a capital, and outside code.
+ * prose: with a capital, and outside code. title prose: both.
  */
-type Written = "anyhow" | "capital" | "title" | "prose";
+type Written = "anyhow" | "capital" | "title" | "prose" | "title prose";
 
 /** Words of the teacher's own texts: the task, the rubric, the prompts. */
 export interface AuthoredWords {
@@ -188,17 +190,19 @@ function longest(matches: readonly (Sequence | undefined)[]): Sequence | undefin
 
 function fits(line: string, words: readonly Word[], index: number): (sequence: Sequence) => boolean {
   return ({ words: wanted, written }) => {
+    const isTitle = written === "title" || written === "title prose";
+    const isWords = written === "prose" || written === "title prose";
     for (const [offset, one] of wanted.entries()) {
       const here = words[index + offset];
       if (here === undefined || here.plain !== one) return false;
       if (written !== "anyhow" && !/^\p{Lu}/u.test(here.text) && /^\p{Ll}/u.test(here.text)) return false;
       // LI, MAX and NULL are constants.
-      if (written === "prose" && here.text.length > 1 && !/\p{Ll}/u.test(here.text)) return false;
+      if (isWords && here.text.length > 1 && !/\p{Ll}/u.test(here.text)) return false;
       if (offset === 0) continue;
       const gap = line.slice(words[index + offset - 1]?.to, here.from);
-      if (gap.length > LONGEST_GAP || !(written === "title" ? /^,? $/ : /^[\s._,'’-]*$/).test(gap)) return false;
+      if (gap.length > LONGEST_GAP || !(isTitle ? /^,? $/ : /^[\s._,'’-]*$/).test(gap)) return false;
     }
-    return written !== "prose" || isProse(line, words[index]);
+    return !isWords || isProse(line, words[index]);
   };
 }
 
@@ -221,14 +225,12 @@ function isOrdinaryId(parts: readonly string[], authored: AuthoredWords): boolea
   return parts.length > 0 && parts.every((part) => isOrdinaryIdentifier(part) || authored.words.has(part));
 }
 
-/** Ordinary words that still are a name where they stand side by side with capitals. */
-function isWrittenName(parts: readonly string[], { pairs }: AuthoredWords): boolean {
-  return (
-    parts.length > 1 &&
-    parts.every(isNameLike) &&
-    parts.some(isAlsoName) &&
-    !parts.some((part, index) => index > 0 && pairs.has(`${parts[index - 1]} ${part}`))
-  );
+/** S2: how ordinary words have to be written to be a full name; null: they are none. */
+function writtenName(parts: readonly string[], { pairs }: AuthoredWords): "title" | "title prose" | null {
+  if (parts.length < 2) return null;
+  if (parts.some((part, index) => index > 0 && pairs.has(`${parts[index - 1]} ${part}`))) return null;
+  if (parts.every(isNameLike) && parts.some(isAlsoName)) return "title";
+  return parts.some((part) => isAlsoName(part) && !isCodeWord(part)) ? "title prose" : null;
 }
 
 /** Entries of the roster that are not taken out of the works of others, by the name of their field. */
@@ -238,7 +240,8 @@ export function unscrubbed(
 ): readonly { readonly field: string; readonly value: string }[] {
   const found: { field: string; value: string }[] = [];
   const parts = wordsOf(name);
-  if (isOrdinaryName(parts, authored) && !isWrittenName(parts, authored)) found.push({ field: "name", value: name });
+  if (isOrdinaryName(parts, authored) && writtenName(parts, authored) === null)
+    found.push({ field: "name", value: name });
   for (const [field, value = ""] of Object.entries({ id, sisId, login, handle })) {
     const pieces = wordsOf(value);
     const known = found.some((one) => one.value === value);
@@ -271,7 +274,8 @@ function indexClass(
     }
     const parts = wordsOf(person.name);
     if (isOrdinaryName(parts, authored)) {
-      if (isWrittenName(parts, authored)) names.push(...titled(parts, alias));
+      const written = writtenName(parts, authored);
+      if (written !== null) names.push(...titled(parts, alias, written));
       continue;
     }
     const turned = turn(parts);
@@ -307,8 +311,8 @@ function turn(parts: readonly string[]): string[] {
   return [parts.at(-1) ?? "", ...parts.slice(0, -1)];
 }
 
-function titled(parts: readonly string[], alias: string): Sequence[] {
-  return [parts, turn(parts)].map((words) => ({ words, with: alias, kind: "name", written: "title" }));
+function titled(parts: readonly string[], alias: string, written: "title" | "title prose"): Sequence[] {
+  return [parts, turn(parts)].map((words) => ({ words, with: alias, kind: "name", written }));
 }
 
 function ownNames(person: Person, aliases: ReadonlyMap<string, string>, authored: AuthoredWords): Sequence[] {
@@ -321,7 +325,7 @@ function ownNames(person: Person, aliases: ReadonlyMap<string, string>, authored
       written: isOrdinaryName([part], authored) ? "prose" : "capital",
     }),
   );
-  const full = all.length > 1 && isOrdinaryName(all, authored) ? titled(all, alias) : [];
+  const full = all.length > 1 && isOrdinaryName(all, authored) ? titled(all, alias, "title") : [];
   const ids = idsOf(person, LEAST_OWN_ID).filter((id) => !isOrdinaryId(id, authored));
   return [...full, ...alone, ...ids.flatMap((id) => sequenceOf(id, alias, "id"))];
 }
