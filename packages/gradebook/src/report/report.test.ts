@@ -86,6 +86,13 @@ describe("a student's report", () => {
     ).not.toMatch("secret");
   });
 
+  it("draws the points of the whole and of each criterion as bars of their share", () => {
+    const shares = [report.share, ...report.criteria.map(({ share }) => share)].filter((share) => share !== null);
+    const widths = [...studentHtml(report).matchAll(/class="track"[^>]*><span style="width:([\d.]+)%"/g)];
+    expect(shares.length).toBeGreaterThan(1);
+    expect(widths.map(([, width]) => Number(width))).toEqual(shares.map((share) => Math.round(share * 1000) / 10));
+  });
+
   it("says at its top that an unreleased grade is a draft, and says nothing of it after release", () => {
     for (const form of [studentMarkdown, studentHtml]) {
       expect(form({ ...report, draft: true })).toMatch("DRAFT - not released");

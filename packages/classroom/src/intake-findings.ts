@@ -1,0 +1,138 @@
+/** What the teacher is told about unmatched files, contents, times and equal submissions of a class. Pure. */
+
+import type { Finding, Place } from "@markmill/definition";
+import { showName } from "@markmill/submission";
+import type { IntakeOptions } from "./class-intake.ts";
+import type { ClassSubmission, Content, Unmatched } from "./class-submission.ts";
+import { type Layout, METADATA, type Work } from "./layout.ts";
+import type { Match } from "./match-students.ts";
+
+/** What the teacher can change so that the same command matches the work. */
+const correction: Record<Layout, string> = {
+  canvas: "correct the name and the user's number in the name of the file, so that both are one student's",
+  moodle:
+    "take the grading worksheet of this assignment as roster, or correct the name and the number in the name of the folder, so that both are one student's",
+  gradescope: `correct the submitters in ${METADATA}`,
+  plain: "rename it to the student's id, login or e-mail address",
+};
+
+export function unmatchedFinding({ name, why, near }: Unmatched, layout: Layout, at: Place): Finding {
+  const says = {
+    "no rule": "follows no rule of this export",
+    link: "is a link or no plain file, and was not followed",
+    unknown: "belongs to nobody on the roster",
+    ambiguous: "belongs to several students",
+  };
+  const guess = near[0] === undefined ? "" : `Did you mean ${near[0]}? `;
+  return {
+    severity: "warning",
+    code: "INTAKE_UNMATCHED",
+    message: `${name} ${says[why]}.`,
+    fix: `${guess}Add the student to the roster, or ${correction[layout]}${layout === "plain" ? ", or set match" : ""}.`,
+    at,
+    about: name,
+  };
+}
+
+export function ambiguousFinding(
+  name: string,
+  { among, why }: Match & { readonly is: "ambiguous" },
+  layout: Layout,
+  at: Place,
+): Finding {
+  const shown = among.slice(0, 5).map((member) => `${member.name} (${member.key})`);
+  const more = among.length > 5 ? [`${among.length - 5} more`] : [];
+  return {
+    severity: "warning",
+    code: "INTAKE_AMBIGUOUS",
+    message: `${name} could be the work of ${[...shown, ...more].join(" or ")}: ${why}.`,
+    fix: `Correct the roster, or ${correction[layout]}.`,
+    at,
+    about: name,
+  };
+}
+
+export function contentFindings(content: Content, { label, says, pieces }: Work, at: Place): Finding[] {
+  const about = pieces[0]?.top ?? label;
+  const finding = (code: string, message: string, fix: string): Finding[] => [
+    { severity: "warning", code, message, fix, at, about },
+  ];
+  if (content.is === "refused") return finding(content.code, `${showName(about)}: ${content.message}`, content.fix);
+  if (content.is === "empty") {
+    return finding("INTAKE_EMPTY", `${showName(about)} holds no file.`, "Ask the student for their work.");
+  }
+  // Said once for all submissions of the student.
+  if (content.is === "undecided") return [];
+  const doubts = (content.commit?.doubts ?? []).flatMap((doubt) =>
+    finding(
+      "INTAKE_COMMIT_DATE",
+      `${showName(about)}: the date of commit ${content.commit?.hash.slice(0, 12)} is in doubt: ${doubt}.`,
+      "Ask the host when the commit was pushed.",
+    ),
+  );
+  if (content.is === "incomplete") {
+    return [
+      ...doubts,
+      ...finding(
+        "INTAKE_FILE_MISSING",
+        `${showName(about)}: ${content.message}`,
+        "Rename it, or ask the student for it.",
+      ),
+    ];
+  }
+  const isLink =
+    (says.by === "canvas" || says.by === "canvas-anonymous") && pieces.every(({ as }) => as === "link.html");
+  return isLink
+    ? finding("INTAKE_LINK", `${showName(about)} is a link; what it leads to was not fetched.`, "Fetch it yourself.")
+    : doubts;
+}
+
+/** Works of which nobody knows whether they are late, or by how much, where lateness costs points: nothing is taken off, and that is said. */
+export function untimed(
+  submissions: readonly ClassSubmission[],
+  { deadline, late }: IntakeOptions,
+  at: Place,
+): Finding[] {
+  if ((late?.percentPerDay ?? 0) === 0) return [];
+  const counting = submissions.filter(({ counts }) => counts);
+  const of = (found: readonly ClassSubmission[], says: string): Finding[] =>
+    found.length === 0
+      ? []
+      : [
+          {
+            severity: "warning",
+            code: "INTAKE_LATE_UNKNOWN",
+            message: `${found.map(({ key }) => showName(key)).join(", ")}: ${says}. No points are taken off.`,
+            fix: "Take a roster or worksheet that says when each work was handed in, or take points off by hand.",
+            at,
+          },
+        ];
+  return [
+    ...of(
+      counting.filter(({ lateness }) => lateness.is === "late" && lateness.byMs === null),
+      "late, and nobody says by how much",
+    ),
+    ...of(
+      deadline === undefined ? [] : counting.filter(({ lateness }) => lateness.is === "unknown"),
+      "nobody says when it was handed in",
+    ),
+  ];
+}
+
+/** The same content from different people: said, and judged by nobody here. */
+export function twins(submissions: readonly ClassSubmission[], at: Place): Finding[] {
+  const byHash = new Map<string, ClassSubmission[]>();
+  for (const one of submissions) {
+    if (one.content.is !== "taken") continue;
+    byHash.set(one.content.hash, [...(byHash.get(one.content.hash) ?? []), one]);
+  }
+  return [...byHash.values()]
+    .filter((same) => same.some(({ by }) => same.some((other) => !other.by.some((key) => by.includes(key)))))
+    .map((same) => ({
+      severity: "warning",
+      code: "INTAKE_SAME_CONTENT",
+      message: `${same.map(({ key }) => showName(key)).join(", ")} are the same, byte by byte.`,
+      fix: "Look at them; nothing was decided.",
+      at,
+    }));
+}
