@@ -90,7 +90,7 @@ it("a request that was under way is kept at first, and restarted by the next sav
   expect(await tenant.batches.save(withModel(batch, "gpt-5-mini"))).toMatchObject({ restarted: 1 });
 });
 
-it("replies of a script are no paid replies", async () => {
+it("works with replies of a script alone begin again with the corrected model", async () => {
   const batch = await classOf(tenant, flow, 1);
   const { id } = await tenant.batches.save(withModel(batch, "scripted", "wrong.yaml"));
   await admit();

@@ -64,7 +64,7 @@ describe.skipIf(process.platform !== "linux").each([
     }
   });
 
-  it("by a command in a session of its own is neither of them", async () => {
+  it("by a command in a session of its own is neither the install path nor the run id", async () => {
     const files = { kind: "list", files: [{ path: "look.sh", mode: 0o755, bytes: Buffer.from(LOOK) }] } as const;
     const session = await sandbox.open({ ...sessionSpec("run-5a4b3c2d1e0f"), files });
     try {
@@ -95,7 +95,11 @@ describe.skipIf(!docker)("what is seen in a container", () => {
       // It is more than one command may print: the judge looks through it.
       // The engine of the tests lies below this folder itself, in .cache; what matters is where the product lies.
       const install = resolve(import.meta.dirname, "../..");
-      const secrets = ["0f1e2d3c4b5a", "-judge-", ...["node_modules", "packages", "apps"].map((one) => join(install, one))];
+      const secrets = [
+        "0f1e2d3c4b5a",
+        "-judge-",
+        ...["node_modules", "packages", "apps"].map((one) => join(install, one)),
+      ];
       const { output } = await judge.run({
         kind: "shell",
         text: `guest --output 8000000 -- bash look.sh >seen 2>&1; tail -n 1 seen; grep -a -c ' /workspace ' seen; grep -a -F ${secrets.map((one) => `-e '${one}'`).join(" ")} seen; echo end`,

@@ -49,7 +49,7 @@ describe("a Canvas export", () => {
     "readme.txt": "not by Canvas",
   };
 
-  it("says of whom nobody knows how late, where lateness costs points", async () => {
+  it("names students whose lateness is unknown if lateness costs points", async () => {
     const files = { "lovelaceada_LATE_101_9_a.js": "1", "mullerjorg_102_8_a.js": "2" };
     const late = { graceMs: 0, percentPerDay: 10, mostPercent: 30 };
     const told = (await readClass(folder(files), { roster: roster(canvasRoster), late })).problems;
@@ -176,7 +176,7 @@ Teilnehmer/in 4102;"Alan Turing";4101
     expect(corrected.submissions).toMatchObject([{ by: ["4101"] }]);
   });
 
-  it("is read flat, and when marking is blind", async () => {
+  it("is read without folders, and when marking is blind", async () => {
     const found = await both(
       {
         "Participant_11_assignsubmission_file_main.js": "1",
@@ -192,7 +192,7 @@ Teilnehmer/in 4102;"Alan Turing";4101
     expect(found.unmatched).toMatchObject([{ name: "odd.txt" }]);
   });
 
-  it("of teams keeps those apart that are called like a student, or like what such a team is called", async () => {
+  it("keeps a team apart from a student or another team with the same name", async () => {
     const named = roster("id,name,group\nX,Ada,X\n2,Bob,group X\n3,Eve,group group X\n");
     const found = await both(
       {
@@ -209,7 +209,7 @@ Teilnehmer/in 4102;"Alan Turing";4101
     ]);
   });
 
-  it("of teams gives one work to all members of the group", async () => {
+  it("gives the work of a team to all its members", async () => {
     const groups = roster("id,name,group\n1,Ada,Team Blue\n2,Bob,Team Blue\n3,Eve,Team Red\n");
     const found = await both({ "Team Blue_501_assignsubmission_file/main.js": "1" }, { roster: groups });
     expect(found.submissions).toMatchObject([{ key: "1+2#1", by: ["1", "2"], group: "Team Blue" }]);
@@ -278,7 +278,7 @@ submission_2:
     });
   });
 
-  it("without a roster keeps people apart who have the same student number", async () => {
+  it("keeps people with the same student number apart if there is no roster", async () => {
     const shared = metadata.replace("008", "'007'");
     const found = await both({ ...files, "assignment_1_export/submission_metadata.yml": shared });
     expect(found.members.map(({ key }) => key)).toEqual(["ada@x.org", "j@x.org", "z@x.org"]);
@@ -294,7 +294,7 @@ submission_2:
     expect((await both(files)).problems.filter(({ code }) => code === "INTAKE_METADATA")).toEqual([]);
   });
 
-  it("whose metadata cannot be read belongs to nobody", async () => {
+  it("has only unmatched works if its metadata cannot be read", async () => {
     const found = await both({ "submission_metadata.yml": "- a list", "submission_1/a": "1" });
     expect(found.submissions).toEqual([]);
     expect(found.problems).toContainEqual(expect.objectContaining({ code: "INTAKE_METADATA" }));
@@ -322,7 +322,7 @@ describe("folders and files of any name", () => {
     ["sam adams", null],
     ["sam2_sam adams", "1006"],
     ["group 1", null],
-  ])("%s", async (name, key) => {
+  ])("the folder %s belongs to the student %s", async (name, key) => {
     const found = await both({ [`${name}/main.js`]: "1", "ada/other.js": "2", "zoe/z.js": "3" }, { roster: known });
     const owner = found.submissions.find(({ sources }) => sources.includes(name))?.by ?? null;
     expect(owner).toEqual(key === null ? null : [key]);
@@ -358,7 +358,7 @@ describe("folders and files of any name", () => {
     expect(found.unmatched).toHaveLength(1);
   });
 
-  it("with a time in their names that does not exist have none, and a finding says so", async () => {
+  it("have no time if their names say a time that does not exist, and a finding says so", async () => {
     const match = /^(?<student>[a-z0-9]+)-(?<time>.+)\.zip$/u;
     const found = await both(
       {
@@ -399,7 +399,7 @@ describe("folders and files of any name", () => {
     ]);
   });
 
-  it("are told of when nobody fits, with whom it could be", async () => {
+  it("are named in a finding if they match nobody, with the student whom they may mean", async () => {
     const found = await both({ "Jorg Muler/x": "1", "Sam Adams/x": "2", "wei/x": "3" }, { roster: known });
     expect(found.unmatched).toEqual([
       { name: "Jorg Muler", why: "unknown", near: ["Jörg Müller"] },
@@ -422,7 +422,7 @@ describe("several submissions of one student", () => {
     Object.fromEntries(submissions.map(({ label, countsFor }) => [label, countsFor]));
   const codes = ({ problems }: Awaited<ReturnType<typeof readClass>>) => problems.map(({ code }) => code);
 
-  it("that nothing orders: none counts, the student is named, and the alphabet decides nothing", async () => {
+  it("do not count if neither time nor number orders them, and a finding names the student", async () => {
     for (const files of [
       { "ada.zip": zipOf({ a: "1" }), "ada-final.zip": zipOf({ a: "2" }) },
       { "ada/a": "1", "ada.zip": zipOf({ a: "2" }) },
@@ -450,7 +450,7 @@ describe("several submissions of one student", () => {
     expect(counted(filled)).toEqual({ "ada-new.zip": [], "ada.zip": ["1001"] });
   });
 
-  it("of which only some have a time are a question, unless the deadline leaves one", async () => {
+  it("are a question if only some have a time, unless one was handed in before the deadline", async () => {
     const match = /^(?<student>[a-z]+)(?: (?<time>.+Z))?\.zip$/u;
     const files = { "ada 2026-11-20T10:00Z.zip": zipOf({ a: "1" }), "ada.zip": zipOf({ a: "2" }) };
     expect(codes(await both(files, { roster: known, match }))).toContain("INTAKE_UNORDERED");
@@ -462,7 +462,7 @@ describe("several submissions of one student", () => {
     });
   });
 
-  it("that are a folder or an archive and loose files are one submission", async () => {
+  it("are one submission if they are a folder or an archive with loose files beside it", async () => {
     const folders = await both({ "ada/main.js": "1", "ada_notes.txt": "2" }, { roster: known });
     expect(summary(folders)).toEqual([["1001#1", "ada_notes.txt main.js"]]);
     expect(folders.submissions[0]?.sources).toEqual(["ada", "ada_notes.txt"]);
@@ -476,7 +476,7 @@ describe("several submissions of one student", () => {
     expect(codes(two)).toContain("INTAKE_UNORDERED");
   });
 
-  it("that are versions of one file are attempts, and different files are one submission", async () => {
+  it("are attempts if they are versions of one file, and one submission if they are different files", async () => {
     const versions = await both({ "ada.js": "1", "ada (2).js": "2", "ada (10).js": "3" }, { roster: known });
     expect(counted(versions)).toEqual({ "ada.js": [], "ada (2).js": [], "ada (10).js": ["1001"] });
     const parts = await both({ "ada-1.js": "1", "ada-2.js": "2" }, { roster: known });
@@ -504,7 +504,7 @@ describe("work of several students", () => {
     expect(found.problems[0]?.message).toContain('"zed" is not on the roster');
   });
 
-  it("of one tutorial group: two pairs are two submissions, and both count", async () => {
+  it("is two submissions if two pairs of one tutorial group hand in, and both count", async () => {
     const files = exported(submission("s1", "10:00", "ada", "alan"), submission("s2", "11:00", "grace", "edsger"));
     const found = await both(files, { roster: tutorial });
     expect(counted(found)).toEqual({ s1: ["ada", "alan"], s2: ["grace", "edsger"] });
@@ -530,7 +530,7 @@ describe("work of several students", () => {
       expect(told?.message).toContain(words);
   });
 
-  it("where nothing orders them: who is only in one keeps it, the other is asked about", async () => {
+  it("counts for the student who is in only one; the teacher is asked about the other student", async () => {
     const alone = await both(
       { "ada/a.js": "1", "T1/a.js": "2" },
       { roster: roster("id,name,group\nada,Ada,T1\nalan,Alan,T1\n") },

@@ -109,7 +109,7 @@ Participant 13,Anna Schmidt,Team Alpha
     ).toEqual(["4102"]);
   });
 
-  it("has no names when marking is blind, in any language", () => {
+  it("is matched by participant numbers alone when marking is blind, in any language", () => {
     for (const word of ["Participant", "Teilnehmer_in", "Teilnehmerin", "Participante", "Partecipante", "Участник"]) {
       expect(moodle(worksheet, `${word}_4101_assignsubmission_file_`), word).toEqual(["4102"]);
     }
@@ -206,7 +206,7 @@ describe("folders of any name", () => {
     ["anna_ada", "question: anna, ada"],
     ["ada_lovelace_alan_turing", "question: ada, alan"],
     ["ada_lovelace_alan_turing_mueller", "unknown"],
-  ])("%s", (name, owner) => {
+  ])("the folder %s is matched to: %s", (name, owner) => {
     expect(plain(logins, name)).toEqual([owner]);
   });
 
@@ -271,13 +271,13 @@ describe("folders of any name", () => {
     ]);
   });
 
-  it("that follow a pattern with student and group ask where the student is not in the group", () => {
+  it("are a question if the pattern names a student who is not in the group", () => {
     const groups = "login,name,group\nada,Ada Lovelace,T1\nalan,Alan Turing,T2\n";
     const works = sortPlain(folders("T1-ada", "T2-ada", "T3-ada"), /^(?<group>T\d)-(?<student>.+)$/u).works;
     expect(owners(groups, works)).toEqual(["ada", "question: ada, alan", "ada"]);
   });
 
-  it("that are loose files may have the name of a required file behind the key", () => {
+  it("may be loose files with the name of a required file behind the key", () => {
     expect(loose(logins, "ada_median.py", "anna.py", "ada_lovelace.tar.gz", "anna.klein")).toEqual([
       "unknown",
       "anna",
@@ -359,7 +359,7 @@ describe("property: a work goes to its owner, or the teacher is asked", () => {
     return matched;
   };
 
-  it("in Moodle's exports", () => {
+  it("holds for random exports of Moodle", () => {
     let matched = 0;
     fc.assert(
       fc.property(classOf, columns, (students, shown) => {
@@ -378,7 +378,7 @@ describe("property: a work goes to its owner, or the teacher is asked", () => {
     expect(matched).toBeGreaterThan(1000);
   });
 
-  it("in Canvas's exports", () => {
+  it("holds for random exports of Canvas", () => {
     let matched = 0;
     fc.assert(
       fc.property(classOf, (students) => {
@@ -396,7 +396,7 @@ describe("property: a work goes to its owner, or the teacher is asked", () => {
     expect(matched).toBeGreaterThan(500);
   });
 
-  it("in Gradescope's exports, with any of the keys missing", () => {
+  it("holds for random exports of Gradescope in which keys are missing", () => {
     let matched = 0;
     const missing = fc.array(fc.subarray(["sid", "email", "name"] as const), { minLength: 6, maxLength: 6 });
     fc.assert(
@@ -420,7 +420,7 @@ describe("property: a work goes to its owner, or the teacher is asked", () => {
     expect(matched).toBeGreaterThan(1000);
   });
 
-  it("in folders named by anything that the roster has of the student", () => {
+  it("holds for folders that are named by any entry of the roster", () => {
     let matched = 0;
     const styles = fc.array(fc.nat(8), { minLength: 6, maxLength: 6 });
     fc.assert(

@@ -54,12 +54,12 @@ describe("a work of a repository", () => {
     expect(codes).toEqual(["INTAKE_COMMIT_DATE", "INTAKE_LATE_UNKNOWN"]);
   });
 
-  it("that lacks a required file names its commit, too", async () => {
+  it("names its commit also if a required file is missing", async () => {
     const { submissions } = await read(sourceOf({ "a.c": "1" }, {}), { requires: ["b.c"] });
     expect(submissions).toMatchObject([{ content: { is: "incomplete", commit: { hash } } }]);
   });
 
-  it("kept in Git LFS was not fetched: our trouble, and no grade", async () => {
+  it("is not graded if a needed file is kept in Git LFS, and the trouble is ours", async () => {
     const { submissions, unfetched, codes } = await read(sourceOf({ "a.c": pointer, "README.md": "x" }, {}));
     expect(submissions).toEqual([]);
     expect(unfetched).toMatchObject([{ by: ["ada"], message: expect.stringContaining("a.c is kept in Git LFS") }]);

@@ -83,13 +83,13 @@ describe("a proposal by another rubric", () => {
     expect(both).toMatchObject({ outcome: { is: "graded" }, total: 5 });
   });
 
-  it("that was the grader's error stays one", () => {
+  it("stays a grader error if it was one", () => {
     const error = proposed({ a: null, b: null }, { outcome: { is: "grader error", why: "no tests" }, total: null });
     expect(fold(error, {}, "before")?.outcome).toEqual({ is: "grader error", why: "no tests" });
   });
 });
 
-it("a person's word by another rubric stands within the scale, and wants to be looked at again", () => {
+it("a person's mark by another rubric stands within the new scale and needs a review", () => {
   const word = said({ criterion: "a", to: 8, rubricHash: "before" });
   const small = rubricOf({ a: 4, b: 5 });
   const grade = fold(proposed({ a: 1, b: 1 }), { rubric: small, events: [word] });
@@ -134,7 +134,7 @@ describe("an override", () => {
     expect(fold(only, { events: [said({ criterion: "a", to: 3 })] })?.total).toBe(5);
   });
 
-  it("of one try says nothing of the doubts about a later one", () => {
+  it("of one try does not settle doubts about a later try", () => {
     const grade = proposed({ a: 10, b: 2 }, needsHuman("a part was not seen"));
     const before = [said({ criterion: "a", to: 3 }), said({ kind: "reviewed" })];
     expect(fold(grade, { events: before }, "now", 2)?.outcome).toEqual({
@@ -149,7 +149,7 @@ describe("an override", () => {
     expect(fold(grade, { events: [word, said({ kind: "reviewed" })] })?.total).toBe(5);
   });
 
-  it("of every criterion leaves nothing of the machine's to doubt", () => {
+  it("of every criterion settles all doubts about the machine's marks", () => {
     const grade = proposed({ a: 10, b: 2 }, needsHuman("a part was not seen"));
     const words = [said({ criterion: "a", to: 3 }), said({ criterion: "b", to: 1 })];
     expect(fold(grade, { events: words })).toMatchObject({ outcome: { is: "graded" }, total: 4 });

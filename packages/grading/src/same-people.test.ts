@@ -67,7 +67,7 @@ describe("the same people under other keys", () => {
     expect(result(before, [numbered])).toEqual({ known: { "77001": "4102" }, asked: [] });
   });
 
-  it("keep to the row of the last upload where an earlier version stored a person twice", () => {
+  it("keep the row of the last upload if an earlier version stored a person twice", () => {
     const before = stored(
       { key: "ada@x.org", name: "Ada Lovelace", email: "ada@x.org" },
       { key: "1001", id: "1001", name: "Ada Lovelace", email: "ada@x.org" },
@@ -111,7 +111,7 @@ describe("people who are not surely the same", () => {
     expect(result(before, [{ key: "12", id: "12", name: "Alan Turing" }]).asked).toEqual([["12", "12"]]);
   });
 
-  it("are who a person says they are", () => {
+  it("are matched as the teacher decided", () => {
     const before = stored({ key: "7", id: "7", name: "Ada Lovelace" });
     const now = { key: "7", id: "7", name: "Alan Turing" };
     expect(result(before, [{ ...now, was: "7" }])).toEqual({ known: { "7": "7" }, asked: [] });
@@ -136,7 +136,7 @@ describe("people who are not surely the same", () => {
   });
 });
 
-it("ten thousand people are compared in a moment", () => {
+it("ten thousand people are compared without comparing every pair", () => {
   const before = stored(
     ...Array.from({ length: 10_000 }, (_, at) => ({
       key: `m${at}@x.org`,

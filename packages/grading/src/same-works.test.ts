@@ -20,7 +20,7 @@ describe("the same works", () => {
     expect(known(before, now)).toEqual({ "ada#2": "ada#1" });
   });
 
-  it("of the same content twice are known by key and attempt", () => {
+  it("with the same content twice are known by key and attempt", () => {
     const two = [work("ada#1", ["ada"], "h", 1), work("ada#2", ["ada"], "h", 2)];
     expect(known(two, two)).toEqual({ "ada#1": "ada#1", "ada#2": "ada#2" });
   });
@@ -34,7 +34,7 @@ describe("the same works", () => {
     expect(known(before, [work("1#1", ["1"], "h"), work("2#1", ["2"], "h")])).toEqual({});
   });
 
-  it("of different people stay apart although their group or key is the same", () => {
+  it("stay apart if their people differ, although their group or key is the same", () => {
     expect(known([work("T1#1", ["1", "2"], "a")], [work("T1#1", ["3", "4"], "b")])).toEqual({});
   });
 });

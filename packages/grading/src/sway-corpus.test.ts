@@ -110,7 +110,7 @@ const places: readonly (readonly [where: string, file: string, text: string, kep
 const stripped = (file: string, text: string) => stripWords(file, text).bare;
 
 describe("words that sway are not in the second look", () => {
-  it.each(places.map(([where, ...rest]) => [where, rest] as const))("%s", (_, [file, text, kept]) => {
+  it.each(places.map(([where, ...rest]) => [where, rest] as const))("in %s", (_, [file, text, kept]) => {
     for (const say of sayings) {
       const bare = stripped(file, text.replaceAll("§", say));
       expect(bare).not.toMatch(told);
