@@ -276,6 +276,24 @@ function behaves(open: () => Promise<{ backend: BackendOptions; prefix: string; 
     await expect.poll(() => heard).toEqual([jobId(one)]);
     await serving.close();
   });
+
+  it("says whether it is paused: a worker that hears nothing then is not deaf", async () => {
+    const serving = queues.serve("prompt", async () => ({ do: "done" }));
+    expect(await serving.isPaused()).toBe(false);
+    await queues.watch("prompt").pause();
+    expect(await serving.isPaused()).toBe(true);
+    await queues.watch("prompt").resume();
+    expect(await serving.isPaused()).toBe(false);
+    await serving.close();
+  });
+
+  it("new connections are no delivery: a worker that hears nothing after them is still deaf", async () => {
+    const serving = queues.serve("prompt", async () => ({ do: "done" }));
+    const before = serving.lastHeard();
+    serving.reconnect();
+    expect(serving.lastHeard()).toBe(before);
+    await serving.close();
+  });
 }
 
 describe.skipIf(!withRedis)("a queue on Redis", () => {

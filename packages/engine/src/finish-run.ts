@@ -3,7 +3,7 @@
  *
  * E1  ON_SUCCESS and ON_FAILED run at most once each. E2  A handler follows an end and changes nothing of it: status, reason, RESULT, ERROR
  * and word of the run are what they were when the handler began. What the handler made of RESULT is the variable REPORT. E3  Trouble in a
- * handler is a warning in the record.
+ * handler is a warning in the record, and so is a cancel while it runs.
  * E4  When a limit or a cancel ends a run or turns it to a handler, or anything else does with work in flight, the epoch rises: what
  * was in flight is void (I6).
  */
@@ -31,10 +31,7 @@ export function succeedRun(turn: Turn, word: string | null = null): void {
 
 export function failRun(turn: Turn, why: Failure, word: string | null = null): void {
   const { phase } = turn.state;
-  if (phase.is === "handling") {
-    warn(turn, "HANDLER_FAILED", `The handler ended early. ${why.code}: ${why.message}`, null);
-    return endHandler(turn, phase);
-  }
+  if (phase.is === "handling") return cutHandler(turn, phase, why);
   setVariable(turn, "STATUS", "FAILED");
   setVariable(turn, "ERROR", `${why.code}: ${why.message}`);
   if (isLimit(why)) {
@@ -44,6 +41,12 @@ export function failRun(turn: Turn, why: Failure, word: string | null = null): v
   const handler = turn.program.handlers.failed;
   if (handler === null || turn.state.handled.failed) return finishRun(turn, "failed", why, word);
   turnTo(turn, handler, "failed", why, word);
+}
+
+/** E3. Its handler ends here; the end that the run had reached stands (E2). */
+export function cutHandler(turn: Turn, phase: HandlingPhase, why: Failure): void {
+  warn(turn, "HANDLER_FAILED", `The handler ended early. ${why.code}: ${why.message}`, null);
+  endHandler(turn, phase);
 }
 
 /** E2. */

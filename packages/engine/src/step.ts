@@ -28,7 +28,7 @@ import {
   type RunStopped,
 } from "./event.ts";
 import { type Failure, failure, isLimit } from "./failure.ts";
-import { breakRun, failRun, finishRun } from "./finish-run.ts";
+import { breakRun, cutHandler, failRun, finishRun } from "./finish-run.ts";
 import { type Graph, graphOf } from "./graph.ts";
 import { giveBack, givenBack, reckonIdle } from "./idle.ts";
 import { deadlineOf, isSetting, limitSettingNames, settleLimits } from "./limits.ts";
@@ -351,8 +351,13 @@ function limitRun(turn: Turn, event: RunLimited): void {
   walk(turn);
 }
 
+/** A run that has reached its end keeps it: only what its handler does is cancelled. */
 function cancelRun(turn: Turn, event: RunCancelled): void {
-  finishRun(turn, "cancelled", failure("CANCELLED", event.message));
+  const why = failure("CANCELLED", event.message);
+  const { phase } = turn.state;
+  const handling = phase.is === "stopped" && phase.was !== "doing" ? phase.was : phase;
+  if (handling.is === "handling") cutHandler(turn, handling, why);
+  else finishRun(turn, "cancelled", why);
 }
 
 function stopRun(turn: Turn, { idleMs = 0, steps = 0 }: RunStopped): void {

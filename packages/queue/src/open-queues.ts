@@ -93,7 +93,11 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
     serve(name, handler, settings = {}) {
       const onError = report(`Serving ${name}`);
       const serving = serveQueue(
-        { backend, name, handler, ring: ringBefore(), onError, onClosed: () => servings.delete(serving) },
+        {
+          ...{ backend, name, handler, ring: ringBefore(), onError },
+          isPaused: () => queueOf(name).isPaused(),
+          onClosed: () => servings.delete(serving),
+        },
         settings,
       );
       servings.add(serving);

@@ -39,6 +39,8 @@ export interface Serving {
   active(): number;
   /** performance.now() of the last delivery, or of the start: a worker that hears nothing while work is due is deaf. */
   lastHeard(): number;
+  /** Somebody paused the queue: no worker is given anything. Rejects where the queue does not answer. */
+  isPaused(): Promise<boolean>;
   /** How many deliveries are handled at once, from now on; those under way go on. */
   setConcurrency(concurrency: number): void;
   /** A deaf worker gets new connections. What it holds goes on. */
@@ -53,6 +55,7 @@ interface ServeParts {
   readonly handler: Handler;
   /** The ordinary way. */
   readonly ring: Ring;
+  readonly isPaused: () => Promise<boolean>;
   readonly onError: (error: unknown) => void;
   readonly onClosed: () => void;
 }
@@ -167,6 +170,7 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
   return {
     active: () => active,
     lastHeard: () => heard,
+    isPaused: parts.isPaused,
     setConcurrency(wanted) {
       concurrency = wanted;
       worker.concurrency = wanted;
@@ -174,7 +178,6 @@ export function serveQueue(parts: ServeParts, settings: ServeOptions): Serving {
     reconnect() {
       const deaf = worker;
       worker = open();
-      heard = performance.now();
       deaf.close(active === 0).catch(onError);
     },
     async close(force = false) {

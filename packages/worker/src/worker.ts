@@ -39,7 +39,7 @@ import {
 import { afterRefusedCommit } from "./decide/after-refused-commit.ts";
 import { eventOf } from "./decide/event-of.ts";
 import { giveBack as decideGivingBack } from "./decide/give-back.ts";
-import { afterListening, deafMs, type Health, type Hearing, healthOf } from "./decide/hearing.ts";
+import { afterListening, deafMs, type Health, type Hearing, healthOf, isSilent } from "./decide/hearing.ts";
 import { isOvertaken } from "./decide/is-overtaken.ts";
 import { LeaseLost } from "./finish-requests.ts";
 import type { Performer } from "./perform.ts";
@@ -271,13 +271,16 @@ export function startWorker(parts: WorkerParts): RunningWorker {
     onError: (error: StoreError) => log.warn({ err: error }, "listening to Postgres"),
   });
 
-  /** Per queue: for how long work has been due, and whether that made us reconnect. */
+  /** Per queue: for how long work has been due, and when that made us reconnect, until something is heard again. */
   const due = new Map<string, number>();
-  const reconnected = new Set<string>();
+  const reconnected = new Map<string, number>();
+  /** What a queue said of itself when it was last asked, which is only while it is silent. */
+  const said = new Map<string, Hearing["queue"]>();
   const hearingOf = (queue: string, serving: Serving): Hearing => ({
     dueMs: due.get(queue) ?? 0,
     heardMsAgo: performance.now() - serving.lastHeard(),
     active: serving.active(),
+    queue: said.get(queue) ?? "open",
   });
   async function listen(): Promise<void> {
     for (const [queue, serving] of servings) {
@@ -286,14 +289,22 @@ export function startWorker(parts: WorkerParts): RunningWorker {
       } catch {
         return;
       }
-      const decided = afterListening(hearingOf(queue, serving), reconnected.has(queue));
+      said.delete(queue);
+      if (isSilent(hearingOf(queue, serving))) {
+        const state = await serving.isPaused().then(
+          (paused) => (paused ? "paused" : "open"),
+          () => "away" as const,
+        );
+        said.set(queue, state);
+      }
+      const at = reconnected.get(queue);
+      const decided = afterListening(hearingOf(queue, serving), at === undefined ? null : performance.now() - at);
       if (decided === "give up") return parts.onDeaf();
       if (decided === "hears") reconnected.delete(queue);
-      else {
-        reconnected.add(queue);
-        log.warn({ queue, dueMs: due.get(queue) }, "work is due and nothing is heard: reconnecting");
-        serving.reconnect();
-      }
+      if (decided !== "reconnect") continue;
+      reconnected.set(queue, performance.now());
+      log.warn({ queue, dueMs: due.get(queue) }, "work is due and nothing is heard: reconnecting");
+      serving.reconnect();
     }
   }
   const listening = setInterval(() => void listen(), deafMs / 2);

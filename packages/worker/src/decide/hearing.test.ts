@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { afterListening, healthOf, isDeaf } from "./hearing.ts";
+import { afterListening, type Hearing, healthOf, isDeaf } from "./hearing.ts";
 
-const deaf = { dueMs: 10_001, heardMsAgo: 10_001, active: 0 };
-const fine = { dueMs: 0, heardMsAgo: 5, active: 1 };
+const deaf = { dueMs: 10_001, heardMsAgo: 10_001, active: 0, queue: "open" } as const;
+const fine = { dueMs: 0, heardMsAgo: 5, active: 1, queue: "open" } as const;
 
 describe("whether a worker hears", () => {
   it("it is deaf only where work is due, nothing came, and it holds nothing", () => {
@@ -13,14 +13,29 @@ describe("whether a worker hears", () => {
   });
 
   it("a deaf queue is reconnected once; one that stays deaf is given up", () => {
-    expect(afterListening(fine, false)).toBe("hears");
-    expect(afterListening(deaf, false)).toBe("reconnect");
-    expect(afterListening(deaf, true)).toBe("give up");
-    expect(afterListening(fine, true)).toBe("hears");
+    expect(afterListening(fine, null)).toBe("hears");
+    expect(afterListening(deaf, null)).toBe("reconnect");
+    expect(afterListening(deaf, 5_000)).toBe("wait");
+    expect(afterListening(deaf, 10_001)).toBe("give up");
+    expect(afterListening(fine, 10_001)).toBe("hears");
+  });
+
+  it("a paused queue is silent, and that is no deafness", () => {
+    const paused = { ...deaf, queue: "paused" } as const;
+    expect(isDeaf(paused)).toBe(false);
+    expect(afterListening(paused, null)).toBe("hears");
+    expect(healthOf(new Map([["prompt", paused]]), 0)).toMatchObject({ ok: true, deaf: [] });
+  });
+
+  it("a queue that does not answer has longer to come back before the worker gives up", () => {
+    const away = { ...deaf, queue: "away" } as const;
+    expect(afterListening(away, null)).toBe("reconnect");
+    expect(afterListening(away, 20_000)).toBe("wait");
+    expect(afterListening(away, 30_001)).toBe("give up");
   });
 
   it("is healthy while no queue is deaf and leases are renewed", () => {
-    const both = new Map([
+    const both = new Map<string, Hearing>([
       ["control", fine],
       ["prompt", deaf],
     ]);

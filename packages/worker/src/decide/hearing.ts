@@ -2,6 +2,8 @@
 
 /** Work due for so long while nothing is heard means that the worker is deaf. */
 export const deafMs = 10_000;
+/** A queue that does not answer may be away itself, which no new process changes: it is given longer to come back. */
+const awayMs = 30_000;
 /** Leases that could not be renewed for so long mean that the database is out of this worker's reach. */
 const stuckMs = 30_000;
 
@@ -11,16 +13,30 @@ export interface Hearing {
   readonly heardMsAgo: number;
   /** Deliveries being handled: who is at work is not deaf. */
   readonly active: number;
+  /** What the queue says of itself. Nobody hears anything from one that is paused. */
+  readonly queue: "open" | "paused" | "away";
 }
 
-export function isDeaf({ dueMs, heardMsAgo, active }: Hearing): boolean {
+export function isDeaf({ queue, ...hearing }: Hearing): boolean {
+  return queue !== "paused" && isSilent(hearing);
+}
+
+/** Work is due and nothing is heard, whatever the reason. */
+export function isSilent({ dueMs, heardMsAgo, active }: Omit<Hearing, "queue">): boolean {
   return dueMs > deafMs && heardMsAgo > deafMs && active === 0;
 }
 
-/** A deaf queue gets new connections once; one that stays deaf means that the process had better be started anew. */
-export function afterListening(hearing: Hearing, reconnected: boolean): "hears" | "reconnect" | "give up" {
+/**
+ * A deaf queue gets new connections once. If it stays deaf for a while after that, the process gives up: it should be started anew.
+ * `reconnectedMsAgo`: null where it hears since, or was never deaf.
+ */
+export function afterListening(
+  hearing: Hearing,
+  reconnectedMsAgo: number | null,
+): "hears" | "reconnect" | "wait" | "give up" {
   if (!isDeaf(hearing)) return "hears";
-  return reconnected ? "give up" : "reconnect";
+  if (reconnectedMsAgo === null) return "reconnect";
+  return reconnectedMsAgo > (hearing.queue === "away" ? awayMs : deafMs) ? "give up" : "wait";
 }
 
 export interface Health {
