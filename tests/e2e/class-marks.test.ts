@@ -106,6 +106,9 @@ describe("the marks of a class", () => {
     expect(undone).toMatchObject({ code: 0, stdout: "4 of 5\n" });
     expect(undone.stderr).toContain("the mark of ada");
     expect(await mark("bob", "--undo")).toMatchObject({ code: 1 });
+    const below = await mark("bob", "--points", "-1");
+    expect(below).toMatchObject({ code: 2, stdout: "" });
+    expect(below.stderr).toContain("talk is worth 0 to 3, not -1");
     expect((await say("review", "--student", "1001")).stdout).toMatch(/bob gave talk 3 .*taken back by entry/);
   });
 
@@ -188,7 +191,14 @@ describe("the marks of a class", () => {
     // The choice is remembered, until it is taken back.
     expect(await say("grade", "pairs")).toMatchObject({ code: 0 });
     expect(await statuses()).toMatchObject(settled);
+    const released = await say("release", "pairs");
+    expect(released).toMatchObject({ code: 0 });
+    expect(released.stderr).toContain("released: 4\n");
+    expect((await say("grade", "pairs")).stderr).not.toContain("next: markmill release");
     expect(await say("grade", "pairs", "--counts", "1004=")).toMatchObject({ code: 3 });
+    expect((await say("release", "pairs")).stderr).toMatch(
+      /released: 0, 3 before, 1 left out:\n {2}Dan Eco: needs human: .*s3, s4/,
+    );
     expect((await statuses())["1004"]).toContain("needs human");
     expect(await say("grade", "pairs", "--counts", "nobody=s1")).toMatchObject({ code: 1 });
     expect(await say("grade", "pairs", "--counts", "1004=s1")).toMatchObject({ code: 6 });

@@ -1,5 +1,6 @@
 /** Stays with a class until nothing goes on by itself, or the person goes; then says how it ended, and writes its papers. */
 import { statusOf } from "@markmill/gradebook";
+import { releasedFor } from "@markmill/grading";
 import { commitOf, followBatch, type Stack } from "@markmill/stack";
 import type { BatchDetail } from "@markmill/store";
 import { countOf, formatElapsed } from "./amounts.ts";
@@ -108,7 +109,7 @@ function summariseClass(read: ReadClass, end: ClassEnd, papers: Papers | null, m
     lines.push(`class report: ${papers.report}`, ...papers.grades.map((path) => `grades: ${path}`));
     lines.push(tellReports(papers));
   }
-  lines.push(`batch: ${batch.id}`, ...nextOf(end, id, counts).map((step) => `next: ${step}`));
+  lines.push(`batch: ${batch.id}`, ...nextOf(end, id, counts, isReleased(sheet)).map((step) => `next: ${step}`));
   return lines;
 }
 
@@ -122,14 +123,25 @@ export function tellReports({ students, reports: { released, drafts, unreleased 
   return `student reports: ${parts.join(", ") || "none"}${students === null ? "" : `: ${students}`}`;
 }
 
-export function nextOf(end: ClassEnd, id: string, counts: ReadonlyMap<string, number>): string[] {
+/** Every grade that there is. */
+export function isReleased({ rows }: ReadClass["sheet"]): boolean {
+  return rows.every((row) => statusOf(row) !== "graded" || row.release === "released");
+}
+
+export function nextOf(
+  end: ClassEnd,
+  id: string,
+  counts: ReadonlyMap<string, number>,
+  /** There is nothing to release. */
+  released: boolean,
+): string[] {
   if (end.is !== "finished") return nextOfEnd(end, id);
   return [
     ...(counts.has("needs human") ? [`markmill review ${id}   lists what needs a human decision`] : []),
     ...(counts.has("grader error")
       ? [`markmill retry ${id}   retries submissions that failed because of a grader error`]
       : []),
-    `markmill release ${id}   when the grades may be given out`,
+    ...(released ? [] : [`markmill release ${id}   when the grades may be given out`]),
   ];
 }
 
@@ -156,7 +168,11 @@ export function classAsJson(
         ...{ outcome: row.grade?.outcome ?? null, flags: row.grade?.flags ?? [] },
         criteria: row.grade?.criteria ?? [],
         ...{ work: work?.key ?? null, pseudonym: work?.pseudonym ?? null, runId: work?.try?.runId ?? null },
-        ...{ tries: work?.tries ?? 0, released: work?.grade?.released ?? null, lateness: work?.lateness ?? null },
+        ...{
+          tries: work?.tries ?? 0,
+          released: work?.grade == null ? null : releasedFor(work.grade, row.student.key),
+          lateness: work?.lateness ?? null,
+        },
         commit: (work === undefined ? undefined : commitOf(work)) ?? null,
       };
     }),

@@ -38,7 +38,7 @@ describe("grades of people", () => {
       rows.map(({ criterion, agreement }) => [criterion, agreement?.pairs, agreement?.exact, agreement?.leniency]),
     ).toEqual([
       ["tests", 4, 0.75, 0.25],
-      ["names", 3, 2 / 3, 1 / 3],
+      ["names", 3, 2 / 3, 0.333333333],
       ["total", 4, 0.25, 0.75],
     ]);
     expect(agreementTable(rows)[1]).toBe("tests          4   75 %    100 %  0.25  0.98  0.98     +0.25");

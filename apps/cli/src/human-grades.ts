@@ -16,6 +16,7 @@ import {
   plainKey,
   type Rubric,
   readPoints,
+  scalePoints,
   spellingsOf,
   stepOf,
 } from "@markmill/grading";
@@ -149,7 +150,7 @@ export function agreementRows(
 
 export function agreementTable(rows: readonly AgreementRow[]): string[] {
   const percent = (share: number) => `${Math.round(share * 100)} %`;
-  const number = (value: number | null) => (value === null ? "–" : value.toFixed(2));
+  const number = (value: number | null) => (value === null ? "–" : scalePoints(value, 1, 1, 2).toFixed(2));
   const lines = [["criterion", "works", "exact", "≤1 step", "MAE", "r", "ICC", "leniency"]];
   for (const { criterion, agreement: found } of rows) {
     if (found === null) continue;

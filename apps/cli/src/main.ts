@@ -169,10 +169,10 @@ async function main(given: readonly string[]): Promise<number> {
     }
     if (entry.bare !== true) await (await import("./ask-trust.ts")).askTrust(given, terminal);
     if (entry.here === true) await tellServerUnused(name);
-    return await command.run(rest, terminal);
+    return await command.run(joinNumbers(rest), terminal);
   } catch (error) {
     if (isWrongUse(error)) {
-      terminal.err(`markmill ${name}: ${error.message}`);
+      terminal.err(`markmill ${name}: ${wordsOf(error)}`);
       terminal.err(`Run 'markmill ${name} --help' for its use.`);
       return exitCodes.usage;
     }
@@ -195,6 +195,25 @@ function isWrongUse(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   if (error instanceof UsageError || error.name === "WrongInput") return true;
   return error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
+}
+
+/** `--points -1`: a number below 0 after a flag is its value, and no flag of its own. */
+function joinNumbers(words: readonly string[]): string[] {
+  const joined: string[] = [];
+  for (const word of words) {
+    const before = joined.at(-1) ?? "";
+    if (/^-\d/.test(word) && /^--[a-z][a-z-]*$/.test(before)) joined[joined.length - 1] = `${before}=${word}`;
+    else joined.push(word);
+  }
+  return joined;
+}
+
+/** The parser of Node speaks of its own API. */
+function wordsOf({ message }: Error): string {
+  const [, flag] = /^Option '(?:-\w, )?(--[\w-]+)[^']*' argument is ambiguous/.exec(message) ?? [];
+  return flag === undefined
+    ? message
+    : `${flag} needs a value. If the value begins with '-', write it with '=': ${flag}='-…'.`;
 }
 
 function overview(): string {

@@ -7,6 +7,7 @@
  * S3  Every other student who handed in is named with a reason. Such a row has no marks, no total and no feedback.
  */
 import { type GradeRow, type GradeSheet, statusOf } from "@markmill/gradebook";
+import { releasedFor } from "@markmill/grading";
 import { type ClassSheet, countingWork } from "@markmill/stack";
 import type { BatchWork } from "@markmill/store";
 
@@ -72,14 +73,15 @@ function calledAs(work: BatchWork | undefined, other: BatchWork | undefined): st
  * Of several that still count (`attempts: best`) it is the best one; else the one that was released last.
  */
 function releasedBefore(all: readonly BatchWork[], key: string, counting: BatchWork): BatchWork | null {
-  if (counting.events.some(({ kind }) => kind === "released")) return null;
+  if (counting.events.some(({ kind, students }) => kind === "released" && students?.includes(key) !== false))
+    return null;
   const released = all.filter(
     ({ by, grade, key: work }) =>
       work !== counting.key &&
       by.includes(key) &&
-      grade?.released != null &&
+      grade != null &&
       grade.total !== null &&
-      grade.released.total === grade.total,
+      releasedFor(grade, key)?.total === grade.total,
   );
   const [first, ...more] = released.filter(({ counts, countsFor }) => counts && countsFor?.includes(key) !== false);
   if (first !== undefined) {

@@ -66,6 +66,18 @@ describe("a class under its stored keys", () => {
     expect(fresh).toMatchObject({ is: "known", members: [{ key: "ada@x.org (2)", was: null }] });
   });
 
+  it("names a student with a new key once, until the roster says something new again", () => {
+    const [ada] = members;
+    const before = { ...ada, key: "ada@x.org" };
+    const intake = { members: [{ ...ada, key: "1", id: "1" }], submissions: [], unfetched: [] } as never;
+    const renamed = (one: object) => {
+      const found = withStoredKeys(intake, { members: [one], works: [] } as never, new Map(), at);
+      return found.is === "known" ? found.renamed.length : null;
+    };
+    const { id: _, ...unnumbered } = before as { id?: string };
+    expect([renamed(unnumbered), renamed({ ...before, id: "1" })]).toEqual([1, 0]);
+  });
+
   it("refuses a decision about somebody who is not there", () => {
     const intake = { members, submissions: [], unfetched: [] };
     expect(withStoredKeys(intake, stored, new Map([["9", null]]), at).is).toBe("unsure");

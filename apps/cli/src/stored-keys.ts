@@ -27,7 +27,7 @@ export type KeyedClass =
       readonly keyOf: ReadonlyMap<string, string>;
       /** The stored or new key of a member, by the key in the intake. */
       readonly memberKeys: ReadonlyMap<string, string>;
-      /** Names of students whose key changed. */
+      /** Names of students whose key changed since the class was stored last. */
       readonly renamed: readonly string[];
     }
   | { readonly is: "unsure"; readonly findings: readonly Finding[] };
@@ -87,8 +87,19 @@ export function withStoredKeys(
     })),
     unfetched: intake.unfetched.map((one) => ({ ...one, key: keyedAs(one.key), by: one.by.map(stable) })),
     ...{ keyOf, memberKeys },
-    renamed: intake.members.flatMap(({ key, name }) => (known.has(key) && stable(key) !== key ? name : [])),
+    renamed: incoming.flatMap((member) =>
+      isNewlyKeyed(member, stored.members, known.get(member.key)) ? member.name : [],
+    ),
   };
+}
+
+/** The person has another key than the stored one, and the stored roster did not say the same of the person yet. */
+function isNewlyKeyed(member: BatchMember, stored: readonly BatchMember[], was: string | undefined): boolean {
+  const before = stored.find(({ key }) => key === was);
+  if (before === undefined || before.key === member.key) return false;
+  return (["name", "id", "participant", "sisId", "login", "email"] as const).some(
+    (kind) => before[kind] !== member[kind],
+  );
 }
 
 function keyed({ key, by, attempt, content }: Pick<NewWork, "key" | "by" | "attempt" | "content">): KeyedWork {

@@ -287,7 +287,15 @@ const finalGrade = named(
     proposed: grade.nullable().describe("as the machine said it"),
     overrides: z.array(z.looseObject({ criterion: z.string(), points: z.number(), by: z.string() })),
     reviewed: z.object({ by: z.string(), at: z.string() }).nullable(),
-    released: z.object({ by: z.string(), at: z.string(), total: z.number().nullable() }).nullable(),
+    released: z
+      .object({
+        ...{ by: z.string(), at: z.string(), total: z.number().nullable() },
+        students: z
+          .array(z.string())
+          .optional()
+          .describe("keys of those for whom it is; absent: all people of the work"),
+      })
+      .nullable(),
   }),
 );
 
@@ -308,6 +316,12 @@ export const gradeEvent = named(
     content: z.string().nullable(),
     try: count,
     takesBack: count.nullable().describe("of an override without points: the id of the event that it takes back"),
+    students: z
+      .array(z.string())
+      .readonly()
+      .nullable()
+      .optional()
+      .describe("of a release: keys of those for whom it is"),
   }),
 );
 
@@ -422,6 +436,11 @@ export const gradeBody = named(
       .min(1)
       .optional()
       .describe("of an override without points: the id of the mark that it takes back; default: your own last one"),
+    students: z
+      .array(key)
+      .max(1_000)
+      .optional()
+      .describe("of a release: keys of those for whom it is; default: everybody for whom the work counts"),
     reason: text(10_000).optional().describe("an override and a withdrawal need one"),
     comment: text(100_000).optional().describe("for the student"),
     try: z.int().min(0).optional().describe("whose proposal was seen; refused when there is another by now"),

@@ -26,6 +26,13 @@ describe("agreement", () => {
     });
   });
 
+  it("compares marks as decimals: a step of 0.1 between 0.3 and 0.2 is one step, and means have no binary tail", () => {
+    expect(agreement(pairs([0.3, 0.2], [1.1, 1.2], [0.7, 0.8]), 0.1)).toMatchObject({
+      ...{ exact: 0, withinOneStep: 1, mae: 0.1, leniency: 0.033333333 },
+    });
+    expect(agreement(pairs([0.2, 0.3], [0.6, 0.7]), 0.1)).toMatchObject({ mae: 0.1, leniency: 0.1 });
+  });
+
   it("says nothing where there is nothing to say", () => {
     expect(agreement([], 1)).toBeNull();
     expect(agreement(pairs([1, 1], [2, 2]), 1)).toMatchObject({ exact: 1, correlation: null, icc: null });

@@ -1,7 +1,9 @@
 /**
  * How far a grader agrees with another, per criterion. Correlation alone hides a grader who is always two points kinder, so leniency
- * stands beside it. Pure; pairs in, figures out.
+ * stands beside it. Pure; pairs in, figures out. Differences and their means are exact points; the two coefficients are ratios of floats.
  */
+import { meanPoints, subtractPoints } from "./points.ts";
+
 export interface MarkPair {
   readonly human: number;
   readonly ai: number;
@@ -26,16 +28,16 @@ export interface Agreement {
 export function agreement(pairs: readonly MarkPair[], step: number): Agreement | null {
   const count = pairs.length;
   if (count === 0) return null;
-  const differences = pairs.map(({ human, ai }) => ai - human);
+  const differences = pairs.map(({ human, ai }) => subtractPoints(ai, human));
   const share = (test: (difference: number) => boolean) => differences.filter(test).length / count;
   return {
     pairs: count,
-    exact: share((one) => Math.abs(one) < 1e-9),
-    withinOneStep: share((one) => Math.abs(one) <= step + 1e-9),
-    mae: mean(differences.map(Math.abs)),
+    exact: share((one) => one === 0),
+    withinOneStep: share((one) => Math.abs(one) <= step),
+    mae: meanPoints(differences.map(Math.abs)),
     correlation: correlation(pairs),
     icc: icc(pairs),
-    leniency: mean(differences),
+    leniency: meanPoints(differences),
   };
 }
 

@@ -6,7 +6,7 @@
  * F2  A word about other content says nothing about this one. A review is of one try; a new proposal wants a new one.
  * F3  Four outcomes, never mixed up. A person's mark closes its criterion; what else is in doubt wants a review of that try, unless nothing
  *     of the machine's is left. Nothing is graded while a criterion is open, reviewed or not.
- * F4  Release is an act of its own. It changes no points, and says which total was released.
+ * F4  Release is an act of its own. It changes no points, and says which total was released, and for which students.
  * F5  A mark belongs to one wording of its criterion. Where the rubric changed, the machine's marks of unchanged criteria stand; the others
  *     are open. A person's mark of a changed criterion stands within the new scale and needs a review. If the old rubric is unknown,
  *     every criterion counts as changed.
@@ -55,6 +55,8 @@ export interface GradeEvent {
   readonly content: string | null;
   /** Whose proposal it was said of; 0: none. */
   readonly try: number;
+  /** Of a release: keys of the students for whom it is. null or absent: of an earlier version, for all people of the work. */
+  readonly students?: readonly string[] | null | undefined;
 }
 
 export type GradeEventKind = "override" | "reviewed" | "released" | "withdrawn";
@@ -66,12 +68,18 @@ export interface FinalGrade extends Grade {
   readonly overrides: readonly Override[];
   readonly reviewed: Said | null;
   /** null: not released, or withdrawn. */
-  readonly released: (Said & { readonly total: number | null }) | null;
+  readonly released: Released | null;
 }
 
 interface Said {
   readonly by: string;
   readonly at: string;
+}
+
+interface Released extends Said {
+  readonly total: number | null;
+  /** Keys of the students for whom it is; absent: for all people of the work. */
+  readonly students?: readonly string[];
 }
 
 export interface PersonMark extends Said {
@@ -324,8 +332,21 @@ function overrideOf(word: GradeEvent, proposal: Grade | null): Override {
   };
 }
 
-/** F4. */
+/** F4. Releases of the same total add up. */
 function releasedOf(events: readonly GradeEvent[]): FinalGrade["released"] {
-  const last = events.findLast(({ kind }) => kind === "released" || kind === "withdrawn");
-  return last?.kind === "released" ? { by: last.by, at: last.at, total: last.to } : null;
+  const acts = events.filter(({ kind }) => kind === "released" || kind === "withdrawn");
+  const last = acts.at(-1);
+  if (last?.kind !== "released") return null;
+  const since = acts.slice(acts.findLastIndex(({ kind, to }) => kind === "withdrawn" || to !== last.to) + 1);
+  const lists = since.map(({ students }) => students ?? null);
+  const all = lists.includes(null);
+  return {
+    ...{ by: last.by, at: last.at, total: last.to },
+    ...(all ? {} : { students: [...new Set(lists.flatMap((students) => students ?? []))] }),
+  };
+}
+
+/** The release of a grade for one student; null: nobody released it for this student. */
+export function releasedFor({ released }: Pick<FinalGrade, "released">, student: string): FinalGrade["released"] {
+  return released?.students?.includes(student) === false ? null : released;
 }

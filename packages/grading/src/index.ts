@@ -9,6 +9,7 @@ export {
   type GradeEventKind,
   type PersonMark,
   personMarks,
+  releasedFor,
   type WorkSituation,
 } from "./final-grade.ts";
 export { findAttempts, findSpokenAttempts } from "./find-attempts.ts";
@@ -41,7 +42,7 @@ export {
 export { piecesOfName } from "./leftover-words.ts";
 export { type Clue, doubtTexts, type Identified, People, plainKey, spellingsOf } from "./match-people.ts";
 export { nameWords, plainName } from "./person-name.ts";
-export { formatPoints, readPoints, roundPoints, scalePoints, sumPoints } from "./points.ts";
+export { formatPoints, meanPoints, readPoints, roundPoints, scalePoints, sumPoints } from "./points.ts";
 export { pseudonyms } from "./pseudonym.ts";
 export { readNotebook } from "./read-notebook.ts";
 export { type RubricLine, readRubric } from "./read-rubric.ts";

@@ -9,6 +9,7 @@ import {
   formatPoints,
   isNearShare,
   isWhole,
+  meanPoints,
   multiplyDecimals,
   readPoints,
   roundPoints,
@@ -214,4 +215,9 @@ describe("any rubric that can be read", () => {
       { numRuns: 500 },
     );
   });
+});
+
+it("a mean is the exact sum, divided and rounded once", () => {
+  expect([meanPoints([0.1, 0.2, 0.3]), meanPoints([1.1, 2.2]), meanPoints([0.1, 0.7, 0.1])]).toEqual([0.2, 1.65, 0.3]);
+  expect([meanPoints([1, 1.01], 2), meanPoints([1, 1, 2], 2), meanPoints([-0.005], 2)]).toEqual([1.01, 1.33, -0.01]);
 });

@@ -71,6 +71,11 @@ export function sumPoints(points: Iterable<number>): number {
   return pointsOf(sum);
 }
 
+/** Of at least one value: the exact sum, divided and rounded once. */
+export function meanPoints(points: readonly number[], places = 9): number {
+  return scalePoints(sumPoints(points), 1, points.length, places);
+}
+
 /** The first minus the second. */
 export function subtractPoints(points: number, less: number): number {
   return pointsOf(unitsOf(points) - unitsOf(less));

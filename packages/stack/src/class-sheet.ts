@@ -1,6 +1,6 @@
 /** The grades of a batch as they are handed over: one row per member, in the order of the roster's names. Pure. */
 import { feedbackText, type GradeRow, type GradeSheet } from "@markmill/gradebook";
-import { type FinalGrade, mostPoints } from "@markmill/grading";
+import { type FinalGrade, mostPoints, releasedFor } from "@markmill/grading";
 import type { BatchDetail, BatchMember, BatchWork, WorkCommit } from "@markmill/store";
 import { countingWorkOf } from "./counting-work.ts";
 
@@ -51,7 +51,7 @@ export function classSheet(
     return {
       student: { key, name: called, ...given({ id, participant, sisId, login, email, language }) },
       grade,
-      ...(grade === null ? {} : { release: releaseOf(grade) }),
+      ...(grade === null ? {} : { release: releaseOf(grade, key) }),
       ...(work !== undefined && grade === null ? { open: true as const } : {}),
       ...(work === undefined && unsampled.has(key) ? { unsampled: true as const } : {}),
       ...(work === undefined && unfetched.has(key) ? { unfetched: true as const } : {}),
@@ -78,7 +78,9 @@ function byName(one: BatchMember, other: BatchMember): number {
   return left.localeCompare(right, "en") || (one.key < other.key ? -1 : 1);
 }
 
-function releaseOf({ released, total }: FinalGrade): GradeRow["release"] & string {
+function releaseOf(grade: FinalGrade, student: string): GradeRow["release"] & string {
+  const { total } = grade;
+  const released = releasedFor(grade, student);
   if (released === null) return "not released";
   return released.total === total ? "released" : "changed since its release";
 }

@@ -130,10 +130,10 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
       });
     },
     // Who says it is whoever's key it is.
-    record: (id, { by: _, seen, idempotencyKey, ...said }) =>
+    record: (id, { by: _, seen, idempotencyKey, students, ...said }) =>
       client.recordGrade({
         params: { id },
-        body: said,
+        body: { ...said, ...(students === undefined ? {} : { students: [...students] }) },
         headers: {
           ...(seen === undefined
             ? {}

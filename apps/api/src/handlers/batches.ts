@@ -141,7 +141,7 @@ export function batchHandlers({ bell, settings }: ApiParts): Some<Names> {
     },
 
     async recordGrade({ params: { id }, headers, body, caller: { store, principal } }) {
-      const { work, kind, criterion, points, takesBack, reason, comment, try: seen } = body;
+      const { work, kind, criterion, points, takesBack, students, reason, comment, try: seen } = body;
       const key = headers["idempotency-key"];
       const match = headers["if-match"];
       const event = await store.batches.record(id, {
@@ -152,6 +152,7 @@ export function batchHandlers({ bell, settings }: ApiParts): Some<Names> {
         ...(comment === undefined ? {} : { comment }),
         ...(seen === undefined ? {} : { try: seen }),
         ...(takesBack === undefined ? {} : { takesBack }),
+        ...(students === undefined ? {} : { students }),
         ...(match === undefined ? {} : { seen: tagsOf(match) }),
         ...(key === undefined ? {} : { idempotencyKey: key }),
       });
@@ -307,7 +308,7 @@ function unnamed(work: ShownWork): ShownWork {
               ...{ criterion, points, by, at, proposed },
             })),
             reviewed: grade.reviewed,
-            released: grade.released,
+            released: grade.released === null ? null : { ...grade.released, students: undefined },
           },
   };
 }

@@ -139,7 +139,7 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
         if (left > 0)
           terminal.err(`${countOf(left, "submission")} that ${left === 1 ? "was" : "were"} under way went on`);
         if (end.is !== "finished")
-          for (const step of nextOf(end, shortId(batch.id), new Map())) terminal.err(`next: ${step}`);
+          for (const step of nextOf(end, shortId(batch.id), new Map(), false)) terminal.err(`next: ${step}`);
         return results.code(
           classExitCode(
             end,

@@ -1,8 +1,11 @@
 import { parseArgs } from "node:util";
-import { everyWork } from "@markmill/stack";
+import type { BatchWork } from "@markmill/store";
+import { readBatchClass } from "../class-papers.ts";
 import { resultsOf } from "../class-results.ts";
 import { type Command, exitCodes } from "../command.ts";
 import { findClass } from "../find-batch.ts";
+import { oneLine } from "../fit-width.ts";
+import { planReleases, recordReleases, recordSeen } from "../release-grades.ts";
 import { readConditions, requireKnown, selects } from "../select-works.ts";
 import { shortId } from "../short-id.ts";
 import { whoSays } from "../who-says.ts";
@@ -11,12 +14,15 @@ import { withStack } from "../with-stack.ts";
 export const release: Command = {
   help: `Usage: markmill release [BATCH] [--where CONDITION]… [--withdraw --reason TEXT]
 
-Let grades be given out: an act of a person, recorded with who and when.
-Submissions without a grade are left out and counted. Released twice is released
-once. The results on disk are written again: released students get their
-reports, and a withdrawn grade loses its report.
+Let grades be given out: an act of a person, recorded with who, when and for
+whom. For each student the attempt that counts is released, if its grade is
+final; everybody else who handed in is named with the reason. Released twice is
+released once. A grade that changes while the command runs is not released. The
+results on disk are written again: released students get their reports, and a
+withdrawn grade loses its report.
 
-Exit codes: 0 done; 4 done, but results on disk could not be written.
+Exit codes: 0 done; 3 a grade changed while the command ran, so it was not
+released or withdrawn; 4 done, but results on disk could not be written.
 
 Examples:
   markmill release
@@ -38,35 +44,48 @@ Examples:
     return await withStack(terminal, async (stack, config) => {
       const { batches } = stack.tenant;
       const batch = await findClass(stack.tenant, positionals[0], terminal.cwd);
-      const all = await everyWork(batches, batch.id);
+      const read = await readBatchClass(stack, batch);
+      const { all } = read;
       requireKnown(conditions, all);
-      const works = all.filter((work) => work.counts && selects(conditions, work, batch.definitionHash));
+      const selected = (work: BatchWork) => selects(conditions, work, batch.definitionHash);
       const by = whoSays(values.by);
       const results = resultsOf(stack, config, batch, terminal);
+      const again = (who: readonly string[]) => {
+        if (who.length === 0) return results.code(exitCodes.success);
+        const names = new Map(read.sheet.rows.map(({ student }) => [student.key, student.name]));
+        const told = who.map((key) => names.get(key) ?? key).join(", ");
+        terminal.err(`! left as it was, because it changed since it was read: ${oneLine(told)}`);
+        terminal.err("next: look at it, and run the same command again");
+        return results.code(exitCodes.someNotGraded);
+      };
       if (values.withdraw === true) {
-        const out = works.filter(({ grade }) => grade?.released != null);
+        const out = all.filter((work) => work.counts && work.grade?.released != null && selected(work));
         const reason = values.reason ?? "Withdrawn by hand.";
+        const changed: string[] = [];
         await results.during(async () => {
-          for (const { key } of out) await batches.record(batch.id, { work: key, kind: "withdrawn", by, reason });
+          for (const work of out) {
+            const said = { work: work.key, kind: "withdrawn", by, reason } as const;
+            if (!(await recordSeen(batches, batch.id, said, work))) changed.push(...work.by);
+          }
         });
-        terminal.err(`withdrawn: ${out.length}`);
-        return results.code(exitCodes.success);
+        terminal.err(
+          `withdrawn: ${out.length - out.filter((work) => work.by.some((key) => changed.includes(key))).length}`,
+        );
+        return again(changed);
       }
-      // A grade that changed after it was released is released anew.
-      const ready = works.filter(
-        ({ grade }) => grade?.outcome.is === "graded" && grade.released?.total !== grade.total,
-      );
+      const { releases, before, leftOut } = planReleases(read, selected, conditions.length === 0);
+      const changed: string[] = [];
       await results.during(async () => {
-        for (const { key } of ready) await batches.record(batch.id, { work: key, kind: "released", by });
+        changed.push(...(await recordReleases(batches, batch.id, releases, by)));
       });
-      const before = works.filter(({ grade }) => grade?.outcome.is === "graded").length - ready.length;
-      const left = works.length - ready.length - before;
+      const done = releases.flatMap(({ students }) => students).length - changed.length;
       terminal.err(
-        `released: ${ready.length}${before > 0 ? `, ${before} before` : ""}${left > 0 ? `, ${left} left out: they have no grade yet` : ""}`,
+        `released: ${done}${before.length > 0 ? `, ${before.length} before` : ""}${leftOut.length > 0 ? `, ${leftOut.length} left out:` : ""}`,
       );
-      if (left > 0) terminal.err(`next: markmill review ${shortId(batch.id)} --list`);
+      for (const { name, why } of leftOut) terminal.err(`  ${oneLine(`${name}: ${why}`)}`);
+      if (leftOut.length > 0) terminal.err(`next: markmill review ${shortId(batch.id)} --list`);
       terminal.err(`next: markmill export ${shortId(batch.id)} --to …   writes a file for the gradebook`);
-      return results.code(exitCodes.success);
+      return again(changed);
     });
   },
 };

@@ -1,7 +1,9 @@
 import { parseArgs } from "node:util";
-import { formatPoints } from "@markmill/gradebook";
+import { formatPoints, statusOf } from "@markmill/gradebook";
 import { classSheet, commitOf, countingWork, everyMember, everyWork, parseCount } from "@markmill/stack";
 import type { BatchDetail, BatchWork } from "@markmill/store";
+import { countOf } from "../amounts.ts";
+import { isReleased } from "../attend-class.ts";
 import { readClassFacts } from "../class-facts.ts";
 import { resultsOf } from "../class-results.ts";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
@@ -64,20 +66,32 @@ Examples:
       const members = await everyMember(batches, batch.id);
       const works = await everyWork(batches, batch.id);
       const names = new Map(members.map(({ key, name }) => [key, name]));
-      const { unsampled, unfetched } = readClassFacts(batch.settings.facts);
+      const { unsampled, unfetched, candidates, unmatched } = readClassFacts(batch.settings.facts);
       // By the same rules as the table and the exports: who is not in the sample has nothing to decide yet.
       const sheetOf = (all: readonly BatchWork[]) =>
-        classSheet(batch, members, all, new Set(unsampled), new Set(unfetched));
+        classSheet(batch, members, all, new Set(unsampled), new Set(unfetched), new Set(candidates));
       const queue = reviewList(sheetOf(works).works);
       const nameOf = ({ by }: BatchWork) => by.map((key) => names.get(key) ?? key).join(", ");
       if (values.list === true) {
+        const lost = sheetOf(works).sheet.rows.filter((row) => statusOf(row) === "not matched");
+        const whose = `not matched: it must be decided whose file it is: ${unmatched.join(", ")}`;
         if (values.json === true) {
           terminal.out(
-            jsonText(
-              queue.map(({ is, work, students, why }) => ({
+            jsonText([
+              ...queue.map(({ is, work, students, why }) => ({
                 ...{ work: work.key, attempt: work.attempt, status: is, students, why, grade: work.grade },
               })),
-            ),
+              ...lost.map(({ student }) => ({
+                ...{
+                  work: null,
+                  attempt: null,
+                  status: "not matched",
+                  students: [student.key],
+                  why: [whose],
+                  grade: null,
+                },
+              })),
+            ]),
           );
           return exitCodes.success;
         }
@@ -86,7 +100,14 @@ Examples:
           const text = `${oneLine(who)}: ${is === "flagged" ? "graded, flagged: " : ""}${oneLine(why.join("; "))}`;
           for (const line of reviewLines(students.join("+"), text, terminal)) terminal.out(line);
         }
+        for (const { student } of lost)
+          for (const line of reviewLines(student.key, `${oneLine(student.name)}: ${oneLine(whose)}`, terminal))
+            terminal.out(line);
         terminal.err(tellQueue(queue));
+        if (lost.length > 0)
+          terminal.err(
+            `${countOf(lost.length, "student")} not matched: correct the roster or the names of the files, then grade again`,
+          );
         return exitCodes.success;
       }
       const [first] = queue;
@@ -98,7 +119,8 @@ Examples:
             : { work: first.work, student: first.students[0] ?? null };
       if (meant === undefined) {
         terminal.err(tellQueue(queue));
-        terminal.err(`next: markmill release ${shortId(batch.id)}   when the grades may be given out`);
+        if (!isReleased(sheetOf(works).sheet))
+          terminal.err(`next: markmill release ${shortId(batch.id)}   when the grades may be given out`);
         return exitCodes.success;
       }
       const { work, student } = meant;

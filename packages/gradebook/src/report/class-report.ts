@@ -6,6 +6,7 @@
  * C2  A row without a grade says why.
  * C3  The row of a student names the submissions of the student that do not count.
  */
+import { meanPoints, scalePoints, sumPoints } from "@markmill/grading";
 import { formatPoints, type GradeRow, type GradeSheet, statusOf } from "../grade-sheet.ts";
 import { html } from "./markup.ts";
 import { page } from "./page.ts";
@@ -96,8 +97,8 @@ function tilesOf({ sheet, work }: ClassReportInput, totals: readonly number[]): 
   return [
     [`${totals.length} of ${sheet.rows.length}`, "graded"],
     ...[...counts].filter(([status]) => status !== "graded").map(([status, count]) => [String(count), status]),
-    [totals.length === 0 ? "–" : `${hundredths(mean(totals))} of ${formatPoints(sheet.most)}`, "mean"],
-    [totals.length === 0 ? "–" : hundredths(median(totals)), "median"],
+    [totals.length === 0 ? "–" : `${formatPoints(meanPoints(totals, 2))} of ${formatPoints(sheet.most)}`, "mean"],
+    [totals.length === 0 ? "–" : formatPoints(medianPoints(totals)), "median"],
     [times.length === 0 ? "–" : duration(median(times)), "median time"],
     [`${dollars(spent.reduce((sum, one) => sum + one, 0))}${unknown === 0 ? "" : ` and ${unknown} unknown`}`, "cost"],
   ];
@@ -256,10 +257,14 @@ function difficulty({ criteria, rows }: GradeSheet): Bar[] {
         const found = grade?.criteria.find((one) => one.id === id);
         return found?.is === "scored" ? [found.points] : [];
       });
-      const share =
-        marks.length === 0 || points === 0 ? 0 : points > 0 ? mean(marks) / points : 1 - mean(marks) / points;
-      const lost = marks.length === 0 ? 0 : Math.max(0, points) - mean(marks);
-      const shown = `${Math.round(share * 100)} %, ${hundredths(lost)} lost`;
+      const sum = sumPoints(marks);
+      const whole = marks.length === 0 || points === 0 ? null : sumPoints(marks.map(() => points));
+      const reached = whole === null ? 0 : scalePoints(sum, 1, whole, 9);
+      const share = points < 0 && whole !== null ? 1 - reached : reached;
+      const percent = scalePoints(100, points < 0 && whole !== null ? sumPoints([whole, -sum]) : sum, whole ?? 1, 0);
+      const missed = marks.map((mark) => sumPoints([Math.max(0, points), -mark]));
+      const lost = marks.length === 0 ? 0 : meanPoints(missed, 2);
+      const shown = `${percent} %, ${formatPoints(lost)} lost`;
       return { label: title, value: share, shown: marks.length === 0 ? "not graded" : shown };
     })
     .sort((one, other) => one.value - other.value);
@@ -283,13 +288,11 @@ function mostOf(
     .slice(0, 12);
 }
 
-/** A mean has no end of digits. */
-function hundredths(value: number): string {
-  return String(Math.round(value * 100) / 100);
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, one) => sum + one, 0) / values.length;
+/** Exact points: the mean of the two in the middle has no binary tail. */
+function medianPoints(points: readonly number[]): number {
+  const sorted = [...points].sort((one, other) => one - other);
+  const middle = sorted.length >> 1;
+  return meanPoints(sorted.slice(sorted.length % 2 === 1 ? middle : middle - 1, middle + 1));
 }
 
 function median(values: readonly number[]): number {

@@ -334,6 +334,8 @@ export interface NewGradeEvent {
   readonly reason?: string;
   /** For the student. */
   readonly comment?: string;
+  /** Of a release: keys of the students for whom it is. Default: everybody for whom the work counts. */
+  readonly students?: readonly string[];
   /** Whose proposal was seen, 0: none. Refused if it is no longer the one that stands; absent: it is said of whatever stands. */
   readonly try?: number;
   /**

@@ -25,7 +25,7 @@ import { noBatch } from "./read-batches.ts";
 /** Of a row `v`, as a `GradeEvent`. */
 export const eventJson = `json_build_object('id', v.id, 'work', v.work, 'at', to_char(v.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
     'by', v.who, 'kind', v.kind, 'criterion', v.criterion, 'from', v.points_from, 'to', v.points_to, 'reason', v.reason,
-    'comment', v.comment, 'rubricHash', v.rubric_hash, 'content', v.content, 'try', v.try, 'takesBack', v.takes_back)`;
+    'comment', v.comment, 'rubricHash', v.rubric_hash, 'content', v.content, 'try', v.try, 'takesBack', v.takes_back, 'students', v.students)`;
 
 type BatchRubric = Pick<BatchDetail, "rubric" | "rubricHash">;
 
@@ -59,11 +59,19 @@ export async function recordGrade(
     }
     const appended = await append(database, id, {
       ...{ said, rubricHash: batch.rubricHash, try: stands, after: work.events.at(-1)?.id ?? 0, request },
-      content: contentHash(work.content),
+      ...{ content: contentHash(work.content), students: studentsOf(work, said) },
       ...decided(decideGrade, batch, work, said),
     });
     if (appended !== null) return appended;
   }
+}
+
+/** For whom a release is: by default everybody for whom the work counts now. Who joins it later is not among them. */
+function studentsOf({ by, countsFor }: BatchWork, { kind, students }: NewGradeEvent): readonly string[] | null {
+  if (kind !== "released") return null;
+  const stranger = students?.find((key) => !by.includes(key));
+  if (stranger !== undefined) throw refused(`${JSON.stringify(stranger)} did not hand in this work.`);
+  return students ?? countsFor ?? by;
 }
 
 interface Request {
@@ -82,9 +90,21 @@ function requestHash({
   reason,
   comment,
   try: seen,
+  students,
 }: NewGradeEvent): string {
   const asked = JSON.stringify(
-    [work, kind, by, criterion, points, takesBack, reason, comment, seen].map((one) => [one]),
+    [
+      work,
+      kind,
+      by,
+      criterion,
+      points,
+      takesBack,
+      reason,
+      comment,
+      seen,
+      ...(students === undefined ? [] : [students]),
+    ].map((one) => [one]),
   );
   return createHash("sha256").update(asked).digest("hex");
 }
@@ -111,6 +131,8 @@ interface Decided extends Change {
   readonly try: number;
   /** Id of the last event that was read. */
   readonly after: number;
+  /** Of a release. */
+  readonly students: readonly string[] | null;
   readonly request: Request | null;
 }
 
@@ -133,14 +155,14 @@ async function append(database: Database, id: string, decision: Decided): Promis
       if (batch.rubric_hash !== rubricHash || works[0]?.hash !== content) return null;
       const { rows } = await client.query<{ event: GradeEvent }>(
         `insert into grade_events as v (batch_id, work, who, kind, criterion, points_from, points_to, reason, comment, rubric_hash,
-           content, try, takes_back, idempotency_key, request_hash)
-         select $1, $2, $3, $4, $5, $6::float8, $7::float8, $8, $9, $10, $11, $12::integer, $13::bigint, $14, $15
+           content, try, takes_back, idempotency_key, request_hash, students)
+         select $1, $2, $3, $4, $5, $6::float8, $7::float8, $8, $9, $10, $11, $12::integer, $13::bigint, $14, $15, $17::text[]
          where not exists (select 1 from grade_events later where later.batch_id = $1 and later.work = $2 and later.id > $16::bigint)
          returning ${eventJson} as event`,
         [
           ...[id, said.work, said.by, said.kind, decision.criterion, decision.from, decision.to],
           ...[said.reason ?? "", said.comment ?? "", rubricHash, content, decision.try, decision.takesBack],
-          ...[request?.key ?? null, request?.hash ?? null, decision.after],
+          ...[request?.key ?? null, request?.hash ?? null, decision.after, decision.students],
         ],
       );
       return rows[0]?.event ?? null;

@@ -166,6 +166,8 @@ export const gradeEvents = markmill.table(
     try: integer("try").notNull(),
     /** Id of the event that it takes back. */
     takesBack: counter("takes_back"),
+    /** Of a release: keys of the members for whom it is; null: of an earlier version, for all members of the work. */
+    students: text("students").array(),
     /** Of the request that it came with, and the hash of that request. */
     idempotencyKey: text("idempotency_key"),
     requestHash: text("request_hash"),

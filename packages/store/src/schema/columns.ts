@@ -259,6 +259,7 @@ export const columns = {
     content: { name: "content", type: "text" },
     try: { name: "try", type: "integer" },
     takesBack: { name: "takes_back", type: "bigint" },
+    students: { name: "students", type: "text[]" },
     idempotencyKey: { name: "idempotency_key", type: "text" },
     requestHash: { name: "request_hash", type: "text" },
   },

@@ -1,0 +1,1 @@
+ALTER TABLE "markmill"."grade_events" ADD COLUMN "students" text[];
