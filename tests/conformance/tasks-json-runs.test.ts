@@ -16,7 +16,7 @@ rules:
   - { when: { text: "counts vowels" }, reply: "R1" }
   - { when: { text: "three letters" }, reply: "a cab" }
   - { when: { text: "Ask something new", nth: [1, 4] }, reply: "R1" }
-  - { when: { text: "Ask something new", nth: 1 }, reply: "R2" }
+  - { when: { text: "Ask something new", nth: 2 }, reply: "R2" }
   - { when: { text: "Ask something new" }, reply: "R3" }
   - { when: { text: "Describe a crab", nth: [1, 2] }, reply: "It has ten legs." }
   - { when: { text: ["does not fit the schema"] }, reply: '{"legs": 10, "name": "crab"}' }

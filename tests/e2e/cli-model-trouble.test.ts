@@ -19,7 +19,7 @@ beforeAll(async () => {
     [
       "rules:",
       "  - { when: { nth: 1 }, reply: Too early, fault: { cut: 3 } }",
-      "  - { when: { nth: 1 }, fault: reasoning }",
+      "  - { when: { nth: 2 }, fault: reasoning }",
       "default: { reply: '<think>it lacks a test</think>Seven, because', finish: length }",
     ].join("\n"),
   );

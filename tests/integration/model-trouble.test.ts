@@ -153,7 +153,7 @@ describe("trouble", () => {
     ["reset-after-headers", "hang"],
   ])("(%s, %s) is booked as the server bills it", async (first, second) => {
     await start(
-      `rules: [{ when: { nth: 1 }, reply: Too early, fault: ${first} }, { when: { nth: 1 }, reply: x, fault: ${second} }]
+      `rules: [{ when: { nth: 1 }, reply: Too early, fault: ${first} }, { when: { nth: 2 }, reply: x, fault: ${second} }]
 default: { reply: Fine, usage: { prompt: 7, completion: 3 } }`,
       { environment: { MODEL_TIMEOUT_MS: "1000" } },
     );

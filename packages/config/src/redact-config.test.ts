@@ -68,3 +68,11 @@ it("a mistaken address is not shown with its password", () => {
     );
   }
 });
+
+it("a short key is not hidden inside other words", () => {
+  const reading = readConfig({ OPENAI_API_KEY: "test", MODEL: "m" });
+  if (!reading.ok) throw new Error("no configuration");
+  expect(redactText("latest tests: the key test was refused", reading.config)).toBe(
+    "latest tests: the key *** was refused",
+  );
+});

@@ -83,7 +83,7 @@ export function redactText(text: string, config: Config | null): string {
   );
   const secrets = config === null ? [] : secretsOf(config);
   for (const secret of secrets.sort((one, other) => other.length - one.length))
-    shown = shown.replaceAll(secret, hidden);
+    shown = shown.replaceAll(secret.length < wordsBelow ? wordOf(secret) : secret, hidden);
   return shown;
 }
 
@@ -96,6 +96,15 @@ function redactAddress(written: string): string {
 
 /** Shorter ones are no secrets, and would blank out half of every sentence. */
 const shortest = 4;
+
+/** A shorter one is only hidden as a word of its own: the key "test" leaves "latest" alone. */
+const wordsBelow = 12;
+
+/** A word may follow an escaped line break, as JSON writes one. */
+function wordOf(secret: string): RegExp {
+  const escaped = secret.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+  return new RegExp(`(?:(?<![\\p{L}\\p{N}_])|(?<=\\\\[nrt]))${escaped}(?![\\p{L}\\p{N}_])`, "gu");
+}
 
 function secretsOf(config: Config): string[] {
   const addresses = [

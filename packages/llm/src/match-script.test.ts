@@ -76,6 +76,25 @@ rules:
     ]);
   });
 
+  it("counts for nth all requests that meet the other conditions, also those that an earlier rule answered", () => {
+    const script = read(`
+rules:
+  - { when: { text: a, nth: 1 }, reply: one }
+  - { when: { text: a, nth: 2 }, reply: two }
+  - { when: { text: ab, nth: 2 }, reply: "second ab, time {{n}}" }
+  - { when: { nth: [4, 6] }, reply: fourth or sixth }
+  - { when: { text: a }, reply: other }
+`);
+    expect(play(script, ["a", "ab", "ab", "a", "b", "a"])).toEqual([
+      "one",
+      "two",
+      "second ab, time 2",
+      "fourth or sixth",
+      "<unmatched>",
+      "fourth or sixth",
+    ]);
+  });
+
   it("tells turns of a conversation by the answers it carries, so a repeated request is the same turn", () => {
     const script = read("rules: [{ when: { turn: 1 }, reply: one }, { when: { turn: 2, system: kind }, reply: two }]");
     const second = [

@@ -18,7 +18,7 @@ export interface SentCall {
   readonly arguments: string;
 }
 
-/** By rule, the requests so far that met its conditions and that no earlier rule took. */
+/** By rule, the requests so far that met its conditions. Those that an earlier rule answered count only for a rule with `nth`. */
 export type RuleCounts = ReadonlyMap<string, number>;
 
 export type ScriptMatch =
@@ -47,13 +47,16 @@ export function matchScript(
     return n;
   };
   const reasons: string[] = [];
+  let match: ScriptMatch | null = null;
   for (const rule of script.rules) {
+    if (match !== null && rule.when.nth === undefined) continue;
     const met = conditionsMet(rule, request);
     if (typeof met === "string") {
       reasons.push(`"${rule.name}": ${met}`);
       continue;
     }
     const n = count(rule.name);
+    if (match !== null) continue;
     const { nth, times } = rule.when;
     if ((nth !== undefined && !nth.includes(n)) || (times !== undefined && n > times)) {
       reasons.push(
@@ -61,8 +64,9 @@ export function matchScript(
       );
       continue;
     }
-    return { match: matched(rule.name, rule.answer, n, request, met.groups), counts: next };
+    match = matched(rule.name, rule.answer, n, request, met.groups);
   }
+  if (match !== null) return { match, counts: next };
   if (script.otherwise === undefined) return { match: { kind: "unmatched", reasons }, counts: next };
   const n = count(DEFAULT_RULE);
   return { match: matched(DEFAULT_RULE, script.otherwise, n, request, new Map()), counts: next };

@@ -31,6 +31,15 @@ describe("a key", () => {
     expect(redactorOf("test", "failure")("key test refused")).toBe("key *** refused");
   });
 
+  it("that is short is not taken out inside other words", () => {
+    const clean = redactorOf("none", "failure");
+    expect(clean("nonexistent model none, 'none' and anyone; key=none")).toBe(
+      "nonexistent model ***, '***' and anyone; key=***",
+    );
+    expect(redactorOf("password", "reply")("Passwords: passwords, password.")).toBe("Passwords: passwords, ***.");
+    expect(clean(String.raw`{"error":"wrong key:\nnone"}`)).toBe(String.raw`{"error":"wrong key:\n***"}`);
+  });
+
   it("is found wherever a look at every place finds it", () => {
     // Of which no other spelling holds a piece.
     const plain = "skprojAbcd0123456789xyzQ";

@@ -5,6 +5,7 @@
  * K1  Every run of PIECE or more consecutive characters of the key, in any of its spellings, becomes ***: what an endpoint cut out of
  *     the key is as secret as the key.
  * K2  A key shorter than SHORTEST is a placeholder ("none", "ollama"), which a reply may well speak of. In failures it is taken out too.
+ * K3  A spelling shorter than PIECE is only taken out as a word of its own: the key "test" leaves "latest" alone.
  */
 const PIECE = 12;
 const SHORTEST = 8;
@@ -19,12 +20,18 @@ export function redactorOf(key: string | undefined, where: "reply" | "failure"):
     for (let at = 0; at + PIECE <= spelling.length; at++) pieces.add(spelling.slice(at, at + PIECE));
   const pairs = new Set<number>();
   for (const piece of pieces) for (let at = 1; at < PIECE; at++) pairs.add(pairAt(piece, at));
-  const short = spellings.filter(({ length }) => length < PIECE);
+  const short = spellings.filter(({ length }) => length < PIECE).map(wordOf);
   return (text) => {
     let clean = withoutPieces(text, pieces, pairs);
-    for (const spelling of short) clean = clean.replaceAll(spelling, "***");
+    for (const word of short) clean = clean.replaceAll(word, "***");
     return clean;
   };
+}
+
+/** A word may follow an escaped line break, as JSON writes one. */
+function wordOf(spelling: string): RegExp {
+  const escaped = spelling.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+  return new RegExp(`(?:(?<![\\p{L}\\p{N}_])|(?<=\\\\[nrt]))${escaped}(?![\\p{L}\\p{N}_])`, "gu");
 }
 
 function spellingsOf(key: string): string[] {

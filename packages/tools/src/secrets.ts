@@ -28,11 +28,21 @@ export function secretFor(secrets: Secrets, name: string, url: URL): string {
 /** Shorter ones would blank out half of every text. */
 const shortest = 4;
 
+/** A shorter one is only hidden as a word of its own: the secret "test" leaves "latest" alone. */
+const wordsBelow = 12;
+
+/** A word may follow an escaped line break, as JSON writes one. */
+function wordOf(value: string): RegExp {
+  const escaped = value.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+  return new RegExp(`(?:(?<![\\p{L}\\p{N}_])|(?<=\\\\[nrt]))${escaped}(?![\\p{L}\\p{N}_])`, "gu");
+}
+
 /** Whole, or as addresses and JSON write it. */
 export function hideSecrets(values: readonly string[]): (text: string) => string {
   const spelled = values
     .filter(({ length }) => length >= shortest)
     .flatMap((value) => [value, encodeURIComponent(value), JSON.stringify(value).slice(1, -1)]);
   const longestFirst = [...new Set(spelled)].sort((one, other) => other.length - one.length);
-  return (text) => longestFirst.reduce((shown, value) => shown.replaceAll(value, "***"), text);
+  const sought = longestFirst.map((value) => (value.length < wordsBelow ? wordOf(value) : value));
+  return (text) => sought.reduce<string>((shown, value) => shown.replaceAll(value, "***"), text);
 }
