@@ -19,6 +19,20 @@ describe("a check on what a student's program printed", () => {
     `START --> EXECUTE_T["Execute: make test"] --> ASSIGN_O["Assign: 'It says {{RESULT}}'"] --> CHECK_P{"RESULT CONTAINS ok"}`,
     `START --> EXECUTE_T["Execute: "] --> CHECK_E{"EXIT_CODE == 0"} --> CHECK_P{"not RESULT CONTAINS error and EXIT_CODE == 0"}`,
     `START --> EXECUTE_T["Execute: pytest"]\n    ON_SUCCESS --> CHECK_P{"RESULT CONTAINS ok"}`,
+    `PARAMS["WANT=42"]\n    START --> EXECUTE_T["Execute: ./a"] --> CHECK_P{"WANT == RESULT"}`,
+    `START --> EXECUTE_T["Execute: ./a"] --> CHECK_P{"'ok' == RESULT"}`,
+    `START --> EXECUTE_T["Execute: ./a"] --> CHECK_P{"RESULT IN ('ok', 'passed')"}`,
+    `PARAMS["WANT=42"]\n    START --> EXECUTE_T["Execute: ./a"] --> CHECK_P{"WANT IN ('ok', RESULT)"}`,
+    `START --> EXECUTE_T["Execute: ./a > out.txt"] --> EXECUTE_S["Execute: cat out.txt"] --> CHECK_P{"RESULT CONTAINS ok"}`,
+    `START --> EXECUTE_T["Execute: ./a"] --> EXECUTE_S["Execute: grep -c ok < out.txt 2>&1"] --> CHECK_P{"RESULT CONTAINS ok"}`,
+    `START --> EXECUTE_T["Execute: ./a"] --> CHECK_P{"file:out.txt CONTAINS ok"}`,
+    `START --> EXECUTE_T["Execute: ./a"] --> CHECK_P{"'ok' == file:out.txt"}`,
+    `START --> EXECUTE_T["Execute: ./a"] --> SET_O["Set: OUT=file:out.txt"] --> CHECK_P{"OUT == ok"}`,
+    `START --> EXECUTE_T["Execute: ./a"] --> ASSIGN_O["Assign: file:out.txt"] --> CHECK_P{"RESULT == ok"}`,
+    `START --> EXECUTE_T["Execute: ./a"] --> PROMPT_J["Prompt: 'Right? {{RESULT}}'"] --> CHECK_P{"RESULT == YES"}`,
+    `START --> EXECUTE_T["Execute: ./a"] --> PROMPT_J["Prompt: RESULT"] --> CHECK_P{"RESULT == YES"}`,
+    `START --> EXECUTE_T["Execute: ./a"] --> PROMPT_J["Prompt: file:out.txt"] --> CHECK_P{"RESULT == YES"}`,
+    `START --> EXECUTE_T["Execute: ./a"] --> PROMPT_J["Prompt: 'See {{RESULT}}'"] --> PROMPT_K["Prompt: 'YES or NO?'"] --> CHECK_P{"RESULT == YES"}`,
   ])("is found: %s", (body) => expect(forgeable(body)).toBe(1));
 
   it.each([
@@ -27,6 +41,11 @@ describe("a check on what a student's program printed", () => {
     `START --> EXECUTE_T["Execute: make test"] --> PROMPT_J["Prompt: 'Is this right?'"] --> CHECK_P{"RESULT == YES"}`,
     `START --> EXECUTE_T["Execute: make test"] --> ASSIGN_O["Assign: 'text'"] --> CHECK_P{"RESULT CONTAINS text"}`,
     `START --> CHECK_P{"RESULT IS EMPTY"} --> EXECUTE_T["Execute: make test"]`,
+    `START --> EXECUTE_T["Execute: ls -l 2>&1 | wc -l"] --> CHECK_P{"RESULT CONTAINS 3"}`,
+    `START --> EXECUTE_T["Execute: make test"] --> EXECUTE_S["Execute: echo done 2>&1"] --> CHECK_P{"RESULT CONTAINS done"}`,
+    `START --> EXECUTE_T["Execute: ls > names.txt"] --> CHECK_P{"file:names.txt CONTAINS main"}`,
+    `PARAMS["WANT=42"]\n    START --> EXECUTE_T["Execute: ./a"] --> CHECK_P{"WANT == 42"}`,
+    `START --> EXECUTE_T["Execute: ./a"]\n    EXECUTE_T --> EXECUTE_J["Execute: cat /judge/key"] --> CHECK_P{"RESULT CONTAINS ok"}\n    EXECUTE_J@{ session: judge }`,
   ])("is not suspected: %s", (body) => expect(forgeable(body)).toBe(0));
 
   it("is found through called workflows, both ways", () => {
@@ -34,6 +53,15 @@ describe("a check on what a student's program printed", () => {
     expect(forgeable(`START --> CALL_B[[b.md]] --> CHECK_P{"RESULT CONTAINS ok"}`, callee)).toBe(1);
     const judge = { "b.md": `START --> CHECK_P{"RESULT CONTAINS ok"}` };
     expect(forgeable(`START --> EXECUTE_T["Execute: make test"] --> CALL_B[[b.md]]`, judge)).toBe(1);
+  });
+
+  it("is found through a prompt of the document, and where the callee's conversation was told", () => {
+    const text = `${chart('START --> EXECUTE_T["Execute: ./a"] --> PROMPT_J["Prompt: User J"] --> CHECK_P{"RESULT == YES"}')}\n# Prompts\n\n## User J\n\nRight? {{RESULT}}\n`;
+    const { findings } = loadDefinition({ read: () => new TextEncoder().encode(text) }, "a.md");
+    expect(findings.map(({ code }) => code)).toEqual(["CHECK_FORGEABLE"]);
+    const callee = { "b.md": `START --> EXECUTE_T["Execute: ./a"] --> PROMPT_J["Prompt: 'See {{RESULT}}'"]` };
+    const body = `START --> CALL_B[[b.md]] --> PROMPT_K["Prompt: 'YES or NO?'"] --> CHECK_P{"RESULT == YES"}`;
+    expect(forgeable(body, callee)).toBe(1);
   });
 
   it("comes with a way out", () => {
@@ -51,6 +79,13 @@ describe("a command", () => {
     "cat a.txt | grep -c x > n.txt",
     'for f in *; do<br> echo "$f"; done'.replace("<br>", "\n"),
     "X=1 echo a && test -f b",
+    "ls 2>&1",
+    "ls -l >/dev/null 2>&1; cat a 2>&1 | grep x",
+    "ls &> log.txt",
+    "ls >&2",
+    "> out.txt cat a",
+    "# only a comment\nls",
+    "cat <<EOF > a.txt\n./a is run later\nEOF",
   ])("%j runs nothing of a student", (command) => expect(runsForeignCode(command)).toBe(false));
   it.each([
     "./a",
@@ -61,6 +96,12 @@ describe("a command", () => {
     "cat x | ./a",
     "timeout 5 ./a",
     "echo `./a`",
+    "./a 2>&1",
+    "ls 2>&1 && ./a",
+    "ls & ./a",
+    "> out.txt ./a",
+    "cat <<EOF | sh\n./a\nEOF",
+    "cat <<EOF\n$(./a)\nEOF",
   ])("%j may", (command) => expect(runsForeignCode(command)).toBe(true));
 });
 

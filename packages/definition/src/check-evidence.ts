@@ -1,8 +1,14 @@
 /**
- * A CHECK that believes what a student's program printed. RESULT is followed from the EXECUTE that wrote it through the flow, into called
- * workflows and back, and into variables. Linear in nodes and edges for each round, and rounds end when nothing is added.
+ * A CHECK that believes what a student's program printed.
+ *
+ * F1  RESULT is followed from the EXECUTE that wrote it, through the flow, into called workflows and back, and into variables.
+ * F2  After an EXECUTE that may run the student's code, files of the session are the student's: what `cat` shows, what file: reads.
+ * F3  A model that was told such output answers as the output wants. So do its later replies in the same conversation.
+ * F4  All operands of a CHECK count: both sides, and the values of IN.
+ *
+ * Linear in nodes and edges for each round, and rounds end when nothing is added.
  */
-import type { Condition, Node, Operand, Program } from "@markmill/engine";
+import { conditionOperands, type Node, type Operand, type Program } from "@markmill/engine";
 import type { FindingReport } from "./finding-codes.ts";
 import type { LoadedFile } from "./loaded-file.ts";
 import { placesIn } from "./template-places.ts";
@@ -10,6 +16,12 @@ import { placesIn } from "./template-places.ts";
 /** Ids of the EXECUTE nodes whose output a value may be. */
 type Origins = ReadonlySet<string>;
 const none: Origins = new Set();
+
+/** What may hold such output: RESULT, the files of the session, the conversation. */
+const channels = ["result", "session", "talk"] as const;
+type Flow = Readonly<Record<(typeof channels)[number], Set<string>>>;
+type Passing = Readonly<Record<(typeof channels)[number], Origins>>;
+const newFlow = (): Flow => ({ result: new Set(), session: new Set(), talk: new Set() });
 
 export function checkEvidence(parsed: ReadonlyMap<string, LoadedFile>, report: FindingReport): void {
   const flows = new Map<string, ResultFlow>();
@@ -26,7 +38,7 @@ export function checkEvidence(parsed: ReadonlyMap<string, LoadedFile>, report: F
       report.warn(
         "CHECK_FORGEABLE",
         at,
-        `${id} judges by what was printed in ${[...origins].slice(0, 3).join(", ")}: a submission that runs there can print the same.`,
+        `${id} judges by what was printed or written in ${[...origins].slice(0, 3).join(", ")}, or by a reply to it: a submission that runs there can print, write or ask for the same.`,
         "Check EXIT_CODE, or let the command decide in a judge session: docs/workflow-files.md#judging.",
       );
     }
@@ -41,12 +53,17 @@ function entryOf(map: Map<string, Set<string>>, key: string): Set<string> {
 
 class ResultFlow {
   readonly #program: Program;
-  readonly #entry = new Set<string>();
-  readonly #before = new Map<string, Set<string>>();
-  readonly #exit = new Set<string>();
+  readonly #entry = newFlow();
+  readonly #before = new Map<string, Flow>();
+  readonly #exit = newFlow();
+  /** A conversation that a System prompt opens anew, where only one agent speaks. */
+  readonly #oneAgent: boolean;
 
   constructor(program: Program) {
     this.#program = program;
+    const named = Object.values(program.nodes).some((node) => "agent" in node && node.agent !== undefined);
+    const systems = Object.keys(program.prompts).filter((id) => program.prompts[id]?.role === "system");
+    this.#oneAgent = !named && systems.every((id) => id.toLowerCase() === "system");
   }
 
   /** One pass over all edges; whether anything was added. */
@@ -55,24 +72,28 @@ class ResultFlow {
     const add = (to: Set<string>, from: Origins) => {
       for (const one of from) if (to.size < to.add(one).size) grown = true;
     };
+    const addFlow = (to: Flow, from: Passing) => {
+      for (const channel of channels) add(to[channel], from[channel]);
+    };
     const { nodes, edges, entry, handlers } = this.#program;
-    for (const id of entry) add(this.#of(id), this.#entry);
+    for (const id of entry) addFlow(this.#of(id), this.#entry);
     for (const [id, node] of Object.entries(nodes)) {
       const before = this.#of(id);
       if (node.kind === "call") {
         const callee = flows.get(node.program);
-        if (callee !== undefined) add(callee.#entry, before);
+        if (callee !== undefined) addFlow(callee.#entry, before);
       }
       if (node.kind === "set" && node.target.to === "variable") {
         add(entryOf(variables, node.target.name), this.#valueOf(node.value, before, variables));
       }
       const after = this.#after(id, node, before, flows, variables);
-      add(this.#exit, after);
-      for (const handler of [handlers.success, handlers.failed]) if (handler !== null) add(this.#of(handler), after);
+      addFlow(this.#exit, after);
+      for (const handler of [handlers.success, handlers.failed])
+        if (handler !== null) addFlow(this.#of(handler), after);
     }
     for (const { from, to } of edges) {
       const node = nodes[from];
-      if (node !== undefined) add(this.#of(to), this.#after(from, node, this.#of(from), flows, variables));
+      if (node !== undefined) addFlow(this.#of(to), this.#after(from, node, this.#of(from), flows, variables));
     }
     return grown;
   }
@@ -81,38 +102,49 @@ class ResultFlow {
     for (const [id, node] of Object.entries(this.#program.nodes)) {
       if (node.kind !== "check") continue;
       const origins = new Set<string>();
-      for (const operand of operandsOf(node.condition))
+      for (const operand of conditionOperands(node.condition))
         for (const one of this.#valueOf(operand, this.#of(id), variables)) origins.add(one);
       if (origins.size > 0) yield [id, origins];
     }
   }
 
-  #of(id: string): Set<string> {
-    return entryOf(this.#before, id);
+  #of(id: string): Flow {
+    const found = this.#before.get(id) ?? newFlow();
+    this.#before.set(id, found);
+    return found;
   }
 
-  /** Whose output RESULT may be when the workflow ends. */
-  get exit(): Origins {
+  /** What the flow holds when the workflow ends. */
+  get exit(): Flow {
     return this.#exit;
   }
 
-  /** Whose output RESULT is behind a node. */
   #after(
     id: string,
     node: Node,
-    before: Origins,
+    before: Flow,
     flows: ReadonlyMap<string, ResultFlow>,
     variables: ReadonlyMap<string, Origins>,
-  ): Origins {
+  ): Passing {
     switch (node.kind) {
-      case "execute":
-        return inJudge(node) || !runsForeignCode(node.command) ? none : new Set([id]);
+      case "execute": {
+        if (inJudge(node)) return { ...before, result: none };
+        if (runsForeignCode(node.command)) {
+          return { ...before, result: new Set([id]), session: new Set([...before.session, id]) };
+        }
+        return { ...before, result: showsFiles(node.command ?? "") ? before.session : none };
+      }
       case "assign":
-        return this.#valueOf(node.value, before, variables);
-      case "prompt":
-        return this.#asks(node.text) ? none : before;
+        return { ...before, result: this.#valueOf(node.value, before, variables) };
+      case "prompt": {
+        const told = this.#told(node.text, before, variables);
+        const role = node.text.from === "name" ? this.#program.prompts[node.text.name]?.role : undefined;
+        const talk = role === "system" && this.#oneAgent ? told : new Set([...before.talk, ...told]);
+        // System and Assistant texts ask nothing.
+        return role === "system" || role === "assistant" ? { ...before, talk } : { ...before, talk, result: talk };
+      }
       case "call":
-        return flows.get(node.program)?.exit ?? none;
+        return flows.get(node.program)?.exit ?? { ...before, result: none };
       case "start":
       case "set":
       case "check":
@@ -120,17 +152,19 @@ class ResultFlow {
       case "join":
         return before;
       default:
-        return none;
+        return { ...before, result: none };
     }
   }
 
-  /** System and Assistant texts leave RESULT alone. */
-  #asks(text: Operand): boolean {
+  /** Whose output a prompt tells its model. */
+  #told(text: Operand, before: Flow, variables: ReadonlyMap<string, Origins>): Origins {
     const prompt = text.from === "name" ? this.#program.prompts[text.name] : undefined;
-    return prompt === undefined || prompt.role === "user";
+    return this.#valueOf(prompt === undefined ? text : { from: "template", text: prompt.text }, before, variables);
   }
 
-  #valueOf(operand: Operand, result: Origins, variables: ReadonlyMap<string, Origins>): Origins {
+  #valueOf(operand: Operand, { result, session }: Flow, variables: ReadonlyMap<string, Origins>): Origins {
+    // A file of the definition is the author's. Another one is read in the session, where programs write.
+    if (operand.from === "file") return Object.hasOwn(this.#program.files, operand.path) ? none : session;
     if (operand.from !== "name" && operand.from !== "template") return none;
     const text = operand.from === "name" ? operand.name : operand.text;
     const names =
@@ -146,28 +180,19 @@ class ResultFlow {
   }
 }
 
-/** Only the left side is a name for sure; the right side is one where it is written like one. */
-function operandsOf(condition: Condition): readonly Operand[] {
-  switch (condition.op) {
-    case "and":
-    case "or":
-      return condition.of.flatMap(operandsOf);
-    case "not":
-      return operandsOf(condition.of);
-    case "hits":
-      return [];
-    default:
-      return [condition.left];
-  }
-}
-
 function inJudge(node: Node): boolean {
   return "session" in node && node.session === "judge";
 }
 
 /** Programs that only show, compare or move files. Whatever else a command names may run what the student wrote. */
 const harmless = new Set(
-  "[ [[ basename cat cd chmod cmp comm cp cut date diff dirname du echo egrep exit export expr false fgrep file find fold grep head hostname id join ln ls md5sum mkdir mktemp mv nl od paste printf pwd realpath rev rm rmdir seq set sha1sum sha256sum sleep sort stat tac tail tee test touch tr tree true tsort uname uniq wc which whoami".split(
+  "[ [[ : basename cat cd chmod cmp comm cp cut date diff dirname du echo egrep exit export expr false fgrep file find fold grep head hostname id join ln ls md5sum mkdir mktemp mv nl od paste printf pwd realpath rev rm rmdir seq set sha1sum sha256sum sleep sort stat tac tail tee test touch tr tree true tsort uname uniq wc which whoami".split(
+    " ",
+  ),
+);
+/** Of these, the programs whose output depends on no file. */
+const blind = new Set(
+  ": basename cd chmod cp date dirname echo exit export expr false hostname id ln mkdir mktemp mv printf pwd rm rmdir seq set sleep touch true uname whoami".split(
     " ",
   ),
 );
@@ -176,17 +201,49 @@ const keywords = /^(?:if|then|else|elif|fi|for|while|until|do|done|case|esac|in|
 /** null: the commands of a reply. */
 export function runsForeignCode(command: string | null): boolean {
   if (command === null) return true;
-  // What is between quotes names no command; substitutions in it are beyond a glance.
-  const plain = command.replaceAll(/'[^']*'|"(?:[^"\\`$]|\\.|\$(?![(]))*"/g, "_");
-  if (/`|\$\(|<\(|\beval\b|-exec|-delete/.test(plain)) return true;
-  return plain.split(/[;&|\n()]+/).some((part) => {
+  // A here-document may run commands, too.
+  if (/`|\$\(|<\(|\beval\b|-exec|-delete/.test(withoutQuoted(command))) return true;
+  return programsIn(withoutTexts(command)).some((name) => !harmless.has(name));
+}
+
+/** A harmless command that prints what a file holds, or which files there are. */
+function showsFiles(command: string): boolean {
+  const plain = withoutTexts(command);
+  return /[<*?]/.test(plain) || programsIn(plain).some((name) => !blind.has(name));
+}
+
+/** What is between quotes names no command; substitutions in it are beyond a glance. A here-document and a comment are no commands. */
+function withoutTexts(command: string): string {
+  const lines: string[] = [];
+  let until: string | null = null;
+  for (const line of command.split("\n")) {
+    if (until !== null) {
+      if (line.trim() === until) until = null;
+      continue;
+    }
+    lines.push(line);
+    until = /<<-?[ \t]*["']?([A-Za-z_][A-Za-z0-9_]*)/.exec(line)?.[1] ?? null;
+  }
+  return withoutQuoted(lines.join("\n"))
+    .replaceAll(/(^|\s)#[^\n]*/g, "$1")
+    .replaceAll(redirection, " ");
+}
+
+function withoutQuoted(command: string): string {
+  return command.replaceAll(/'[^']*'|"(?:[^"\\`$]|\\.|\$(?![(]))*"/g, "_");
+}
+
+/** `2>&1`, `>&2`, `&> log`, `2>/dev/null`, `<<EOF`: the sign and the word that it takes. What is read stays to be seen as `<`. */
+const redirection = /(?:&>>?|[0-9]*>>?[&|]?)[ \t]*[^\s;&|<>()]*|[0-9]*<<-?[ \t]*[^\s;&|<>()]*/g;
+
+function programsIn(plain: string): string[] {
+  return plain.split(/[;&|\n()]+/).flatMap((part) => {
     const words = part
       .trim()
       .split(/\s+/)
       .filter((word) => word !== "");
     const isLoop = words[0] === "for" || words[0] === "case";
-    if (isLoop) return false;
-    const name = words.find((word) => !keywords.test(word) && !/^\w+=/.test(word) && !/^\d*[<>]/.test(word));
-    return name !== undefined && !harmless.has(name);
+    if (isLoop) return [];
+    return words.find((word) => !keywords.test(word) && !/^\w+=/.test(word) && !/^\d*</.test(word)) ?? [];
   });
 }

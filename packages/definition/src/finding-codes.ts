@@ -56,7 +56,8 @@ export const findingCodes = {
     fix: "Write {{{NAME}}} if the value is a whole command of your own.",
   },
   CHECK_FORGEABLE: {
-    means: "A check believes what a program printed; a submission that runs there can print the same.",
+    means:
+      "A check believes what a program printed or wrote into a file, or a model's reply to that; a submission that runs there can write the same.",
     fix: "Check EXIT_CODE, or let the command decide in a judge session (docs/workflow-files.md).",
   },
   TESTS_EXPOSED: {

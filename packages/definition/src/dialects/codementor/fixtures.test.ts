@@ -33,6 +33,8 @@ describe("sound workflows", () => {
       "fences.wf.md": ["PROMPT_CUT"],
       "handlers.wf.md": ["HANDLER_SPELLING"],
       "recursive.wf.md": ["CALL_CYCLE"],
+      "three-way.wf.md": ["CHECK_FORGEABLE", "CHECK_FORGEABLE"],
+      "toolchain.wf.md": ["CHECK_FORGEABLE", "CHECK_FORGEABLE"],
     };
     const { definition, findings } = loadDefinition(workspace, path);
     expect(findings.map(({ code }) => code)).toEqual(expected[path] ?? []);
