@@ -30,7 +30,7 @@ export function checkNames(
         "VARIABLE_UNKNOWN",
         at,
         `${where} uses ${name}, which nothing sets.`,
-        `${near}Declare it in PARAMS, or set it with a SET node.`,
+        `${near}Declare it in PARAMS, set it with a SET node, or name an environment variable in WORKFLOW_ENV.`,
       );
     }
   }

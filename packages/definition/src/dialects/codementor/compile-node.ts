@@ -1,10 +1,22 @@
 /** One vertex of the flowchart as one node of the program: what its id, caption and attributes say. */
-import { type Condition, type ModelSettings, type Node, type Operand, runStatuses } from "@markmill/engine";
+import {
+  type Condition,
+  looksNumeric,
+  type ModelSettings,
+  type Node,
+  type NumberReading,
+  type Operand,
+  readNumber,
+  runStatuses,
+  settingProblem,
+} from "@markmill/engine";
 import type { Place } from "../../finding.ts";
 import { duration, readAmount } from "../../quantity.ts";
 import type { ActivityKind } from "./activity-kind.ts";
 import { parseCheck } from "./expression/parse-check.ts";
+import { isTypographicQuote } from "./expression/tokenize.ts";
 import { camelCase, present, settingNumber, settingsSchema } from "./front-matter.ts";
+import { invisibleCharacter, invisibleIn } from "./invisible-characters.ts";
 import type { Vertex } from "./mermaid/flowchart.ts";
 import { isParamName } from "./parse-params.ts";
 import type { WorkflowReport } from "./workflow-codes.ts";
@@ -48,7 +60,7 @@ const attributesOf: Partial<Record<Activity, readonly string[]>> = {
   GRADE: ["agent", ...settingNames],
   EXECUTE: ["onFailure", "repeat", "session", "start"],
   ASK: ["timeout", "default"],
-  CHECK: ["verdicts"],
+  CHECK: ["verdicts", "number", "decimal"],
 };
 
 /** Captions the seed wants to begin with a word of their own. */
@@ -223,11 +235,23 @@ function shift(at: Place, columns: number): Place {
   return { ...at, column: at.column + columns };
 }
 
-/** `'constant'`, `"constant"`, `file:path`, or a name. null: a path that leaves the root. */
+/** `'constant'`, `"constant"` (the same quote twice stands for one, as in CHECK), `file:path`, or a name. null: a path that leaves the root. */
 function operand(text: string, at: Place, context: NodeContext): Operand | null {
   const constant = unquote(text);
   if (constant !== null) return { from: "template", text: constant };
-  if (!text.startsWith("file:")) return { from: "name", name: text };
+  if (isTypographicQuote(text.charAt(0))) {
+    context.report.warn(
+      "QUOTE_TYPOGRAPHIC",
+      at,
+      `${text.charAt(0)} is a typographic quote: it belongs to the text, and quotes nothing.`,
+      "Write '…' with straight quotes.",
+    );
+  }
+  if (!text.startsWith("file:")) {
+    const code = text.length > 100 ? null : invisibleCharacter(text);
+    if (code !== null) reportInvisible(context.report, `The name "${text.slice(0, 40)}"`, code, at);
+    return { from: "name", name: text };
+  }
   const path = context.file(text.slice(5).trim(), shift(at, 5));
   return path === null ? null : { from: "file", path };
 }
@@ -235,7 +259,17 @@ function operand(text: string, at: Place, context: NodeContext): Operand | null 
 function unquote(text: string): string | null {
   const mark = text.charAt(0);
   const quoted = text.length > 1 && (mark === "'" || mark === '"') && text.endsWith(mark);
-  return quoted ? text.slice(1, -1) : null;
+  return quoted ? text.slice(1, -1).replaceAll(mark + mark, mark) : null;
+}
+
+export function reportInvisible(report: WorkflowReport, what: string, code: string, at: Place): void {
+  const kind = code === "U+00A0" ? "a no-break space" : "an invisible character";
+  report.warn(
+    "NAME_INVISIBLE",
+    at,
+    `${what} holds ${kind} (${code}), so that it differs from the same name with a plain space or without it.`,
+    "Type the name again, with plain spaces.",
+  );
 }
 
 function compileSet(caption: Caption, context: NodeContext): Node | null {
@@ -271,20 +305,40 @@ function compileSet(caption: Caption, context: NodeContext): Node | null {
     context.report.error(
       "SET_NAME",
       at,
-      `"${left.slice(0, 40)}" is not a name for a variable.`,
+      `"${left.slice(0, 40)}" is not a name for a variable${invisibleIn(left)}.`,
       "Use letters, digits and underscores, beginning with a letter.",
     );
     return null;
   }
   if (left === "STATUS" && value !== null) checkStatus(value, valueAt, context.report);
+  if (value !== null) checkSetting(left, value, valueAt, context.report);
   return value === null ? null : { kind: "set", target: { to: "variable", name: left }, value };
+}
+
+/** The text that a value is for certain: a name may be a variable. */
+function constantOf(value: Operand): string | null {
+  const text =
+    value.from === "template" ? value.text : value.from === "name" && !isParamName(value.name) ? value.name : null;
+  return text === null || text.includes("{{") ? null : text;
+}
+
+/** As for the default of a parameter; a value that only the run knows is checked there. */
+function checkSetting(name: string, value: Operand, at: Place, report: WorkflowReport): void {
+  const constant = constantOf(value);
+  const problem = constant === null ? null : settingProblem(name, constant);
+  if (problem === null || constant === null) return;
+  report.error(
+    "SET_NUMBER",
+    at,
+    `${name} cannot be "${constant.slice(0, 40)}": ${problem.expected}.`,
+    `Write ${name}=${problem.example}, or remove the node.`,
+  );
 }
 
 /** A name may be a variable that holds a status, a constant must be one. */
 function checkStatus(value: Operand, at: Place, report: WorkflowReport): void {
-  const constant =
-    value.from === "template" ? value.text : value.from === "name" && !isParamName(value.name) ? value.name : null;
-  if (constant === null || constant.includes("{{") || runStatuses.includes(constant.trim())) return;
+  const constant = constantOf(value);
+  if (constant === null || runStatuses.includes(constant.trim())) return;
   report.error(
     "SET_STATUS",
     at,
@@ -301,7 +355,72 @@ function compileCheck(vertex: Vertex, caption: Caption, context: NodeContext): N
     context.report.error(parsed.code, shift(caption.at, parsed.offset), `${vertex.id}: ${parsed.message}`, parsed.fix);
     return null;
   }
-  return { kind: "check", condition: locateFiles(parsed.condition, (path) => context.file(path, caption.at) ?? path) };
+  const located = locateFiles(parsed.condition, (path) => context.file(path, caption.at) ?? path);
+  return {
+    kind: "check",
+    condition: withNumbers(located, numbersOf(vertex, context.report), vertex, caption, context),
+  };
+}
+
+/** Which number a CHECK compares, and how its decimals are separated. */
+function numbersOf(vertex: Vertex, report: WorkflowReport): NumberReading {
+  const which = attribute(vertex, "number");
+  const word = which?.text.trim().toLowerCase();
+  const position = word === "first" || word === "last" ? word : Number(word);
+  const isPosition = typeof position === "string" || (/^[1-9][0-9]?$/.test(word ?? "") && position >= 1);
+  if (which !== undefined && !isPosition) {
+    report.error(
+      "ATTRIBUTE_VALUE",
+      which.at,
+      `number of ${vertex.id} is "${which.text.slice(0, 40)}".`,
+      "Write first, last, or a position from 1 to 99: which number of the first line is compared.",
+    );
+  }
+  const signs = { point: "point", ".": "point", comma: "comma", ",": "comma" } as const;
+  const decimal =
+    attribute(vertex, "decimal") === undefined ? undefined : choice(vertex, "decimal", signs, "point", report);
+  return {
+    ...(which === undefined || !isPosition ? {} : { which: position }),
+    ...(decimal === undefined ? {} : { decimal }),
+  };
+}
+
+const ordered: ReadonlySet<string> = new Set(["greater", "greaterEqual", "less", "lessEqual"]);
+
+/** The comparisons of numbers with how they are read. A number that the author wrote must have one reading. */
+function withNumbers(
+  condition: Condition,
+  numbers: NumberReading,
+  vertex: Vertex,
+  caption: Caption,
+  { report }: NodeContext,
+): Condition {
+  let compares = false;
+  const inside = (one: Condition): Condition => {
+    if (one.op === "and" || one.op === "or") return { ...one, of: one.of.map(inside) };
+    if (one.op === "not") return { ...one, of: inside(one.of) };
+    if (!ordered.has(one.op) || !("right" in one)) return one;
+    compares = true;
+    const { decimal } = numbers;
+    const written = one.right.from === "literal" && looksNumeric(one.right.text) ? one.right.text : null;
+    if (written !== null && readNumber(written, decimal === undefined ? {} : { decimal }).is !== "number") {
+      report.error(
+        "CHECK_NUMBER",
+        caption.at,
+        `${vertex.id}: ${written.slice(0, 40)} can be read as two different numbers.`,
+        "Write it with a point and without separators of thousands, such as 1500 or 2.5; or say decimal: comma on the CHECK.",
+      );
+    }
+    return Object.keys(numbers).length === 0 ? one : { ...one, numbers };
+  };
+  const read = inside(condition);
+  for (const name of ["number", "decimal"]) {
+    const given = attribute(vertex, name);
+    if (compares || given === undefined) continue;
+    const why = `${name} means nothing on ${vertex.id}, which compares no numbers.`;
+    report.warn("ATTRIBUTE_UNKNOWN", given.at, why, "Remove it, or compare with > >= < <=.");
+  }
+  return read;
 }
 
 function locateFiles(condition: Condition, locate: (path: string) => string): Condition {

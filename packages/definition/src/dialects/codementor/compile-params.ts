@@ -1,8 +1,8 @@
-import type { Param } from "@markmill/engine";
+import { type Param, settingProblem } from "@markmill/engine";
 import type { Place } from "../../finding.ts";
 import type { SourceMap } from "../../source-map.ts";
-import { settingProblem } from "./check-setting.ts";
 import type { FrontMatter } from "./front-matter.ts";
+import { invisibleIn } from "./invisible-characters.ts";
 import type { Vertex } from "./mermaid/flowchart.ts";
 import { isParamName, parseParams } from "./parse-params.ts";
 import type { WorkflowReport } from "./workflow-codes.ts";
@@ -38,6 +38,9 @@ export function compileParams(
   return list;
 }
 
+/** Names that a run writes, so that a given value would be lost, or taken for what the run found out. */
+const reserved: ReadonlySet<string> = new Set(["RESULT", "CONTENT", "STATUS", "EXIT_CODE"]);
+
 /**
  * `places` is also what tells whether a name is known: with 71,000 parameters in 1 MB each further table of names costs about
  * 20 ms and grows faster than the text. Only a list with duplicates pays for an index. It has no prototype, so that `__proto__`
@@ -58,8 +61,19 @@ class ParamList implements CompiledParams {
       this.#report.error(
         "PARAM_NAME",
         at,
-        name === "" ? "A parameter has no name." : `"${name.slice(0, 40)}" is not a name for a parameter.`,
+        name === ""
+          ? "A parameter has no name."
+          : `"${name.slice(0, 40)}" is not a name for a parameter${invisibleIn(name)}.`,
         "Write NAME or NAME=default, separated by commas; put a default that holds a comma in quotes.",
+      );
+      return;
+    }
+    if (reserved.has(name)) {
+      this.#report.error(
+        "PARAM_RESERVED",
+        at,
+        `${name} cannot be a parameter: every run writes it itself.`,
+        `Give the parameter another name, such as ${name === "CONTENT" || name === "RESULT" ? "TEXT" : `MY_${name}`}.`,
       );
       return;
     }

@@ -231,10 +231,13 @@ const prompts: fc.Arbitrary<Record<string, Prompt>> = fc
     Object.fromEntries(Object.entries(texts).map(([id, text]) => [id, { role: roleOf(id) ?? "user", text }])),
   );
 
-const params: fc.Arbitrary<Param[]> = fc.uniqueArray(fc.record({ name, default: fc.option(nasty) }), {
-  selector: (param) => param.name,
-  maxLength: 4,
-});
+const params: fc.Arbitrary<Param[]> = fc.uniqueArray(
+  fc.record({ name: name.filter((one) => one !== "RESULT"), default: fc.option(nasty) }),
+  {
+    selector: (param) => param.name,
+    maxLength: 4,
+  },
+);
 
 const whole: fc.Arbitrary<Program> = fc
   .record({

@@ -8,6 +8,7 @@ import {
   type Json,
   type ModelSettings,
   type Node,
+  type NumberReading,
   type Operand,
   type Program,
   type SandboxNeeds,
@@ -181,7 +182,8 @@ function formatNode(
     case "check": {
       const mixed = lenient === "some" && lenientChecks([node]).some((is) => is);
       const check = formatCheck(withPaths(node.condition, path));
-      return box(`Check: ${check}`, ["{", "}"], { verdicts: mixed ? "lenient" : undefined });
+      const { which, decimal } = numbersIn(node.condition);
+      return box(`Check: ${check}`, ["{", "}"], { verdicts: mixed ? "lenient" : undefined, number: which, decimal });
     }
     case "set": {
       const target = node.target.to === "variable" ? node.target.name : `file:${node.target.path}`;
@@ -215,7 +217,7 @@ function formatOperand(operand: Operand, path: (to: string) => string): string {
     case "name":
       return operand.name;
     case "template":
-      return `'${operand.text}'`;
+      return `'${operand.text.replaceAll("'", "''")}'`;
     case "file":
       return `file:${path(operand.path)}`;
     default:
@@ -246,6 +248,14 @@ function lenientChecks(nodes: readonly Node[]): boolean[] {
     return condition.op === "equals" || condition.op === "differs" ? [condition.lenient === true] : [];
   };
   return nodes.flatMap((node) => (node.kind === "check" ? of(node.condition) : []));
+}
+
+/** One node has one way to read numbers. */
+function numbersIn(condition: Condition): NumberReading {
+  if (condition.op === "and" || condition.op === "or")
+    return condition.of.map(numbersIn).find((one) => Object.keys(one).length > 0) ?? {};
+  if (condition.op === "not") return numbersIn(condition.of);
+  return "numbers" in condition ? (condition.numbers ?? {}) : {};
 }
 
 function settingsMatter(settings: ModelSettings): Record<string, string | number> | undefined {

@@ -1,7 +1,7 @@
 import type { Flowchart, Vertex } from "./mermaid/flowchart.ts";
 
 /** Several blocks of one workflow are one flowchart: a later caption or attribute stands in place of an earlier. */
-export function mergeCharts(charts: readonly Flowchart[]): Pick<Flowchart, "vertices" | "links"> {
+export function mergeCharts(charts: readonly Flowchart[]): Pick<Flowchart, "vertices" | "links" | "subgraphs"> {
   const [only] = charts;
   if (only !== undefined && charts.length === 1) return only;
   const vertices = new Map<string, { vertex: Vertex; attributes: Map<string, Vertex["attributes"][string]> }>();
@@ -28,5 +28,6 @@ export function mergeCharts(charts: readonly Flowchart[]): Pick<Flowchart, "vert
       attributes: Object.fromEntries(attributes),
     })),
     links: charts.flatMap((chart) => chart.links),
+    subgraphs: new Set(charts.flatMap((chart) => [...chart.subgraphs])),
   };
 }

@@ -30,11 +30,12 @@ import { activityKind, activityKinds, handledEvent } from "./activity-kind.ts";
 import { checkNames } from "./check-names.ts";
 import { definedNames, type NameUse, textsOfNode, usesOfNode, usesOfText } from "./collect-names.ts";
 import { compileEdges } from "./compile-edges.ts";
-import { compileNode, type NodeContext } from "./compile-node.ts";
+import { compileNode, type NodeContext, reportInvisible } from "./compile-node.ts";
 import { compileParams } from "./compile-params.ts";
 import { type FrontMatter, frontMatterLines, noFrontMatter, readFrontMatter } from "./front-matter.ts";
+import { invisibleCharacter } from "./invisible-characters.ts";
 import { mergeCharts } from "./merge-charts.ts";
-import type { Flowchart, Vertex } from "./mermaid/flowchart.ts";
+import type { Flowchart, Link, Vertex } from "./mermaid/flowchart.ts";
 import { parseFlowchart } from "./mermaid/parse-flowchart.ts";
 import { type Document, DocumentReader, reportFilePlace, roleOf } from "./read-document.ts";
 import { readSource } from "./read-source.ts";
@@ -86,18 +87,24 @@ class WorkflowCompiler {
     const reader = new DocumentReader(report);
     readSource(this.#lines, matter.length, this.#file, this.#access, report, (line) => reader.add(line));
     const document = reader.finish();
-    const { vertices, links } = this.#flowchart(document, top);
+    const chart = this.#flowchart(document, top);
+    const { vertices } = chart;
+    const links = this.#linksOfNodes(chart);
     const prompts = this.#prompts(document, matter.read);
     for (const { text, at } of matter.read.prompts)
       for (const { path } of filePlacesIn(text)) reportFilePlace(report, path, at);
 
-    const activities = this.#activities(vertices, links);
+    const activities = this.#activities(
+      vertices.filter(({ id, caption }) => caption !== null || !chart.subgraphs.has(id)),
+      links,
+    );
     const { params, places: paramPlaces } = compileParams(
       vertices.filter((vertex) => activityKind(vertex.id) === "PARAMS"),
       matter.read.params,
       report,
     );
     const nodes = this.#nodes(activities, matter.read);
+    this.#checkAgents(prompts, nodes, matter.read);
     const judge = this.#judge(matter.read, nodes);
     const rubric = this.#rubric(document, matter.read, nodes);
     const { edges, places } = compileEdges(links, report);
@@ -201,8 +208,30 @@ class WorkflowCompiler {
         );
       }
       prompts.set(id, { role: roleOf(id) ?? "user", text, at });
+      const code = invisibleCharacter(id);
+      if (code !== null) reportInvisible(this.#report, `The name of the prompt "${id.slice(0, 40)}"`, code, at);
     }
     return prompts;
+  }
+
+  /** Mermaid draws an edge to a subgraph; a run cannot take one. */
+  #linksOfNodes({ vertices, links, subgraphs }: ReturnType<typeof mergeCharts>): readonly Link[] {
+    if (subgraphs.size === 0) return links;
+    const captioned = new Set(vertices.filter(({ caption }) => caption !== null).map(({ id }) => id));
+    return links.filter(({ from, to, at, flow }) => {
+      const group = [from, to].find((id) => subgraphs.has(id) && !captioned.has(id));
+      if (group !== undefined && flow) {
+        this.#report.error(
+          "EDGE_SUBGRAPH",
+          at,
+          `${group} is a subgraph, which is no step: no edge can ${group === from ? "begin" : "end"} there.`,
+          group === from
+            ? `Begin the edge at the last node inside ${group}.`
+            : `Lead the edge to the first node inside ${group}.`,
+        );
+      }
+      return group === undefined;
+    });
   }
 
   /** Vertices that are steps of the flow. A vertex that hangs on note links alone is a note. */
@@ -272,6 +301,27 @@ class WorkflowCompiler {
       }
     }
     return nodes;
+  }
+
+  /** `## System Reviwer` opens a conversation of its own, with none of the settings of the agent Reviewer. */
+  #checkAgents(
+    prompts: ReadonlyMap<string, Prompt & { readonly at: Place }>,
+    nodes: ReadonlyMap<string, Node>,
+    { agents }: FrontMatter,
+  ): void {
+    const declared = Object.keys(agents);
+    if (declared.length === 0) return;
+    const named = new Set([...nodes.values()].flatMap((node) => ("agent" in node ? (node.agent ?? []) : [])));
+    for (const [id, { role, at }] of prompts) {
+      const agent = role === "system" ? id.slice("system".length).trim() : "";
+      if (agent === "" || declared.includes(agent) || named.has(agent)) continue;
+      this.#report.warn(
+        "AGENT_UNKNOWN",
+        at,
+        `The heading "${id.slice(0, 60)}" opens the conversation of an agent ${agent.slice(0, 40)}, which is not declared in the front matter.`,
+        `${this.#report.didYouMean(agent, declared)}Declare it under agents, or name one of ${declared.join(", ")}.`,
+      );
+    }
   }
 
   /** Workflows among them by their paths. */
@@ -407,8 +457,17 @@ class WorkflowCompiler {
     return { entry: entry.slice(0, 1), handlers };
   }
 
+  /** Beside the file that names it, which an include may have brought; then beside the workflow, then below the root. */
+  #locate(written: string, at: Place): ReturnType<typeof locate> {
+    const beside = (file: string) => locate(this.#access.exists, file, written, this.#access.refuses);
+    const target = beside(at.file);
+    if (at.file === this.#file || "found" in target || "refused" in target) return target;
+    const otherwise = beside(this.#file);
+    return "found" in otherwise || "outside" in target ? otherwise : target;
+  }
+
   #callee(node: string, written: string, at: Place): string {
-    const target = locate(this.#access.exists, this.#file, written, this.#access.refuses);
+    const target = this.#locate(written, at);
     if ("outside" in target) {
       this.#report.error(
         "CALL_OUTSIDE",
@@ -441,7 +500,7 @@ class WorkflowCompiler {
 
   /** A file of the workspace is taken into the program; another may come with the submission, under the name as written. */
   #fileOperand(written: string, at: Place): string | null {
-    const target = locate(this.#access.exists, this.#file, written, this.#access.refuses);
+    const target = this.#locate(written, at);
     if ("found" in target) {
       const text = target.found === this.#file ? this.#lines.join("\n") : this.#access.text(target.found);
       if (typeof text === "string") this.#files.set(target.found, text);

@@ -3,6 +3,7 @@ import type { RubricLine } from "@markmill/grading";
 import type { Place } from "../../finding.ts";
 import { filePlacesIn, placesIn } from "../../template-places.ts";
 import type { NameUse } from "./collect-names.ts";
+import { NearHeadings } from "./near-headings.ts";
 import type { SourceLine } from "./read-source.ts";
 import type { WorkflowReport } from "./workflow-codes.ts";
 
@@ -49,13 +50,22 @@ export class DocumentReader {
   /** A document may be titled so: its first heading, with prose below it. */
   #maybeTitle: { title: string; lines: string[] } | null = null;
 
+  /** Names of the level-1 headings, in lower case. */
+  readonly #sections = new Set<string>();
+  readonly #near: NearHeadings;
+
   constructor(report: WorkflowReport) {
     this.#report = report;
+    this.#near = new NearHeadings(report, (heading) => roleOf(heading) !== null);
   }
 
   add({ text, file, line, block }: SourceLine): void {
     if (block.is === "fence") this.#openFence = { file, line, column: block.indent + 1 };
     else if (block.is !== "fenced" || block.closes) this.#openFence = null;
+    if (!(block.is === "heading" && block.level === 1 && isSectionName(block.text))) {
+      const place = { inPrompt: this.#prompt !== null, titled: this.#title !== null };
+      this.#near.look({ text, file, line, block }, this.#section, place);
+    }
 
     if (block.is === "heading" && block.level === 1) {
       if (this.#prompt !== null && !isSectionName(block.text)) {
@@ -107,6 +117,7 @@ export class DocumentReader {
     }
     this.#endChart();
     this.#endPrompt();
+    this.#near.finish(this.#sections);
     const titled = this.#maybeTitle?.lines.every((line) => !line.trim().startsWith("|")) ? this.#maybeTitle : null;
     return {
       title: titled?.title ?? this.#title,
@@ -121,6 +132,7 @@ export class DocumentReader {
 
   #openSection(heading: string, at: Place): void {
     const name = heading.toLowerCase();
+    this.#sections.add(name);
     if (name === "rubric") {
       if (this.#rubric === null && this.#title === null) this.#maybeTitle = { title: heading, lines: [] };
       if (this.#rubric !== null) this.#report.error("RUBRIC_TWICE", at, "There are two rubrics.", "Keep one.");

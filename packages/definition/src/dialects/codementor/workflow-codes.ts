@@ -100,6 +100,14 @@ export const workflowCodes = {
   HANDLER_UNKNOWN: { means: "An ON node names no event.", fix: "Handlers are ON_SUCCESS and ON_FAILED." },
   HANDLER_SPELLING: { means: "ON_SUCCES is read as ON_SUCCESS.", fix: "Write ON_SUCCESS." },
   HANDLER_TWICE: { means: "There are two handlers of one event.", fix: "Keep one of them." },
+  HEADING_NEAR_MISS: {
+    means: "A line looks like the heading of a section or a prompt, and is none.",
+    fix: "Write it as the finding says: # Workflow, # Prompts, ## User Name.",
+  },
+  NAME_INVISIBLE: {
+    means: "A name holds a no-break space or another character that cannot be seen, so that it matches no other.",
+    fix: "Type the name again, with plain spaces.",
+  },
   CAPTION_MISSING: { means: "A node does not say what to do.", fix: "Give it a caption." },
   CAPTION_PREFIX: {
     means: "A caption does not begin with the word of its kind, or begins with that of another.",
@@ -121,6 +129,10 @@ export const workflowCodes = {
   SET_NAME: {
     means: "A SET names something that cannot be a variable.",
     fix: "Use letters, digits and underscores, beginning with a letter.",
+  },
+  SET_NUMBER: {
+    means: "A SET gives a setting a value that is not in its range.",
+    fix: "Write a number in the range that the finding names.",
   },
   SET_STATUS: { means: "STATUS is set to a word that is no status.", fix: "Use one of those that the finding lists." },
   ATTRIBUTE_UNKNOWN: {
@@ -168,6 +180,10 @@ export const workflowCodes = {
     means: "An edge leads to a handler, which runs by itself when the workflow ends.",
     fix: "Lead it to SUCCESS or FAILED.",
   },
+  EDGE_SUBGRAPH: {
+    means: "An edge begins or ends at a subgraph, which is no step.",
+    fix: "Draw it between the nodes inside the subgraphs.",
+  },
   EDGE_NEVER_TAKEN: {
     means: "A failure edge begins at a node that cannot fail.",
     fix: "Remove the label, or begin the edge at a node that can fail.",
@@ -190,6 +206,10 @@ export const workflowCodes = {
     means: "The default of a parameter that is a setting is not in its range.",
     fix: "Write a number in the range that the finding names.",
   },
+  PARAM_RESERVED: {
+    means: "A parameter has a name that every run writes itself, such as RESULT or CONTENT.",
+    fix: "Give the parameter another name.",
+  },
   PARAM_DUPLICATE: { means: "A parameter is declared twice; the later default counts.", fix: "Remove one of the two." },
   CHECK_EMPTY: { means: "A CHECK has no expression.", fix: "Write one, such as RESULT == 'SUCCESS'." },
   CHECK_SYNTAX: {
@@ -203,6 +223,14 @@ export const workflowCodes = {
   CHECK_QUOTE: {
     means: "A quote in an expression is never closed.",
     fix: "Close it; a quote inside the text is written twice.",
+  },
+  QUOTE_TYPOGRAPHIC: {
+    means: "A typographic quote stands where a quote must; it quotes nothing.",
+    fix: "Write straight quotes: '…'.",
+  },
+  CHECK_NUMBER: {
+    means: "A number that a CHECK compares with can be read as two different numbers, such as 1,500.",
+    fix: "Write 1500 or 1.5, or say decimal: comma on the CHECK.",
   },
   CHECK_PATTERN: {
     means: "A regular expression of MATCHES is refused.",

@@ -37,7 +37,7 @@ export function compileTask(task: Task, condition: StepCondition | null, context
   const after = inserts.map(({ literal }, index) => {
     const text: Operand = literal === null ? result : { from: "literal", text: literal };
     const id = context.nodeName(`${task.id}/insert ${index + 1}`);
-    return { id, node: { kind: "memory", op: "insert", text, uncounted: true } as Node };
+    return { id, node: { kind: "memory", op: "insert", text, uncounted: true, continues: true } as Node };
   });
   const found = condition === null ? null : compileConditionSearch(task, condition.source, context);
   const nodes = [...before, main, ...after, ...(found === null ? [] : [found.placed])];
@@ -67,7 +67,7 @@ function compileConditionSearch(
   if (source.type !== "search") return null;
   const into = variableOf(`${task.id}.${conditionName}`);
   const node: Node = {
-    ...{ kind: "memory", op: "search", into, top: 3, uncounted: true },
+    ...{ kind: "memory", op: "search", into, top: 3, uncounted: true, continues: true },
     text: { from: "read", name: "query" },
     reads: [{ name: "query", value: sourceOperand(source.query), required: false }],
   };
@@ -117,6 +117,7 @@ function compileSimilar(query: Operand, expected: string): Node {
     ],
     ...(isThreshold ? { threshold: Number(expected) } : {}),
     uncounted: true,
+    continues: true,
   };
 }
 

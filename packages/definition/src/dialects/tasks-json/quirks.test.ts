@@ -206,6 +206,40 @@ describe("ours, quirk by quirk", () => {
     }
   });
 
+  it("14: pops are given back when the task fails by its condition, an insertion or the search of its condition", () => {
+    const pops = [input("one", "pop", "s"), input("two", "pop", "s")];
+    const made = (condition: object | null, outputs: object[] = []): Made => ({
+      tasks: [say("A", "x", pops, outputs), say("B", "x")],
+      steps: [
+        { source: "A", target: "__end", fallback: "B", ...(condition === null ? {} : { condition }) },
+        { source: "B", target: "__end" },
+      ],
+      external_memory: { s: ["1", "2", "3"] },
+    });
+    const condition = (source: object, expression: string) => ({
+      input: source,
+      expected: "5",
+      expression,
+      target_if_not: "__end",
+    });
+    const insert = { type: "insert", key: "", value: "__result" };
+    const text = { type: "string", key: "no number" };
+    const search = { type: "search", key: "", search_query: text };
+    const cases: Record<string, Made> = {
+      condition: made(condition(text, "GreaterThan")),
+      "a condition that pops": made(condition({ type: "pop", key: "s" }, "Equal"), [insert]),
+      insertion: made(null, [insert]),
+      "the second insertion": made(null, [insert, insert]),
+      "a condition after outputs": made(condition(text, "LessThan"), [{ type: "write", key: "w", value: "__result" }]),
+      "the search of a condition": made(condition(search, "Equal")),
+      "a look for similar passages": made(condition(text, "HaveSimilar")),
+    };
+    for (const [name, file] of Object.entries(cases)) {
+      const played = play(file);
+      expect([name, played.state.lists.s, played.state.hits.B]).toEqual([name, ["1", "2", "3"], 1]);
+    }
+  });
+
   it("15: post_process is left out after to_json unless the file says so; to_json of one text is that text", () => {
     const made = (more: object): Made => ({
       tasks: [say("A", "ab", [], [write("said"), { type: "push", key: "all", value: "__result" }])],

@@ -64,6 +64,11 @@ class TaskFailure extends Error {
   }
 }
 
+interface Popped {
+  readonly key: string;
+  readonly item: string;
+}
+
 export function interpret(workflow: WorkflowJson, input: string | null, outside: Outside): Interpreted {
   const cache = new Map<string, string>();
   const stacks = new Map<string, string[]>();
@@ -100,8 +105,8 @@ export function interpret(workflow: WorkflowJson, input: string | null, outside:
     }
   };
 
-  const perform = (task: TaskJson): void => {
-    const popped: { key: string; item: string }[] = [];
+  const perform = (task: TaskJson): readonly Popped[] => {
+    const popped: Popped[] = [];
     const values = new Map<string, string>();
     try {
       for (const { name, value, required } of task.inputs) {
@@ -129,7 +134,7 @@ export function interpret(workflow: WorkflowJson, input: string | null, outside:
               .replace(/[\r\n]/g, "")
               .toLowerCase();
           if (plain("__output") !== plain("__expected")) throw new TaskFailure("CHECK_FALSE");
-          return;
+          return popped;
         }
         case "sample": {
           const wanted = task.inputs.map(({ name }) => stacks.get(values.get(name) ?? "") ?? []);
@@ -154,6 +159,7 @@ export function interpret(workflow: WorkflowJson, input: string | null, outside:
       for (const { key, item } of popped.toReversed()) stacks.get(key)?.push(item);
       throw error;
     }
+    return popped;
   };
 
   let current = workflow.steps[0]?.source ?? "__end";
@@ -169,8 +175,8 @@ export function interpret(workflow: WorkflowJson, input: string | null, outside:
     }
     path.push(current);
     try {
-      perform(task);
-      current = decide(step);
+      const popped = perform(task);
+      current = decide(step, popped);
     } catch (error) {
       if (!(error instanceof TaskFailure)) throw error;
       last = "FAILED";
@@ -182,7 +188,7 @@ export function interpret(workflow: WorkflowJson, input: string | null, outside:
     }
   }
 
-  function decide({ target, condition }: StepJson): string {
+  function decide({ target, condition }: StepJson, popped: readonly Popped[]): string {
     if (condition === undefined) return target;
     const { input: value, expression, expected } = condition;
     const found = read(value);
@@ -190,6 +196,7 @@ export function interpret(workflow: WorkflowJson, input: string | null, outside:
     const number = (text: string) => {
       if (/^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/.test(text)) return Number(text);
       if (value.type === "pop" && found !== null) stacks.get(value.key)?.push(found);
+      for (const { key, item } of popped.toReversed()) stacks.get(key)?.push(item);
       throw new TaskFailure("CONDITION_NOT_NUMERIC");
     };
     const holds = {

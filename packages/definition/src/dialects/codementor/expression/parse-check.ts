@@ -15,7 +15,7 @@
 import type { Comparison, Condition, Operand } from "@markmill/engine";
 import type { WorkflowCode } from "../workflow-codes.ts";
 import { checkPattern } from "./check-pattern.ts";
-import { comparisonOf, isWord, type Token, tokenize } from "./tokenize.ts";
+import { comparisonOf, isTypographicQuote, isWord, type Token, tokenize } from "./tokenize.ts";
 
 export type ParsedCheck =
   | { readonly ok: true; readonly condition: Condition }
@@ -62,6 +62,7 @@ class CheckParser {
   parse(): Condition {
     if (this.#tokens.length === 0)
       throw new Refused("CHECK_EMPTY", 0, "The check has no expression.", "Write one, such as RESULT == 'SUCCESS'.");
+    for (const token of this.#tokens) this.#refuseTypographic(token);
     const condition = this.#chain("or");
     const left = this.#tokens[this.#at];
     if (left !== undefined) {
@@ -73,6 +74,20 @@ class CheckParser {
       );
     }
     return condition;
+  }
+
+  /** An apostrophe inside or behind a word is none: don’t, students’. */
+  #refuseTypographic(token: Token): void {
+    if (token.is !== "word") return;
+    const first = token.text.charAt(0);
+    const last = token.text.charAt(token.text.length - 1);
+    if (!isTypographicQuote(first) && !(isTypographicQuote(last) && last !== "\u2019")) return;
+    throw new Refused(
+      "QUOTE_TYPOGRAPHIC",
+      token.start,
+      `${isTypographicQuote(first) ? first : last} is a typographic quote, which quotes nothing here.`,
+      "Write '…' with straight quotes; put a typographic quote that is meant inside them.",
+    );
   }
 
   #chain(word: "or" | "and"): Condition {

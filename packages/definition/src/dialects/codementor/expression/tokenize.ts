@@ -110,6 +110,16 @@ function readQuoted(text: string, open: number): { text: string; end: number; cl
   }
 }
 
+/** Quotes that word processors put in place of ' and ". */
+export function isTypographicQuote(character: string): boolean {
+  return (
+    character !== "" &&
+    "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u301d\u301e\u301f\uff02\uff07".includes(
+      character,
+    )
+  );
+}
+
 function own<Value>(record: Readonly<Record<string, Value | undefined>>, key: string): Value | null {
   return Object.hasOwn(record, key) ? (record[key] ?? null) : null;
 }

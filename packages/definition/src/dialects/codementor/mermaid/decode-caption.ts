@@ -50,19 +50,10 @@ function readSpecial(raw: string, at: number, escapes: boolean): Special | null 
     case backslash:
       return readEscape(raw, at, escapes);
     case carriageReturn:
-      return raw.charCodeAt(at + 1) === newline ? readLine(raw, at + 2) : null;
-    case newline:
-      return readLine(raw, at + 1);
+      return raw.charCodeAt(at + 1) === newline ? { text: "\n", end: at + 2 } : null;
     default:
       return null;
   }
-}
-
-/** The indentation of a continued line belongs to the drawing, not to the caption. */
-function readLine(raw: string, start: number): Special {
-  let end = start;
-  while (raw.charCodeAt(end) === 0x20 || raw.charCodeAt(end) === 0x09) end++;
-  return { text: "\n", end };
 }
 
 /** `#quot;`, `#35;`, `&quot;`, `&#35;`, `&#x23;`. */

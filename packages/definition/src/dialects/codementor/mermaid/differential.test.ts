@@ -224,7 +224,7 @@ async function mermaids(text: string): Promise<Drawing> {
 /** mermaid keeps entities masked until it renders; here the DOM decodes them, independently of our decoder. */
 function shown(text: string): string {
   const unmasked = text.replaceAll("ﬂ°°", "&#").replaceAll("ﬂ°", "&").replaceAll("¶ß", ";");
-  const broken = unmasked.replaceAll(/<br ?\/?>|\\n|\n[ \t]*/g, "\n");
+  const broken = unmasked.replaceAll(/<br ?\/?>|\\n/g, "\n");
   const { document } = globalThis as unknown as {
     document: { createElement(name: string): { innerHTML: string; value: string } };
   };

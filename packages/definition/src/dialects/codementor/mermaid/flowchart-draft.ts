@@ -39,9 +39,10 @@ export class FlowchartDraft {
     this.#reader = reader;
   }
 
-  finish(direction: string): Flowchart {
+  finish(direction: string, subgraphs: ReadonlySet<string>): Flowchart {
     return {
       direction,
+      subgraphs,
       vertices: Array.from(this.#vertices.values(), (draft) => this.#finishVertex(draft)),
       links: this.#links,
     };

@@ -7,6 +7,8 @@ export interface Flowchart {
   readonly vertices: readonly Vertex[];
   /** In order of drawing; `A & B --> C` gives two. */
   readonly links: readonly Link[];
+  /** Ids of subgraphs. Mermaid draws edges to them, too. */
+  readonly subgraphs: ReadonlySet<string>;
 }
 
 export interface Vertex {

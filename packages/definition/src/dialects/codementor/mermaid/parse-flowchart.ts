@@ -55,6 +55,7 @@ class FlowchartParser {
   readonly #draft: FlowchartDraft;
   /** Ids of edges and closed subgraphs: `id@{ … }` is then about them and draws no vertex. */
   readonly #notVertices = new Set<string>();
+  readonly #subgraphs = new Set<string>();
   readonly #openSubgraphs: { readonly id: string | null; readonly offset: number }[] = [];
   /** The end of the chain on the line before: a line that begins with an arrow continues it. */
   #lastGroup: readonly string[] | null = null;
@@ -76,7 +77,10 @@ class FlowchartParser {
       );
     }
     this.#reader.reportUnlisted();
-    return { chart: direction === null ? null : this.#draft.finish(direction), findings: this.#reader.findings };
+    return {
+      chart: direction === null ? null : this.#draft.finish(direction, this.#subgraphs),
+      findings: this.#reader.findings,
+    };
   }
 
   /** The direction, or null when this is no flowchart. */
@@ -231,7 +235,9 @@ class FlowchartParser {
     const end = this.#reader.endOfId(after);
     const next = this.#reader.afterBlanks(end);
     const isId = end > after && (cursor.code(next) === openBracket || this.#reader.endsStatement(next));
-    this.#openSubgraphs.push({ id: isId ? cursor.slice(after, end) : null, offset: start });
+    const id = isId ? cursor.slice(after, end) : null;
+    if (id !== null) this.#subgraphs.add(id);
+    this.#openSubgraphs.push({ id, offset: start });
     this.#reader.skipStatement();
   }
 

@@ -1,0 +1,135 @@
+/**
+ * Lines that look like the heading of a section or of a prompt and are none: `#Workflow`, `## Workflow`, `# **Prompts**`, headings that are
+ * underlined, a no-break space behind the hash. A reader sees a heading there, and the parser must say that it sees none.
+ *
+ * H1  A section is only missed where the document has no such section: `## Workflow` in a longer description is prose.
+ * H2  Inside the text of a prompt nothing is a near miss of a section but the missing Workflow: texts have headings of their own.
+ * H3  Work per line is bounded by the beginning of the line.
+ */
+import type { Place } from "../../finding.ts";
+import type { SourceLine } from "./read-source.ts";
+import type { WorkflowReport } from "./workflow-codes.ts";
+
+export type SectionName = "workflow" | "prompts" | "rubric";
+
+interface NearMiss {
+  readonly section: SectionName;
+  readonly at: Place;
+  readonly message: string;
+  readonly fix: string;
+}
+
+const titles: Readonly<Record<SectionName, string>> = { workflow: "Workflow", prompts: "Prompts", rubric: "Rubric" };
+/** Longer lines are prose. */
+const longest = 120;
+
+export class NearHeadings {
+  readonly #missed: NearMiss[] = [];
+  readonly #report: WorkflowReport;
+  readonly #isPrompt: (heading: string) => boolean;
+  #before: { readonly text: string; readonly at: Place } | null = null;
+  #lines = 0;
+
+  constructor(report: WorkflowReport, isPrompt: (heading: string) => boolean) {
+    this.#report = report;
+    this.#isPrompt = isPrompt;
+  }
+
+  /** `inside`: the section that the line stands in. `inPrompt`: it is part of a prompt's text. `titled`: a title was found. */
+  look(
+    { text, file, line, block }: SourceLine,
+    inside: string,
+    { inPrompt, titled }: { readonly inPrompt: boolean; readonly titled: boolean },
+  ): void {
+    if (block.is === "fence" || block.is === "fenced" || text.length > longest) {
+      this.#before = null;
+      return;
+    }
+    if (text.trim() !== "") this.#lines += 1;
+    const at = { file, line, column: 1 + text.length - text.trimStart().length };
+    const underlined = this.#before !== null && /^ {0,3}(?:=+|-+)\s*$/.test(text) ? this.#before : null;
+    this.#before = block.is === "text" && text.trim() !== "" ? { text: text.trim(), at } : null;
+    if (underlined !== null) return this.#underlined(underlined, text.trim(), inside, inPrompt, titled);
+    const found = /^ {0,3}(#{1,6})(.*)$/u.exec(text);
+    if (found === null) return;
+    const written = found[2] ?? "";
+    const hashes = found[1] ?? "";
+    const heading = plain(written);
+    const section = sectionOf(heading);
+    const spaced = /^[ \t]/.test(written);
+    if (section !== null) {
+      if (inPrompt && section !== "workflow") return;
+      this.#missed.push({
+        section,
+        at,
+        message: `"${text.trim()}" is not read as the section ${titles[section]}${reason(hashes.length, spaced, 1)}.`,
+        fix: `Write # ${titles[section]} on a line of its own.`,
+      });
+      return;
+    }
+    if (inside !== "prompts" || !this.#isPrompt(heading)) return;
+    const isHeading = hashes.length === 2 && spaced && this.#isPrompt(written.trim());
+    if (isHeading || hashes.length > 2) return;
+    this.#report.warn(
+      "HEADING_NEAR_MISS",
+      at,
+      `"${text.trim()}" is not read as the heading of a prompt${reason(hashes.length, spaced, 2)}.`,
+      `Write ## ${heading} on a line of its own.`,
+    );
+  }
+
+  /** What looks like a section that the document does not have. */
+  finish(has: ReadonlySet<string>): void {
+    for (const { section, at, message, fix } of this.#missed) {
+      if (!has.has(section)) this.#report.warn("HEADING_NEAR_MISS", at, message, fix);
+    }
+  }
+
+  #underlined(
+    { text, at }: { readonly text: string; readonly at: Place },
+    line: string,
+    inside: string,
+    inPrompt: boolean,
+    titled: boolean,
+  ): void {
+    const heading = plain(text);
+    const section = sectionOf(heading);
+    const why = "underlined headings are not read, only those with # in front";
+    if (section !== null && (!inPrompt || section === "workflow")) {
+      const message = `"${text}" is not read as the section ${titles[section]}: ${why}.`;
+      this.#missed.push({ section, at, message, fix: `Write # ${titles[section]} on a line of its own.` });
+      return;
+    }
+    if (inside === "prompts" && this.#isPrompt(heading)) {
+      const message = `"${text}" is not read as the heading of a prompt: ${why}.`;
+      this.#report.warn("HEADING_NEAR_MISS", at, message, `Write ## ${heading} on a line of its own.`);
+      return;
+    }
+    // The first two lines of a document.
+    if (titled || line[0] !== "=" || this.#lines > 2) return;
+    const message = `"${text}" is not read as the title: ${why}.`;
+    this.#report.warn("HEADING_NEAR_MISS", at, message, `Write # ${text}.`);
+  }
+}
+
+function sectionOf(heading: string): SectionName | null {
+  const word = heading.toLowerCase();
+  if (word === "workflow" || word === "workflows") return "workflow";
+  if (word === "prompts" || word === "prompt") return "prompts";
+  return word === "rubric" || word === "rubrics" ? "rubric" : null;
+}
+
+/** Without emphasis, closing hashes, a colon, and spaces of any kind around it. */
+function plain(written: string): string {
+  return written
+    .replaceAll(/[\u00a0\u2000-\u200b\u202f\ufeff]/g, " ")
+    .replaceAll(/[*_`~]/g, "")
+    .trim()
+    .replace(/[ :.#]{1,20}$/, "")
+    .trim();
+}
+
+function reason(hashes: number, spaced: boolean, wanted: number): string {
+  if (hashes !== wanted) return `: it has ${"#".repeat(hashes)} in front, not ${"#".repeat(wanted)}`;
+  return spaced ? ": the heading must be these words alone" : ": a plain space must follow the #";
+}
