@@ -1,7 +1,8 @@
 /**
  * Which models a workflow asks, as far as its text tells. Pure.
  *
- * M1  The later wins, as in the engine's settings.ts: the program's settings, AI_MODEL_NAME, the agent's, the node's own.
+ * M1  The later wins, as in the engine's settings.ts: the caller's settings and parameters, the program's own, --model, the agent's, the
+ *     node's own.
  * M2  A name that only a run can tell (a SET of AI_MODEL_NAME, a template) is left out and never guessed.
  */
 import type { Program } from "@markmill/engine";
@@ -27,16 +28,19 @@ export function modelsAsked(
   const all = Object.values(programs) as readonly Program[];
   const changes = all.some(({ nodes }) => Object.values(nodes).some(setsModel));
   const ofRoot = programs[root] as Program | undefined;
-  const byPerson = variables.AI_MODEL_NAME ?? paramOf(ofRoot) ?? environment.AI_MODEL_NAME ?? "";
+  const byPerson = variables.AI_MODEL_NAME?.trim() ?? "";
+  const ofCaller = paramOf(ofRoot);
+  const around = ofCaller === undefined ? environment.AI_MODEL_NAME : undefined;
   for (const program of all) {
-    const general = byPerson.trim() || paramOf(program) || program.settings?.model || ofRoot?.settings?.model;
+    const own = paramOf(program) || around || program.settings?.model;
+    const general = byPerson || own || ofCaller || ofRoot?.settings?.model;
     for (const node of Object.values(program.nodes)) {
       if (!asks(node, rubric)) continue;
       if (node.kind === "grade") for (const one of program.grading?.panel ?? []) named.add(one);
-      const own = settingsOf(node)?.model;
-      const agents = own === undefined ? agentModels(program, ofRoot, node) : [];
-      for (const one of own === undefined ? agents : [own]) if (!isTemplate(one)) named.add(one);
-      if (own !== undefined || agents.length > 0 || changes) continue;
+      const here = settingsOf(node)?.model;
+      const agents = here === undefined ? agentModels(program, ofRoot, node) : [];
+      for (const one of here === undefined ? agents : [here]) if (!isTemplate(one)) named.add(one);
+      if (here !== undefined || agents.length > 0 || changes) continue;
       if (general === undefined || general === "") usesDefault = true;
       else if (!isTemplate(general)) named.add(general);
     }

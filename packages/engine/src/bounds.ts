@@ -31,7 +31,13 @@ export class Excess extends Error {
   }
 }
 
-const excessCodes: ReadonlySet<string> = new Set<FailureCode>(["VALUE_TOO_LONG", "STATE_TOO_LONG", "MATCH_TOO_COSTLY"]);
+const excessCodes: ReadonlySet<string> = new Set<FailureCode>([
+  "VALUE_TOO_LONG",
+  "STATE_TOO_LONG",
+  "MATCH_TOO_COSTLY",
+  "NUMBER_UNCLEAR",
+  "CONDITION_NOT_NUMERIC",
+]);
 
 /** Of a check that failed so, nobody knows whether it is true: it takes no edge. */
 export function isExcess(code: string): boolean {

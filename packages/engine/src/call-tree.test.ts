@@ -144,3 +144,55 @@ describe("a called workflow without settings of its own", () => {
     });
   });
 });
+
+describe("a called workflow with settings of its own", () => {
+  /** The settings of PROMPT_A in `below`, called by `above` with what the run was given. */
+  const asked = (
+    above: Partial<Program>,
+    below: Partial<Program>,
+    given: Record<string, string> = {},
+    node: object = {},
+  ) => {
+    const caller = programOf({ START: start, CALL_A: call }, edgesOf("START CALL_A"), above);
+    const first = step(caller, initialState, started({ variables: given })).commands.find(
+      ({ do: what }) => what === "perform",
+    );
+    if (first?.do !== "perform" || first.work.kind !== "call") throw new Error("no call");
+    const { variables, ...from } = first.work.start;
+    const program = programOf({ START: start, PROMPT_A: { ...prompt, ...node } }, edgesOf("START PROMPT_A"), below);
+    const last = step(program, initialState, started({ variables, caller: { ...from, depth: 1 } })).commands.at(-1);
+    return last?.do === "perform" && last.work.kind === "prompt" ? last.work.settings : null;
+  };
+  const own = { settings: { model: "own", temperature: 0.5 } };
+  const params = (name: string, value: string) => ({ params: [{ name, default: value }] });
+
+  it("uses them against the caller's parameters", () => {
+    expect(asked(params("AI_MODEL_NAME", "above"), own)).toEqual({ model: "own", temperature: 0.5 });
+    expect(asked(params("AI_TEMPERATURE", "1"), own)).toEqual({ model: "own", temperature: 0.5 });
+    expect(asked({}, own, { AI_TEMPERATURE: "1", AI_TOP_P: "0.3" })).toEqual({
+      model: "own",
+      temperature: 0.5,
+      topP: 0.3,
+    });
+  });
+
+  it("uses them against the settings of an agent that only its caller declares", () => {
+    const grader = { agents: { Grader: { model: "above", topP: 0.1 } } };
+    expect(asked(grader, own, {}, { agent: "Grader" })).toEqual({ model: "own", temperature: 0.5, topP: 0.1 });
+  });
+
+  it("speaks with the model of --model all the same", () => {
+    const given = { AI_MODEL_NAME: "chosen" };
+    expect(asked({}, own, given)).toEqual({ model: "chosen", temperature: 0.5 });
+    expect(asked(params("AI_MODEL_NAME", "above"), params("AI_MODEL_NAME", "own"), given)).toMatchObject({
+      model: "chosen",
+    });
+  });
+
+  it("and without any uses the caller's parameters, and those of the nearest caller", () => {
+    expect(asked(params("AI_MODEL_NAME", "above"), {})).toEqual({ model: "above" });
+    expect(asked({ settings: { model: "settings" }, ...params("AI_MODEL_NAME", "above") }, {})).toEqual({
+      model: "above",
+    });
+  });
+});

@@ -9,7 +9,8 @@ import type { Comparison, Condition } from "./condition.ts";
 import { type Effort, newEffort } from "./match-effort.ts";
 import type { Operand } from "./operand.ts";
 import { own } from "./own-value.ts";
-import { type Resolved, resolve, type Scope } from "./resolve.ts";
+import { isPlainNumber, looksNumeric, type NumberReading, readNumber } from "./read-number.ts";
+import { namedValue, type Resolved, resolve, type Scope } from "./resolve.ts";
 import type { WarningCode } from "./warning-codes.ts";
 
 export interface Verdict {
@@ -27,6 +28,8 @@ export function evaluateCondition(condition: Condition, scope: Scope): Verdict {
   const effort = scope.effort ?? newEffort();
   return { holds: holds(condition, { ...scope, effort }, doubts), doubts };
 }
+
+type Compared = Extract<Condition, { op: Comparison }>;
 
 type Tried = Scope & { readonly effort: Effort };
 
@@ -51,7 +54,7 @@ function holds(condition: Condition, scope: Tried, doubts: Doubt[]): boolean {
     default: {
       const left = leftText(condition.left, scope, doubts);
       const right = rightText(condition.right, scope, doubts);
-      return compare(condition.op, left, right, condition.lenient === true, doubts, scope.effort);
+      return compare(condition, left, right, doubts, scope.effort);
     }
   }
 }
@@ -66,7 +69,9 @@ function leftText(operand: Operand, scope: Scope, doubts: Doubt[]): string {
   return textOf(operand, resolved, doubts);
 }
 
+/** A name without quotes is a variable's or itself: a prompt that happens to have the same name is never meant. */
 function rightText(operand: Operand, scope: Scope, doubts: Doubt[]): string {
+  if (operand.from === "name") return namedValue(operand.name, scope) ?? operand.name;
   return textOf(operand, resolve(operand, scope), doubts);
 }
 
@@ -78,18 +83,18 @@ function textOf(operand: Operand, resolved: Resolved, doubts: Doubt[]): string {
 }
 
 function compare(
-  op: Comparison,
+  { op, lenient, numbers }: Compared,
   left: string,
   right: string,
-  lenient: boolean,
   doubts: Doubt[],
   effort: Effort,
 ): boolean {
   switch (op) {
     case "equals":
-      return lenient ? verdictOf(left) === verdictOf(right) : firstLine(left) === right.trim();
-    case "differs":
-      return !compare("equals", left, right, lenient, doubts, effort);
+    case "differs": {
+      const same = lenient === true ? verdictOf(left) === verdictOf(right) : firstLine(left) === right.trim();
+      return same === (op === "equals");
+    }
     case "is":
       return left === right;
     case "isNot":
@@ -120,13 +125,13 @@ function compare(
     case "atMost":
       return numberIn(left) <= numberIn(right);
     case "greater":
-      return order(left, right, doubts) > 0;
+      return order(left, right, numbers, doubts) > 0;
     case "greaterEqual":
-      return order(left, right, doubts) >= 0;
+      return order(left, right, numbers, doubts) >= 0;
     case "less":
-      return order(left, right, doubts) < 0;
+      return order(left, right, numbers, doubts) < 0;
     case "lessEqual":
-      return order(left, right, doubts) <= 0;
+      return order(left, right, numbers, doubts) <= 0;
   }
 }
 
@@ -169,24 +174,49 @@ function plain(text: string): string {
 export class Undecided extends Excess {}
 
 function numberIn(text: string): number {
-  if (number.test(text)) return Number(text);
-  throw new Undecided("CONDITION_NOT_NUMERIC", `'${briefText(text, 200)}' is no number, and it is compared as one.`);
+  if (isPlainNumber(text)) return Number(text);
+  throw notNumeric(text);
 }
 
-const number = /^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$/;
-const firstNumber = /[+-]?[0-9]+(\.[0-9]+)?/;
-
-/** Numbers when both sides are; else the first number of the first line against a number; else text by code point. */
-function order(left: string, right: string, doubts: Doubt[]): number {
-  if (number.test(right)) {
-    if (number.test(left)) return Number(left) - Number(right);
-    const found = firstNumber.exec(firstLine(left))?.[0];
-    if (found !== undefined) {
-      doubts.push({ code: "NUMBER_EXTRACTED", message: `Compared the number ${found} found in the first line.` });
-      return Number(found) - Number(right);
-    }
+/** Numbers where the right side is one, else text by code point. */
+function order(left: string, right: string, how: NumberReading | undefined, doubts: Doubt[]): number {
+  const limit = rightNumber(right, how);
+  if (limit === null) return orderByCodePoint(left, right);
+  const found = readNumber(left, how);
+  switch (found.is) {
+    case "number":
+      if (!found.alone)
+        doubts.push({
+          code: "NUMBER_EXTRACTED",
+          message: `Compared the number ${found.written} found in the first line.`,
+        });
+      return found.value - limit;
+    case "none":
+      throw notNumeric(left);
+    case "unclear":
+      throw unclear(left, found.why);
   }
-  return orderByCodePoint(left, right);
+}
+
+/** null: the right side is no number. It is a number as a whole, or none. */
+function rightNumber(text: string, how: NumberReading | undefined): number | null {
+  const decimal = how?.decimal;
+  if (decimal !== "comma" && isPlainNumber(text)) return Number(text);
+  if (!looksNumeric(text)) return null;
+  const found = readNumber(text, decimal === undefined ? {} : { decimal });
+  if (found.is === "number") return found.value;
+  throw unclear(text, found.is === "unclear" ? found.why : "it holds no number");
+}
+
+function unclear(text: string, why: string): Undecided {
+  const shown = briefText(text, 200);
+  const settle =
+    "Say number: last (first, 2) or decimal: comma (point) on the CHECK, or let the text be a number alone.";
+  return new Undecided("NUMBER_UNCLEAR", `'${shown}' is compared as a number, and ${why}. ${settle}`);
+}
+
+function notNumeric(text: string): Undecided {
+  return new Undecided("CONDITION_NOT_NUMERIC", `'${briefText(text, 200)}' is no number, and it is compared as one.`);
 }
 
 function orderByCodePoint(left: string, right: string): number {

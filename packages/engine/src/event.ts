@@ -67,6 +67,8 @@ export interface Aside {
 export interface Inherited {
   readonly settings: ModelSettings;
   readonly agents: Readonly<Record<string, ModelSettings>>;
+  /** What a person gave with the root run. It wins over the settings of workflows. */
+  readonly chosen?: ModelSettings;
 }
 
 /** Never mixed up: ungradable is the student's cause, a grader error ours. */

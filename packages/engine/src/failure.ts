@@ -75,9 +75,14 @@ export const failureCodes = {
     means: "The run would hold more text than it may.",
     fix: "Set variables that are no longer needed to nothing, keep texts in files, or let the operator raise CEILING_STATE_CHARS.",
   },
+  NUMBER_UNCLEAR: {
+    means:
+      "A check compares a value as a number, and the value can be read as two different numbers. No edge is taken.",
+    fix: "Say which number and separator the CHECK means (number: last, decimal: comma), or let the model answer with a number alone.",
+  },
   CONDITION_NOT_NUMERIC: {
     means: "A condition compares numbers, and one of its sides is none.",
-    fix: "Tell the model to answer with a number alone, or give the step a fallback.",
+    fix: "Tell the model to answer with a number alone, or give the step a fallback. A CHECK takes no edge then.",
   },
   MATCH_TOO_COSTLY: {
     means: "Searching a text with MATCHES took more work than one step may.",

@@ -8,6 +8,7 @@
  * was in flight is void (I6).
  */
 import { allow, Excess, jsonLength } from "./bounds.ts";
+import { evidenceOf, returnedVariables } from "./evidence.ts";
 import { type Failure, isLimit } from "./failure.ts";
 import { handlerAllowance } from "./limits.ts";
 import type { Operand } from "./operand.ts";
@@ -69,15 +70,16 @@ export function finishRun(
   result: string = resultWithin(turn).result,
 ): void {
   clear(turn, status === "cancelled" || (reason !== null && isLimit(reason)));
+  const variables = returnedVariables(turn.state);
   setVariable(turn, "STATUS", status === "success" ? "SUCCESS" : "FAILED");
   change(turn, { phase: { is: "ended", status, reason } });
-  const { variables, assigned, spent, idle } = turn.state;
+  const { spent, idle } = turn.state;
   turn.commands.push({
     do: "end",
     status,
     word,
     result,
-    variables: Object.fromEntries(assigned.map((name) => [name, variables[name] ?? ""])),
+    variables,
     reason,
     steps: spent.steps,
     idleMs: idle.ms,
@@ -86,12 +88,12 @@ export function finishRun(
 
 /** A defect of ours: nothing but the end, so that nothing can go wrong again. */
 export function breakRun(turn: Turn, reason: Failure): void {
-  const { variables, assigned, spent, idle } = turn.state;
+  const { variables, spent, idle } = turn.state;
+  const returned = returnedVariables(turn.state);
   change(turn, { active: {}, held: [], tokens: {}, maps: {}, epoch: turn.state.epoch + 1 });
   setVariable(turn, "STATUS", "FAILED");
   setVariable(turn, "ERROR", `${reason.code}: ${reason.message}`);
   change(turn, { phase: { is: "ended", status: "failed", reason } });
-  const returned = Object.fromEntries(assigned.map((name) => [name, variables[name] ?? ""]));
   const end = { do: "end", status: "failed", word: null, result: variables.RESULT ?? "", variables: returned } as const;
   turn.commands.push({ do: "abort" }, { ...end, reason, steps: spent.steps, idleMs: idle.ms });
 }
@@ -112,6 +114,7 @@ function turnTo(
     word,
     RESULT: variables.RESULT ?? "",
     ERROR: own(variables, "ERROR") ?? null,
+    evidence: evidenceOf(turn.state),
   };
   const phase: Phase = { is: "handling", of, reason, from: turn.state.spent, until, ended };
   change(turn, { phase, handled: { ...turn.state.handled, [of]: true } });

@@ -43,8 +43,10 @@ export {
 export { calleeFailure } from "./nodes/call.ts";
 export type { Operand } from "./operand.ts";
 export type * from "./program.ts";
+export { looksNumeric, type NumberReading, readNumber } from "./read-number.ts";
 export { placesOf } from "./render.ts";
 export { actsInSession, runsCommands } from "./session-tools.ts";
+export { settingProblem } from "./setting-ranges.ts";
 export { modelSettingNames } from "./settings.ts";
 export { sharesSteps } from "./shared-steps.ts";
 export { type Active, initialState, type Parked, type Phase, type RunState, runStatuses } from "./state.ts";

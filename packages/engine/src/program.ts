@@ -254,11 +254,13 @@ interface NodeBase {
   readonly writes?: readonly Effect[];
   /**
    * Named values for the conditions of its edges, resolved in order when it has ended with ok and its writes are done. Where a condition
-   * cannot be decided, the node fails; what it wrote stays, what these took is given back.
+   * cannot be decided, the node fails; what it wrote stays, what these and its reads took is given back.
    */
   readonly after?: readonly Read[];
   /** It belongs to another node's work: it counts no step, and a limit of steps does not keep it from beginning. */
   readonly uncounted?: true;
+  /** It continues the work of the node before it. If it fails, the reads of that node give back what they took, too. */
+  readonly continues?: true;
   readonly retry?: RetryPolicy;
 }
 

@@ -117,6 +117,11 @@ function variableValue(name: string, scope: Scope): string | null {
   return own(scope.reads, name) ?? own(scope.state.variables, variableName(name)) ?? null;
 }
 
+/** A name's value without prompts: a variable's, or the environment's. */
+export function namedValue(name: string, scope: Scope): string | null {
+  return variableValue(name, scope) ?? own(scope.state.environment, name) ?? null;
+}
+
 /** CONTENT is another word for RESULT. */
 export function variableName(written: string): string {
   return written === "CONTENT" ? "RESULT" : written;

@@ -38,6 +38,8 @@ export interface Ended {
   readonly word: string | null;
   readonly RESULT: string;
   readonly ERROR: string | null;
+  /** Evidence that a caller gets, whatever the handler executes. Absent: the handler began before runs kept it. */
+  readonly evidence?: Readonly<Record<string, string>>;
 }
 
 interface Spent extends Usage {

@@ -35,6 +35,7 @@ import { deadlineOf, isSetting, limitSettingNames, settleLimits } from "./limits
 import { newEffort } from "./match-effort.ts";
 import { own } from "./own-value.ts";
 import type { Program } from "./program.ts";
+import { chosenWith } from "./settings.ts";
 import { type Active, initialState, type Parked, type RunState } from "./state.ts";
 import { type Begun, type Checked, change, type FailedStep, spend, type Turn, tell, warn } from "./turn.ts";
 import { drop, takeFailure, takeOutcome, walk } from "./walk.ts";
@@ -117,6 +118,7 @@ function turnOf(program: Program, folded: RunState, event: Event): Turn | null {
     checked: [],
     failed: [],
     ready: [],
+    carried: new Map(),
     fed: [],
     effort: newEffort(),
     asked: 0,
@@ -167,7 +169,10 @@ function startRun(turn: Turn, event: RunStarted): void {
     agent: event.caller?.agent ?? "",
     threads: event.caller?.threads ?? {},
     aside: event.caller?.aside ?? turn.state.aside,
-    inherited: event.caller?.inherited ?? turn.state.inherited,
+    inherited: event.caller?.inherited ?? {
+      ...turn.state.inherited,
+      ...chosenWith(event.caller === null ? event.variables : {}),
+    },
     patienceMs: event.patienceMs ?? program.patienceMs ?? turn.state.patienceMs,
     bounds: boundsOf(event),
   });

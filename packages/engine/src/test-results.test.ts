@@ -20,7 +20,7 @@ describe("TEST_RESULTS", () => {
   it("is not written by a judge without results: states of before stay as they were", () => {
     const { state } = play(once, () => ran());
     expect(state.variables).not.toHaveProperty("TEST_RESULTS");
-    expect(state.assigned).toEqual([]);
+    expect(state.assigned).toEqual(["EXIT_CODE"]);
   });
 
   it("is not written by a command in the student's session, whatever its outcome says", () => {

@@ -12,7 +12,7 @@ import type { Effort } from "./match-effort.ts";
 import { own } from "./own-value.ts";
 import type { Effect, Node, NodeId, Program } from "./program.ts";
 import { resolve, type Scope, variableName } from "./resolve.ts";
-import type { Active, Phase, RunState, Said } from "./state.ts";
+import type { Active, Phase, RunState, Said, Taken } from "./state.ts";
 import type { WarningCode } from "./warning-codes.ts";
 
 export interface Turn {
@@ -27,6 +27,8 @@ export interface Turn {
   readonly failed: FailedStep[];
   /** Nodes that are to begin, in this order. */
   readonly ready: { readonly node: NodeId; readonly only: readonly NodeId[] | null }[];
+  /** What nodes that continue another's work give back if they fail, by their ids. */
+  readonly carried: Map<NodeId, readonly Taken[]>;
   /** Nodes whose groups may have become complete, in this order. */
   readonly fed: NodeId[];
   /** What its conditions may still spend. */

@@ -12,6 +12,7 @@ import { askFor, beginWork } from "./begin-work.ts";
 import { brief, isExcess } from "./bounds.ts";
 import { evaluateCondition, Undecided } from "./evaluate-condition.ts";
 import type { Outcome } from "./event.ts";
+import { emptyEvidence, emptyReturnedEvidence } from "./evidence.ts";
 import { type Failure, failure, takesNoEdge } from "./failure.ts";
 import { failRun, succeedRun } from "./finish-run.ts";
 import { graphOf, type PlacedEdge } from "./graph.ts";
@@ -84,7 +85,8 @@ function failWithin(turn: Turn, why: Failure, fail: () => void): void {
 }
 
 function visitNode(turn: Turn, node: Node, id: NodeId, only: readonly NodeId[] | null, hits: number): void {
-  const taken: Taken[] = [];
+  const taken: Taken[] = [...(turn.carried.get(id) ?? [])];
+  turn.carried.delete(id);
   let reads: Readonly<Record<string, string>> = {};
   for (const read of node.reads ?? []) {
     const drawing = `${turn.state.run}/${id}.${hits}/${read.name}`;
@@ -99,6 +101,7 @@ function visitNode(turn: Turn, node: Node, id: NodeId, only: readonly NodeId[] |
     reads = { ...reads, [read.name]: value.text ?? "" };
   }
   const begin = ruleOf(node).begin(turn, node, { id, generation: hits, reads });
+  emptyEvidence(turn, node);
   const active: Active = {
     ref: { node: id, generation: hits, item: null, attempt: 1 },
     order: turn.state.order,
@@ -150,7 +153,10 @@ function finishActivity(turn: Turn, active: Active, outcome: Outcome): void {
   if (node === undefined) return;
   if (node.kind === "map" && active.ref.item !== null) {
     const text = "text" in outcome ? outcome.text : outcome.kind === "returned" ? outcome.result : "";
-    if (outcome.kind === "returned") reckonReturn(turn, outcome);
+    if (outcome.kind === "returned") {
+      reckonReturn(turn, outcome);
+      emptyReturnedEvidence(turn, outcome.variables);
+    }
     const limit = outcome.kind === "returned" ? treeLimit(outcome) : null;
     if (limit !== null) return failRun(turn, limit);
     const failed = outcome.kind === "returned" && outcome.status !== "success";
@@ -207,6 +213,11 @@ function putBack(turn: Turn, taken: readonly Taken[]): void {
 
 function failNode(turn: Turn, node: Node, id: NodeId, only: readonly NodeId[] | null, why: Failure): void {
   if (node.kind === "check" && isExcess(why.code)) return failRun(turn, why);
+  failOnEdge(turn, node, id, only, why);
+}
+
+function failOnEdge(turn: Turn, node: Node, id: NodeId, only: readonly NodeId[] | null, why: Failure): void {
+  emptyEvidence(turn, node);
   setVariable(turn, "RESULT", `FAILED  \n${why.message}`);
   route(turn, node, id, "fail", only, {}, why);
 }
@@ -226,6 +237,7 @@ function finishNode(turn: Turn, node: Node, active: Active, finish: Finish): voi
     const again = { ...active, ref, repairs: active.repairs + 1, said: finish.said ?? active.said };
     return askFor(turn, again, finish.work);
   }
+  if (finish.on !== "fail") carryOn(turn, active);
   applyWrites(turn, active.ref, finish.writes);
   if (finish.on === "ok") applyEffects(turn, node.writes ?? [], active.reads);
   const graphed = finish.writes.find((write) => write.to === "graph");
@@ -238,8 +250,16 @@ function finishNode(turn: Turn, node: Node, active: Active, finish: Finish): voi
   route(turn, node, id, finish.on, active.only, active.reads, finish.failure ?? null);
 }
 
+/** Nodes that continue this one's work begin in the same step. */
+function carryOn(turn: Turn, { ref, taken }: Active): void {
+  if (taken.length === 0) return;
+  for (const { edge } of turn.graph.out.get(ref.node) ?? []) {
+    if (own(turn.graph.nodes, edge.to)?.continues === true) turn.carried.set(edge.to, taken);
+  }
+}
+
 /** Along the edges whose conditions look at memory as the node left it. */
-function routeAfter(turn: Turn, node: Node, after: readonly Read[], { ref, only, reads }: Active): void {
+function routeAfter(turn: Turn, node: Node, after: readonly Read[], { ref, only, reads, taken }: Active): void {
   const before = turn.state;
   let found = reads;
   for (const { name, value } of after) {
@@ -252,7 +272,9 @@ function routeAfter(turn: Turn, node: Node, after: readonly Read[], { ref, only,
   } catch (error) {
     if (!(error instanceof Undecided)) throw error;
     turn.state = before;
-    failNode(turn, node, ref.node, only, error.failure);
+    putBack(turn, taken);
+    // What the node itself came to is known: only its way on is not.
+    failOnEdge(turn, node, ref.node, only, error.failure);
   }
 }
 

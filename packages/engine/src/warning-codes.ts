@@ -12,14 +12,14 @@ export const warningCodes = {
   },
   PLACEHOLDER_UNKNOWN: {
     means: "A place {{NAME}} has no value and stays as written.",
-    fix: "Set the variable before, or correct its name.",
+    fix: "Set the variable before, correct its name, or name an environment variable in WORKFLOW_ENV.",
   },
   PATTERN_INVALID: {
     means: "A pattern of MATCHES that came from a variable or a file is no regular expression; it matches nothing.",
     fix: "Correct the text it came from.",
   },
   NUMBER_EXTRACTED: {
-    means: "A check compared with the first number of the first line, because the text is no number.",
+    means: "A check compared the number that it found in the first line, because the text is no number alone.",
     fix: "Let the text be a number alone, if another number was meant.",
   },
   FILE_MISSING: {

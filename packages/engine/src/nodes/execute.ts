@@ -1,16 +1,15 @@
 import { allow } from "../bounds.ts";
+import type { Outcome } from "../event.ts";
 import { failure } from "../failure.ts";
 import { fillCommand } from "../fill-command.ts";
-import { own } from "../own-value.ts";
 import type { ExecuteNode } from "../program.ts";
 import { placeValue } from "../resolve.ts";
-import { applyWrites, type NodeRule, scopeOf, tellUnknown, type Write, warn } from "../turn.ts";
+import { type NodeRule, scopeOf, tellUnknown, type Write, warn } from "../turn.ts";
 import { unfit } from "./passed.ts";
 
 /**
- * Runs the author's command, or those a reply proposes. RESULT becomes the transcript, EXIT_CODE the last non-zero code or 0. What a
- * judge's tests came to becomes TEST_RESULTS, in the caller too. An earlier one is emptied when a judge begins: whatever becomes of it,
- * nobody is graded by results of before.
+ * Runs the author's command, or those a reply proposes. RESULT becomes the transcript, EXIT_CODE the last non-zero code or 0, TEST_RESULTS
+ * the results of a judge's tests. `evidence.ts` says how long the two last and how they reach a caller.
  */
 export const execute: NodeRule<ExecuteNode> = {
   begin(turn, node, visit) {
@@ -34,9 +33,6 @@ export const execute: NodeRule<ExecuteNode> = {
     length = command.text.length;
     fits();
     tellUnknown(turn, command.unknown, visit.id);
-    if (node.session === "judge" && (own(turn.state.variables, TEST_RESULTS) ?? "") !== "") {
-      applyWrites(turn, null, [{ to: "variable", name: TEST_RESULTS, text: "", assigned: true }]);
-    }
     const where = node.session === undefined ? {} : { session: node.session };
     const work = { kind: "execute", source: "literal", text: command.text, ...where, ...cleanOf(node) } as const;
     return { do: "work", work };
@@ -45,7 +41,7 @@ export const execute: NodeRule<ExecuteNode> = {
     if (outcome.kind !== "executed") return unfit;
     const writes: Write[] = [
       { to: "variable", name: "RESULT", text: outcome.text },
-      { to: "variable", name: "EXIT_CODE", text: String(outcome.exitCode) },
+      { to: "variable", name: "EXIT_CODE", text: exitCodeOf(outcome), assigned: true },
     ];
     if (node.session === "judge" && outcome.tests !== undefined) {
       writes.push({ to: "variable", name: TEST_RESULTS, text: outcome.tests, assigned: true });
@@ -68,4 +64,10 @@ export const execute: NodeRule<ExecuteNode> = {
 };
 
 const TEST_RESULTS = "TEST_RESULTS";
+
+/** Without a command there is no exit code, and no 0 either. */
+function exitCodeOf({ commands, exitCode }: Extract<Outcome, { kind: "executed" }>): string {
+  return commands === 0 ? "" : String(exitCode);
+}
+
 const cleanOf = ({ clean }: ExecuteNode) => (clean === undefined ? {} : { clean });

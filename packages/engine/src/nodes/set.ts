@@ -1,7 +1,9 @@
+import { briefText } from "../bounds.ts";
 import { failure } from "../failure.ts";
 import { deadlineOf, limitSettingNames, settleLimits } from "../limits.ts";
 import type { SetNode } from "../program.ts";
 import { resolve } from "../resolve.ts";
+import { settingProblem } from "../setting-ranges.ts";
 import { runStatuses } from "../state.ts";
 import { change, type NodeRule, scopeOf, tellUnknown } from "../turn.ts";
 import { authoredValue, fileToRead, missing } from "./authored-value.ts";
@@ -24,6 +26,11 @@ export const set: NodeRule<SetNode> = {
     if (name === "STATUS" && !runStatuses.includes(value)) {
       const why = `STATUS may be ${runStatuses.join(", ")}, not '${value.slice(0, 40)}'.`;
       return { go: "fail", failure: failure("VALUE_INVALID", why) };
+    }
+    const problem = settingProblem(name, value);
+    if (problem !== null) {
+      const why = `${name} cannot be '${briefText(value, 40)}': ${problem.expected}.`;
+      return { go: "fail", failure: failure("SETTING_INVALID", why) };
     }
     if (limitSettingNames.includes(name)) {
       const settled = settleLimits({ ...turn.program, limits: turn.state.limits }, { [name]: value }, turn.state.caps);

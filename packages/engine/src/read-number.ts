@@ -1,0 +1,145 @@
+/**
+ * Reads the number that a text means, for checks that compare numbers.
+ *
+ * N1  A text that is a number alone, with a decimal point, is that number.
+ * N2  Otherwise the first line decides, and only where it allows one reading: one number, with at most one decimal point. `1,500`, `2,7`,
+ *     `−3` with a minus sign (U+2212), `17/20` and `Aufgabe 3: 17 Punkte` allow two. Nobody guesses: the answer is "unclear".
+ * N3  A workflow that says which number it means (`which`), or which sign separates decimals (`decimal`), has settled that question.
+ * N4  Time is linear in the length of the line, and the memory is bounded.
+ */
+export interface NumberReading {
+  /** Position from 1. Absent: there must be only one. */
+  readonly which?: "first" | "last" | number;
+  /** The other of point and comma then groups thousands. Absent: a point, and a comma is unclear. */
+  readonly decimal?: "point" | "comma";
+}
+
+export type NumberFound =
+  | { readonly is: "number"; readonly value: number; readonly written: string; readonly alone: boolean }
+  | { readonly is: "none" }
+  | { readonly is: "unclear"; readonly why: string };
+
+const alone = /^\s*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$/;
+
+export function isPlainNumber(text: string): boolean {
+  return alone.test(text);
+}
+
+export function readNumber(text: string, how: NumberReading = {}): NumberFound {
+  if (how.decimal !== "comma" && isPlainNumber(text)) {
+    return { is: "number", value: Number(text), written: text.trim(), alone: true };
+  }
+  const end = text.indexOf("\n");
+  return readLine((end < 0 ? text : text.slice(0, end)).trim(), how);
+}
+
+/** A whole text that is written as one number, in whatever way: digits, signs and separators alone. */
+export function looksNumeric(text: string): boolean {
+  const trimmed = text.trim();
+  return trimmed.length <= 100 && /[0-9]/.test(trimmed) && /^[\p{N}+\-\u2212\u2013.,'\u2019_\s%]*$/u.test(trimmed);
+}
+
+interface Token {
+  readonly start: number;
+  readonly written: string;
+}
+
+function readLine(line: string, how: NumberReading): NumberFound {
+  let found: Token | null = null;
+  let count = 0;
+  for (const token of tokensOf(line)) {
+    count += 1;
+    if (how.which === undefined && found !== null) {
+      const why = `it holds several numbers, ${found.written.slice(0, 40)} and ${token.written.slice(0, 40)} among them`;
+      return { is: "unclear", why };
+    }
+    if (
+      how.which === undefined ||
+      how.which === "last" ||
+      how.which === count ||
+      (how.which === "first" && count === 1)
+    )
+      found = token;
+    if (how.which === count || how.which === "first") break;
+  }
+  return found === null ? { is: "none" } : readToken(line, found, how);
+}
+
+const digit = /\p{N}/u;
+const letter = /[\p{L}\p{N}]/u;
+/** Signs that may stand between the digits of one number. */
+const separators = ".,'\u2019\u00a0\u202f_";
+
+/** Digits with what may separate them. */
+function* tokensOf(line: string): Generator<Token> {
+  for (let at = 0; at < line.length; ) {
+    if (!isDigit(line, at)) {
+      at += 1;
+      continue;
+    }
+    const start = at;
+    for (;;) {
+      if (isDigit(line, at)) at += 1;
+      else if (separators.includes(line.charAt(at)) && at < line.length && isDigit(line, at + 1)) at += 2;
+      else break;
+    }
+    // `1e3` is one number for some and none for others.
+    const exponent = /^[eE][+-]?[0-9]+/.exec(line.slice(at, at + 12));
+    if (exponent !== null) at += exponent[0].length;
+    yield { start, written: line.slice(start, at) };
+  }
+}
+
+function isDigit(line: string, at: number): boolean {
+  const code = line.charCodeAt(at);
+  return (code >= 0x30 && code <= 0x39) || (code > 0x7f && digit.test(line.charAt(at)));
+}
+
+function readToken(line: string, token: Token, how: NumberReading): NumberFound {
+  const sign = signBefore(line, token.start, how);
+  if (sign === null) {
+    const near = line.slice(Math.max(0, token.start - 10), token.start + 20);
+    return { is: "unclear", why: `the sign before the number in '${near}' can be read in two ways` };
+  }
+  const size = sizeOf(token.written, how);
+  if (size === null) return { is: "unclear", why: `'${token.written.slice(0, 40)}' can be read in two ways` };
+  return { is: "number", value: sign * size, written: `${sign < 0 ? "-" : ""}${token.written}`, alone: false };
+}
+
+/** null: nobody can say. */
+function signBefore(line: string, start: number, how: NumberReading): 1 | -1 | null {
+  const settled = how.which !== undefined || how.decimal !== undefined;
+  const before = line.charAt(start - 1);
+  const further = start < 2 ? "" : line.charAt(start - 2);
+  const joined = letter.test(further);
+  if (before === "." || before === ",") return joined ? 1 : null;
+  if (before === "-" || before === "+") {
+    if (!joined) return before === "-" ? -1 : 1;
+    return settled ? 1 : null;
+  }
+  if (before === "\u2212") return settled ? (joined ? 1 : -1) : null;
+  if (/[\u2012-\u2015\ufe63\uff0d]/.test(before)) return settled && joined ? 1 : null;
+  // A minus sign is no bullet, even with a blank after it.
+  return before === " " && further === "\u2212" ? (settled ? -1 : null) : 1;
+}
+
+/** null: nobody can say. */
+function sizeOf(written: string, { decimal }: NumberReading): number | null {
+  if (decimal === undefined) return /^[0-9]+(?:\.[0-9]+)?$/.test(written) ? Number(written) : null;
+  const [point, other] = decimal === "comma" ? [",", "."] : [".", ","];
+  const [whole = "", fraction, ...more] = written.split(point);
+  if (more.length > 0 || (fraction !== undefined && !/^[0-9]+$/.test(fraction))) return null;
+  const digits = /^[0-9]+$/.test(whole)
+    ? whole
+    : ungrouped(whole, [other ?? "", "'", "\u2019", "\u00a0", "\u202f", "_"]);
+  return digits === null ? null : Number(`${digits}.${fraction ?? "0"}`);
+}
+
+/** `1.500.000` without its points, if they group by three. */
+function ungrouped(whole: string, marks: readonly string[]): string | null {
+  const mark = marks.find((one) => whole.includes(one));
+  if (mark === undefined) return null;
+  const [first = "", ...groups] = whole.split(mark);
+  const grouped = /^[0-9]{1,3}$/.test(first) && groups.every((group) => /^[0-9]{3}$/.test(group));
+  return grouped ? first + groups.join("") : null;
+}
