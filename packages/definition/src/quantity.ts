@@ -6,9 +6,9 @@ const durations: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000,
 const sizes: Readonly<Record<string, number>> = { b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 };
 
 /** Ten years: longer is a slip of the keyboard. */
-export const LONGEST_MS = 10 * 365 * 86_400_000;
+const LONGEST_MS = 10 * 365 * 86_400_000;
 /** Nine million dollars: the largest round amount whose nanodollars are a safe integer. */
-export const MOST_NANODOLLARS = 9_000_000 * 1e9;
+const MOST_NANODOLLARS = 9_000_000 * 1e9;
 
 export interface Amount {
   readonly parse: (text: string) => number | null;

@@ -29,7 +29,7 @@ export function isSetting(name: string): boolean {
 /** MAX_COST is dollars, MAX_DURATION seconds; the rest are counts. */
 const unit: Partial<Record<keyof Limits, number>> = { nanodollars: 1e9, timeMs: 1000 };
 /** Ten years. */
-const longestMs = 10 * 365 * 86_400_000;
+export const longestMs = 10 * 365 * 86_400_000;
 const decimal = /^[ \t]*[0-9]+(\.[0-9]+)?[ \t]*$/;
 
 export type Settled =

@@ -1,7 +1,7 @@
 /**
  * Which values settings take: MAX_COST, AI_TEMPERATURE and so on, as a parameter's default and as the value of a SET.
  */
-import { limitSettingNames } from "./limits.ts";
+import { limitSettingNames, longestMs } from "./limits.ts";
 import { own } from "./own-value.ts";
 import { modelSettingNames } from "./settings.ts";
 
@@ -31,13 +31,12 @@ const share = (of: string, least: number, most: number): Range => ({
   ...{ of, least, most, whole: false },
   written: anyNumber,
 });
-/** Ten years of seconds, and the most dollars that fit into nanodollars. */
-const longestSeconds = 10 * 365 * 86_400;
+/** The most dollars whose nanodollars are a safe number. */
 const mostDollars = 9_000_000;
 
 const limitRanges: Readonly<Record<string, Range>> = {
   MAX_COST: { ...count, of: "dollars", least: 0, most: mostDollars, whole: false },
-  MAX_DURATION: { ...count, of: "seconds", least: 0, most: longestSeconds, whole: false },
+  MAX_DURATION: { ...count, of: "seconds", least: 0, most: longestMs / 1000, whole: false },
   // A depth of 0 is a workflow that may call no other.
   MAX_CALL_DEPTH: { ...count, least: 0 },
 };

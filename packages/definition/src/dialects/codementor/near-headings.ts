@@ -10,7 +10,7 @@ import type { Place } from "../../finding.ts";
 import type { SourceLine } from "./read-source.ts";
 import type { WorkflowReport } from "./workflow-codes.ts";
 
-export type SectionName = "workflow" | "prompts" | "rubric";
+type SectionName = "workflow" | "prompts" | "rubric";
 
 interface NearMiss {
   readonly section: SectionName;
