@@ -90,6 +90,13 @@ describe("the marks of a class", () => {
     expect(accepted).toMatchObject({ code: 3 });
     expect(accepted.stderr).toContain("accepted except for talk");
     expect(await listed()).toEqual(["1001", "1002"]);
+    const other = await say("review", "--student", "1001", "--undo", "--by", "eve");
+    expect(other).toMatchObject({ code: 1 });
+    const [, entry = ""] = /--undo --entry (\d+)/.exec(other.stderr) ?? [];
+    expect(await say("review", "--student", "1001", "--undo", "--entry", entry, "--by", "eve")).toMatchObject({
+      code: 0,
+    });
+    expect(await say("review", "--student", "1001", "--undo")).toMatchObject({ code: 1 });
     expect((await say("status", "c")).stderr).toContain("Small: 2 needs human");
   });
 

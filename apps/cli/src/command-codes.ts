@@ -68,6 +68,10 @@ export const commandCodes = {
     means: "A mark that another person gave would be replaced.",
     fix: "Look at that mark; `markmill override … --replace ID` replaces it.",
   },
+  REVIEW_NOT_YOURS: {
+    means: "There is no acceptance of yours that could be taken back.",
+    fix: "`markmill review --student WHO --undo --entry ID` takes back the acceptance of another person.",
+  },
   REVIEW_OTHER_TRY: {
     means: "The work was graded again since the proposal was shown.",
     fix: "Look at the new proposal: `markmill review --student WHO`.",

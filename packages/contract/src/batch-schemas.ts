@@ -286,7 +286,7 @@ const finalGrade = named(
   grade.extend({
     proposed: grade.nullable().describe("as the machine said it"),
     overrides: z.array(z.looseObject({ criterion: z.string(), points: z.number(), by: z.string() })),
-    reviewed: z.object({ by: z.string(), at: z.string() }).nullable(),
+    reviewed: z.object({ id: count, by: z.string(), at: z.string() }).nullable(),
     released: z
       .object({
         ...{ by: z.string(), at: z.string(), total: z.number().nullable() },
@@ -435,7 +435,9 @@ export const gradeBody = named(
       .int()
       .min(1)
       .optional()
-      .describe("of an override without points: the id of the mark that it takes back; default: your own last one"),
+      .describe(
+        "of an override without points: the id of the mark that it takes back; default: your own last one. Of a review: the id of the review that it takes back",
+      ),
     students: z
       .array(key)
       .max(1_000)

@@ -45,3 +45,13 @@ describe("taking back a mark", () => {
     expect(decide("ada", null, { takesBack: 2, seen: true })).toMatchObject({ is: "taken", takesBack: 2 });
   });
 });
+
+it("an acceptance is taken back by its author, or by somebody who has seen it", () => {
+  const grade = { reviewed: { id: 5, by: "ada", at: "2026-01-01T00:00:00.000Z" } } as never;
+  const undo = (by: string, takesBack: number, seen = false) =>
+    decideGrade({ rubric, grade, marks }, { kind: "reviewed", by, takesBack, seen });
+  expect(undo("ada", 5)).toMatchObject({ is: "taken", takesBack: 5 });
+  expect(undo("bob", 5)).toMatchObject({ is: "unseen" });
+  expect(undo("bob", 5, true)).toMatchObject({ is: "taken", takesBack: 5 });
+  expect(undo("ada", 4)).toMatchObject({ is: "refused" });
+});

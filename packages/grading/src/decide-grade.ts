@@ -55,6 +55,7 @@ export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision 
       if (reason === "") return invalid("An override needs a reason.");
       return said.points === null ? undo(work, said) : override(work, said);
     case "reviewed":
+      if (said.takesBack !== undefined) return undoReview(grade, said.takesBack, said);
       if (grade === null) return refused("The work is not graded yet: there is nothing to review.");
       if (work.undecided === true)
         return refused("It is not decided which submission counts, so nothing is proposed. Decide that first.");
@@ -75,6 +76,20 @@ export function decideGrade(work: GradedWork, said: SaidOfGrade): GradeDecision 
 const taken = { is: "taken", criterion: null, takesBack: null } as const;
 const invalid = (why: string) => ({ is: "invalid", why }) as const;
 const refused = (why: string) => ({ is: "refused", why }) as const;
+
+/** D3, D4. The review before it stands again. */
+function undoReview(grade: FinalGrade | null, id: number, { by, seen }: SaidOfGrade): GradeDecision {
+  const review = grade?.reviewed ?? null;
+  if (review?.id !== id)
+    return refused(
+      review === null
+        ? "No review of this work stands, so there is none to take back."
+        : `Review ${id} does not stand. Review ${review.id} of ${review.by} does.`,
+    );
+  if (!seen && review.by !== by)
+    return { is: "unseen", why: `Another person's review would be taken back: ${review.by} at ${review.at}.` };
+  return { ...taken, takesBack: id, from: null, to: null };
+}
 
 /** D1, D3. */
 function override({ rubric, grade, marks }: GradedWork, said: SaidOfGrade): GradeDecision {

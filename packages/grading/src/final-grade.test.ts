@@ -272,3 +272,15 @@ describe("a submission that may not count", () => {
     expect(fold(proposed({ a: 1, b: 1 }), { events })).toMatchObject({ outcome: { is: "graded" }, total: 12 });
   });
 });
+
+it("an acceptance that is taken back counts no more, and the one before it stands again", () => {
+  const doubtful = proposed({ a: 1, b: 1 }, { outcome: { is: "needs human", why: ["a part was not seen"] } });
+  const [first, second] = [said({ kind: "reviewed" }), said({ kind: "reviewed", by: "bob" })];
+  const undo = (id: number) => said({ kind: "reviewed", takesBack: id });
+  expect(fold(doubtful, { events: [first] })).toMatchObject({ outcome: { is: "graded" }, reviewed: { id: first.id } });
+  expect(fold(doubtful, { events: [first, undo(first.id)] })).toMatchObject({
+    ...{ outcome: { is: "needs human" }, reviewed: null },
+  });
+  const events = [first, second, undo(second.id)];
+  expect(fold(doubtful, { events })?.reviewed).toMatchObject({ id: first.id, by: "ada" });
+});

@@ -45,7 +45,7 @@ export interface GradeEvent {
   readonly from: number | null;
   /** Points of an override, null takes one back; of a release the total, null where the work has none. */
   readonly to: number | null;
-  /** Of an override without points: the id of the event that it takes back. */
+  /** Of an override without points, or of a review: the id of the event that it takes back. Then it is no mark and no review itself. */
   readonly takesBack: number | null;
   readonly reason: string;
   /** For the student. */
@@ -66,7 +66,7 @@ export interface FinalGrade extends Grade {
   readonly proposed: Grade | null;
   /** Marks of people that stand. */
   readonly overrides: readonly Override[];
-  readonly reviewed: Said | null;
+  readonly reviewed: (Said & { readonly id: number }) | null;
   /** null: not released, or withdrawn. */
   readonly released: Released | null;
 }
@@ -157,9 +157,12 @@ export function finalGrade(input: FinalGradeInput): FinalGrade | null {
       ...{ comment: word.comment, evidence: kept.evidence, confidence: null, tests: kept.tests, notes: [] },
     };
   });
+  const undone = new Set(said.flatMap(({ kind, takesBack }) => (kind === "reviewed" ? (takesBack ?? []) : [])));
   const review = said.findLast(
     (event) =>
       event.kind === "reviewed" &&
+      event.takesBack === null &&
+      !undone.has(event.id) &&
       event.try === (proposal?.try ?? 0) &&
       changedSince(input, event.rubricHash).size === 0,
   );
@@ -184,7 +187,7 @@ export function finalGrade(input: FinalGradeInput): FinalGrade | null {
     nextSteps: base?.nextSteps ?? [],
     proposed: proposal?.grade ?? null,
     overrides: [...words.values()].map((word) => overrideOf(word, proposal === null ? null : base)),
-    reviewed: review === undefined ? null : { by: review.by, at: review.at },
+    reviewed: review === undefined ? null : { id: review.id, by: review.by, at: review.at },
     released: releasedOf(said),
   };
 }

@@ -21,6 +21,7 @@ import { withStack } from "../with-stack.ts";
 export const review: Command = {
   help: `Usage: markmill review [BATCH] [--student WHO] [--list] [--json]
        markmill review [BATCH] --student WHO --accept [--try N]
+       markmill review [BATCH] --student WHO --undo [--entry ID]
 
 Show the next submission that needs a human decision: why, what was proposed and
 the evidence. Submissions where a look changes most come first. Without BATCH:
@@ -38,6 +39,10 @@ Examples:
   --accept             accept the proposal as it stands; needs --student. A
                        criterion that has no points stays open: the submission
                        stays on the list until it is marked (exit code 3)
+  --undo               take back your own acceptance; the one before it stands
+                       again. Marks of 'override' stay as they are
+  --entry ID           with --undo: the acceptance with this id, also of
+                       another person
   --try N              the try you have seen; refused if there is a newer one
   --by NAME            who accepts; your account without it`,
 
@@ -49,6 +54,8 @@ Examples:
         student: { type: "string" },
         list: { type: "boolean" },
         accept: { type: "boolean" },
+        undo: { type: "boolean" },
+        entry: { type: "string" },
         try: { type: "string" },
         by: { type: "string" },
         json: { type: "boolean" },
@@ -56,13 +63,18 @@ Examples:
     });
     if (values.accept === true && values.student === undefined)
       throw new UsageError("Say whose proposal stands: --accept needs --student WHO.");
+    if (values.undo === true && (values.student === undefined || values.accept === true))
+      throw new UsageError("--undo needs --student WHO, and no --accept.");
+    const entry = values.entry === undefined ? null : parseCount(values.entry);
+    if (values.entry !== undefined && (entry === null || values.undo !== true))
+      throw new UsageError("--entry is the id of an acceptance, such as 12, and goes with --undo.");
     const seen = values.try === undefined ? null : parseCount(values.try);
     if (values.try !== undefined && (seen === null || seen < 1)) throw new UsageError("--try is a number from 1.");
     return await withStack(terminal, async (stack, config) => {
       const { batches } = stack.tenant;
       const batch = await findClass(stack.tenant, positionals[0], terminal.cwd);
       const results = resultsOf(stack, config, batch, terminal);
-      if (values.accept !== true) await results.repair();
+      if (values.accept !== true && values.undo !== true) await results.repair();
       const members = await everyMember(batches, batch.id);
       const works = await everyWork(batches, batch.id);
       const names = new Map(members.map(({ key, name }) => [key, name]));
@@ -124,6 +136,24 @@ Examples:
         return exitCodes.success;
       }
       const { work, student } = meant;
+      if (values.undo === true) {
+        const reviewed = work.grade?.reviewed ?? null;
+        const me = whoSays(values.by);
+        const id = entry ?? (reviewed?.by === me ? reviewed.id : null);
+        if (id === null) throw noReview(reviewed, me);
+        await results.during(() =>
+          batches.record(batch.id, {
+            ...{ work: work.key, kind: "reviewed", by: me, takesBack: id },
+            // An acceptance that is named was seen.
+            ...(entry === null ? {} : { seen: [work.etag] }),
+          }),
+        );
+        const after = await batches.work(batch.id, work.key);
+        terminal.err(
+          `taken back: the acceptance ${id} of ${nameOf(work)}; it is ${after?.grade?.outcome.is ?? "open"} now`,
+        );
+        return results.code(exitCodes.success);
+      }
       if (values.accept === true) {
         requireDecided(student, works, batch);
         refuseUnseen(work, seen);
@@ -232,6 +262,18 @@ export function reviewLines(key: string, text: string, screen: Pick<Terminal, "s
   if (!screen.shown) return [`${head}  ${text}`];
   const [first = "", ...more] = foldText(text, Math.max(20, screen.columns - textWidth(head) - 2));
   return [`${head}  ${first}`, ...more.map((line) => `${" ".repeat(textWidth(head))}  ${line}`)];
+}
+
+function noReview(reviewed: NonNullable<BatchWork["grade"]>["reviewed"], me: string): CommandError {
+  return new CommandError(
+    "REVIEW_NOT_YOURS",
+    reviewed === null
+      ? "Nobody has accepted this proposal, so there is nothing to take back."
+      : `${me} has not accepted this proposal. ${reviewed.by} did at ${reviewed.at} (entry ${reviewed.id}).`,
+    reviewed === null
+      ? "'markmill review --student WHO' shows the work."
+      : `To take that one back: --undo --entry ${reviewed.id}.`,
+  );
 }
 
 /** What was seen is what is accepted: a proposal that came since wants a look of its own. */
