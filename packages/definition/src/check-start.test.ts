@@ -42,6 +42,10 @@ describe("parameters", () => {
     ]);
   });
 
+  it.each(["CONTENT", "STATUS", "EXIT_CODE"])("named %s stop the run: it writes them itself", (name) => {
+    expect(told(greet, { variables: { NAME: "x", [name]: "0" } })).toEqual(["error PARAM_UNKNOWN"]);
+  });
+
   it("that are settings are known by name, and so are their misspellings", () => {
     expect(told(greet, { variables: { NAME: "x", AI_MODEL_NAME: "m", MAX_STEPS: "3", RESULT: "r" } })).toEqual([]);
     expect(problems(greet, { variables: { NAME: "x", MAX_STEP: "3", AI_TEMPRATURE: "1" } })).toMatchObject([

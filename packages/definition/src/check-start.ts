@@ -37,6 +37,9 @@ export function checkStart(definition: Definition, start: Start): StartFinding[]
   return [...checkParameters(definition, start), ...checkSubmission(definition, start)];
 }
 
+/** A given value would be lost, or taken for what the run found out. RESULT may be given: it is where a run begins. */
+const writtenByRun: ReadonlySet<string> = new Set(["CONTENT", "STATUS", "EXIT_CODE"]);
+
 function checkParameters({ programs, root }: Definition, { variables, environment = [] }: Start): StartFinding[] {
   const findings: StartFinding[] = [];
   const all = Object.values(programs);
@@ -67,6 +70,15 @@ function checkParameters({ programs, root }: Definition, { variables, environmen
         code: "PARAM_UNKNOWN",
         message: "TEST_RESULTS holds what tests in the judge session said; nobody gives it.",
         fix: "Leave it out; the tests of the workflow write it.",
+      });
+      continue;
+    }
+    if (writtenByRun.has(name)) {
+      findings.push({
+        severity: "error",
+        code: "PARAM_UNKNOWN",
+        message: `${name} cannot be given: every run writes it itself.`,
+        fix: name === "CONTENT" ? "Give RESULT, which CONTENT is another word for, or a parameter." : "Leave it out.",
       });
       continue;
     }
