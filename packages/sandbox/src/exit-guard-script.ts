@@ -123,7 +123,7 @@ settle();
 
 fcntl STDOUT, 4, 04000;
 fcntl $talk, 4, 04000;
-my $feed = "IFS= read -r -N " . length($script) . ' __mm_script && { eval "$__mm_script"; } </dev/null' . "\\n$script";
+my $feed = $script;
 my ($out, $said, $started, $status, $stop_at, $extra) = ("", "", 0, undef, undef, 1 << 20);
 my %open = (stdin => 1, talk => 1, read => 1);
 my $waited = 0;
@@ -148,6 +148,8 @@ until (defined $status && (!$open{read} || $extra < 0) && !length $out) {
     my $sent = syswrite $talk, $feed;
     if ($sent) { substr $feed, 0, $sent, "" }
     elsif (!defined $sent && $! != 4 && $! != 11) { $feed = "" }
+    # The shell has all its text: one that reads on finds the end.
+    shutdown $talk, 1 if $started && !length $feed;
   }
   if (vec($in, fileno $talk, 1)) {
     my $got = sysread $talk, my $bytes, 65536;

@@ -133,7 +133,7 @@ export async function runWrapper(run: WrapperRun, options: RunOptions): Promise<
       state: run.state,
       ulimits: run.ulimits,
     });
-    run.feed(child, Buffer.from(script), nonce);
+    run.feed(child, script, nonce);
   });
 
   if (ending.kind === "exit")

@@ -1,8 +1,12 @@
 import { spawn } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { describe, expect, it } from "vitest";
+import fc from "fast-check";
+import { describe, expect, inject, it } from "vitest";
 import type { SessionState } from "./port.ts";
-import { feedLine, initialState, parseReport, quoteForBash, renderScript } from "./session-script.ts";
+import { initialState, parseReport, quoteForBash, renderScript } from "./session-script.ts";
 
 const nonce = "00112233445566778899aabbccddeeff";
 const start: SessionState = { ...initialState({ GIVEN: "yes" }), cwd: "/tmp" };
@@ -22,10 +26,9 @@ async function run(text: string, state: SessionState = start) {
   });
   socket.setEncoding("utf8").on("data", (chunk) => {
     said += chunk;
-    if (said === "start\n") socket.write("go\n");
+    if (said === "start\n") socket.end("go\n");
   });
-  const script = Buffer.from(renderScript({ kind: "shell", text, state }));
-  socket.write(Buffer.concat([Buffer.from(feedLine(script.length)), script]));
+  socket.write(renderScript({ kind: "shell", text, state }));
   const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
   const report = parseReport(nonce, said.replace(/^start$/m, `start ${child.pid}`).replace(/^/gm, `${nonce} `));
   return { output, said, code, report, state: report.state ?? state };
@@ -112,6 +115,127 @@ describe("how a command runs", () => {
     const { output, report } = await run("echo $$");
     expect(report.pid).toBe(Number(output));
   });
+});
+
+describe("a command that is no valid script", () => {
+  const broken = [
+    "echo It's done",
+    'echo "abc',
+    "echo `ls",
+    "echo $(",
+    "echo ${x",
+    "echo $((1+",
+    "[[ a ==",
+    "if then",
+    "(",
+  ];
+
+  it.each([
+    ...broken,
+    "'",
+    "$(;'",
+    "a=(b c",
+    "! (",
+    "true; x=(",
+    "f() {",
+    "case x in",
+    "a\0'b",
+    `echo ${"x".repeat(100_000)}'`,
+    "echo 1\necho 2'",
+  ])("ends at once with exit code 2 and shows no text of ours: %j", async (text) => {
+    const { code, output, report } = await run(text);
+    expect({ code, claimed: report.claimed }).toEqual({ code: 2, claimed: 2 });
+    expect(output).toMatch(/^(?:1\n)?bash: eval: line \d: (?:unexpected|syntax error)/);
+    expect(output).not.toContain("__mm_");
+  });
+
+  it("is reported with the line numbers of the command", async () => {
+    expect((await run("true\ntrue\nno_such_program")).output).toBe(
+      "bash: line 3: no_such_program: command not found\n",
+    );
+    expect((await run("true\nif then\n")).output).toContain("eval: line 2: syntax error");
+  });
+
+  it("does not spoil the next command", async () => {
+    const first = await run("kept=1; cd /usr");
+    const second = await run("echo 'open", first.state);
+    expect((await run("echo $kept $PWD $?", { ...second.state, status: 2 })).output).toBe("1 /usr 2\n");
+  });
+
+  it("ends, shows no text of ours, and has the code of a syntax error if bash finds one in its only line", async () => {
+    const pieces = fc.constantFrom(
+      ..."' \" ` $( ${ $(( ( ) { } [[ ]] \\ ; & | && || ! # <<A <<'A' <<<a <a $ ~ * =".split(" "),
+      ...[
+        "\n",
+        " ",
+        "A",
+        "echo ",
+        "true ",
+        "false ",
+        "if ",
+        "then ",
+        "fi ",
+        "case ",
+        "done ",
+        "exit 3",
+        "set -e;",
+        "set -v;",
+      ],
+      ...[
+        "set -x;",
+        "set -n;",
+        "eval ",
+        "é",
+        "\u202e",
+        "\r",
+        "\t",
+        "\0",
+        "x=1 ",
+        "a() { ",
+        "return ",
+        "no_such_program ",
+      ],
+      ...["trap 'echo bye' EXIT;", "exec ", ">&10 ", "<&10 ", "\ud800", "y".repeat(5_000)],
+    );
+    const directory = await mkdtemp(join(tmpdir(), "plain-bash-"));
+    const file = join(directory, "plain.sh");
+    const parse = async (text: string) => {
+      await writeFile(file, text.replaceAll("\0", ""));
+      const child = spawn("bash", ["--noprofile", "--norc", "-n", file], { env: {}, stdio: "ignore" });
+      return await new Promise<number | null>((resolve) => child.once("close", resolve));
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.array(pieces, { minLength: 1, maxLength: 12 }), async (parts) => {
+        const text = parts.join("");
+        if (text.trim() === "") return;
+        const [{ code, output }, parsed] = await Promise.all([run(text, { ...start, cwd: directory }), parse(text)]);
+        const expected = parsed === 0 || text.includes("\n") ? expect.any(Number) : 2;
+        expect({ text, code }).toEqual({ text, code: expected });
+        expect(output).not.toMatch(/__mm_|builtin/);
+      }),
+      { numRuns: inject("thorough") ? 1_000 : 60 },
+    );
+    await rm(directory, { recursive: true });
+  });
+
+  it.each([
+    "set",
+    "declare -p",
+    "declare -f",
+    "env",
+    "set -v; true",
+    "set -x; true",
+    "trap 'echo $BASH_COMMAND' DEBUG; true",
+  ])("shows nothing of ours: %s", async (text) => {
+    expect((await run(text, { ...start, status: 3, shell: "f() { echo; }" })).output).not.toMatch(/__mm_|builtin/);
+  });
+
+  it.each(["exec 10<&-; echo hi", "builtin() { echo mine; }; echo hi", "set -n; echo no", "cat <&10; echo hi"])(
+    "ends although the command changed its shell: %s",
+    async (text) => {
+      expect(await run(text)).toMatchObject({ code: 0, output: text.startsWith("set") ? "" : "hi\n" });
+    },
+  );
 });
 
 describe("what cannot be forged", () => {

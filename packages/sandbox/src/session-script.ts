@@ -5,11 +5,17 @@
 //    stdin is /dev/null and closes it on exec: no program the command starts has it.
 // 3. The host never evaluates state that comes back; it goes back into a session, quoted by `quoteForBash`.
 // 4. A report is a claim, not the truth: the exit status is the one of the process (exit-guard-script.ts, none-sandbox.ts).
+// 5. The command's text is data: bash reads a counted number of bytes into a variable and evaluates it. Bash parses all text of ours before
+//    it evaluates the command, because a syntax error inside `eval` leaves the parser in the middle of that text.
+// 6. While the command runs, no function and no variable of ours is defined, and nothing of ours writes to its output. The variable with
+//    its text is COMP_LINE, which bash otherwise uses for completion only.
+// 7. A command that bash cannot parse ends with the code 2.
 //
 // How it is started: bash --noprofile --norc -s with an empty environment, as a session leader, a socket on stdin, the output on
-// stdout and stderr. Down the socket goes feedLine(script) and the script; up come `start`, `state <base64>`, `end <code>`. After
-// `start` it waits for a line: the worker knows that a command began before it does.
-// Without an `end` line (exec, a kill, a replaced EXIT trap) the old state stays.
+// stdout and stderr. Down the socket goes the script; up come `start`, `state <base64>`, `end <code>`. After `start` it waits for a line:
+// the worker knows that a command began before it does. After that line the socket is closed in this direction: a shell that executes
+// nothing more (`set -n`) finds the end of its text there and ends.
+// Without an `end` line (exec, a kill, a shell that executes nothing more) the old state stays.
 
 import type { CommandKind, SessionState } from "./port.ts";
 import { WORKSPACE } from "./port.ts";
@@ -35,39 +41,55 @@ const MAX_STATE_BYTES = 256 * 1024;
 /** The first number bash takes for a descriptor of its own; nothing above stderr is open then. */
 const REPORT_FD = 10;
 
-// `compgen -v` before anything is restored lists the shell's own variables; what is there later and not exported is the
-// session's. Names that begin with __mm_ are the wrapper's. Everything after `eval` sits in the EXIT trap so that `exit` in a
-// command still reports.
-const WRAPPER = `
-builtin unset __mm_script
-__mm_own=$(compgen -v)
-__mm_own=" \${__mm_own//$'\\n'/ } _ FUNCNAME REPLY BASH_REMATCH COPROC COPROC_PID OPTARG MAPFILE LINES COLUMNS "
-__mm_last() { return "$1"; }
-__mm_save() {
-  local __mm_name __mm_exported=$(builtin compgen -e)
-  __mm_own+=" \${__mm_exported//$'\\n'/ } "
-  for __mm_name in $(builtin compgen -v); do
-    case "$__mm_own" in *" $__mm_name "*) continue ;; esac
-    [[ $__mm_name == __mm_* ]] || builtin declare -p "$__mm_name"
-  done
-  builtin unset -f __mm_last __mm_save __mm_end
-  builtin declare -f
-}
-__mm_end() {
-  builtin set +eu
-  builtin trap - DEBUG ERR RETURN
-  IFS=$' \\t\\n'
-  builtin printf 'state %s\\nend %s\\n' "$({
-    builtin printf '%s\\0' "$(builtin pwd -P)" "$(__mm_save)"
-    builtin command -p env -0
-  } 2>/dev/null | builtin command -p base64 -w 0)" "$__mm_code" >&${REPORT_FD}
-}
-`;
+/** Variables that bash sets itself (4.4 to 5.3): not the session's. */
+const shellVariables =
+  "_ BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND BASH_LINENO BASH_LOADABLES_PATH " +
+  "BASH_MONOSECONDS BASH_REMATCH BASH_SOURCE BASH_SUBSHELL BASH_TRAPSIG BASH_VERSINFO BASH_VERSION COLUMNS COMP_LINE COMP_WORDBREAKS COPROC " +
+  "COPROC_PID DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GLOBSORT GROUPS HISTCMD HOSTNAME HOSTTYPE IFS LINENO LINES " +
+  "MACHTYPE MAPFILE OPTARG OPTERR OPTIND OSTYPE PATH PIPESTATUS PPID PS4 PWD RANDOM REPLY SECONDS SHELL SHELLOPTS SHLVL SRANDOM " +
+  "TERM UID";
 
-/** What makes a waiting `bash -s` read a script of so many bytes and run it, whole, without a fork. */
-export function feedLine(bytes: number): string {
-  return `IFS= read -r -N ${bytes} __mm_script && { eval "$__mm_script"; } </dev/null\n`;
-}
+/**
+ * Runs when the shell ends, also by `exit` in the command. The command may have replaced builtins by functions of the same name: what they
+ * print is dropped. If the command closed the descriptor of the reports, bash keeps its saved output there: nothing is reported.
+ * Statements of one line.
+ */
+const REPORT = [
+  "{ __mm_code=$?",
+  "builtin set +xvneu",
+  "builtin trap - DEBUG ERR RETURN",
+  "IFS=$' \\t\\n'",
+  // Inside eval some syntax errors have the code 1, others bash's own 257, which would be 1 outside.
+  "[[ $__mm_code != 257 ]] || __mm_code=2",
+  '[[ $__mm_code != 1 ]] || { builtin command -p bash --noprofile --norc -O extglob -nc "$COMP_LINE"; [[ $? != [12] ]] || __mm_code=2; }',
+  [
+    "__mm_save() { local __mm_name __mm_own=$(builtin compgen -e)",
+    `__mm_own=" \${__mm_own//$'\\n'/ } ${shellVariables} "`,
+    "for __mm_name in $(builtin compgen -v)",
+    'do case "$__mm_own" in *" $__mm_name "*) continue ;; esac',
+    '[[ $__mm_name == __mm_* ]] || builtin declare -p "$__mm_name"',
+    "done",
+    "builtin unset -f __mm_save",
+    "builtin declare -f",
+    "}",
+  ].join("; "),
+  `[[ ! -S /dev/fd/${REPORT_FD} || /dev/fd/${REPORT_FD} -ef /dev/fd/${REPORT_FD + 1} ]] || builtin printf 'state %s\\nend %s\\n' "$({ ${[
+    `builtin printf '%s\\0' "$(builtin pwd -P)" "$(__mm_save)"`,
+    "builtin command -p env -0",
+  ].join("; ")}; } 2>/dev/null | builtin command -p base64 -w 0)" "$__mm_code" >&${REPORT_FD}`,
+  "[[ $__mm_code != 2 ]] || builtin exit 2",
+  "} >/dev/null 2>&1",
+].join("; ");
+const SET_REPORT = `builtin trap ${quoteForBash(REPORT)} EXIT`;
+
+/** After the command. Its own EXIT trap runs here, as its shell would end here; ours is set again before. Statements of one line. */
+const AFTER = [
+  "{ __mm_code=$?; builtin set +xvn; builtin trap - DEBUG ERR RETURN; __mm_trap=$(builtin trap -p EXIT); __mm_theirs=",
+  `[[ $__mm_trap == *__mm_save* ]] || { ${SET_REPORT}; [[ $__mm_trap != 'trap -- '* ]] || __mm_theirs=1; }`,
+  `[[ -z $__mm_theirs ]] || builtin eval "builtin set -- \${__mm_trap#trap -- }"; } >/dev/null 2>&1`,
+  '[[ -z $__mm_theirs ]] || builtin eval "$1"',
+  '{ builtin exit "$__mm_code"; exit "$__mm_code"; } >/dev/null 2>&1',
+].join("; ");
 
 export interface CommandRequest {
   readonly kind: CommandKind;
@@ -84,28 +106,36 @@ export interface CommandUlimits {
   readonly dataBytes?: number;
 }
 
-/** The script that runs one command. */
-export function renderScript(request: CommandRequest): string {
-  const { state } = request;
+/**
+ * All that goes down the socket before the command begins. The first line makes a waiting `bash -s` read what follows, by its length in
+ * bytes, and evaluate it without a fork: the text that prepares the shell, then the command. The command is evaluated in the first line
+ * of all that bash reads, so its messages have the command's own line numbers.
+ */
+export function renderScript(request: CommandRequest): Buffer {
+  const before = Buffer.from(renderBefore(request));
+  const command = Buffer.from(renderCommand(request.kind, request.text).replaceAll("\0", ""));
+  // The command finds the status of the one before it in $?, and a plain word in $_.
+  const line =
+    `IFS= read -r -N ${before.length} __mm_script && IFS= read -r -N ${command.length} COMP_LINE && ` +
+    `{ builtin eval "$__mm_script"; __mm_last bash; builtin eval "$COMP_LINE"; ${AFTER}; } </dev/null\n`;
+  return Buffer.concat([Buffer.from(line), before, command]);
+}
+
+/** One compound command: bash parses all of it before it evaluates the state of the session. */
+function renderBefore({ state, ulimits }: CommandRequest): string {
   const environment = Object.entries(state.environment).filter(([name]) => isVariableName(name));
-  const report = "trap '{ __mm_code=$?; builtin set +xv; } 2>/dev/null; __mm_end' EXIT";
   return [
-    WRAPPER,
-    ...renderUlimits(request.ulimits ?? {}),
-    `builtin printf 'start\\n' >&${REPORT_FD}; builtin read -r __mm_go <&${REPORT_FD} || builtin exit 125`,
+    "{",
+    "builtin unset __mm_script",
+    ...renderUlimits(ulimits ?? {}),
+    `builtin printf 'start\\n' >&${REPORT_FD}; builtin read -r _ <&${REPORT_FD} || builtin exit 125`,
     ...environment.map(([name, value]) => `export ${name}=${quoteForBash(value)}`),
-    `[[ -d $HOME ]] || mkdir -p -- "$HOME" 2>/dev/null`,
-    `cd -- ${quoteForBash(state.cwd)} 2>/dev/null || cd ${WORKSPACE}`,
-    ...(state.shell === "" ? [] : [`eval ${quoteForBash(state.shell)} 2>/dev/null`]),
-    report,
-    `__mm_last ${state.status ?? 0}`,
-    `eval ${quoteForBash(renderCommand(request.kind, request.text))}`,
-    // A command's own EXIT trap runs here, as its shell would end here, and ours is set again.
-    "{ __mm_code=$?; __mm_trap=$(trap -p EXIT); set +xv; } 2>/dev/null",
-    `[[ $__mm_trap == *__mm_end* ]] || { eval "set -- \${__mm_trap#trap -- }"; eval "$1"; }`,
-    report,
-    'builtin exit "$__mm_code"',
-    "",
+    `[[ -d $HOME ]] || mkdir -p -- "$HOME"`,
+    `cd -- ${quoteForBash(state.cwd)} || cd ${WORKSPACE}`,
+    ...(state.shell === "" ? [] : [`builtin eval ${quoteForBash(state.shell)}`]),
+    SET_REPORT,
+    `__mm_last() { builtin unset -f __mm_last; return ${state.status ?? 0}; }`,
+    "} 2>/dev/null",
   ].join("\n");
 }
 

@@ -59,15 +59,13 @@ export async function runCommand(launcher: Launcher, run: CommandRun, options: R
     clock.heard();
     collector.push(chunk);
   };
-  const request = Buffer.from(
-    renderScript({
-      kind: run.command.kind,
-      text: run.command.text,
-      state: run.state,
-      // The processor clock is for all processes together; this stops one that outlives its worker.
-      ulimits: { cpuSeconds: Math.ceil(run.limits.cpuMs / 1000) + 1, fileBytes: largestFile(run.limits) },
-    }),
-  );
+  const request = renderScript({
+    kind: run.command.kind,
+    text: run.command.text,
+    state: run.state,
+    // The processor clock is for all processes together; this stops one that outlives its worker.
+    ulimits: { cpuSeconds: Math.ceil(run.limits.cpuMs / 1000) + 1, fileBytes: largestFile(run.limits) },
+  });
   launcher.write(Buffer.concat([Buffer.from(runLine(request.length, nonce, run.limits.pids, run.fresh)), request]));
 
   const over = new AbortController();

@@ -32,7 +32,7 @@ import type {
 } from "../port.ts";
 import { runWrapper } from "../run-wrapper.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { feedLine, initialState } from "../session-script.ts";
+import { initialState } from "../session-script.ts";
 import { afterNonce, programLaunch, provenEnd } from "../start-program.ts";
 
 export interface NoneOptions {
@@ -152,14 +152,14 @@ class NoneSession extends BaseSession implements Session {
         feed: (child, script) =>
           socketOf(child)
             ?.on("error", () => {})
-            .write(feedLine(script.length) + script.toString()),
+            .write(script),
         listen: (child, nonce, hear) => {
           let rest = "";
           socketOf(child)?.on("data", (chunk: Buffer) => {
             const lines = (rest + chunk.toString()).split("\n");
             rest = lines.pop() ?? "";
             for (const line of lines) hear(`${nonce} ${line === "start" ? `start ${child.pid}` : line}\n`);
-            if (lines.includes("start")) socketOf(child)?.write("go\n");
+            if (lines.includes("start")) socketOf(child)?.end("go\n");
           });
         },
         cpuMs: () => undefined,
