@@ -87,16 +87,44 @@ describe("scrubbing", () => {
   });
 });
 
+describe("a long line", () => {
+  const scrubber = new Scrubber(people, names, ["1"]);
+  const [ada] = people;
+  const full = ada?.name ?? "";
+
+  it.each([" ", "x, ", "ж", "ж ", "("])(
+    "loses a name wherever it stands, also across the cut between two slices, after %j",
+    (unit) => {
+      for (const at of [9_980, 9_990, 9_995, 10_000, 10_003, 19_990, 19_998, 30_000]) {
+        const before = unit.repeat(Math.ceil(at / unit.length)).slice(0, at);
+        const text = `${before} ${full} ${before}`;
+        const { text: out } = scrubber.scrub(text);
+        expect(out.includes(full.split(" ").at(-1) ?? "?"), `${at}`).toBe(false);
+        expect(out.startsWith(before) && out.endsWith(before)).toBe(true);
+      }
+    },
+  );
+
+  it("is read in slices that each do a small part of the work", () => {
+    let steps = 0;
+    const slices = scrubber.slices("word ".repeat(40_000));
+    while (slices.next().done !== true) steps += 1;
+    expect(steps).toBeGreaterThan(15);
+    expect(scrubber.scrub("word ".repeat(40_000)).text).toBe("word ".repeat(40_000));
+  });
+
+  it("keeps its line ends", () => {
+    for (const text of ["", "\n", "a\n\nb\n", "\n\n", "a"]) expect(scrubber.scrub(text).text).toBe(text);
+  });
+});
+
 describe("a work that a model is shown", () => {
   const NONCE = "n0nce-of-16-chars";
   const show = (texts: Record<string, string>, options = {}) =>
     showWork(new Map(Object.entries(texts)), { nonce: NONCE, ...options });
 
   it("stands between marks, numbered, and is evidence as it was shown", () => {
-    const { prompt, files } = show(
-      { "b.js": "one\ntwo", "a.js": "x\u202ey = 1;\r\nz" },
-      { scrub: (text: string) => text.replace("two", "2") },
-    );
+    const { prompt, files } = show({ "b.js": "one\n2", "a.js": "x\u202ey = 1;\r\nz" });
     expect(prompt).toBe(
       `<<<SUBMISSION ${NONCE}\nfile "a.js", 2 lines\n1| x⟨202e⟩y = 1;\n2| z\nfile "b.js", 2 lines\n1| one\n2| 2\nSUBMISSION ${NONCE}>>>`,
     );
@@ -121,6 +149,9 @@ describe("a work that a model is shown", () => {
     expect(prompt.match(/x/g)).toHaveLength(30);
     expect(prompt.match(/y/g)).toHaveLength(10);
     expect(notes).toHaveLength(2);
+    expect(show({ a: "x".repeat(20) }, { lengthOf: () => 900 }).notes).toEqual([
+      "a was cut after 20 of 900 characters",
+    ]);
     expect(() => show({}, { nonce: "short" })).toThrow(RangeError);
   });
 

@@ -84,8 +84,7 @@ interface ClassNames {
   /** Full names by the pieces of words. */
   readonly pieces: Names;
   /** Names of scripts that write no spaces, in either order. */
-  readonly unspaced: ReadonlyMap<string, string>;
-  readonly anyUnspaced: RegExp | null;
+  readonly unspaced: Unspaced;
   /** Handles and logins that are ordinary words, as they stand in the address of a git host. */
   readonly accounts: ReadonlyMap<string, string>;
 }
@@ -120,20 +119,60 @@ export class Scrubber {
   }
 
   scrub(text: string): Scrubbed {
+    const slices = this.slices(text);
+    for (let next = slices.next(); ; next = slices.next()) if (next.done === true) return next.value;
+  }
+
+  /**
+   * The same in slices: each step of the generator reads about SLICE characters, so that a caller can do other work between two steps. A
+   * longer line is scrubbed in parts, and once more where two parts meet, so that a name across the cut is found.
+   */
+  *slices(text: string): Generator<void, Scrubbed> {
     const found: Record<ScrubKind, number> = { name: 0, email: 0, id: 0, home: 0, author: 0 };
-    const lines = text.split("\n").map((line) => this.#line(line, found));
-    return { text: lines.join("\n"), found };
+    const out: string[] = [];
+    let read = 0;
+    for (let from = 0, line = 0; from <= text.length; line += 1) {
+      if (line > 0) out.push("\n");
+      const newline = text.indexOf("\n", from);
+      const end = newline < 0 ? text.length : newline;
+      let last: string | null = null;
+      for (let at = from; at < end; ) {
+        const to = cutAt(text, at, end);
+        const part = this.#line(text.slice(at, to), found);
+        if (last === null) last = part;
+        else {
+          const [done, rest] = this.#join(last, part, found);
+          out.push(done);
+          last = rest;
+        }
+        read += to - at;
+        at = to;
+        if (read < SLICE) continue;
+        read = 0;
+        yield;
+      }
+      if (last !== null) out.push(last);
+      from = end + 1;
+      // A text of empty lines is work, too.
+      read += 1;
+    }
+    return { text: out.join(""), found };
+  }
+
+  /** Two parts of a line: what is done, and what may still meet the next part. */
+  #join(one: string, other: string, found: Record<ScrubKind, number>): readonly [string, string] {
+    const from = wordStart(one, Math.max(0, one.length - SEAM));
+    const to = wordStart(other, Math.min(other.length, SEAM));
+    return [one.slice(0, from), this.#line(one.slice(from) + other.slice(0, to), found) + other.slice(to)];
   }
 
   #line(line: string, found: Record<ScrubKind, number>): string {
+    if (!/[\p{L}\p{N}]/u.test(line)) return line;
     const count = (kind: ScrubKind, text: string) => {
       found[kind] += 1;
       return text;
     };
-    const prepared = line
-      .replaceAll(/[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,6}/gu, () =>
-        count("email", "[e-mail]"),
-      )
+    const prepared = replaceAddresses(line, () => count("email", "[e-mail]"))
       .replaceAll(/((?:\/home\/|\/Users\/|[A-Za-z]:\\Users\\))([^/\\\s"'`:]+)/g, (_, root: string) =>
         count("home", `${root}[user]`),
       )
@@ -141,7 +180,7 @@ export class Scrubber {
         /(@author\s{1,200}|(?:^|[\s*#/;-])(?:author|written by|created by|committer)\s{0,200}:\s{0,200})(\S.{0,120})$/iu,
         (_, tag: string) => count("author", `${tag}[author]`),
       );
-    const { anyUnspaced, unspaced: aliases, names, pieces, accounts } = this.#class;
+    const { unspaced: aliases, names, pieces, accounts } = this.#class;
     const addressed = prepared.replaceAll(
       /((?:github|gitlab|bitbucket|codeberg)\.[a-z]{2,8}[/:])([\w.-]{1,60})/gi,
       (whole, host: string, account: string) => {
@@ -149,10 +188,7 @@ export class Scrubber {
         return alias === undefined ? whole : count("id", `${host}${alias}`);
       },
     );
-    const unspaced =
-      anyUnspaced === null
-        ? addressed
-        : addressed.replaceAll(anyUnspaced, (name) => count("name", aliases.get(name) ?? "Student"));
+    const unspaced = replaceUnspaced(addressed, aliases, (alias) => count("name", alias));
     const named = this.#words(unspaced, [...unspaced.matchAll(word)].map(wordAt), [this.#own, names], count);
     return this.#words(named, [...named.matchAll(word)].flatMap(piecesAt), [pieces], count);
   }
@@ -179,6 +215,73 @@ export class Scrubber {
     }
     return out + line.slice(at);
   }
+}
+
+/** How much of a text is read at once. */
+const SLICE = 10_000;
+/** No name with its gaps, no address and no path of a home is longer. */
+const SEAM = 400;
+
+/** Where the next part of a line ends: before a word, if there is one near. */
+function cutAt(text: string, from: number, end: number): number {
+  return end - from <= SLICE ? end : Math.max(from + 1, wordStart(text, from + SLICE, from + SLICE - SEAM));
+}
+
+/** The last place up to `at` where no word is cut; `at` itself in a word that is longer than names are. */
+function wordStart(text: string, at: number, least = at - SEAM): number {
+  for (let place = at; place > Math.max(0, least); place -= 1)
+    if (!/[\p{L}\p{M}\p{N}\p{Cs}]/u.test(text[place - 1] ?? "")) return place;
+  return least <= 0 ? 0 : at;
+}
+
+const domain = /@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,6}/uy;
+const LONGEST_LOCAL_PART = 64;
+
+/** E-mail addresses. They are looked for from the sign in them: most texts have none. */
+function replaceAddresses(line: string, address: () => string): string {
+  let out = "";
+  let at = 0;
+  for (let sign = line.indexOf("@"); sign >= 0; sign = line.indexOf("@", Math.max(at, sign + 1))) {
+    let from = sign;
+    while (from > at && sign - from < LONGEST_LOCAL_PART && /[\p{L}\p{N}\p{Cs}._%+-]/u.test(line[from - 1] ?? ""))
+      from -= 1;
+    domain.lastIndex = sign;
+    if (from === sign || !domain.test(line)) continue;
+    out += line.slice(at, from) + address();
+    at = domain.lastIndex;
+  }
+  return out + line.slice(at);
+}
+
+/** Names of scripts without spaces, the longest first, by their first character. */
+type Unspaced = ReadonlyMap<string, readonly (readonly [name: string, alias: string])[]>;
+
+function byFirstCharacter(aliases: ReadonlyMap<string, string>): Unspaced {
+  const names = new Map<string, [string, string][]>();
+  for (const entry of [...aliases].sort(([one], [other]) => other.length - one.length)) {
+    const first = entry[0][0] ?? "";
+    const known = names.get(first);
+    if (known === undefined) names.set(first, [entry]);
+    else known.push(entry);
+  }
+  return names;
+}
+
+function replaceUnspaced(line: string, names: Unspaced, name: (alias: string) => string): string {
+  if (names.size === 0) return line;
+  let out = "";
+  let at = 0;
+  for (let place = 0; place < line.length; ) {
+    const found = names.get(line[place] ?? "")?.find(([one]) => line.startsWith(one, place));
+    if (found === undefined) {
+      place += 1;
+      continue;
+    }
+    out += line.slice(at, place) + name(found[1]);
+    place += found[0].length;
+    at = place;
+  }
+  return out + line.slice(at);
 }
 
 /** The first of the longest. */
@@ -297,12 +400,10 @@ function indexClass(
         pieces.push({ words: [plain(joined)], with: alias, kind: "name", written: "anyhow" });
     }
   }
-  const longestFirst = [...unspaced.keys()].sort((one, other) => other.length - one.length);
   return {
     names: namesOf(names),
     pieces: namesOf(pieces),
-    unspaced,
-    anyUnspaced: longestFirst.length === 0 ? null : new RegExp(longestFirst.join("|"), "gu"),
+    unspaced: byFirstCharacter(unspaced),
     accounts,
   };
 }

@@ -15,7 +15,8 @@ export interface ShownWork {
 export interface ShowOptions {
   /** Drawn anew for each prompt. */
   readonly nonce: string;
-  readonly scrub?: (text: string) => string;
+  /** By what is shown: the length of a text that was cut before. */
+  readonly lengthOf?: (path: string) => number;
   /** By what is shown: what it was called when it was handed in. */
   readonly pathOf?: (path: string) => string;
   readonly mostCharacters?: number;
@@ -25,7 +26,7 @@ export interface ShowOptions {
 export function showWork(texts: ReadonlyMap<string, string>, options: ShowOptions): ShownWork {
   const {
     nonce,
-    scrub = (text) => text,
+    lengthOf = () => 0,
     mostCharacters = 200_000,
     mostPerFile = 60_000,
     pathOf = (path) => path,
@@ -37,18 +38,20 @@ export function showWork(texts: ReadonlyMap<string, string>, options: ShowOption
   const out = [`<<<SUBMISSION ${nonce}`];
   let left = mostCharacters;
   for (const [path, text] of [...texts].sort(([one], [other]) => (one < other ? -1 : 1))) {
-    const name = freeName(neutralise(scrub(path)).replaceAll("\n", " ").slice(0, 200), shown);
+    const name = freeName(neutralise(path).replaceAll("\n", " ").slice(0, 200), shown);
     origins.set(name, pathOf(path));
     // Whoever knows the nonce could end the block; nobody does, and if it stands there all the same, it goes.
-    const whole = neutralise(scrub(text)).replaceAll(nonce, "[nonce]");
+    const whole = neutralise(text).replaceAll(nonce, "[nonce]");
     const room = Math.max(0, Math.min(left, mostPerFile));
     const cut = whole.length > room ? whole.slice(0, room) : whole;
-    if (cut.length < whole.length) notes.push(`${name} was cut after ${cut.length} of ${whole.length} characters`);
+    const length = Math.max(whole.length, lengthOf(name));
+    const isCut = cut.length < length;
+    if (isCut) notes.push(`${name} was cut after ${cut.length} of ${length} characters`);
     left -= cut.length;
     shown.set(name, cut);
     const lines = cut.split("\n");
     const width = String(lines.length).length;
-    out.push(`file ${JSON.stringify(name)}, ${lines.length} lines${cut.length < whole.length ? ", cut" : ""}`);
+    out.push(`file ${JSON.stringify(name)}, ${lines.length} lines${isCut ? ", cut" : ""}`);
     for (const [index, line] of lines.entries()) out.push(`${String(index + 1).padStart(width)}| ${line}`);
   }
   out.push(`SUBMISSION ${nonce}>>>`);

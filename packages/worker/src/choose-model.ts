@@ -1,8 +1,10 @@
 /** What every activity that asks a model does before and after: which model, whether it may, and what its trouble means for the run. */
+
 import type { Usage } from "@markmill/engine";
 import type { AiConsent } from "@markmill/grading";
 import { type CallPorts, findModel, type Model, type ModelFailure } from "@markmill/llm";
 import { failed, type Performed } from "./performed.ts";
+import type { Scrub } from "./scrub-requests.ts";
 
 export interface ModelPorts extends CallPorts {
   readonly defaultModel: string | null;
@@ -11,7 +13,7 @@ export interface ModelPorts extends CallPorts {
   /** Of those whose work it is. */
   readonly consent: AiConsent;
   /** Takes the names of a class out of what a model is sent; outside a class it changes nothing. */
-  readonly scrub: (text: string) => string;
+  readonly scrub: Scrub;
 }
 
 type Failed = Extract<Performed, { did: "fail" }>;

@@ -40,7 +40,7 @@ async function world(offered: readonly string[] = ["act"]) {
     },
     returned: async () => null,
     session: { perform: () => Promise.reject(), list: () => Promise.reject() },
-    scrub: (text) => text,
+    scrub: async (text) => text,
   };
   return { server, rows, ports };
 }

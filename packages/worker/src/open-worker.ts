@@ -30,7 +30,7 @@ import { createModelSlots, inHand } from "./model-slots.ts";
 import { rateOf } from "./pause-endpoint.ts";
 import { createPerformer } from "./perform.ts";
 import { reapSessions } from "./reap-sessions.ts";
-import { scrubberOf, scrubRequests } from "./scrub-requests.ts";
+import { leaveAsItIs, scrubberOf, scrubRequests } from "./scrub-requests.ts";
 import { createSessionKeeper, type SessionKeeperParts } from "./sessions.ts";
 import { toolPortsOf } from "./tool-ports.ts";
 import { type Log, startWorker, type WorkerParts } from "./worker.ts";
@@ -101,12 +101,12 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   const slots = createModelSlots(config.worker.concurrency.prompt, (prompts) => worker.holdPrompts(prompts));
   const scrubOf = async (run: LoadedRun) => {
     const facts = await awaitStore(() => workFactsOf(store, run));
-    return facts === null ? (text: string) => text : scrubberOf(facts, run.program);
+    return facts === null ? leaveAsItIs : scrubberOf(facts, run.program);
   };
   const performer = createPerformer({
     modelPorts: async (run, activity) => {
       const facts = await awaitStore(() => workFactsOf(store, run));
-      const scrub = facts === null ? (text: string) => text : scrubberOf(facts, run.program);
+      const scrub = facts === null ? leaveAsItIs : scrubberOf(facts, run.program);
       const asked = parts.modelsFor?.(run) ?? { client: parts.client, defaultModel: config.models.defaultModel };
       const client = finishRequests(asked.client);
       return {

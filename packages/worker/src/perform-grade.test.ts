@@ -11,7 +11,7 @@ import {
 import { afterEach, describe, expect, it } from "vitest";
 import { type GradePorts, performGrade } from "./perform-grade.ts";
 import { performPrompt } from "./perform-prompt.ts";
-import { scrubberOf, scrubRequests } from "./scrub-requests.ts";
+import { leaveAsItIs, scrubberOf, scrubRequests } from "./scrub-requests.ts";
 
 const open: ScriptedModel[] = [];
 afterEach(async () => {
@@ -70,7 +70,7 @@ async function portsOf(
   const server = await startScriptedModel({ script: reading.script, port: 0 });
   open.push(server);
   const client = createModelClient({ baseUrl: server.url, apiKey: "test", catalogue: builtInCatalogue });
-  const scrub = given === null ? (text: string) => text : scrubberOf(given);
+  const scrub = given === null ? leaveAsItIs : scrubberOf(given);
   const ports: GradePorts = {
     client: given === null ? client : scrubRequests(client, scrub),
     catalogue: builtInCatalogue,
@@ -160,7 +160,7 @@ describe("a work of a class", () => {
     const box = { maxBytes: 1, has: () => true, perform: never, list: never, close: async () => undefined };
     const rows = { begin: never, end: never, returned: never };
     const session = { perform: never, list: never };
-    const tools = { box, tools: {}, servers: {}, session, ...rows, scrub: (text: string) => text };
+    const tools = { box, tools: {}, servers: {}, session, ...rows, scrub: async (text: string) => text };
     const { ports, server } = await portsOf(facts("any"), files);
     expect((await performPrompt({ ...ports, conversation, tools }, ask, activity, signal)).did).toBe("succeed");
     expect(JSON.stringify(server.requests())).not.toMatch(/lovelace|pascal/i);

@@ -71,6 +71,8 @@ const PANEL = 2;
 /** Of the submission in one request. */
 const MOST_CHARACTERS = 200_000;
 const LEAST_CHARACTERS = 2_000;
+/** Of one file: twice what is shown of it, because scrubbing makes a text shorter. */
+const MOST_OF_FILE = 120_000;
 
 export async function performGrade(
   ports: GradePorts,
@@ -139,6 +141,8 @@ class Looks {
   readonly #signal: AbortSignal;
   /** By the name that is shown: as it was handed in. */
   readonly #paths = new Map<string, string>();
+  /** By the name that is shown: its characters, if it was cut before it was shown. */
+  readonly #lengths = new Map<string, number>();
 
   constructor(
     ports: GradePorts,
@@ -171,7 +175,7 @@ class Looks {
 
     const flags: Flag[] = [];
     const doubts: string[] = [];
-    const shown = this.#prepared();
+    const shown = await this.#prepared();
     const whole = await this.#look(FIRST_LOOK, first, this.#rubric, shown, false);
     if ("did" in whole) return whole;
     doubts.push(...whole.cut);
@@ -220,7 +224,7 @@ class Looks {
     texts: ReadonlyMap<string, string>,
     bare: boolean,
   ): Promise<{ readonly verdicts: ReadVerdicts; readonly cut: readonly string[] } | Performed> {
-    const asked = this.#question(chosen, rubric, texts, bare);
+    const asked = await this.#question(chosen, rubric, texts, bare);
     if (asked === null) return { verdicts: unasked(`the task does not fit ${chosen.name}`), cut: [] };
     const { messages, work } = asked;
     const first = await this.#ask(look * CALLS_PER_LOOK, chosen, rubric, messages);
@@ -284,16 +288,18 @@ class Looks {
   }
 
   /** The question with as much of the work as the model has room for; null: with nothing of it there is none. */
-  #question(
+  async #question(
     { model }: Chosen,
     rubric: Rubric,
     texts: ReadonlyMap<string, string>,
     bare: boolean,
-  ): { readonly messages: readonly ModelMessage[]; readonly work: ShownWork } | null {
+  ): Promise<{ readonly messages: readonly ModelMessage[]; readonly work: ShownWork } | null> {
     const { task } = this.#work;
     const { scrub, language } = this.#ports;
+    const scrubbedTask = await scrub(task);
     const given = new Map<string, string>();
-    for (const [name, text] of Object.entries(this.#given(bare))) given.set(freeName(scrub(name), given), scrub(text));
+    for (const [name, text] of Object.entries(this.#given(bare)))
+      given.set(freeName(await scrub(name), given), await scrub(text));
     // Nobody can write a text that holds its own hash: the marks cannot be closed from inside.
     const nonce = createHash("sha256")
       .update(JSON.stringify([task, [...given], this.#work.rubric, [...texts], bare]))
@@ -301,10 +307,15 @@ class Looks {
       .slice(0, 32);
     const { maxOutputTokens = model.maxOutputTokens } = this.#settings(model, rubric);
     for (let most = MOST_CHARACTERS; most >= LEAST_CHARACTERS; most = Math.floor(most * 0.6)) {
-      const work = showWork(texts, { nonce, mostCharacters: most, pathOf: (name) => this.#paths.get(name) ?? name });
+      const work = showWork(texts, {
+        nonce,
+        mostCharacters: most,
+        pathOf: (name) => this.#paths.get(name) ?? name,
+        lengthOf: (name) => this.#lengths.get(name) ?? 0,
+      });
       const messages = gradeMessages({
         rubric,
-        task: scrub(task),
+        task: scrubbedTask,
         given,
         work,
         nonce,
@@ -340,13 +351,20 @@ class Looks {
     });
   }
 
-  #prepared(): ReadonlyMap<string, string> {
+  /** Cut before it is scrubbed: no more of a file is ever shown. */
+  async #prepared(): Promise<ReadonlyMap<string, string>> {
     const { scrub } = this.#ports;
     const shown = new Map<string, string>();
     for (const [path, text] of this.#texts) {
-      const name = freeName(neutralise(scrub(path)).replaceAll("\n", " ").slice(0, 180), shown);
+      const name = freeName(
+        neutralise(await scrub(path))
+          .replaceAll("\n", " ")
+          .slice(0, 180),
+        shown,
+      );
       this.#paths.set(name, path);
-      shown.set(name, neutralise(scrub(text)));
+      if (text.length > MOST_OF_FILE) this.#lengths.set(name, text.length);
+      shown.set(name, neutralise(await scrub(text.slice(0, MOST_OF_FILE))));
     }
     return shown;
   }
@@ -384,6 +402,8 @@ class Looks {
       });
       taken ||= plain !== name;
       this.#paths.set(plain, path);
+      const length = this.#lengths.get(name);
+      if (length !== undefined) this.#lengths.set(plain, length);
       bare.set(plain, trimLineEnds(left));
     }
     const something = [...bare.values()].some((text) => text.trim() !== "");

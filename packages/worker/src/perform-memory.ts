@@ -6,7 +6,7 @@
  * (packages/store/src/passages.ts).
  */
 import type { Embedder, Program, Usage, Work } from "@markmill/engine";
-import { callModel, hashEmbedding, readVectors, together, unitBytes } from "@markmill/llm";
+import { callModel, hashEmbedding, type ModelMessage, readVectors, together, unitBytes } from "@markmill/llm";
 import type { FoundPassage, PassageScope } from "@markmill/store/machine";
 import { chooseModel, consentRefusal, type ModelPorts, modelFailed } from "./choose-model.ts";
 import { done, failed, type Performed } from "./performed.ts";
@@ -99,14 +99,16 @@ async function embed(
   let usage: Usage | null = null;
   let callIndex = 0;
   for (let from = 0; from < texts.length; from += textsAtOnce) {
-    const some = texts.slice(from, from + textsAtOnce);
+    const some: ModelMessage[] = [];
+    for (const text of texts.slice(from, from + textsAtOnce))
+      some.push({ role: "user", content: await ports.scrub(before + text) });
     const called = await callModel(ports, {
       activityId: String(activity.id),
       attempt: activity.ref.attempt,
       callIndex,
       request: {
         model: chosen.name,
-        messages: some.map((text) => ({ role: "user", content: ports.scrub(before + text) })),
+        messages: some,
         settings: {},
         embed: dimensions === undefined ? {} : { dimensions },
       },

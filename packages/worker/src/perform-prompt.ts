@@ -33,7 +33,7 @@ import {
   toldFailure,
 } from "./perform-tools.ts";
 import { done, failed, type Performed } from "./performed.ts";
-import { scrubMessage } from "./scrub-requests.ts";
+import { scrubMessage, scrubMessages } from "./scrub-requests.ts";
 
 export interface PromptPorts extends ModelPorts {
   /** The messages of a thread, oldest first. */
@@ -68,7 +68,7 @@ export async function performPrompt(
   const opening = (work.opening ?? []).map(({ role, text }) => ({ role, content: text }));
   const asked = opening.length > 0 && work.text === "" ? [] : [{ role: "user" as const, content: work.text }];
   const said = [...(await ports.conversation(work.thread)), ...opening, ...asked];
-  const messages = said.map((message) => scrubMessage(message, ports.scrub));
+  const messages = await scrubMessages(said, ports.scrub);
   const fitted = fitContext(messages, {
     ...room,
     contextTokens: room.contextTokens - likelyToolTokens(offers),
@@ -120,18 +120,20 @@ export async function performPrompt(
       if (signal.aborted) return { did: "leave" };
       const below = calledWorkflows(outcomes, asked);
       if (below !== null) return withUsage(below);
-      const results = calls.map(({ id, name: tool }, position): ModelMessage => {
+      const results: ModelMessage[] = [];
+      for (const [position, { id, name: tool }] of calls.entries()) {
         const outcome = outcomes[position];
         if (outcome?.is === "done") {
           if (outcome.note !== undefined) notes.push(outcome.note);
-          return { role: "tool", callId: id, content: ports.scrub(outcome.text) };
+          results.push({ role: "tool", callId: id, content: await ports.scrub(outcome.text) });
+          continue;
         }
         const failure = outcome?.is === "failed" ? outcome.failure : { code: "TOOL_FAILED", message: "" };
         notes.push(`The tool '${tool.slice(0, 64)}' failed: ${failure.code}: ${failure.message.slice(0, 200)}`);
-        return { role: "tool", callId: id, content: ports.scrub(toldFailure(failure)) };
-      });
+        results.push({ role: "tool", callId: id, content: await ports.scrub(toldFailure(failure)) });
+      }
       const asking: ModelMessage = { role: "assistant", content: reply.text, toolCalls: calls };
-      conversation = [...conversation, scrubMessage(asking, ports.scrub), ...results];
+      conversation = [...conversation, await scrubMessage(asking, ports.scrub), ...results];
       const excess = contextExcess(conversation, offers, room);
       if (excess !== null) return withUsage(failed("MODEL_CONTEXT_EXCEEDED", excess, "fail"));
       called = await ask(conversation, callIndex + 1, round + 1 >= work.rounds ? "none" : undefined);

@@ -12,7 +12,7 @@ const asked = {
 function portsWhere(begun: ToolCallBegin) {
   const ended: ToolCallEnd[] = [];
   const ports = {
-    ...{ box: {}, servers: {}, scrub: (text: string) => text, returned: async () => null },
+    ...{ box: {}, servers: {}, scrub: async (text: string) => text, returned: async () => null },
     tools: { build: { kind: "sandbox", description: "", schema, command: "make" } },
     session: { perform: async () => ({ result: "built", note: "too many files" }) },
     begin: async () => begun,

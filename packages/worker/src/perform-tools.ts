@@ -8,6 +8,7 @@
  *     outcome then: its row says that it was begun.
  * T2  Names of a class are taken out of arguments before they leave (I7 for what comes back: it is text, and nothing else).
  */
+
 import { actsInSession, type Failure, type McpServer, type Tool, type ToolCallPlace } from "@markmill/engine";
 import { readToolArguments, type ToolCall } from "@markmill/llm";
 import {
@@ -21,6 +22,7 @@ import type { ToolBox, ToolResult } from "@markmill/tools";
 import { callWorkflow } from "./call-workflow.ts";
 import { failed, type Performed } from "./performed.ts";
 import { whenRunIsOver } from "./run-over.ts";
+import type { Scrub } from "./scrub-requests.ts";
 import type { SessionTools } from "./session-tools.ts";
 
 export interface ToolPorts {
@@ -44,7 +46,7 @@ export interface ToolPorts {
   readonly end: (place: ToolCallPlace, end: ToolCallEnd) => Promise<void>;
   /** What the workflow that was called there has returned; null: it was not called yet. */
   readonly returned: (place: ToolCallPlace) => Promise<ReturnedCall | null>;
-  readonly scrub: (text: string) => string;
+  readonly scrub: Scrub;
 }
 
 export type ToolCallOutcome =
@@ -116,7 +118,7 @@ async function performToolCall(
   // What is not there does nothing, however often; the run of a workflow is made once, and not here.
   const safe = tool === undefined || tool.kind === "workflow" || tool.repeat === "safe";
   const inSession = tool !== undefined && actsInSession(tool, ports.servers);
-  const given = ports.scrub(neutralText(call.arguments));
+  const given = await ports.scrub(neutralText(call.arguments));
   signal.throwIfAborted();
   const begun = await ports.begin(place, {
     ...{ name: call.name, arguments: given, safe: safe || inSession, again },

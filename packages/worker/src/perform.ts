@@ -1,4 +1,5 @@
 /** From a claimed activity to what came of it: one line per kind of work. */
+
 import type { Failure, Outcome, Work } from "@markmill/engine";
 import type { ModelMessage } from "@markmill/llm";
 import {
@@ -22,6 +23,7 @@ import { performTool } from "./perform-tool.ts";
 import type { ToolPorts } from "./perform-tools.ts";
 import { done, failed, type Performed } from "./performed.ts";
 import { readOnce } from "./read-once.ts";
+import type { Scrub } from "./scrub-requests.ts";
 import { SessionBusy } from "./session-busy.ts";
 import type { SessionUse } from "./session-checkpoints.ts";
 import { createSessionTools } from "./session-tools.ts";
@@ -40,11 +42,7 @@ export interface PerformerParts {
   ) => Promise<Omit<PromptPorts, "conversation" | "tools"> & Omit<GradePorts, "submission">>;
   readonly passages: (activity: Activity) => Pick<MemoryPorts, "insert" | "nearest">;
   /** `scrub`: takes the names of a class out; absent: it is made. */
-  readonly toolPorts: (
-    run: LoadedRun,
-    activity: Activity,
-    scrub?: (text: string) => string,
-  ) => Promise<Omit<ToolPorts, "session">>;
+  readonly toolPorts: (run: LoadedRun, activity: Activity, scrub?: Scrub) => Promise<Omit<ToolPorts, "session">>;
   readonly conversation: (thread: string) => Promise<readonly ModelMessage[]>;
   /** null: no sandbox is configured. */
   readonly sessions: SessionKeeper | null;

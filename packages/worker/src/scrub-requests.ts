@@ -4,11 +4,16 @@
  * the form, the rubric and our instructions must reach the model as they are.
  */
 import { hash } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Program } from "@markmill/engine";
 import { type AuthoredWords, authoredWords, type Person, Scrubber, type WorkFacts } from "@markmill/grading";
 import type { ModelClient, ModelMessage } from "@markmill/llm";
 
-type Scrub = (text: string) => string;
+/** A long text is scrubbed in slices, with other work of the process between them. */
+export type Scrub = (text: string) => Promise<string>;
+
+/** Of a run that belongs to no class. */
+export const leaveAsItIs: Scrub = async (text) => text;
 
 /** By the roster, which is another object when it has changed, and by whose work it is: every prompt of a work asks for its own. */
 const known = new WeakMap<readonly Person[], Map<string, Scrub>>();
@@ -60,11 +65,11 @@ function authoredOf(program: Program): Authored {
 /** A text that holds no name is looked at once: it passes when a request is made, again before the wire, and with every later prompt of its thread. */
 function rememberClean(scrubber: Scrubber): Scrub {
   const [short, long] = [new Set<string>(), new Set<string>()];
-  return (text) => {
+  return async (text) => {
     const clean = text.length > longestKept ? long : short;
     const key = text.length > longestKept ? hash("sha256", text, "base64") : text;
     if (clean.has(key)) return text;
-    const scrubbed = scrubber.scrub(text).text;
+    const scrubbed = await scrubInTurns(scrubber, text);
     if (scrubbed !== text) return scrubbed;
     if (clean.size >= mostClean) clean.clear();
     clean.add(key);
@@ -72,22 +77,35 @@ function rememberClean(scrubber: Scrubber): Scrub {
   };
 }
 
-export function scrubRequests(client: ModelClient, scrub: (text: string) => string): ModelClient {
+async function scrubInTurns(scrubber: Scrubber, text: string): Promise<string> {
+  const slices = scrubber.slices(text);
+  for (let next = slices.next(); ; next = slices.next()) {
+    if (next.done === true) return next.value.text;
+    await nextTurn();
+  }
+}
+
+export function scrubRequests(client: ModelClient, scrub: Scrub): ModelClient {
   return {
     ...client,
     endpoint: client.endpoint,
-    complete: (request, options) =>
-      client.complete(
-        { ...request, messages: request.messages.map((message) => scrubMessage(message, scrub)) },
-        options,
-      ),
+    complete: async (request, options) =>
+      await client.complete({ ...request, messages: await scrubMessages(request.messages, scrub) }, options),
   };
 }
 
 /** Its words, and the arguments of what it wants of tools. */
-export function scrubMessage(message: ModelMessage, scrub: (text: string) => string): ModelMessage {
-  const content = scrub(message.content);
+export async function scrubMessage(message: ModelMessage, scrub: Scrub): Promise<ModelMessage> {
+  const content = await scrub(message.content);
   if (message.role !== "assistant" || message.toolCalls === undefined) return { ...message, content };
-  const toolCalls = message.toolCalls.map((call) => ({ ...call, arguments: scrub(call.arguments) }));
+  const toolCalls = [];
+  for (const call of message.toolCalls) toolCalls.push({ ...call, arguments: await scrub(call.arguments) });
   return { ...message, content, toolCalls };
+}
+
+/** One after the other: a conversation of long messages leaves turns to others as one long message does. */
+export async function scrubMessages(messages: readonly ModelMessage[], scrub: Scrub): Promise<ModelMessage[]> {
+  const scrubbed: ModelMessage[] = [];
+  for (const message of messages) scrubbed.push(await scrubMessage(message, scrub));
+  return scrubbed;
 }

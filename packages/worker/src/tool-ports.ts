@@ -1,4 +1,5 @@
 /** The ports of tools, on the store: what was begun and what ended are rows that all workers share. */
+
 import type { WorkKind } from "@markmill/engine";
 import {
   type Activity,
@@ -12,6 +13,7 @@ import {
 import type { ToolBox } from "@markmill/tools";
 import { awaitStore } from "./await-store.ts";
 import type { ToolPorts } from "./perform-tools.ts";
+import type { Scrub } from "./scrub-requests.ts";
 
 /** Where a test kills the process: the row stands; the tool has given its result, which is not written yet; its end is written. */
 export type ToolFailPoint = "tool-begun" | "tool-performed" | "tool-ended";
@@ -21,7 +23,7 @@ export function toolPortsOf(
   box: ToolBox,
   run: LoadedRun,
   activity: Activity,
-  scrub: (text: string) => string,
+  scrub: Scrub,
   failPoint: (point: ToolFailPoint, kind: WorkKind) => void | Promise<void> = () => undefined,
 ): Omit<ToolPorts, "session"> {
   const { id: activityId, claim } = activity;
