@@ -58,7 +58,7 @@ for (const manifestPath of globSync("{packages,apps}/*/package.json")) {
   }
   for (const file of globSync(`${root}/src/**/*.ts`)) {
     const text = readFileSync(file, "utf8");
-    for (const [, specifier = ""] of text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)) {
+    for (const [, specifier = ""] of text.matchAll(/(?:from|import)\s{0,9}\(?\s{0,9}"([^"]+)"/g)) {
       const line = text.slice(0, text.indexOf(`"${specifier}"`)).split("\n").length;
       const at = `${file}:${line}`;
       // Counting work is set up by the test runner, for all packages.

@@ -82,8 +82,9 @@ export function markedNumber(stem: string, keys: ReadonlySet<string> = new Set()
 }
 
 function trailingNumber(stem: string, keys: ReadonlySet<string>): Numbered | null {
-  const [, base = "", digits = ""] = /^(.*?)[\s_-]+(\d{1,2})$/su.exec(stem) ?? [];
-  return digits === "" || keys.has(digits) ? null : { base, number: Number(digits) };
+  const found = /(?<![\s_-])[\s_-]+(\d{1,2})$/u.exec(stem);
+  const [, digits = ""] = found ?? [];
+  return found === null || keys.has(digits) ? null : { base: stem.slice(0, found.index), number: Number(digits) };
 }
 
 /** The name without its extension. */

@@ -13,6 +13,8 @@ import { showName } from "@markmill/submission";
 import type { Piece, Work } from "./layout.ts";
 import { missingPaths } from "./required-paths.ts";
 
+/** No learning platform gives a file a longer name. */
+const longestName = 400;
 const suffixed = /^(?<stem>.*[^-\s])-(?<count>[1-9]\d{0,2})(?<ending>(?:\.[^./]+)*)$/su;
 
 export function plainCanvasNames(works: readonly Work[], requires: readonly string[]): readonly Work[] {
@@ -55,6 +57,7 @@ function renamed(
 
 /** `a-1-2.py` may have been `a-1.py`, or `a.py`. */
 function withoutSuffix(name: string): readonly string[] {
+  if (name.length > longestName) return [];
   const { stem, ending = "" } = suffixed.exec(name)?.groups ?? {};
   return stem === undefined ? [] : [`${stem}${ending}`, ...withoutSuffix(`${stem}${ending}`)];
 }

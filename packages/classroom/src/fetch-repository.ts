@@ -227,7 +227,7 @@ async function pinned(address: RemoteAddress, rules: AddressRules): Promise<read
 /** An older git would look the name up again. */
 async function requirePinning(git: Git): Promise<void> {
   const said = (await git(["version"])).toString("utf8");
-  const [, major = "0", minor = "0"] = /(\d+)\.(\d+)/.exec(said) ?? [];
+  const [, major = "0", minor = "0"] = /(?<!\d)(\d{1,9})\.(\d{1,9})/.exec(said) ?? [];
   if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 37)) return;
   throw new FetchTrouble("git is older than 2.37 and is not sent to addresses of a roster.", "Install a newer git.");
 }

@@ -282,7 +282,7 @@ function telemetryOf(env: Environment): TelemetrySettings | null {
 /** Behind the path that the address has, before its parameters. */
 function withPath(base: string, path: string): string {
   const url = new URL(base);
-  url.pathname = `${url.pathname.replace(/\/+$/, "")}/${path}`;
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, "")}/${path}`;
   return url.href;
 }
 

@@ -127,7 +127,7 @@ function waitOf({ query }: Loose): number {
 
 function address(base: string, route: Route, { params = {}, query = {} }: Loose): string {
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name] ?? "")));
-  const found = new URL(base.replace(/\/+$/, "") + path);
+  const found = new URL(base.replace(/(?<!\/)\/+$/, "") + path);
   for (const [name, value] of Object.entries(query)) {
     for (const one of Array.isArray(value) ? value : [value]) {
       if (one !== undefined && one !== null) found.searchParams.append(name, String(one));

@@ -229,12 +229,8 @@ function withoutTexts(command: string): string {
     .replaceAll(redirection, " ");
 }
 
-function withoutQuoted(command: string): string {
-  return command.replaceAll(/'[^']*'|"(?:[^"\\`$]|\\.|\$(?![(]))*"/g, "_");
-}
-
 /** `2>&1`, `>&2`, `&> log`, `2>/dev/null`, `<<EOF`: the sign and the word that it takes. What is read stays to be seen as `<`. */
-const redirection = /(?:&>>?|[0-9]*>>?[&|]?)[ \t]*[^\s;&|<>()]*|[0-9]*<<-?[ \t]*[^\s;&|<>()]*/g;
+const redirection = /(?:&>>?|[0-9]{0,4}>>?[&|]?)[ \t]*[^\s;&|<>()]*|[0-9]{0,4}<<-?[ \t]*[^\s;&|<>()]*/g;
 
 function programsIn(plain: string): string[] {
   return plain.split(/[;&|\n()]+/).flatMap((part) => {
@@ -246,4 +242,24 @@ function programsIn(plain: string): string[] {
     if (isLoop) return [];
     return words.find((word) => !keywords.test(word) && !/^\w+=/.test(word) && !/^\d*</.test(word)) ?? [];
   });
+}
+
+/**
+ * Text in quotes names no command; a substitution in it is beyond a glance, and the rest then stays as it is. The same for a quote that
+ * nothing closes.
+ */
+function withoutQuoted(command: string): string {
+  const quoted = /'[^']*'|"(?:[^"\\`$]|\\.|\$(?![(]))*"/sy;
+  let plain = "";
+  for (let at = 0; ; ) {
+    const quote = /['"]/g;
+    quote.lastIndex = at;
+    const from = quote.exec(command)?.index ?? command.length;
+    plain += command.slice(at, from);
+    if (from === command.length) return plain;
+    quoted.lastIndex = from;
+    if (!quoted.test(command)) return plain + command.slice(from);
+    plain += "_";
+    at = quoted.lastIndex;
+  }
 }

@@ -31,7 +31,7 @@ function plainName(segment: string): string {
   if (segment === "." || segment === "..") return segment;
   const name = segment.normalize("NFKC").replace(ignorable, "").trim().toLowerCase();
   const stream = name.indexOf(":");
-  return (stream > 0 ? name.slice(0, stream) : name).replace(/(?<=[^.])[. ]+$/, "");
+  return (stream > 0 ? name.slice(0, stream) : name).replace(/(?<=[^. ])[. ]+$/, "");
 }
 
 /** Words of the findings about such paths. */

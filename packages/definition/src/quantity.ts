@@ -52,7 +52,7 @@ export function parseDuration(text: string): number | null {
   if (/^\d+(?:\.\d{1,3})?$/.test(trimmed)) return Math.round(Number(trimmed) * 1000);
   if (!/^(?:\d+(?:ms|[smhd])\s?){1,5}$/.test(trimmed)) return null;
   let total = 0;
-  for (const [, count, unit = ""] of trimmed.matchAll(/(\d+)(ms|[smhd])/g))
+  for (const [, count, unit = ""] of trimmed.matchAll(/(?<!\d)(\d+)(ms|[smhd])/g))
     total += Number(count) * (durations[unit] ?? 0);
   return total;
 }
@@ -81,6 +81,6 @@ export function parseMoney(text: string): number | null {
 export function formatMoney(nanodollars: number): string {
   const fraction = String(nanodollars % 1e9)
     .padStart(9, "0")
-    .replace(/0+$/, "");
+    .replace(/(?<!0)0+$/, "");
   return `$${Math.floor(nanodollars / 1e9)}${fraction === "" ? "" : `.${fraction}`}`;
 }

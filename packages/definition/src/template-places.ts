@@ -1,18 +1,41 @@
 /** Places in a text that is filled when a node runs. */
 
+const braces = /\{\{([^{}]*)\}\}/g;
+
 /** Names as the engine fills them, as far as they look like names; other text in double braces belongs to the author. */
-const placeholder = /\{\{[ \t]*([\p{L}_][\p{L}\p{M}\p{N}_ -]{0,99}?)[ \t]*\}\}/gu;
+const placeName = /^[\p{L}_][\p{L}\p{M}\p{N}_ -]{0,99}$/u;
 
 /** Names used in one line of text, with their columns, from 0. */
 export function placesIn(text: string): { readonly name: string; readonly column: number }[] {
-  if (!text.includes("{{")) return [];
-  return Array.from(text.matchAll(placeholder), (match) => ({ name: match[1] ?? "", column: match.index }));
+  return inBraces(text, ({ inner, column }) => (placeName.test(inner) ? [{ name: inner, column }] : []));
 }
 
-const filePlace = /\{\{[ \t]*file:[ \t]*([^{}\r\n]{0,200}?)[ \t]*\}\}/gi;
+const longestPath = 200;
 
 /** `{{file:path}}`, which is no place: a file is loaded by a node. Columns from 0. */
 export function filePlacesIn(text: string): { readonly path: string; readonly column: number }[] {
+  return inBraces(text, ({ inner, column }) => {
+    if (!/^file:/i.test(inner) || /[\r\n]/.test(inner)) return [];
+    const path = withoutBlanks(inner.slice("file:".length));
+    return path.length > longestPath ? [] : [{ path, column }];
+  });
+}
+
+/** Without blanks and tabs around it. */
+function inBraces<T>(text: string, read: (found: { inner: string; column: number }) => T[]): T[] {
   if (!text.includes("{{")) return [];
-  return Array.from(text.matchAll(filePlace), (match) => ({ path: match[1] ?? "", column: match.index }));
+  return Array.from(text.matchAll(braces)).flatMap(({ 1: inner = "", index }) =>
+    read({ inner: withoutBlanks(inner), column: index }),
+  );
+}
+
+function withoutBlanks(text: string): string {
+  let [from, to] = [0, text.length];
+  while (isBlank(text[from])) from += 1;
+  while (to > from && isBlank(text[to - 1])) to -= 1;
+  return text.slice(from, to);
+}
+
+function isBlank(character: string | undefined): boolean {
+  return character === " " || character === "\t";
 }

@@ -46,8 +46,22 @@ const quietWords = /^[\p{L}\p{M}\p{N} _.,:@%+-]*$/u;
 const beforeCode =
   /(?:^|[\s;&|(/])(?:eval|trap|(?:ba|da|z|k|a|fi)?sh(?:[ \t]+-\S+)*[ \t]+-\w*c|(?:python[\d.]*|perl|ruby|node|php|lua|Rscript)(?:[ \t]+-\S+)*[ \t]+-{1,2}\w*|(?:g|m)?awk(?:[ \t]+-\S+)*|g?sed(?:[ \t]+-\S+)*|su(?:[ \t]+\S+)*[ \t]+-c|(?:ba|da|z|k|a)?sh[ \t]*<<<|bc[ \t]*<<<)[ \t]*$/;
 /** Builtins that evaluate names and values once more, subscripts and commands inside them included. */
-const evaluates =
-  /(?:^|[\s;&|(])(?:let|unset|printf[ \t]+-v|(?:declare|typeset|local|readonly|export)[ \t]+-\w*[aAin]\w*|(?:\[\[?|test)[ \t](?:[^\n\]]*[ \t])?-[vR])(?=\s)/;
+const evaluating = /(?:^|[\s;&|(])(?:let|unset|printf[ \t]+-v)(?=\s)/;
+const declaring = /(?:^|[\s;&|(])(?:declare|typeset|local|readonly|export)[ \t]+-(\w*)(?=\s)/g;
+/** The beginning of a test, the end of a line or of brackets, and a test that looks at a variable by its name. */
+const testing = /\n|\]|(?<=^|[\s;&|(])(?:\[\[?|test)(?=[ \t])|(?<=[ \t])-[vR](?=\s)/g;
+
+/** Whether the shell evaluates some name or value of the text once more. */
+function evaluates(text: string): boolean {
+  if (evaluating.test(text)) return true;
+  for (const [, flags = ""] of text.matchAll(declaring)) if (/[aAin]/.test(flags)) return true;
+  let inTest = false;
+  for (const [token] of text.matchAll(testing)) {
+    if (inTest && token.startsWith("-")) return true;
+    if (!token.startsWith("-")) inTest = token !== "\n" && token !== "]";
+  }
+  return false;
+}
 
 class Refused {
   readonly name: string;
@@ -111,7 +125,7 @@ class CommandReader {
   constructor(text: string, look: (place: CommandPlace) => string | null) {
     this.#text = text;
     this.#look = look;
-    this.#unsure = evaluates.test(text) || (/\bcase\b/.test(text) && /\$\(|[<>]\(/.test(text));
+    this.#unsure = evaluates(text) || (/\bcase\b/.test(text) && /\$\(|[<>]\(/.test(text));
     this.#compared = comparedPlaces(text);
   }
 

@@ -5,7 +5,7 @@
 import type { WordScanner } from "./word-scanner.ts";
 
 const entry =
-  /^([ \t]*(?:-[ \t]+)*)(?:(\[{1,2}[\w.:-]{1,60}\]{1,2})|((?:export[ \t]+)?[\w.@/$-]{1,60})[ \t]*([:=])(.*)|(.*))$/;
+  /^([ \t]*(?:-[ \t]+)*)(?:(\[{1,2}[\w.:-]{1,60}\]{1,2})|((?:export[ \t]+)?[\w.@/$-]{1,60})[ \t]*([:=])(.*)|(.*))$/s;
 /** One word, a number, a list of such, a place. */
 const plain = /^[ \t]*(?:[\w.@:/+$*%<>=~^-]{1,80}|\[[\w.,: "'@/+*-]{0,200}\]|["']?[\w.@:/+-]{1,80}["']?)[ \t]*$/;
 
@@ -15,7 +15,7 @@ export function scanConfig(scanner: WordScanner, text: string): void {
     const [, indent = "", section, key, , value = "", other = ""] = entry.exec(line.slice(0, 2_000)) ?? [];
     if (/^[ \t]*[#;]/.test(line)) scanner.add("comment", at, at + line.length);
     else if (section === undefined && key !== undefined) {
-      const bare = value.replace(/[ \t]#.*$/, "");
+      const bare = value.replace(/[ \t]#.*$/s, "");
       const from = at + line.indexOf(value, indent.length + key.length);
       if (bare.length < value.length) scanner.add("comment", from + bare.length, at + line.length);
       if (bare.trim() !== "" && (!plain.test(bare) || line.length > 2_000))

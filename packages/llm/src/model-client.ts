@@ -114,7 +114,7 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
     return opened;
   };
 
-  const endpoint = `${origin}${pathname.replace(/\/+$/, "")}`;
+  const endpoint = `${origin}${pathname.replace(/(?<!\/)\/+$/, "")}`;
   const redact = redactorOf(apiKey, "reply");
 
   return {

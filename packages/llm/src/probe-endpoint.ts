@@ -29,7 +29,7 @@ const mostBytes = 4 * 1024 * 1024;
 export async function probeEndpoint(probe: EndpointProbe): Promise<EndpointVerdict> {
   const { baseUrl, apiKey, timeoutMs = 10_000 } = probe;
   const [address = "", query] = baseUrl.split("?", 2);
-  const base = address.replace(/\/+$/, "");
+  const base = address.replace(/(?<!\/)\/+$/, "");
   const ask = (path: string) => {
     const url = query === undefined ? path : `${path}?${query}`;
     return get(url, keyHeaders(apiKey, probe.keyHeader), timeoutMs);

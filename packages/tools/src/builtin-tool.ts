@@ -54,7 +54,7 @@ export async function performBuiltin(
       }),
     );
   const cut = (text: string) => cutTo(text, limits.maxBytes);
-  const base = url.replace(/\/+$/, "");
+  const base = url.replace(/(?<!\/)\/+$/, "");
   switch (name) {
     case "serper": {
       const kind = textOf(values, "search_type") || "search";

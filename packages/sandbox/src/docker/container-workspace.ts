@@ -124,7 +124,7 @@ function onlyWentAway(stderr: string): boolean {
 }
 
 const wentAway =
-  /: (File removed before we read it|Cannot \w+: No such file or directory|file changed as we read it|File shrank by .*)$|^tar: Exiting with failure status due to previous errors$/;
+  /: (File removed before we read it|Cannot \w+: No such file or directory|file changed as we read it|File shrank by .*)$|^tar: Exiting with failure status due to previous errors$/s;
 
 /** Below its place. */
 function depthOf(path: string): number {

@@ -95,5 +95,5 @@ function holdsSecret(name: string, bytes: Buffer): boolean {
   if (privateKey.test(text)) return true;
   // The runtime's own settings speak of key stores at length; keys themselves are caught above.
   if (/^(java|jvm|alternatives|ssl|pki|ca-certificates|fonts|vim|terminfo|perl)/.test(name)) return false;
-  return secretValue.test(text.replace(/<!--[\s\S]*?-->/g, "").replace(/^\s*[#;!].*$/gm, ""));
+  return secretValue.test(text.replace(/<!--[\s\S]*?-->/g, "").replace(/^[^\S\n]*[#;!].*$/gm, ""));
 }

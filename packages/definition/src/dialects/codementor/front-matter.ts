@@ -495,5 +495,5 @@ function knownKeys(path: readonly PropertyKey[]): string[] {
 
 /** Digits only, as the parsers of amounts want them. */
 function plainDecimal(value: number): string {
-  return Number.isInteger(value) ? BigInt(value).toString() : value.toFixed(9).replace(/0+$/, "");
+  return Number.isInteger(value) ? BigInt(value).toString() : value.toFixed(9).replace(/(?<!0)0+$/, "");
 }

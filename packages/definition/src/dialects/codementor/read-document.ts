@@ -187,10 +187,7 @@ export class DocumentReader {
 /** The model would get the braces, not the file. */
 export function reportFilePlace(report: WorkflowReport, path: string, at: Place): void {
   const name =
-    (path.split("/").at(-1) ?? "")
-      .replace(/\..*$/, "")
-      .replaceAll(/[^A-Za-z0-9]+/g, "_")
-      .toUpperCase() || "TEXT";
+    (path.split("/").at(-1)?.split(".", 1)[0] ?? "").replaceAll(/[^A-Za-z0-9]+/g, "_").toUpperCase() || "TEXT";
   report.error(
     "PLACE_FILE",
     at,
