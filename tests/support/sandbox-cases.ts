@@ -91,8 +91,36 @@ export function describeSandbox(harness: SandboxHarness): void {
       const session = await open();
       expect(await sh(session, "exit 7")).toMatchObject({ exitCode: 7, timedOut: false, outOfMemory: false });
       expect((await sh(session, "exec sh -c 'echo replaced; exit 9'")).exitCode).toBe(9);
-      expect((await sh(session, "if then")).exitCode).not.toBe(0);
+      expect((await sh(session, "if then")).exitCode).toBe(2);
       expect((await sh(session, "kill -KILL $$")).exitCode).toBe(137);
+      expect(await read(session, "echo alive")).toBe("alive\n");
+    });
+
+    it("ends a command that bash cannot parse at once, with exit code 2 and without any text of the session script", async () => {
+      const session = await open();
+      const broken = [
+        "echo It's done",
+        'echo "',
+        "echo `ls",
+        "$(",
+        "${x",
+        "$(;'",
+        "x=(",
+        "f() {",
+        "cat <<'A",
+        `echo ${"y".repeat(60_000)}'`,
+      ];
+      for (const text of broken) {
+        const { exitCode, timedOut, output } = await sh(session, text);
+        expect({ text, exitCode, timedOut }).toEqual({ text, exitCode: 2, timedOut: false });
+        expect(output).not.toMatch(/__mm_|builtin/);
+      }
+      // A here-document without an end is a warning to bash, and the end of a line may be quoted.
+      for (const text of ["cat <<A\nx", "echo x\\", "set -n; echo x"]) {
+        const { exitCode, timedOut, output } = await sh(session, text);
+        expect({ text, exitCode, timedOut }).toEqual({ text, exitCode: 0, timedOut: false });
+        expect(output).not.toMatch(/__mm_|builtin/);
+      }
       expect(await read(session, "echo alive")).toBe("alive\n");
     });
 

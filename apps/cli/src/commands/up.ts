@@ -3,19 +3,12 @@ import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { identifyProcess } from "@markmill/process-identity";
-import {
-  aborted,
-  catchInterrupts,
-  claimProjectHome,
-  openStack,
-  readCatalogue,
-  requireConfig,
-  serveHealth,
-} from "@markmill/stack";
+import { aborted, catchInterrupts, claimProjectHome, openStack, requireConfig, serveHealth } from "@markmill/stack";
 import { defaultTenant } from "@markmill/store";
 import { spawnBackground } from "../background.ts";
 import { type Command, CommandError, exitCodes, type Terminal } from "../command.ts";
 import { parseFlags } from "../parse-words.ts";
+import { startApiThread } from "../start-api-thread.ts";
 import { terminalLog } from "../terminal-log.ts";
 import { readUpFile, removeUpFile, writeUpFile } from "../up-file.ts";
 
@@ -90,10 +83,8 @@ async function serve(home: string, terminal: Terminal, tell: string | null): Pro
       obeys: config.database.kind === "embedded",
     });
     const health = config.healthPort === null ? null : await serveHealth(config.healthPort, () => stack.health());
-    const { serveApi } = await import("@markmill/api");
-    const { store, queues, telemetry } = stack;
-    const catalogue = await readCatalogue(config, terminal.cwd);
-    const api = await serveApi({ config, store, queues, catalogue, telemetry, logLevel: "error" });
+    const { databaseUrl } = stack;
+    const api = await startApiThread({ config, databaseUrl, cwd: terminal.cwd }, (text) => terminal.err(text));
     if (tell !== null) {
       writeFileSync(tell, JSON.stringify({ url: api.url, firstKey: api.firstKey }), { mode: 0o600, flag: "wx" });
       // Whoever should read it may be gone, and it has a secret.
@@ -104,7 +95,7 @@ async function serve(home: string, terminal: Terminal, tell: string | null): Pro
       stack.embedded === null ? "the database at DATABASE_URL" : `Postgres (process ${stack.embedded.pid})`;
     terminal.err(`up: ${database}, a worker, a supervisor and the API (process ${process.pid}). Ctrl-C stops it.`);
     if (tell === null) tellApi(api, terminal);
-    await aborted(interrupts.signal);
+    await Promise.race([aborted(interrupts.signal), api.lost]);
     terminal.err("stopping: finishing what is under way (Ctrl-C again stops at once)");
     await health?.close();
     await api.close();
