@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: templates of the source that is searched
 import { expect, it } from "vitest";
 import { findPatterns } from "./find-patterns.ts";
 

@@ -6,7 +6,7 @@
  */
 import { parseSync, Visitor } from "oxc-parser";
 
-export interface Pattern {
+interface Pattern {
   readonly source: string;
   readonly flags: string;
   readonly line: number;

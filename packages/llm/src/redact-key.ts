@@ -42,7 +42,9 @@ function spellingsOf(key: string): string[] {
     percent.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
     [...Buffer.from(key)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""),
     JSON.stringify(key).slice(1, -1),
-    Buffer.from(key).toString("base64").replace(/(?<!=)=+$/, ""),
+    Buffer.from(key)
+      .toString("base64")
+      .replace(/(?<!=)=+$/, ""),
     Buffer.from(key).toString("base64url"),
     Buffer.from(key).toString("hex"),
   ];
