@@ -15,8 +15,14 @@ import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { bounded } from "./bounded-patterns.ts";
 import { findPatterns } from "./find-patterns.ts";
 
-/** recheck counts steps and characters; its own clocks would make a result depend on how busy the machine is. */
-const unhurried = { timeout: 300_000, attackTimeout: null, incubationTimeout: null, seedingTimeout: null };
+/** recheck counts the characters it reads; its own clocks would make a result depend on how busy the machine is. */
+const unhurried = {
+  timeout: 300_000,
+  attackLimit: 20_000_000,
+  attackTimeout: null,
+  incubationTimeout: null,
+  seedingTimeout: null,
+};
 const remembered = new URL("safe-patterns.json", import.meta.url);
 const version: string = JSON.parse(
   readFileSync(new URL("../node_modules/recheck/package.json", import.meta.url), "utf8"),
