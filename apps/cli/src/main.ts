@@ -210,7 +210,7 @@ function joinNumbers(words: readonly string[]): string[] {
 
 /** The parser of Node speaks of its own API. */
 function wordsOf({ message }: Error): string {
-  const [, flag] = /^Option '(?:-\w, )?(--[\w-]+)[^']*' argument is ambiguous/.exec(message) ?? [];
+  const [, flag] = /^Option '(?:-\w, )?(--[\w-]+)(?![\w-])[^']*' argument is ambiguous/.exec(message) ?? [];
   return flag === undefined
     ? message
     : `${flag} needs a value. If the value begins with '-', write it with '=': ${flag}='-…'.`;
