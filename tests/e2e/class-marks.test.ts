@@ -47,7 +47,7 @@ describe("the marks of a class", () => {
   const mark = (by: string, ...more: string[]) =>
     say("override", "1001", "--criterion", "talk", "--by", by, "--reason", "r", ...more);
   const listed = async () =>
-    (JSON.parse((await say("review", "--list", "--json")).stdout) as { students: string[] }[]).flatMap(
+    (JSON.parse((await say("review", "--list", "--json")).stdout) as { items: { students: string[] }[] }).items.flatMap(
       ({ students }) => students,
     );
   const statusOf = async (key: string) => {

@@ -154,7 +154,7 @@ describe.skipIf(jail !== null)("the example class", () => {
     const listed = await resident.say(place, ["review", example, "--list", "--json"]);
     expect(
       JSON.parse(listed.stdout)
-        .map(({ students }: { students: string[] }) => students[0])
+        .items.map(({ students }: { students: string[] }) => students[0])
         .sort(),
     ).toEqual(["4119", "4120", "4121", "4122"]);
     expect(

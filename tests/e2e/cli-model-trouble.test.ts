@@ -52,8 +52,8 @@ it("run, logs, history and status tell reasoning, cuts and calls without a reply
   const status = JSON.parse((await resident.say(place, ["status", "last", "--json"])).stdout);
   expect(status.spent).toMatchObject({ calls: 3, unsure: { calls: 1 } });
   const listed = JSON.parse((await resident.say(place, ["status", "--json"])).stdout);
-  expect(listed.runs[0].spent).toMatchObject({ calls: 3, unsure: { calls: 1 } });
-  expect(listed.runs[0].spent.nanodollars / 1e9).toBeCloseTo(status.spent.dollars, 9);
+  expect(listed.items[0].spent).toMatchObject({ calls: 3, unsure: { calls: 1 } });
+  expect(listed.items[0].spent.nanodollars).toBe(status.spent.nanodollars);
 });
 
 it("a model that is left alone is seen in run, status, logs and doctor, with its reason", async () => {

@@ -45,7 +45,7 @@ describe("a run whose model cannot be reached", () => {
     const id = runIdIn(first.stderr);
 
     const listed = JSON.parse((await resident.say(place, ["status", "--json"])).stdout);
-    expect(listed.runs[0]).toMatchObject({ runId: id, status: "interrupted", waits: [{ interrupted: true }] });
+    expect(listed.items[0]).toMatchObject({ id, status: "doing", waits: [{ held: true }] });
     const one = await resident.say(place, ["status", id]);
     expect(one.stdout).toMatch(/^interrupted: Greet[\s\S]*^waits: PROMPT_HI waits for scripted/m);
 

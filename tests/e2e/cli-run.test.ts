@@ -75,7 +75,7 @@ describe("markmill run", () => {
     ]);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
-      runId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       status: "success",
       result: "Welcome, !",
       reason: null,
@@ -261,14 +261,14 @@ describe("a run that is left alone", () => {
     const watched = await resident.say(place, ["watch", id.slice(-12)]);
     expect(watched).toMatchObject({ code: 0, stdout: "two\n" });
     const { stdout } = await resident.say(place, ["status", id, "--json"]);
-    expect(JSON.parse(stdout)).toMatchObject({ runId: id, status: "success", hits: { PROMPT_TWO: 1 } });
+    expect(JSON.parse(stdout)).toMatchObject({ id, status: "success", hits: { PROMPT_TWO: 1 } });
     const listed = await resident.say(place, ["status"]);
     expect(listed.stdout).toMatch(new RegExp(`^${id}  success `, "m"));
   });
 
   it("is answered later by another process, and the answer reaches the run it calls", async () => {
     const detached = await resident.say(place, ["run", "ask.wf.md", "--detach", "--json", ...scripted]);
-    const id = JSON.parse(detached.stdout).runId;
+    const id = JSON.parse(detached.stdout).id;
     for (let asks = ""; asks === ""; ) asks = (await resident.say(place, ["answer", id])).stdout;
     const answered = await markmill(place, ["answer", id, "-"], "pass, with 9 points\n");
     expect(answered.code).toBe(0);

@@ -139,7 +139,7 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
       expect(refused.stderr).toContain("Unset MARKMILL_URL");
     }
     const given = await works("run", "main.wf.md", "--submission", "class/submissions/ada", "--detach", "--json");
-    expect(JSON.parse(given.stdout)).toMatchObject({ runId: expect.any(String) });
+    expect(JSON.parse(given.stdout)).toMatchObject({ id: expect.any(String) });
   },
   async status() {
     expect((await works("status")).stdout).toContain("success");
@@ -179,7 +179,7 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
   async history() {
     await works("run", "main.wf.md");
     expect((await works("history", "last")).stdout).toContain("CALL_B");
-    const { runs } = JSON.parse((await works("history", "last", "--json")).stdout) as { runs: unknown[] };
+    const { items: runs } = JSON.parse((await works("history", "last", "--json")).stdout) as { items: unknown[] };
     expect(runs).toHaveLength(2);
     expect((await works("history", "last", "--out", "written")).stdout).toContain(".wfh.md");
   },
@@ -188,7 +188,7 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
     expect((await works("memory")).stdout).toMatch(/^course-2026 {2}1 passages/);
     expect((await works("memory", "course-2026")).stdout).toBe("A tide rises twice a day, and falls twice.\n");
     expect(JSON.parse((await works("memory", "course-2026", "--json")).stdout)).toMatchObject({
-      passages: [{ runId: expect.any(String) }],
+      items: [{ runId: expect.any(String) }],
     });
     await works("memory", "course-2026", "--delete");
     expect(await ask("memory", "course-2026", "--delete")).toMatchObject({ code: 1 });
@@ -202,7 +202,7 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
     const two = JSON.parse(
       (await works("replay", runIdIn((await works("run", "main.wf.md")).stderr), "--json")).stdout,
     );
-    expect(two).toMatchObject({ identical: true, runs: [{ differences: [] }, { differences: [] }] });
+    expect(two).toMatchObject({ identical: true, items: [{ differences: [] }, { differences: [] }] });
   },
   async estimate() {
     const said = await works("estimate", "class");
@@ -294,6 +294,7 @@ const cases: Readonly<Record<string, () => Promise<unknown>>> = {
     expect(wrong.stdout).not.toContain("mm_no");
   },
   init: async () => works("init", "course"),
+  trust: async () => works("trust", "--list"),
   async up() {
     // Of the server's place, where it is up.
     const env = { ...server.env, MARKMILL_URL: place.env.MARKMILL_URL ?? "" };
@@ -314,8 +315,8 @@ function totals({ stdout }: Said): Record<string, number | null> {
 
 async function aRunOfTheClass(): Promise<string> {
   const { stdout } = await works("status", "--json", "--limit", "100");
-  const { runs } = JSON.parse(stdout) as { runs: { runId: string; labels: Record<string, string> }[] };
-  return runs.find(({ labels }) => labels.batch !== undefined)?.runId ?? "";
+  const { items } = JSON.parse(stdout) as { items: { id: string; labels: Record<string, string> }[] };
+  return items.find(({ labels }) => labels.batch !== undefined)?.id ?? "";
 }
 
 describe("against a server", () => {

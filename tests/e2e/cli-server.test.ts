@@ -35,7 +35,7 @@ it("run, status, logs, history, watch, retry, answer and cancel speak to the ser
   const id = runIdIn(first.stderr);
   expect((await mill.ended(id)).labels).toEqual({ team: "red" });
   const status = await resident.say(place, ["status", "last", "--json"]);
-  expect(JSON.parse(status.stdout)).toMatchObject({ runId: id, status: "success", result: "done" });
+  expect(JSON.parse(status.stdout)).toMatchObject({ id, status: "success", result: "done" });
   expect((await resident.say(place, ["status"])).stdout).toContain(id);
   const logs = await resident.say(place, ["logs", id]);
   expect(logs.stdout).toContain("SET_B");
@@ -124,7 +124,7 @@ it("says that no worker of the server is alive, and lists as many runs as were a
     const { definition } = await owner.getRun({ params: { id: first.stdout.trim() } });
     for (let made = 1; made < 205; made++) await owner.startRun({ body: { definition } });
     const listed = await resident.say(there, ["status", "--limit", "500", "--json"]);
-    expect(JSON.parse(listed.stdout).runs).toHaveLength(205);
+    expect(JSON.parse(listed.stdout).items).toHaveLength(205);
   } finally {
     await server.close();
     await idle.close();

@@ -41,12 +41,12 @@ it("the commands of the page work as they stand: validate, show, run with an inp
   expect((await resident.say(place, ["show", "tides.json", "--mermaid"])).stdout).toContain("flowchart TD");
   const run = await resident.say(place, ["run", "tides.json", "--input", "spring tides", ...scripted, "--json"]);
   expect(run.code, run.stderr).toBe(0);
-  const told = JSON.parse(run.stdout) as { runId: string; status: string; result: string };
+  const told = JSON.parse(run.stdout) as { id: string; status: string; result: string };
   expect(told).toMatchObject({ status: "success", result: '["Fact 1","Fact 2","Fact 3"]' });
-  const history = await resident.say(place, ["history", told.runId]);
+  const history = await resident.say(place, ["history", told.id]);
   expect(history.stdout).toContain("State a fact about spring tides. Known: Fact 1 \n");
   expect(history.stdout).toContain("flowchart TD");
-  expect((await resident.say(place, ["replay", told.runId])).code).toBe(0);
+  expect((await resident.say(place, ["replay", told.id])).code).toBe(0);
 });
 
 it("tells before a run what is missing, and refuses what the workflow does not take", async () => {

@@ -174,7 +174,7 @@ describe("a project of one's own", () => {
   it("is found from a folder below it, and named", async () => {
     const inside = { ...place, cwd: join(place.cwd, "sheets/one") };
     const { code, stdout, stderr } = await resident.say(inside, ["status", "--json"]);
-    expect({ code, runs: JSON.parse(stdout).runs }).toEqual({ code: 0, runs: [] });
+    expect({ code, runs: JSON.parse(stdout).items }).toEqual({ code: 0, runs: [] });
     expect(stderr).toContain(`the project is ${place.cwd}, above the working directory`);
     expect(readdirSync(inside.cwd)).toEqual([]);
   });
@@ -187,7 +187,7 @@ describe("a project of one's own", () => {
     const ran = await markmill(at(folder), ["run", "hello.wf.md", "--script", "replies.yaml"]);
     expect({ code: ran.code, stdout: ran.stdout }).toEqual({ code: 0, stdout: "hello\n" });
     const { code, stdout, stderr } = await resident.say(at(folder), ["status", "--json"]);
-    expect({ code, runs: JSON.parse(stdout).runs.length, stderr }).toEqual({ code: 0, runs: 1, stderr: "" });
+    expect({ code, runs: JSON.parse(stdout).items.length, stderr }).toEqual({ code: 0, runs: 1, stderr: "" });
   });
 });
 
@@ -195,9 +195,9 @@ describe("a project of one's own", () => {
 const readers: Readonly<Record<string, readonly (readonly [args: readonly string[], code: number, says: RegExp])[]>> = {
   status: [
     [[], 0, /There is no run yet/],
-    [["--json"], 0, /"runs": \[\]/],
+    [["--json"], 0, /"items": \[\]/],
     [["--batches"], 0, /There is no class yet/],
-    [["--batches", "--json"], 0, /"batches": \[\]/],
+    [["--batches", "--json"], 0, /"items": \[\]/],
     [["last"], 1, /PROJECT_NOT_FOUND/],
   ],
   watch: [[["last"], 1, /PROJECT_NOT_FOUND/]],
@@ -211,7 +211,7 @@ const readers: Readonly<Record<string, readonly (readonly [args: readonly string
   replay: [[["last"], 1, /PROJECT_NOT_FOUND/]],
   memory: [
     [[], 0, /No scope of memory/],
-    [["--json"], 0, /"scopes": \[\]/],
+    [["--json"], 0, /"items": \[\]/],
     [["course"], 1, /PROJECT_NOT_FOUND/],
   ],
   estimate: [[["nowhere"], 6, /nowhere/]],

@@ -151,10 +151,11 @@ export function classAsJson(
   papers: Papers | null,
   exitCode: number,
 ) {
-  const { id, name, state, counts, spent, budget, troubles, concurrency } = batch;
+  const { id, name, state, counts, spent: all, budget, troubles, concurrency } = batch;
+  const { characters: _, ...spent } = all;
   return {
     version: 1,
-    ...{ batchId: id, name, state, end, counts, concurrency, spent, budget, troubles, exitCode, papers },
+    ...{ id, name, state, end, counts, concurrency, spent, budget, troubles, exitCode, papers },
     similar: facts.similar,
     comparedPartly: facts.comparedPartly,
     unmatched: facts.unmatched,

@@ -51,7 +51,7 @@ export async function endTable(
     terminal.out(
       jsonText({
         version: 1,
-        ...{ batchId: id, name, state, end, counts, concurrency, spent, budget, troubles, exitCode: code, papers },
+        ...{ id, name, state, end, counts, concurrency, spent, budget, troubles, exitCode: code, papers },
         rows: tableJson(rows, `${name}_results`),
       }),
     );

@@ -2,7 +2,7 @@
 
 import { resolve } from "node:path";
 import type { Config } from "@markmill/config";
-import { catchInterrupts, mustWork, type Stack, workForBatch } from "@markmill/stack";
+import { catchInterrupts, mustWork, presentBatchSummary, type Stack, workForBatch } from "@markmill/stack";
 import type { BatchDetail } from "@markmill/store";
 import { adoptModel, type ModelFlags } from "./adopt-model.ts";
 import { countOf } from "./amounts.ts";
@@ -137,9 +137,9 @@ export function tellNone(what: "run" | "class", terminal: Terminal): void {
 }
 
 export async function listClasses(stack: Stack, limit: number, json: boolean, terminal: Terminal): Promise<void> {
-  const { batches } = await stack.tenant.batches.list({}, { limit });
+  const { batches, next } = await stack.tenant.batches.list({}, { limit });
   if (json) {
-    terminal.out(jsonText({ batches }));
+    terminal.out(jsonText({ items: batches.map(presentBatchSummary), next }));
     return;
   }
   if (batches.length === 0) tellNone("class", terminal);

@@ -105,7 +105,7 @@ export async function gradeTable(
         stopScript = async () => {};
         if (works) leaveToBackground(saved.id, config, terminal);
         else await stack.queues.ring(rings);
-        terminal.out(manner.json ? jsonText({ batchId: saved.id }, 0) : saved.id);
+        terminal.out(manner.json ? jsonText({ id: saved.id, created: saved.created }, 0) : saved.id);
         return exitCodes.success;
       }
       if (works && !begun) await workForBatch(stack, saved.id);

@@ -13,6 +13,17 @@ export { openSandbox } from "./open-sandbox.ts";
 export { openStack, type Stack } from "./open-stack.ts";
 export { openStackOrServer } from "./open-stack-or-server.ts";
 export { requireOwnWorker } from "./own-worker-only.ts";
+export { presentBatchSummary } from "./present-batch.ts";
+export {
+  presentAsk,
+  presentDifference,
+  presentDoing,
+  presentEvents,
+  presentRun,
+  presentRunSummary,
+  presentWait,
+  runAsJson,
+} from "./present-run.ts";
 export { openProcessLog } from "./process-log.ts";
 export { supervisorRole, workerRole } from "./process-roles.ts";
 export { claimProjectHome, hasDatabase } from "./project-home.ts";
@@ -20,13 +31,13 @@ export { type Caps, parseCount, readCaps, type WrittenCaps } from "./read-caps.t
 export { readCatalogue } from "./read-catalogue.ts";
 export { requireConfig } from "./require-config.ts";
 export { retryRun } from "./retry-run.ts";
-export { runAsJson, standingOf, waitAsJson } from "./run-as-json.ts";
 export { isSandboxChoice, type RunOptions, readRunOptions, writeRunOptions } from "./run-options.ts";
 export { type ProcessRole, runProcess, serveProcess } from "./serve-process.ts";
 export { readScript, type ScriptFile, serveScript } from "./serve-script.ts";
 /** What whoever embeds the stack catches. @public */
 export { StackError, type StackErrorCode, stackErrorCodes } from "./stack-error.ts";
 export type { StackLog } from "./stack-log.ts";
+export { standingOf } from "./standing-of.ts";
 export { keepScript, type StartRequest, startRun } from "./start-run.ts";
 export { describeError, systemErrorCodes, tellError } from "./tell-error.ts";
 export { markmillVersion } from "./version.ts";

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileName } from "@markmill/contract";
+import { presentAsk } from "@markmill/stack";
 import { readSubmission } from "@markmill/submission";
 import type { Some } from "../handler.ts";
 import type { KnownSubmissions } from "../known-submissions.ts";
@@ -21,18 +22,7 @@ export function askAndFileHandlers({ bell, settings }: ApiParts, submissions: Kn
       const rootId = run === undefined ? null : (await store.runs.get(run))?.rootId;
       if (rootId === undefined) throw notFound("such run");
       const found = await store.asks.list(rootId, limit + 1, placeOf(cursor));
-      const items = found.slice(0, limit).map((one) => ({
-        ...{
-          id: one.activityId,
-          runId: one.runId,
-          rootId: one.rootId,
-          node: one.node,
-          question: one.question,
-          text: one.text,
-        },
-        createdAt: one.createdAt.toISOString(),
-        expiresAt: one.expiresAt?.toISOString() ?? null,
-      }));
+      const items = found.slice(0, limit).map(presentAsk);
       return { body: { items, next: found.length > limit ? String(items.at(-1)?.id) : null } };
     },
 

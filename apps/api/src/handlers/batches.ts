@@ -1,9 +1,9 @@
 /** Batches. What tells whose a work is goes only to whoever may read the members. */
 
 import type { Got, Routes } from "@markmill/contract";
+import { presentBatchSummary } from "@markmill/stack";
 import {
   type BatchDetail,
-  type BatchSummary,
   type BatchWork,
   type Definition,
   gradeTag,
@@ -77,7 +77,7 @@ export function batchHandlers({ bell, settings }: ApiParts): Some<Names> {
       const { key, state } = query;
       const filter = { ...(key === undefined ? {} : { key }), ...(state === undefined ? {} : { state }) };
       const { batches, next } = await store.batches.list(filter, pageOf(query));
-      return { body: { items: batches.map(presentSummary), next } };
+      return { body: { items: batches.map(presentBatchSummary), next } };
     },
 
     async getBatch({ params: { id }, caller }) {
@@ -231,18 +231,13 @@ function rubricOf({ root, programs }: Definition): NewBatch["rubric"] {
   });
 }
 
-function presentSummary(batch: BatchSummary): Shown<"listBatches">["items"][number] {
-  const { id, key, name, definitionHash: definition, state, concurrency, createdAt, counts } = batch;
-  return { id, key, name, definition, state, concurrency, createdAt: createdAt.toISOString(), counts };
-}
-
 /** Without the environment of the server, and what is asked of its workers. What whoever saved it wrote down has names in it. */
 function presentBatch(batch: BatchDetail, named: boolean): Shown<"getBatch"> {
   const { rubric, rubricHash, settings, members, budget, budgetNearlySpent, spent, runMs, troubles } = batch;
   const { late, aiConsent, language, facts, run } = settings;
   const model = run.variables?.AI_MODEL_NAME ?? null;
   return {
-    ...presentSummary(batch),
+    ...presentBatchSummary(batch),
     ...{ rubricHash, members, budgetNearlySpent, runMs: [...runMs], spent: presentSpent(spent) },
     rubric: { criteria: rubric.criteria.map((criterion) => ({ ...criterion })) },
     settings: { late, aiConsent, language, model, ...(facts === undefined || !named ? {} : { facts: facts as never }) },

@@ -2,9 +2,9 @@
  * What happens to a run, as it happens. Events of a run are numbered without gaps and kept for ever, so whoever names the last number they
  * have seen misses nothing and gets nothing twice: there is no state of a stream here, and it makes no difference which server is asked.
  */
+import { presentEvents } from "@markmill/stack";
 import type { Caller, Frame, Some } from "../handler.ts";
 import type { ApiParts } from "../parts.ts";
-import { presentEvents } from "../present.ts";
 import { notFound } from "../refusal.ts";
 
 /** Events of one look. */

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Definition as Checked, checkStart, inputName } from "@markmill/definition";
 import type { Doorbell, Limits } from "@markmill/engine";
+import { presentDifference, presentDoing, presentRun, presentRunSummary } from "@markmill/stack";
 import { type Committed, type Definition, type RunDetail, StoreError, type TenantStore } from "@markmill/store";
 import { defaultLimits, readArchive } from "@markmill/submission";
 import { cutPage } from "../cut-page.ts";
@@ -9,7 +10,6 @@ import { inTurn } from "../in-turn.ts";
 import type { KnownSubmissions } from "../known-submissions.ts";
 import { pageOf, pairs } from "../page.ts";
 import type { ApiParts } from "../parts.ts";
-import { presentDifference, presentRun, presentSummary } from "../present.ts";
 import { notFound, Refusal } from "../refusal.ts";
 
 type Names =
@@ -130,7 +130,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
         },
         { limit, ...(cursor === undefined ? {} : { after: cursor }) },
       );
-      return { body: { items: page.runs.map(presentSummary), next: page.next } };
+      return { body: { items: page.runs.map(presentRunSummary), next: page.next } };
     },
 
     async getRun({ params: { id }, caller: { store } }) {
@@ -140,10 +140,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
         over ? [] : store.runs.doing(id),
         over ? [] : store.runs.waits([run.rootId]),
       ]);
-      const shown = doing.map(({ id: activityId, node, generation, attempt, kind, state, createdAt }) => ({
-        ...{ activityId, node, generation, attempt, kind, state, since: createdAt.toISOString() },
-      }));
-      return { body: presentRun(run, shown, waits) };
+      return { body: presentRun(run, doing.map(presentDoing), waits) };
     },
 
     async listActivities({ params: { id }, query, caller: { store } }) {
@@ -229,7 +226,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
     async listChildRuns({ params: { id }, query, caller: { store } }) {
       await find(store, id);
       const { items, next } = cutPage(await store.runs.children(id), (one) => one.id, query);
-      return { body: { items: items.map(presentSummary), next } };
+      return { body: { items: items.map(presentRunSummary), next } };
     },
 
     async replayRun({ params: { id }, caller: { store } }) {

@@ -54,7 +54,7 @@ Example:
         return exitCodes.failed;
       }
       const { unknown, doubtful } = read;
-      if (values.json === true) terminal.out(jsonText({ version: 1, batchId: batch.id, rows, unknown, doubtful }));
+      if (values.json === true) terminal.out(jsonText({ version: 1, id: batch.id, rows, unknown, doubtful }));
       else for (const line of agreementTable(rows)) terminal.out(line);
       return exitCodes.success;
     });

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Stack } from "@markmill/stack";
+import { presentEvents, presentRun, type Stack } from "@markmill/stack";
 import type { RunDetail } from "@markmill/store";
 import { type Command, exitCodes } from "../command.ts";
 import { findRun } from "../find-run.ts";
@@ -30,14 +30,18 @@ Examples:
       const root = await findRun(stack.tenant, wanted);
       const records = await readTree(stack, root, values.out !== undefined || values.json === true);
       if (values.json === true) {
-        const runs = records.map(({ record: { run, history, calls, toolCalls } }) => ({
-          run,
-          entries: history.entries,
+        const items = records.map(({ record: { run, history, calls, toolCalls } }) => ({
+          ...{ ...presentRun(run, [], []), variables: run.variables, hits: run.hits },
+          events: presentEvents(run.id, history.entries),
           activities: history.activities,
-          calls: calls.map(({ key, attempt, model, reply, usage }) => ({ ...key, attempt, model, reply, usage })),
+          calls: calls.map(({ key, attempt, model, request, reply, usage }) => ({
+            ...{ activityId: key.activityId, callIndex: key.callIndex, attempt: attempt ?? 1, model, request, reply },
+            ...{ promptTokens: usage.promptTokens, completionTokens: usage.completionTokens },
+            nanodollars: usage.nanodollars,
+          })),
           toolCalls,
         }));
-        terminal.out(jsonText({ runs }));
+        terminal.out(jsonText({ items, next: null }));
       } else if (values.out === undefined) {
         for (const { record } of records) terminal.out(formatHistory(record));
       } else {

@@ -1,4 +1,5 @@
-import { catchInterrupts, followRun, type Happening } from "@markmill/stack";
+import { catchInterrupts, followRun, type Happening, presentEvents } from "@markmill/stack";
+import type { HistoryEntry } from "@markmill/store";
 import { type Command, exitCodes } from "../command.ts";
 import { findRun } from "../find-run.ts";
 import { jsonText } from "../json-text.ts";
@@ -28,8 +29,8 @@ Examples:
       await withStack(terminal, async (stack) => {
         const run = await findRun(stack.tenant, wanted);
         for await (const { happened } of followRun(stack.tenant, stack.databaseUrl, run.id, interrupts.signal)) {
-          for (const happening of happened)
-            terminal.out(values.json === true ? asJson(happening) : asLines(happening).join("\n"));
+          if (values.json === true) for (const event of asEvents(happened)) terminal.out(jsonText(event, 0));
+          else for (const happening of happened) terminal.out(asLines(happening).join("\n"));
           if (values.follow !== true) break;
         }
       });
@@ -53,18 +54,23 @@ function asLines(happening: Happening): string[] {
   });
 }
 
-function asJson({ entry, checked, failed = [], again = null, phase = null, runId }: Happening): string {
-  const { at, seq } = entry;
-  if (entry.kind === "warning") return jsonText({ runId, seq, at, type: "warning", ...entry.warning }, 0);
-  const ended = phase?.is === "ended" ? { status: phase.status, reason: phase.reason } : null;
-  return jsonText(
-    {
-      ...{ runId, seq, ...entry.event, at },
+/** Events as the API has them, each with its warnings, and with what it decided. */
+function asEvents(happened: readonly Happening[]): readonly object[] {
+  const groups: { readonly first: Happening; readonly entries: HistoryEntry[] }[] = [];
+  for (const one of happened) {
+    const last = groups.findLast(({ first }) => first.runId === one.runId);
+    if (one.entry.kind === "warning" && last !== undefined) last.entries.push(one.entry);
+    else groups.push({ first: one, entries: [one.entry] });
+  }
+  return groups.flatMap(({ first, entries }) => {
+    const { checked, failed = [], again = null, phase = null, runId } = first;
+    const ended = phase?.is === "ended" ? { status: phase.status, reason: phase.reason } : null;
+    return presentEvents(runId, entries).map((event) => ({
+      ...event,
       ...(checked.length === 0 ? {} : { checked }),
       ...(failed.length === 0 ? {} : { failed }),
       ...(again === null ? {} : { again: { attempt: again.ref.attempt, notBefore: again.notBefore } }),
       ...(ended === null ? {} : { ended }),
-    },
-    0,
-  );
+    }));
+  });
 }

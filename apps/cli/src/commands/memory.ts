@@ -37,7 +37,7 @@ Examples:
         ({ tenant }) => all((after) => tenant.memory.scopes(after)),
         { empty: () => [] },
       );
-      if (values.json === true) terminal.out(jsonText({ scopes }));
+      if (values.json === true) terminal.out(jsonText({ items: scopes, next: null }));
       else if (scopes.length === 0) terminal.err("No scope of memory has a name.");
       else for (const scope of scopes) terminal.out(lineOf(scope));
       return exitCodes.success;
@@ -53,7 +53,7 @@ Examples:
         terminal.err(`There is no scope ${name}.`);
         return exitCodes.failed;
       }
-      if (values.json === true) terminal.out(jsonText({ scope: name, passages }));
+      if (values.json === true) terminal.out(jsonText({ scope: name, items: passages, next: null }));
       const width = terminal.shown ? terminal.columns : Number.POSITIVE_INFINITY;
       if (values.json !== true) for (const { text } of passages) terminal.out(fitWidth(oneLine(text), width));
       return exitCodes.success;

@@ -21,11 +21,17 @@ Example:
     const { values, wanted } = parseRunArgs(args, { json: { type: "boolean" } });
     return await withStack(terminal, async ({ tenant }) => {
       const found = await findRun(tenant, wanted);
-      const replays: { runId: string; name: string; events: number; differences: readonly object[] }[] = [];
+      const replays: {
+        id: string;
+        name: string;
+        events: number;
+        identical: boolean;
+        differences: readonly object[];
+      }[] = [];
       const queue: { readonly id: string; readonly name: string }[] = [found];
       for (const run of queue) {
         const { events, differences } = await tenant.runs.replay(run.id);
-        replays.push({ runId: run.id, name: run.name, events, differences });
+        replays.push({ id: run.id, name: run.name, events, identical: differences.length === 0, differences });
         if (values.json !== true) {
           const verdict = differences.length === 0 ? "identical" : `${differences.length} differences`;
           terminal.out(`${verdict}: ${run.id} ${run.name} (${events} events)`);
@@ -36,7 +42,7 @@ Example:
         queue.push(...(await tenant.runs.children(run.id)));
       }
       const identical = replays.every(({ differences }) => differences.length === 0);
-      if (values.json === true) terminal.out(jsonText({ identical, runs: replays }));
+      if (values.json === true) terminal.out(jsonText({ identical, items: replays, next: null }));
       return identical ? exitCodes.success : exitCodes.failed;
     });
   },

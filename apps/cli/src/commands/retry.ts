@@ -9,6 +9,7 @@ import { type Command, exitCodes, type Terminal } from "../command.ts";
 import { batchMeant } from "../find-batch.ts";
 import { findRun } from "../find-run.ts";
 import { definitionOf, findWorkflow, tellFindings } from "../find-workflow.ts";
+import { jsonText } from "../json-text.ts";
 import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
 import { parseRunArgs } from "../parse-words.ts";
 import { withStack } from "../with-stack.ts";
@@ -105,7 +106,7 @@ Examples:
         if (values.detach === true) {
           if (works) leaveToBackground(created.runId, config, terminal);
           else await stack.queues.ring(created.rings);
-          terminal.out(values.json === true ? JSON.stringify({ runId: created.runId }) : created.runId);
+          terminal.out(values.json === true ? jsonText({ id: created.runId, created: true }, 0) : created.runId);
           return exitCodes.success;
         }
         retried = created.runId;

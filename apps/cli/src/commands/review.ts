@@ -89,21 +89,24 @@ Examples:
         const whose = `not matched: it must be decided whose file it is: ${unmatched.join(", ")}`;
         if (values.json === true) {
           terminal.out(
-            jsonText([
-              ...queue.map(({ is, work, students, why }) => ({
-                ...{ work: work.key, attempt: work.attempt, status: is, students, why, grade: work.grade },
-              })),
-              ...lost.map(({ student }) => ({
-                ...{
-                  work: null,
-                  attempt: null,
-                  status: "not matched",
-                  students: [student.key],
-                  why: [whose],
-                  grade: null,
-                },
-              })),
-            ]),
+            jsonText({
+              items: [
+                ...queue.map(({ is, work, students, why }) => ({
+                  ...{ work: work.key, attempt: work.attempt, status: is, students, why, grade: work.grade },
+                })),
+                ...lost.map(({ student }) => ({
+                  ...{
+                    work: null,
+                    attempt: null,
+                    status: "not matched",
+                    students: [student.key],
+                    why: [whose],
+                    grade: null,
+                  },
+                })),
+              ],
+              next: null,
+            }),
           );
           return exitCodes.success;
         }
@@ -130,6 +133,7 @@ Examples:
             ? undefined
             : { work: first.work, student: first.students[0] ?? null };
       if (meant === undefined) {
+        if (values.json === true) terminal.out(jsonText({ items: [], next: null }));
         terminal.err(tellQueue(queue));
         if (!isReleased(sheetOf(works).sheet))
           terminal.err(`next: markmill release ${shortId(batch.id)}   when the grades may be given out`);

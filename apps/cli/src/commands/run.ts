@@ -208,7 +208,7 @@ async function start(asked: Asked, given: Config, terminal: Terminal, manner: Ma
       stopScript = async () => {};
       if (works) leaveToBackground(runId, config, terminal);
       else await stack.queues.ring(created.rings);
-      terminal.out(manner.json ? jsonText({ runId }, 0) : runId);
+      terminal.out(manner.json ? jsonText({ id: runId, created: true }, 0) : runId);
       return exitCodes.success;
     }
     await stack.queues.ring(created.rings);

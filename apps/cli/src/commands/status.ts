@@ -1,6 +1,16 @@
 import { parseArgs } from "node:util";
 import type { Config } from "@markmill/config";
-import { livingWorkers, parseCount, runAsJson, type Stack, standingOf, waitAsJson } from "@markmill/stack";
+import {
+  livingWorkers,
+  parseCount,
+  presentAsk,
+  presentDoing,
+  presentRunSummary,
+  presentWait,
+  runAsJson,
+  type Stack,
+  standingOf,
+} from "@markmill/stack";
 import type { RunSummary, Wait } from "@markmill/store";
 import { formatCount, formatDollars, formatElapsed } from "../amounts.ts";
 import { resultsOf } from "../class-results.ts";
@@ -46,7 +56,10 @@ Examples:
     if (limit === null || limit < 1 || limit > 500) throw new UsageError("--limit is a number from 1 to 500.");
     const json = values.json === true;
     const empty = () => {
-      if (json) terminal.out(jsonText(values.batches === true ? { batches: [] } : { runs: [], pauses: [] }));
+      if (json)
+        terminal.out(
+          jsonText(values.batches === true ? { items: [], next: null } : { items: [], next: null, pauses: [] }),
+        );
       else tellNone(values.batches === true ? "class" : "run", terminal);
       return exitCodes.success;
     };
@@ -70,12 +83,12 @@ Examples:
 async function list(stack: Stack, limit: number, json: boolean, terminal: Terminal): Promise<void> {
   const { clock } = stack.store;
   const { models, ...tenant } = stack.tenant;
-  const { runs } = await tenant.runs.list({ roots: true }, { limit });
+  const { runs, next } = await tenant.runs.list({ roots: true }, { limit });
   const all = await tenant.runs.waits(runs.map(({ id }) => id));
   const pauses = await models.pauses();
   const waits = (id: string) => all.filter(({ rootId }) => rootId === id);
   if (json) {
-    terminal.out(jsonText({ runs: runs.map((run) => asJson(run, waits(run.id))), pauses }));
+    terminal.out(jsonText({ items: runs.map((run) => asJson(run, waits(run.id))), next, pauses }));
     return;
   }
   if (runs.length === 0) tellNone("run", terminal);
@@ -120,17 +133,8 @@ async function showOne(
   const open = activities.filter(({ state }) => state === "ready" || state === "claimed" || state === "waiting");
   if (json) {
     const warnings = entries.flatMap((entry) => (entry.kind === "warning" ? [entry.warning] : []));
-    const doing = open.map(({ node, generation, attempt, kind, state }) => ({
-      node,
-      hit: generation,
-      attempt,
-      kind,
-      state,
-    }));
-    const questions = asks.map(({ activityId, node, question, text }) => ({ ask: activityId, node, question, text }));
-    terminal.out(
-      jsonText({ ...runAsJson(run, spent, warnings, waits), hits: run.hits, doing, asks: questions, workers, pauses }),
-    );
+    const shown = runAsJson(run, spent, warnings, waits, open.map(presentDoing));
+    terminal.out(jsonText({ ...shown, hits: run.hits, asks: asks.map(presentAsk), workers, pauses }));
     return;
   }
   if (run.endedAt !== null) {
@@ -160,9 +164,7 @@ async function showOne(
 }
 
 function asJson(run: RunSummary, waits: readonly Wait[]) {
-  const { id, name, reason, labels, spent, createdAt, endedAt } = run;
-  const status = standingOf(run.status, waits);
-  return { runId: id, name, status, reason, labels, spent, waits: waits.map(waitAsJson), createdAt, endedAt };
+  return { ...presentRunSummary(run), waits: waits.map(presentWait) };
 }
 
 function stamp(time: Date): string {

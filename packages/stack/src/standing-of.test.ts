@@ -1,6 +1,6 @@
 import type { Wait } from "@markmill/store";
 import { expect, it } from "vitest";
-import { standingOf } from "./run-as-json.ts";
+import { standingOf } from "./standing-of.ts";
 
 const wait: Wait = {
   rootId: "r",

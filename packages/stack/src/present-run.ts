@@ -1,16 +1,23 @@
-/** What the store says, as the contract has it. */
-import type { Routes } from "@markmill/contract";
+/** What the store says of a run, as the contract has it: for the API and for `--json` of the commands, so that both have one vocabulary. */
+import type { Got, Routes } from "@markmill/contract";
 import { type Event, type Json, redacted } from "@markmill/engine";
-import type { Difference, HistoryEntry, RunDetail, RunSummary, Wait, Warning } from "@markmill/store";
-import type { z } from "zod";
+import type {
+  Ask,
+  Difference,
+  HistoryActivity,
+  HistoryEntry,
+  RunDetail,
+  RunSummary,
+  Spent,
+  Wait,
+  Warning,
+} from "@markmill/store";
 
-type Body<Name extends keyof Routes> = Routes[Name]["answer"] extends { readonly schema: infer S extends z.ZodType }
-  ? z.output<S>
-  : never;
+type Body<Name extends keyof Routes> = Got<Routes[Name]>;
 type Summary = Body<"listRuns">["items"][number];
-export type RunEvent = Body<"listEvents">["items"][number];
+type RunEvent = Body<"listEvents">["items"][number];
 
-export function presentSummary(run: RunSummary): Summary {
+export function presentRunSummary(run: RunSummary): Summary {
   const { id, rootId, parentActivityId, program, name, status, phase, word, rev, depth, labels, spent, reason } = run;
   return {
     ...{ id, rootId, parentActivityId, definition: run.definitionHash, program, name, status, phase, word, rev, depth },
@@ -32,22 +39,48 @@ export function presentSummary(run: RunSummary): Summary {
 
 export function presentRun(run: RunDetail, doing: Body<"getRun">["doing"], waits: readonly Wait[]): Body<"getRun"> {
   return {
-    ...presentSummary(run),
+    ...presentRunSummary(run),
     result: run.result,
     report: run.variables.REPORT ?? null,
     doing,
-    waits: waits.map(({ runId, node, parked, nextTry }) => ({
-      ...{
-        runId,
-        node,
-        held: parked.held,
-        tries: parked.tries,
-        trouble: parked.trouble,
-        failure: { ...parked.failure },
-      },
-      since: new Date(parked.since).toISOString(),
-      nextTry: nextTry?.toISOString() ?? null,
-    })),
+    waits: waits.map(presentWait),
+  };
+}
+
+export function presentWait({ runId, node, parked, nextTry }: Wait): Body<"getRun">["waits"][number] {
+  const { held, tries, trouble, failure, since } = parked;
+  return {
+    ...{ runId, node, held, tries, trouble, failure: { ...failure } },
+    since: new Date(since).toISOString(),
+    nextTry: nextTry?.toISOString() ?? null,
+  };
+}
+
+type Open = Pick<HistoryActivity, "id" | "node" | "generation" | "attempt" | "kind" | "state" | "createdAt">;
+
+export function presentDoing(activity: Open): Body<"getRun">["doing"][number] {
+  const { id: activityId, node, generation, attempt, kind, state, createdAt } = activity;
+  return { activityId, node, generation, attempt, kind, state, since: createdAt.toISOString() };
+}
+
+export function presentAsk(ask: Ask): Body<"listAsks">["items"][number] {
+  const { activityId: id, runId, rootId, node, question, text, createdAt, expiresAt } = ask;
+  const times = { createdAt: createdAt.toISOString(), expiresAt: expiresAt?.toISOString() ?? null };
+  return { id, runId, rootId, node, question, text, ...times };
+}
+
+/** With what its whole tree has spent, and what was warned of. */
+export function runAsJson(
+  run: RunDetail,
+  { characters: _, ...spent }: Spent,
+  warnings: readonly Warning[],
+  waits: readonly Wait[],
+  doing: Body<"getRun">["doing"] = [],
+) {
+  return {
+    ...presentRun(run, doing, waits),
+    spent: { steps: run.spent.steps, ...spent },
+    warnings: warnings.map(({ code, message, node }) => ({ code, message, node })),
   };
 }
 
