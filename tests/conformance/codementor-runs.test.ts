@@ -30,6 +30,8 @@ rules:
   - { when: { text: broken }, fault: { status: 400, message: "no such luck" } }
   - { when: { text: slow }, reply: "finally", delay: 1500ms }
   - { when: { text: expensive }, reply: "x", usage: { prompt: 1000, completion: 1000 } }
+  - { when: { text: "does not fit the schema: points: expected integer" }, verbatim: true, reply: "Sorry.\\n\`\`\`json\\n{\\"points\\": 7}\\n\`\`\`" }
+  - { when: { text: "in points" }, verbatim: true, reply: '{"points": "seven"}' }
 default: { reply: "I heard {{prompt}}" }
 `;
 
@@ -68,6 +70,20 @@ describe.each(backends)("a run on the %s backend", (backend) => {
       ]);
     },
   );
+
+  once("a PROMPT with a schema is asked once more with what was wrong, and RESULT is the JSON alone", async () => {
+    const chart = `START --> PROMPT_A[Prompt: User A]\nPROMPT_A@{ schema: Points }`;
+    const schema = { type: "object", properties: { points: { type: "integer" } }, required: ["points"] };
+    const section = `\n# Schemas\n## Points\n\`\`\`json\n${JSON.stringify(schema)}\n\`\`\`\n`;
+    const before = mill.requests().length;
+    const text = workflow(chart, { "User A": "Answer in points." });
+    const run = await mill.run({ "a.md": text.replace("# Prompts", `${section}\n# Prompts`) });
+    expect(run).toMatchObject({ status: "success", result: '{"points":7}' });
+    const asked = mill.requests().slice(before);
+    expect(asked.map(({ body }) => (body as { response_format?: unknown }).response_format)).toEqual(
+      Array(2).fill({ type: "json_schema", json_schema: { name: "reply", schema } }),
+    );
+  });
 
   once("keeps named agents' conversations apart, and returns to one of them by name", async () => {
     const chart = `START --> PROMPT_A[Prompt: System Author] --> PROMPT_B[Prompt: User One] --> PROMPT_C[Prompt: System Critic] --> PROMPT_D[Prompt: User Two]

@@ -46,6 +46,32 @@ describe("parameters", () => {
     expect(told(greet, { variables: { NAME: "x", [name]: "0" } })).toEqual(["error PARAM_UNKNOWN"]);
   });
 
+  it("an input that no task reads is a warning; a flowchart takes none", () => {
+    const tasks = (prompt: string) =>
+      JSON.stringify({
+        ...{
+          config: { max_steps: 5, max_time: 50 },
+          external_memory: {},
+          return_value: { input: { type: "read", key: "a" } },
+        },
+        tasks: [
+          {
+            id: "A",
+            name: "a",
+            description: "",
+            prompt,
+            inputs: [],
+            operator: "generation",
+            outputs: [{ type: "write", key: "a", value: "__result" }],
+          },
+          { id: "_end", name: "end", description: "", prompt: "end", inputs: [], operator: "end", outputs: [] },
+        ],
+        steps: [{ source: "A", target: "_end" }],
+      });
+    expect(told({ "a.md": tasks("Hello") }, { variables: { __input: "x" } })).toEqual(["warning INPUT_UNUSED"]);
+    expect(told(chart("START --> SUCCESS"), { variables: { __input: "x" } })).toEqual(["error PARAM_UNKNOWN"]);
+  });
+
   it("that are settings are known by name, and so are their misspellings", () => {
     expect(told(greet, { variables: { NAME: "x", AI_MODEL_NAME: "m", MAX_STEPS: "3", RESULT: "r" } })).toEqual([]);
     expect(problems(greet, { variables: { NAME: "x", MAX_STEP: "3", AI_TEMPRATURE: "1" } })).toMatchObject([

@@ -135,6 +135,7 @@ export const startFindingCodes = {
     means: "A step needs the run's input, and the run is started without one.",
     fix: "Add --input TEXT.",
   },
+  INPUT_UNUSED: { means: "The run is given an input, and no task reads it.", fix: "Leave it out." },
   SUBMISSION_REQUIRED: { means: "The workflow needs a submission, and none is given.", fix: "Add --submission PATH." },
   SUBMISSION_UNUSED: {
     means: "The workflow says that it takes no submission, and one is given.",

@@ -31,6 +31,7 @@ export { commandPlaces, fillCommand } from "./fill-command.ts";
 export { type ForkPoint, forkAtFailure, forkAtNode } from "./fork.ts";
 export { usualGrading } from "./grading.ts";
 export { idleUntil } from "./idle.ts";
+export { findMisfits, type SchemaFinding, schemaProblem } from "./json-schema.ts";
 export {
   asideOf,
   isSetting,

@@ -305,31 +305,15 @@ describe("a paid call", () => {
   });
 });
 
-describe("a reply by schema", () => {
-  const schema = {
-    name: "grade",
-    schema: { type: "object", properties: { points: { type: "integer" } }, required: ["points"] },
-  };
-  const asked = { ...call, request: { ...request, schema } };
-
-  it("is read, and a finding is handed to the caller, who may ask again as the next call", async () => {
-    const { ports, model } = await start(`default: { verbatim: true, reply: ['{"points": "7"}', '{"points": 7}'] }`);
-    expect(await callModel(ports, asked)).toMatchObject({
-      kind: "replied",
-      structured: { ok: false, findings: [{ path: "points" }] },
+describe("a request with a schema", () => {
+  it("sends it, and gives the reply as it came: whoever asked checks it", async () => {
+    const { ports, model } = await start(`default: { verbatim: true, reply: '{"points": "7"}' }`);
+    const schema = { name: "grade", schema: { type: "object", properties: { points: { type: "integer" } } } };
+    const outcome = await callModel(ports, { ...call, request: { ...request, schema } });
+    expect(outcome).toMatchObject({ kind: "replied", reply: { text: '{"points": "7"}' } });
+    expect(model.requests()[0]?.body).toMatchObject({
+      response_format: { type: "json_schema", json_schema: schema },
     });
-    expect(await callModel(ports, { ...asked, callIndex: 1 })).toMatchObject({
-      structured: { ok: true, value: { points: 7 } },
-    });
-    expect(await callModel(ports, asked)).toMatchObject({ remembered: true, structured: { ok: false } });
-    expect(model.requests()).toHaveLength(2);
-  });
-
-  it("whose schema cannot be checked is refused before anything is sent", async () => {
-    const { ports, model } = await start(answering);
-    const bad = { ...call, request: { ...request, schema: { name: "bad", schema: { type: "string", pattern: "a" } } } };
-    expect(await callModel(ports, bad)).toMatchObject({ kind: "failed", failure: { code: "MODEL_SCHEMA_UNUSABLE" } });
-    expect(model.requests()).toEqual([]);
   });
 });
 

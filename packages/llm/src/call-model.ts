@@ -33,7 +33,6 @@ import { type ModelSlot, noLimit } from "./model-slot.ts";
 import type { Passage, RatePort } from "./rate-port.ts";
 import { recordPatiently } from "./record-patiently.ts";
 import { requestHash } from "./request-hash.ts";
-import { readStructuredReply, type StructuredReply, schemaProblem } from "./structured-reply.ts";
 import { type WorstCase, worstCaseOf } from "./worst-case.ts";
 
 export interface CallKey {
@@ -135,8 +134,6 @@ export type CallOutcome = {
       readonly requestHash: string;
       /** Answered from the ledger; nothing was sent. */
       readonly remembered: boolean;
-      /** Present when the request has a schema; asking once more after a finding is the caller's decision (call index + 1). */
-      readonly structured?: StructuredReply;
     }
   | { readonly kind: "limited"; readonly code: ReservedLimit; readonly message: string }
   | { readonly kind: "failed"; readonly failure: ModelFailure }
@@ -172,8 +169,6 @@ export async function callModel(ports: CallPorts, call: ModelCall): Promise<Call
   const lookup = findModel(catalogue, request.model);
   if (!lookup.ok) return failed(new ModelFailure(lookup.code, lookup.message));
   const { model } = lookup;
-  const problem = request.schema === undefined ? undefined : schemaProblem(request.schema.schema);
-  if (problem !== undefined) return failed(new ModelFailure("MODEL_SCHEMA_UNUSABLE", problem));
   const worstCase = worstCaseOf(model, request);
   const characters = charactersOf(request.messages);
 
@@ -270,18 +265,7 @@ function outcomeOf(
   if (isEmpty(reply, request)) {
     return { kind: "failed", failure: new ModelFailure("MODEL_EMPTY_REPLY", whatCame(reply)), booked, callIndex };
   }
-  const { schema } = request;
-  return {
-    kind: "replied",
-    reply,
-    callIndex,
-    requestHash: hash,
-    ...how,
-    // A reply that asks for tools is not yet the answer.
-    ...(schema === undefined || asksForTools(reply, request)
-      ? {}
-      : { structured: readStructuredReply(reply.text, schema.schema) }),
-  };
+  return { kind: "replied", reply, callIndex, requestHash: hash, ...how };
 }
 
 function asksForTools({ toolCalls }: ModelReply, { tools }: ModelRequest): boolean {

@@ -4,10 +4,13 @@ import { lettersOf, type ModelMessage, type ModelRequest, type ToolOffer } from 
 /** Role markers and separators a chat template puts around one message; known templates need 3 to 8. */
 const TOKENS_PER_MESSAGE = 16;
 const TOKENS_PER_REQUEST = 16;
+/** Bytes of the sentence before a schema that is told in words, and its message. */
+const SCHEMA_WORDS = 120;
 
 /** Every token of a byte-level vocabulary covers at least one UTF-8 byte, so bytes bound tokens from above. */
 export function promptTokensAtMost(request: Pick<ModelRequest, "messages" | "schema" | "tools">): number {
-  const schema = request.schema === undefined ? 0 : Buffer.byteLength(JSON.stringify(request.schema));
+  // Some models are told of it in a message of its own.
+  const schema = request.schema === undefined ? 0 : Buffer.byteLength(JSON.stringify(request.schema)) + SCHEMA_WORDS;
   // Templates write a tool as JSON with words around it.
   const tools = (request.tools ?? []).reduce(
     (sum, tool) => sum + Buffer.byteLength(JSON.stringify(tool)) + TOKENS_PER_MESSAGE,

@@ -236,6 +236,31 @@ describe("a reply of another API", () => {
   });
 });
 
+describe("an endpoint that takes no schema", () => {
+  it("is told of it in words, from the second request on; the first is refused and not booked", async () => {
+    const bodies: { response_format?: unknown; messages: { content: string }[] }[] = [];
+    const url = await listen((asked, response) => {
+      const pieces: Buffer[] = [];
+      asked.on("data", (piece: Buffer) => pieces.push(piece));
+      asked.on("end", () => {
+        const body = JSON.parse(Buffer.concat(pieces).toString()) as (typeof bodies)[number];
+        bodies.push(body);
+        const refused = body.response_format !== undefined;
+        const error = { error: { message: "response_format of type json_schema is not supported", code: 400 } };
+        const answer = { choices: [{ message: { content: "{}" }, finish_reason: "stop" }] };
+        response.writeHead(refused ? 400 : 200, { "content-type": json }).end(JSON.stringify(refused ? error : answer));
+      });
+    });
+    const asking = client(url);
+    const wanted = { ...request, schema: { name: "reply", schema: { type: "object" } } };
+    const refused = await asking.complete(wanted).catch((reason: unknown) => reason);
+    expect(refused).toMatchObject({ code: "MODEL_FORMAT_REFUSED", next: "retry", billed: "no" });
+    expect(await asking.complete(wanted)).toMatchObject({ text: "{}" });
+    expect(bodies[1]?.response_format).toBeUndefined();
+    expect(bodies[1]?.messages.at(-1)?.content).toContain('{"type":"object"}');
+  });
+});
+
 describe("the charset of a reply", () => {
   const said = { choices: [{ message: { content: "Größe: sehr schön" }, finish_reason: "stop" }] };
   it.each([

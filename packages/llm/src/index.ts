@@ -12,6 +12,7 @@ export { modelFileCodes, scriptedServerCodes, scriptFileCodes } from "./file-cod
 export { formatFinding } from "./finding.ts";
 export { contextExcess, fitContext } from "./fit-context.ts";
 export { hashEmbedding } from "./hash-embedding.ts";
+export { parseJson, readJsonReply } from "./json-in-reply.ts";
 export { keyHeaders } from "./key-headers.ts";
 export {
   builtInCatalogue,
@@ -44,5 +45,4 @@ export {
   type ScriptedModel,
   startScriptedModel,
 } from "./scripted-server.ts";
-export { readToolArguments } from "./structured-reply.ts";
 export { readVectors, unitBytes } from "./vectors-text.ts";

@@ -26,6 +26,8 @@ export interface Model {
   readonly limits: ModelLimits;
   /** Refuses sampling settings (temperature, top p, penalties, stop) and takes its output limit as max_completion_tokens. */
   readonly reasoning: boolean;
+  /** Takes a JSON Schema as `response_format`. false: it is told the schema in words. */
+  readonly jsonSchema: boolean;
   /** It runs where its operator runs Markmill: what it reads leaves nobody's hands. */
   readonly local: boolean;
   /** Used for what a request leaves open. */
@@ -71,6 +73,7 @@ const modelSchema = z.strictObject({
     .default({}),
   reasoning: z.boolean().default(false),
   local: z.boolean().default(false),
+  jsonSchema: z.boolean().default(true),
   defaults: settingsSchema.default({}),
 });
 
@@ -126,6 +129,7 @@ function readCatalogue(yamlText: string, file: string, base: ModelCatalogue | un
       limits: entry.limits,
       reasoning: entry.reasoning,
       local: entry.local,
+      jsonSchema: entry.jsonSchema,
       defaults: entry.defaults,
     });
   }
@@ -193,6 +197,7 @@ function unpricedModel(name: string): Model {
     limits: {},
     reasoning: false,
     local: false,
+    jsonSchema: true,
     defaults: {},
   };
 }

@@ -19,6 +19,7 @@ import {
   type ModelMessage,
   type ModelReply,
   type ModelRequest,
+  type ReplySchema,
 } from "./model-request.ts";
 import { fetchInSlot, heardSlot, type InSlot, type ModelSlot, noLimit } from "./model-slot.ts";
 import { createDeltaNeutraliser, neutraliseText } from "./neutralise-text.ts";
@@ -114,6 +115,8 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
     return opened;
   };
 
+  /** Models that refused a schema: from then on they are told of it in words. */
+  const withoutSchemas = new Set<string>();
   const endpoint = `${origin}${pathname.replace(/(?<!\/)\/+$/, "")}`;
   const redact = redactorOf(apiKey, "reply");
 
@@ -141,19 +144,21 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
       const whole: Sending = { headers, fetchOptions: { slot, until } satisfies InSlot };
       // The library ends a stream by its own signal, which follows this one.
       const stream = { headers, fetchOptions: { slot } satisfies InSlot, signal: until };
+      const inWords = !model.jsonSchema || withoutSchemas.has(model.name);
       try {
         call.signal?.throwIfAborted();
         if (request.embed !== undefined) return await embedded(asking, model, request, whole);
         const raw =
           call.onDelta === undefined
-            ? await readWhole(asking, bodyOf(model, request), whole)
-            : await readStream(streaming, bodyOf(model, request), stream, call.onDelta, maxReplyBytes);
+            ? await readWhole(asking, bodyOf(model, request, inWords), whole)
+            : await readStream(streaming, bodyOf(model, request, inWords), stream, call.onDelta, maxReplyBytes);
         return priced(raw, model, request, redact);
       } catch (error) {
         const left = limit.isStarted();
         if (!left && call.signal?.aborted) throw new ModelFailure("MODEL_ABORTED", "", { billed: "no" });
         const used = error instanceof UnusableReply ? error.reply : null;
-        throw translateModelError(error, {
+        const failure = translateModelError(error, {
+          sentSchema: request.schema !== undefined && !inWords,
           ...(used === null ? {} : { spent: priced(used, model, request, redact).usage }),
           model: model.name,
           endpoint,
@@ -164,6 +169,8 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
           aborted: call.signal?.aborted ?? false,
           now: Date.now(),
         });
+        if (failure.code === "MODEL_FORMAT_REFUSED") withoutSchemas.add(model.name);
+        throw failure;
       } finally {
         limit.stop();
       }
@@ -333,6 +340,10 @@ function priced(raw: RawReply, model: Model, request: ModelRequest, redact: Reda
   };
 }
 
+function schemaInWords({ schema }: ReplySchema): string {
+  return `Reply with one JSON document that fits this JSON Schema, and with nothing else:\n${JSON.stringify(schema)}`;
+}
+
 function messageOf(message: ModelMessage): ChatCompletionMessageParam {
   const content = neutraliseText(message.content);
   if (message.role === "tool") return { role: "tool", content, tool_call_id: message.callId };
@@ -345,11 +356,17 @@ function messageOf(message: ModelMessage): ChatCompletionMessageParam {
   return { role: "assistant", content: content === "" ? null : content, tool_calls };
 }
 
-function bodyOf(model: Model, request: ModelRequest): ChatCompletionCreateParamsNonStreaming {
+/** `inWords`: the schema is told in a last message; not all endpoints take another way. */
+function bodyOf(model: Model, request: ModelRequest, inWords: boolean): ChatCompletionCreateParamsNonStreaming {
   const { settings } = effectiveSettings(model, request.settings);
+  const { schema } = request;
+  const told = schema === undefined || !inWords ? null : schemaInWords(schema);
   return {
     model: model.name,
-    messages: request.messages.map(messageOf),
+    messages: [
+      ...request.messages.map(messageOf),
+      ...(told === null ? [] : [{ role: "user" as const, content: told }]),
+    ],
     ...(request.tools === undefined || request.tools.length === 0
       ? {}
       : {
@@ -368,8 +385,8 @@ function bodyOf(model: Model, request: ModelRequest): ChatCompletionCreateParams
     ...(settings.frequencyPenalty === undefined ? {} : { frequency_penalty: settings.frequencyPenalty }),
     ...(settings.presencePenalty === undefined ? {} : { presence_penalty: settings.presencePenalty }),
     ...(settings.stop === undefined || settings.stop.length === 0 ? {} : { stop: [...settings.stop] }),
-    ...(request.schema === undefined
+    ...(schema === undefined || inWords
       ? {}
-      : { response_format: { type: "json_schema", json_schema: { ...request.schema } } }),
+      : { response_format: { type: "json_schema", json_schema: { ...schema } } }),
   };
 }

@@ -161,6 +161,12 @@ export const modelFailureCodes = {
     "The endpoint found the request invalid; its message says why.",
     "Correct what the endpoint's message names.",
   ),
+  MODEL_FORMAT_REFUSED: rule(
+    "retry",
+    "no",
+    "The endpoint does not take a JSON Schema for the reply; it is asked again with the schema in words.",
+    "Nothing; jsonSchema: false at the model in MODELS_FILE saves the first request.",
+  ),
   MODEL_SCHEMA_UNUSABLE: rule(
     "fail",
     "no",
@@ -248,6 +254,8 @@ export interface FailureContext {
   /** Our own two reasons to give up; the client's error alone does not tell them apart. */
   readonly timedOut: boolean;
   readonly aborted: boolean;
+  /** The request had a schema as `response_format`. */
+  readonly sentSchema?: boolean;
   /** What a reply that is no answer used. */
   readonly spent?: ModelUsage;
   /** Milliseconds since the epoch, for a Retry-After that is a date. */
@@ -365,6 +373,9 @@ function translateStatus(
   if (status === undefined) return fail("MODEL_SERVER_ERROR", why, { ...given, billed: "unknown" });
   // A proxy between us and the endpoint has no opinion about the request.
   if (status < 500 && html) return fail("MODEL_REPLY_HTML", why, given);
+  if (isRequestStatus(status) && context.sentSchema === true && NO_FORMAT.test(spoken)) {
+    return fail("MODEL_FORMAT_REFUSED", why);
+  }
   if (isRequestStatus(status)) return fail("MODEL_REQUEST_REFUSED", why);
   // A gateway that gave up waiting does not stop what it waited for.
   const late = status === 504 || status === 524 || status === 520 || status === 499;
@@ -374,6 +385,7 @@ function translateStatus(
 const QUOTA = /insufficient[_ ](quota|balance|credit|funds)|exceeded your current quota|credit balance is too low/i;
 const TOO_LONG =
   /context (length|window|size)|(prompt|input|request) is too long|too many (input )?tokens|maximum context/i;
+const NO_FORMAT = /response[_ ]?format|json[_ ]?schema|structured[_ ]outputs?/i;
 const TOO_OFTEN = /rate limit|too many requests/i;
 const NO_MODEL = /\bmodel\b.{0,120} (not found|does not exist|not supported)/i;
 const KEY = /(invalid|incorrect|missing|expired) api[ _-]?key|api[ _-]?key (is )?(not valid|invalid|missing|expired)/i;

@@ -7,7 +7,7 @@ import { isIP } from "node:net";
 import type { BuiltinName } from "@markmill/engine";
 import type { AddressRules } from "./address-rules.ts";
 import type { CheckedFetch } from "./checked-fetch.ts";
-import { type ArgumentValues, fillUrl, textOf } from "./fill-url.ts";
+import { type ArgumentValues, fillUrl, textOf, withQuery } from "./fill-url.ts";
 import { type CallLimits, successOf } from "./http-tool.ts";
 import { ToolFailure } from "./tool-codes.ts";
 
@@ -63,10 +63,11 @@ export async function performBuiltin(
       return cut(blocksOf(await ask({ url: `${base}/${kind}`, body, headers: keyHeader("x-api-key", key) }), count));
     }
     case "duckduckgo": {
-      const at = new URL(url);
-      at.searchParams.set("q", textOf(values, "query"));
+      const at = withQuery(url, [["q", textOf(values, "query")]]);
       const { searchResults } = await htmlText();
-      return cut(JSON.stringify(searchResults(await ask({ url: at.href })).slice(0, 10)));
+      const page = await ask({ url: at });
+      refuseError(page);
+      return cut(JSON.stringify(searchResults(page).slice(0, 10)));
     }
     case "jina": {
       const page = await checkedPage(textOf(values, "website"), rules);
@@ -74,10 +75,9 @@ export async function performBuiltin(
     }
     case "browserless": {
       const page = await checkedPage(textOf(values, "website"), rules);
-      const at = new URL(`${base}/content`);
-      if (key !== null) at.searchParams.set("token", key);
+      const at = withQuery(`${base}/content`, key === null ? [] : [["token", key]]);
       const { headingsAndParagraphs } = await htmlText();
-      return cut(headingsAndParagraphs(await ask({ url: at.href, body: { url: page } })));
+      return cut(headingsAndParagraphs(await ask({ url: at, body: { url: page } })));
     }
     case "scraper": {
       const { headingsAndParagraphs } = await htmlText();
@@ -132,7 +132,29 @@ async function resolved(host: string): Promise<readonly string[]> {
   }
 }
 
-/** Blocks of title, link, snippet, date and position. */
+/** A service may say with status 200 that it failed: its own words are the failure. */
+function refuseError(text: string): void {
+  if (!text.trimStart().startsWith("{")) return;
+  let answer: Readonly<Record<string, unknown>>;
+  try {
+    answer = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  } catch {
+    return;
+  }
+  const { error, errors, message, statusCode, status } = answer;
+  const code = Number(statusCode ?? status);
+  const told = [error, errors, message].some((one) =>
+    typeof one === "string" ? one.trim() !== "" : one != null && one !== false,
+  );
+  if (!told && !(code >= 400)) return;
+  throw new ToolFailure(
+    "TOOL_FAILED",
+    `The search answered with an error: ${text.trim().slice(0, 500)}`,
+    code === 429 || code >= 500,
+  );
+}
+
+/** Blocks of title, link, snippet, date and position. An answer without a list that is known stays as the service wrote it. */
 function blocksOf(text: string, most: number): string {
   let answer: unknown;
   try {
@@ -142,6 +164,10 @@ function blocksOf(text: string, most: number): string {
   }
   const { organic, news } = (typeof answer === "object" && answer !== null ? answer : {}) as Record<string, unknown>;
   const results: unknown = organic ?? news;
+  if (results === undefined) {
+    refuseError(text);
+    return text;
+  }
   const blocks = (Array.isArray(results) ? results : []).slice(0, most).map((one: unknown) => {
     const result = (typeof one === "object" && one !== null ? one : {}) as Record<string, unknown>;
     return ["title", "link", "snippet", "date", "position"]

@@ -3,6 +3,7 @@
  *
  * F1  A value stays inside its place: it is percent-encoded, and cannot become a segment that leads elsewhere (`..`).
  * F2  Places stand in the path or in the query, never in the host: where a tool leads is its author's decision.
+ * F3  What the author wrote stays as written, also in the query; values are put behind it.
  */
 import { ToolFailure } from "./tool-codes.ts";
 
@@ -24,6 +25,15 @@ export function fillUrl(template: string, values: ArgumentValues): string {
     throw new ToolFailure("TOOL_ARGUMENTS", "An argument would make the address lead to another path.");
   }
   return filled;
+}
+
+/** The address with more parameters, each a name and its text (F3). */
+export function withQuery(url: string, parameters: readonly (readonly [name: string, text: string])[]): string {
+  const [address = "", fragment] = url.split("#", 2);
+  const added = parameters.map(([name, text]) => `${encodeURIComponent(name)}=${encodeURIComponent(text)}`).join("&");
+  const sign = !address.includes("?") ? "?" : /[?&]$/.test(address) ? "" : "&";
+  const whole = added === "" ? address : `${address}${sign}${added}`;
+  return fragment === undefined ? whole : `${whole}#${fragment}`;
 }
 
 /** What a place or a parameter of the query gets. */

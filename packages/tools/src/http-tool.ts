@@ -1,7 +1,7 @@
 /** One request per call, as the tool says; whatever is not 2xx is a failure. */
 import type { HttpTool, ToolHeader } from "@markmill/engine";
 import type { CheckedFetch, CheckedResponse } from "./checked-fetch.ts";
-import { type ArgumentValues, fillUrl, textOf, urlPlaces } from "./fill-url.ts";
+import { type ArgumentValues, fillUrl, textOf, urlPlaces, withQuery } from "./fill-url.ts";
 import { type Secrets, secretFor } from "./secrets.ts";
 import { ToolFailure } from "./tool-codes.ts";
 
@@ -23,15 +23,17 @@ export async function performHttp(
   limits: CallLimits,
 ): Promise<string> {
   const { method } = tool;
-  const url = new URL(checkedParse(fillUrl(tool.url, values)));
+  const address = checkedParse(fillUrl(tool.url, values));
   const used = new Set(urlPlaces(tool.url));
-  const rest = Object.entries(values).filter(([name, value]) => !used.has(name) && value !== null);
+  const rest = Object.entries(values).filter(([name]) => !used.has(name));
   const send = tool.send ?? (method === "POST" || method === "PUT" || method === "PATCH" ? "json" : "query");
-  if (send === "query") {
-    for (const [name, value] of rest) {
-      for (const one of Array.isArray(value) ? value : [value]) url.searchParams.append(name, textOf({ one }, "one"));
-    }
-  }
+  // A query has no word for null; JSON has.
+  const parameters = rest
+    .filter(([, value]) => value !== null)
+    .flatMap(([name, value]) =>
+      (Array.isArray(value) ? value : [value]).map((one) => [name, textOf({ one }, "one")] as const),
+    );
+  const url = new URL(send === "query" ? withQuery(address, parameters) : address);
   const body = send === "json" ? JSON.stringify(Object.fromEntries(rest)) : null;
   const headers = {
     accept: "application/json, text/*;q=0.9, */*;q=0.1",

@@ -263,8 +263,9 @@ function failureOf(error: unknown): unknown {
     if (inner instanceof ToolFailure) return inner;
   }
   if (!(error instanceof Error) || error.name === "AbortError") return error;
+  // Codes inside the protocol are the server's own, whatever number they have; only the transport's is a status of HTTP.
   const code = "code" in error && typeof error.code === "number" ? error.code : null;
-  const status = code !== null && code >= 100 ? code : null;
+  const status = error.name !== "McpError" && code !== null && code >= 100 ? code : null;
   const said = error.message.replace(/^Streamable HTTP error: (?:Error POSTing to endpoint: )?/, "");
   if (status !== null) {
     const passing = status === 429 || status >= 500;

@@ -109,6 +109,24 @@ describe.each([{ json: false }, { json: true }])("an MCP server over HTTP, JSON 
     await expect.poll(() => server.sessions()).toBe(0);
   });
 
+  it("has codes of its own for its errors, which are no statuses of HTTP", async () => {
+    const rejecting = (code: number) => ({ call: () => Promise.reject(Object.assign(new Error("quota"), { code })) });
+    const server = await serve({ a: rejecting(429), b: rejecting(500), c: rejecting(1001) }, how);
+    const { call } = boxFor(at(server.url));
+    for (const name of ["a", "b", "c"]) {
+      const result = await call(name);
+      expect(result).toMatchObject({ ok: false, code: "TOOL_FAILED", passing: false });
+      expect(result).not.toMatchObject({ message: expect.stringContaining("status") });
+    }
+  });
+
+  it("says that a listing is over with an empty cursor, too", async () => {
+    const server = await serve({ a: { call: () => saying("x") } }, { ...how, last: "" });
+    const message = expect.stringMatching(/no tool 'gone'/);
+    expect(await boxFor(at(server.url)).list("a", "gone")).toMatchObject({ ok: false, message });
+    expect(server.listings()).toBe(1);
+  });
+
   it("that says a call failed, does not know the tool, or throws: the tool has failed, and was asked once", async () => {
     const server = await serve(
       {

@@ -34,7 +34,8 @@ export async function listMcpTools(
         else if (!found.has(name)) found.set(name, listedTool(name, ports.hide(description), inputSchema));
       }
       cursor = listed.nextCursor;
-      if (cursor === undefined) break;
+      // An empty one is no place to go on from.
+      if (cursor === undefined || cursor === "") break;
     }
   });
   return wanted.map((name) => {

@@ -46,10 +46,10 @@ const sampling = { method: "sampling/createMessage" as const, params: { messages
 
 export const saying = (text: string): CallToolResult => ({ content: [{ type: "text", text }] });
 
-/** json: answers are JSON, not streams. page: so many tools are listed at a time. port: as it was before. */
+/** json: answers are JSON, not streams. page: so many tools are listed at a time. last: the cursor of the last page. port: as it was before. */
 export async function startMcpServer(
   given: Readonly<Record<string, TestingMcpTool>>,
-  { json = false, page = 100, port = 0 }: { json?: boolean; page?: number; port?: number } = {},
+  { json = false, page = 100, port = 0, last }: { json?: boolean; page?: number; port?: number; last?: string } = {},
 ): Promise<TestingMcpServer> {
   const tools = new Map(Object.entries(given));
   const sessions = new Map<string, StreamableHTTPServerTransport>();
@@ -67,7 +67,8 @@ export async function startMcpServer(
         ...(description === undefined ? {} : { description }),
         ...(outputSchema === undefined ? {} : { outputSchema }),
       }));
-      return { tools: listed, ...(from + page < tools.size ? { nextCursor: String(from + page) } : {}) };
+      const ends = last === undefined ? {} : { nextCursor: last };
+      return { tools: listed, ...(from + page < tools.size ? { nextCursor: String(from + page) } : ends) };
     });
     server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: values = {} } }, extra) => {
       const tool = tools.get(name);

@@ -50,8 +50,21 @@ describe("an HTTP tool", () => {
     await ask(http(`${server.url}/v/{id}`, { method: "DELETE" }), { id: 1 });
     expect(server.requests().map(({ method, url, body }) => [method, url, body])).toEqual([
       ["GET", "/v/a%20b?tags=x&tags=y&deep=%7B%22n%22%3A1%7D", ""],
-      ["POST", "/v/a%20b", '{"tags":["x","y"],"deep":{"n":1}}'],
+      ["POST", "/v/a%20b", '{"tags":["x","y"],"deep":{"n":1},"none":null}'],
       ["DELETE", "/v/1", ""],
+    ]);
+  });
+
+  it("keeps the query of its author as it is written", async () => {
+    const server = await serve();
+    const ask = boxOf({ allow: allowing(server) });
+    await ask(http(`${server.url}/v?q=a%20b&fields=x,y&flag&t=12:30`), { more: "c d" });
+    await ask(http(`${server.url}/v?flag`), {});
+    await ask(http(`${server.url}/v?`), { a: 1 });
+    expect(server.requests().map(({ url }) => url)).toEqual([
+      "/v?q=a%20b&fields=x,y&flag&t=12:30&more=c%20d",
+      "/v?flag",
+      "/v?a=1",
     ]);
   });
 
@@ -271,6 +284,37 @@ describe("a built-in tool", () => {
       }
     }
     expect(server.requests()).toHaveLength(before);
+  });
+
+  it("that searches fails with the words of a service that failed, and keeps an answer of another form", async () => {
+    const answers: Record<string, string> = {
+      "/e/search": '{"message":"Not enough credits","statusCode":400}',
+      "/e/news": '{"error":{"code":"quota"}}',
+      "/e/places": '{"places":[{"title":"Here"}]}',
+      "/e/ddg": '{"error":"blocked"}',
+    };
+    const server = await startToolServer(
+      Object.fromEntries(Object.entries(answers).map(([path, text]) => [path, (_, response) => response.end(text)])),
+    );
+    open.push(server);
+    const serper = { url: `${server.url}/e`, key: "k" };
+    const ask = boxOf({
+      allow: allowing(server),
+      builtins: { ...off, serper, duckduckgo: { url: `${server.url}/e/ddg`, key: null } },
+    });
+    const search = (search_type: string) => ask(builtinTools.serper.tool, { query: "x", search_type });
+    for (const [kind, path] of [
+      ["search", "/e/search"],
+      ["news", "/e/news"],
+    ] as const) {
+      expect(await search(kind)).toMatchObject({
+        ok: false,
+        code: "TOOL_FAILED",
+        message: expect.stringContaining(answers[path] ?? "?"),
+      });
+    }
+    expect(await search("places")).toEqual({ ok: true, text: answers["/e/places"] });
+    expect(await ask(builtinTools.duckduckgo.tool, { query: "x" })).toMatchObject({ ok: false, code: "TOOL_FAILED" });
   });
 
   it("is off unless it is configured", async () => {

@@ -8,7 +8,7 @@
  * is the same, too; so is what MCP servers said of their tools (list-mcp-tools.ts). Where a reply calls workflows, the activity ends with the
  * calls and is performed again when they have returned (call-workflow.ts): it is the same as after a kill.
  */
-import type { Usage, Work } from "@markmill/engine";
+import { schemaProblem, type Usage, type Work } from "@markmill/engine";
 import {
   callModel,
   contextExcess,
@@ -17,6 +17,8 @@ import {
   likelyToolTokens,
   ModelFailure,
   type ModelMessage,
+  type ModelReply,
+  parseJson,
   type ToolCall,
   type ToolOffer,
   together,
@@ -34,12 +36,16 @@ import {
 } from "./perform-tools.ts";
 import { done, failed, type Performed } from "./performed.ts";
 import { scrubMessage, scrubMessages } from "./scrub-requests.ts";
+import { readStructuredReply, tellFinding } from "./structured-reply.ts";
 
 export interface PromptPorts extends ModelPorts {
   /** The messages of a thread, oldest first. */
   readonly conversation: (thread: string) => Promise<readonly ModelMessage[]>;
   readonly tools: ToolPorts;
 }
+
+/** Of what is wrong with a reply: a model may write names as long as it likes. */
+const mostWrongCharacters = 2_000;
 
 type PromptWork = Extract<Work, { kind: "prompt" }>;
 
@@ -55,6 +61,10 @@ export async function performPrompt(
   const { name, model } = chosenModel;
   const refusal = consentRefusal(ports.consent, model);
   if (refusal !== null) return failed("CONSENT_MISSING", refusal, "fail");
+  const unusable = work.schema === null ? null : schemaProblem(work.schema);
+  if (unusable !== null) {
+    return modelFailed(ports, model.name, new ModelFailure("MODEL_SCHEMA_UNUSABLE", tellFinding(unusable)), null);
+  }
   const listed = await listMcpTools(ports.tools, work.tools, signal);
   if (listed.is === "ended") return listed.performed;
   const { ports: tools } = listed;
@@ -139,9 +149,14 @@ export async function performPrompt(
       called = await ask(conversation, callIndex + 1, round + 1 >= work.rounds ? "none" : undefined);
     }
   }
-  if (called.kind === "replied" && called.structured?.ok === false) {
+  /** null: no schema, or a reply that asks for tools, which is not yet the answer. */
+  const readReply = ({ text, toolCalls = [] }: ModelReply) =>
+    work.schema === null || (offers.length > 0 && toolCalls.length > 0) ? null : readStructuredReply(text, work.schema);
+  const first = called.kind === "replied" ? readReply(called.reply) : null;
+  if (called.kind === "replied" && first?.ok === false) {
     // Asked once more, with what was wrong; the first reply stays paid for and remembered.
-    const wish = `That reply does not fit the schema: ${called.structured.findings.map(({ message }) => message).join("; ")}. Reply again.`;
+    const wrong = first.findings.map(tellFinding).join("; ").slice(0, mostWrongCharacters);
+    const wish = `That reply does not fit the schema: ${await ports.scrub(wrong)}. Reply again, with the JSON alone.`;
     called = await ask(
       [...conversation, { role: "assistant", content: called.reply.text }, { role: "user", content: wish }],
       called.callIndex + 1,
@@ -158,16 +173,22 @@ export async function performPrompt(
     }
     case "replied": {
       const { reply } = called;
+      const read = readReply(reply);
       // A reply that asks for tools after all is no answer either.
-      if (work.schema !== null && called.structured?.ok !== true)
-        return modelFailed(ports, model.name, new ModelFailure("MODEL_REPLY_OFF_SCHEMA", ""), usage);
+      if (work.schema !== null && read?.ok !== true) {
+        const why = read?.ok === false ? read.findings.map(tellFinding).join("; ") : "It asks for tools.";
+        const off = new ModelFailure("MODEL_REPLY_OFF_SCHEMA", why.slice(0, mostWrongCharacters));
+        return modelFailed(ports, model.name, off, usage);
+      }
       const cut = reply.finishReason === "length";
       if (cut && cutReplies === "fail") {
         const cutAt = new ModelFailure("MODEL_REPLY_CUT", `It has ${reply.usage.completionTokens} tokens.`);
         return modelFailed(ports, model.name, cutAt, usage);
       }
       notes.push(...notesOf(fitted.cut, reply.finishReason));
-      return done({ kind: "replied", text: reply.text, notes, ...(cut ? { cut: "length" } : {}) }, usage);
+      // Without a fence or words around it, so that the next step can read it.
+      const bare = read?.ok === true && !("value" in parseJson(reply.text)) ? JSON.stringify(read.value) : reply.text;
+      return done({ kind: "replied", text: bare, notes, ...(cut ? { cut: "length" } : {}) }, usage);
     }
   }
 }

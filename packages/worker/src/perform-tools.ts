@@ -10,7 +10,7 @@
  */
 
 import { actsInSession, type Failure, type McpServer, type Tool, type ToolCallPlace } from "@markmill/engine";
-import { readToolArguments, type ToolCall } from "@markmill/llm";
+import type { ToolCall } from "@markmill/llm";
 import {
   neutralText,
   type ReturnedCall,
@@ -24,6 +24,7 @@ import { failed, type Performed } from "./performed.ts";
 import { whenRunIsOver } from "./run-over.ts";
 import type { Scrub } from "./scrub-requests.ts";
 import type { SessionTools } from "./session-tools.ts";
+import { readToolArguments, tellFinding } from "./structured-reply.ts";
 
 export interface ToolPorts {
   readonly box: ToolBox;
@@ -171,9 +172,9 @@ async function actOn(
   }
   // The schema of a server need not be one that can be checked here: then the server alone checks.
   const uncheckable = tool.kind === "mcp" ? "pass" : "refuse";
-  const read = readToolArguments(given, tool.schema as Readonly<Record<string, unknown>>, uncheckable);
+  const read = readToolArguments(given, tool.schema, uncheckable);
   if (!read.ok) {
-    const wrong = read.findings.slice(0, 5).map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+    const wrong = read.findings.slice(0, 5).map(tellFinding);
     return { failure: { code: "TOOL_ARGUMENTS", message: neutralText(wrong.join("; ").slice(0, 1_000)) } };
   }
   const values = read.value as Readonly<Record<string, unknown>>;

@@ -1,6 +1,7 @@
 /** One vertex of the flowchart as one node of the program: what its id, caption and attributes say. */
 import {
   type Condition,
+  type Json,
   looksNumeric,
   type ModelSettings,
   type Node,
@@ -32,6 +33,8 @@ export interface NodeContext {
   readonly callee: (node: string, written: string, at: Place) => string;
   /** A file operand's path below the root; null: it leaves the root (reported). */
   readonly file: (written: string, at: Place) => string | null;
+  /** The JSON Schema that is named, or read from a file; null: it cannot be used (reported). */
+  readonly schema: (written: string, at: Place) => Json | null;
   /** A path that is written to. */
   readonly target: (written: string, at: Place) => string | null;
 }
@@ -56,7 +59,7 @@ const drawing = new Set([
 ]);
 const settingNames = Object.keys(settingsSchema.shape);
 const attributesOf: Partial<Record<Activity, readonly string[]>> = {
-  PROMPT: ["agent", "tools", "rounds", ...settingNames],
+  PROMPT: ["agent", "tools", "rounds", "schema", ...settingNames],
   GRADE: ["agent", ...settingNames],
   EXECUTE: ["onFailure", "repeat", "session", "start"],
   ASK: ["timeout", "default"],
@@ -130,7 +133,9 @@ function compileActivity(
       if (text === null) return null;
       const agent = attribute(vertex, "agent")?.text.trim();
       const settings = nodeSettings(vertex, context.report);
-      return present({ kind: "prompt", text, agent, settings, ...offered(vertex, context) }) as Node;
+      const named = attribute(vertex, "schema");
+      const schema = named === undefined ? undefined : (context.schema(named.text.trim(), named.at) ?? undefined);
+      return present({ kind: "prompt", text, agent, settings, ...offered(vertex, context), schema }) as Node;
     }
     case "GRADE": {
       const words = { from: "template", text: "" } as const;

@@ -79,12 +79,32 @@ export function formatWorkflow(program: Program, options: FormatOptions = {}): s
   if (description !== null && description !== "") parts.push(`${description}\n`);
   parts.push("# Workflow\n");
   parts.push(["```mermaid", ...chartOf(program, params, path).lines, "```\n"].join("\n"));
+  const schemas = schemasOf(program);
+  if (schemas.size > 0) {
+    parts.push("# Schemas\n");
+    for (const [text, name] of schemas) parts.push(`## ${name}\n\n\`\`\`json\n${text}\n\`\`\`\n`);
+  }
   if (program.rubric !== undefined) parts.push("# Rubric\n", `${rubricLines(program.rubric).join("\n")}\n`);
   if (head < prompts.length) {
     parts.push("# Prompts\n");
     for (const [id, { text }] of prompts.slice(head)) parts.push(`## ${id}\n\n${text}\n`);
   }
   return parts.join("\n");
+}
+
+/** The text of each schema, with the id of the first node that names it. */
+function schemasOf({ nodes }: Program): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  for (const [id, node] of Object.entries(nodes)) {
+    if (node.kind !== "prompt" || node.schema === undefined) continue;
+    const text = schemaText(node.schema);
+    if (!names.has(text)) names.set(text, id);
+  }
+  return names;
+}
+
+function schemaText(schema: Json): string {
+  return JSON.stringify(schema, null, 2);
 }
 
 /** The flowchart of `formatWorkflow` alone. */
@@ -94,11 +114,12 @@ export function drawWorkflow(program: Program): Drawing {
 
 function chartOf(program: Program, params: string | null, path: (to: string) => string): Drawing {
   const lenient = isLenient(program);
+  const schemas = schemasOf(program);
   const lines = ["flowchart TD"];
   const captions = new Map<string, string>();
   if (params !== null && params !== "") lines.push(`    PARAMS["${encode(params)}"]`);
   for (const [id, node] of Object.entries(program.nodes)) {
-    const { caption, written } = formatNode(id, node, lenient, path, Object.keys(program.tools ?? {}));
+    const { caption, written } = formatNode(id, node, lenient, path, Object.keys(program.tools ?? {}), schemas);
     if (caption !== undefined) captions.set(id, caption);
     lines.push(...written);
   }
@@ -134,6 +155,7 @@ function formatNode(
   lenient: Lenience,
   path: (to: string) => string,
   tools: readonly string[],
+  schemas: ReadonlyMap<string, string>,
 ): WrittenNode {
   if (activityKind(id) === null) throw noWords(`a node with the id ${id}`);
   const box = (
@@ -154,14 +176,14 @@ function formatNode(
       if (node.status !== undefined) throw noWords("an end with a status");
       return node.label === undefined ? bare("stadium") : box(node.label, ["([", "])"]);
     case "prompt": {
-      if (node.role ?? node.fresh ?? node.schema ?? node.toolUse ?? node.opening)
-        throw noWords(`what ${id} asks of its model`);
+      if (node.role ?? node.fresh ?? node.toolUse ?? node.opening) throw noWords(`what ${id} asks of its model`);
       const settings = settingsMatter(node.settings ?? {}) ?? {};
       const stop = node.settings?.stop?.join("|");
       return box(`Prompt: ${operand(node.text)}`, ["[", "]"], {
         agent: node.agent,
         tools: writtenTools(node.tools ?? [], tools),
         rounds: node.rounds,
+        schema: node.schema === undefined ? undefined : schemas.get(schemaText(node.schema)),
         ...settings,
         stop,
       });

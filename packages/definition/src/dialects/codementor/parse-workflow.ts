@@ -38,6 +38,7 @@ import { mergeCharts } from "./merge-charts.ts";
 import type { Flowchart, Link, Vertex } from "./mermaid/flowchart.ts";
 import { parseFlowchart } from "./mermaid/parse-flowchart.ts";
 import { type Document, DocumentReader, reportFilePlace, roleOf } from "./read-document.ts";
+import { readSchema } from "./read-schema.ts";
 import { readSource } from "./read-source.ts";
 import type { WorkflowReport } from "./workflow-codes.ts";
 
@@ -103,7 +104,7 @@ class WorkflowCompiler {
       matter.read.params,
       report,
     );
-    const nodes = this.#nodes(activities, matter.read);
+    const nodes = this.#nodes(activities, matter.read, document);
     this.#checkAgents(prompts, nodes, matter.read);
     const judge = this.#judge(matter.read, nodes);
     const rubric = this.#rubric(document, matter.read, nodes);
@@ -255,7 +256,7 @@ class WorkflowCompiler {
     });
   }
 
-  #nodes(vertices: readonly Vertex[], matter: FrontMatter): Map<string, Node> {
+  #nodes(vertices: readonly Vertex[], matter: FrontMatter, document: Document): Map<string, Node> {
     let defined: string[] | null = null;
     const context: NodeContext = {
       report: this.#report,
@@ -267,6 +268,7 @@ class WorkflowCompiler {
       },
       callee: (node, written, at) => this.#callee(node, written, at),
       file: (written, at) => this.#fileOperand(written, at),
+      schema: (written, at) => this.#schema(written, at, document),
       target: (written, at) => this.#confined(normalise(written), written, at),
     };
     const nodes = new Map<string, Node>();
@@ -380,8 +382,35 @@ class WorkflowCompiler {
     return rubric === null ? null : { rubric, at: section.at };
   }
 
+  #schema(written: string, at: Place, { schemas }: Document): Json | null {
+    if (written.startsWith("file:")) {
+      const path = written.slice("file:".length).trim();
+      const file = this.#besideText(path, at, "Correct the path of the schema, or add the file.");
+      return file === null ? null : readSchema(file.text, path, { file: file.path, line: 1, column: 1 }, this.#report);
+    }
+    const found = schemas.findLast(({ name }) => name === written);
+    if (found !== undefined) return readSchema(found.text, written, found.at, this.#report);
+    const names = schemas.map(({ name }) => name);
+    this.#report.error(
+      "PROMPT_SCHEMA",
+      at,
+      `There is no schema "${written.slice(0, 64)}".`,
+      `${this.#report.didYouMean(written, names)}Write a section # Schemas with ## ${written.slice(0, 64) || "NAME"} and a json block, or name file:PATH.`,
+    );
+    return null;
+  }
+
   #rubricFile({ written, at }: NonNullable<FrontMatter["rubric"]>): { rubric: Rubric; at: Place } | null {
-    const target = locate(this.#access.exists, this.#file, written, this.#access.refuses);
+    const file = this.#besideText(written, at, "Correct the path of the rubric, or add the file.");
+    if (file === null) return null;
+    const { rubric, findings } = readRubricFile(file.text, file.path);
+    this.#report.add(findings);
+    return rubric === null ? null : { rubric, at };
+  }
+
+  /** Of a file that stands beside the workflow and is read now; null: it cannot be read (reported). */
+  #besideText(written: string, at: Place, fix: string): { readonly path: string; readonly text: string } | null {
+    const target = locate(this.#access.exists, at.file, written, this.#access.refuses);
     if ("refused" in target) {
       this.#report.error("FILE_PROTECTED", at, `${written} is not read: ${protectedReason}.`, protectedFix);
       return null;
@@ -391,13 +420,10 @@ class WorkflowCompiler {
       const near = this.#report.didYouMean(written, this.#access.candidates);
       const message =
         "outside" in target ? `${written} lies outside the workflow folder.` : `There is no file ${written}.`;
-      this.#report.error("FILE_MISSING", at, message, `${near}Correct the path of the rubric, or add the file.`);
+      this.#report.error("FILE_MISSING", at, message, `${near}${fix}`);
       return null;
     }
-    if (text === undefined) return null;
-    const { rubric, findings } = readRubricFile(text, target.found);
-    this.#report.add(findings);
-    return rubric === null ? null : { rubric, at };
+    return text === undefined ? null : { path: target.found, text };
   }
 
   #uses(vertices: readonly Vertex[], nodes: ReadonlyMap<string, Node>, inPrompts: readonly NameUse[]): NameUse[] {

@@ -19,6 +19,8 @@ export interface Document {
   readonly hasWorkflowSection: boolean;
   /** Its lines outside code blocks; null: there is no such section. */
   readonly rubric: { readonly lines: readonly RubricLine[]; readonly at: Place } | null;
+  /** The first code block below each heading of the Schemas section. */
+  readonly schemas: readonly { readonly name: string; readonly text: string; readonly at: Place }[];
 }
 
 const LARGE_PROMPT = 1_000_000;
@@ -30,13 +32,13 @@ export function roleOf(id: string): Role | null {
 }
 
 export function isSectionName(heading: string): boolean {
-  return /^(?:workflow|prompts|rubric)$/i.test(heading);
+  return /^(?:workflow|prompts|rubric|schemas)$/i.test(heading);
 }
 
 /** Takes lines one by one and keeps of each only what the document needs. */
 export class DocumentReader {
   readonly #report: WorkflowReport;
-  #section: "none" | "description" | "workflow" | "prompts" | "rubric" = "none";
+  #section: "none" | "description" | "workflow" | "prompts" | "rubric" | "schemas" = "none";
   #title: string | null = null;
   #hasWorkflowSection = false;
   readonly #description: string[] = [];
@@ -46,6 +48,8 @@ export class DocumentReader {
   #chart: { lines: string[]; at: Place | null } | null = null;
   #prompt: { id: string; lines: string[]; names: Set<string>; at: Place } | null = null;
   #openFence: Place | null = null;
+  readonly #schemas: { name: string; text: string; at: Place }[] = [];
+  #schema: { name: string; lines: string[] | null; at: Place | null } | null = null;
   #rubric: { lines: RubricLine[]; at: Place } | null = null;
   /** A document may be titled so: its first heading, with prose below it. */
   #maybeTitle: { title: string; lines: string[] } | null = null;
@@ -78,6 +82,7 @@ export class DocumentReader {
       }
       this.#endPrompt();
       this.#endChart();
+      this.#endSchema();
       this.#openSection(block.text, { file, line, column: block.column });
       return;
     }
@@ -96,6 +101,10 @@ export class DocumentReader {
       case "rubric":
         this.#maybeTitle?.lines.push(text);
         if (block.is === "text") this.#rubric?.lines.push({ text, file, line });
+        break;
+      case "schemas":
+        if (block.is === "heading" && block.level === 2) this.#schema = { name: block.text, lines: null, at: null };
+        else this.#addToSchema(text, block, { file, line, column: 1 });
         break;
       case "prompts":
         if (block.is === "heading" && block.level === 2 && roleOf(block.text) !== null) {
@@ -118,6 +127,7 @@ export class DocumentReader {
     this.#endChart();
     this.#endPrompt();
     this.#near.finish(this.#sections);
+    this.#endSchema();
     const titled = this.#maybeTitle?.lines.every((line) => !line.trim().startsWith("|")) ? this.#maybeTitle : null;
     return {
       title: titled?.title ?? this.#title,
@@ -127,6 +137,7 @@ export class DocumentReader {
       uses: this.#uses,
       hasWorkflowSection: this.#hasWorkflowSection,
       rubric: this.#rubric,
+      schemas: this.#schemas,
     };
   }
 
@@ -139,6 +150,8 @@ export class DocumentReader {
       this.#rubric ??= { lines: [], at };
       this.#section = name;
     } else if (name === "workflow" || name === "prompts") this.#section = name;
+    // A document may be titled so.
+    else if (name === "schemas" && (this.#title !== null || this.#section !== "none")) this.#section = name;
     else if (this.#title === null && heading !== "") {
       this.#title = heading;
       this.#section = "description";
@@ -158,6 +171,22 @@ export class DocumentReader {
       names.add(name);
       this.#uses.push({ as: "place", name, where: `the prompt "${id}"`, at: { file, line, column: column + 1 } });
     }
+  }
+
+  #addToSchema(text: string, block: SourceLine["block"], at: Place): void {
+    if (this.#schema === null) return;
+    if (block.is === "fence" && this.#schema.lines === null) this.#schema.lines = [];
+    else if (block.is === "fenced" && block.closes) this.#endSchema();
+    else if (block.is === "fenced" && this.#schema.lines !== null) {
+      this.#schema.at ??= at;
+      this.#schema.lines.push(text);
+    }
+  }
+
+  #endSchema(): void {
+    const { name, lines, at } = this.#schema ?? { name: "", lines: null, at: null };
+    if (lines !== null && at !== null) this.#schemas.push({ name, text: lines.join("\n"), at });
+    this.#schema = null;
   }
 
   #endChart(): void {

@@ -2,6 +2,7 @@
 import {
   builtinNames,
   builtinTools,
+  schemaProblem as findProblem,
   type Json,
   type Tool,
   type ToolHeader,
@@ -192,10 +193,7 @@ function schemaProblem(value: unknown): string | null {
   const { properties = {} } = value as { properties?: unknown };
   if (typeof properties !== "object" || properties === null || Array.isArray(properties))
     return "properties of the schema have to be an object, with a schema for each argument";
-  try {
-    z.fromJSONSchema(value as Parameters<typeof z.fromJSONSchema>[0]);
-    return null;
-  } catch (error) {
-    return `the schema cannot be used: ${error instanceof Error ? error.message : String(error)}`;
-  }
+  // A pattern that cannot be read here is told to the model, and not checked.
+  const problem = findProblem(value, { pattern: "any" });
+  return problem === null ? null : `the schema cannot be used: ${problem.path}: ${problem.message}`;
 }

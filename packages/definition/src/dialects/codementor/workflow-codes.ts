@@ -58,6 +58,10 @@ export const workflowCodes = {
     means: "A prompt is written twice; the later one counts.",
     fix: "Give one of them another name.",
   },
+  PROMPT_SCHEMA: {
+    means: "The schema that a PROMPT names is missing, or is no JSON Schema that can be checked.",
+    fix: "Write it as a json block below ## NAME in a section # Schemas, or name a file: with it.",
+  },
   PROMPT_EMPTY: { means: "A prompt has no text.", fix: "Write the text below its heading." },
   PROMPT_LARGE: {
     means: "A prompt is so long that few models accept it.",

@@ -1,67 +1,40 @@
-/** Whether a JSON Schema can be used: it compiles, its references lead somewhere, and it holds no pattern. */
-import type { Json } from "@markmill/engine";
-import { z } from "zod";
+/** Whether a JSON Schema can be used, and with the names of types that the dialect's files have. */
+import { schemaProblem as findProblem, type Json } from "@markmill/engine";
 
 /** What is wrong with it, or null. */
 export function schemaProblem(schema: Json): string | null {
-  if (!isRecord(schema)) return "it is no object";
-  const problem = referenceProblem(schema);
-  if (problem !== null) return problem;
-  if (usesPattern(schema)) return '"pattern" is not supported, because it would run over text that a student can write';
-  try {
-    z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
-    return null;
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return "it is no object";
+  const problem = findProblem(schema);
+  if (problem === null) return null;
+  return problem.path === "" ? problem.message : `${problem.path}: ${problem.message}`;
 }
 
-function isRecord(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** A reference may lead back to where it stands only through something that holds a value. */
-function referenceProblem(root: Json): string | null {
-  const pending: Json[] = [root];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    if (Array.isArray(next)) pending.push(...next);
-    if (!isRecord(next)) continue;
-    const seen = new Set<Json>();
-    for (let at: Json | undefined = next; isRecord(at) && typeof at.$ref === "string"; ) {
-      const reference: string = at.$ref;
-      if (seen.has(at)) return `the reference ${reference} leads back to itself`;
-      seen.add(at);
-      at = lookUp(root, reference);
-      if (at === undefined) return `the reference ${reference.slice(0, 100)} leads nowhere inside the schema`;
-    }
-    pending.push(...Object.values(next));
-  }
-  return null;
-}
-
-function lookUp(root: Json, reference: string): Json | undefined {
-  if (reference === "#") return root;
-  if (!reference.startsWith("#/")) return undefined;
-  let at: Json | undefined = root;
-  for (const part of reference.slice(2).split("/")) {
-    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (Array.isArray(at)) at = at[Number(key)];
-    else at = isRecord(at) && Object.hasOwn(at, key) ? at[key] : undefined;
-  }
-  return at;
-}
-
-/** Under these the keys are the author's names, or data, and no keywords. */
-const named: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"]);
+/** Keys below these are the author's names; values of the others are data. */
+const named: ReadonlySet<string> = new Set([
+  "properties",
+  "patternProperties",
+  "$defs",
+  "definitions",
+  "dependentSchemas",
+]);
 const data: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
 
-function usesPattern(schema: Json): boolean {
-  if (Array.isArray(schema)) return schema.some(usesPattern);
-  if (!isRecord(schema)) return false;
-  return Object.entries(schema).some(([key, inner]) => {
-    if (key === "pattern" || key === "patternProperties") return true;
-    if (data.has(key)) return false;
-    if (named.has(key)) return isRecord(inner) && Object.values(inner).some(usesPattern);
-    return usesPattern(inner);
-  });
+/** Some makers write types in capitals (`STRING`); the standard, and the endpoints that get the schema, know small letters only. */
+export function withLowerTypes(schema: Json): Json {
+  if (Array.isArray(schema)) return schema.map(withLowerTypes);
+  if (typeof schema !== "object" || schema === null) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, inner]): [string, Json] => {
+      if (key === "type") return [key, lower(inner)];
+      if (data.has(key)) return [key, inner];
+      if (!named.has(key) || typeof inner !== "object" || inner === null || Array.isArray(inner))
+        return [key, withLowerTypes(inner)];
+      return [key, Object.fromEntries(Object.entries(inner).map(([name, of]) => [name, withLowerTypes(of)]))];
+    }),
+  );
+}
+
+function lower(type: Json): Json {
+  if (Array.isArray(type)) return type.map(lower);
+  return typeof type === "string" && /^[A-Z]+$/.test(type) ? type.toLowerCase() : type;
 }

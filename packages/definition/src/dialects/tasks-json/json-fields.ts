@@ -1,6 +1,6 @@
 /** Fields of JSON objects, read by name and type. Every mistake is a finding with its place; reading goes on. */
 import type { Place } from "../../finding.ts";
-import type { JsonValue } from "./parse-json.ts";
+import type { JsonValue } from "../../parse-json.ts";
 import type { TaskCode, TaskReport } from "./task-codes.ts";
 
 export type JsonObject = Extract<JsonValue, { is: "object" }>;

@@ -1,8 +1,8 @@
 /** `custom_tool`, one object, and `custom_tools`, a list with modes. */
 import type { Json } from "@markmill/engine";
-import { schemaProblem } from "./check-schema.ts";
+import { plainJson } from "../../parse-json.ts";
+import { schemaProblem, withLowerTypes } from "./check-schema.ts";
 import { Fields, type Reading, wrong } from "./json-fields.ts";
-import { plainJson } from "./parse-json.ts";
 import type { CustomTool } from "./task-file.ts";
 
 type HttpTool = Extract<CustomTool["how"], { mode: "http" }>;
@@ -67,7 +67,7 @@ function readDeclared(fields: Fields, reading: Reading): CustomTool["how"] | nul
   if (!fields.has("parameters")) fields.missing("parameters", 'Add "parameters": a JSON Schema of the arguments.');
   const value = fields.get("parameters");
   if (value === undefined) return null;
-  const schema: Json = plainJson(value);
+  const schema: Json = withLowerTypes(plainJson(value));
   const problem = value.is === "object" ? schemaProblem(schema) : "it is no object";
   if (problem === null) return { mode: "declared", schema };
   const message = `parameters of ${fields.what} cannot be used: ${problem}.`;

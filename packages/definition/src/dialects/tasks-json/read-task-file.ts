@@ -1,7 +1,7 @@
 /** From JSON to what was meant, both revisions. All mistakes at once: what cannot be read is left out, and its finding is an error. */
 import { type BuiltinName, builtinNames, type PostRule } from "@markmill/engine";
+import { compactJson, type JsonValue } from "../../parse-json.ts";
 import { brief, doubt, Fields, type Placed, type Reading, wrong } from "./json-fields.ts";
-import { compactJson, type JsonValue } from "./parse-json.ts";
 import { readCustomTools } from "./read-custom-tools.ts";
 import { readReplyForm } from "./reply-form.ts";
 import {

@@ -1,8 +1,8 @@
 /** A task's `schema`: a JSON Schema, its text, or base64 of either a schema or a form in words, which is told to the model. */
 import type { Json } from "@markmill/engine";
-import { schemaProblem } from "./check-schema.ts";
+import { plainJson } from "../../parse-json.ts";
+import { schemaProblem, withLowerTypes } from "./check-schema.ts";
 import { type Fields, type Reading, wrong } from "./json-fields.ts";
-import { plainJson } from "./parse-json.ts";
 import type { ReplyForm } from "./task-file.ts";
 
 export function readReplyForm(fields: Fields, what: string, reading: Reading): ReplyForm | null {
@@ -14,7 +14,7 @@ export function readReplyForm(fields: Fields, what: string, reading: Reading): R
     return null;
   };
   if (value.is !== "object" && value.is !== "string") return invalid("it is neither an object nor text");
-  const schema = value.is === "object" ? plainJson(value) : objectIn(value.text);
+  const schema = value.is === "object" ? withLowerTypes(plainJson(value)) : objectIn(value.text);
   if (schema !== null) {
     const problem = schemaProblem(schema);
     return problem === null ? { is: "schema", schema } : invalid(problem);
@@ -31,7 +31,7 @@ export function readReplyForm(fields: Fields, what: string, reading: Reading): R
 function objectIn(text: string): Json | null {
   try {
     const value = JSON.parse(text) as Json;
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? withLowerTypes(value) : null;
   } catch {
     return null;
   }

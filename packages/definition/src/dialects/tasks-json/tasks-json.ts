@@ -1,11 +1,11 @@
 import type { LoadedFile } from "../../loaded-file.ts";
+import { parseJson } from "../../parse-json.ts";
 import { Report } from "../../report.ts";
 import type { DialectRules, SourceFile } from "../dialect.ts";
 import { compileTasks } from "./compile-tasks.ts";
 import { drawTasks } from "./draw-tasks.ts";
 import { formatTasks } from "./format-tasks.ts";
 import { readingOf } from "./json-fields.ts";
-import { parseJson } from "./parse-json.ts";
 import { readTaskFile } from "./read-task-file.ts";
 import { type TaskReport, taskCodes } from "./task-codes.ts";
 

@@ -1,0 +1,47 @@
+/** Reads a reply, or the arguments of a tool call, that was asked to be JSON of a given schema. The value is kept as it was sent. */
+import { findMisfits, type SchemaFinding, schemaProblem } from "@markmill/engine";
+import { parseJson, readJsonReply } from "@markmill/llm";
+
+export type StructuredReply =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly findings: readonly SchemaFinding[] };
+
+export function readStructuredReply(text: string, schema: unknown): StructuredReply {
+  const parsed = readJsonReply(text);
+  return "value" in parsed ? fitting(parsed.value, schema) : notJson("The reply is", parsed.why);
+}
+
+/**
+ * The arguments of a tool call, checked against the tool's schema. Without any text there are none. `uncheckable: "pass"`: whoever performs
+ * the call checks them, too, so a schema that cannot be used here refuses nothing.
+ */
+export function readToolArguments(
+  text: string,
+  schema: unknown,
+  uncheckable: "refuse" | "pass" = "refuse",
+): StructuredReply {
+  const parsed = text.trim() === "" ? { value: {} } : parseJson(text);
+  if (!("value" in parsed)) return notJson("The arguments are", parsed.why);
+  const { value } = parsed;
+  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+    return { ok: false, findings: [{ path: "", message: "The arguments are no JSON object." }] };
+  }
+  const problem = schemaProblem(schema, { pattern: "any" });
+  if (problem === null) return fitting(value, schema);
+  if (uncheckable === "pass") return { ok: true, value };
+  return { ok: false, findings: [{ path: "", message: `The schema cannot be used: ${tellFinding(problem)}.` }] };
+}
+
+/** With its place. */
+export function tellFinding({ path, message }: SchemaFinding): string {
+  return path === "" ? message : `${path}: ${message}`;
+}
+
+function fitting(value: unknown, schema: unknown): StructuredReply {
+  const findings = findMisfits(schema, value);
+  return findings.length === 0 ? { ok: true, value } : { ok: false, findings };
+}
+
+function notJson(what: string, why: string): StructuredReply {
+  return { ok: false, findings: [{ path: "", message: `${what} not JSON: ${why}` }] };
+}
