@@ -2,6 +2,7 @@ import { defineConfig } from "vitest/config";
 import { compileCache } from "./tests/support/compile-cache.ts";
 import { LongestFirst } from "./tests/support/longest-first.ts";
 import { ownSettings } from "./tests/support/own-settings.ts";
+import { SecondTries } from "./tests/support/second-try.ts";
 import { SlowFiles } from "./tests/support/slow-files.ts";
 import { thorough } from "./tests/support/thorough.ts";
 
@@ -18,19 +19,23 @@ const alone = ["tests/integration/pg-warnings.test.ts"] as const;
 // Limits for what never happens: a test that waits for something sees it as soon as it is there, on a slow machine too.
 const patience = { testTimeout: 240_000, hookTimeout: 240_000, expect: { poll: { timeout: 60_000 } } } as const;
 
+// A test that passes only on its second try does not fail the run. It is listed at the end (second-try.ts), and is a defect.
+const again = { retry: 1 } as const;
+
 // For the test processes themselves; what they start inherits it.
 process.env.NODE_COMPILE_CACHE ??= compileCache.NODE_COMPILE_CACHE;
 Object.assign(process.env, ownSettings);
 
 export default defineConfig({
   test: {
-    reporters: ["default", new SlowFiles()],
+    reporters: ["default", new SlowFiles(), new SecondTries()],
     sequence: { sequencer: LongestFirst },
     provide: { thorough },
     projects: [
       {
         test: {
           name: "unit",
+          ...again,
           include: ["packages/*/src/**/*.test.ts", "apps/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
           exclude: [counted],
           testTimeout: 60_000,
@@ -44,6 +49,7 @@ export default defineConfig({
         // Work is counted, not timed (tests/support/count-work.ts). V8 counts what it compiles after the set-up: a process for each file.
         test: {
           name: "work",
+          ...again,
           include: [counted],
           setupFiles: ["tests/support/begin-counting.ts"],
           testTimeout: 240_000,
@@ -52,6 +58,7 @@ export default defineConfig({
       {
         test: {
           name: "integration",
+          ...again,
           include: ["tests/{integration,conformance,e2e,chaos}/**/*.test.ts"],
           exclude: [...classes, ...alone],
           globalSetup: ["tests/support/global-setup.ts"],
@@ -68,6 +75,7 @@ export default defineConfig({
         // Whole classes: students' programs have seconds of wall clock, which a machine that does much else does not give them.
         test: {
           name: "classes",
+          ...again,
           include: [...classes, ...alone],
           globalSetup: ["tests/support/global-setup.ts"],
           ...patience,

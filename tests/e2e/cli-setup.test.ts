@@ -93,12 +93,10 @@ describe("a wrong setup", () => {
   });
 
   it("production processes without their servers end, with code, message and fix and no password in their logs", async () => {
-    const begun = performance.now();
     const [worker, supervisor] = await Promise.all([
       markmill(withEnv({ DATABASE_URL: "postgresql://me:hunter2@127.0.0.1:9/x" }), ["worker"]),
       markmill(withEnv({ DATABASE_URL: database.url, REDIS_URL: "redis://:hunter2@127.0.0.1:9" }), ["supervisor"]),
     ]);
-    expect(performance.now() - begun).toBeLessThan(60_000);
     expect(worker).toMatchObject({ code: 1, stderr: expect.stringMatching(/^markmill: STORE_UNREACHABLE: .*\nfix: /) });
     expect(supervisor).toMatchObject({
       code: 1,
@@ -112,7 +110,6 @@ describe("a wrong setup", () => {
     const silent = createTcpServer((socket) => sockets.add(socket.on("error", () => undefined)));
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     const at = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
-    const begun = performance.now();
     try {
       const [store, queue] = await Promise.all([
         markmill(withEnv({ DATABASE_URL: `postgresql://me@${at}/x` }), [
@@ -130,7 +127,6 @@ describe("a wrong setup", () => {
           "scripted",
         ]),
       ]);
-      expect(performance.now() - begun).toBeLessThan(60_000);
       expect(store).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(/^markmill: STORE_UNREACHABLE: .*\nfix: /m),

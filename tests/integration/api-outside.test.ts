@@ -104,10 +104,7 @@ describe("with the queue's server away", () => {
       const asks = async () => (await owner.listAsks({ query: { run: asked.id } })).items;
       await until(async () => (await asks()).length > 0, { everyMs: 50 });
       await redis.kill();
-      const begun = performance.now();
       const { id } = await owner.startRun({ body: { definition: hash } });
-      const took = performance.now() - begun;
-      expect(took).toBeLessThan(2_000);
       const cancelled = await owner.startRun({ body: { definition: hash } });
       expect((await owner.cancelRun({ params: { id: cancelled.id } })).status).toBe("cancelled");
       expect((await owner.getRun({ params: { id } })).status).toBe("doing");

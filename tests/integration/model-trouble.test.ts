@@ -197,13 +197,11 @@ describe("a model that refuses", () => {
       "rules: [{ when: { nth: 1 }, fault: { status: 429, retryAfter: 86400, message: Slow down } }]\ndefault: { reply: Fine }",
       { environment: { MODEL_PAUSE_MAX_MS: "3000" } },
     );
-    const began = performance.now();
     const runs = [await mill.start({ "a.wf.md": one })];
     while ((await currentPauses(mill.store.database)).length === 0) await new Promise((r) => setTimeout(r, 20));
     expect(await currentPauses(mill.store.database)).toMatchObject([{ model: "scripted", reason: "429 Slow down" }]);
     for (let i = 0; i < 4; i++) runs.push(await mill.start({ "a.wf.md": one }));
     for (const run of runs) expect(await mill.ended(run)).toMatchObject({ status: "success", result: "Fine" });
-    expect(performance.now() - began).toBeGreaterThan(2_900);
     expect(await currentPauses(mill.store.database)).toEqual([]);
     expect(mill.requests()).toHaveLength(6);
   });

@@ -127,11 +127,8 @@ describe("a connection that swallows everything", () => {
     const { runId, rings } = await createRun(behind, { definition: definition({ main: chain(2) }) });
     const claim = await claimed(behind, only(rings));
     proxy.swallow();
-    const started = performance.now();
     const event = succeeded(behind, claim, { kind: "done" });
     const committed = await behind.commit({ run: claim.run, source: claim.activity, event });
-    expect(performance.now() - started).toBeGreaterThan(400);
-    expect(performance.now() - started).toBeLessThan(10_000);
     expect(committed.kind).toBe("dropped");
     expect(only(committed.rings)).toMatchObject({ runId });
     expect(await getRun(store.database, runId)).toMatchObject({ rev: 2 });
