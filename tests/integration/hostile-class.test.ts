@@ -1,12 +1,13 @@
 /**
- * The hostile class, each submission a real run: store, worker, scripted model, jail. No verdict is changed, nothing crashes, every
- * attack is in the record, and the worker serves the next honest student as before.
+ * The hostile class, each submission a real run: store, worker, scripted model, jail and Docker. No verdict is changed, nothing crashes,
+ * every attack is in the record, and the worker serves the next honest student as before. The verdicts are the same on both sandboxes.
  */
 import { readdirSync, readFileSync } from "node:fs";
-import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
+import { createDockerSandbox, createJailSandbox, type Sandbox, type SandboxError } from "@markmill/sandbox";
 import { pack } from "tar-stream";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { reportSkip } from "../support/ask-services.ts";
+import { dockerAvailable, sharedDocker } from "../support/docker-engine.ts";
 import {
   bombs,
   FOUND_WRONG,
@@ -29,6 +30,15 @@ const jail = await createJailSandbox({ root: "/nonexistent" }).then(
   (error: SandboxError) => error,
 );
 if (jail !== null) await reportSkip({ what: "the hostile class in the jail", reason: jail.message });
+
+const docker = await dockerAvailable("the hostile class in Docker containers");
+const inJail = (useCgroups: boolean) => (root: string) => createJailSandbox({ root, host: { useCgroups } });
+const image = docker ? (await sharedDocker()).image : "";
+const inDocker = async (): Promise<Sandbox> => {
+  const { host } = await sharedDocker();
+  return await createDockerSandbox({ hosts: [host], images: [image] });
+};
+const dockerAims = ["the memory", "the disk"];
 
 /** Runs at once; the machine of CI has two cores. */
 const AT_ONCE = 3;
@@ -71,11 +81,30 @@ it("has for every aim an attack that is always tried", () => {
 
 const definition = definitionOf(hostileClassFiles);
 
-describe.skipIf(jail !== null).each([
-  { walls: "as the machine has them", useCgroups: true, members: all.filter(({ always }) => thorough || always) },
+const walls = [
+  {
+    name: "in the jail",
+    missing: jail !== null,
+    sandbox: inJail(true),
+    members: all.filter(({ always }) => thorough || always),
+  },
   // Every bomb is tried, here those that are not tried above; both kinds of walls are held to their limits by sandbox-jail and sandbox-conformance-jail.
-  { walls: "without cgroups", useCgroups: false, members: bombs.filter(({ always }) => thorough || !always) },
-])("a hostile class, walls $walls", ({ useCgroups, members }) => {
+  {
+    name: "in the jail without cgroups",
+    missing: jail !== null,
+    sandbox: inJail(false),
+    members: bombs.filter(({ always }) => thorough || !always),
+  },
+  // The short form: what a container counts otherwise than the jail does.
+  {
+    name: "in Docker",
+    missing: !docker,
+    sandbox: inDocker,
+    members: all.filter(({ aim, always }) => thorough || (always && dockerAims.includes(aim))),
+  },
+];
+
+describe.each(walls.filter(({ missing }) => !missing))("a hostile class $name", ({ sandbox, members }) => {
   let mill: Mill;
   const results = new Map<string, Promise<Judged>>();
   const idle: (() => void)[] = [];
@@ -91,7 +120,8 @@ describe.skipIf(jail !== null).each([
         rules: special.map(({ name, reply }) => ({ when: { text: `of ${name}?` }, reply, verbatim: true })),
         default: { reply: usualReply, verbatim: true },
       }),
-      sandbox: (root) => createJailSandbox({ root, host: { useCgroups } }),
+      sandbox,
+      ...(sandbox === inDocker ? { environment: { SANDBOX_IMAGE: image } } : {}),
     });
     for (const member of [...honest, ...members])
       results.set(

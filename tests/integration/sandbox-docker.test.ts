@@ -135,8 +135,9 @@ describe.skipIf(!available)("the docker sandbox", () => {
         NetworkMode: "none",
         CapDrop: ["ALL"],
         Privileged: false,
-        Memory: 192 * 1024 * 1024,
-        MemorySwap: 192 * 1024 * 1024,
+        // The memory, and what workspace, /tmp and /dev/shm can hold.
+        Memory: (192 + 3 * 32) * 1024 * 1024,
+        MemorySwap: (192 + 3 * 32) * 1024 * 1024,
         NanoCpus: 1e9,
         IpcMode: "private",
         CgroupnsMode: "private",

@@ -138,7 +138,26 @@ const tried = (attack: string) => ({ "try.sh": `${attack}\n` });
 const posed = "$ bash /judge/check.sh\njudged right\n[exit code 0]\n";
 const others = `for p in /proc/[0-9]*; do p=\${p#/proc/}; [ $p = $$ ] || [ $p = $BASHPID ] || [ $p = 1 ] || kill`;
 
+/** In every place that a session can write to. */
+const fillAll = `for d in /workspace /tmp /dev/shm; do head -c 400M /dev/zero >$d/fill 2>/dev/null; done`;
+const emptyFiles = `LC_ALL=C perl -e 'for my $at ("/workspace", "/tmp", "/dev/shm") { mkdir "$at/e"; for (1 .. 60000) { open(my $f, ">", "$at/e/" . "n" x 100 . $_) or last } }'`;
+
 export const bombs: readonly Hostile[] = [
+  {
+    name: "every place filled",
+    aim: "the disk",
+    always: true,
+    attack: "Fills the workspace, /tmp and /dev/shm, in the session and in the program that is judged.",
+    files: { ...solution(fillAll), ...tried(`${fillAll}; echo filled`) },
+    trace: /filled/,
+  },
+  {
+    name: "empty files in every place",
+    aim: "the disk",
+    attack: "Fills every place with files of no length, which cost the kernel memory.",
+    files: { ...solution(emptyFiles), ...tried(`${emptyFiles}; echo filled`) },
+    trace: /filled|exit code 137|timed out/,
+  },
   {
     name: "forks in the guest",
     aim: "the number of processes",

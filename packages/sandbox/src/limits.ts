@@ -5,7 +5,7 @@
 import { SandboxError } from "./sandbox-error.ts";
 
 export interface Limits {
-  /** Bytes of memory of the whole session, tmpfs contents included where the kernel can count them. */
+  /** Bytes of memory of the processes of the whole session. The kernel counts files too: where it does, its limit is wider by the disks' sizes. */
   readonly memoryBytes: number;
   /** Cores, may be a fraction. */
   readonly cpus: number;

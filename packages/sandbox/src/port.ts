@@ -40,6 +40,8 @@ export interface Session {
   readonly instance: string;
   /** The state the next command starts from; replaced after each command. */
   readonly state: SessionState;
+  /** True after a command that used the session's memory up until the session itself was killed. It has to be opened again. */
+  readonly endedByCommand?: boolean;
   run(command: CommandSpec, options?: RunOptions): Promise<CommandOutcome>;
   /**
    * Starts one program beside the commands, without a shell around it, with pipes to it and nothing else. It is the author's: what foreign

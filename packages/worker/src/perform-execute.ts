@@ -79,6 +79,13 @@ export async function runCommands(
       );
       entries.push({ kind: "ran", command: command.text, outcome });
       await save();
+      if (session.endedByCommand === true) {
+        entries.push({
+          kind: "note",
+          text: "the session ended for want of memory; commands after this one were not run",
+        });
+        return;
+      }
     } else entries.push({ kind: "refused", command: command.text, message: verdict.message });
   }
 }

@@ -224,6 +224,8 @@ export function createSessionCheckpoints(parts: SessionCheckpointParts): Session
     };
     const off = offReason(use.program);
     if (off !== null) return await settle(off);
+    // The command has ended its own session: what it did to the files is gone, and the next one starts from what this one found.
+    if (session.endedByCommand === true) return await settle(mark.problem);
     const before = await recall(rootId, mark);
     let changes: Changes;
     try {

@@ -14,23 +14,28 @@ const wish = {
 describe("containerTemplate", () => {
   it("asks for no more cores than the engine has, and never for none", () => {
     const cores = (cpus: number) =>
-      containerTemplate({ ...wish, limits: { ...defaultLimits, cpus } }, { cgroupVersion: "2", cpus: 2 }).HostConfig
-        .NanoCpus;
+      containerTemplate(
+        { ...wish, limits: { ...defaultLimits, cpus } },
+        { cgroupVersion: "2", cpus: 2, remapped: false },
+      ).HostConfig.NanoCpus;
     expect(cores(8)).toBe(2e9);
     expect(cores(0.5)).toBe(5e8);
     expect(cores(0.0001)).toBe(1e7);
   });
 
   it("sets swappiness only where the kernel has it", () => {
-    const one = containerTemplate(wish, { cgroupVersion: "1", cpus: 2 }).HostConfig;
-    const two = containerTemplate(wish, { cgroupVersion: "2", cpus: 2 }).HostConfig;
+    const one = containerTemplate(wish, { cgroupVersion: "1", cpus: 2, remapped: false }).HostConfig;
+    const two = containerTemplate(wish, { cgroupVersion: "2", cpus: 2, remapped: false }).HostConfig;
     expect(one.MemorySwappiness).toBe(0);
     expect("MemorySwappiness" in two).toBe(false);
     expect(two.MemorySwap).toBe(two.Memory);
   });
 
   it("gives nothing of the host to the container, whatever the wish", () => {
-    const { HostConfig } = containerTemplate({ ...wish, runtime: "runsc" }, { cgroupVersion: "2", cpus: 2 });
+    const { HostConfig } = containerTemplate(
+      { ...wish, runtime: "runsc" },
+      { cgroupVersion: "2", cpus: 2, remapped: false },
+    );
     for (const name of [
       "Binds",
       "Mounts",
@@ -46,21 +51,44 @@ describe("containerTemplate", () => {
     expect(HostConfig).toMatchObject({ Runtime: "runsc", NetworkMode: "none", Privileged: false });
   });
 
-  it("bounds both writable places in bytes and inodes, without devices or set-uid programs", () => {
-    const { Tmpfs = {} } = containerTemplate(wish, { cgroupVersion: "2", cpus: 2 }).HostConfig;
-    expect(Object.keys(Tmpfs).sort()).toEqual(["/tmp", "/workspace"]);
-    for (const options of Object.values(Tmpfs)) {
-      expect(options).toContain(`size=${defaultLimits.diskBytes}`);
-      expect(options).toMatch(/nosuid,nodev.*nr_inodes=\d+/);
-    }
+  it("bounds every writable place in bytes and inodes, without devices or set-uid programs", () => {
+    const { Tmpfs = {} } = containerTemplate(wish, { cgroupVersion: "2", cpus: 2, remapped: false }).HostConfig;
+    expect(Object.keys(Tmpfs).sort()).toEqual(["/dev/shm", "/tmp", "/workspace"]);
+    for (const options of Object.values(Tmpfs)) expect(options).toMatch(/nosuid,nodev.*nr_inodes=\d+/);
+    for (const place of ["/tmp", "/workspace"]) expect(Tmpfs[place]).toContain(`size=${defaultLimits.diskBytes}`);
+  });
+
+  it.each([16, 64, 96, 512, 4096])(
+    "leaves a process the memory it was promised when every place is full (%i MiB)",
+    (mib) => {
+      const limits = { ...defaultLimits, memoryBytes: mib * 1024 * 1024, diskBytes: mib * 1024 * 1024 };
+      for (const scratch of [undefined, "/autograder" as const]) {
+        const template = containerTemplate(
+          { ...wish, limits, scratch },
+          { cgroupVersion: "2", cpus: 2, remapped: false },
+        );
+        const { Tmpfs = {}, Memory = 0 } = template.HostConfig;
+        const sum = (name: string) =>
+          Object.values(Tmpfs).reduce((all, text) => all + Number(new RegExp(`${name}=(\\d+)`).exec(text)?.[1]), 0);
+        expect(Memory - sum("size")).toBe(limits.memoryBytes);
+        expect(sum("nr_inodes") * 1280).toBeLessThanOrEqual(Math.max(limits.memoryBytes * 0.6, 10 * 1024 * 1024));
+      }
+    },
+  );
+
+  it("bounds System V memory, but not on an engine that may not set it", () => {
+    const sysctls = (remapped: boolean) =>
+      containerTemplate(wish, { cgroupVersion: "2", cpus: 2, remapped }).HostConfig.Sysctls;
+    expect(Object.keys(sysctls(false) ?? {})).toEqual(["kernel.shmall", "kernel.msgmni", "kernel.sem"]);
+    expect(sysctls(true)).toBeUndefined();
   });
 });
 
 describe("read-only places", () => {
-  it("belong to the keeper, whom no command can be", () => {
+  it("are owned by the keeper, a user that commands cannot become", () => {
     const { Tmpfs = {} } = containerTemplate(
       { ...wish, readOnly: ["/judge", "/submission"] },
-      { cgroupVersion: "2", cpus: 2 },
+      { cgroupVersion: "2", cpus: 2, remapped: false },
     ).HostConfig;
     for (const place of ["/judge", "/submission"])
       expect(Tmpfs[place]).toMatch(/nosuid,nodev.*mode=0755,uid=49999,gid=49999/);

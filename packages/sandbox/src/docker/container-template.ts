@@ -5,6 +5,8 @@
 // 2. The container's own process and the commands have different uids: a command cannot signal what keeps its container alive.
 // 3. Read-only places belong to the keeper's uid: commands can read what is there and nothing more.
 // 4. Nothing is on the host: the workspace and /tmp are sized tmpfs, so what a session wrote is gone with its container.
+// 5. Memory that outlives the processes of a command (files, inodes, System V segments and messages) is bounded below the container's
+//    memory. A command that fills every place gets "no space left", and the next command still has memory to start.
 
 import { randomInt } from "node:crypto";
 import type Docker from "dockerode";
@@ -12,6 +14,7 @@ import type { Limits } from "../limits.ts";
 import { type ReadOnlyPlace, type ScratchPlace, type SessionLabels, WORKSPACE } from "../port.ts";
 import type { EngineFacts } from "./engine-host.ts";
 import { keeper } from "./keeper-script.ts";
+import { KEEPER_SCORE } from "./memory-scores.ts";
 import { seccompProfile } from "./seccomp-profile.ts";
 
 /** Uids of the sandbox image's /etc/passwd; below 65536 so that a remapped or rootless engine has them. */
@@ -22,11 +25,16 @@ export const KEEPER_UID = 49_999;
 /** Room for the engine to start an exec when the session's own processes are at their limit (runc itself has ~10 threads). */
 const EXEC_PROCESSES = 32;
 const SHARED_MEMORY_BYTES = 64 * 1024 * 1024;
-const MAX_INODES = 200_000;
+/** The share of the memory that the inodes of one place may take, and what the kernel needs for one, its name included. */
+const INODE_SHARE = 1 / 6;
+const INODE_BYTES = 1280;
+const MAX_INODES = 100_000;
+const MIN_INODES = 2_000;
+const SHARED_MEMORY_INODES = 1024;
 const OPEN_FILES = 1024;
 const STACK_BYTES = 64 * 1024 * 1024;
-/** The sandbox's processes go first when the host runs out of memory. */
-const OOM_SCORE = 500;
+/** System V: pages of all segments together, numbers of queues and of semaphores. The kernel's own bounds are gigabytes. */
+const SYSTEM_V = { "kernel.shmall": "4096", "kernel.msgmni": "64", "kernel.sem": "250 3200 32 64" };
 
 const seccompText = JSON.stringify(seccompProfile);
 
@@ -50,10 +58,12 @@ export type ContainerTemplate = Docker.ContainerCreateOptions & { readonly HostC
 
 export function containerTemplate(
   wish: ContainerWish,
-  facts: Pick<EngineFacts, "cgroupVersion" | "cpus">,
+  facts: Pick<EngineFacts, "cgroupVersion" | "cpus" | "remapped">,
 ): ContainerTemplate {
   const { limits, uid } = wish;
-  const scratch = `rw,exec,nosuid,nodev,size=${limits.diskBytes},nr_inodes=${MAX_INODES}`;
+  const scratch = `rw,exec,nosuid,nodev,size=${limits.diskBytes},nr_inodes=${inodesOf(limits)}`;
+  const sharedMemory = Math.min(SHARED_MEMORY_BYTES, limits.diskBytes);
+  const memory = limits.memoryBytes + (wish.scratch === undefined ? 2 : 3) * limits.diskBytes + sharedMemory;
   return {
     name: wish.name,
     Image: wish.image,
@@ -75,6 +85,8 @@ export function containerTemplate(
       Tmpfs: {
         [WORKSPACE]: `${scratch},mode=0700,uid=${uid},gid=${uid}`,
         "/tmp": `${scratch},mode=1777`,
+        // The engine's own has no bound on inodes.
+        "/dev/shm": `rw,noexec,nosuid,nodev,size=${sharedMemory},nr_inodes=${SHARED_MEMORY_INODES},mode=1777`,
         ...(wish.scratch === undefined ? {} : { [wish.scratch]: `${scratch},mode=0700,uid=${uid},gid=${uid}` }),
         ...Object.fromEntries(
           (wish.readOnly ?? []).map((place) => [place, `${scratch},mode=0755,uid=${KEEPER_UID},gid=${KEEPER_UID}`]),
@@ -88,12 +100,13 @@ export function containerTemplate(
         `seccomp=${seccompText}`,
         ...(wish.apparmorProfile === undefined ? [] : [`apparmor=${wish.apparmorProfile}`]),
       ],
-      Memory: limits.memoryBytes,
-      MemorySwap: limits.memoryBytes,
+      // The kernel counts files in a tmpfs as memory. A full disk must read as a full disk, not as a kill; the jail counts alike.
+      Memory: memory,
+      MemorySwap: memory,
       // cgroup v2 has no swappiness; equal memory and swap limits already leave no swap.
       ...(facts.cgroupVersion === "1" ? { MemorySwappiness: 0 } : {}),
       OomKillDisable: false,
-      OomScoreAdj: OOM_SCORE,
+      OomScoreAdj: KEEPER_SCORE,
       // The engine refuses more cores than it has; fewer is a tighter limit.
       NanoCpus: Math.max(1e7, Math.round(Math.min(limits.cpus, facts.cpus) * 1e9)),
       PidsLimit: limits.pids + EXEC_PROCESSES,
@@ -103,7 +116,8 @@ export function containerTemplate(
         { Name: "fsize", Soft: largestFile(limits), Hard: largestFile(limits) },
         { Name: "stack", Soft: 8 * 1024 * 1024, Hard: STACK_BYTES },
       ],
-      ShmSize: Math.min(SHARED_MEMORY_BYTES, limits.diskBytes),
+      // An engine in a user namespace may not set them on older kernels, and then starts no container.
+      ...(facts.remapped ? {} : { Sysctls: SYSTEM_V }),
       IpcMode: "private",
       CgroupnsMode: "private",
       Init: true,
@@ -112,6 +126,10 @@ export function containerTemplate(
       ...(wish.runtime === undefined ? {} : { Runtime: wish.runtime }),
     },
   };
+}
+
+function inodesOf({ memoryBytes }: Limits): number {
+  return Math.min(MAX_INODES, Math.max(MIN_INODES, Math.floor((memoryBytes * INODE_SHARE) / INODE_BYTES)));
 }
 
 /** A little above what the disk holds: a program that fills it meets "no space left" before it meets SIGXFSZ. */

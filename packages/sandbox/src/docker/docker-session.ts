@@ -7,6 +7,7 @@ import { PassThrough } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
 import { BaseSession, type FileRequest } from "../base-session.ts";
+import { KILLED } from "../believe-exit-code.ts";
 import { startOf } from "../carry-state.ts";
 import { checkCommand, limitsOfCommand } from "../check-spec.ts";
 import type { Snapshot, WorkspaceAccess } from "../checkpoint/workspace.ts";
@@ -27,9 +28,11 @@ import { afterNonce, programLaunch } from "../start-program.ts";
 import { KEEPER_UID, largestFile } from "./container-template.ts";
 import { workspaceOf } from "./container-workspace.ts";
 import { Demultiplexer } from "./demultiplex.ts";
+import { endedByMemory } from "./ended-by-memory.ts";
 import type { EngineHost } from "./engine-host.ts";
 import { Launcher } from "./launcher.ts";
 import { parseLauncherReport, sweepLine, unpackLine } from "./launcher-script.ts";
+import { withHighestScore } from "./memory-scores.ts";
 import { runCommand } from "./run-command.ts";
 import { runTool } from "./run-tool.ts";
 import { filesFailed, launchFailed, sessionBusy, sessionLost, translateEngineError } from "./translate-engine-error.ts";
@@ -55,6 +58,7 @@ export interface SessionPlace {
 
 export class DockerSession extends BaseSession implements Session {
   protected readonly workspace = WORKSPACE;
+  endedByCommand = false;
   readonly #place: SessionPlace;
   readonly #remove: () => Promise<void>;
   #standby: { launcher: Launcher; timer: NodeJS.Timeout } | undefined;
@@ -91,6 +95,7 @@ export class DockerSession extends BaseSession implements Session {
           ...startOf(command, this.current, this.first),
           limits: limitsOfCommand(limits, command),
           killAll: () => this.#killAll(),
+          endedByMemory: () => this.#endedByMemory(),
         },
         options,
       );
@@ -108,7 +113,7 @@ export class DockerSession extends BaseSession implements Session {
     });
     try {
       const exec = await container.exec({
-        Cmd: [...argv],
+        Cmd: withHighestScore(argv),
         User: `${uid}:${uid}`,
         WorkingDir: "/",
         AttachStdin: true,
@@ -166,10 +171,23 @@ export class DockerSession extends BaseSession implements Session {
         await Promise.race([over ? pause(POLL_MS) : closed, pause(wait)]);
       }
     } catch (error) {
-      throw translateEngineError(error, { host: host.address, act: "wait for a program", session: this.id });
+      const translated = translateEngineError(error, {
+        host: host.address,
+        act: "wait for a program",
+        session: this.id,
+      });
+      if (translated.code === "SANDBOX_SESSION_LOST" && said.started() && (await this.#endedByMemory())) return KILLED;
+      throw translated;
     } finally {
       this.#beside.delete(exec.id);
     }
+  }
+
+  /** Asked only when the container is gone. */
+  async #endedByMemory(): Promise<boolean> {
+    const { container, host } = this.#place;
+    this.endedByCommand = await endedByMemory(host.docker, container.id);
+    return this.endedByCommand;
   }
 
   async #requireRunning(): Promise<void> {

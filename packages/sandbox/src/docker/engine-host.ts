@@ -16,6 +16,8 @@ const floors = { engine: [29, 5, 1], runc: [1, 2, 8] } as const;
 export interface EngineFacts {
   readonly cgroupVersion: "1" | "2";
   readonly cpus: number;
+  /** It works in a user namespace (rootless, userns-remap): some settings of the kernel are closed to it. */
+  readonly remapped: boolean;
   readonly engineVersion: string;
   readonly runcVersion: string;
   readonly runtimes: readonly string[];
@@ -95,6 +97,7 @@ async function readFacts(host: EngineHost): Promise<EngineFacts> {
   return {
     cgroupVersion: info.CgroupVersion === "2" ? "2" : "1",
     cpus: info.NCPU,
+    remapped: info.SecurityOptions?.some((option) => /^name=(rootless|userns)\b/.test(option)) ?? false,
     engineVersion: info.ServerVersion,
     runcVersion,
     runtimes: Object.keys(info.Runtimes ?? {}),

@@ -22,7 +22,7 @@ it("the container of a guest is made without the run id, the session id and the 
       ...{ name: "markmill-session-judge-9f8e7d6c-1", image: "sandbox@sha256:0", limits: defaultLimits, uid: 50_007 },
       ...{ labels, lifetimeSeconds: 60, readOnly: ["/submission", "/judge"] },
     },
-    { cgroupVersion: "2", cpus: 2 },
+    { cgroupVersion: "2", cpus: 2, remapped: false },
   );
   expect(JSON.stringify(asked)).toContain("run-0f1e2d3c4b5a");
   for (const secret of secrets) expect(seenInside(asked), secret).not.toContain(secret);

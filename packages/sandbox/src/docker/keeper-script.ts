@@ -4,6 +4,7 @@
 // 2. It ends itself, and the container with it, when its time is over or nobody has renewed its lease (SIGUSR1) for so long.
 
 import { LEASE_MS } from "../lease.ts";
+import { LOWER_SCORES } from "./memory-scores.ts";
 
 /** In /tmp, which is sticky: the session's uid can neither remove nor replace what the keeper owns. */
 export const SESSION_PROGRAMS = "/tmp/.session";
@@ -11,6 +12,7 @@ export const LEASE_SIGNAL = "SIGUSR1";
 
 /** Argument: seconds to live. Leases are counted in turns of a second, not by the clock: a machine that slept lets none lapse. */
 const KEEPER_SCRIPT = `
+${LOWER_SCORES}
 turns=0
 trap 'turns=0' USR1
 umask 077

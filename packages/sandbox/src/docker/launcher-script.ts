@@ -21,6 +21,7 @@ import { guardLine, RUN_GUARD, renderGuard } from "../exit-guard-script.ts";
 import { WORKSPACE } from "../port.ts";
 import { SESSION_PROGRAMS } from "./keeper-script.ts";
 import { LOOK_FUNCTIONS } from "./look-script.ts";
+import { RAISE_SCORE, withHighestScore } from "./memory-scores.ts";
 
 // Scripts travel in the environment, not as arguments: `ps` in a session shows short lines.
 const EVALUATE_LAUNCHER = `guard=$__mm_guard text=$__mm_launcher; unset \${!__mm_*}; eval "$text"`;
@@ -72,17 +73,16 @@ __mm_run="run $size $nonce $rest" __mm_guard=$guard exec ${SESSION_PROGRAMS}/per
 
 const environment = [`__mm_launcher=${LAUNCHER}`, `__mm_guard=${GUARD}`];
 
+const launcher = [`${SESSION_PROGRAMS}/bash`, "--noprofile", "--norc", "-c", EVALUATE_LAUNCHER];
+
 /** The exec that runs it. */
-export const launcherExec = {
-  command: [`${SESSION_PROGRAMS}/bash`, "--noprofile", "--norc", "-c", EVALUATE_LAUNCHER],
-  environment,
-};
+export const launcherExec = { command: withHighestScore(launcher), environment };
 
 /** The same for the first exec of a container. */
 export const firstLauncherExec = {
   command: [
-    ...["bash", "--noprofile", "--norc", "-c", `${AWAIT_PROGRAMS}; exec "$@"`, "bash"],
-    ...launcherExec.command,
+    ...["bash", "--noprofile", "--norc", "-c", `${RAISE_SCORE}; ${AWAIT_PROGRAMS}; exec "$@"`, "bash"],
+    ...launcher,
   ],
   environment,
 };

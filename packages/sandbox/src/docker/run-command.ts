@@ -3,7 +3,8 @@
 //    reported the same; otherwise the command counts as killed.
 // 2. Whatever ends the wait (a clock, an abort, a guard that was killed), the command's processes are gone before the outcome is
 //    given, or the whole container is: closing a stream is no proof of death.
-// 3. A container or engine lost after the command was sent is SANDBOX_OUTCOME_UNKNOWN, never an exit code.
+// 3. A container or engine lost after the command was sent is SANDBOX_OUTCOME_UNKNOWN, never an exit code. One exception: the engine says
+//    that the container ended because the command used its memory up. That is an ordinary end of the command, killed and out of memory.
 // 4. The guard writes the marker behind the output before it reports the end. Output and reports come through pipes of their own, so the
 //    report may be here first: the marker is waited for. Output that does not arrive whole is SANDBOX_OUTCOME_UNKNOWN too.
 
@@ -17,6 +18,7 @@ import { OutputCollector } from "../collect-output.ts";
 import type { Limits } from "../limits.ts";
 import { type OwnClock, startOwnClock } from "../own-clock.ts";
 import type { CommandOutcome, CommandSpec, RunOptions, SessionState } from "../port.ts";
+import { SandboxError } from "../sandbox-error.ts";
 import { endMarker, parseReport, renderScript } from "../session-script.ts";
 import { largestFile } from "./container-template.ts";
 import type { Launcher } from "./launcher.ts";
@@ -42,17 +44,44 @@ export interface CommandRun {
   readonly limits: Limits;
   /** Ends every process of the session but the container's own. */
   readonly killAll: () => Promise<void>;
+  /** Asked only when the container is gone: did its own processes use its memory up? */
+  readonly endedByMemory: () => Promise<boolean>;
 }
 
 type Ending = { kind: "exit"; code: number } | { kind: "clock"; clock: "wall" | "cpu" | "silence" } | { kind: "abort" };
 
 export async function runCommand(launcher: Launcher, run: CommandRun, options: RunOptions): Promise<CommandOutcome> {
+  const startedAt = performance.now();
+  const seen: { collector?: OutputCollector } = {};
+  try {
+    return await follow(launcher, run, options, seen);
+  } catch (error) {
+    const gone = error instanceof SandboxError && error.code === "SANDBOX_OUTCOME_UNKNOWN";
+    if (!gone || seen.collector === undefined || !(await run.endedByMemory())) throw error;
+    return {
+      ...seen.collector.finish(),
+      exitCode: KILLED,
+      durationMs: performance.now() - startedAt,
+      timedOut: false,
+      outOfMemory: true,
+      state: stateAfter(run.command, run.state, undefined, { exitCode: KILLED }),
+    };
+  }
+}
+
+async function follow(
+  launcher: Launcher,
+  run: CommandRun,
+  options: RunOptions,
+  seen: { collector?: OutputCollector },
+): Promise<CommandOutcome> {
   const nonce = randomBytes(16).toString("hex");
   const collector = new OutputCollector({
     marker: endMarker(nonce),
     capBytes: run.limits.outputBytes,
     onText: options.onOutput,
   });
+  seen.collector = collector;
   const startedAt = performance.now();
   const clock = startOwnClock(options.othersMs);
   launcher.onOutput = (chunk) => {
