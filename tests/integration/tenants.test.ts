@@ -210,6 +210,7 @@ function foreign(tenant: TenantStore, ids: typeof known): Methods {
       save: async () =>
         void (await batches.save({ ...(await classOf(tenant, ids.flow, 1)), members: [], works: [], name: "mine" })),
       get: () => batches.get(ids.batch),
+      summary: () => batches.summary(ids.batch),
       list: () => batches.list({ key: "class", state: ["paused"] }),
       works: () => batches.works(ids.batch),
       work: () => batches.work(ids.batch, work),

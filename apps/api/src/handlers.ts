@@ -3,6 +3,7 @@ import type { DefinitionLoader } from "./definition-loader.ts";
 import type { Handlers } from "./handler.ts";
 import { accessHandlers } from "./handlers/access.ts";
 import { askAndFileHandlers } from "./handlers/asks-and-files.ts";
+import { batchStreamHandlers } from "./handlers/batch-stream.ts";
 import { batchHandlers } from "./handlers/batches.ts";
 import { definitionHandlers } from "./handlers/definitions.ts";
 import { eventHandlers } from "./handlers/events.ts";
@@ -25,6 +26,7 @@ export function makeHandlers(parts: ApiParts, watched: Beside): Handlers {
     ...definitionHandlers(parts, watched.loader),
     ...runHandlers(parts, submissions),
     ...batchHandlers(parts),
+    ...batchStreamHandlers(parts),
     ...eventHandlers(parts),
     ...askAndFileHandlers(parts, submissions),
     ...memoryHandlers(),

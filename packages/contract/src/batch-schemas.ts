@@ -199,12 +199,13 @@ const batchState = named(
   "BatchState",
   z.discriminatedUnion("is", [
     z.object({ is: z.literal("open") }),
+    z.object({ is: z.literal("ended") }).describe("every work has ended; works that are added or tried again open it"),
     z.object({ is: z.literal("paused"), by: z.enum(["person", "budget"]), reason: z.string() }),
     z.object({ is: z.literal("cancelled"), reason: z.string() }),
   ]),
 );
 
-const batchSummary = named(
+export const batchSummary = named(
   "BatchSummary",
   z.object({
     id: runId,
@@ -214,6 +215,7 @@ const batchSummary = named(
     state: batchState,
     concurrency: count,
     createdAt: time,
+    endedAt: time.nullable().describe("when the last of its works ended; null: one waits or runs, or there is none"),
     counts: z.object({
       works: count,
       waiting: count,
@@ -251,11 +253,14 @@ export const batch = named(
 
 export const batchQuery = z.strictObject({
   key: key.optional().describe("only the batch of this key"),
-  state: many(z.enum(["open", "paused", "cancelled"]), 3)
+  state: many(z.enum(["open", "ended", "paused", "cancelled"]), 4)
     .optional()
     .describe("only batches that stand so"),
   limit,
   cursor: cursor.optional(),
+});
+export const batchStreamHeaders = z.object({
+  "last-event-id": z.literal("end").optional().describe("`end`: the end of the stream was seen"),
 });
 export const batchPage = named("BatchPage", page(batchSummary));
 

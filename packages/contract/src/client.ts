@@ -32,7 +32,7 @@ type Arguments<R extends Route> =
   object extends Asking<R> ? [asking?: Asking<R>, options?: CallOptions] : [asking: Asking<R>, options?: CallOptions];
 
 export type Client = {
-  readonly [Name in Exclude<RouteName, "streamEvents">]: (
+  readonly [Name in Exclude<RouteName, "streamEvents" | "streamBatch">]: (
     ...given: Arguments<Routes[Name]>
   ) => Promise<Got<Routes[Name]>>;
 } & {

@@ -61,6 +61,8 @@ export async function* followEvents(source: Source, options: FollowOptions = {})
       for await (const { event, data } of readEventStream(response.body, alive)) {
         failures = 0;
         if (event === "end") return streamEnd.parse(JSON.parse(data));
+        // Events with other names have no place in the run's history.
+        if (event !== "message") continue;
         const happened = anyEvent.parse(JSON.parse(data)) as RunEvent;
         if (happened.seq <= last) continue;
         last = happened.seq;

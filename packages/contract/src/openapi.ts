@@ -135,12 +135,13 @@ function success(route: Route, schemas: Json): Json {
     case "events": {
       const data = schemaOf(answer.schema, "output", schemas);
       const end = schemaOf(answer.end, "output", schemas);
+      const others = Object.values(answer.others ?? {}).map((one) => schemaOf(one, "output", schemas));
       return {
         200: one({
           "text/event-stream": {
             schema: {
               description: "`data` of each event, as JSON; that of the event `end` comes last",
-              anyOf: [data, end],
+              anyOf: [data, ...others, end],
             },
           },
         }),

@@ -11,7 +11,13 @@ export type Answer =
   | { readonly kind: "text"; readonly status: 200; readonly type: string }
   | { readonly kind: "bytes"; readonly status: 200; readonly type: string }
   /** Server-sent events, each with an id and `schema` as its data; the last one is named `end` and has `end` as its data. */
-  | { readonly kind: "events"; readonly status: 200; readonly schema: z.ZodType; readonly end: z.ZodType };
+  | {
+      readonly kind: "events";
+      readonly status: 200;
+      readonly schema: z.ZodType;
+      readonly end: z.ZodType /** By their names: events that have no id. */;
+      readonly others?: Readonly<Record<string, z.ZodType>>;
+    };
 
 export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";

@@ -161,10 +161,10 @@ export const routes = {
     ...{ method: "GET", path: "/v1/runs/{id}/stream", tag: "Events", access: "runs:read" },
     summary: "What happens to it, as server-sent events",
     description:
-      "Every event once and in order; after a break the client sends Last-Event-ID and misses nothing. The last event is named `end`. Asked again with its id, the answer is 204, which tells a browser to stop.",
+      "Every event once and in order; after a break the client sends Last-Event-ID and misses nothing. An event named `ask`, without an id, tells of a question that waits for a person, of this run or one it called; it is told again after a break while it waits. The last event is named `end`. Asked again with its id, the answer is 204, which tells a browser to stop.",
     query: runs.streamQuery,
     headers: runs.streamHeaders,
-    answer: { kind: "events", status: 200, schema: runEvent, end: runs.streamEnd },
+    answer: { kind: "events", status: 200, schema: runEvent, end: runs.streamEnd, others: { ask: runs.ask } },
   },
   replayRun: {
     ...aRun,
@@ -242,6 +242,15 @@ export const routes = {
     ...{ method: "GET", path: "/v1/batches/{id}", access: "batches:read" },
     summary: "One batch: how its works stand, what it has cost, what it waits for",
     answer: json(batches.batch),
+  },
+  streamBatch: {
+    ...aBatch,
+    ...{ method: "GET", path: "/v1/batches/{id}/stream", access: "batches:read" },
+    summary: "How it stands, as server-sent events",
+    description:
+      "Each event is the whole of how the batch stands, sent when it changes: after a break a client is told how it stands now. The last event is named `end`, when every work has ended or the batch is cancelled. Asked again with its id, the answer is 204, which tells a browser to stop.",
+    headers: batches.batchStreamHeaders,
+    answer: { kind: "events", status: 200, schema: batches.batchSummary, end: batches.batchSummary },
   },
   updateBatch: {
     ...aBatch,

@@ -322,7 +322,7 @@ export const streamHeaders = z.object({
   "last-event-id": lastEventId.optional().describe("the id of the last event that was seen, after a break"),
 });
 
-const ask = named(
+export const ask = named(
   "Ask",
   z.object({
     id: count,

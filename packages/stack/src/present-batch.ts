@@ -1,8 +1,13 @@
-/** What the store says of a batch, as the contract has it: for the API and for `--json` of the commands. */
+/** A batch as the contract has it. One whose last work has ended is `ended`, unless somebody paused or cancelled it. */
 import type { Got, Routes } from "@markmill/contract";
 import type { BatchSummary } from "@markmill/store";
 
 export function presentBatchSummary(batch: BatchSummary): Got<Routes["listBatches"]>["items"][number] {
-  const { id, key, name, definitionHash: definition, state, concurrency, createdAt, counts } = batch;
-  return { id, key, name, definition, state, concurrency, createdAt: createdAt.toISOString(), counts };
+  const { id, key, name, definitionHash: definition, state, concurrency, createdAt, endedAt, counts } = batch;
+  return {
+    ...{ id, key, name, definition, concurrency, counts },
+    state: state.is === "open" && endedAt !== null ? { is: "ended" } : state,
+    createdAt: createdAt.toISOString(),
+    endedAt: endedAt?.toISOString() ?? null,
+  };
 }

@@ -93,6 +93,7 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
   return {
     save,
     get: (id) => unless404(async () => toDetail(await client.getBatch({ params: { id } }))),
+    summary: (id) => unless404(async () => toSummary(await client.getBatch({ params: { id } }))),
     async list({ key, state } = {}, { after, limit = 50 } = {}) {
       const { items, next } = await client.listBatches({
         query: {
@@ -193,8 +194,12 @@ function slices<Item>(items: readonly Item[], size: number): Item[][] {
   );
 }
 
-function toSummary({ definition, createdAt, ...same }: RemoteSummary): BatchSummary {
-  return { ...same, definitionHash: definition, createdAt: new Date(createdAt) };
+function toSummary({ definition, createdAt, endedAt, state, ...same }: RemoteSummary): BatchSummary {
+  return {
+    ...{ ...same, definitionHash: definition, createdAt: new Date(createdAt) },
+    endedAt: endedAt === null ? null : new Date(endedAt),
+    state: state.is === "ended" ? { is: "open" } : state,
+  };
 }
 
 function toDetail(remote: Got<Routes["getBatch"]>): BatchDetail {

@@ -29,7 +29,7 @@ export function batchOf(
     counts.waiting + counts.running + counts.succeeded + counts.failed + counts.ungradable + counts.notCounted;
   return {
     ...{ id: "0199f3a2-0000-7000-8000-000000000001", key: "k", name: "Sheet 3", definitionHash: "h" },
-    ...{ state: { is: "open" }, concurrency: 4, createdAt: new Date(0), rubric, rubricHash: "r" },
+    ...{ state: { is: "open" }, concurrency: 4, createdAt: new Date(0), endedAt: null, rubric, rubricHash: "r" },
     ...{ settings: { run: {}, late: null, aiConsent: "any", language: null }, members: 2, budget: null },
     ...{ budgetNearlySpent: false, spent: noSpent, runMs: [], troubles: [] },
     ...given,

@@ -212,7 +212,7 @@ async function find(store: TenantStore, id: string): Promise<BatchDetail> {
 }
 
 async function changed(store: TenantStore, id: string, runs = 0) {
-  const { state } = await find(store, id);
+  const { state } = presentBatchSummary(await find(store, id));
   return { body: { id, state, runs } };
 }
 

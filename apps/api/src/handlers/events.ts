@@ -2,11 +2,14 @@
  * What happens to a run, as it happens. Events of a run are numbered without gaps and kept for ever, so whoever names the last number they
  * have seen misses nothing and gets nothing twice: there is no state of a stream here, and it makes no difference which server is asked.
  */
-import { presentEvents } from "@markmill/stack";
+import { presentAsk, presentEvents } from "@markmill/stack";
+import type { RunDetail } from "@markmill/store";
 import type { Caller, Frame, Some } from "../handler.ts";
 import type { ApiParts } from "../parts.ts";
 import { notFound } from "../refusal.ts";
 
+/** How often a stream looks for questions of runs that this one called, of which its own history says nothing. */
+const askMs = 2_000;
 /** Events of one look. */
 const most = 50;
 
@@ -24,29 +27,32 @@ export function eventHandlers({ settings }: ApiParts): Some<"listEvents" | "stre
       const seen = headers["last-event-id"];
       const after = seen?.after ?? query.after ?? 0;
       const first = await caller.store.runs.events(id, { after, limit: 1 });
-      if (first === null) throw notFound("such run");
+      const run = await caller.store.runs.get(id);
+      if (first === null || run === null) throw notFound("such run");
       // A browser asks again after every end of a stream; 204 tells it to stop.
       if (seen?.end === true && first.ended && first.entries.length === 0) return { frames: null };
-      return { frames: frames(caller, id, after, settings.aliveMs, signal) };
+      return { frames: frames(caller, run, after, settings.aliveMs, signal) };
     },
   };
 }
 
 async function* frames(
   { store, stillMay }: Caller,
-  runId: string,
+  { id: runId, rootId }: Pick<RunDetail, "id" | "rootId">,
   after: number,
   aliveMs: number,
   signal: AbortSignal,
 ): AsyncGenerator<Frame> {
   let last = after;
+  const told = new Set<number>();
   let looked = performance.now();
   while (!signal.aborted) {
-    const waitMs = Math.max(0, Math.ceil(aliveMs - (performance.now() - looked)));
+    const waitMs = Math.max(0, Math.ceil(Math.min(askMs, aliveMs - (performance.now() - looked))));
     const page = await store.runs.events(runId, { after: last, limit: most, waitMs, signal });
     // Deleted meanwhile.
     if (page === null) return;
-    if (performance.now() - looked >= aliveMs) {
+    const quiet = performance.now() - looked >= aliveMs;
+    if (quiet) {
       if (!(await stillMay())) return;
       looked = performance.now();
     }
@@ -56,6 +62,11 @@ async function* frames(
       yield { event: "end", id: `${last}-end`, data: { runId, status: page.status, rev: page.rev } };
       return;
     }
-    if (page.entries.length === 0) yield { data: null };
+    for (const ask of await store.asks.list(rootId)) {
+      if (told.has(ask.activityId) || (runId !== rootId && ask.runId !== runId)) continue;
+      told.add(ask.activityId);
+      yield { event: "ask", data: presentAsk(ask) };
+    }
+    if (quiet && page.entries.length === 0) yield { data: null };
   }
 }

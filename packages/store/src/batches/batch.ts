@@ -193,6 +193,8 @@ export interface BatchSummary {
   readonly state: BatchState;
   readonly concurrency: number;
   readonly createdAt: Date;
+  /** When the last of its works ended; null: one waits or runs, or there is none. Works that are added or tried again open it again. */
+  readonly endedAt: Date | null;
   readonly counts: WorkCounts;
 }
 
@@ -230,7 +232,8 @@ export interface BatchDetail extends BatchSummary {
 
 export interface BatchFilter {
   readonly key?: string;
-  readonly state?: readonly BatchState["is"][];
+  /** ended: an open batch whose last work has ended. */
+  readonly state?: readonly (BatchState["is"] | "ended")[];
 }
 
 export interface BatchPage {

@@ -9,7 +9,8 @@ import { StoreError } from "../store-error.ts";
 import type { BatchDetail, BatchFilter, BatchPage, BatchState, BatchSummary, MemberPage } from "./batch.ts";
 import { standing, worksWithRuns } from "./standing-sql.ts";
 
-interface SummaryRow extends Omit<BatchSummary, "state"> {
+interface SummaryRow extends Omit<BatchSummary, "state" | "endedAt"> {
+  readonly endedAt: string | null;
   readonly state: BatchState["is"];
   readonly pausedBy: "person" | "budget" | null;
   readonly reason: string;
@@ -23,8 +24,11 @@ interface SummaryRow extends Omit<BatchSummary, "state"> {
 const inTrouble = `select 1 from activities a
   where a.root_id = r.id and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')`;
 
-const countsOf = (batch: string) => `(
-  select json_build_object(
+/** One row: `counts`, and `ended_at` as text, which is null while a work waits or runs. A batch whose works never ran ended when it was made. */
+const standOf = `(
+  select case when count(*) > 0 and count(*) filter (where s in ('waiting', 'running')) = 0
+      then to_char(coalesce(max(ended), b.created_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') end as ended_at,
+    json_build_object(
     'works', count(*),
     'waiting', count(*) filter (where s = 'waiting'),
     'running', count(*) filter (where s = 'running'),
@@ -33,18 +37,25 @@ const countsOf = (batch: string) => `(
     'failed', count(*) filter (where s in ('failed', 'refused')),
     'ungradable', count(*) filter (where s = 'ungradable'),
     'notCounted', count(*) filter (where s = 'not counted'),
-    'deleted', count(*) filter (where s = 'deleted'))
+    'deleted', count(*) filter (where s = 'deleted')) as counts
   from (
-    select ${standing} as s, case when r.id is not null and r.ended_at is null then exists (${inTrouble}) else false end as parked
-    from ${worksWithRuns} where w.batch_id = ${batch}
-  ) stand)`;
+    select ${standing} as s, r.ended_at as ended, case when r.id is not null and r.ended_at is null then exists (${inTrouble}) else false end as parked
+    from ${worksWithRuns} where w.batch_id = b.id
+  ) works)`;
+
+/** Batches `b` with how their works stand. */
+const batchesThatStand = `batches b cross join lateral ${standOf} stand`;
 
 const summaryColumns = `b.id, b.key, b.name, b.definition_hash as "definitionHash", b.state, b.paused_by as "pausedBy", b.reason,
   b.concurrency, b.created_at as "createdAt", (extract(epoch from b.created_at) * 1000000)::bigint::text as micros,
-  ${countsOf("b.id")} as counts`;
+  stand.counts, stand.ended_at as "endedAt"`;
 
-function toSummary({ state, pausedBy, reason, micros: _, ...row }: SummaryRow): BatchSummary {
-  return { ...row, state: toState(state, pausedBy, reason) };
+function toSummary({ state, pausedBy, reason, endedAt, micros: _, ...row }: SummaryRow): BatchSummary {
+  return {
+    ...row,
+    state: toState(state, pausedBy, reason),
+    endedAt: endedAt === null ? null : new Date(endedAt),
+  };
 }
 
 function toState(is: BatchState["is"], by: "person" | "budget" | null, reason: string): BatchState {
@@ -80,7 +91,18 @@ const detailText = `select ${summaryColumns}, b.rubric, b.rubric_hash as "rubric
         and not exists (select 1 from batch_runs n where n.batch_id = t.batch_id and n.work = t.work and n.try > t.try)
         and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')
       group by 1, 2 order by 3 desc limit 20) reasons) as troubles
-from batches b where b.tenant = $1 and b.id = $2`;
+from ${batchesThatStand} where b.tenant = $1 and b.id = $2`;
+
+/** How it stands, without what is read for its details: for those who look again and again. */
+export async function batchSummary(database: Database, tenant: string, id: string): Promise<BatchSummary | null> {
+  const [row] = await queryDatabase<SummaryRow>(
+    database,
+    "Reading how a batch stands",
+    `select ${summaryColumns} from ${batchesThatStand} where b.tenant = $1 and b.id = $2`,
+    [tenant, id],
+  );
+  return row === undefined ? null : toSummary(row);
+}
 
 interface DetailRow extends SummaryRow, Omit<BatchDetail, keyof BatchSummary | "budgetNearlySpent"> {}
 
@@ -118,8 +140,9 @@ export async function listBatches(
   const rows = await queryDatabase<SummaryRow>(
     database,
     "Listing batches",
-    `select ${summaryColumns} from batches b
-     where b.tenant = $1 and ($2::text is null or b.key = $2) and ($3::text[] is null or b.state = any($3))
+    `select ${summaryColumns} from ${batchesThatStand}
+     where b.tenant = $1 and ($2::text is null or b.key = $2)
+       and ($3::text[] is null or case when b.state = 'open' and stand.ended_at is not null then 'ended' else b.state end = any($3))
        and ($4::text is null
          or (b.created_at, b.id) < (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $5::text))
      order by b.created_at desc, b.id desc limit $6`,

@@ -8,6 +8,7 @@ import type {
   BatchFilter,
   BatchPage,
   BatchSettings,
+  BatchSummary,
   BatchWork,
   MemberPage,
   NewBatch,
@@ -22,7 +23,7 @@ import type {
 import { cancelBatch, pauseBatch, resumeBatch, setConcurrency, setRun, tryAgain } from "./change-batch.ts";
 import { deleteBatch } from "./delete-batch.ts";
 import { listGradeEvents, recordGrade } from "./grade-events.ts";
-import { getBatch, listBatches, listMembers, requireBatch } from "./read-batches.ts";
+import { batchSummary, getBatch, listBatches, listMembers, requireBatch } from "./read-batches.ts";
 import { factsOf, getWork, listTries, listWorks } from "./read-works.ts";
 import type { Restarted } from "./restart-unpaid.ts";
 import { saveBatch } from "./save-batch.ts";
@@ -36,6 +37,8 @@ export interface TenantBatches {
    */
   save(batch: NewBatch): Promise<SavedBatch>;
   get(id: string): Promise<BatchDetail | null>;
+  /** How it stands, and nothing else of it. */
+  summary(id: string): Promise<BatchSummary | null>;
   /** Newest first. */
   list(filter?: BatchFilter, page?: PageRequest): Promise<BatchPage>;
   /** By key. */
@@ -78,6 +81,7 @@ export function tenantBatches(parts: Outside, tenant: string): TenantBatches {
   return {
     save: (batch) => saveBatch(parts, tenant, batch),
     get: (id) => getBatch(database, tenant, id),
+    summary: (id) => batchSummary(database, tenant, id),
     list: (filter, page) => listBatches(database, tenant, filter, page),
     works: (id, filter, page) => listWorks(database, tenant, id, filter, page),
     work,

@@ -1,0 +1,62 @@
+/**
+ * How a batch stands, as it changes. Each event is the whole of it, so nothing is lost over a break: whoever connects again is told how it
+ * stands now. The stream ends when the last work has ended or the batch is cancelled.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { presentBatchSummary } from "@markmill/stack";
+import type { Caller, Frame, Some } from "../handler.ts";
+import type { ApiParts } from "../parts.ts";
+import { notFound } from "../refusal.ts";
+
+/** Between two looks. A class that takes long to count is looked at less often. */
+const lookMs = 1_000;
+const restPerLook = 20;
+
+export function batchStreamHandlers({ settings }: ApiParts): Some<"streamBatch"> {
+  return {
+    async streamBatch({ params: { id }, headers, caller, signal }) {
+      const first = await caller.store.batches.summary(id);
+      if (first === null) throw notFound("such batch");
+      // A browser asks again after every end of a stream; 204 tells it to stop.
+      if (headers["last-event-id"] === "end" && isOver(presentBatchSummary(first))) return { frames: null };
+      return { frames: frames(caller, id, settings.aliveMs, signal) };
+    },
+  };
+}
+
+function isOver({ state }: ReturnType<typeof presentBatchSummary>): boolean {
+  return state.is === "ended" || state.is === "cancelled";
+}
+
+async function* frames(
+  { store, stillMay }: Caller,
+  id: string,
+  aliveMs: number,
+  signal: AbortSignal,
+): AsyncGenerator<Frame> {
+  let told = "";
+  let checked = performance.now();
+  while (!signal.aborted) {
+    const began = performance.now();
+    const found = await store.batches.summary(id);
+    // Deleted meanwhile.
+    if (found === null) return;
+    const now = presentBatchSummary(found);
+    const text = JSON.stringify(now);
+    if (text !== told) {
+      told = text;
+      yield { data: now };
+    }
+    if (isOver(now)) {
+      yield { event: "end", id: "end", data: now };
+      return;
+    }
+    if (performance.now() - checked >= aliveMs) {
+      if (!(await stillMay())) return;
+      checked = performance.now();
+      yield { data: null };
+    }
+    const rest = Math.max(lookMs, (performance.now() - began) * restPerLook);
+    await sleep(Math.min(rest, aliveMs), undefined, { signal }).catch(() => undefined);
+  }
+}
