@@ -37,7 +37,8 @@ const layers: Record<string, number> = {
 /** Beside a package's root, and who may import it: the store's machine side knows no tenants, so nobody who serves requests. */
 const entries: Record<string, readonly string[]> = {
   // What is public, without the tools themselves.
-  "@markmill/tools/address-rules": ["@markmill/classroom"],
+  "@markmill/tools/address-rules": ["@markmill/classroom", "@markmill/stack"],
+  "@markmill/tools/checked-fetch": ["@markmill/stack"],
   // A batch for tests.
   "@markmill/stack/testing-batch": ["markmill"],
   // An MCP server for tests.

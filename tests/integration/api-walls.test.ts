@@ -13,7 +13,10 @@ import { until } from "../support/until.ts";
 let mill: Mill;
 let api: TestApi;
 /** Things of the default tenant, by the parameter or the field that names them. */
-let own: { batch: string; run: string; definition: string; ask: number; file: string; user: string; key: string };
+let own: Readonly<Record<"batch" | "run" | "definition" | "file" | "user" | "key" | "webhook", string>> & {
+  readonly ask: number;
+  readonly delivery: number;
+};
 
 beforeAll(async () => {
   mill = await startMill({ backend: "postgres", script: "default: { reply: ok }\n" });
@@ -26,6 +29,8 @@ beforeAll(async () => {
     body: { name: "grace", password: "correct horse battery", roles: ["reader"] },
   });
   const key = await owner.createKey({ body: { name: "spare", roles: ["reader"] } });
+  const webhook = await owner.createWebhook({ body: { url: "https://example.org/hook", events: ["run.ended"] } });
+  const delivery = await owner.testWebhook({ params: { id: webhook.id } });
   const ask = await until(async () => (await owner.listAsks({ query: { run: id } })).items[0]?.id);
   const batch = await owner.saveBatch({
     body: {
@@ -38,7 +43,17 @@ beforeAll(async () => {
      values ('default', 'named:course', $1, 'e', $2, 0, 'Ada knows', '\\x00000000')`,
     [id, ask],
   );
-  own = { batch: batch.id, run: id, definition: hash, ask, file: file.hash, user: user.id, key: key.id };
+  own = {
+    batch: batch.id,
+    run: id,
+    definition: hash,
+    ask,
+    file: file.hash,
+    user: user.id,
+    key: key.id,
+    webhook: webhook.id,
+    delivery: delivery.id,
+  };
 });
 afterAll(async () => {
   await api?.close();
@@ -96,7 +111,11 @@ function paramsOf({ name, route, url }: Walked): string {
         ? own.ask
         : url.startsWith("/v1/users/")
           ? own.user
-          : own.key;
+          : url.startsWith("/v1/webhooks/")
+            ? own.webhook
+            : url.startsWith("/v1/deliveries/")
+              ? own.delivery
+              : own.key;
   const hash = url.startsWith("/v1/files/") ? own.file : own.definition;
   return (
     route.path.replace("{id}", String(id)).replace("{hash}", hash).replace("{name}", "course") + (queries[name] ?? "")
@@ -115,6 +134,8 @@ const bodies: Partial<Record<RouteName, unknown>> = {
   updateUser: { disabled: true },
   createKey: { name: "a key", roles: ["reader"] },
   createTenant: { id: "another-one", name: "Another" },
+  createWebhook: { url: "https://example.org/other", events: ["run.ended"] },
+  updateWebhook: { events: ["batch.ended"] },
   logIn: { key: "mm_nothing" },
   updateBatch: { concurrency: 2 },
   pauseBatch: { reason: "a break" },
@@ -254,7 +275,7 @@ describe("every route of the router", () => {
       expect([200, 201, 204, 409, 422], `${walked.name}: ${text}`).toContain(response.status);
       if (walked.name === "startRun" || walked.name === "saveBatch") expect(response.status).toBe(422);
       // Their own log has the ids they tried, and that there was nothing.
-      const ids = walked.name === "listAudit" ? [] : [own.run, own.file, own.user, own.key];
+      const ids = walked.name === "listAudit" ? [] : [own.run, own.file, own.user, own.key, own.webhook];
       for (const secret of [...ids, "Ada", "grace", "What now?"]) expect(text, walked.name).not.toContain(secret);
     }
     for (const query of [

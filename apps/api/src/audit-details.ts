@@ -16,6 +16,8 @@ const told: Partial<Record<RouteName, readonly string[]>> = {
   updateUser: ["roles", "disabled"],
   createKey: ["name", "roles", "scopes", "expiresAt"],
   createTenant: ["id", "name"],
+  createWebhook: ["url", "events"],
+  updateWebhook: ["url", "events", "enabled"],
 };
 
 export function auditDetails(name: RouteName, body: unknown): Details {

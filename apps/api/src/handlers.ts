@@ -10,6 +10,7 @@ import { eventHandlers } from "./handlers/events.ts";
 import { memoryHandlers } from "./handlers/memory.ts";
 import { operationHandlers } from "./handlers/operation.ts";
 import { runHandlers } from "./handlers/runs.ts";
+import { webhookHandlers } from "./handlers/webhooks.ts";
 import { keepSubmissions } from "./known-submissions.ts";
 import type { Meter } from "./metrics.ts";
 import type { ApiParts } from "./parts.ts";
@@ -31,6 +32,7 @@ export function makeHandlers(parts: ApiParts, watched: Beside): Handlers {
     ...askAndFileHandlers(parts, submissions),
     ...memoryHandlers(),
     ...operationHandlers(parts, watched),
+    ...webhookHandlers(),
     ...accessHandlers(parts),
   } satisfies Handlers;
 }

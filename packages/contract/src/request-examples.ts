@@ -11,7 +11,7 @@ export const requestExamples: Partial<Record<RouteName, unknown>> = {
   saveDefinition: upload,
   startRun: { definition, variables: { TOPIC: "recursion" }, caps: { dollars: 0.5 }, labels: { course: "101" } },
   cancelRun: { message: "started by mistake" },
-  retryRun: { from: ["PROMPT_REVIEW"], definition: "current" },
+  retryRun: { from: ["START"], definition: "current" },
   saveBatch: {
     ...{ key: "cs101/lab3", name: "Lab 3", definition, concurrency: 20 },
     ...{ late: { percentPerDay: 10, mostPercent: 50 }, aiConsent: "any", language: null },
@@ -31,6 +31,8 @@ export const requestExamples: Partial<Record<RouteName, unknown>> = {
   retryWorks: { keys: [key] },
   regradeWorks: { keys: [key], definition },
   answerAsk: { text: "Yes, go on." },
+  createWebhook: { url: "https://portal.example.edu/markmill", events: ["batch.ended", "ask.opened"] },
+  updateWebhook: { enabled: false },
   logIn: { tenant: "default", name: "grace", password: "correct horse battery" },
   createUser: { name: "grace", password: "correct horse battery", roles: ["grader"] },
   updateUser: { roles: ["grader", "reader"] },

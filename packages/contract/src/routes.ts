@@ -13,6 +13,7 @@ import * as operations from "./operation-schemas.ts";
 import type { Route } from "./route.ts";
 import * as runs from "./run-schemas.ts";
 import { listQuery } from "./values.ts";
+import * as webhooks from "./webhook-schemas.ts";
 
 const json = <S extends z.ZodType>(schema: S) => ({ kind: "json", status: 200, schema }) as const;
 const made = <S extends z.ZodType>(schema: S) => ({ kind: "json", status: 201, schema }) as const;
@@ -460,6 +461,55 @@ export const routes = {
     ...{ method: "GET", path: "/docs", tag: "Operation", access: "public" },
     summary: "This document for people",
     answer: { kind: "text", status: 200, type: "text/html; charset=utf-8" },
+  },
+
+  // Webhooks
+  createWebhook: {
+    ...{ method: "POST", path: "/v1/webhooks", tag: "Webhooks", access: "access:manage" },
+    summary: "Be told when something ends, opens or is released",
+    description:
+      "What happens is sent by POST as JSON (`type`, `timestamp`, `data`), signed as the Standard Webhooks specification has it, at least once and in no certain order: `webhook-id` is the same when something is sent again. Any status from 200 to 299 is a delivery. Everything else is tried again, ten times over two days; 410 ends it.",
+    body: webhooks.newWebhook,
+    answer: made(webhooks.madeWebhook),
+  },
+  listWebhooks: {
+    ...{ method: "GET", path: "/v1/webhooks", tag: "Webhooks", access: "access:manage" },
+    summary: "Webhooks of the tenant, without their secrets",
+    query: listQuery,
+    answer: json(webhooks.webhookList),
+  },
+  updateWebhook: {
+    ...{ method: "PATCH", path: "/v1/webhooks/{id}", tag: "Webhooks", access: "access:manage" },
+    summary: "Change its address or what it is told, or disable it",
+    params: webhooks.webhookParams,
+    body: webhooks.webhookChange,
+    answer: json(webhooks.changedWebhook),
+  },
+  deleteWebhook: {
+    ...{ method: "DELETE", path: "/v1/webhooks/{id}", tag: "Webhooks", access: "access:manage" },
+    summary: "Delete a webhook with the log of what it was sent",
+    params: webhooks.webhookParams,
+    answer: none,
+  },
+  testWebhook: {
+    ...{ method: "POST", path: "/v1/webhooks/{id}/test", tag: "Webhooks", access: "access:manage" },
+    summary: "Send it something to try it with",
+    params: webhooks.webhookParams,
+    answer: made(webhooks.delivery),
+  },
+  listDeliveries: {
+    ...{ method: "GET", path: "/v1/webhooks/{id}/deliveries", tag: "Webhooks", access: "access:manage" },
+    summary: "What it was sent and what came of it, newest first",
+    description: "Kept for 30 days.",
+    params: webhooks.webhookParams,
+    query: webhooks.deliveryQuery,
+    answer: json(webhooks.deliveryPage),
+  },
+  retryDelivery: {
+    ...{ method: "POST", path: "/v1/deliveries/{id}/retry", tag: "Webhooks", access: "access:manage" },
+    summary: "Send something again, whatever came of it",
+    params: webhooks.deliveryParams,
+    answer: json(webhooks.delivery),
   },
 
   // Access

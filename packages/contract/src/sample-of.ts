@@ -16,7 +16,7 @@ const texts: Readonly<Record<string, string>> = {
   code: "LIMIT_COST",
   message: "what happened, in one sentence",
   reason: "why, in one sentence",
-  node: "PROMPT_REVIEW",
+  node: "START",
   model: "gpt-5-mini",
   definition: hex,
   path: "main.wf.md",
@@ -54,7 +54,7 @@ export function sampleOf(schema: Json, components: Json, field = "", depth = 0):
 function textOf({ format, pattern }: Json, field: string): string {
   if (format === "date-time") return "2026-11-13T17:16:00.000Z";
   if (typeof pattern === "string") {
-    const fits = [id, hex, "1", "default", "a1b2c3d4e5f6a7b8", texts[field] ?? ""];
+    const fits = [id, hex, "1", "default", "a1b2c3d4e5f6a7b8c9d0", texts[field] ?? ""];
     return fits.find((one) => new RegExp(pattern, "u").test(one)) ?? "";
   }
   return texts[field] ?? field;

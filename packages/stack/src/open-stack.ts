@@ -19,6 +19,7 @@ import { openTelemetryIfAny } from "./open-telemetry.ts";
 import { claimProjectHome, requireDatabase } from "./project-home.ts";
 import { routeSandbox } from "./route-sandbox.ts";
 import { readRunOptions } from "./run-options.ts";
+import { webhookSender } from "./send-webhook.ts";
 import { serveOnly } from "./serve-only.ts";
 import { type StackLog, silent } from "./stack-log.ts";
 import { watchCommits } from "./watch-commits.ts";
@@ -149,8 +150,10 @@ export async function openStack(options: StackOptions): Promise<Stack> {
         if (wanted.supervisor) {
           const { startSupervisor } = await import("@markmill/supervisor");
           const { retentionDays, batchRuns } = config;
+          const webhooks = webhookSender(config.tools.allow);
+          closing.push(webhooks.close);
           const started = startSupervisor({
-            ...{ store: store.machine, queues, log, retentionDays },
+            ...{ store: store.machine, queues, log, retentionDays, sendWebhook: webhooks.send },
             ...{ batchRuns: batchRuns.most, batchRunsPerTenant: batchRuns.mostOfTenant },
           });
           closing.push(() => started.stop());

@@ -53,4 +53,5 @@ export type {
 export { defaultTenant } from "./tenants.ts";
 export type { StoredToolCall } from "./tool-calls.ts";
 export { uuidv7 } from "./uuidv7.ts";
+export type { Delivery, Webhook } from "./webhooks/webhooks.ts";
 export type { WorkerRow } from "./workers.ts";

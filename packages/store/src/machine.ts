@@ -93,4 +93,12 @@ export {
   type ToolCallFailure,
 } from "./tool-calls.ts";
 export { watch } from "./watch.ts";
+export {
+  type DueDelivery,
+  deleteOldDeliveries,
+  dueDeliveries,
+  type Settled,
+  settleDelivery,
+} from "./webhooks/deliveries.ts";
+export { noteHappenings } from "./webhooks/note-happenings.ts";
 export { beat, buryWorkers, leave, listWorkers } from "./workers.ts";

@@ -8,6 +8,7 @@
  * U5  Works of batches are admitted in a loop of their own: an empty place is worth more than a look that is late. It looks when it hears
  *     that a run of a batch ended or a batch was changed, and by itself four times a second while any has something to do. What is heard
  *     after a quiet time is acted on at once; what is heard soon after that is acted on together.
+ * U7  Webhooks are told in a loop of their own too: an address that does not answer keeps nothing else waiting (tell-webhooks.ts).
  * U6  So is the passage index filled, where there is one: it takes its time, and nobody waits for it.
  * U4  A duty rests for twenty times as long as it took, up to some seconds: with a hundred thousand open runs, looking through them must
  *     not become the load.
@@ -22,6 +23,7 @@ import {
   admitWorks,
   buryWorkers,
   deleteOldBatches,
+  deleteOldDeliveries,
   deleteOldRuns,
   deleteOrphans,
   enforceDeadlines,
@@ -35,6 +37,7 @@ import {
   withLeadership,
 } from "@markmill/store/machine";
 import { ringLost } from "./ring-lost.ts";
+import { type SendWebhook, tellWebhooks } from "./tell-webhooks.ts";
 
 export interface SupervisorParts {
   readonly store: Machine;
@@ -52,6 +55,8 @@ export interface SupervisorParts {
   readonly batchRunsPerTenant?: number;
   /** For tests: called between the steps of an admission. */
   readonly failPoint?: AdmissionOptions["failPoint"];
+  /** Absent: webhooks are told nothing here. */
+  readonly sendWebhook?: SendWebhook;
 }
 
 interface Log {
@@ -86,6 +91,11 @@ const admitIdleMs = 5_000;
 const heardApartMs = 50;
 /** U6. */
 const fillEveryMs = 60_000;
+/** U7: between looks, with and without webhooks. */
+const tellEveryMs = 1_000;
+const tellIdleMs = 5_000;
+/** Deliveries are kept for so long after they ended, for people who look. */
+const deliveriesKeptMs = 30 * dayMs;
 /** U4. */
 const restPerWork = 20;
 const longestRestMs = 3_000;
@@ -120,6 +130,11 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     { name: "reservations", everyMs: settleEveryMs, does: settle },
     { name: "retention", everyMs: deleteEveryMs, does: deleteOld },
     { name: "retention of batches", everyMs: deleteEveryMs, does: deleteOldClasses },
+    {
+      name: "old deliveries",
+      everyMs: deleteEveryMs,
+      does: async () => void (await deleteOldDeliveries(store.database, deliveriesKeptMs)),
+    },
     { name: "orphans", everyMs: deleteEveryMs, does: deleteUnnamed },
   ];
   const dueAt = new Map<Duty, number>();
@@ -185,13 +200,32 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     answersSince = performance.now();
     log.info({}, "this supervisor leads");
     const over = AbortSignal.any([stopping.signal, lost]);
-    const admitting = Promise.all([admit(over), fillIndex(over)]);
+    const admitting = Promise.all([admit(over), fillIndex(over), tell(over)]);
     while (!over.aborted) {
       await look();
       looked = performance.now();
       await pause(lookMs);
     }
     await admitting;
+  }
+
+  /** U7. */
+  async function tell(over: AbortSignal): Promise<void> {
+    const { sendWebhook } = parts;
+    if (sendWebhook === undefined) return;
+    let troubled = false;
+    while (!over.aborted) {
+      let sent: number | null = 0;
+      try {
+        sent = await tellWebhooks(store.database, sendWebhook, () => store.clock.now());
+        troubled = false;
+      } catch (error) {
+        if (!troubled) log.warn({ err: error }, "webhooks cannot be told anything at the moment");
+        troubled = true;
+      }
+      const wait = sent === null ? tellIdleMs : sent === 0 ? tellEveryMs : 0;
+      if (wait > 0) await sleep(wait, undefined, { signal: over }).catch(() => undefined);
+    }
   }
 
   /** U5. */

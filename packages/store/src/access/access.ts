@@ -4,6 +4,7 @@
  * O1 of tenant-store.ts holds here as well: an id of another tenant is an id that does not exist.
  */
 import type { Database } from "../database.ts";
+import { type TenantWebhooks, tenantWebhooks } from "../webhooks/webhooks.ts";
 import { type AuditFilter, type AuditLog, type AuditPage, openAuditLog, readAudit } from "./audit.ts";
 import {
   createFirstKey,
@@ -42,6 +43,7 @@ export interface TenantAccess {
   }): Promise<User | null>;
   changeUser(id: string, change: UserChange, may?: (user: User) => boolean): Promise<User | null | "refused">;
   deleteUser(id: string, may?: (user: User) => boolean): Promise<boolean | "refused">;
+  readonly webhooks: TenantWebhooks;
   audit(filter?: AuditFilter, page?: { readonly beforeId?: number; readonly limit?: number }): Promise<AuditPage>;
 }
 
@@ -77,6 +79,7 @@ export function openAccess(database: Database): Access {
       createUser: (wanted) => createUser(database, tenant, wanted),
       changeUser: (id, change, may) => changeUser(database, tenant, id, change, may),
       deleteUser: (id, may) => deleteUser(database, tenant, id, may),
+      webhooks: tenantWebhooks(database, tenant),
       audit: (filter, page) => readAudit(database, tenant, filter, page),
     }),
     findKey: openKeyFinder(database),

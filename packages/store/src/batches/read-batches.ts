@@ -44,7 +44,7 @@ const standOf = `(
   ) works)`;
 
 /** Batches `b` with how their works stand. */
-const batchesThatStand = `batches b cross join lateral ${standOf} stand`;
+export const batchesThatStand = `batches b cross join lateral ${standOf} stand`;
 
 const summaryColumns = `b.id, b.key, b.name, b.definition_hash as "definitionHash", b.state, b.paused_by as "pausedBy", b.reason,
   b.concurrency, b.created_at as "createdAt", (extract(epoch from b.created_at) * 1000000)::bigint::text as micros,

@@ -91,5 +91,6 @@ export const asks = markmill.table(
     check("asks_state_check", sql`${table.state} in ('open', 'answered', 'expired', 'void')`),
     index("asks_open").on(table.expiresAt).where(eq(table.state, sql`'open'`)),
     index("asks_by_run").on(table.runId),
+    index("asks_by_time").on(table.createdAt),
   ],
 );

@@ -5,6 +5,7 @@ import * as batchesTables from "./batches.ts";
 import * as conversationsTables from "./conversations.ts";
 import * as resourcesTables from "./resources.ts";
 import * as runsTables from "./runs.ts";
+import * as webhooksTables from "./webhooks.ts";
 
 export const schema = {
   ...runsTables,
@@ -13,4 +14,5 @@ export const schema = {
   ...resourcesTables,
   ...accessTables,
   ...batchesTables,
+  ...webhooksTables,
 };

@@ -1,5 +1,5 @@
 /** Batches: a class, who is in it, what they handed in, the runs that were made of it, and what people said of the grades. */
-import { isNull, sql } from "drizzle-orm";
+import { eq, isNull, sql } from "drizzle-orm";
 import {
   boolean,
   check,
@@ -179,5 +179,6 @@ export const gradeEvents = markmill.table(
     check("grade_events_kind_check", sql`${table.kind} in ('override', 'reviewed', 'released', 'withdrawn')`),
     check("grade_events_reason_check", sql`${table.reason} <> '' or ${table.kind} not in ('override', 'withdrawn')`),
     index("grade_events_by_work").on(table.batchId, table.work, table.id),
+    index("grade_events_released").on(table.at).where(eq(table.kind, sql`'released'`)),
   ],
 );

@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { named } from "./named.ts";
+import { count, limit, page, time, whole } from "./values.ts";
+
+const webhookId = z.string().regex(/^[0-9a-f]{20}$/);
+export const webhookParams = z.object({ id: webhookId.describe("the id of a webhook") });
+export const deliveryParams = z.object({
+  id: whole(1, Number.MAX_SAFE_INTEGER).describe("the id of a delivery"),
+});
+
+const webhookEvent = named(
+  "WebhookEvent",
+  z
+    .enum(["run.ended", "batch.ended", "ask.opened", "grade.released"])
+    .describe("run.ended: of runs that nobody called; batch.ended: again each time its last work ends"),
+);
+const events = z.array(webhookEvent).min(1).max(4).describe("what it is told");
+const url = z
+  .url({ protocol: /^https?$/ })
+  .max(2_000)
+  .refine((given) => {
+    const { username, password } = URL.parse(given) ?? { username: "", password: "" };
+    return username === "" && password === "";
+  }, "must not hold a user name or password")
+  .describe("where it is sent, by POST; an address that is not public needs TOOL_ALLOW");
+
+const webhook = named(
+  "Webhook",
+  z.object({
+    id: webhookId,
+    url: z.string(),
+    events,
+    enabled: z.boolean().describe("false: nothing is noted or sent"),
+    createdBy: z.string(),
+    createdAt: time,
+  }),
+);
+export const changedWebhook = webhook;
+export const webhookList = named("WebhookList", page(webhook));
+export const newWebhook = named("NewWebhook", z.strictObject({ url, events }));
+export const webhookChange = named(
+  "WebhookChange",
+  z.strictObject({ url: url.optional(), events: events.optional(), enabled: z.boolean().optional() }),
+);
+export const madeWebhook = named(
+  "MadeWebhook",
+  webhook.extend({
+    secret: z
+      .string()
+      .describe("shown this once; signs every delivery as the Standard Webhooks specification has it (`whsec_…`)"),
+  }),
+);
+
+export const delivery = named(
+  "Delivery",
+  z.object({
+    id: count,
+    event: z.string().describe("one of the webhook's events, or `webhook.test`"),
+    body: z.unknown().describe("`data` of what is sent"),
+    state: z.enum(["waiting", "delivered", "failed"]).describe("failed: given up after ten attempts, or at once"),
+    attempts: count,
+    nextAt: time.describe("of one that waits: when it is sent next"),
+    createdAt: time,
+    endedAt: time.nullable(),
+    status: z.int().nullable().describe("HTTP status of the last answer; null: there was none"),
+    answer: z.string().nullable().describe("how the last answer begins, or why there was none"),
+  }),
+);
+export const deliveryQuery = z.object({
+  limit,
+  cursor: z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .optional()
+    .describe("`next` of the page before"),
+});
+export const deliveryPage = named("DeliveryPage", page(delivery));

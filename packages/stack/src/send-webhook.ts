@@ -1,0 +1,45 @@
+/** Sends what webhooks are told, to addresses that tools may reach (TOOL_ALLOW) and to no others. */
+import type { SendWebhook } from "@markmill/supervisor";
+import type { AllowedAddress } from "@markmill/tools/address-rules";
+
+const mostOfAnswer = 64 * 1024;
+
+export function webhookSender(allowed: readonly AllowedAddress[]): {
+  readonly send: SendWebhook;
+  readonly close: () => Promise<void>;
+} {
+  // Loaded with the first delivery: most installations send none.
+  let opened: Promise<import("@markmill/tools/checked-fetch").CheckedFetch> | undefined;
+  async function open() {
+    const { createCheckedFetch } = await import("@markmill/tools/checked-fetch");
+    const { addressRules } = await import("@markmill/tools/address-rules");
+    return createCheckedFetch(addressRules(allowed));
+  }
+  return {
+    async send({ url, headers, body, timeoutMs }) {
+      opened ??= open();
+      try {
+        const checked = await opened;
+        const signal = AbortSignal.timeout(timeoutMs);
+        const response = await checked.stream({ method: "POST", url, headers, body, signal });
+        return { is: "answered", status: response.status, text: await beginOf(response.body) };
+      } catch (error) {
+        const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
+        const why = String(message ?? error);
+        return { is: code === "TOOL_ADDRESS_REFUSED" ? "refused" : "unanswered", why };
+      }
+    },
+    close: async () => await (await opened)?.close(),
+  };
+}
+
+async function beginOf(body: AsyncIterable<Uint8Array> | null): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of body ?? []) {
+    pieces.push(piece);
+    size += piece.length;
+    if (size > mostOfAnswer) break;
+  }
+  return new TextDecoder().decode(Buffer.concat(pieces).subarray(0, mostOfAnswer));
+}

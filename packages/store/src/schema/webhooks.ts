@@ -1,0 +1,54 @@
+import { eq, sql } from "drizzle-orm";
+import { boolean, check, index, integer, json, text, unique } from "drizzle-orm/pg-core";
+import { at, counter, now } from "./column-types.ts";
+import { markmill } from "./runs.ts";
+
+/** Addresses of a tenant that are told what happens. */
+export const webhooks = markmill.table(
+  "webhooks",
+  {
+    id: text("id").primaryKey(),
+    tenant: text("tenant").notNull(),
+    url: text("url").notNull(),
+    events: text("events").array().notNull(),
+    /** Signs what is sent; whoever receives it has it too. */
+    secret: text("secret").notNull(),
+    enabled: boolean("enabled").notNull().default(true),
+    createdBy: text("created_by").notNull(),
+    createdAt: now("created_at"),
+    /** What happened before this, less what may have been committed late, has its delivery. */
+    seenAt: now("seen_at"),
+  },
+  (table) => [index("webhooks_by_tenant").on(table.tenant, table.createdAt)],
+);
+
+/** What is to be sent, and what became of it. */
+export const webhookDeliveries = markmill.table(
+  "webhook_deliveries",
+  {
+    id: counter("id").primaryKey().generatedAlwaysAsIdentity(),
+    webhookId: text("webhook_id")
+      .notNull()
+      .references(() => webhooks.id, { onDelete: "cascade" }),
+    /** Names what happened: the same is never told twice. */
+    key: text("key").notNull(),
+    event: text("event").notNull(),
+    body: json("body").notNull(),
+    state: text("state").notNull().default("waiting"),
+    attempts: integer("attempts").notNull().default(0),
+    nextAt: now("next_at"),
+    createdAt: now("created_at"),
+    endedAt: at("ended_at"),
+    /** Of the last attempt: the HTTP status; null: there was no answer. */
+    status: integer("status"),
+    /** Of the last attempt: how the answer begins, or why there was none. */
+    answer: text("answer"),
+  },
+  (table) => [
+    check("webhook_deliveries_state_check", sql`${table.state} in ('waiting', 'delivered', 'failed')`),
+    unique("webhook_deliveries_key").on(table.webhookId, table.key),
+    index("webhook_deliveries_due").on(table.nextAt).where(eq(table.state, sql`'waiting'`)),
+    index("webhook_deliveries_by_webhook").on(table.webhookId, sql`${table.id} desc`),
+    index("webhook_deliveries_by_time").on(table.createdAt),
+  ],
+);

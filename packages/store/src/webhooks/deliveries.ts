@@ -1,0 +1,72 @@
+/**
+ * What is due to be sent, and what became of it. A delivery is settled after its answer: kill -9 in between sends it again, under the same id,
+ * by which whoever receives it knows it.
+ */
+import type { Database } from "../database.ts";
+import { neutralText } from "../neutral.ts";
+import { queryDatabase } from "../query-database.ts";
+
+export interface DueDelivery {
+  readonly id: number;
+  readonly webhookId: string;
+  readonly url: string;
+  readonly secret: string;
+  readonly event: string;
+  readonly body: unknown;
+  readonly createdAt: Date;
+  /** Made before this one. */
+  readonly attempts: number;
+}
+
+/** Of one address at once: one that does not answer keeps no other waiting. */
+const mostOfOne = 5;
+
+export async function dueDeliveries(database: Database, most: number): Promise<readonly DueDelivery[]> {
+  return await queryDatabase<DueDelivery>(
+    database,
+    "Looking for what webhooks are to be told",
+    `select d.id, d.webhook_id as "webhookId", w.url, w.secret, d.event, d.body, d.created_at as "createdAt", d.attempts
+     from webhooks w cross join lateral (
+       select * from webhook_deliveries d where d.webhook_id = w.id and d.state = 'waiting' and d.next_at <= clock_timestamp()
+       order by d.next_at limit ${mostOfOne}) d
+     where w.enabled order by d.next_at limit $1`,
+    [most],
+  );
+}
+
+export type Settled =
+  | { readonly is: "delivered" }
+  | { readonly is: "failed" }
+  | { readonly is: "again"; readonly afterMs: number };
+
+export async function settleDelivery(
+  database: Database,
+  { id, attempts }: Pick<DueDelivery, "id" | "attempts">,
+  settled: Settled,
+  last: { readonly status: number | null; readonly answer: string },
+): Promise<void> {
+  await queryDatabase(
+    database,
+    "Noting what became of a delivery",
+    `update webhook_deliveries set state = $2, attempts = $3 + 1, status = $4, answer = $5,
+       next_at = clock_timestamp() + $6 * interval '1 millisecond', ended_at = case when $2 = 'waiting' then null else clock_timestamp() end
+     where id = $1 and attempts = $3`,
+    [
+      ...[id, settled.is === "again" ? "waiting" : settled.is, attempts, last.status, neutralText(last.answer)],
+      settled.is === "again" ? settled.afterMs : 0,
+    ],
+  );
+}
+
+/** Those that ended so long ago. Returns how many. */
+export async function deleteOldDeliveries(database: Database, olderMs: number): Promise<number> {
+  const gone = await queryDatabase(
+    database,
+    "Deleting old deliveries",
+    `delete from webhook_deliveries where id in (
+       select id from webhook_deliveries where created_at < clock_timestamp() - $1 * interval '1 millisecond' and state <> 'waiting' limit 1000)
+     returning id`,
+    [olderMs],
+  );
+  return gone.length;
+}

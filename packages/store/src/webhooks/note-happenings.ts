@@ -1,0 +1,69 @@
+/**
+ * What happened becomes deliveries of webhooks, found in the rows that say so. Nothing is written where it happens, so that a step costs
+ * nothing for it.
+ *
+ * N1  What happened after a webhook was made is noted once: what names it is unique for each webhook.
+ * N2  Looks overlap by a minute: what was committed late, by a statement that began before the last look, is found by a later one. No
+ *     statement takes so long.
+ * N3  The deliveries and the time of the look are one transaction. kill -9 before its commit: the next look finds the same again.
+ */
+
+import { batchesThatStand } from "../batches/read-batches.ts";
+import type { Database } from "../database.ts";
+import { translate } from "../store-error.ts";
+import { inTransaction } from "../transaction.ts";
+
+/** N2. */
+const overlap = "interval '1 minute'";
+
+const iso = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+const happenings = `
+  select 'run.ended' as event, 'run.ended ' || r.id as key, r.ended_at as at,
+    json_build_object('id', r.id, 'status', r.status, 'definition', r.definition_hash, 'name', r.name, 'labels', r.labels,
+      'reason', r.reason, 'createdAt', ${iso("r.created_at")}, 'endedAt', ${iso("r.ended_at")}) as body
+  from runs r
+  where 'run.ended' = any(w.events) and r.tenant = w.tenant and r.root_id = r.id and r.ended_at > w.since
+  union all
+  select 'batch.ended', 'batch.ended ' || b.id || ' ' || stand.ended_at, stand.ended_at::timestamptz,
+    json_build_object('id', b.id, 'key', b.key, 'name', b.name, 'counts', stand.counts, 'endedAt', stand.ended_at)
+  from ${batchesThatStand}
+  where 'batch.ended' = any(w.events) and b.tenant = w.tenant and stand.ended_at is not null
+    and (b.created_at > w.since or exists (
+      select 1 from runs r join batch_runs t on t.run_id = r.id where t.batch_id = b.id and r.ended_at > w.since))
+  union all
+  select 'ask.opened', 'ask.opened ' || k.activity_id, k.created_at,
+    json_build_object('id', k.activity_id, 'runId', k.run_id, 'rootId', a.root_id, 'node', a.node, 'question', k.question,
+      'text', k.text, 'createdAt', ${iso("k.created_at")})
+  from asks k join activities a on a.id = k.activity_id join runs r on r.id = k.run_id
+  where 'ask.opened' = any(w.events) and r.tenant = w.tenant and k.created_at > w.since
+  union all
+  select 'grade.released', 'grade.released ' || v.id, v.at,
+    json_build_object('id', v.id, 'batchId', v.batch_id, 'work', v.work, 'by', v.who, 'total', v.points_to, 'at', ${iso("v.at")})
+  from grade_events v join batches b on b.id = v.batch_id
+  where 'grade.released' = any(w.events) and b.tenant = w.tenant and v.kind = 'released' and v.at > w.since`;
+
+/** false: there is no webhook that wants to know anything. */
+export async function noteHappenings(database: Database): Promise<boolean> {
+  try {
+    return await inTransaction(database.calm, async (client) => {
+      const { rows } = await client.query<{ id: string }>(
+        "select id from webhooks where enabled order by id for update",
+      );
+      if (rows.length === 0) return false;
+      await client.query(
+        `insert into webhook_deliveries (webhook_id, key, event, body)
+         select w.id, h.key, h.event, h.body
+         from (select *, greatest(created_at, seen_at - ${overlap}) as since from webhooks where enabled) w
+           cross join lateral (${happenings}) h
+         where not exists (select 1 from webhook_deliveries d where d.webhook_id = w.id and d.key = h.key)
+         order by h.at
+         on conflict (webhook_id, key) do nothing`,
+      );
+      await client.query("update webhooks set seen_at = transaction_timestamp() where enabled");
+      return true;
+    });
+  } catch (error) {
+    throw translate(error, "Noting what webhooks are to be told");
+  }
+}

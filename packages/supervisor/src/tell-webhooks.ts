@@ -1,0 +1,67 @@
+/**
+ * Webhooks: what happened is noted as deliveries (store/webhooks/note-happenings.ts), and deliveries that are due are sent and settled.
+ *
+ * W1  Told at least once: a delivery is settled after its answer. What is sent again has the same `webhook-id`.
+ * W2  Each is sent to one address, within ten seconds, through the sender, which refuses the addresses that tools may not reach.
+ *
+ * kill -9 between any two lines: what was not noted is noted by the next look, what was not settled is sent again.
+ */
+import {
+  type Database,
+  type DueDelivery,
+  dueDeliveries,
+  noteHappenings,
+  settleDelivery,
+} from "@markmill/store/machine";
+import { type Attempt, settleWebhook } from "./settle-webhook.ts";
+import { signWebhook } from "./sign-webhook.ts";
+
+interface WebhookRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly timeoutMs: number;
+}
+
+/** refused: the address rules do not allow it. unanswered: `why` says what happened. */
+type WebhookAnswer =
+  | { readonly is: "answered"; readonly status: number; readonly text: string }
+  | { readonly is: "refused" | "unanswered"; readonly why: string };
+
+/** Never throws. */
+export type SendWebhook = (request: WebhookRequest) => Promise<WebhookAnswer>;
+
+const together = 20;
+const timeoutMs = 10_000;
+/** Kept of an answer, for the log of deliveries. */
+const mostOfAnswer = 500;
+
+/** Returns how many were sent; null: there are no webhooks. */
+export async function tellWebhooks(database: Database, send: SendWebhook, now: () => number): Promise<number | null> {
+  if (!(await noteHappenings(database))) return null;
+  const due = await dueDeliveries(database, together);
+  await Promise.all(due.map((delivery) => tell(database, send, delivery, now())));
+  return due.length;
+}
+
+async function tell(database: Database, send: SendWebhook, delivery: DueDelivery, nowMs: number): Promise<void> {
+  const { id, webhookId, url, secret, event, body, createdAt } = delivery;
+  const text = JSON.stringify({ type: event, timestamp: createdAt.toISOString(), data: body });
+  const answer = await send({
+    ...{ url, body: text, timeoutMs },
+    headers: {
+      "content-type": "application/json",
+      "user-agent": "markmill-webhook",
+      ...signWebhook(secret, `${webhookId}-${id}`, Math.floor(nowMs / 1_000), text),
+    },
+  });
+  const settled = settleWebhook(attemptOf(answer), delivery.attempts);
+  await settleDelivery(database, delivery, settled, {
+    status: answer.is === "answered" ? answer.status : null,
+    answer: (answer.is === "answered" ? answer.text : answer.why).slice(0, mostOfAnswer),
+  });
+}
+
+function attemptOf(answer: WebhookAnswer): Attempt {
+  return answer.is === "answered" ? { is: "answered", status: answer.status } : { is: answer.is };
+}
