@@ -6,7 +6,7 @@ import type { Edge, Limits, Node, Program } from "@markmill/engine";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { type Backend, type Mill, startMill } from "../support/mill.ts";
 import { redisAvailable } from "../support/redis.ts";
-import { createRun, forkRun, type RunDetail, replayRun, spentOf } from "../support/store.ts";
+import { answerAsk, createRun, forkRun, openAsks, type RunDetail, replayRun, spentOf } from "../support/store.ts";
 import { definition, program } from "./store-programs.ts";
 
 const withRedis = await redisAvailable("limits over trees of calls, on Redis");
@@ -199,5 +199,34 @@ describe.each(backends)("on %s", (backend) => {
     expect(root).toMatchObject({ status: "failed", reason: { code: "LIMIT_RUNS" } });
     const text = "select count(*)::integer as n from runs where root_id = $1";
     expect((await mill.store.database.calm.query(text, [root.id])).rows).toEqual([{ n: 60 }]);
+  });
+
+  once("waiting for people in parallel calls, and for an answer to an own question, costs no time", async () => {
+    const question = chainOf([{ kind: "ask", question: "Which mark?" }, ask]);
+    const { nodes, edges } = many({ kind: "call", program: "question" }, 2);
+    const own: Node = { kind: "ask", question: "And you?" };
+    const main = program(
+      { ...nodes, own, after: ask },
+      [...edges.filter(({ to }) => to !== "end"), { from: "own", to: "after", on: "ok" }],
+      { ...limited({ timeMs: 8_000 }), entry: ["map", "own"] },
+    );
+    const created = await createRun(mill.store, { definition: definition({ main, question }) });
+    await mill.queues.ring(created.rings);
+    const asks = () => openAsks(mill.store.database, created.runId);
+    await expect.poll(async () => (await asks()).length).toBe(3);
+    // Far beyond the limit, which the supervisor looks at every second.
+    await new Promise((resolve) => setTimeout(resolve, 9_000));
+    const answer = async ({ activityId }: { readonly activityId: number }) =>
+      await mill.queues.ring((await answerAsk(mill.store, activityId, "7", null)).rings);
+    const [first, ...others] = (await asks()).toSorted(
+      (one, other) => Number(other.node === "own") - Number(one.node === "own"),
+    );
+    if (first === undefined) throw new Error("no question");
+    expect(first.node).toBe("own");
+    await answer(first);
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    for (const one of others) await answer(one);
+    expect(await mill.ended(created.runId)).toMatchObject({ status: "success" });
+    await replaysExactly(created.runId);
   });
 });

@@ -397,6 +397,70 @@ describe("events from outside", () => {
     await replaysExactly(runId);
   });
 
+  it("a question of a stopped run does not expire, and has as much time as before when the run goes on", async () => {
+    const asking = program(
+      { ask: { kind: "ask", question: "?", timeoutMs: 1_500 }, end: { kind: "end", outcome: "success" } },
+      [{ from: "ask", to: "end", on: "ok" }],
+    );
+    const { runId } = await createRun(store, { definition: definition({ main: asking }) });
+    await stopRun(other, runId);
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    await expireAsks(store);
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "stopped" });
+    await resumeRun(other, runId);
+    await expireAsks(store);
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "doing" });
+    expect(await openAsks(store.database, runId)).toHaveLength(1);
+    await expect
+      .poll(async () => {
+        await expireAsks(store);
+        return (await getRun(store.database, runId))?.reason;
+      })
+      .toMatchObject({ code: "ASK_EXPIRED" });
+  });
+
+  it("a caller's time is not over while a run it called waits for a person, nor when that run has just ended", async () => {
+    const timed = { definition: definition({ main: oneCall, callee: oneAsk }), caps: { timeMs: 400 } };
+    const { runId, rings } = await createRun(store, timed);
+    const top = await claimed(store, only(rings));
+    await startCall(store, top.run, top.activity, null);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await enforceDeadlines(store);
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "doing" });
+    const [ask] = await openAsks(store.database, runId);
+    const { rings: back } = await answerAsk(store, ask?.activityId ?? 0, "7", null);
+    // The callee has ended, and its caller has not heard of it: the deadline is not looked at before its time.
+    await store.database.calm.query("update runs set deadline = now() - interval '1 second' where id = $1", [runId]);
+    await enforceDeadlines(store);
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "doing" });
+    const call = await claimed(store, only(back));
+    await store.commit({
+      run: call.run,
+      source: call.activity,
+      event: succeeded(store, call, call.activity.outcome ?? { kind: "done" }),
+    });
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "success" });
+    await replaysExactly(runId);
+  });
+
+  it("a caller's time is over where a run it called works for longer", async () => {
+    const timed = { definition: definition({ main: oneCall, callee: onePrompt }), caps: { timeMs: 300 } };
+    const { runId, rings } = await createRun(store, timed);
+    const top = await claimed(store, only(rings));
+    await startCall(store, top.run, top.activity, null);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const back = await enforceDeadlines(store);
+    const [callee] = await childRuns(store.database, runId);
+    expect(callee).toMatchObject({ status: "failed", reason: { code: "LIMIT_TIME" } });
+    const call = await claimed(store, only(back));
+    await store.commit({
+      run: call.run,
+      source: call.activity,
+      event: succeeded(store, call, call.activity.outcome ?? { kind: "done" }),
+    });
+    expect(await getRun(store.database, runId)).toMatchObject({ status: "failed", reason: { code: "LIMIT_TIME" } });
+  });
+
   it("a run that is called again after a stop has no more time than its caller has left", async () => {
     const { runId, rings } = await createRun(store, {
       definition: definition({ main: oneCall, callee: onePrompt }),

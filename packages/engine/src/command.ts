@@ -2,7 +2,7 @@
 import type { ActivityRef, Work } from "./activity.ts";
 import type { Failure } from "./failure.ts";
 import type { NodeId, Role } from "./program.ts";
-import type { Parked } from "./state.ts";
+import type { Parked, Span } from "./state.ts";
 
 /** A perform of an attempt above the first replaces the work of the same visit; a retry repeats the work it had. */
 export type Command =
@@ -42,6 +42,8 @@ export type Command =
       readonly reason: Failure | null;
       readonly steps: number;
       readonly idleMs: number;
+      /** When that was. Absent: never, or nobody is told. */
+      readonly waits?: readonly Span[];
     };
 
 export interface Message {

@@ -7,7 +7,7 @@ import type { ActivityRef } from "./activity.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Failure, LimitCode, NextStep, Trouble } from "./failure.ts";
 import type { Fragment, Json, Limits, ModelSettings, NodeId } from "./program.ts";
-import type { RunState } from "./state.ts";
+import type { RunState, Span } from "./state.ts";
 import type { ToolCallPlace } from "./tool.ts";
 
 interface Happened {
@@ -140,6 +140,8 @@ export type Outcome =
       readonly steps?: number;
       /** For how long the callee only waited, for a person or for somebody to resume it. */
       readonly idleMs?: number;
+      /** When that was. Absent: it never did, or it ended before this was told. */
+      readonly waits?: readonly Span[];
     };
 
 export interface ActivitySucceeded extends Happened {
@@ -191,6 +193,8 @@ export interface RunStopped extends Happened {
   readonly type: "run.stopped";
   /** For how long the runs it called, which end with the stop, only waited. What they return is never heard. */
   readonly idleMs?: number;
+  /** When they only waited. Absent: only for how long is known. */
+  readonly waits?: readonly Span[];
   /** Activities of those runs. */
   readonly steps?: number;
 }

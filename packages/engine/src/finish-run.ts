@@ -83,6 +83,7 @@ export function finishRun(
     reason,
     steps: spent.steps,
     idleMs: idle.ms,
+    ...(idle.spans === undefined ? {} : { waits: idle.spans }),
   });
 }
 

@@ -1,8 +1,10 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Event } from "./event.ts";
 import { forkAtFailure } from "./fork.ts";
+import { merged, waited } from "./idle.ts";
 import type { Node, Program } from "./program.ts";
-import { initialState, type RunState } from "./state.ts";
+import { initialState, type RunState, type Span } from "./state.ts";
 import { type Step, step } from "./step.ts";
 import { edgesOf, programOf, started } from "./testing-programs.ts";
 
@@ -159,5 +161,130 @@ describe("a fork of a run that was stopped and then cancelled", () => {
     const point = forkAtFailure(program, events);
     expect(point).toMatchObject({ seq: 2, keepsReplies: true, state: { phase: { is: "doing" } } });
     expect(Object.keys(point?.works ?? {})).toEqual(["PROMPT_B.1"]);
+  });
+});
+
+describe("time in which called runs only wait for a person", () => {
+  const two = programOf(
+    {
+      START: start,
+      CALL_A: { kind: "call", program: "below" },
+      CALL_B: { kind: "call", program: "below" },
+      ASK_C: { kind: "ask", question: "?" },
+      PROMPT_D: prompt,
+    },
+    edgesOf("ASK_C PROMPT_D"),
+    { entry: ["CALL_A", "CALL_B", "ASK_C"] },
+  );
+  const returned = ({ epoch, active }: RunState, node: string, at: number, waits: readonly Span[]): Event => {
+    const activity = Object.values(active).find(({ ref }) => ref.node === node)?.ref;
+    if (activity === undefined) throw new Error(`${node} is not in flight`);
+    const idleMs = waits.reduce((sum, [from, to]) => sum + to - from, 0);
+    const end = {
+      status: "success",
+      word: null,
+      result: "",
+      variables: {},
+      reason: null,
+      steps: 0,
+      idleMs,
+      waits,
+    } as const;
+    return {
+      type: "activity.succeeded",
+      at,
+      seed: 0,
+      epoch,
+      activity,
+      usage: null,
+      outcome: { kind: "returned", ...end },
+    };
+  };
+
+  it("counts once where several wait at the same time", () => {
+    const first = step(two, begun(two), returned(begun(two), "CALL_A", 500_000, [[1_000, 499_000]]));
+    expect(first.state.idle.ms).toBe(498_000);
+    const both = step(two, first.state, returned(first.state, "CALL_B", 700_000, [[2_000, 699_000]]));
+    expect(both.state.idle.ms).toBe(698_000);
+    expect(both.state.idle.since).toBe(700_000);
+  });
+
+  it("is not over for an own question that is answered while a called run still waits", () => {
+    const state = begun(two);
+    const ask = Object.values(state.active).find(({ ref }) => ref.node === "ASK_C")?.ref;
+    if (ask === undefined) throw new Error("no question");
+    const about = { at: 900_000, seed: 0, epoch: state.epoch, activity: ask, usage: null };
+    const after = step(two, state, {
+      type: "activity.succeeded",
+      ...about,
+      outcome: { kind: "answered", text: "yes" },
+    });
+    expect(after.state.phase).toEqual({ is: "doing" });
+    expect(Object.values(after.state.active).map(({ ref }) => ref.node)).toContain("PROMPT_D");
+  });
+
+  it("is heard of when the call returns, also where its outcome is held for a superstep", () => {
+    const together: Program = { ...two, scheduling: "superstep" };
+    const { state, commands } = step(
+      together,
+      begun(together),
+      returned(begun(together), "CALL_A", 500_000, [[0, 500_000]]),
+    );
+    expect(state.held).toHaveLength(1);
+    expect(state.idle.ms).toBe(500_000);
+    expect(commands).toContainEqual({ do: "deadline", at: 560_000 });
+  });
+
+  it("keeps a limit that was found before the return from ending the run", () => {
+    const { state } = step(two, begun(two), returned(begun(two), "CALL_A", 500_000, [[0, 500_000]]));
+    expect(step(two, state, limited(state, 510_000)).state).toBe(state);
+    expect(step(two, state, limited(state, 560_001)).state.phase).toMatchObject({ is: "ended" });
+  });
+
+  it("is told by a called run, which says when it waited", () => {
+    const asking = withFirst({ kind: "ask", question: "?" });
+    const caller = { depth: 1, agent: "", threads: {} };
+    const { state } = step(asking, initialState, started({ at: 0, caps: { timeMs: 60_000 }, caller }));
+    const { state: second } = step(asking, state, answered(state, 300_000, "answered"));
+    const { commands } = step(asking, second, answered(second, 310_000));
+    expect(commands).toContainEqual(expect.objectContaining({ do: "end", idleMs: 300_000, waits: [[0, 300_000]] }));
+  });
+
+  it("no moment counts twice, whatever intervals are told in whatever order", () => {
+    const span = fc.tuple(fc.nat(1_000), fc.nat(200)).map(([from, length]): Span => [from, from + length]);
+    fc.assert(
+      fc.property(fc.array(fc.array(span, { maxLength: 5 }), { maxLength: 8 }), (told) => {
+        const state = told.reduce<RunState>((last, spans) => waited(last, merged(spans)), initialState);
+        const moments = new Set(
+          told.flat().flatMap(([from, to]) => Array.from({ length: to - from }, (_, ms) => from + ms)),
+        );
+        expect(state.idle.ms).toBe(moments.size);
+      }),
+      { seed: 20 },
+    );
+  });
+});
+
+describe("a deadline beside an activity that is parked", () => {
+  const beside = programOf({ START: start, PROMPT_A: prompt, PROMPT_B: prompt }, [], {
+    entry: ["PROMPT_A", "PROMPT_B"],
+  });
+  const parked = ({ epoch }: RunState, node: string): Event => ({
+    ...{ type: "activity.failed", at: 10_000, seed: 0, epoch, retryAfterMs: null, usage: null, next: "park" },
+    activity: { node, generation: 1, item: null, attempt: 1 },
+    failure: { code: "MODEL_UNREACHABLE", message: "away" },
+  });
+
+  it("ends the run while other work goes on", () => {
+    const { state } = step(beside, begun(beside), parked(begun(beside), "PROMPT_A"));
+    const after = step(beside, state, limited(state, 60_001));
+    expect(after.state.phase).toMatchObject({ is: "ended", reason: { code: "LIMIT_TIME" } });
+  });
+
+  it("fails nothing where all that is in flight waits for others", () => {
+    const { state } = fold(beside, begun(beside), parked(begun(beside), "PROMPT_A"), parked(begun(beside), "PROMPT_B"));
+    const after = step(beside, state, limited(state, 60_001));
+    expect(after.state.phase).toEqual({ is: "doing" });
+    expect(Object.values(after.state.active).every(({ parked: one }) => one?.held === true)).toBe(true);
   });
 });

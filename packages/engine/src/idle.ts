@@ -1,23 +1,58 @@
 /**
  * Time in which a run only waits, for a person or to be resumed, counts for no limit of time: the deadline is taken away while it lasts and
  * set anew after it. A stopped run waits to be resumed.
+ *
+ * A called run tells its callers when it only waited (`spans`). A moment in which several of them waited counts once. A caller hears of it when
+ * the call returns: until then it takes its time as not over, and the supervisor, which can look at the called runs, enforces its deadline.
  */
 import { deadlineOf } from "./limits.ts";
 import { own } from "./own-value.ts";
-import type { Active, HandlingPhase, RunState } from "./state.ts";
+import type { Active, HandlingPhase, RunState, Span } from "./state.ts";
 import { change, type Turn } from "./turn.ts";
 
 /** The state with the waiting up to now given back, before anything is decided on it. */
 export function givenBack(state: RunState, at: number): RunState {
   const { since } = state.idle;
   if (since === null) return state;
-  const ms = Math.max(0, at - since);
-  return giveBack({ ...state, idle: { ...state.idle, since: at } }, ms);
+  const now = { ...state, idle: { ...state.idle, since: Math.max(since, at) } };
+  const span: Span = [since, Math.max(since, at)];
+  return state.depth > 0 || state.idle.spans !== undefined ? waited(now, [span]) : giveBack(now, span[1] - since);
 }
 
-/** For how long the run has only waited, up to now. */
-export function idleUntil(state: RunState, at: number): number {
-  return givenBack(state, at).idle.ms;
+/** When the run only waited, up to now, for its callers. */
+export function waitsUntil(state: RunState, at: number): readonly Span[] {
+  const { ms, spans } = givenBack(state, at).idle;
+  // A state of before spans were kept says only for how long.
+  return spans ?? (ms > 0 ? [[at - ms, at]] : []);
+}
+
+/** The run, or one that it called, only waited then. What is known already counts no more. */
+export function waited(state: RunState, spans: readonly Span[]): RunState {
+  const known = state.idle.spans ?? [];
+  const all = merged([...known, ...spans]);
+  const counted = giveBack(state, lengthOf(all) - lengthOf(known));
+  return { ...counted, idle: { ...counted.idle, spans: all.slice(-mostSpans) } };
+}
+
+/** Of the oldest nobody speaks again. */
+const mostSpans = 100;
+
+const lengthOf = (spans: readonly Span[]) => spans.reduce((sum, [from, to]) => sum + to - from, 0);
+
+export function merged(spans: readonly Span[]): readonly Span[] {
+  const all: Span[] = [];
+  for (const [from, to] of spans.toSorted(([one], [other]) => one - other)) {
+    const last = all.at(-1);
+    if (to <= from) continue;
+    if (last !== undefined && from <= last[1]) all[all.length - 1] = [last[0], Math.max(last[1], to)];
+    else all.push([from, to]);
+  }
+  return all;
+}
+
+/** When the run's time is over, with what runs that it called have waited so far; null: it has no limit of time. */
+export function deadlineWith(state: RunState, at: number, spans: readonly Span[]): number | null {
+  return deadlineOf(waited(givenBack(state, at), spans));
 }
 
 /** So much more of its time the run only waited, and its handler, if one runs or was stopped. */

@@ -30,7 +30,7 @@ export {
 export { commandPlaces, fillCommand } from "./fill-command.ts";
 export { type ForkPoint, forkAtFailure, forkAtNode } from "./fork.ts";
 export { usualGrading } from "./grading.ts";
-export { idleUntil } from "./idle.ts";
+export { deadlineWith, merged, waited, waitsUntil } from "./idle.ts";
 export { findMisfits, type SchemaFinding, schemaProblem } from "./json-schema.ts";
 export {
   asideOf,
@@ -50,7 +50,7 @@ export { actsInSession, runsCommands } from "./session-tools.ts";
 export { settingProblem } from "./setting-ranges.ts";
 export { modelSettingNames } from "./settings.ts";
 export { sharesSteps } from "./shared-steps.ts";
-export { type Active, initialState, type Parked, type Phase, type RunState, runStatuses } from "./state.ts";
+export { type Active, initialState, type Parked, type Phase, type RunState, runStatuses, type Span } from "./state.ts";
 export { countedStep, followStep, step } from "./step.ts";
 export {
   type BuiltinName,

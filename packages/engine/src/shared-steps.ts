@@ -7,6 +7,7 @@
  * P2  Two runs of a tree that take steps at the same time have a common caller that shares its steps. Without such a caller nothing is counted
  *     twice and nothing costs more.
  */
+import { isCall } from "./calls-in-flight.ts";
 import { graphOf } from "./graph.ts";
 import { own } from "./own-value.ts";
 import type { Program } from "./program.ts";
@@ -21,10 +22,5 @@ export function sharesSteps(program: Program, state: RunState): boolean {
   const going = all.filter((active) => !awaitsCalls(state, active));
   if (going.length < 2) return false;
   const { nodes } = graphOf(program, state);
-  return going.some(({ ref }) => {
-    const node = own(nodes, ref.node);
-    if (node === undefined) return false;
-    if (node.kind === "call") return true;
-    return ref.item !== null && (node.kind === "prompt" || (node.kind === "map" && node.each.kind === "call"));
-  });
+  return going.some(({ ref }) => isCall(own(nodes, ref.node), ref));
 }

@@ -91,6 +91,16 @@ export interface Said {
   readonly text: string | null;
 }
 
+interface Idle {
+  readonly ms: number;
+  readonly since: number | null;
+  /** When that was, of a run that has callers to tell, or that was told by a run it called: no moment counts twice. Absent: not kept. */
+  readonly spans?: readonly Span[];
+}
+
+/** From and to, in ms since 1970. Several are in order, and do not touch each other. */
+export type Span = readonly [from: number, to: number];
+
 /** An outcome that waits for the rest of its superstep. */
 export type Held =
   | { readonly active: Active; readonly outcome: Outcome }
@@ -118,7 +128,7 @@ export interface RunState {
   readonly inherited: Inherited;
   readonly patienceMs: number;
   /** `ms`: how long the run only waited, for a person or to be resumed; no limit of time runs meanwhile. `since`: it does now. */
-  readonly idle: { readonly ms: number; readonly since: number | null };
+  readonly idle: Idle;
   /** RESULT and STATUS among them. */
   readonly variables: Readonly<Record<string, string>>;
   /** Names a caller gets back. */

@@ -30,9 +30,10 @@ import {
 import { type Failure, failure, isLimit } from "./failure.ts";
 import { breakRun, cutHandler, failRun, finishRun } from "./finish-run.ts";
 import { type Graph, graphOf } from "./graph.ts";
-import { giveBack, givenBack, reckonIdle } from "./idle.ts";
+import { giveBack, givenBack, reckonIdle, waited } from "./idle.ts";
 import { deadlineOf, isSetting, limitSettingNames, settleLimits } from "./limits.ts";
 import { newEffort } from "./match-effort.ts";
+import { reckonWaits } from "./nodes/call.ts";
 import { own } from "./own-value.ts";
 import type { Program } from "./program.ts";
 import { chosenWith } from "./settings.ts";
@@ -246,6 +247,7 @@ function succeedActivity(turn: Turn, event: ActivitySucceeded): void {
   if (active === null) return;
   spend(turn, event.usage);
   const { outcome } = event;
+  if (outcome.kind === "returned") reckonWaits(turn, outcome);
   for (const note of "notes" in outcome ? (outcome.notes ?? []) : []) {
     warn(turn, noteCodes[outcome.kind] ?? "NOTE", note, active.ref.node);
   }
@@ -346,10 +348,15 @@ function limitRun(turn: Turn, event: RunLimited): void {
   // Meant for the run, found when its handler had begun: that one has a time of its own.
   if (phase.is === "handling" && event.code === "LIMIT_TIME" && (phase.until === null || event.at < phase.until))
     return;
-  const parked = Object.values(turn.state.active).filter((active) => active.parked !== undefined);
-  // Time that ran out while the run waited for somebody else's trouble fails nothing.
-  if (event.code === "LIMIT_TIME" && parked.length > 0) {
-    for (const active of parked) if (active.parked?.held === false) hold(turn, active, active.parked);
+  // Found before a called run told that it only waited: there is more time.
+  const told = turn.state.idle.spans !== undefined;
+  if (event.code === "LIMIT_TIME" && told && event.at < (deadlineOf(turn.state) ?? 0)) return;
+  const active = Object.values(turn.state.active);
+  const parked = active.filter((one) => one.parked !== undefined);
+  const works = active.some((one) => one.parked === undefined && own(turn.graph.nodes, one.ref.node)?.kind !== "ask");
+  // Time that ran out while the run only waited for somebody else's trouble fails nothing.
+  if (event.code === "LIMIT_TIME" && parked.length > 0 && !works) {
+    for (const one of parked) if (one.parked?.held === false) hold(turn, one, one.parked);
     return;
   }
   failRun(turn, failure(event.code, event.message));
@@ -365,12 +372,13 @@ function cancelRun(turn: Turn, event: RunCancelled): void {
   else finishRun(turn, "cancelled", why);
 }
 
-function stopRun(turn: Turn, { idleMs = 0, steps = 0 }: RunStopped): void {
+function stopRun(turn: Turn, { idleMs = 0, waits, steps = 0 }: RunStopped): void {
   const { phase, spent } = turn.state;
   if (phase.is !== "doing" && phase.is !== "handling") return;
   if (steps > 0) change(turn, { spent: { ...spent, steps: spent.steps + steps } });
   change(turn, { phase: { is: "stopped", was: phase.is === "doing" ? "doing" : phase }, epoch: turn.state.epoch + 1 });
-  if (idleMs > 0) turn.state = giveBack(turn.state, idleMs);
+  if (waits !== undefined) turn.state = waited(turn.state, waits);
+  else if (idleMs > 0) turn.state = giveBack(turn.state, idleMs);
   turn.commands.push({ do: "abort" });
 }
 

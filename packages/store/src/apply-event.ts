@@ -1,8 +1,9 @@
 /** Events from outside a worker: a person, the supervisor, a refused reservation. Same path as all others (committer.ts, G3). */
-import { type Event, idleUntil } from "@markmill/engine";
+import type { Event } from "@markmill/engine";
 import type { Committed, Committer } from "./commit/committer.ts";
-import { loadCallees, loadRuns } from "./commit/load-runs.ts";
+import { loadRuns } from "./commit/load-runs.ts";
 import type { LoadedRun } from "./commit/run-row.ts";
+import { type WaitsBelow, waitsBelow } from "./commit/waits-below.ts";
 import { drawSeed } from "./create-run.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
@@ -64,19 +65,19 @@ export function breakRun(outside: Outside, runId: string, message: string): Prom
 export function stopRun(outside: Outside, runId: string): Promise<Committed> {
   const { database, definitions } = outside;
   return applyEvent(outside, runId, async (_, happened) => {
-    let callees: readonly LoadedRun[];
+    let below: WaitsBelow;
     try {
-      callees = await loadCallees(database.calm, definitions, runId);
+      below = await waitsBelow(database.calm, definitions, runId, happened.at);
     } catch (error) {
       throw translate(error, "Reading called runs");
     }
-    const idleMs = callees.reduce((ms, { state }) => ms + idleUntil(state, happened.at), 0);
+    const { spans: waits, callees } = below;
     // Each has counted those that returned to it, so the sum has every activity once.
     const steps = callees.reduce((sum, { state }) => sum + state.spent.steps, 0);
     return {
       type: "run.stopped",
       ...happened,
-      ...(idleMs > 0 ? { idleMs } : {}),
+      ...(waits.length > 0 ? { waits } : {}),
       ...(steps > 0 ? { steps } : {}),
     };
   });

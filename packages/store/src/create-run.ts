@@ -17,6 +17,7 @@ import {
   type RunState,
   remainingCaps,
   step,
+  waited,
 } from "@markmill/engine";
 import type { Pool, PoolClient } from "pg";
 import type { AuditAsked } from "./access/audit.ts";
@@ -24,6 +25,7 @@ import { closeBudget, openRunBudget } from "./budgets.ts";
 import { boundsOf, type Ceilings, capsWithin } from "./ceilings.ts";
 import type { Committed, Committer } from "./commit/committer.ts";
 import { type Activity, type LoadedRun, unstarted } from "./commit/run-row.ts";
+import { waitsBelow } from "./commit/waits-below.ts";
 import type { Database } from "./database.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Definition, Definitions } from "./definitions.ts";
@@ -301,7 +303,7 @@ export async function startCall(
   };
   const at = clock.now();
   // What is left now: a call that is made again after a stop has less than the first had.
-  const caps = remainingCaps(caller.program, caller.state, at);
+  const caps = remainingCaps(caller.program, await withWaits(births, caller, at), at);
   const event: RunStarted = {
     type: "run.started",
     at,
@@ -363,6 +365,17 @@ export async function startCall(
     return { kind: "dropped", rings: await readyRings(database.hot, [], [activity.id]) };
   } catch (error) {
     throw translate(error, "Reading what a called run has ready");
+  }
+}
+
+/** The caller with what its other calls, which have not returned, waited so far: time in which it only waits is not taken from the callee. */
+async function withWaits({ database, definitions }: Births, caller: LoadedRun, at: number): Promise<RunState> {
+  const { state } = caller;
+  if (state.limits.timeMs === null || Object.keys(state.active).length < 2) return state;
+  try {
+    return waited(state, (await waitsBelow(database.hot, definitions, caller.id, at)).spans);
+  } catch (error) {
+    throw translate(error, "Reading called runs");
   }
 }
 

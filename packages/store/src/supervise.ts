@@ -3,9 +3,11 @@
  * answered, and runs whose time of keeping is over. What is ready and quiet, and leases that ended: commit/lost-doorbells.ts.
  */
 
-import type { Doorbell } from "@markmill/engine";
+import { type Doorbell, deadlineWith } from "@markmill/engine";
 import { applyEvent, type Outside } from "./apply-event.ts";
 import { expireAsk } from "./asks.ts";
+import type { LoadedRun } from "./commit/run-row.ts";
+import { waitsBelow } from "./commit/waits-below.ts";
 import { waitsForCallee } from "./kinds-sql.ts";
 import { queryDatabase } from "./query-database.ts";
 import { type StoreError, translate } from "./store-error.ts";
@@ -20,23 +22,29 @@ export async function enforceDeadlines(
   limit = 100,
 ): Promise<readonly Doorbell[]> {
   const { database } = outside;
-  const due = await queryDatabase<{ id: string; deadline: string }>(
+  const due = await queryDatabase<{ id: string; deadline: string; calls: boolean }>(
     database,
     "Looking for deadlines",
-    // A run that waits for one it called is limited through that one, which has no more time: so every level gets its ON_FAILED.
-    `select id, deadline::text from runs r where deadline < clock_timestamp() and status = 'doing'
+    // A run that waits for one whose time is over too is limited through that one: so every level gets its ON_FAILED.
+    `select id, deadline::text, exists (
+         select 1 from activities a where a.run_id = r.id and ${waitsForCallee("a")} and (a.state = 'waiting' or a.outcome is not null)) as calls
+     from runs r where deadline < clock_timestamp() and status = 'doing'
        and not exists (
          select 1 from activities a join runs c on c.parent_activity_id = a.id
-         where a.run_id = r.id and ${waitsForCallee("a")} and a.state = 'waiting' and c.ended_at is null)
+         where a.run_id = r.id and ${waitsForCallee("a")} and a.state = 'waiting' and c.ended_at is null
+           and c.deadline < clock_timestamp() + interval '1 second')
      order by deadline limit $1`,
     [limit],
   );
   const rings: Doorbell[] = [];
-  for (const { id, deadline } of due) {
+  for (const { id, deadline, calls } of due) {
     try {
       let timeless = false;
       let held = false;
-      const committed = await applyEvent(outside, id, (run, happened) => {
+      let later: number | null = null;
+      const committed = await applyEvent(outside, id, async (run, happened) => {
+        later = calls ? await laterDeadline(outside, run, happened.at) : null;
+        if (later !== null) return null;
         timeless = run.state.phase.is === "handling" && run.state.phase.until === null;
         held = Object.values(run.state.active).some(({ parked }) => parked?.held === true);
         return {
@@ -48,6 +56,16 @@ export async function enforceDeadlines(
         };
       });
       rings.push(...committed.rings);
+      if (later !== null) {
+        // Looked at again when the time would be over if nobody waited any longer.
+        await queryDatabase(
+          database,
+          "Moving a deadline",
+          "update runs set deadline = to_timestamp($3::float8 / 1000) where id = $1 and deadline = $2::timestamptz",
+          [id, deadline, Math.max(later, outside.clock.now() + 1_000)],
+        );
+        continue;
+      }
       // Unless the event set another one, this deadline has done its work. Where the event was dropped it is tried again, except of a
       // handler without a time of its own, for which the run's deadline means nothing; of a run that waits to be resumed beside other
       // work it is looked at again in a while.
@@ -63,6 +81,13 @@ export async function enforceDeadlines(
     }
   }
   return rings;
+}
+
+/** When the run's time is over, if that is later, because the runs it called only waited; null: it is over. */
+async function laterDeadline({ database, definitions }: Outside, run: LoadedRun, at: number): Promise<number | null> {
+  const { spans } = await waitsBelow(database.calm, definitions, run.id, at);
+  const deadline = deadlineWith(run.state, at, spans);
+  return deadline === null || deadline <= at ? null : deadline;
 }
 
 /** A server that is away is no property of the run at hand. */

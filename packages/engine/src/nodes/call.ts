@@ -2,7 +2,7 @@ import type { CallStart } from "../activity.ts";
 import { brief } from "../bounds.ts";
 import type { Outcome } from "../event.ts";
 import { type Failure, failure, isTreeLimit } from "../failure.ts";
-import { giveBack } from "../idle.ts";
+import { giveBack, waited } from "../idle.ts";
 import { asideOf, deadlineOf, isSetting, limitSettingNames, remainingCaps, tooDeep } from "../limits.ts";
 import { own } from "../own-value.ts";
 import type { CallNode } from "../program.ts";
@@ -63,12 +63,16 @@ export function startOf(turn: Turn, shared: Pick<CallStart, "variables" | "agent
 
 type Returned = Extract<Outcome, { kind: "returned" }>;
 
-/** What the callee did counts for its caller: its steps, and the time in which both only waited. */
-export function reckonReturn(turn: Turn, { steps = 0, idleMs = 0 }: Returned): void {
+/** What the callee did counts for its caller: its steps. */
+export function reckonReturn(turn: Turn, { steps = 0 }: Returned): void {
   const { spent } = turn.state;
   if (steps > 0) change(turn, { spent: { ...spent, steps: spent.steps + steps } });
+}
+
+/** The time in which the callee only waited counts for nobody, from the moment on in which it is heard of. */
+export function reckonWaits(turn: Turn, { idleMs = 0, waits }: Returned): void {
   if (idleMs === 0) return;
-  turn.state = giveBack(turn.state, idleMs);
+  turn.state = waits === undefined ? giveBack(turn.state, idleMs) : waited(turn.state, waits);
   const deadline = deadlineOf(turn.state);
   if (deadline !== null) turn.commands.push({ do: "deadline", at: deadline });
 }

@@ -36,6 +36,7 @@ next as (
   returning id, run_id, node, generation, item, attempt, kind, epoch, rings, claim, work, extract(epoch from created_at)::float8 * 1000 as asked_at
 )`;
 
+/** A question that is asked again was taken back while its run was stopped: that time is none of the question's. */
 export const retries = (p: string) => `
 again as (
   update activities a set
@@ -51,7 +52,8 @@ again as (
   where a.id = t.id
   returning a.id, a.run_id, a.node, a.generation, a.item, a.kind, a.attempt, a.epoch, a.rings, a.claim, a.state
 ), reasked as (
-  update asks k set state = 'open', closed_at = null from again n where ${waitsForAnswer("n")} and k.activity_id = n.id
+  update asks k set state = 'open', expires_at = k.expires_at + (clock_timestamp() - k.closed_at), closed_at = null
+  from again n where ${waitsForAnswer("n")} and k.activity_id = n.id
 )`;
 
 export const voids = (p: string) => `
