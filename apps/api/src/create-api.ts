@@ -23,6 +23,7 @@ import { closeServer, countUnderWay } from "./close-server.ts";
 import { countStreams } from "./count-streams.ts";
 import { createDefinitionLoader } from "./definition-loader.ts";
 import { makeHandlers } from "./handlers.ts";
+import { hungUp, hungUpStatus } from "./hung-up.ts";
 import { countRequests, figureNames } from "./metrics.ts";
 import { networkOf } from "./network-of.ts";
 import type { ApiParts } from "./parts.ts";
@@ -202,6 +203,10 @@ function accessOf(request: FastifyRequest): Route["access"] {
 }
 
 function answerProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  if (hungUp(error, request)) {
+    void reply.code(hungUpStatus).send();
+    return;
+  }
   const problem = problemOf(error, request.id);
   if (problem.status >= 500)
     request.log.error({ err: error, requestId: request.id, path: pathOf(request) }, problem.title);

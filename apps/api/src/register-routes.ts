@@ -14,6 +14,7 @@ import type { z } from "zod";
 import { auditDetails } from "./audit-details.ts";
 import type { Streams } from "./count-streams.ts";
 import type { Frame, Handlers, Request } from "./handler.ts";
+import { hungUp, hungUpStatus } from "./hung-up.ts";
 import type { ApiParts } from "./parts.ts";
 import { cookieName, identify, isSecure } from "./principal.ts";
 import { errorsOf, problemOf } from "./problem-of.ts";
@@ -78,7 +79,7 @@ function register(app: FastifyInstance, ground: Ground, name: RouteName, route: 
       try {
         answer = await counted(ground, name, request, asked, handle);
       } catch (error) {
-        if (audit !== null) note(parts, entry ?? audit, problemOf(error, asked.id).status);
+        if (audit !== null) note(parts, entry ?? audit, statusOf(error, asked));
         throw error;
       }
       tellStart(parts, name, asked, request, answer, performance.now() - began);
@@ -87,6 +88,10 @@ function register(app: FastifyInstance, ground: Ground, name: RouteName, route: 
       return await send(ground, route, asked, reply, answer);
     },
   });
+}
+
+function statusOf(error: unknown, asked: FastifyRequest): number {
+  return hungUp(error, asked) ? hungUpStatus : problemOf(error, asked.id).status;
 }
 
 /** A run that a request made, for whoever watches. */

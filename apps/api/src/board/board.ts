@@ -13,6 +13,7 @@ import { FastifyAdapter } from "@bull-board/fastify";
 import { queueNames } from "@markmill/engine";
 import type { Queues } from "@markmill/queue";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { hungUp, hungUpStatus } from "../hung-up.ts";
 import type { ApiParts } from "../parts.ts";
 import { pathOf } from "../path-of.ts";
 import { problemOf } from "../problem-of.ts";
@@ -131,6 +132,10 @@ async function changing(request: Changing, parts: ApiParts, writes: boolean): Pr
 }
 
 function answerRefused(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  if (hungUp(error, request)) {
+    void reply.code(hungUpStatus).send();
+    return;
+  }
   const problem = problemOf(error, request.id);
   if (problem.status >= 500)
     request.log.error({ err: error, requestId: request.id, path: pathOf(request) }, problem.title);
