@@ -229,10 +229,15 @@ function cutAt(text: string, from: number, end: number): number {
 
 /** The last place up to `at` where no word is cut; `at` itself in a word that is longer than names are. */
 function wordStart(text: string, at: number, least = at - SEAM): number {
-  for (let place = at; place > Math.max(0, least); place -= 1)
-    if (!/[\p{L}\p{M}\p{N}\p{Cs}]/u.test(text[place - 1] ?? "")) return place;
-  return least <= 0 ? 0 : at;
+  const from = Math.max(0, least);
+  if (at > from && /[^\p{L}\p{M}\p{N}\p{Cs}]/u.test(text[at - 1] ?? "")) return at;
+  let found = -1;
+  for (const { index } of text.slice(from, at).matchAll(betweenWords)) found = index;
+  if (found >= 0) return from + found + 1;
+  return from === 0 ? 0 : at;
 }
+
+const betweenWords = /[^\p{L}\p{M}\p{N}\p{Cs}]/gu;
 
 const domain = /@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,6}/uy;
 const LONGEST_LOCAL_PART = 64;

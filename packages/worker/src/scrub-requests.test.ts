@@ -46,10 +46,10 @@ it("a long text is scrubbed in many turns, between which other work goes on", as
   expect(turns).toBeGreaterThan(30);
 });
 
-it("a login that is a word of the teacher's own texts stays in the works of others", () => {
+it("a login that is a word of the teacher's own texts stays in the works of others", async () => {
   const roster = [...people, { key: "zeb", name: "Zebulon Pike", login: "zebras" }];
   const program = { prompts: { main: "Count the zebras in the list." } } as unknown as Program;
   const code = "for (const zebra of zebras) count += 1;";
-  expect(scrubberOf(factsOf("ada", roster), program)(code)).toBe(code);
-  expect(scrubberOf(factsOf("ada", roster))(code)).toBe("for (const zebra of Student 3) count += 1;");
+  expect(await scrubberOf(factsOf("ada", roster), program)(code)).toBe(code);
+  expect(await scrubberOf(factsOf("ada", roster))(code)).toBe("for (const zebra of Student 3) count += 1;");
 });
