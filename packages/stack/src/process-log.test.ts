@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { openProcessLog } from "./process-log.ts";
 
 /** Told apart by its number; what JSON writes otherwise is in it. */
-const secretOf = (number: number) => `hunter"${number}\\x`;
+const secretOf = (number: number) => `hunter"of"secret"${number}\\x`;
 
 it("writes no credential of the configuration, wherever a message, a field or an error has it", async () => {
   // Every variable that is a secret, and every address, which may carry one: a new one is among them.
@@ -25,7 +25,7 @@ it("writes no credential of the configuration, wherever a message, a field or an
   // A key without its address is no part of the configuration.
   for (const name of ["TOOL_JINA_URL", "TOOL_BROWSERLESS_URL"]) environment[name] = "https://tools.example";
   environment.TEACHER_TOKEN = "hunter of the teacher";
-  environment.OTEL_EXPORTER_OTLP_ENDPOINT = "https://user:hunter-otel@collector.example";
+  environment.OTEL_EXPORTER_OTLP_ENDPOINT = "https://user:hunter-telemetry@collector.example";
   environment.OTEL_EXPORTER_OTLP_HEADERS = "authorization=Bearer%20hunter-header";
   const reading = readConfig(environment);
   if (!reading.ok) throw new Error(JSON.stringify(reading.findings));
