@@ -16,6 +16,7 @@ import {
   type Store,
   type TenantStore,
 } from "../support/store.ts";
+import { until } from "../support/until.ts";
 import { chain, definition, onePrompt } from "./store-programs.ts";
 
 let database: TestDatabase;
@@ -530,6 +531,67 @@ describe("grades", () => {
 });
 
 describe("deleting", () => {
+  it("a batch that is not graded finds its forks and restarts, which pay from its budget", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 2, { concurrency: 2 }));
+    await admit();
+    const [first = "", second = ""] = await runsOf(id);
+    // As runs of a batch of starts: nothing in their options names a class.
+    await rows("update runs set options = '{}'");
+    await endWithGrade(store, first, gradeWith({ tests: 1, style: 1 }));
+    await cancelRun(store, second, "enough");
+    const restarted = await tenant.runs.restart({ of: first, options: {} });
+    const again = await tenant.runs.restart({ of: restarted.runId });
+    const budgets = await rows("select budgets from runs where id = any($1)", [[restarted.runId, again.runId]]);
+    expect(budgets).toEqual([{ budgets: [id] }, { budgets: [id] }]);
+    await tenant.batches.cancel(id, "over");
+    await expect(tenant.batches.delete(id)).rejects.toMatchObject({ code: "STORE_RUN_OPEN" });
+    for (const { runId } of [restarted, again]) await cancelRun(store, runId, "enough");
+    expect(await tenant.batches.delete(id)).toBe(true);
+    expect([await count("runs"), await count("budgets"), await count("events")]).toEqual([0, 0, 0]);
+  });
+
+  it("a restart of a run whose batch is gone makes no run", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 1, { concurrency: 1 }));
+    await admit();
+    const [run = ""] = await runsOf(id);
+    await endWithGrade(store, run, gradeWith({ tests: 1, style: 1 }));
+    await rows("delete from budgets where id = $1", [id]);
+    await expect(tenant.runs.restart({ of: run })).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
+    await expect(tenant.runs.fork({ of: run, from: ["say"] })).rejects.toMatchObject({ code: "STORE_NOT_FOUND" });
+    expect(await count("runs")).toBe(1);
+  });
+
+  it("deleting a batch waits for a fork that is being written, and deletes it too", async () => {
+    const { id } = await tenant.batches.save(await classOf(tenant, flow, 1, { concurrency: 1 }));
+    await admit();
+    const [run = ""] = await runsOf(id);
+    await endWithGrade(store, run, gradeWith({ tests: 1, style: 1 }));
+    const forking = await store.database.calm.connect();
+    await forking.query("begin");
+    // The locks and the row of a fork, as fork-run.ts writes them.
+    await forking.query("select 1 from budgets where id = $1 for key share", [id]);
+    await forking.query(
+      `insert into runs select (jsonb_populate_record(r, jsonb_build_object('id', 'fork', 'root_id', 'fork', 'forked_from', r.id))).*
+       from runs r where r.id = $1`,
+      [run],
+    );
+    const deleting = tenant.batches.delete(id);
+    await until(
+      async () => {
+        const waiting = await rows(
+          "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%budgets%'",
+        );
+        return waiting.length > 0;
+      },
+      { limitMs: 10_000 },
+    );
+    expect(await rows("select id from runs")).toEqual([]);
+    await forking.query("commit");
+    forking.release();
+    expect(await deleting).toBe(true);
+    expect([await count("runs"), await count("budgets"), await count("batches")]).toEqual([0, 0, 0]);
+  });
+
   it("a batch goes with its members, works, runs, events and budget, and only when its runs have ended", async () => {
     const { id } = await tenant.batches.save(await classOf(tenant, flow, 3, { concurrency: 2 }));
     await admit();

@@ -2,7 +2,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { inContendedTransaction } from "../../packages/store/src/transaction.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
-import { createReadConversation, findCall, getBudget, openBudget, openStore, type Store } from "../support/store.ts";
+import {
+  createReadConversation,
+  findCall,
+  getBudget,
+  insertRuns,
+  openBudget,
+  openStore,
+  type Store,
+} from "../support/store.ts";
 
 let database: TestDatabase;
 let store: Store;
@@ -30,6 +38,11 @@ let class1 = "";
 beforeEach(async () => {
   first += 1_000;
   class1 = `class-${first}`;
+  await insertRuns(store.database, numbers(60).map(runOf));
+  await store.database.calm.query(
+    "insert into budgets (tenant, id, for_run) select t, id, true from unnest($1::text[]) as x(id), unnest($2::text[]) as y(t)",
+    [numbers(60).map(runOf), ["default", "other"]],
+  );
   sent = new Map();
 });
 
@@ -121,6 +134,7 @@ describe("calls that reserve together", () => {
 
   it("of two tenants meet only budgets of their own, though these have the same ids", async () => {
     await openBudget(store.database, class1, { nanodollars: 30, tokens: null });
+    await store.as("other").budgets.open(class1, { nanodollars: 30, tokens: null });
     const both = numbers(6).map((number) => store.reserve(reserving(number, number % 2 === 0 ? "default" : "other")));
     expect((await Promise.all(both)).every(({ kind }) => kind === "reserved")).toBe(true);
     expect((await getBudget(store.database, class1))?.reserved.nanodollars).toBe(30);
@@ -128,9 +142,10 @@ describe("calls that reserve together", () => {
 
   it("of one tenant, held up by who changes its budget, hold up nobody else's", async () => {
     await openBudget(store.database, class1, none);
+    await store.as("other").budgets.open(class1, none);
     const changing = await store.database.calm.connect();
     await changing.query("begin");
-    await changing.query("select 1 from markmill.budgets where id = $1 for update", [class1]);
+    await changing.query("select 1 from markmill.budgets where tenant = 'default' and id = $1 for update", [class1]);
     let reserved = false;
     const held = store.reserve(reserving(1)).then(() => {
       reserved = true;

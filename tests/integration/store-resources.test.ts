@@ -18,6 +18,7 @@ import {
   findCall,
   getBudget,
   getRun,
+  insertRuns,
   leaveProbe,
   listWorkers,
   loadBlob,
@@ -140,6 +141,7 @@ describe("budgets", () => {
       usage: { promptTokens: 2, completionTokens: 3, characters: 9, nanodollars: 40 },
     };
     const run = { id: "r", rootId: "r", tenant: defaultTenant };
+    await insertRuns(store.database, ["r"]);
     await saveCall(store.database, run, paid);
     await saveCall(store.database, run, { ...paid, reply: { text: "second" } });
     expect(await getBudget(store.database, "one")).toMatchObject({

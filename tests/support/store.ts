@@ -81,6 +81,15 @@ export function reserve(
   return machine.createReserve(database)({ tenant: defaultTenant, call, budgets, want, leave, charge });
 }
 
+/** Bare rows of runs, for what only needs to name a run that exists. */
+export async function insertRuns(database: machine.Database, ids: readonly string[]): Promise<void> {
+  await database.calm.query(
+    `insert into runs (id, root_id, tenant, definition_hash, program, name, status, phase, epoch, rev, kept, depth)
+     select id, id, $2, 'none', 'main', 'bare', 'doing', 'doing', 1, 1, '{}', 0 from unnest($1::text[]) as x(id)`,
+    [ids, defaultTenant],
+  );
+}
+
 type Saving = Parameters<machine.SaveCall>[0];
 
 /** By itself, too. */

@@ -2,6 +2,10 @@
  * Paid calls, memoised (I3): a reply is stored under (activity, call index, request hash) before anything is made of it; its
  * reservation is settled and its line in the account (charges.ts) written in the same statement. Whoever repeats the activity finds the
  * reply instead of paying again. Replies that are stored together are one statement: kill -9 leaves all of them or none.
+ *
+ * A reply of a deleted run is not stored, but its cost is settled in the batch's budget. The statement locks the rows of the root runs first
+ * (KEY SHARE, in the order of their ids, as load-runs.ts does). A deletion locks them too (delete-runs.ts), so it either deletes the stored
+ * reply, or the statement finds no run.
  */
 import type { Json } from "@markmill/engine";
 import { type CallRef, endingReservations } from "./budgets.ts";
@@ -41,7 +45,7 @@ interface CallToSave {
   readonly call: StoredCall;
 }
 
-/** There: an earlier reply stands under the same key. */
+/** There: an earlier reply stands under the same key, or the run was deleted and nothing is stored. */
 export type SavedCall = "stored" | "there";
 
 /** Twice is once: the first reply stays. Each claim's reservation is settled once, also where another's reply was first: both were paid. */
@@ -107,16 +111,19 @@ const spentFor = (what: string) =>
   `(select ${what} from paid p where p.activity_id = s.activity_id and p.call_index = s.call_index)`;
 /** The ids stand in $2 besides: whatever the planner knows of a young table, it looks up these and no others. */
 const saveText = `
-with paid as materialized (
+with given as materialized (
   select x.* from json_to_recordset($1::json) as x(activity_id bigint, call_index integer, request_hash text, claim integer, attempt integer,
     tenant text, run_id text, root_id text, model text, request json, reply json,
     prompt_tokens bigint, completion_tokens bigint, characters bigint, nanodollars bigint)
+), paid as materialized (
+  select g.*, r.id is not null as has_run
+  from (select * from given order by root_id) g left join lateral (select r.id from runs r where r.id = g.root_id for key share) r on true
 ), stored as (
   insert into calls (activity_id, call_index, request_hash, run_id, root_id, model, request, reply,
     prompt_tokens, completion_tokens, characters, nanodollars, attempt)
   select activity_id, call_index, request_hash, run_id, root_id, model, coalesce(request, 'null'), coalesce(reply, 'null'),
     prompt_tokens, completion_tokens, characters, nanodollars, attempt
-  from paid on conflict do nothing returning activity_id, call_index, request_hash
+  from paid where has_run on conflict do nothing returning activity_id, call_index, request_hash
 ), ${endingReservations(`where activity_id = any($2) and exists (select 1 from paid p where ${ofPaid("v")})`, {
   nanodollars: spentFor("p.nanodollars"),
   tokens: spentFor("p.prompt_tokens + p.completion_tokens"),

@@ -1,17 +1,22 @@
 /**
- * Deletes root runs that have ended, with everything that hangs on them, in one statement. What they had reserved of a batch's budget is
+ * Deletes root runs that have ended, with everything that hangs on them, in one transaction. What they had reserved of a batch's budget is
  * left to `settleAbandoned`, the blobs they named to `deleteOrphans`. A try whose run goes says so: its work shows that it was deleted.
- * Everything is found by its key (`queryHot`): planned freely, all that there is would be looked through for each hundred runs.
+ * Everything is found by its key (the hot pool): planned freely, all that there is would be looked through for each hundred runs.
+ *
+ * E1  The first statement locks the rows of the root runs, the second one deletes. So the second one sees all that other transactions wrote
+ *     while they held such a lock (a reply in calls.ts, a fork in fork-run.ts). A transaction that waits for the lock finds no run.
+ *
+ * On kill -9 between the two statements, nothing was deleted.
  */
 
 import type { Database } from "./database.ts";
-import { queryDatabase, queryHot } from "./query-database.ts";
-import { StoreError } from "./store-error.ts";
+import { queryDatabase } from "./query-database.ts";
+import { StoreError, translate } from "./store-error.ts";
+import { inTransaction } from "./transaction.ts";
 
-/** `roots`: selects the ids of ended root runs, and locks them. */
-const deleting = (roots: string) => `
+const deletingText = `
 with roots as materialized (
-  ${roots}
+  select id, tenant from runs where id = any($1)
 ), tree as materialized (
   select id, tenant from roots union all select id, tenant from runs where root_id in (select id from roots) and root_id <> id
 ), d1 as (delete from activities where run_id in (select id from tree)
@@ -35,37 +40,49 @@ with roots as materialized (
 ), m1 as (update batch_runs set deleted_at = clock_timestamp(), end_seen_at = coalesce(end_seen_at, clock_timestamp())
   where run_id in (select id from roots)
 ), d10 as (delete from runs where id in (select id from tree))
-select count(*)::integer as deleted from roots`;
+select 1`;
 
 // Not by clock_timestamp(), which may be another one for each row: no index can be asked by it.
-const oldText =
-  deleting(`select id, tenant from runs where ended_at < statement_timestamp() - $1::float8 * interval '1 millisecond' and root_id = id
+const oldText = `select id from runs where ended_at < statement_timestamp() - $1::float8 * interval '1 millisecond' and root_id = id
     and not exists (select 1 from batch_runs t where t.run_id = runs.id)
-  order by ended_at limit $2 for update skip locked`);
-const oneText = deleting(
-  "select id, tenant from runs where id = $1 and root_id = id and ended_at is not null for update",
-);
+  order by ended_at limit $2 for update skip locked`;
+const namedText =
+  "select id from runs where id = any($1) and root_id = id and ended_at is not null order by id for update";
 
-const severalText = deleting(
-  "select id, tenant from runs where id = any($1) and root_id = id and ended_at is not null for update",
-);
+/** E1. `locking` selects ended root runs and locks them. Returns how many were deleted. */
+async function deleteLocked(
+  database: Database,
+  doing: string,
+  locking: { readonly name: string; readonly text: string; readonly values: unknown[] },
+): Promise<number> {
+  try {
+    return await inTransaction(database.hot, async (client) => {
+      const { rows } = await client.query<{ id: string }>(locking);
+      if (rows.length === 0) return 0;
+      await client.query({ name: "delete-runs", text: deletingText, values: [rows.map(({ id }) => id)] });
+      return rows.length;
+    });
+  } catch (error) {
+    throw translate(error, doing);
+  }
+}
+
+const named = (ids: readonly string[]) => ({ name: "lock-runs", text: namedText, values: [ids] });
 
 /** Of a batch that goes as a whole. */
 export async function deleteRuns(database: Database, ids: readonly string[]): Promise<void> {
-  await queryHot(database, "Deleting runs", "delete-runs", severalText, [ids]);
+  await deleteLocked(database, "Deleting runs", named(ids));
 }
 
 /** Those that ended before; those of a batch go with it (delete-batch.ts). Returns how many; call it again until it is less than `limit`. */
 export async function deleteOldRuns(database: Database, olderThanMs: number, limit = 100): Promise<number> {
-  const values = [olderThanMs, limit];
-  const rows = await queryHot<{ deleted: number }>(database, "Deleting old runs", "delete-old-runs", oldText, values);
-  return rows[0]?.deleted ?? 0;
+  const locking = { name: "lock-old-runs", text: oldText, values: [olderThanMs, limit] };
+  return await deleteLocked(database, "Deleting old runs", locking);
 }
 
 /** One root run, at a person's wish. Returns whether there was one. A run that goes on, or that another one called, is refused. */
 export async function deleteRun(database: Database, id: string): Promise<boolean> {
-  const rows = await queryHot<{ deleted: number }>(database, "Deleting a run", "delete-run", oneText, [id]);
-  if ((rows[0]?.deleted ?? 0) > 0) return true;
+  if ((await deleteLocked(database, "Deleting a run", named([id]))) > 0) return true;
   const left = await queryDatabase<{ root_id: string }>(
     database,
     "Deleting a run",

@@ -6,7 +6,8 @@
  * K1  All of it but its budgets is one transaction: kill -9 before its end leaves at most budgets of runs that were never made, which go
  *     by their age (delete-orphans.ts), after it a run whose doorbells the supervisor rings.
  * K2  Nothing that the other run paid counts as spent here: replies that are taken over cost nothing.
- * K3  The other run stays as it is.
+ * K3  The other run stays as it is. The transaction locks its row and the rows of the shared budgets. So a deletion of the run or its batch
+ *     comes either before, and the fork is refused, or after, and the deletion of the batch finds the fork.
  * K4  The idempotency key is the first row of the transaction: whoever comes second with it waits there for the first one's end.
  */
 import {
@@ -84,6 +85,7 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
   try {
     const written = await inTransaction(database.calm, async (client) => {
       if (!(await takeKey(client, tenant, request, root.id))) return false;
+      await holdOrigin(client, tenant, request.of, shared);
       // On this very connection: those who wait for the key may hold all the others.
       const { draw } = createActivityIds(client);
       const taken = levels.map(({ run, id, point: { seq, state, keepsReplies } }) => ({
@@ -120,7 +122,24 @@ export async function forkRun(births: Births, tenant: string, request: ForkReque
     );
     return { runId: root.id, created: true, from: levels.map(({ point }) => point.activity?.node ?? null), rings };
   } catch (error) {
-    throw translate(error, "Forking a run");
+    const known = translate(error, "Forking a run");
+    // After kill -9, and where the store is away, they go by their age.
+    if (known.code === "STORE_NOT_FOUND")
+      for (const { id: unused } of levels) await closeUnused(database, tenant, unused);
+    throw known;
+  }
+}
+
+/** K3. */
+async function holdOrigin(client: PoolClient, tenant: string, of: string, shared: readonly string[]): Promise<void> {
+  const run = await client.query("select 1 from runs where id = $1 for key share", [of]);
+  if (run.rowCount === 0) throw new StoreError("STORE_NOT_FOUND", `Run ${of} was deleted just now.`);
+  const held = await client.query(
+    "select 1 from budgets where tenant = $1 and id = any($2) order by id for key share",
+    [tenant, shared],
+  );
+  if (held.rowCount !== new Set(shared).size) {
+    throw new StoreError("STORE_NOT_FOUND", `The batch of run ${of} was deleted just now.`);
   }
 }
 

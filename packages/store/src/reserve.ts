@@ -25,14 +25,16 @@ export type Reserved =
       readonly code: ReservedCode;
       /** It is the budget of a run of the tree; false: one that many runs share. */
       readonly ofRun: boolean;
-    };
+    }
+  /** One of the budgets does not exist. The call is refused: a missing row never means "no limit". */
+  | { readonly kind: "missing"; readonly budget: string };
 
 export type ReservedCode = Extract<LimitCode, "LIMIT_COST" | "LIMIT_TOKENS" | "LIMIT_CHARACTERS">;
 
 interface Reserving {
   readonly tenant: string;
   readonly call: CallRef;
-  /** Of the tenant; those that do not exist have no cap. */
+  /** Of the tenant. The call is refused if one of them does not exist. */
   readonly budgets: readonly string[];
   readonly want: Amount;
   /** What the call must leave of the budgets of runs, for the handlers of its run and of all its callers (B8). */
@@ -78,6 +80,9 @@ async function reserveAlone(database: Database, reserving: Reserving): Promise<R
   const first = await query().catch((error: unknown) => (isDuplicate(error) ? null : Promise.reject(error)));
   const rows = first !== null && passes(first) ? first : await query();
   if (passes(rows)) return { kind: "reserved" };
+  const [{ missing = null, gone = null } = {}] = rows;
+  if (gone !== null) throw new StoreError("STORE_NOT_FOUND", `Run ${gone} was deleted.`);
+  if (missing !== null) return { kind: "missing", budget: missing };
   const refusing = rows.flatMap((row) => {
     const code = overBy(row, want, leave);
     return code === null ? [] : { code, budget: toBudget(row), ofRun: row.for_run };
@@ -127,8 +132,13 @@ with wanted as materialized (
   select ${budgetColumns} from budgets where tenant = $2 and id = any($3) 
     and (cap_nanodollars is not null or cap_tokens is not null or cap_characters is not null) and (select count(*) from free) >= 0
   order by id for update
+), absent as materialized (
+  select (select min(x.id) from unnest($3::text[]) as x(id)
+      where not exists (select 1 from budgets b where b.tenant = $2 and b.id = x.id)) as budget,
+    (select min(w.root_id) from wanted w where w.root_id is not null and not exists (select 1 from runs r where r.id = w.root_id)) as run
 ), verdict as materialized (
-  select coalesce(bool_and(${fits("nanodollars")} and ${fits("tokens")} and ${fits("characters")}), true) as fits,
+  select coalesce(bool_and(${fits("nanodollars")} and ${fits("tokens")} and ${fits("characters")}), true)
+      and (select budget is null and run is null from absent) as fits,
     count(*) + (select count(*) from free) = (select count(*) from budgets where tenant = $2 and id = any($3)) as whole,
     exists (select 1 from held) as held
   from locked l join sums s on s.id = l.id
@@ -153,7 +163,7 @@ with wanted as materialized (
   where w.run_id is not null and v.whole and case when v.held then (select count(*) from wanted) = 1 else v.fits end
   on conflict do nothing
 )
-select l.*, v.fits, v.held, v.whole from verdict v left join locked l on true`;
+select l.*, v.fits, v.held, v.whole, n.budget as missing, n.run as gone from absent n cross join verdict v left join locked l on true`;
 
 /** Without a budget that has a cap, one row with nulls. */
 interface ReserveRow extends BudgetRow {
@@ -165,6 +175,10 @@ interface ReserveRow extends BudgetRow {
   /** One of the calls has reserved before. */
   readonly held: boolean;
   readonly whole: boolean;
+  /** A budget that does not exist. */
+  readonly missing: string | null;
+  /** A run that does not exist. */
+  readonly gone: string | null;
 }
 
 async function ask(database: Database, tenant: string, group: readonly Reserving[]): Promise<readonly ReserveRow[]> {

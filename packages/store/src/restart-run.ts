@@ -1,8 +1,11 @@
 /** A new run that begins as another one did: its parameters, caps, labels, options and submission, and a record of which one that was. */
 import type { Json, Limits, RunStarted } from "@markmill/engine";
+import { cancelRun, type Outside } from "./apply-event.ts";
 import { type Births, type CreatedRun, createRun, type NewRun } from "./create-run.ts";
 import type { Definition } from "./definitions.ts";
+import { deleteRun } from "./delete-runs.ts";
 import type { ForkRequest } from "./fork-run.ts";
+import { queryDatabase } from "./query-database.ts";
 import { getHistory } from "./read/get-history.ts";
 import { getRun, submissionOf } from "./read/get-run.ts";
 import { StoreError } from "./store-error.ts";
@@ -18,7 +21,48 @@ export interface RestartRequest extends Pick<ForkRequest, "of" | "caps" | "key">
   readonly options?: Json;
 }
 
-export async function restartRun(births: Births, tenant: string, request: RestartRequest): Promise<CreatedRun> {
+/** The budgets that the other run shares with more runs, such as a batch's budget. The new run gets its own budget from its caps. */
+async function sharedBudgets(database: Births["database"], of: string): Promise<readonly string[]> {
+  const rows = await queryDatabase<{ budgets: readonly string[] }>(
+    database,
+    "Reading budgets",
+    "select budgets from runs where id = $1",
+    [of],
+  );
+  return (rows[0]?.budgets ?? []).filter((budget) => budget !== of);
+}
+
+/**
+ * Somebody may delete the batch of the other run while this run is created. The deletion locks the batch's budget and then looks for runs
+ * (delete-batch.ts, D4). If the budget still exists here, the deletion will find this run. If not, this run is deleted again.
+ *
+ * On kill -9 before this check, the run stays without its budget: each of its paid calls is refused, and it goes by its age.
+ */
+async function deleteIfBatchIsGone(
+  births: Births & Outside,
+  tenant: string,
+  created: CreatedRun,
+  budgets: readonly string[],
+): Promise<void> {
+  const { database } = births;
+  if (!created.created || budgets.length === 0) return;
+  const held = await queryDatabase(
+    database,
+    "Looking for a batch",
+    "select 1 from budgets where tenant = $1 and id = any($2) order by id for key share",
+    [tenant, budgets],
+  );
+  if (held.length === new Set(budgets).size) return;
+  await cancelRun(births, created.runId, "The batch of the run was deleted.");
+  await deleteRun(database, created.runId);
+  throw new StoreError("STORE_NOT_FOUND", "The batch of the run was deleted just now.");
+}
+
+export async function restartRun(
+  births: Births & Outside,
+  tenant: string,
+  request: RestartRequest,
+): Promise<CreatedRun> {
   const { of, caps = {}, key, definition: wanted } = request;
   const { database, definitions } = births;
   const old = await getRun(database, of);
@@ -32,13 +76,15 @@ export async function restartRun(births: Births, tenant: string, request: Restar
   const forked = events.flatMap((event) => (event.type === "run.forked" ? event.caps : []));
   const blob = await submissionOf(database, of);
   const notes = request.notes ?? started.notes;
-  return await createRun(births, tenant, {
+  const budgets = await sharedBudgets(database, of);
+  const created = await createRun(births, tenant, {
     definition,
     ...(definition.hash === old.definitionHash ? { program: old.program } : {}),
     variables: { ...started.variables, ...request.variables },
     environment: started.environment,
     caps: Object.assign({}, started.caps, ...forked, caps) as Partial<Limits>,
     labels: old.labels,
+    budgets,
     options: request.options ?? old.options,
     forkedFrom: of,
     ...(started.patienceMs === undefined ? {} : { patienceMs: started.patienceMs }),
@@ -46,4 +92,6 @@ export async function restartRun(births: Births, tenant: string, request: Restar
     ...(blob === null ? {} : { submission: { blob } }),
     ...(key === undefined ? {} : { idempotencyKey: key.text, requestHash: key.requestHash }),
   });
+  await deleteIfBatchIsGone(births, tenant, created, budgets);
+  return created;
 }

@@ -110,7 +110,8 @@ export async function expireAsks(
   const due = await queryDatabase<{ activity_id: number }>(
     outside.database,
     "Looking for unanswered questions",
-    "select activity_id from asks where state = 'open' and expires_at < clock_timestamp() order by expires_at limit $1",
+    `select k.activity_id from asks k join runs r on r.id = k.run_id
+     where k.state = 'open' and k.expires_at < clock_timestamp() and r.ended_at is null order by k.expires_at limit $1`,
     [limit],
   );
   const rings: Doorbell[] = [];

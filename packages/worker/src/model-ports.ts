@@ -74,6 +74,10 @@ export function budgetOf({ database, reserve }: Machine, run: LoadedRun, { work,
       const { tenant, budgets } = run;
       const reserved = await reserve({ tenant, call, budgets, want, leave, charge });
       if (reserved.kind === "reserved") return { ok: true, ...left };
+      if (reserved.kind === "missing") {
+        const message = `The budget ${reserved.budget} of this run does not exist any more, so nothing can be spent.`;
+        return { ok: false, code: "LIMIT_COST", message, ...left };
+      }
       const { budget, code, ofRun } = reserved;
       const message = refusal(code, budget, want, ofRun ? leave : { nanodollars: 0, tokens: 0 });
       // A limit of the run or of a caller ends the run; a budget that it shares with others holds it.

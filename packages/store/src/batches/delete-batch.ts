@@ -4,7 +4,10 @@
  *
  * D1  It is cancelled first, so nothing new begins. A try whose run may be made at this very moment is barred: its idempotency key is taken, and
  *     a run is born with its key or not at all.
- * D2  Then its runs go, some at a time, those that were forked from them too; the rest goes in one transaction.
+ * D2  Then its runs go, some at a time, forks and restarts of them too; the rest goes in one transaction.
+ * D4  That transaction locks the batch's budget and then looks for runs again. A fork or restart of a run of the batch locks the same row
+ *     when the new run is written (fork-run.ts, restart-run.ts). So either the deletion finds the new run and repeats D2, or the fork or
+ *     restart finds no budget and is refused.
  * D3  From D1 on nobody grades in it: who appends a grade event holds the row of the batch and looks at `deleting_at` (grade-events.ts, E3).
  *     If the deletion is refused, grading is possible again.
  *
@@ -21,14 +24,23 @@ import { tryKey } from "./try-key.ts";
 
 const runsTogether = 50;
 
-/** Runs of tries, and runs that were made from them: they carry the batch in their options, which nobody outside writes. */
+/**
+ * Run `r` is a fork or restart of a run of the batch. It has the batch's label, but users can write labels. So it must also pay from the
+ * batch's budget, name the batch in its options, or have a run of the batch as its origin. Users cannot write these three.
+ */
+const madeFrom = (r: string, batch: string) => `(
+  ${r}.labels @> jsonb_build_object('batch', ${batch}) and ${r}.labels <> '{}' and (
+    ${batch} = any(${r}.budgets) or ${r}.options -> 'grading' ->> 'batch' = ${batch}
+    or ${r}.forked_from in (select t.run_id from batch_runs t where t.batch_id = ${batch})))`;
+
+/** Runs of tries, and runs that were made from them. */
 const runsOf = `select r.id, r.ended_at from runs r
   where r.tenant = $1 and r.root_id = r.id and (
-    r.id in (select t.run_id from batch_runs t where t.batch_id = $2)
-    or (r.labels @> jsonb_build_object('batch', $2::text) and r.labels <> '{}' and r.options -> 'grading' ->> 'batch' = $2))`;
+    r.id in (select t.run_id from batch_runs t where t.batch_id = $2) or ${madeFrom("r", "$2::text")})`;
+
+const doing = "Deleting a batch";
 
 export async function deleteBatch(database: Database, tenant: string, id: string): Promise<boolean> {
-  const doing = "Deleting a batch";
   const open = await queryDatabase<{ open: number }>(
     database,
     doing,
@@ -56,12 +68,18 @@ export async function deleteBatch(database: Database, tenant: string, id: string
      on conflict (tenant, key) do nothing`,
     [tenant, id],
   );
-  // D2.
+  do await deleteItsRuns(database, tenant, id);
+  while (!(await deleteTheRest(database, tenant, id)));
+  return true;
+}
+
+/** D2. */
+async function deleteItsRuns(database: Database, tenant: string, id: string): Promise<void> {
   for (;;) {
     const rows = await queryDatabase<{ id: string; ended_at: Date | null }>(database, doing, `${runsOf} limit $3`, [
       ...[tenant, id, runsTogether],
     ]);
-    if (rows.length === 0) break;
+    if (rows.length === 0) return;
     if (rows.some(({ ended_at }) => ended_at === null)) {
       await queryDatabase(database, doing, "update batches set deleting_at = null where tenant = $1 and id = $2", [
         ...[tenant, id],
@@ -73,8 +91,17 @@ export async function deleteBatch(database: Database, tenant: string, id: string
       rows.map((row) => row.id),
     );
   }
+}
+
+/** D4. Returns false if somebody forked or restarted a run of the batch in the meantime. */
+async function deleteTheRest(database: Database, tenant: string, id: string): Promise<boolean> {
   try {
-    await inTransaction(database.calm, async (client) => {
+    return await inTransaction(database.calm, async (client) => {
+      // In the order of those who save a batch and set its cap.
+      await client.query("select 1 from batches where tenant = $1 and id = $2 for update", [tenant, id]);
+      await client.query("select 1 from budgets where tenant = $1 and id = $2 for update", [tenant, id]);
+      const { rows } = await client.query(`${runsOf} limit 1`, [tenant, id]);
+      if (rows.length > 0) return false;
       // First: the events of a batch that is there cannot be deleted.
       await client.query("delete from batches where tenant = $1 and id = $2", [tenant, id]);
       for (const table of ["grade_events", "batch_rubrics", "batch_runs", "batch_works", "batch_members"]) {
@@ -82,11 +109,11 @@ export async function deleteBatch(database: Database, tenant: string, id: string
       }
       await client.query("delete from budgets where tenant = $1 and id = $2", [tenant, id]);
       await client.query("delete from spendings where tenant = $1 and budget_id = $2", [tenant, id]);
+      return true;
     });
   } catch (error) {
     throw translate(error, doing);
   }
-  return true;
 }
 
 /**
@@ -109,7 +136,7 @@ export async function deleteOldBatches(
          or exists (select 1 from runs r where r.id = t.run_id
            and (r.ended_at is null or r.ended_at >= clock_timestamp() - $1::float8 * interval '1 millisecond'))))
        and not exists (select 1 from runs r where r.tenant = b.tenant and r.root_id = r.id and r.ended_at is null
-         and r.labels @> jsonb_build_object('batch', b.id) and r.labels <> '{}' and r.options -> 'grading' ->> 'batch' = b.id)
+         and ${madeFrom("r", "b.id")})
      order by b.created_at limit $2`,
     [olderThanMs, limit],
   );

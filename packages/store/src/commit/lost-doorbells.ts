@@ -18,8 +18,8 @@ const rowColumns = ringColumns.replaceAll("a.parent_", "r.parent_");
 const lightColumns = `'control' as queue, r.id as run_id, l.id, r.epoch, l.attempt, r.rings, r.parent_job, r.parent_activity_id,
   0::float8 as delay_ms`;
 const light = "json_to_recordset(r.light) as l(id bigint, attempt integer)";
-/** Lateral and `offset 0`: the runs of what is quiet are looked up, and not what is quiet in each open run. */
-const ofOpenRun = `cross join lateral (
+/** The open run `r` of an activity `a`. Lateral and `offset 0`: the runs of what is quiet are looked up, and not what is quiet in each open run. */
+export const ofOpenRun = `cross join lateral (
   select r.* from runs r where r.id = a.run_id and r.status || '' = 'doing' and r.epoch = a.epoch offset 0) r`;
 const rungBefore = "clock_timestamp() - $1::integer * interval '1 millisecond'";
 

@@ -2,15 +2,17 @@
 import type { Database } from "../database.ts";
 import { queryNamed } from "../query-database.ts";
 import { lightQueue } from "./light-activity.ts";
+import { ofOpenRun } from "./lost-doorbells.ts";
 
 /**
  * The oldest of those that have rows, and some of those that stand on their runs: looking through every open run would cost more than it tells.
- * What is done is never looked at, however much of it there is.
+ * What is done is never looked at, however much of it there is. A row that is left of a run that is over or gone is not due.
  */
 const text = `
 with rows as (
-  select greatest(coalesce(ready_at, created_at), not_before) as since from activities
-  where state = 'ready' and queue = any($1) and (not_before is null or not_before < clock_timestamp()) order by rung_at limit 100
+  select greatest(coalesce(a.ready_at, a.created_at), a.not_before) as since from activities a ${ofOpenRun}
+  where a.state = 'ready' and a.queue = any($1) and (a.not_before is null or a.not_before < clock_timestamp())
+  order by a.rung_at limit 100
 ), open_runs as materialized (
   select light from runs where status = 'doing' and light is not null and '${lightQueue}' = any($1) limit 1000
 ), light as (
