@@ -4,7 +4,7 @@ import { readEventStream } from "../../packages/contract/src/read-event-stream.t
 import { startApi, type TestApi } from "../support/api.ts";
 import { memberOf } from "../support/class.ts";
 import { gradableClass, gradingScript } from "../support/graded-class.ts";
-import { type Mill, startMill, workflow } from "../support/mill.ts";
+import { definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
 import { until } from "../support/until.ts";
 
 let mill: Mill;
@@ -55,6 +55,33 @@ it("a batch ends, says when, and its stream ends with it", async () => {
     return found.endedAt !== null && found.endedAt !== batch.endedAt ? found : undefined;
   });
   expect(again.state.is).toBe("ended");
+});
+
+it("a cancelled batch ends with its last run, although works still wait, and so does its stream", async () => {
+  const store = mill.store.as("default");
+  const owner = await api.client("owner");
+  const definition = definitionOf({ "a.md": workflow('  START --> ASK_A["ASK: Go on?"] --> SUCCESS') });
+  const asking = { ...(await gradableClass(store, 3)), key: "cancelled", definition, concurrency: 1 };
+  const { id } = await store.batches.save(asking);
+  await until(async () => (await owner.getBatch({ params: { id } })).counts.running === 1);
+  const following = stream(`/v1/batches/${id}/stream`);
+  await owner.cancelBatch({ params: { id }, body: { reason: "the wrong class" } });
+  const events = [];
+  for await (const one of eventsOf(await following)) events.push(one);
+  const over = { state: { is: "cancelled" }, endedAt: expect.any(String), counts: { running: 0, waiting: 2, failed: 1 } };
+  expect(events.at(-1)).toMatchObject({ event: "end", data: over });
+  expect(await owner.getBatch({ params: { id } })).toMatchObject(over);
+});
+
+it("the stream of a paused batch ends when its last work has ended", async () => {
+  const store = mill.store.as("default");
+  const owner = await api.client("owner");
+  const { id } = await store.batches.save({ ...(await gradableClass(store, 1)), key: "paused" });
+  await until(async () => (await owner.getBatch({ params: { id } })).endedAt !== null);
+  await owner.pauseBatch({ params: { id }, body: { reason: "lunch" } });
+  const events = [];
+  for await (const one of eventsOf(await stream(`/v1/batches/${id}/stream`))) events.push(one);
+  expect(events.at(-1)).toMatchObject({ event: "end", data: { state: { is: "paused" }, endedAt: expect.any(String) } });
 });
 
 it("a batch without works has not ended", async () => {

@@ -249,7 +249,7 @@ export const routes = {
     ...{ method: "GET", path: "/v1/batches/{id}/stream", access: "batches:read" },
     summary: "How it stands, as server-sent events",
     description:
-      "Each event is the whole of how the batch stands, sent when it changes: after a break a client is told how it stands now. The last event is named `end`, when every work has ended or the batch is cancelled. Asked again with its id, the answer is 204, which tells a browser to stop.",
+      "Each event is the whole of how the batch stands, sent when it changes: after a break a client is told how it stands now. The last event is named `end`: every work has ended, or the batch is cancelled and its last run has ended. Asked again with its id, the answer is 204, which tells a browser to stop.",
     headers: batches.batchStreamHeaders,
     answer: { kind: "events", status: 200, schema: batches.batchSummary, end: batches.batchSummary },
   },

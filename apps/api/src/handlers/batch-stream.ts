@@ -1,6 +1,7 @@
 /**
  * How a batch stands, as it changes. Each event is the whole of it, so nothing is lost over a break: whoever connects again is told how it
- * stands now. The stream ends when the last work has ended or the batch is cancelled.
+ * stands now. The stream ends when the last work has ended, of a paused or cancelled batch too. Works of a cancelled batch that never began are
+ * not waited for.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { presentBatchSummary } from "@markmill/stack";
@@ -24,8 +25,8 @@ export function batchStreamHandlers({ settings }: ApiParts): Some<"streamBatch">
   };
 }
 
-function isOver({ state }: ReturnType<typeof presentBatchSummary>): boolean {
-  return state.is === "ended" || state.is === "cancelled";
+function isOver({ state, endedAt, counts }: ReturnType<typeof presentBatchSummary>): boolean {
+  return endedAt !== null || (state.is === "cancelled" && counts.works === 0);
 }
 
 async function* frames(

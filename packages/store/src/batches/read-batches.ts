@@ -24,10 +24,13 @@ interface SummaryRow extends Omit<BatchSummary, "state" | "endedAt"> {
 const inTrouble = `select 1 from activities a
   where a.root_id = r.id and a.trouble is not null and a.state in ('ready', 'claimed', 'waiting')`;
 
-/** One row: `counts`, and `ended_at` as text, which is null while a work waits or runs. A batch whose works never ran ended when it was made. */
+/**
+ * One row: `counts`, and `ended_at` as text, which is null while a work waits or runs. The works of a cancelled batch wait for nothing: it ends
+ * with its last run. A batch whose works never ran ended when it was made.
+ */
 const standOf = `(
-  select case when count(*) > 0 and count(*) filter (where s in ('waiting', 'running')) = 0
-      then to_char(coalesce(max(ended), b.created_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') end as ended_at,
+  select case when count(*) > 0 and count(*) filter (where s = 'running' or (s = 'waiting' and b.state <> 'cancelled')) = 0
+      then to_char(coalesce(max(ended), b.created_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end as ended_at,
     json_build_object(
     'works', count(*),
     'waiting', count(*) filter (where s = 'waiting'),
