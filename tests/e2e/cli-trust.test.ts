@@ -1,5 +1,5 @@
 // A folder that a stranger sent (a tar, a clone): what it brings along reaches no host, no program and no variable of the user without trust.
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -124,6 +124,26 @@ describe("a stranger's .env", () => {
     expect((await resident.say(at(folder), ["trust", "--revoke"])).stderr).toContain("no longer trusted");
     expect((await resident.say(at(folder), ["status"])).stderr).toContain("is not trusted");
     expect((await resident.say(at(folder), ["trust", "--list", "--json"])).stdout).not.toContain(join(folder, ".env"));
+  });
+
+  it("is trusted, and the trust is taken back, from a folder below the project too", async () => {
+    const folder = stranger("above");
+    const below = join(folder, "week 1/tests");
+    mkdirSync(below, { recursive: true });
+    expect((await resident.say(at(below), ["trust"])).stderr).toContain(`trusted: ${join(folder, ".env")}`);
+    const { stderr } = await resident.say(at(below), ["trust", "--revoke"]);
+    expect(stderr).toContain(`no longer trusted: ${join(folder, ".env")}`);
+    expect((await resident.say(at(below), ["status"])).stderr).toContain("is not trusted");
+  });
+
+  it("that everybody can write cannot be trusted, and the message says what to do", async () => {
+    const folder = stranger("open");
+    chmodSync(join(folder, ".env"), 0o666);
+    const { code, stderr } = await resident.say(at(folder), ["trust"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`chmod 600 ${join(folder, ".env")}`);
+    expect(stderr).not.toContain("trusted: ");
+    expect((await resident.say(at(folder), ["trust", "--list"])).stdout).not.toContain(join(folder, ".env"));
   });
 
   it("is obeyed by MARKMILL_TRUST=1, for machines where nobody can be asked", async () => {

@@ -68,7 +68,11 @@ it("a cancelled batch ends with its last run, although works still wait, and so 
   await owner.cancelBatch({ params: { id }, body: { reason: "the wrong class" } });
   const events = [];
   for await (const one of eventsOf(await following)) events.push(one);
-  const over = { state: { is: "cancelled" }, endedAt: expect.any(String), counts: { running: 0, waiting: 2, failed: 1 } };
+  const over = {
+    state: { is: "cancelled" },
+    endedAt: expect.any(String),
+    counts: { running: 0, waiting: 2, failed: 1 },
+  };
   expect(events.at(-1)).toMatchObject({ event: "end", data: over });
   expect(await owner.getBatch({ params: { id } })).toMatchObject(over);
 });

@@ -215,7 +215,9 @@ export const batchSummary = named(
     state: batchState,
     concurrency: count,
     createdAt: time,
-    endedAt: time.nullable().describe("when the last of its works ended; null: one runs, or waits for its turn, or there is none"),
+    endedAt: time
+      .nullable()
+      .describe("when the last of its works ended; null: one runs, or waits for its turn, or there is none"),
     counts: z.object({
       works: count,
       waiting: count,

@@ -71,9 +71,7 @@ export function stopRun(outside: Outside, runId: string): Promise<Committed> {
     } catch (error) {
       throw translate(error, "Reading called runs");
     }
-    const { spans: waits, callees } = below;
-    // Each has counted those that returned to it, so the sum has every activity once.
-    const steps = callees.reduce((sum, { state }) => sum + state.spent.steps, 0);
+    const { spans: waits, steps } = below;
     return {
       type: "run.stopped",
       ...happened,

@@ -19,7 +19,7 @@ Without trust nothing of a .env counts: no endpoint, no key, no database, no
 variable for workflows. Commands ask once on a terminal. In continuous
 integration and containers set MARKMILL_TRUST=1 in the environment.
 
-  --revoke   take it back
+  --revoke   take back the trust in the project of DIR
   --list     list what you decided
   --json     as JSON
 

@@ -1,18 +1,16 @@
 /**
- * When the runs that a run called, down the tree, only waited, as far as the run has not heard of it: those that are open, and those that have
- * ended and whose return is not folded yet. Read after the run itself: what returns in between is then missing here, and the run has moved on.
+ * When the runs that a run called, down the tree, only waited, and how many steps they took, as far as the run has not heard of it: those that
+ * are open, and those that have ended and whose return is not folded yet. Read after the run itself: what returns in between is then missing here, and the run has moved on.
  */
 import { merged, type Outcome, type Span, waitsUntil } from "@markmill/engine";
 import type { Pool } from "pg";
 import type { Definitions } from "../definitions.ts";
 import { waitsForCallee } from "../kinds-sql.ts";
 import { loadCallees } from "./load-runs.ts";
-import type { LoadedRun } from "./run-row.ts";
 
 export interface WaitsBelow {
   readonly spans: readonly Span[];
-  /** The open runs. */
-  readonly callees: readonly LoadedRun[];
+  readonly steps: number;
 }
 
 export async function waitsBelow(on: Pool, definitions: Definitions, runId: string, at: number): Promise<WaitsBelow> {
@@ -22,10 +20,13 @@ export async function waitsBelow(on: Pool, definitions: Definitions, runId: stri
      where a.run_id = any($1) and ${waitsForCallee("a")} and a.state in ('ready', 'claimed') and a.outcome is not null`,
     [[runId, ...callees.map(({ id }) => id)]],
   );
-  const returned = rows.flatMap(({ outcome }): readonly Span[] => {
-    if (outcome.kind !== "returned") return [];
-    const { idleMs = 0, waits } = outcome;
-    return waits ?? (idleMs > 0 ? [[at - idleMs, at]] : []);
-  });
-  return { spans: merged([...callees.flatMap(({ state }) => waitsUntil(state, at)), ...returned]), callees };
+  const returned = rows.flatMap(({ outcome }) => (outcome.kind === "returned" ? [outcome] : []));
+  const waits = returned.flatMap(
+    (one): readonly Span[] => one.waits ?? ((one.idleMs ?? 0) > 0 ? [[at - (one.idleMs ?? 0), at]] : []),
+  );
+  // Each run has counted those whose return it has folded, so the sum has every step once.
+  const steps =
+    callees.reduce((sum, { state }) => sum + state.spent.steps, 0) +
+    returned.reduce((sum, one) => sum + (one.steps ?? 0), 0);
+  return { spans: merged([...callees.flatMap(({ state }) => waitsUntil(state, at)), ...waits]), steps };
 }
