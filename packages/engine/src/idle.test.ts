@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Event } from "./event.ts";
 import { forkAtFailure } from "./fork.ts";
-import { merged, waited } from "./idle.ts";
+import { merged, waited, waitsUntil } from "./idle.ts";
 import type { Node, Program } from "./program.ts";
 import { initialState, type RunState, type Span } from "./state.ts";
 import { type Step, step } from "./step.ts";
@@ -287,4 +287,14 @@ describe("a deadline beside an activity that is parked", () => {
     expect(after.state.phase).toEqual({ is: "doing" });
     expect(Object.values(after.state.active).every(({ parked: one }) => one?.held === true)).toBe(true);
   });
+});
+
+it("a run that waited more often than it remembers still tells its callers for how long it waited", () => {
+  const waits = Array.from({ length: 250 }, (_, n): Span => [n * 10_000, n * 10_000 + 1_000]);
+  const one = waits.reduce((state, span) => waited(state, [span]), { ...initialState, depth: 1 });
+  const told = waitsUntil(one, 2_600_000);
+  expect(told.length).toBeLessThanOrEqual(100);
+  expect(told.reduce((ms, [from, to]) => ms + to - from, 0)).toBe(250_000);
+  expect(one.idle.ms).toBe(250_000);
+  expect(merged(told)).toEqual(told);
 });

@@ -31,11 +31,18 @@ export function waited(state: RunState, spans: readonly Span[]): RunState {
   const known = state.idle.spans ?? [];
   const all = merged([...known, ...spans]);
   const counted = giveBack(state, lengthOf(all) - lengthOf(known));
-  return { ...counted, idle: { ...counted.idle, spans: all.slice(-mostSpans) } };
+  return { ...counted, idle: { ...counted.idle, spans: shortened(all) } };
 }
 
-/** Of the oldest nobody speaks again. */
 const mostSpans = 100;
+
+/** The oldest become one of the same length: of them nobody speaks again, but callers hear for how long they lasted. */
+function shortened(spans: readonly Span[]): readonly Span[] {
+  if (spans.length <= mostSpans) return spans;
+  const oldest = spans.slice(0, spans.length - mostSpans + 1);
+  const end = oldest.at(-1)?.[1] ?? 0;
+  return [[end - lengthOf(oldest), end], ...spans.slice(oldest.length)];
+}
 
 const lengthOf = (spans: readonly Span[]) => spans.reduce((sum, [from, to]) => sum + to - from, 0);
 
