@@ -443,6 +443,20 @@ describe("events from outside", () => {
     await replaysExactly(runId);
   });
 
+  it("a stop counts the steps of a called run that has just ended, of which its caller has not heard", async () => {
+    const calling = { definition: definition({ main: oneCall, callee: oneAsk }) };
+    const { runId, rings } = await createRun(store, calling);
+    const top = await claimed(store, only(rings));
+    await startCall(store, top.run, top.activity, null);
+    const [ask] = await openAsks(store.database, runId);
+    await answerAsk(store, ask?.activityId ?? 0, "7", null);
+    await stopRun(store, runId);
+    const { rows } = await store.database.calm.query("select steps from runs where id = $1", [runId]);
+    // The call, and the question of the called run.
+    expect(rows).toEqual([{ steps: 2 }]);
+    await replaysExactly(runId);
+  });
+
   it("a caller's time is over where a run it called works for longer", async () => {
     const timed = { definition: definition({ main: oneCall, callee: onePrompt }), caps: { timeMs: 300 } };
     const { runId, rings } = await createRun(store, timed);
