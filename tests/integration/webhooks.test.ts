@@ -177,3 +177,66 @@ it("tells one that is disabled or deleted nothing, and another tenant's nothing 
   await owner.deleteWebhook({ params: { id } });
   expect((await owner.listWebhooks()).items).toEqual([]);
 });
+
+it("tells a webhook that is enabled again nothing of the time in which it was disabled", async () => {
+  const { owner, id } = await makeWebhook(["run.ended"]);
+  const files = { "a.wf.md": workflow('  START --> SET_A["SET: A = 1"] --> SUCCESS') };
+  const { hash } = await owner.saveDefinition({ body: { root: "a.wf.md", files } });
+  const runToEnd = async () => {
+    const run = await owner.startRun({ body: { definition: hash } });
+    await mill.ended(run.id);
+    return run.id;
+  };
+  await owner.updateWebhook({ params: { id }, body: { enabled: false } });
+  await runToEnd();
+  await owner.updateWebhook({ params: { id }, body: { enabled: true } });
+  await look();
+  const later = await runToEnd();
+  await look();
+  await look();
+  expect(received.map(({ data }) => data.id)).toEqual([later]);
+});
+
+it("serves other webhooks while the address of one does not answer", async () => {
+  const slow = await makeWebhook(["run.ended"]);
+  const quick = await makeWebhook(["run.ended"]);
+  const answer = Promise.withResolvers<void>();
+  const sent: string[] = [];
+  const waiting = { busy: new Set<string>(), patienceMs: 1 };
+  const impatientLook = () =>
+    tellWebhooks(
+      mill.store.database,
+      async ({ headers }) => {
+        const to = String(headers["webhook-id"]).startsWith(slow.id) ? "slow" : "quick";
+        sent.push(to);
+        if (to === "slow") await answer.promise;
+        return { is: "answered", status: 204, text: "" };
+      },
+      () => Date.now(),
+      waiting,
+    );
+  await slow.owner.testWebhook({ params: { id: slow.id } });
+  await impatientLook();
+  await quick.owner.testWebhook({ params: { id: quick.id } });
+  await impatientLook();
+  await until(async () => waiting.busy.size === 1);
+  await impatientLook();
+  expect(sent).toEqual(["slow", "quick"]);
+  answer.resolve();
+  await until(async () => waiting.busy.size === 0);
+  const { items } = await slow.owner.listDeliveries({ params: { id: slow.id } });
+  expect(items).toMatchObject([{ state: "delivered", attempts: 1 }]);
+});
+
+it("takes the status as the answer of a server whose text never ends", async () => {
+  const endless = createServer((_, response) => {
+    response.writeHead(200);
+    response.write("thank you");
+  });
+  await new Promise<void>((resolve) => endless.listen(0, "127.0.0.1", resolve));
+  const { port } = endless.address() as AddressInfo;
+  const to = { url: `http://127.0.0.1:${port}/`, headers: {}, body: "{}", timeoutMs: 300 };
+  expect(await loopback.send(to)).toEqual({ is: "answered", status: 200, text: "thank you" });
+  endless.closeAllConnections();
+  await new Promise((resolve) => endless.close(resolve));
+});

@@ -214,10 +214,11 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     const { sendWebhook } = parts;
     if (sendWebhook === undefined) return;
     let troubled = false;
+    const waiting = { busy: new Set<string>(), patienceMs: tellEveryMs };
     while (!over.aborted) {
       let sent: number | null = 0;
       try {
-        sent = await tellWebhooks(store.database, sendWebhook, () => store.clock.now());
+        sent = await tellWebhooks(store.database, sendWebhook, () => store.clock.now(), waiting);
         troubled = false;
       } catch (error) {
         if (!troubled) log.warn({ err: error }, "webhooks cannot be told anything at the moment");

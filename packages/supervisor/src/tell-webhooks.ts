@@ -3,9 +3,12 @@
  *
  * W1  Told at least once: a delivery is settled after its answer. What is sent again has the same `webhook-id`.
  * W2  Each is sent to one address, within ten seconds, through the sender, which refuses the addresses that tools may not reach.
+ * W3  A look does not wait for an address that is slow to answer. The webhook of that address gets nothing more until it has answered, and later
+ *     looks serve the others meanwhile.
  *
  * kill -9 between any two lines: what was not noted is noted by the next look, what was not settled is sent again.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Database,
   type DueDelivery,
@@ -36,11 +39,34 @@ const timeoutMs = 10_000;
 /** Kept of an answer, for the log of deliveries. */
 const mostOfAnswer = 500;
 
+/** W3. `busy`: webhooks whose answer an earlier look did not wait for. */
+export interface Waiting {
+  readonly busy: Set<string>;
+  readonly patienceMs: number;
+}
+
 /** Returns how many were sent; null: there are no webhooks. */
-export async function tellWebhooks(database: Database, send: SendWebhook, now: () => number): Promise<number | null> {
+export async function tellWebhooks(
+  database: Database,
+  send: SendWebhook,
+  now: () => number,
+  { busy, patienceMs }: Waiting = { busy: new Set(), patienceMs: 2 * timeoutMs },
+): Promise<number | null> {
   if (!(await noteHappenings(database))) return null;
-  const due = await dueDeliveries(database, together);
-  await Promise.all(due.map((delivery) => tell(database, send, delivery, now())));
+  const due = await dueDeliveries(database, together, [...busy]);
+  const enough = new AbortController();
+  const sent = [...Map.groupBy(due, ({ webhookId }) => webhookId)].map(async ([webhookId, deliveries]) => {
+    busy.add(webhookId);
+    const told = await Promise.allSettled(deliveries.map((delivery) => tell(database, send, delivery, now())));
+    busy.delete(webhookId);
+    for (const one of told) if (one.status === "rejected") throw one.reason;
+  });
+  const patience = sleep(patienceMs, undefined, { signal: enough.signal }).catch(() => undefined);
+  try {
+    await Promise.race([Promise.all(sent), patience]);
+  } finally {
+    enough.abort();
+  }
   return due.length;
 }
 

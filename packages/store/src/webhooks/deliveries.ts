@@ -18,10 +18,15 @@ export interface DueDelivery {
   readonly attempts: number;
 }
 
-/** Of one address at once: one that does not answer keeps no other waiting. */
+/** Of one webhook at once. */
 const mostOfOne = 5;
 
-export async function dueDeliveries(database: Database, most: number): Promise<readonly DueDelivery[]> {
+/** `except`: webhooks to which something is on its way. */
+export async function dueDeliveries(
+  database: Database,
+  most: number,
+  except: readonly string[] = [],
+): Promise<readonly DueDelivery[]> {
   return await queryDatabase<DueDelivery>(
     database,
     "Looking for what webhooks are to be told",
@@ -29,8 +34,8 @@ export async function dueDeliveries(database: Database, most: number): Promise<r
      from webhooks w cross join lateral (
        select * from webhook_deliveries d where d.webhook_id = w.id and d.state = 'waiting' and d.next_at <= clock_timestamp()
        order by d.next_at limit ${mostOfOne}) d
-     where w.enabled order by d.next_at limit $1`,
-    [most],
+     where w.enabled and w.id <> all($2::text[]) order by d.next_at limit $1`,
+    [most, except],
   );
 }
 

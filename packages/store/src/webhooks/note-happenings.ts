@@ -6,6 +6,7 @@
  * N2  Looks overlap by a minute: what was committed late, by a statement that began before the last look, is found by a later one. No
  *     statement takes so long.
  * N3  The deliveries and the time of the look are one transaction. kill -9 before its commit: the next look finds the same again.
+ * N4  A webhook that is enabled again is told nothing from before: `seen_at` is then ahead by the overlap, and no look sets it back.
  */
 
 import { batchesThatStand } from "../batches/read-batches.ts";
@@ -14,7 +15,7 @@ import { translate } from "../store-error.ts";
 import { inTransaction } from "../transaction.ts";
 
 /** N2. */
-const overlap = "interval '1 minute'";
+export const overlap = "interval '1 minute'";
 
 const iso = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
@@ -27,10 +28,11 @@ const happenings = `
   union all
   select 'batch.ended', 'batch.ended ' || b.id || ' ' || stand.ended_at, stand.ended_at::timestamptz,
     json_build_object('id', b.id, 'key', b.key, 'name', b.name, 'counts', stand.counts, 'endedAt', stand.ended_at)
-  from ${batchesThatStand}
-  where 'batch.ended' = any(w.events) and b.tenant = w.tenant and stand.ended_at is not null
-    and (b.created_at > w.since or exists (
-      select 1 from runs r join batch_runs t on t.run_id = r.id where t.batch_id = b.id and r.ended_at > w.since))
+  from (
+      select t.batch_id as id from runs r join batch_runs t on t.run_id = r.id where r.ended_at > w.since
+      union select n.id from batches n where n.tenant = w.tenant and n.created_at > w.since
+    ) changed, ${batchesThatStand}
+  where 'batch.ended' = any(w.events) and b.id = changed.id and b.tenant = w.tenant and stand.ended_at is not null
   union all
   select 'ask.opened', 'ask.opened ' || k.activity_id, k.created_at,
     json_build_object('id', k.activity_id, 'runId', k.run_id, 'rootId', a.root_id, 'node', a.node, 'question', k.question,
@@ -60,7 +62,7 @@ export async function noteHappenings(database: Database): Promise<boolean> {
          order by h.at
          on conflict (webhook_id, key) do nothing`,
       );
-      await client.query("update webhooks set seen_at = transaction_timestamp() where enabled");
+      await client.query("update webhooks set seen_at = greatest(seen_at, transaction_timestamp()) where enabled");
       return true;
     });
   } catch (error) {

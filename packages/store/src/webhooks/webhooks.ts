@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Database } from "../database.ts";
 import { queryDatabase } from "../query-database.ts";
 import { StoreError } from "../store-error.ts";
+import { overlap } from "./note-happenings.ts";
 
 type WebhookEvent = "run.ended" | "batch.ended" | "ask.opened" | "grade.released";
 
@@ -82,7 +83,7 @@ export function tenantWebhooks(database: Database, tenant: string): TenantWebhoo
       const [changed] = await ask<Webhook>(
         "Changing a webhook",
         `update webhooks set url = coalesce($3, url), events = coalesce($4, events), enabled = coalesce($5, enabled),
-           seen_at = case when not enabled and coalesce($5, enabled) then clock_timestamp() else seen_at end
+           seen_at = case when not enabled and coalesce($5, enabled) then clock_timestamp() + ${overlap} else seen_at end
          where tenant = $1 and id = $2 returning ${columns}`,
         [tenant, id, url ?? null, events ?? null, enabled ?? null],
       );
