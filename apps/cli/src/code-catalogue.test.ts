@@ -27,6 +27,9 @@ const others = new Set<string>([
     "ERR_HTTP_REQUEST_TIMEOUT",
     "WHEN_REQUIRED",
     "FETCH_HEAD",
+    "ABORT_ERR",
+    "ERR_STREAM_PREMATURE_CLOSE",
+    "ERR_STREAM_DESTROYED",
   ],
 ]);
 /** Files of models and scripts write the part after their prefix. */
