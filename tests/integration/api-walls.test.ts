@@ -137,6 +137,7 @@ const bodies: Partial<Record<RouteName, unknown>> = {
   createWebhook: { url: "https://example.org/other", events: ["run.ended"] },
   updateWebhook: { events: ["batch.ended"] },
   logIn: { key: "mm_nothing" },
+  changePassword: { current: "correct horse battery", password: "a new horse battery" },
   updateBatch: { concurrency: 2 },
   pauseBatch: { reason: "a break" },
   cancelBatch: { reason: "enough" },

@@ -26,11 +26,12 @@ import { makeHandlers } from "./handlers.ts";
 import { hungUp, hungUpStatus } from "./hung-up.ts";
 import { countRequests, figureNames } from "./metrics.ts";
 import { networkOf } from "./network-of.ts";
+import { noteRefusedRoute } from "./note-refused.ts";
 import type { ApiParts } from "./parts.ts";
 import { pathOf } from "./path-of.ts";
 import { permit } from "./permit.ts";
 import { identify, type Principal } from "./principal.ts";
-import { problemOf } from "./problem-of.ts";
+import { problemOf, statusOf } from "./problem-of.ts";
 import { Refusal } from "./refusal.ts";
 import { registerRoutes } from "./register-routes.ts";
 import { securityHeaders } from "./security-headers.ts";
@@ -39,6 +40,10 @@ import { weighJson } from "./weigh-json.ts";
 declare module "fastify" {
   interface FastifyRequest {
     principal: Principal | null;
+    /** Of the client, also after it has hung up, when `ip` is gone. */
+    address: string;
+    /** The audit log has its entry, or will have it from its handler. */
+    audited: boolean;
   }
   interface FastifyContextConfig {
     /** The contract's name of the route; absent: it is none of the contract's. */
@@ -121,7 +126,10 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     }
   });
 
-  app.setErrorHandler((error, request, reply) => answerProblem(error, request, reply));
+  app.setErrorHandler((error, request, reply) => {
+    noteRefusedRoute(parts, request, statusOf(error, request));
+    answerProblem(error, request, reply);
+  });
   const methodsOf = allowedMethods(contractRoutes);
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?")[0] ?? "";
@@ -161,8 +169,11 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
   await app.register(compress, { globalDecompression: false, threshold: 1_024, customTypes: compressible });
   await app.register(cookie);
   app.decorateRequest("principal", null);
+  app.decorateRequest("audited", false);
+  app.decorateRequest("address", "");
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(walls);
+    request.address = request.ip ?? "";
     reply.header("x-request-id", request.id);
     if (accessOf(request) !== "public") request.principal = await identify(request, parts);
   });
@@ -215,6 +226,8 @@ function answerProblem(error: unknown, request: FastifyRequest, reply: FastifyRe
   if (problem.status === 413 || problem.status === 415 || request.body instanceof Readable)
     void reply.header("connection", "close");
   if (problem.status === 503) void reply.header("retry-after", "2");
+  if (error instanceof Refusal && error.retryAfterS !== null)
+    void reply.header("retry-after", String(error.retryAfterS));
   void reply
     .code(problem.status)
     .header("cache-control", "no-store")

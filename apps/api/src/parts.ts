@@ -15,7 +15,10 @@ export interface ApiSettings {
   readonly corsOrigins: readonly string[];
   /** Of one key, or of one address without a key. */
   readonly requestsPerMinute: number;
+  /** From one address. */
   readonly loginsPerMinute: number;
+  /** With the password of one account, from all addresses that have not logged in to it before. */
+  readonly loginFailuresPerMinute: number;
   readonly uploadBytes: number;
   /** Streams and long polls of all clients together, of those of one tenant, and of one. */
   readonly mostStreams: number;
@@ -35,6 +38,7 @@ export const defaultSettings: ApiSettings = {
   corsOrigins: [],
   requestsPerMinute: 6_000,
   loginsPerMinute: 20,
+  loginFailuresPerMinute: 10,
   uploadBytes: 64 * 1024 * 1024,
   mostStreams: 1_000,
   mostStreamsOfTenant: 500,

@@ -15,6 +15,8 @@ export interface Principal {
   /** For the audit log: key:ID or user:ID. */
   readonly actor: string;
   readonly name: string;
+  /** null: it is a key, or a session that was opened with one. */
+  readonly userId: string | null;
   readonly roles: readonly Role[];
   readonly scopes: ReadonlySet<Scope>;
   readonly expiresAt: Date | null;
@@ -53,7 +55,15 @@ export async function identify(
 export function ofKey(key: Key): Principal {
   const held = knownRoles(key.roles);
   return {
-    ...{ tenant: key.tenant, kind: "key", id: key.id, actor: `key:${key.id}`, name: key.name, roles: held },
+    ...{
+      tenant: key.tenant,
+      kind: "key",
+      id: key.id,
+      actor: `key:${key.id}`,
+      name: key.name,
+      roles: held,
+      userId: null,
+    },
     scopes: effectiveScopes(held, knownScopes(key.scopes)),
     expiresAt: key.expiresAt,
     keyExpiresAt: key.expiresAt,
@@ -65,7 +75,15 @@ export function ofLogin(login: Login, cookie: string): Principal {
   const held = knownRoles(login.roles);
   const actor = login.userId === null ? `key:${login.keyId}` : `user:${login.userId}`;
   return {
-    ...{ tenant: login.tenant, kind: "session", id: login.id, actor, name: login.name, roles: held },
+    ...{
+      tenant: login.tenant,
+      kind: "session",
+      id: login.id,
+      actor,
+      name: login.name,
+      roles: held,
+      userId: login.userId,
+    },
     scopes: effectiveScopes(held, knownScopes(login.scopes)),
     expiresAt: login.expiresAt,
     keyExpiresAt: login.keyExpiresAt,

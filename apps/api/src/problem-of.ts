@@ -2,7 +2,9 @@
 import { makeProblem, type Problem, type ProblemCode, type ProblemError } from "@markmill/contract";
 import { StoreError, type StoreErrorCode } from "@markmill/store";
 import { SubmissionError } from "@markmill/submission";
+import type { FastifyRequest } from "fastify";
 import { ZodError } from "zod";
+import { hungUp, hungUpStatus } from "./hung-up.ts";
 import { Refusal } from "./refusal.ts";
 
 const ofStore: Partial<Record<StoreErrorCode, ProblemCode>> = {
@@ -46,6 +48,11 @@ const byStatus: Readonly<Record<number, ProblemCode>> = {
   431: "HEADERS_TOO_LARGE",
   503: "OVERLOADED",
 };
+
+/** As the audit log has it. */
+export function statusOf(error: unknown, request: FastifyRequest): number {
+  return hungUp(error, request) ? hungUpStatus : problemOf(error, request.id).status;
+}
 
 export function problemOf(error: unknown, requestId: string): Problem {
   if (error instanceof Refusal) return error.toProblem(requestId);

@@ -5,11 +5,18 @@ export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly code: ProblemCode;
   readonly facts: ProblemFacts;
+  /** Told as Retry-After. */
+  readonly retryAfterS: number | null;
 
-  constructor(code: ProblemCode, facts: ProblemFacts = {}, options: ErrorOptions = {}) {
+  constructor(
+    code: ProblemCode,
+    facts: ProblemFacts = {},
+    options: ErrorOptions & { readonly retryAfterS?: number } = {},
+  ) {
     super(facts.detail ?? code, options);
     this.code = code;
     this.facts = facts;
+    this.retryAfterS = options.retryAfterS ?? null;
   }
 
   toProblem(requestId: string): Problem {

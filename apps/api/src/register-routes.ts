@@ -1,8 +1,8 @@
 /**
  * Routes from the contract's table, with what is the same for all of them: parse, write the audit log, answer.
  *
- * P1  What is asked for is written to the audit log before it is done, or with it in one statement (store/access/audit.ts); what cannot be
- *     parsed is not asked for.
+ * P1  What is asked for is written to the audit log before it is done, or with it in one statement (store/access/audit.ts). A request
+ *     that is refused before its handler begins is written with its status (note-refused.ts).
  * P2  A client that goes away ends what was begun for it, unless it changes something.
  */
 import { createHash } from "node:crypto";
@@ -14,10 +14,10 @@ import type { z } from "zod";
 import { auditDetails } from "./audit-details.ts";
 import type { Streams } from "./count-streams.ts";
 import type { Frame, Handlers, Request } from "./handler.ts";
-import { hungUp, hungUpStatus } from "./hung-up.ts";
+import { isAudited, targetOf } from "./note-refused.ts";
 import type { ApiParts } from "./parts.ts";
 import { cookieName, identify, isSecure } from "./principal.ts";
-import { errorsOf, problemOf } from "./problem-of.ts";
+import { errorsOf, statusOf } from "./problem-of.ts";
 import { notFound, Refusal } from "./refusal.ts";
 import { type Upload, uploadOf } from "./upload-of.ts";
 
@@ -56,7 +56,7 @@ export async function registerRoutes(app: FastifyInstance, ground: Ground): Prom
 function register(app: FastifyInstance, ground: Ground, name: RouteName, route: Route): void {
   const { parts } = ground;
   const handle = ground.handlers[name] as (request: Request<Route>) => Promise<Record<string, unknown>>;
-  const audited = route.method !== "GET" && route.access !== "public" && name !== "validateDefinition";
+  const audited = isAudited(name);
   app.route({
     // Whatever can be read can be asked about: HEAD answers as GET does, without the body.
     method: route.method === "GET" ? ["GET", "HEAD"] : route.method,
@@ -73,6 +73,7 @@ function register(app: FastifyInstance, ground: Ground, name: RouteName, route: 
       const upload = route.upload === true ? await uploadOf(asked, parts.settings.uploadBytes) : null;
       const request = read(ground, route, asked, reply, audited ? name : null, upload);
       const { audit } = request;
+      asked.audited = audit !== null;
       const late = auditedWithTheChange.has(name);
       const entry = audit === null || late ? null : await parts.access.log.asked(audit);
       let answer: Record<string, unknown>;
@@ -88,10 +89,6 @@ function register(app: FastifyInstance, ground: Ground, name: RouteName, route: 
       return await send(ground, route, asked, reply, answer);
     },
   });
-}
-
-function statusOf(error: unknown, asked: FastifyRequest): number {
-  return hungUp(error, asked) ? hungUpStatus : problemOf(error, asked.id).status;
 }
 
 /** A run that a request made, for whoever watches. */
@@ -158,7 +155,7 @@ function read(
   const body = route.upload === true ? undefined : parse(route.body, asked.body ?? undefined, "");
   return {
     id: asked.id,
-    address: asked.ip,
+    address: asked.address,
     secure: isSecure(asked, parts.settings.publicUrl),
     params: params?.data,
     query: parse(route.query, knownQuery(route, asked.query), "query"),
@@ -184,7 +181,7 @@ function read(
             action: audited,
             target: targetOf(params?.data),
             requestId: asked.id,
-            address: asked.ip,
+            address: asked.address,
             details: auditDetails(audited, body),
           },
     // Made for who asks for it: most do not, and to abort one costs as much as to read a body.
@@ -228,11 +225,6 @@ function knownQuery({ query }: Route, given: unknown): unknown {
 function whenGone({ raw }: FastifyReply, act: () => void): void {
   if (raw.destroyed) act();
   else raw.once("close", act);
-}
-
-function targetOf(params: unknown): string | null {
-  const values = Object.values((params ?? {}) as Record<string, unknown>);
-  return values.length === 0 ? null : String(values[0]);
 }
 
 async function send(

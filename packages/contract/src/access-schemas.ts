@@ -17,6 +17,7 @@ export const loginBody = named(
     z.strictObject({ key: z.string().max(200) }),
   ]),
 );
+export const passwordChange = named("PasswordChange", z.strictObject({ current: z.string().max(200), password }));
 export const principal = named(
   "Principal",
   z.object({

@@ -23,6 +23,7 @@ export const problemCodes = {
   ASK_CLOSED: [409, "The question is closed"],
   IDEMPOTENCY_KEY_REUSED: [409, "The key was used for another request"],
   NAME_TAKEN: [409, "The name is taken"],
+  NO_PASSWORD: [409, "Only a user has a password"],
   LAST_OWNER: [409, "A tenant keeps at least one owner"],
   LAST_OPS: [409, "An installation keeps at least one operator"],
   GRADE_CHANGED: [412, "The grade has changed since it was read"],

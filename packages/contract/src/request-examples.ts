@@ -34,6 +34,7 @@ export const requestExamples: Partial<Record<RouteName, unknown>> = {
   createWebhook: { url: "https://portal.example.edu/markmill", events: ["batch.ended", "ask.opened"] },
   updateWebhook: { enabled: false },
   logIn: { tenant: "default", name: "grace", password: "correct horse battery" },
+  changePassword: { current: "correct horse battery", password: "a new horse battery" },
   createUser: { name: "grace", password: "correct horse battery", roles: ["grader"] },
   updateUser: { roles: ["grader", "reader"] },
   createKey: { name: "night import", roles: ["grader"], expiresAt: "2027-01-31T00:00:00Z" },

@@ -530,6 +530,13 @@ export const routes = {
     summary: "End the session",
     answer: none,
   },
+  changePassword: {
+    ...{ method: "POST", path: "/v1/session/password", tag: "Access", access: "anybody" },
+    summary: "Change one's own password; ends the user's other sessions",
+    body: access.passwordChange,
+    answer: none,
+    problems: ["FORBIDDEN", "NO_PASSWORD"],
+  },
   listUsers: {
     ...{ method: "GET", path: "/v1/users", tag: "Access", access: "access:manage" },
     summary: "Users of the tenant",

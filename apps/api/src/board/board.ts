@@ -14,9 +14,10 @@ import { queueNames } from "@markmill/engine";
 import type { Queues } from "@markmill/queue";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { hungUp, hungUpStatus } from "../hung-up.ts";
+import { noteRefused } from "../note-refused.ts";
 import type { ApiParts } from "../parts.ts";
 import { pathOf } from "../path-of.ts";
-import { problemOf } from "../problem-of.ts";
+import { problemOf, statusOf } from "../problem-of.ts";
 import { notFound, Refusal } from "../refusal.ts";
 import { readHistory } from "./board-history.ts";
 import { runJobId } from "./board-job.ts";
@@ -71,7 +72,11 @@ export function createBoard({ queues, writes }: BoardOptions): Board {
         async (scope) => {
           // A refusal is told as everywhere in the API, whatever the board makes of errors.
           scope.addHook("onRoute", (route) => {
-            route.errorHandler = (error, request, reply) => answerRefused(error, request, reply);
+            route.errorHandler = (error, request, reply) => {
+              const path = pathOfChange(request);
+              if (path !== null) noteRefused(parts, request, statusOf(error, request), "board", path);
+              answerRefused(error, request, reply);
+            };
           });
           scope.addHook("preHandler", async (request, reply) => {
             void reply
@@ -109,8 +114,14 @@ interface Changing extends FastifyRequest {
   boardChange?: number;
 }
 
+/** null: it changes nothing. */
+function pathOfChange({ method, url }: FastifyRequest): string | null {
+  if (method === "GET" || method === "HEAD") return null;
+  return (url.split("?")[0] ?? "").slice(`${boardPath}/api/queues`.length).slice(0, 200);
+}
+
 async function changing(request: Changing, parts: ApiParts, writes: boolean): Promise<void> {
-  const path = (request.url.split("?")[0] ?? "").slice(`${boardPath}/api/queues`.length);
+  const path = pathOfChange(request) ?? "";
   if (!writes) {
     throw new Refusal("FORBIDDEN", {
       detail: "The board is read-only.",
@@ -125,9 +136,10 @@ async function changing(request: Changing, parts: ApiParts, writes: boolean): Pr
   }
   const { principal } = request;
   if (principal === null) return;
+  request.audited = true;
   request.boardChange = await parts.access.log.asked({
     ...{ tenant: principal.tenant, actor: principal.actor, actorName: principal.name },
-    ...{ action: "board", target: path.slice(0, 200), requestId: request.id, address: request.ip, details: {} },
+    ...{ action: "board", target: path, requestId: request.id, address: request.address, details: {} },
   });
 }
 

@@ -3,6 +3,8 @@ import type { Key, User } from "@markmill/store";
 import { cutPage } from "../cut-page.ts";
 import type { Some } from "../handler.ts";
 import { inTurn } from "../in-turn.ts";
+import { createLoginLimit, type LoginTry } from "../login-limit.ts";
+import { networkOf } from "../network-of.ts";
 import { placeOf } from "../page.ts";
 import type { ApiParts } from "../parts.ts";
 import { csrfTokenOf, knownRoles, knownScopes, ofKey, ofLogin, type Principal } from "../principal.ts";
@@ -12,6 +14,7 @@ type Names =
   | "logIn"
   | "getSession"
   | "logOut"
+  | "changePassword"
   | "listUsers"
   | "createUser"
   | "updateUser"
@@ -28,9 +31,13 @@ const mostPasswords = 100;
 
 export function accessHandlers({ access, settings, log }: ApiParts): Some<Names> {
   const oneByOne = inTurn(mostPasswords);
+  const loginLimit = createLoginLimit(settings.loginFailuresPerMinute);
+  const changeLimit = createLoginLimit(settings.loginFailuresPerMinute);
   return {
     async logIn({ body, id, address }) {
-      const bearer = "key" in body ? await byKey(body.key) : await byPassword(body.tenant, body.name, body.password);
+      const begun = "key" in body ? null : loginLimit(`${body.tenant}\n${body.name}`, networkOf(address));
+      const held = begun?.kind === "refused" ? begun : null;
+      const bearer = held !== null ? null : await bearerOf(body);
       const tenant = bearer?.tenant ?? ("tenant" in body ? body.tenant : "");
       const entry = { action: "logIn", target: null, requestId: id, address, details: {} };
       if (bearer === null) {
@@ -40,11 +47,13 @@ export function accessHandlers({ access, settings, log }: ApiParts): Some<Names>
           const actorName = "name" in body ? body.name : "";
           access.log
             .asked({ ...entry, tenant, actor: `address:${address}`, actorName })
-            .then((asked) => access.log.done(asked, 401))
+            .then((asked) => access.log.done(asked, held === null ? 401 : 429))
             .catch((error: unknown) => log.warn({ err: error }, "the audit log"));
         }
+        if (held !== null) throw tooMany(held);
         throw new Refusal("LOGIN_REFUSED", { detail: "Name, password or key is wrong." });
       }
+      if (begun?.kind === "begun") begun.succeeded();
       const actor = bearer.userId === null ? `key:${bearer.keyId}` : `user:${bearer.userId}`;
       const asked = await access.log.asked({ ...entry, tenant, actor, actorName: bearer.name });
       const opened = await access.openLogin(
@@ -65,6 +74,24 @@ export function accessHandlers({ access, settings, log }: ApiParts): Some<Names>
     async logOut({ caller: { principal } }) {
       if (principal.kind === "session") await access.closeLogin(principal.id);
       return { cookie: null };
+    },
+
+    async changePassword({ body, caller: { principal, access: own } }) {
+      const { userId, id: session } = principal;
+      if (userId === null) {
+        throw new Refusal("NO_PASSWORD", {
+          detail: "A key has no password.",
+          hint: "Log in with name and password first. An owner sets the password of others with PATCH /v1/users/{id}.",
+        });
+      }
+      // No network is trusted: who holds the session may have stolen it.
+      const begun = changeLimit(userId, null);
+      if (begun.kind === "refused") throw tooMany(begun);
+      if (!(await oneByOne(() => own.changeOwnPassword(userId, { ...body, session })))) {
+        throw new Refusal("FORBIDDEN", { detail: "The current password is wrong." });
+      }
+      begun.succeeded();
+      return {};
     },
 
     async listUsers({ query, caller }) {
@@ -166,6 +193,10 @@ export function accessHandlers({ access, settings, log }: ApiParts): Some<Names>
     },
   };
 
+  async function bearerOf(body: LoginBody) {
+    return "key" in body ? await byKey(body.key) : await byPassword(body.tenant, body.name, body.password);
+  }
+
   async function byKey(text: string) {
     const key = await access.findKey(text);
     if (key === null) return null;
@@ -182,6 +213,16 @@ export function accessHandlers({ access, settings, log }: ApiParts): Some<Names>
           ...{ keyId: null, keyExpiresAt: null, userId: user.id },
         };
   }
+}
+
+type LoginBody =
+  | { readonly key: string }
+  | { readonly tenant: string; readonly name: string; readonly password: string };
+
+function tooMany({ waitMs }: Extract<LoginTry, { readonly kind: "refused" }>): Refusal {
+  const retryAfterS = Math.max(1, Math.ceil(waitMs / 1000));
+  const detail = `Too many wrong passwords for this account. Try again in ${retryAfterS} s.`;
+  return new Refusal("RATE_LIMITED", { detail, hint: "Or log in with a key." }, { retryAfterS });
 }
 
 /** Nobody gives what they do not have: neither the role ops, which belongs to the installation, nor a scope they were not given. */

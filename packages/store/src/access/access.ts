@@ -21,6 +21,7 @@ import {
 import { closeLogin, findLogin, type Login, openLogin } from "./logins.ts";
 import { createTenant, listTenants, openTenant, type Tenant } from "./tenants.ts";
 import {
+  changeOwnPassword,
   changeUser,
   createUser,
   deleteUser,
@@ -42,6 +43,11 @@ export interface TenantAccess {
     readonly roles: readonly string[];
   }): Promise<User | null>;
   changeUser(id: string, change: UserChange, may?: (user: User) => boolean): Promise<User | null | "refused">;
+  /** false: the current password is wrong. `session`: the one that stays open. */
+  changeOwnPassword(
+    id: string,
+    wanted: { readonly current: string; readonly password: string; readonly session: string },
+  ): Promise<boolean>;
   deleteUser(id: string, may?: (user: User) => boolean): Promise<boolean | "refused">;
   readonly webhooks: TenantWebhooks;
   audit(filter?: AuditFilter, page?: { readonly beforeId?: number; readonly limit?: number }): Promise<AuditPage>;
@@ -78,6 +84,7 @@ export function openAccess(database: Database): Access {
       listUsers: () => listUsers(database, tenant),
       createUser: (wanted) => createUser(database, tenant, wanted),
       changeUser: (id, change, may) => changeUser(database, tenant, id, change, may),
+      changeOwnPassword: (id, wanted) => changeOwnPassword(database, tenant, id, wanted),
       deleteUser: (id, may) => deleteUser(database, tenant, id, may),
       webhooks: tenantWebhooks(database, tenant),
       audit: (filter, page) => readAudit(database, tenant, filter, page),

@@ -194,8 +194,10 @@ export async function revokeKey(
         id,
       ]);
       await client.query("delete from logins where key_id = $1", [id]);
-      await keepAnOwner(client, tenant);
-      if (rows[0].roles.includes("ops")) await keepAnOperator(client);
+      const { roles, scopes, expiresAt, revokedAt } = rows[0];
+      const lasting = revokedAt === null && expiresAt === null && scopes === null;
+      await keepAnOwner(client, tenant, lasting && roles.includes("owner"));
+      if (roles.includes("ops")) await keepAnOperator(client, lasting);
       return true;
     });
   } catch (error) {

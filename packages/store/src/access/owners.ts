@@ -1,32 +1,46 @@
+/**
+ * Somebody must be left who can give all rights of a tenant, and somebody who has the role ops. Asked at the end of a transaction that
+ * takes rights away.
+ *
+ * O1  A key with fewer scopes than its roles have is no owner.
+ * O2  Whoever takes a lasting owner away (a user, or a key that does not expire) leaves a lasting one: an owner's key that expires would
+ *     leave the tenant without anybody when its time is over.
+ * O3  Whoever takes something else away leaves any owner: a tenant with expiring owners only can still revoke keys.
+ *
+ * A row of `tenants` is locked, so that two who take away each other's rights do not both succeed. kill -9 before the commit: nothing
+ * was taken away.
+ */
 import type { PoolClient } from "pg";
 import { StoreError } from "../store-error.ts";
 import { defaultTenant } from "../tenants.ts";
 
-/**
- * At the end of a transaction that takes rights away: somebody must be left who can give them all, which a key that has
- * fewer scopes cannot. The tenant's row is locked, so that two who take away each other's rights do not both succeed.
- */
-export async function keepAnOwner(client: PoolClient, tenant: string): Promise<void> {
+/** `lasting`: the one that is taken away was a lasting owner (O2). */
+export async function keepAnOwner(client: PoolClient, tenant: string, lasting: boolean): Promise<void> {
   await client.query("select 1 from tenants where id = $1 for update", [tenant]);
-  const { rows } = await client.query<{ left: boolean }>(
-    `select exists (select 1 from users where tenant = $1 and not disabled and 'owner' = any(roles))
-       or exists (select 1 from api_keys where tenant = $1 and revoked_at is null and 'owner' = any(roles)
-         and scopes is null and (expires_at is null or expires_at > clock_timestamp())) as left`,
-    [tenant],
-  );
-  if (rows[0]?.left !== true) throw new StoreError("STORE_LAST_OWNER", "Nobody would be left who owns the tenant.");
+  if (await isLeft(client, "owner", tenant, lasting)) return;
+  throw new StoreError("STORE_LAST_OWNER", `Nobody would be left who owns the tenant${lasting ? forGood : ""}.`);
 }
 
-/**
- * The same for whoever keeps the installation, in whichever tenant they are: asked when rights of one with the role ops are taken away.
- * The lock is one for all tenants.
- */
-export async function keepAnOperator(client: PoolClient): Promise<void> {
+/** The same for the role ops, in whichever tenant. The lock is one for all tenants. */
+export async function keepAnOperator(client: PoolClient, lasting: boolean): Promise<void> {
   await client.query("select 1 from tenants where id = $1 for update", [defaultTenant]);
+  if (await isLeft(client, "ops", null, lasting)) return;
+  throw new StoreError("STORE_LAST_OPS", `Nobody would be left who has the role ops${lasting ? forGood : ""}.`);
+}
+
+const forGood = " for longer than until a key expires";
+
+async function isLeft(
+  client: PoolClient,
+  role: "owner" | "ops",
+  tenant: string | null,
+  lasting: boolean,
+): Promise<boolean> {
   const { rows } = await client.query<{ left: boolean }>(
-    `select exists (select 1 from users where not disabled and 'ops' = any(roles))
-       or exists (select 1 from api_keys where revoked_at is null and 'ops' = any(roles)
-         and scopes is null and (expires_at is null or expires_at > clock_timestamp())) as left`,
+    `select exists (select 1 from users where ($2::text is null or tenant = $2) and not disabled and $1 = any(roles))
+       or exists (select 1 from api_keys where ($2::text is null or tenant = $2) and revoked_at is null and $1 = any(roles)
+         and scopes is null and (expires_at is null or not $3::boolean and expires_at > clock_timestamp())) as left`,
+    [role, tenant, lasting],
   );
-  if (rows[0]?.left !== true) throw new StoreError("STORE_LAST_OPS", "Nobody would be left who has the role ops.");
+  return rows[0]?.left === true;
 }

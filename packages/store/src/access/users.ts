@@ -91,6 +91,35 @@ export async function changeUser(
   });
 }
 
+/**
+ * A user's own wish, with the current password. Ends their other sessions. false: the current password is wrong, or somebody has changed it
+ * meanwhile. One statement: kill -9 leaves both passwords and sessions as they were, or both changed.
+ */
+export async function changeOwnPassword(
+  database: Database,
+  tenant: string,
+  id: string,
+  { current, password, session }: { readonly current: string; readonly password: string; readonly session: string },
+): Promise<boolean> {
+  const [kept] = await queryDatabase<{ password: string }>(
+    database,
+    "Looking for a user",
+    "select password from users where tenant = $1 and id = $2 and not disabled",
+    [tenant, id],
+  );
+  if (!(await checkPassword(current, kept?.password ?? null))) return false;
+  const rows = await queryDatabase(
+    database,
+    "Changing a password",
+    `with changed as (
+       update users set password = $4 where tenant = $1 and id = $2 and password = $3 and not disabled returning id
+     ), ended as (delete from logins l using changed c where l.user_id = c.id and l.id <> $5)
+     select id from changed`,
+    [tenant, id, kept?.password ?? "", await hashPassword(password), session],
+  );
+  return rows.length > 0;
+}
+
 /** false: there is none. */
 export async function deleteUser(
   database: Database,
@@ -124,8 +153,9 @@ async function changing<Result>(
       const changed = await change(client);
       if (changed === null) return null;
       await client.query("delete from logins where user_id = $1", [id]);
-      await keepAnOwner(client, tenant);
-      if (rows[0].roles.includes("ops")) await keepAnOperator(client);
+      const [user] = rows;
+      await keepAnOwner(client, tenant, !user.disabled && user.roles.includes("owner"));
+      if (user.roles.includes("ops")) await keepAnOperator(client, !user.disabled);
       return changed;
     });
   } catch (error) {
