@@ -68,7 +68,12 @@ describe("an upload", () => {
     ["fields of a form", "a=1&b=2", "application/x-www-form-urlencoded"],
     ["parts that are no form", "--x\r\n\r\nhello\r\n--x--\r\n", "multipart/mixed; boundary=x"],
     [
-      "a form of text",
+      "a form of text fields",
+      '--x\r\ncontent-disposition: form-data; name="note"\r\n\r\nhello\r\n--x--\r\n',
+      "multipart/form-data; boundary=x",
+    ],
+    [
+      "a form whose file was not chosen",
       '--x\r\ncontent-disposition: form-data; name="a"; filename=""\r\n\r\n\r\n--x--\r\n',
       "multipart/form-data; boundary=x",
     ],
@@ -77,6 +82,18 @@ describe("an upload", () => {
     const sent = await send("/v1/files", body, { "content-type": type });
     expect(sent).toMatchObject({ status: 415, body: { code: "UNSUPPORTED_TYPE" } });
     expect(sent.body.hint).toContain("curl");
+  });
+
+  it("answers 415 to a request without a body, and takes an empty file", async () => {
+    const socket = connect(Number(new URL(api.url).port), "127.0.0.1");
+    socket.write(
+      `POST /v1/submissions HTTP/1.1\r\nhost: a\r\nconnection: close\r\nauthorization: ${headers.authorization}\r\n\r\n`,
+    );
+    const pieces: Buffer[] = [];
+    for await (const piece of socket) pieces.push(piece as Buffer);
+    expect(Buffer.concat(pieces).toString()).toMatch(/^HTTP\/1\.1 415 [\s\S]*The request has no body/);
+    const empty = await send("/v1/files", "", { "content-type": "text/plain" });
+    expect(empty).toMatchObject({ status: 201, body: { size: 0 } });
   });
 
   it("refuses a form with a second file, or with a text field, and stores nothing of it", async () => {

@@ -2,8 +2,8 @@
  * The one file of a form (`multipart/form-data`), as `curl -F file=@answer.py` and browsers send it.
  *
  * F1  The bytes of the file and nothing of the envelope around it are handed on, as they come.
- * F2  A form has exactly one file. A form without one is refused before anything is handed on; a second file or a text field ends the
- *     content with a refusal, so that whoever stores it stores nothing.
+ * F2  A form has exactly one file. A form that begins with a text field or has no file is refused before anything is handed on. A second file
+ *     or a text field after the file ends the content with a refusal, so that whoever stores it stores nothing.
  * F3  A form that stops in the middle ends the content with a refusal.
  */
 import type { IncomingHttpHeaders } from "node:http";
@@ -48,11 +48,14 @@ export async function formFile(headers: IncomingHttpHeaders, body: Readable): Pr
     file.pipe(content, { end: false });
     resolve({ name, content });
   });
-  form.on("field", (field: string) =>
+  form.on("field", (field: string) => {
+    const errors = [{ path: field, message: "is a text field, not a file" }];
     refuse(
-      new Refusal("INVALID", { errors: [{ path: field, message: "is a text field, not a file" }], hint: oneFile }),
-    ),
-  );
+      found
+        ? new Refusal("INVALID", { errors, hint: oneFile })
+        : noFile(`The part ${quoted(field)} is a text field, not a file.`),
+    );
+  });
   form.on("finish", () => {
     if (found) content.end();
     else refuse(noFile("The form has no file."));

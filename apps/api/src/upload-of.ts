@@ -1,7 +1,7 @@
 /**
  * The file that a request brings: its bytes as the body, or the one file of a form.
  *
- * U1  What is no file (a form of text fields, another kind of multipart) is refused with 415: an envelope is never stored as a file.
+ * U1  What is no file (a form of text fields, another kind of multipart, no body at all) is refused with 415: an envelope is never stored as a file.
  * U2  Not more bytes are read than may be stored.
  */
 import { Readable } from "node:stream";
@@ -17,6 +17,8 @@ export interface Upload {
 
 /** Boundaries and headers of the parts of a form. */
 const envelopeBytes = 64 * 1024;
+const howToSend =
+  "Send the bytes with curl --data-binary @answer.py -H 'content-type: application/octet-stream', or a form with curl -F file=@answer.py.";
 
 export async function uploadOf(asked: FastifyRequest, most: number): Promise<Upload> {
   const { body, headers } = asked;
@@ -27,10 +29,16 @@ export async function uploadOf(asked: FastifyRequest, most: number): Promise<Upl
   ) {
     throw new Refusal("UNSUPPORTED_TYPE", {
       detail: `${type} is no file.`,
-      hint: "Send the bytes with curl --data-binary @answer.py -H 'content-type: application/octet-stream', or a form with curl -F file=@answer.py.",
+      hint: howToSend,
     });
   }
-  if (!(body instanceof Readable)) return { name: null, content: nothing() };
+  if (!(body instanceof Readable)) {
+    // An empty file says its length or its type.
+    if (type === "" && headers["content-length"] === undefined) {
+      throw new Refusal("UNSUPPORTED_TYPE", { detail: "The request has no body.", hint: howToSend });
+    }
+    return { name: null, content: nothing() };
+  }
   const form = type === "multipart/form-data";
   if (Number(headers["content-length"] ?? 0) > most + (form ? envelopeBytes : 0)) throw tooLarge(most);
   if (!form) return { name: null, content: measured(body, most) };

@@ -16,7 +16,7 @@ const webhookEvent = named(
 );
 const events = z.array(webhookEvent).min(1).max(4).describe("what it is told");
 const url = z
-  .url({ protocol: /^https?$/ })
+  .url({ protocol: /^https?$/, error: "must be a URL that begins with https:// or http://" })
   .max(2_000)
   .refine((given) => {
     const { username, password } = URL.parse(given) ?? { username: "", password: "" };
