@@ -100,10 +100,15 @@ export function settingsIn(values: Values): readonly string[] {
 
 function whyNot({ values, subject, stat }: LoadedEnvFile): "undecided" | "refused" | "foreign" | null {
   if (settingsIn(values).length === 0) return "undecided";
-  if (!belongsToUs(stat) || (stat.mode & 0o002) !== 0) return "foreign";
+  if (isWrittenByOthers(stat)) return "foreign";
   if (trustsEverything()) return null;
   const decision = decisionOn(subject);
   return decision === "trusted" ? null : (decision ?? "undecided");
+}
+
+/** Trust would say nothing: another user can change the file. */
+export function isWrittenByOthers(stat: Stats): boolean {
+  return !belongsToUs(stat) || (stat.mode & 0o002) !== 0;
 }
 
 /** Where the system knows owners, ours or the administrator's. */

@@ -3,7 +3,7 @@
  * variables are shown, keys are named and not shown.
  */
 import { join, resolve } from "node:path";
-import { loadEnvFile, settingsIn } from "./env-file.ts";
+import { isWrittenByOthers, loadEnvFile, settingsIn } from "./env-file.ts";
 import { secretNames } from "./environment.ts";
 import { findProject, processHome } from "./find-project.ts";
 import { homeSubject, isForeignHome } from "./project-home.ts";
@@ -17,6 +17,8 @@ export interface TrustQuestion {
   /** One line each, for a person. */
   readonly shows: readonly string[];
   readonly decision: TrustRecord["decision"] | null;
+  /** Another user can write it: it does not count, whatever is decided. */
+  readonly open: boolean;
 }
 
 const longestValue = 160;
@@ -30,7 +32,7 @@ export function trustQuestions(cwd: string): readonly TrustQuestion[] {
   const subject = homeSubject(home);
   return [
     ...(file.is === "loaded" && settingsIn(file.values).length > 0
-      ? [question("env file", file.subject, showEnvFile(file.values))]
+      ? [{ ...question("env file", file.subject, showEnvFile(file.values)), open: isWrittenByOthers(file.stat) }]
       : []),
     ...(subject === null ? [] : [question("home", subject, [])]),
   ];
@@ -40,12 +42,13 @@ export function trustQuestions(cwd: string): readonly TrustQuestion[] {
 export function openQuestions(cwd: string): readonly TrustQuestion[] {
   if (trustsEverything()) return [];
   return trustQuestions(cwd).filter(
-    ({ what, subject, decision }) => decision === null && (what === "env file" || isForeignHome(subject.path)),
+    ({ what, subject, decision, open }) =>
+      decision === null && (what === "env file" ? !open : isForeignHome(subject.path)),
   );
 }
 
 function question(what: TrustQuestion["what"], subject: TrustSubject, shows: readonly string[]): TrustQuestion {
-  return { what, subject, shows, decision: decisionOn(subject) };
+  return { what, subject, shows, decision: decisionOn(subject), open: false };
 }
 
 function showEnvFile(values: Readonly<Record<string, string>>): string[] {

@@ -1,7 +1,14 @@
 import { existsSync, realpathSync } from "node:fs";
 import { resolve, sep } from "node:path";
 import { parseArgs } from "node:util";
-import { forgetDecision, listDecisions, recordDecision, type TrustQuestion, trustQuestions } from "@markmill/config";
+import {
+  findProject,
+  forgetDecision,
+  listDecisions,
+  recordDecision,
+  type TrustQuestion,
+  trustQuestions,
+} from "@markmill/config";
 import { describeQuestion, tellUnrecorded } from "../ask-trust.ts";
 import { type Command, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { jsonText } from "../json-text.ts";
@@ -50,7 +57,7 @@ Examples:
 
 function list(json: boolean, terminal: Terminal): number {
   const items = listDecisions();
-  if (json) terminal.out(jsonText({ items }));
+  if (json) terminal.out(jsonText({ items, next: null }));
   else if (items.length === 0) terminal.err("Nothing is recorded.");
   else
     for (const { path, decision, decidedAt } of items) terminal.out(`${decision}  ${decidedAt.slice(0, 10)}  ${path}`);
@@ -62,24 +69,33 @@ function accept(folder: string, questions: readonly TrustQuestion[], terminal: T
   if (questions.length === 0)
     terminal.err(`${folder} has no .env with settings of Markmill, and no state: nothing needs trust.`);
   for (const question of questions) {
+    const { path } = question.subject;
+    if (question.open) {
+      terminal.err(`${path} can be written by others: trust in it would not last.`);
+      terminal.err(`fix: Make it yours alone: chmod 600 ${path}`);
+      return exitCodes.failed;
+    }
     if (question.decision === "trusted") {
-      terminal.err(`trusted already: ${question.subject.path}`);
+      terminal.err(`trusted already: ${path}`);
       continue;
     }
     for (const line of describeQuestion(question)) terminal.err(line);
     if (!recordDecision(question.subject, "trusted")) {
-      tellUnrecorded(question.subject.path, terminal);
+      tellUnrecorded(path, terminal);
       return exitCodes.failed;
     }
-    terminal.err(`trusted: ${question.subject.path}`);
+    terminal.err(`trusted: ${path}`);
   }
   return exitCodes.success;
 }
 
-/** Everything in the folder, also what changed or went since. */
+/** Everything that 'markmill trust' accepts for this folder, and everything inside it, also what changed or went since. */
 function revoke(folder: string, terminal: Terminal): number {
-  const inside = `${realpathSync(folder)}${sep}`;
-  const revoked = listDecisions().filter(({ path }) => path.startsWith(inside) && forgetDecision(path));
+  const inside = `${realpathSync(findProject(folder))}${sep}`;
+  const accepted = new Set(trustQuestions(folder).map(({ subject }) => subject.path));
+  const revoked = listDecisions().filter(
+    ({ path }) => (path.startsWith(inside) || accepted.has(path)) && forgetDecision(path),
+  );
   for (const { path } of revoked) terminal.err(`no longer trusted: ${path}`);
   if (revoked.length === 0) terminal.err(`nothing is recorded about ${folder}`);
   return exitCodes.success;
