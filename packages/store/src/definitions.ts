@@ -1,6 +1,11 @@
 /**
  * Definitions are immutable by content hash, so a program once read is not read again while it is in use. Each tenant has its own: what
  * one has stored is never what another one runs.
+ *
+ * D1  The current version of a name is the one that was uploaded last. Uploading an old version again makes it the current one; starting a
+ *     run of it does not. `created_at` is the time of the last upload.
+ *
+ * Saving is one statement: kill -9 leaves the definition as it was, or saved.
  */
 import type { Program } from "@markmill/engine";
 import type { Pool } from "pg";
@@ -25,7 +30,8 @@ interface DefinitionKey {
 }
 
 export interface Definitions {
-  save(tenant: string, definition: Definition): Promise<void>;
+  /** `current`: somebody uploads it (D1). */
+  save(tenant: string, definition: Definition, options?: { readonly current?: boolean }): Promise<void>;
   find(key: DefinitionKey): Promise<Definition | null>;
   /** Loads what is not held yet, in one statement. */
   ensure(keys: readonly DefinitionKey[]): Promise<void>;
@@ -68,13 +74,14 @@ export function createDefinitions(pool: Pool): Definitions {
   }
 
   return {
-    async save(tenant, definition) {
-      if (cache.has(nameOf({ tenant, hash: definition.hash }))) return;
+    async save(tenant, definition, { current = false } = {}) {
+      if (!current && cache.has(nameOf({ tenant, hash: definition.hash }))) return;
       const { hash, dialect, name, root, programs, files } = definition;
       try {
         await pool.query(
           `insert into definitions (tenant, hash, dialect, name, root, programs, files)
-           values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
+           values ($1, $2, $3, $4, $5, $6, $7)
+           on conflict ${current ? "(tenant, hash) do update set created_at = clock_timestamp()" : "do nothing"}`,
           [tenant, hash, dialect, name, root, toJson(programs), toJson(files)],
         );
       } catch (error) {

@@ -60,7 +60,8 @@ export interface TenantStore {
 
 interface TenantDefinitions {
   /** Twice is once: a definition is immutable under its hash. */
-  save(definition: Definition): Promise<void>;
+  /** `current`: somebody uploads it, so it becomes the current version of its name. */
+  save(definition: Definition, options?: { readonly current?: boolean }): Promise<void>;
   find(hash: string): Promise<Definition | null>;
   /** The latest version of each name, by name. */
   list(filter?: DefinitionFilter, page?: PageRequest): Promise<DefinitionPage>;
@@ -209,7 +210,7 @@ const dropped: Committed = { kind: "dropped", rings: [] };
 function tenantDefinitions({ database, definitions }: TenantParts, tenant: string): TenantDefinitions {
   const find = (hash: string) => definitions.find({ tenant, hash });
   return {
-    save: (definition) => definitions.save(tenant, definition),
+    save: (definition, options) => definitions.save(tenant, definition, options),
     find,
     list: (filter, page) => listDefinitions(database, tenant, filter, page),
     versions: (name) => versionsOf(database, tenant, name),

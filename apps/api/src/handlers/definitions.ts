@@ -52,7 +52,7 @@ export function definitionHandlers({ store: { clock } }: ApiParts, loader: Defin
       const name = programs[root]?.name ?? root;
       const known = (await store.definitions.find(hash)) !== null;
       const saved: Definition = { hash, dialect, root, programs, name, files: sources };
-      await store.definitions.save(saved);
+      await store.definitions.save(saved, { current: true });
       const [version] = (await store.definitions.versions(name)).filter((one) => one.hash === hash);
       return {
         status: known ? 200 : 201,
