@@ -18,7 +18,7 @@ const others = new Set<string>([
   ...variables.map(({ name }) => name),
   ...limitSettingNames,
   ...Object.keys(modelSettingNames),
-  ...["EXIT_CODE", "TEST_RESULTS", "ON_SUCCESS", "ON_FAILED", "MARKMILL_NONE_SESSION", "PG_VERSION"],
+  ...["EXIT_CODE", "TEST_RESULTS", "ON_SUCCESS", "ON_FAILED", "MARKMILL_NONE_SESSION", "PG_VERSION", "PROMPT_REVIEW"],
   ...[
     "UND_ERR_SOCKET",
     "ERR_PARSE_ARGS",
