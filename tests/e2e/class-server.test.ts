@@ -1,5 +1,5 @@
 // A class against a server: read here, graded there.
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseScript, type ScriptedModel, startScriptedModel } from "@markmill/llm";
 import { createJailSandbox, type SandboxError } from "@markmill/sandbox";
@@ -75,6 +75,24 @@ it.skipIf(jail !== null)(
       const refused = await resident.say(place, ["grade", example, "--out", out, ...flags]);
       expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("its operator's choice") });
     }
+    // A changed rubric: the server gets the confirmation of the person who has seen what it voids.
+    const strict = join(place.cwd, "strict.md");
+    const text = readFileSync(join(example, "rubric.md"), "utf8");
+    writeFileSync(strict, text.replace("Names and structure can be followed", "Names can be followed"));
+    const change = ["grade", example, "--sample", "1", "--out", out, "--rubric", strict];
+    const asked = await resident.say(place, change);
+    expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining("CLASS_RUBRIC_CHANGED") });
+    const confirmed = await resident.say(place, [...change, "--yes"]);
+    expect(confirmed, confirmed.stderr).toMatchObject({ code: 3, stderr: expect.stringContaining("changed: names") });
+    const back = await resident.say(place, [...change.slice(0, -2), "--yes"]);
+    expect(back, back.stderr).toMatchObject({ code: 0 });
+    // A corrected model is taken there; a script answers only for a worker here.
+    const resumed = await resident.say(place, ["resume", example, "--model", "gpt-5-nano"]);
+    expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+    const misspelt = await resident.say(place, ["resume", example, "--model", "gpt-5-mimi"]);
+    expect(misspelt).toMatchObject({ code: 2, stderr: expect.stringContaining("MODEL_NOT_IN_CATALOGUE") });
+    const scripted = await resident.say(place, ["resume", example, "--script", join(example, "model.yaml")]);
+    expect(scripted).toMatchObject({ code: 2, stderr: expect.stringContaining("its operator's choice") });
     await resident.say(place, ["pause", example]);
     const halted = await resident.say(place, ["regrade", example, "--where", "outcome=graded", "--yes"]);
     expect(halted).toMatchObject({ code: 1, stderr: expect.stringContaining("CLASS_PAUSED") });

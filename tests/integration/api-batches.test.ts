@@ -186,6 +186,69 @@ it("another tenant finds nothing, and changes nothing", async () => {
   expect((await remote.batches.get(id))?.state).toEqual({ is: "open" });
 });
 
+it("a changed rubric is refused with a list of what it voids, until the request confirms exactly that", async () => {
+  const strict = gradingFlow("Judge it", undefined, { pure: "No side effects at all" });
+  const changed: NewBatch = {
+    ...{ ...batch, definition: strict },
+    rubric: strict.programs[strict.root]?.rubric as unknown as NewBatch["rubric"],
+  };
+  const refusal = async (request: NewBatch) =>
+    await remote.batches.save(request).then(
+      () => null,
+      (error: { code: string; status: number; problem: { confirm?: string; errors?: unknown } }) => error,
+    );
+  const before = await remote.batches.get(id);
+  const refused = await refusal(changed);
+  expect(refused).toMatchObject({
+    ...{ code: "RUBRIC_VOIDS", status: 409 },
+    problem: {
+      confirm: expect.stringMatching(/^[0-9a-f]{64}$/),
+      errors: [
+        { path: "rubric.pure", message: "changed: voids the points of 3 students, 1 mark of people, 1 released grade" },
+      ],
+    },
+  });
+  expect(await remote.batches.get(id)).toEqual(before);
+  expect(JSON.stringify(refused?.problem)).not.toMatch(/Secretia|Hiddenson|s000/);
+  // A mark was added since: another confirmation is needed.
+  const work = memberOf(1).key;
+  await remote.batches.record(id, { work, by: "x", kind: "override", criterion: "pure", points: 0, reason: "so" });
+  const seen = refused?.problem.confirm ?? "";
+  const again = await refusal({ ...changed, confirmedVoids: seen });
+  expect(again).toMatchObject({ code: "RUBRIC_VOIDS" });
+  const saved = await remote.batches.save({ ...changed, confirmedVoids: again?.problem.confirm ?? "" });
+  expect(saved).toMatchObject({ id, created: false });
+  expect((await remote.batches.get(id))?.rubricHash).not.toBe(before?.rubricHash);
+  // Rows in another order void nothing, and need no confirmation.
+  const swapped = { criteria: [...changed.rubric.criteria].reverse() };
+  expect(await remote.batches.save({ ...changed, rubric: swapped })).toMatchObject({ id });
+  const back = await refusal(batch);
+  if (back !== null) await remote.batches.save({ ...batch, confirmedVoids: back.problem.confirm ?? "" });
+  expect((await remote.batches.get(id))?.rubricHash).toBe(before?.rubricHash);
+});
+
+it("a corrected model is taken by every work without a paid reply, and a model that is not in the catalogue is refused", async () => {
+  const model = "gpt-5-mini";
+  const misspelt = { ...batch.settings, run: { variables: { AI_MODEL_NAME: "gpt-5-mimi" } } };
+  const wrong = { ...(await gradableClass(remote, 2, { key: "wrong start" })), settings: misspelt };
+  const { id: begun } = await remote.batches.save(wrong);
+  await until(async () => ((await remote.batches.get(begun))?.troubles.length ?? 0) > 0);
+  await expect(remote.batches.setRun(begun, { variables: { AI_MODEL_NAME: "gpt-5-mimi" } })).rejects.toMatchObject({
+    code: "BATCH_REFUSED",
+  });
+  expect(await remote.batches.setRun(begun, { variables: { AI_MODEL_NAME: model } })).toEqual({
+    restarted: 2,
+    kept: 0,
+  });
+  await until(async () => (await remote.batches.get(begun))?.counts.succeeded === 2);
+  expect((await remote.batches.get(begun))?.settings.run.variables).toEqual({ AI_MODEL_NAME: model });
+  expect(await remote.batches.setRun(begun, { variables: { AI_MODEL_NAME: model } })).toEqual({
+    restarted: 0,
+    kept: 0,
+  });
+  await remote.batches.delete(begun);
+});
+
 it("pause, changed content, resume, regrade with another definition, cancel and delete", async () => {
   await remote.batches.pause(id, "look first");
   const changed = { ...batch, works: [await gradableWork(remote, 1, "better")] };

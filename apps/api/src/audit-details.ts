@@ -9,7 +9,7 @@ const told: Partial<Record<RouteName, readonly string[]>> = {
   retryRun: ["definition", "from"],
   cancelRun: ["message"],
   saveBatch: ["definition", "concurrency"],
-  updateBatch: ["concurrency"],
+  updateBatch: ["concurrency", "model"],
   regradeWorks: ["definition"],
   recordGrade: ["kind", "criterion"],
   createUser: ["name", "roles"],

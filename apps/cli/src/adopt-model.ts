@@ -7,7 +7,15 @@
  */
 import type { Config } from "@markmill/config";
 import type { Json } from "@markmill/engine";
-import { type RunOptions, readRunOptions, readScript, type Stack, writeRunOptions } from "@markmill/stack";
+import {
+  type RunOptions,
+  readRunOptions,
+  readScript,
+  requireOwnWorker,
+  type Stack,
+  withModel,
+  writeRunOptions,
+} from "@markmill/stack";
 import type { BatchDetail, RunDetail } from "@markmill/store";
 import { scriptFor } from "./class-script.ts";
 import { type Terminal, UsageError } from "./command.ts";
@@ -35,13 +43,12 @@ export async function adoptModel(
 ): Promise<Adopted> {
   const { run } = batch.settings;
   const asked = flags.model !== undefined || flags.script !== undefined;
-  // The server's own model counts there.
-  if (config.server !== null && !asked) return nothing;
+  if (config.server !== null) return await adoptThere(stack, config, batch, flags, terminal);
   const before = readRunOptions(run.options ?? null);
   if (before === null && !asked) return nothing;
   const { options, stop } = await optionsNow(stack, config, before, flags, terminal);
   try {
-    const variables = withModel(run.variables ?? {}, flags);
+    const variables = variablesWith(run.variables ?? {}, flags);
     const written = writeRunOptions(options) as { readonly [name: string]: Json };
     const same = JSON.stringify([run.variables ?? {}, before]) === JSON.stringify([variables, options]);
     if (same) return { stop };
@@ -57,6 +64,23 @@ export async function adoptModel(
   }
 }
 
+/** Without a named model the server's own counts there; a script answers only for a worker of this process. */
+async function adoptThere(
+  { tenant }: Stack,
+  config: Config,
+  { id, settings }: BatchDetail,
+  { model, script }: ModelFlags,
+  terminal: Terminal,
+): Promise<Adopted> {
+  requireOwnWorker(config, script === undefined ? [] : ["--script"]);
+  if (model === undefined) return nothing;
+  await requireNamedModel(model, config, terminal, { scripted: false });
+  const from = settings.run.variables?.AI_MODEL_NAME ?? null;
+  const line = restartLine(await tenant.batches.setRun(id, withModel(settings.run, model)), { from, to: model });
+  if (line !== null) terminal.err(line);
+  return nothing;
+}
+
 /** A new run in place of one that has no paid reply; what it had done besides is done again. */
 export async function restartWithModel(
   stack: Stack,
@@ -65,7 +89,12 @@ export async function restartWithModel(
   flags: ModelFlags,
   terminal: Terminal,
 ): Promise<Adopted & { readonly runId: string }> {
-  if (config.server !== null) throw new UsageError("--model and --script work where the run is, without MARKMILL_URL.");
+  if (config.server !== null) {
+    requireOwnWorker(config, flags.script === undefined ? [] : ["--script"]);
+    throw new UsageError(
+      `The server does not begin a single run again with another model. Start a new run, and cancel this one:\n  markmill run ${old.program} --model ${flags.model}\n  markmill cancel ${old.id}`,
+    );
+  }
   const before = readRunOptions(old.options);
   if (before?.script == null && old.spent.calls > 0) {
     throw new UsageError(
@@ -77,7 +106,7 @@ export async function restartWithModel(
     if (old.endedAt === null) await stack.tenant.runs.cancel(old.id, "It begins again with another model.");
     const { runId, rings } = await stack.tenant.runs.restart({
       of: old.id,
-      variables: withModel({}, flags),
+      variables: variablesWith({}, flags),
       options: writeRunOptions(options),
     });
     await stack.queues.ring(rings);
@@ -91,7 +120,7 @@ export async function restartWithModel(
   }
 }
 
-function withModel(
+function variablesWith(
   variables: Readonly<Record<string, string>>,
   { model }: ModelFlags,
 ): Readonly<Record<string, string>> {

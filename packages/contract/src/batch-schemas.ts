@@ -157,6 +157,9 @@ export const batchSave = named(
     name: short,
     definition: hash,
     rubric: rubric.optional().describe("absent: the definition's"),
+    confirmedVoids: text(200)
+      .optional()
+      .describe("`confirm` of the problem RUBRIC_VOIDS: somebody has seen what the changed rubric voids"),
     concurrency: concurrency.optional(),
     budget: capAmounts.optional().describe("of all runs together; absent: as it is"),
     ...settings,
@@ -407,9 +410,24 @@ export const gradePage = named("GradePage", page(gradeEvent));
 export const reasonBody = z.strictObject({ reason });
 export const batchChange = named(
   "BatchChange",
-  z.strictObject({ concurrency: concurrency.optional(), budget: capAmounts.optional() }),
+  z.strictObject({
+    concurrency: concurrency.optional(),
+    budget: capAmounts.optional(),
+    model: text(500, 1)
+      .optional()
+      .describe("the model to ask from now on; works under way without a paid reply begin again with it"),
+  }),
 );
-export const changedBatch = named("ChangedBatch", z.object({ id: runId, state: batchState, runs: count }));
+export const changedBatch = named(
+  "ChangedBatch",
+  z.object({
+    ...{ id: runId, state: batchState, runs: count },
+    restarted: count.optional().describe("with `model`: works without a paid reply that begin again with it"),
+    kept: count
+      .optional()
+      .describe("with `model`: works under way that keep their model, because they have paid replies"),
+  }),
+);
 const keys = z.array(key).max(10_000);
 export const retryWorksBody = z.strictObject({ keys: keys.optional() });
 export const regradeBody = z.strictObject({

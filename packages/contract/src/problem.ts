@@ -20,6 +20,7 @@ export const problemCodes = {
   RUN_UNCHANGED: [409, "There was nothing to change"],
   NO_FORK: [409, "The run cannot be taken up there"],
   GRADE_REFUSED: [409, "What was said of the grade cannot be taken"],
+  RUBRIC_VOIDS: [409, "The changed rubric would void grades"],
   ASK_CLOSED: [409, "The question is closed"],
   IDEMPOTENCY_KEY_REUSED: [409, "The key was used for another request"],
   NAME_TAKEN: [409, "The name is taken"],
@@ -69,6 +70,10 @@ export const problem = named(
     hint: z.string().optional(),
     instance: z.string().optional().describe("id of the request, for the log"),
     errors: z.array(problemError).optional(),
+    confirm: z
+      .string()
+      .optional()
+      .describe("names exactly what `errors` lists; a request that sends it back confirms that, and nothing else"),
   }),
 );
 export type Problem = z.infer<typeof problem>;
@@ -77,6 +82,7 @@ export interface ProblemFacts {
   readonly detail?: string;
   readonly hint?: string;
   readonly errors?: readonly ProblemError[];
+  readonly confirm?: string;
 }
 
 export function makeProblem(code: ProblemCode, facts: ProblemFacts = {}, instance?: string): Problem {
@@ -90,5 +96,6 @@ export function makeProblem(code: ProblemCode, facts: ProblemFacts = {}, instanc
     ...(facts.hint === undefined ? {} : { hint: facts.hint }),
     ...(instance === undefined ? {} : { instance }),
     ...(facts.errors === undefined ? {} : { errors: [...facts.errors] }),
+    ...(facts.confirm === undefined ? {} : { confirm: facts.confirm }),
   };
 }

@@ -226,11 +226,11 @@ export const routes = {
     ...{ method: "POST", path: "/v1/batches", tag: "Batches", access: "batches:write" },
     summary: "Save a class: its members, and what they handed in",
     description:
-      "Twice is once: a batch is known by its key, a work by its key and content. Changed content is tried anew, nothing is deleted. A large class is saved piece by piece. Works begin as the concurrency allows.",
+      "Twice is once: a batch is known by its key, a work by its key and content. Changed content is tried anew, nothing is deleted. A large class is saved piece by piece. Works begin as the concurrency allows. A changed rubric that voids points, marks or releases is refused with 409 RUBRIC_VOIDS, which lists them for each criterion: send its `confirm` as `confirmedVoids` to save it.",
     body: batches.batchSave,
     location: true,
     answer: { kind: "json", status: 201, also: 200, schema: batches.savedBatch },
-    problems: ["BATCH_REFUSED", "START_REFUSED"],
+    problems: ["BATCH_REFUSED", "START_REFUSED", "RUBRIC_VOIDS"],
   },
   listBatches: {
     ...{ method: "GET", path: "/v1/batches", tag: "Batches", access: "batches:read" },
@@ -256,7 +256,7 @@ export const routes = {
   updateBatch: {
     ...aBatch,
     ...{ method: "PATCH", path: "/v1/batches/{id}", access: "batches:write" },
-    summary: "Change how many of its works run at once, or what it may spend",
+    summary: "Change how many of its works run at once, what it may spend, or which model it asks",
     body: batches.batchChange,
     answer: json(batches.changedBatch),
     problems: ["BATCH_REFUSED"],

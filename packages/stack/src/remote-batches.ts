@@ -34,11 +34,12 @@ export interface Sending {
 export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): TenantBatches {
   /** Members first: a work names its own. */
   async function save(batch: NewBatch): Promise<SavedBatch> {
-    const { key, name, settings, members, works, budget, concurrency, rubric } = batch;
+    const { key, name, settings, members, works, budget, concurrency, rubric, confirmedVoids } = batch;
     const { run, late, aiConsent, language, facts } = settings;
     tellUnsent(run);
     const common = {
       ...{ key, name, definition: await upload(batch.definition), rubric: rubric as never, late, aiConsent, language },
+      ...(confirmedVoids === undefined ? {} : { confirmedVoids }),
       ...(concurrency === undefined ? {} : { concurrency }),
       ...(budget === undefined ? {} : { budget }),
       ...(facts === undefined ? {} : { facts: facts as never }),
@@ -150,12 +151,18 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
       const found = await unless404(() => client.listGradeEvents({ params: { id }, query }));
       return { events: found?.items ?? nothing, next: found?.next ?? null };
     },
-    setRun: () => {
-      throw new StackError(
-        "NOT_OVER_HTTP",
-        "The API does not change the model of a class alone.",
-        "Grade it again with the right model: markmill grade PATH --model NAME",
-      );
+    /** Of the settings only the model can be changed over HTTP. */
+    async setRun(id, { variables }) {
+      const model = variables?.AI_MODEL_NAME;
+      if (model === undefined) {
+        throw new StackError(
+          "NOT_OVER_HTTP",
+          "The API changes only the model of a class alone.",
+          "Grade it again with the right settings: markmill grade PATH",
+        );
+      }
+      const { restarted = 0, kept = 0 } = await client.updateBatch({ params: { id }, body: { model } });
+      return { restarted, kept };
     },
     setBudget: async (id, cap) => void (await client.updateBatch({ params: { id }, body: { budget: cap } })),
     setConcurrency: async (id, runs) =>

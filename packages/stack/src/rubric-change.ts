@@ -1,7 +1,25 @@
-/** What a changed rubric does to a class that is graded already, told before it happens. Pure. */
-import { changedCriteria, type Rubric } from "@markmill/grading";
+/**
+ * The effects of a changed rubric on a class that is graded already, known before they happen. Pure.
+ *
+ * R1  The order of rows says nothing.
+ * R2  `seen` names exactly what would be voided: it differs as soon as one rubric, proposal, mark or release differs.
+ * R3  A change that voids something needs the `seen` that a person was shown. A change that voids nothing needs none.
+ */
+import { createHash } from "node:crypto";
+import { changedCriteria, type Rubric, rubricHash } from "@markmill/grading";
 import type { BatchWork } from "@markmill/store";
-import { countOf } from "./amounts.ts";
+
+/** What one criterion voids. */
+export interface CriterionChange {
+  readonly id: string;
+  readonly is: "changed" | "added" | "removed";
+  /** Students with a grade that this criterion changes or leaves open. */
+  readonly students: number;
+  /** Marks of people. */
+  readonly marks: number;
+  /** Released grades. */
+  readonly releases: number;
+}
 
 export interface RubricChange {
   readonly changed: readonly string[];
@@ -15,6 +33,9 @@ export interface RubricChange {
   readonly gone: number;
   /** Released grades that no longer hold. */
   readonly releases: number;
+  readonly criteria: readonly CriterionChange[];
+  /** R2. */
+  readonly seen: string;
 }
 
 /** null: both rubrics say the same; the order of rows says nothing. */
@@ -25,48 +46,72 @@ export function rubricChange(before: Rubric, after: Rubric, works: readonly Batc
   const added = different.filter((id) => !has(before, id));
   const removed = different.filter((id) => !has(after, id));
   const changed = different.filter((id) => has(before, id) && has(after, id));
-  const effects = works
-    .filter(({ counts }) => counts)
-    .map(({ grade }) => {
-      const graded = grade?.outcome.is === "graded" || grade?.outcome.is === "needs human";
-      const loses = grade?.criteria.some(
-        (one) => one.is === "scored" && one.by !== "human" && changed.includes(one.id),
-      );
-      const proposal = graded && (loses === true || added.length > 0);
-      const doubtful = grade?.overrides.filter(({ criterion }) => changed.includes(criterion)).length ?? 0;
-      const gone = grade?.overrides.filter(({ criterion }) => removed.includes(criterion)).length ?? 0;
-      const touched = graded && (proposal || doubtful > 0 || removed.length > 0);
-      return { proposal, doubtful, gone, release: touched && grade?.released != null };
+  const counting = works.filter(({ counts }) => counts);
+  const effects = counting.map((work) => effectOf(work, { changed, added, removed }));
+  const criteria = different.map((id): CriterionChange => {
+    const is = added.includes(id) ? "added" : removed.includes(id) ? "removed" : "changed";
+    const alone = { changed: [], added: [], removed: [], [is]: [id] };
+    const touched = counting.flatMap((work) => {
+      const effect = effectOf(work, alone);
+      return effect.touched ? [{ work, effect }] : [];
     });
+    return {
+      ...{ id, is },
+      students: new Set(touched.flatMap(({ work }) => work.countsFor ?? work.by)).size,
+      marks: touched.reduce((sum, { effect }) => sum + effect.doubtful.length + effect.gone.length, 0),
+      releases: touched.filter(({ effect }) => effect.release !== null).length,
+    };
+  });
+  const voided = counting.flatMap(({ key }, index) => {
+    const { proposal, doubtful, gone, release } = effects[index] ?? nothing;
+    return proposal || doubtful.length + gone.length > 0 || release !== null
+      ? [[key, proposal, doubtful, gone, release]]
+      : [];
+  });
   return {
-    ...{ changed, added, removed },
+    ...{ changed, added, removed, criteria },
     proposals: effects.filter(({ proposal }) => proposal).length,
-    doubtful: effects.reduce((sum, one) => sum + one.doubtful, 0),
-    gone: effects.reduce((sum, one) => sum + one.gone, 0),
-    releases: effects.filter(({ release }) => release).length,
+    doubtful: effects.reduce((sum, one) => sum + one.doubtful.length, 0),
+    gone: effects.reduce((sum, one) => sum + one.gone.length, 0),
+    releases: effects.filter(({ release }) => release !== null).length,
+    seen: createHash("sha256")
+      .update(JSON.stringify([rubricHash(before), rubricHash(after), voided]))
+      .digest("hex"),
   };
 }
 
-export function voidsSomething({ proposals, doubtful, gone, releases }: RubricChange): boolean {
+const nothing: Effect = { proposal: false, doubtful: [], gone: [], touched: false, release: null };
+
+interface Effect {
+  readonly proposal: boolean;
+  readonly doubtful: readonly string[];
+  readonly gone: readonly string[];
+  readonly touched: boolean;
+  /** When the grade was released. */
+  readonly release: string | null;
+}
+
+function effectOf(
+  { grade }: BatchWork,
+  { changed, added, removed }: Pick<RubricChange, "changed" | "added" | "removed">,
+): Effect {
+  const graded = grade?.outcome.is === "graded" || grade?.outcome.is === "needs human";
+  const loses = grade?.criteria.some((one) => one.is === "scored" && one.by !== "human" && changed.includes(one.id));
+  const proposal = graded && (loses === true || added.length > 0);
+  const marksOf = (ids: readonly string[]) =>
+    (grade?.overrides ?? []).flatMap(({ criterion, points, by, at }) =>
+      ids.includes(criterion) ? [JSON.stringify([criterion, points, by, at])] : [],
+    );
+  const [doubtful, gone] = [marksOf(changed), marksOf(removed)];
+  const touched = graded && (proposal || doubtful.length > 0 || removed.length > 0);
+  return { proposal, doubtful, gone, touched, release: touched ? (grade?.released?.at ?? null) : null };
+}
+
+function voidsSomething({ proposals, doubtful, gone, releases }: RubricChange): boolean {
   return proposals + doubtful + gone + releases > 0;
 }
 
-export function tellRubricChange(change: RubricChange): string[] {
-  const { changed, added, removed, proposals, doubtful, gone, releases } = change;
-  const named = [
-    ...(changed.length > 0 ? [`changed: ${changed.join(", ")}`] : []),
-    ...(added.length > 0 ? [`added: ${added.join(", ")}`] : []),
-    ...(removed.length > 0 ? [`removed: ${removed.join(", ")}`] : []),
-  ];
-  const lines = [`! the rubric of this class has changed (${named.join("; ")})`];
-  if (proposals > 0)
-    lines.push(
-      `!   ${countOf(proposals, "proposal")} without points for ${[...changed, ...added].join(", ")}: a person marks that, or 'markmill regrade' grades it`,
-    );
-  if (doubtful > 0)
-    lines.push(`!   ${countOf(doubtful, "mark")} of people for ${changed.join(", ")}: to be reviewed again`);
-  if (gone > 0) lines.push(`!   ${countOf(gone, "mark")} of people for ${removed.join(", ")}: no longer counted`);
-  if (releases > 0) lines.push(`!   ${countOf(releases, "released grade")} no longer valid: to be released again`);
-  lines.push("!   marks of all other criteria stand");
-  return lines;
+/** R3. */
+export function mayVoid(change: RubricChange, seen: string | undefined): boolean {
+  return !voidsSomething(change) || change.seen === seen;
 }

@@ -1,7 +1,8 @@
 /** Batches. What tells whose a work is goes only to whoever may read the members. */
 
 import type { Got, Routes } from "@markmill/contract";
-import { presentBatchSummary } from "@markmill/stack";
+import { findModel } from "@markmill/llm";
+import { everyWork, mayVoid, presentBatchSummary, type RubricChange, rubricChange, withModel } from "@markmill/stack";
 import {
   type BatchDetail,
   type BatchWork,
@@ -37,7 +38,7 @@ type Names =
 
 type Shown<Name extends keyof Routes> = Got<Routes[Name]>;
 
-export function batchHandlers({ bell, settings }: ApiParts): Some<Names> {
+export function batchHandlers({ bell, settings, catalogue }: ApiParts): Some<Names> {
   return {
     async saveBatch({ body, caller: { store } }) {
       const { key, name, rubric, concurrency, budget, members, works, whole, span } = body;
@@ -53,8 +54,10 @@ export function batchHandlers({ bell, settings }: ApiParts): Some<Names> {
         const given = { ...variables, ...start.variables };
         checked(await definitionOf(store, start.definition), given, Object.keys(settings.environment), paths);
       }
+      const wanted = rubric ?? rubricOf(definition);
+      await requireSeenVoids(store, key, wanted, body.confirmedVoids);
       const saved = await store.batches.save({
-        ...{ key, name, definition, rubric: rubric ?? rubricOf(definition), members: members as never },
+        ...{ key, name, definition, rubric: wanted, members: members as never },
         works: works as NewBatch["works"],
         ...(concurrency === undefined ? {} : { concurrency }),
         ...(budget === undefined ? {} : { budget }),
@@ -85,10 +88,20 @@ export function batchHandlers({ bell, settings }: ApiParts): Some<Names> {
     },
 
     async updateBatch({ params: { id }, body, caller: { store } }) {
-      await find(store, id);
+      const { settings: before } = await find(store, id);
+      if (body.model !== undefined && !findModel(catalogue, body.model).ok) {
+        const message = `There is no model ${JSON.stringify(body.model)} in the catalogue. Nothing was changed.`;
+        throw new Refusal("BATCH_REFUSED", {
+          detail: message,
+          hint: "GET /v1/models lists the models of this server.",
+        });
+      }
       if (body.concurrency !== undefined) await store.batches.setConcurrency(id, body.concurrency);
       if (body.budget !== undefined) await store.batches.setBudget(id, body.budget);
-      return await changed(store, id);
+      // kill -9 between these lines: the caller has no answer, and the same request does the rest.
+      const begun = body.model === undefined ? {} : await store.batches.setRun(id, withModel(before.run, body.model));
+      const { body: stands } = await changed(store, id);
+      return { body: { ...stands, ...begun } };
     },
 
     async deleteBatch({ params: { id }, caller: { store } }) {
@@ -229,6 +242,42 @@ function rubricOf({ root, programs }: Definition): NewBatch["rubric"] {
   throw new Refusal("START_REFUSED", {
     errors: [{ path: "rubric", message: "The definition has no rubric, and none was sent." }],
   });
+}
+
+/**
+ * A changed rubric voids only what somebody has seen. The works are read before the save: a mark given between the two belongs to the old
+ * rubric, as one given just before the save does.
+ */
+async function requireSeenVoids(
+  { batches }: TenantStore,
+  key: string,
+  rubric: NewBatch["rubric"],
+  seen: string | undefined,
+): Promise<void> {
+  const known = (await batches.list({ key }, { limit: 1 })).batches[0];
+  const before = known === undefined ? null : await batches.get(known.id);
+  if (before === null || rubricChange(before.rubric, rubric, []) === null) return;
+  const change = rubricChange(before.rubric, rubric, await everyWork(batches, before.id));
+  if (change === null || mayVoid(change, seen)) return;
+  throw new Refusal("RUBRIC_VOIDS", {
+    detail: "The rubric has changed and would void grades. Nothing was saved.",
+    hint:
+      seen === undefined
+        ? "Read what it voids. Then send the same request with `confirm` of this problem as `confirmedVoids`."
+        : "More or other grades would be voided than were confirmed. Read the list, and confirm it: `confirm` of this problem as `confirmedVoids`, or the same command again.",
+    errors: change.criteria.map(voidsOf),
+    confirm: change.seen,
+  });
+}
+
+function voidsOf({ id, is, students, marks, releases }: RubricChange["criteria"][number]) {
+  const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;
+  const parts = [
+    `the points of ${counted(students, "student")}`,
+    `${counted(marks, "mark")} of people`,
+    counted(releases, "released grade"),
+  ];
+  return { path: `rubric.${id}`, message: `${is}: voids ${parts.join(", ")}` };
 }
 
 /** Without the environment of the server, and what is asked of its workers. What whoever saved it wrote down has names in it. */

@@ -7,6 +7,7 @@ import {
   catchInterrupts,
   everyMember,
   everyWork,
+  mayVoid,
   mustWork,
   openStackOrServer,
   parseCount,
@@ -14,6 +15,7 @@ import {
   readScript,
   requireConfig,
   requireOwnWorker,
+  rubricChange,
   type ScriptFile,
   type Stack,
   workForBatch,
@@ -41,9 +43,9 @@ import { readingChanges } from "../reading-changes.ts";
 import { requireModel } from "../require-model.ts";
 import { requireSandbox } from "../require-sandbox.ts";
 import { paperKinds } from "../results-register.ts";
-import { rubricChange, tellRubricChange, voidsSomething } from "../rubric-change.ts";
 import { type Decisions, readDecisions, withStoredKeys } from "../stored-keys.ts";
 import { isTableFile, planTable } from "../table-plan.ts";
+import { tellRubricChange } from "../tell-rubric-change.ts";
 import { terminalLog } from "../terminal-log.ts";
 import { whoSays } from "../who-says.ts";
 
@@ -248,7 +250,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
         `'markmill resume ${before.id}' begins again where it was.`,
       );
     }
-    if (before !== null) await confirmRubric(stack, before, plan, manner.yes, terminal);
+    const confirmedVoids = before === null ? null : await confirmRubric(stack, before, plan, manner.yes, terminal);
     const script = await scriptFor(stack, manner.script, before?.settings.run.options ?? null);
     stopScript = script.stop;
     const stored = {
@@ -300,6 +302,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     const stand = intake.unfetched.length === 0 ? [] : standingKeys(stored.works, chosen, intake.unfetched);
     const batch: NewBatch = {
       ...{ key: plan.key, name: plan.name, definition: plan.definition, rubric: plan.rubric },
+      ...(confirmedVoids === null ? {} : { confirmedVoids }),
       ...(manner.concurrency === null ? {} : { concurrency: manner.concurrency }),
       ...(manner.budget === null ? {} : { budget: { nanodollars: manner.budget, tokens: null } }),
       settings: {
@@ -406,19 +409,22 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
   }
 }
 
-/** Lists the marks that a changed rubric voids before anything is saved. The person must confirm with --yes. */
+/**
+ * Lists the marks that a changed rubric voids before anything is saved. The person must confirm with --yes. A server gets the confirmation
+ * of exactly this list, and refuses when more would be voided by then.
+ */
 async function confirmRubric(
   { tenant }: Pick<Stack, "tenant">,
   before: BatchDetail,
   { rubric }: ClassPlan,
   yes: boolean,
   terminal: Terminal,
-): Promise<void> {
-  if (changedCriteria(before.rubric, rubric).length === 0) return;
+): Promise<string | null> {
+  if (changedCriteria(before.rubric, rubric).length === 0) return null;
   const change = rubricChange(before.rubric, rubric, await everyWork(tenant.batches, before.id));
-  if (change === null) return;
+  if (change === null) return null;
   for (const line of tellRubricChange(change)) terminal.err(line);
-  if (yes || !voidsSomething(change)) return;
+  if (mayVoid(change, yes ? change.seen : undefined)) return change.seen;
   throw new CommandError(
     "CLASS_RUBRIC_CHANGED",
     "The rubric has changed and would void grades, so nothing was done.",

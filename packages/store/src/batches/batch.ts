@@ -22,6 +22,8 @@ export interface NewBatch {
   readonly name: string;
   readonly definition: Definition;
   readonly rubric: Rubric;
+  /** The effects of the changed rubric that a person has seen (stack/rubric-change.ts). A server asks for it; the store itself does not. */
+  readonly confirmedVoids?: string;
   readonly settings: BatchSettings;
   /** Runs at once; 16. */
   readonly concurrency?: number;

@@ -1,0 +1,17 @@
+import { expect, it } from "vitest";
+import { tellRubricChange } from "./tell-rubric-change.ts";
+
+it("a person is told how many proposals, marks and releases a changed rubric voids", () => {
+  const change = {
+    ...{ changed: ["names"], added: [], removed: ["style"], proposals: 1, doubtful: 1, gone: 2, releases: 1 },
+    ...{ criteria: [], seen: "" },
+  };
+  expect(tellRubricChange(change)).toEqual([
+    "! the rubric of this class has changed (changed: names; removed: style)",
+    "!   1 proposal without points for names: a person marks that, or 'markmill regrade' grades it",
+    "!   1 mark of people for names: to be reviewed again",
+    "!   2 marks of people for style: no longer counted",
+    "!   1 released grade no longer valid: to be released again",
+    "!   marks of all other criteria stand",
+  ]);
+});
