@@ -49,15 +49,16 @@ export type RedisServer = {
   stop(): Promise<void>;
 };
 
-export async function startRedis(source: RedisSource): Promise<RedisServer> {
+/** `more`: further words of its command line. */
+export async function startRedis(source: RedisSource, more: readonly string[] = []): Promise<RedisServer> {
   if (source.kind === "none") throw new Error(`Redis is not available: ${source.reason}`);
   const directory = await mkdtemp(join(tmpdir(), "markmill-redis-"));
   for (let attempt = 1; ; attempt += 1) {
     const port = await freePort();
     const start = () =>
       source.kind === "program"
-        ? startProgram(source.program, directory, port)
-        : startContainer(source.image, directory, port);
+        ? startProgram(source.program, directory, port, more)
+        : startContainer(source.image, directory, port, more);
     try {
       let running = await start();
       return {
@@ -89,9 +90,14 @@ const settings = (port: number, bind: string) => [
   ...["--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction"],
 ];
 
-async function startProgram({ file, libraryPath }: RedisProgram, directory: string, port: number): Promise<Running> {
+async function startProgram(
+  { file, libraryPath }: RedisProgram,
+  directory: string,
+  port: number,
+  more: readonly string[],
+): Promise<Running> {
   const log = join(directory, "redis.log");
-  const child = spawn(file, [...settings(port, "127.0.0.1"), "--dir", directory, "--logfile", log], {
+  const child = spawn(file, [...settings(port, "127.0.0.1"), ...more, "--dir", directory, "--logfile", log], {
     cwd: directory,
     detached: true,
     env: libraryPath === null ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath },
@@ -121,10 +127,15 @@ async function startProgram({ file, libraryPath }: RedisProgram, directory: stri
   return running;
 }
 
-async function startContainer(image: string, directory: string, port: number): Promise<Running> {
+async function startContainer(
+  image: string,
+  directory: string,
+  port: number,
+  more: readonly string[],
+): Promise<Running> {
   const name = `markmill-test-redis-${port}`;
   const options = ["--rm", "-d", "--name", name, "-p", `127.0.0.1:${port}:6379`, "-v", `${directory}:/data`];
-  await docker("run", ...options, image, "redis-server", ...settings(6379, "0.0.0.0"));
+  await docker("run", ...options, image, "redis-server", ...settings(6379, "0.0.0.0"), ...more);
   const watch = afterDeath('docker rm -f "$1"; rm -rf "$2"', [name, directory]);
   const running: Running = {
     async kill() {

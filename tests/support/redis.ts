@@ -22,7 +22,7 @@ export async function sharedRedis(): Promise<{ readonly url: string; readonly pr
   return { url, prefix: `t${inject("testServices").run}-${randomBytes(4).toString("hex")}` };
 }
 
-/** A server for the caller alone, to flush, kill and restart. It ends with `stop`, or with the test file. */
-export async function freshRedis(): Promise<RedisServer> {
-  return startRedis(await askService("redis-source"));
+/** A server for the caller alone, to flush, kill and restart. It ends with `stop`, or with the test file. `more`: words of its command line. */
+export async function freshRedis(more: readonly string[] = []): Promise<RedisServer> {
+  return startRedis(await askService("redis-source"), more);
 }

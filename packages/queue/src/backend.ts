@@ -18,7 +18,6 @@ import {
   type Telemetry,
   type WorkerOptions,
 } from "bullmq";
-import type { Redis } from "ioredis";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
 import { FollowingWorker } from "./following-worker.ts";
 import type { HandOverAct } from "./hand-over.ts";
@@ -26,8 +25,9 @@ import { handOverOnPostgres } from "./hand-over-postgres.ts";
 import { handOverOnRedis } from "./hand-over-redis.ts";
 import type { BellData } from "./job-id.ts";
 import { PatientClient } from "./patient-client.ts";
-import { QueueError, translate } from "./queue-error.ts";
+import { type QueueError, translate } from "./queue-error.ts";
 import { createRecoveringBackend } from "./recovering-backend.ts";
+import { unfitRedis } from "./unfit-redis.ts";
 
 export type BackendOptions =
   | { readonly kind: "redis"; readonly url: string }
@@ -111,13 +111,20 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
     connectTimeout: connectMs,
     retryStrategy: reconnect,
   });
-  ringing.on("error", (error) => onError(translate(error, "The connection to Redis")));
+  /** A refused login or certificate is told by an event; the attempt to connect only says that the connection was closed. */
+  let refusal: QueueError | null = null;
+  ringing.on("error", (error) => {
+    const told = translate(error, "The connection to Redis");
+    if (!told.transient) refusal = told;
+    onError(told);
+  });
   try {
     await ringing.connect();
-    await refuseEviction(ringing);
+    const fault = unfitRedis(await ringing.info());
+    if (fault !== null) throw fault;
   } catch (error) {
     ringing.disconnect();
-    throw translate(error, `Redis at ${withoutPassword(url)}`);
+    throw refusal ?? translate(error, `Redis at ${withoutPassword(url)}`);
   }
   const serving = new GatheringRedis(url, { lazyConnect: true, maxRetriesPerRequest: null, retryStrategy: reconnect });
   serving.on("error", (error) => onError(translate(error, "A worker's connection to Redis")));
@@ -150,18 +157,6 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
       serving.disconnect();
     },
   };
-}
-
-/** A Redis that evicts loses jobs without an error; one that may not be asked is trusted. */
-async function refuseEviction(redis: Redis): Promise<void> {
-  const info = await redis.info("memory");
-  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
-  if (policy !== undefined && policy !== "noeviction") {
-    throw new QueueError(
-      "QUEUE_EVICTION_POLICY",
-      `Redis has maxmemory-policy ${policy}: under pressure it would drop jobs.`,
-    );
-  }
 }
 
 async function openPostgres(url: string, { onError, telemetry }: BackendParts): Promise<Backend> {

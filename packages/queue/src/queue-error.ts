@@ -13,6 +13,22 @@ export const queueErrorCodes = {
     means: "Redis may throw away keys when its memory is full, and jobs with them.",
     fix: "Set `maxmemory-policy noeviction` in redis.conf, or `redis-cli config set maxmemory-policy noeviction`.",
   },
+  QUEUE_CLUSTER: {
+    means: "The Redis server is part of a Redis Cluster, which cannot keep the queue.",
+    fix: "Use a single Redis server (with replicas and Sentinel if you like): set `cluster-enabled no`, or point REDIS_URL at another server.",
+  },
+  QUEUE_READ_ONLY: {
+    means: "The Redis server is a replica and takes no writes.",
+    fix: "Point REDIS_URL at the primary Redis server, not at a replica.",
+  },
+  QUEUE_UNTRUSTED: {
+    means: "The certificate of the server that keeps the queue is not trusted.",
+    fix: "Name the certificate of the authority that signed it in NODE_EXTRA_CA_CERTS, and use the host name that the certificate has.",
+  },
+  QUEUE_LOCK_LOST: {
+    means: "A worker was silent for longer than the lock of its job lasts, so another worker may take the job.",
+    fix: "Nothing, if it is rare: no work is lost. If it is frequent, give the worker more processor time or raise LOCK_DURATION_MS.",
+  },
   QUEUE_FULL: {
     means: "The server that keeps the queue has no memory or disk left.",
     fix: "Give the server that keeps the queue more room: Redis memory (maxmemory) or disk, Postgres disk. No run is lost, it goes on by itself.",
@@ -34,6 +50,15 @@ export const queueErrorCodes = {
 
 export type QueueErrorCode = keyof typeof queueErrorCodes;
 
+/** A replica may be promoted: after a failover the same address takes writes. */
+const transient: ReadonlySet<QueueErrorCode> = new Set([
+  "QUEUE_UNREACHABLE",
+  "QUEUE_FULL",
+  "QUEUE_CONTENDED",
+  "QUEUE_READ_ONLY",
+  "QUEUE_LOCK_LOST",
+]);
+
 /** `message` says what and why, `fix` what to do. `transient`: the same call may succeed later. */
 export class QueueError extends Error {
   override readonly name = "QueueError";
@@ -45,16 +70,30 @@ export class QueueError extends Error {
     super(message, options);
     this.code = code;
     this.fix = queueErrorCodes[code].fix;
-    this.transient = code === "QUEUE_UNREACHABLE" || code === "QUEUE_FULL" || code === "QUEUE_CONTENDED";
+    this.transient = transient.has(code);
   }
 }
 
+/** What OpenSSL and Node say of a certificate. */
+const untrusted =
+  /self[- ]signed certificate|unable to (?:verify|get)[^:]{0,40}certificate|certificate has expired|CERT_|ERR_TLS_CERT|certificate verify failed|Hostname\/IP does not match/;
+
 const symptoms: readonly (readonly [RegExp, QueueErrorCode])[] = [
-  [/NOAUTH|WRONGPASS|NOPERM|\b28(000|P01)\b|password authentication failed/, "QUEUE_REFUSED"],
+  [
+    /NOAUTH|WRONGPASS|NOPERM|invalid password|invalid username-password pair|without any password configured|\b28(000|P01)\b|password authentication failed/,
+    "QUEUE_REFUSED",
+  ],
+  [/\b(CROSSSLOT|CLUSTERDOWN)\b|\b(MOVED|ASK) \d|cluster node/, "QUEUE_CLUSTER"],
+  [untrusted, "QUEUE_UNTRUSTED"],
+  [
+    /could not renew lock for job|Missing lock for job|Lock mismatch for job|Missing key for job|is not in the active state/,
+    "QUEUE_LOCK_LOST",
+  ],
+  [/\bREADONLY\b|NOREPLICAS/, "QUEUE_READ_ONLY"],
   [/\bOOM command not allowed|MISCONF|No space left|\b53100\b/, "QUEUE_FULL"],
   [/SchemaVersionMismatch|UnsupportedPostgresVersion|Redis version needs to be/, "QUEUE_VERSION"],
   [
-    /ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|Connection is closed|aborted due to connection close|Connection terminated|Stream isn't writeable|Command timed out|max retries per request|timeout exceeded|Query read timeout|Connection ended|LOADING|READONLY|\b57P0\d\b|\b57014\b|\b53300\b|not queryable/,
+    /ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|Connection is closed|aborted due to connection close|Connection terminated|Stream isn't writeable|Command timed out|max retries per request|timeout exceeded|Query read timeout|Connection ended|LOADING|MASTERDOWN|BUSY Redis|\b57P0\d\b|\b57014\b|\b53300\b|not queryable/,
     "QUEUE_UNREACHABLE",
   ],
   [/\b40(P01|001)\b|\b55P03\b/, "QUEUE_CONTENDED"],

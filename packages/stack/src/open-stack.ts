@@ -127,7 +127,9 @@ export async function openStack(options: StackOptions): Promise<Stack> {
       });
     const queues =
       options.queue === "when there"
-        ? queuesWhenThere(config.queue.backend, openThem, (error) => log.warn({ err: error }, "the queue is away"))
+        ? await queuesWhenThere(config.queue.backend, openThem, (error) =>
+            log.warn({ err: error }, "the queue is away"),
+          )
         : await patiently(openThem, startingServer);
     closing.push(() => queues.close());
     let worker: OpenWorker | null = null;

@@ -1,31 +1,38 @@
 /**
- * The queues of a process that can do without them: what it rings while they are away is rung by the supervisor. They are opened in the
- * background, again and again until it succeeds; then they mend their connections themselves.
+ * The queues of a process that can do without them: the supervisor rings again the bells that it could not ring.
+ *
+ * W1  A server that is away is tried again in the background until it answers. Then the queues mend their connections themselves.
+ * W2  A server that cannot keep the queue, or refuses the login, is an error of the start: waiting does not change it. A server that answers
+ *     only later is reported instead, and tried again.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { mayPass } from "@markmill/patience";
 import { QueueError, type Queues } from "@markmill/queue";
 
 const againMs = 2_000;
 
-export function queuesWhenThere(
+export async function queuesWhenThere(
   kind: Queues["kind"],
   open: () => Promise<Queues>,
   onAway: (error: unknown) => void,
-): Queues {
+): Promise<Queues> {
   const closing = new AbortController();
   let opened: Queues | null = null;
-  let told = false;
 
-  async function opening(): Promise<void> {
-    while (!closing.signal.aborted) {
-      try {
-        opened = await open();
-        return;
-      } catch (error) {
-        if (!told) onAway(error);
-        told = true;
-      }
+  async function tryToOpen(): Promise<unknown> {
+    try {
+      opened = await open();
+      return null;
+    } catch (error) {
+      return error;
+    }
+  }
+  async function keepTrying(): Promise<void> {
+    while (!closing.signal.aborted && opened === null) {
       await sleep(againMs, undefined, { signal: closing.signal }).catch(() => undefined);
+      if (closing.signal.aborted) return;
+      const error = await tryToOpen();
+      if (error !== null) onAway(error);
     }
   }
   function there(): Queues {
@@ -33,7 +40,12 @@ export function queuesWhenThere(
     return opened;
   }
 
-  const first = opening();
+  const error = await tryToOpen();
+  if (error !== null) {
+    if (!mayPass(error)) throw error;
+    onAway(error);
+  }
+  const trying = keepTrying();
   return {
     kind,
     ring: async (bells) => (opened === null ? bells : await opened.ring(bells)),
@@ -44,7 +56,7 @@ export function queuesWhenThere(
     watch: (queue) => there().watch(queue),
     async close() {
       closing.abort();
-      await first;
+      await trying;
       await opened?.close();
     },
   };

@@ -53,11 +53,6 @@ export async function migrate(pool: Pool, migrations = readMigrations()): Promis
 }
 
 async function apply(client: PoolClient, migrations: readonly Migration[]): Promise<readonly string[]> {
-  const version = await client.query<{ number: number }>(
-    "select current_setting('server_version_num')::int / 10000 as number",
-  );
-  const major = version.rows[0]?.number ?? 0;
-  if (major < 14) throw new StoreError("STORE_VERSION", `The Postgres server has version ${major}.`);
   await client.query("create schema if not exists markmill");
   await client.query(
     "create table if not exists markmill.migrations (name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp())",

@@ -28,6 +28,7 @@ import { openRunCounts } from "./read/open-run-counts.ts";
 import { createReserve, type Reserve } from "./reserve.ts";
 import { translate } from "./store-error.ts";
 import { createTenantStore, type TenantStore } from "./tenant-store.ts";
+import { refuseUnfitServer } from "./unfit-server.ts";
 import { createAnnouncer } from "./watch.ts";
 import { listWorkers, type WorkerRow } from "./workers.ts";
 
@@ -91,6 +92,7 @@ export interface Machine {
 export async function openStore(options: StoreOptions): Promise<Store> {
   const database = openDatabase(options);
   try {
+    await refuseUnfitServer(database);
     if (options.migrate ?? true) await migrate(database.calm);
     const { rows } = await database.calm.query<{ now: number }>(`select ${databaseNow} as now`);
     return assemble(database, createDatabaseClock(rows[0]?.now ?? Date.now()), options);

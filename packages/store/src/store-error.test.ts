@@ -12,6 +12,30 @@ it.each([
   [{ code: undefined, message: "Query read timeout" }, "STORE_UNREACHABLE", true],
   [{ code: "42P01", message: "relation does not exist" }, "STORE_SCHEMA_MISSING", false],
   [{ code: "40P01", message: "deadlock detected" }, "STORE_BUSY", true],
+  [{ code: "08P01", message: "unsupported startup parameter: statement_timeout" }, "STORE_POOLER", false],
+  [{ code: "26000", message: 'prepared statement "claim" does not exist' }, "STORE_POOLER", false],
+  [
+    { code: "SELF_SIGNED_CERT_IN_CHAIN", message: "self-signed certificate in certificate chain" },
+    "STORE_UNTRUSTED",
+    false,
+  ],
+  [
+    { code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE", message: "unable to verify the first certificate" },
+    "STORE_UNTRUSTED",
+    false,
+  ],
+  [
+    { code: "ERR_TLS_CERT_ALTNAME_INVALID", message: "Hostname/IP does not match certificate's altnames" },
+    "STORE_UNTRUSTED",
+    false,
+  ],
+  [{ code: undefined, message: "The server does not support SSL connections" }, "STORE_UNTRUSTED", false],
+  [
+    { code: undefined, message: "SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string" },
+    "STORE_REFUSED",
+    false,
+  ],
+  [{ code: "42501", message: "permission denied for schema markmill" }, "STORE_REFUSED", false],
   [{ code: "22P02", message: "invalid input syntax" }, "STORE_BUG", false],
 ])("%o is %s", (given, code, transient) => {
   const error = translate(Object.assign(new Error(given.message), { code: given.code }), "Testing");

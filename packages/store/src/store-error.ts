@@ -6,8 +6,12 @@ export const storeErrorCodes = {
     fix: "Check that Postgres runs and that DATABASE_URL names its host and port.",
   },
   STORE_REFUSED: {
-    means: "Postgres refuses the login or knows no such database.",
-    fix: "Check the user, the password and the database name in DATABASE_URL.",
+    means: "Postgres refuses the login, knows no such database, or the user lacks a permission.",
+    fix: "Check the user, the password and the database name in DATABASE_URL, and that the user may create a schema there.",
+  },
+  STORE_UNTRUSTED: {
+    means: "The certificate of the Postgres server is not trusted, or the server has no TLS.",
+    fix: "Name the certificate of the authority that signed it in NODE_EXTRA_CA_CERTS, and use the host name that the certificate has. For a server without TLS take sslmode out of DATABASE_URL.",
   },
   STORE_FULL: {
     means: "The disk of the database server is full.",
@@ -20,6 +24,14 @@ export const storeErrorCodes = {
   STORE_READ_ONLY: {
     means: "The server takes no writes: it is a standby, or is being replaced.",
     fix: "Point DATABASE_URL at the primary server, not at a standby.",
+  },
+  STORE_READ_ONLY_SETTING: {
+    means: "Postgres makes every session read-only: default_transaction_read_only is on.",
+    fix: "Turn default_transaction_read_only off for the role or the database of DATABASE_URL (`alter role … set default_transaction_read_only = off`), or use another role.",
+  },
+  STORE_POOLER: {
+    means: "A connection pooler such as PgBouncer in transaction mode is between Markmill and Postgres.",
+    fix: "Point DATABASE_URL at Postgres itself. Markmill has its own pools (PG_POOL_SIZE), and its connections must keep their sessions and settings.",
   },
   STORE_VERSION: { means: "The Postgres server is too old.", fix: "Use a Postgres server of version 14 or newer." },
   STORE_SCHEMA_NEWER: {
@@ -141,9 +153,11 @@ export class StoreError extends Error {
   }
 }
 
+/** PgBouncer refuses a connection that asks for settings, and in transaction mode loses prepared statements. */
+const poolerRefuses = /^unsupported startup parameter|^prepared statement "/;
 const bySqlState: readonly (readonly [RegExp, StoreErrorCode])[] = [
   [/^(08|57P0|57014|25P03)/, "STORE_UNREACHABLE"],
-  [/^(28|3D000)/, "STORE_REFUSED"],
+  [/^(28|3D000|42501)/, "STORE_REFUSED"],
   [/^(53100|58030)/, "STORE_FULL"],
   [/^53/, "STORE_BUSY"],
   [/^25006/, "STORE_READ_ONLY"],
@@ -151,6 +165,10 @@ const bySqlState: readonly (readonly [RegExp, StoreErrorCode])[] = [
 ];
 const network =
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|EACCES)|Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable|Cannot use a pool after calling end/;
+
+const untrusted =
+  /self[- ]signed certificate|unable to (?:verify|get)[^:]{0,40}certificate|certificate has expired|Hostname\/IP does not match|does not support SSL connections|^(?:[A-Z_]{0,40}CERT|UNABLE_TO_)/;
+const noPassword = /^SASL: |^SCRAM-/;
 
 /** Deadlock or serialization failure: nothing was written, the same statement may pass at once. */
 export function isContention(error: unknown): boolean {
@@ -173,9 +191,12 @@ export function translate(error: unknown, doing: string): StoreError {
   const code = codeOf(error);
   const message = error instanceof Error && error.message !== "" ? error.message : String(code);
   const text = `${doing}: ${message}`;
+  if (poolerRefuses.test(message)) return new StoreError("STORE_POOLER", text, { cause: error });
   if (isContention(error)) return new StoreError("STORE_BUSY", text, { cause: error });
   const named = bySqlState.find(([state]) => /^[0-9A-Z]{5}$/.test(code) && state.test(code));
   if (named !== undefined) return new StoreError(named[1], text, { cause: error });
+  if (untrusted.test(code) || untrusted.test(message)) return new StoreError("STORE_UNTRUSTED", text, { cause: error });
+  if (noPassword.test(message)) return new StoreError("STORE_REFUSED", text, { cause: error });
   if (network.test(code) || network.test(message)) return new StoreError("STORE_UNREACHABLE", text, { cause: error });
   return new StoreError("STORE_BUG", text, { cause: error });
 }

@@ -1,0 +1,37 @@
+/**
+ * Refuses at start a Redis that would lose or refuse jobs later. `INFO` answers everything, and BullMQ needs the right to ask it anyway;
+ * `CONFIG GET` is often forbidden.
+ */
+import { QueueError } from "./queue-error.ts";
+
+const oldest = [6, 2] as const;
+
+/** `info`: the answer to INFO. A fact that the server does not tell is no fault. */
+export function unfitRedis(info: string): QueueError | null {
+  const facts = new Map(
+    info.split("\n").flatMap((line) => {
+      const colon = line.indexOf(":");
+      return colon < 0 ? [] : [[line.slice(0, colon), line.slice(colon + 1).trim()] as const];
+    }),
+  );
+  if (facts.get("cluster_enabled") === "1")
+    return new QueueError("QUEUE_CLUSTER", "The server at REDIS_URL is part of a Redis Cluster.");
+  const version = facts.get("redis_version");
+  if (version !== undefined && isOlder(version))
+    return new QueueError("QUEUE_VERSION", `Redis has version ${version}; ${oldest.join(".")} is needed.`);
+  if (facts.get("role") === "slave")
+    return new QueueError("QUEUE_READ_ONLY", "The Redis server is a replica: it takes no writes.");
+  const policy = facts.get("maxmemory_policy");
+  if (policy !== undefined && policy !== "noeviction") {
+    return new QueueError(
+      "QUEUE_EVICTION_POLICY",
+      `Redis has maxmemory-policy ${policy}: under pressure it would drop jobs.`,
+    );
+  }
+  return null;
+}
+
+function isOlder(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major < oldest[0] || (major === oldest[0] && minor < oldest[1]);
+}

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { type ServerFacts, unfitServer } from "./unfit-server.ts";
+
+const fit: ServerFacts = {
+  version: 160_004,
+  standby: false,
+  readOnly: false,
+  searchPath: "markmill,public",
+  processes: [
+    [11, 11, 11],
+    [12, 12, 12],
+  ],
+};
+
+describe("a server that Markmill cannot work with is refused by name", () => {
+  it("a primary server of version 14 or newer is accepted", () => {
+    expect(unfitServer(fit)).toBeNull();
+    expect(unfitServer({ ...fit, version: 140_000 })).toBeNull();
+  });
+
+  it("spaces and quotes in the search path do not matter", () => {
+    expect(unfitServer({ ...fit, searchPath: '"markmill", public' })).toBeNull();
+  });
+
+  it.each<[string, Partial<ServerFacts>, string, RegExp]>([
+    ["version 13", { version: 130_014 }, "STORE_VERSION", /version 13\.14/],
+    ["version 9.6", { version: 90_624 }, "STORE_VERSION", /version 9\.6/],
+    ["a standby", { standby: true, readOnly: true }, "STORE_READ_ONLY", /standby/],
+    ["a read-only setting", { readOnly: true }, "STORE_READ_ONLY_SETTING", /default_transaction_read_only/],
+    ["settings that do not arrive", { searchPath: '"$user", public' }, "STORE_POOLER", /settings/],
+    [
+      "two connections with one session",
+      {
+        processes: [
+          [11, 11, 11],
+          [11, 11, 11],
+        ],
+      },
+      "STORE_POOLER",
+      /transaction/,
+    ],
+    [
+      "one connection with two sessions",
+      {
+        processes: [
+          [11, 12, 11],
+          [13, 13, 13],
+        ],
+      },
+      "STORE_POOLER",
+      /transaction/,
+    ],
+  ])("%s", (_, facts, code, message) => {
+    expect(unfitServer({ ...fit, ...facts })).toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+});
