@@ -27,12 +27,19 @@ export async function queuesWhenThere(
       return error;
     }
   }
+  /** Once for each cause: the next try follows in two seconds. */
+  let told: unknown = null;
+  function tell(error: unknown): void {
+    if (error === null) return;
+    const cause = error instanceof QueueError ? error.code : String(error);
+    if (cause !== told) onAway(error);
+    told = cause;
+  }
   async function keepTrying(): Promise<void> {
     while (!closing.signal.aborted && opened === null) {
       await sleep(againMs, undefined, { signal: closing.signal }).catch(() => undefined);
       if (closing.signal.aborted) return;
-      const error = await tryToOpen();
-      if (error !== null) onAway(error);
+      tell(await tryToOpen());
     }
   }
   function there(): Queues {
@@ -43,7 +50,7 @@ export async function queuesWhenThere(
   const error = await tryToOpen();
   if (error !== null) {
     if (!mayPass(error)) throw error;
-    onAway(error);
+    tell(error);
   }
   const trying = keepTrying();
   return {

@@ -76,8 +76,9 @@ Examples:
   --same OLD=NEW       NEW in the roster is the student who is stored as OLD
   --new KEY            KEY in the roster is a new student
   --counts STUDENT=SUBMISSION
-                       this submission (a folder or file) counts for the student,
-                       whatever the policy for attempts says; it is remembered.
+                       this submission (a folder or file) counts for the
+                       student, whatever the policy for attempts says; it is
+                       remembered.
                        'STUDENT=' takes the choice back
   --out DIR            where results go; 'results' in the folder of the class
   --draft              write a report for each student before release, marked
