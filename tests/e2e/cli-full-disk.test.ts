@@ -13,6 +13,7 @@ import { type MarkmillPlace, makePlace, markmill, startMarkmill } from "../suppo
 import { writeWorkflows } from "./cli-workflows.ts";
 
 const MiB = 1024 ** 2;
+const greet = ["run", "greet.wf.md", "NAME=Ada", "--script", "replies.yaml"];
 
 let outer: MarkmillPlace & { remove(): Promise<void> };
 let place: MarkmillPlace;
@@ -20,7 +21,7 @@ let mounted = false;
 
 beforeAll(async () => {
   outer = await makePlace({ SANDBOX: "none", MAX_REPLY_BYTES: String(16 * MiB) });
-  place = { ...outer, env: { ...outer.env, MARKMILL_HOME: "disk" } };
+  place = { ...outer, env: { ...outer.env, MARKMILL_HOME: join(outer.cwd, "disk") } };
   writeWorkflows(outer.cwd);
   const disk = join(outer.cwd, "disk");
   mkdirSync(disk);
@@ -46,11 +47,11 @@ function used(): number {
 describe("a full disk", () => {
   it("is named by the first command that needs it, which works once there is room", async (test) => {
     if (!mounted) return test.skip();
-    const { code, stderr } = await markmill(place, ["status"]);
+    const { code, stderr } = await markmill(place, greet);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^markmill: PG_DISK_FULL: .*disk\/postgres[\s\S]*\nfix: Free some space/);
     resize(300 * MiB);
-    expect(await markmill(place, ["status"])).toMatchObject({ code: 0 });
+    expect(await markmill(place, greet)).toMatchObject({ code: 0 });
   });
 
   it("holds a run up, with what to do, and the run goes on when there is room; its reply was asked for once", async (test) => {

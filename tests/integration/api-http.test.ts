@@ -35,7 +35,8 @@ const table = Object.entries(routes) as [RouteName, Route][];
 
 /** Reads of things that are there; the others answer 404, which is an answer too. */
 function address({ path }: Route): string {
-  const id = path.startsWith("/v1/runs/") ? run : "00000000-0000-4000-8000-000000000000";
+  const other = path.startsWith("/v1/webhooks/") ? "0".repeat(20) : "00000000-0000-4000-8000-000000000000";
+  const id = path.startsWith("/v1/runs/") ? run : other;
   return `${api.url}${path.replace("{id}", id).replace("{hash}", hash).replace("{name}", "course")}`;
 }
 

@@ -36,7 +36,7 @@ it("is validated, saved, drawn, started with its input, and told like any other"
   expect(items).toMatchObject([{ node: "say", kind: "prompt" }]);
 });
 
-it("is refused with all its findings and their places, and a run without what it takes is refused", async () => {
+it("a file of tasks with errors is refused with all its findings and their places", async () => {
   const owner = await api.client("owner");
   const [[root, text] = ["", ""]] = Object.entries(fixture("laps"));
   const files = {
@@ -48,8 +48,13 @@ it("is refused with all its findings and their places, and a run without what it
     ["FIELD_TYPE", true],
     ["FIELD_VALUE", true],
   ]);
+});
+
+it("a run of tasks that is given an input which it does not use is started, with a warning", async () => {
+  const owner = await api.client("owner");
+  const [[root] = [""]] = Object.entries(fixture("laps"));
   const { hash } = await owner.saveDefinition({ body: { root, files: fixture("laps") } });
-  await expect(owner.startRun({ body: { definition: hash, input: "not taken" } })).rejects.toMatchObject({
-    problem: { code: "START_REFUSED" },
-  });
+  const { id } = await owner.startRun({ body: { definition: hash, input: "not taken" } });
+  const { items } = await owner.listEvents({ params: { id } });
+  expect(items[0]?.warnings.map(({ code }) => code)).toContain("INPUT_UNUSED");
 });

@@ -314,10 +314,10 @@ describe("the app's image", () => {
   });
 
   it("runs the Node that the checkout pins, not as root, and finds the command", () => {
-    const { devDependencies } = z
-      .object({ devDependencies: z.record(z.string(), z.string()) })
+    const { dependencies } = z
+      .object({ dependencies: z.record(z.string(), z.string()) })
       .parse(JSON.parse(read("package.json")));
-    const major = devDependencies.node?.split(".")[0];
+    const major = dependencies.node?.split(".")[0];
     const bases = instructions.filter((line) => line.startsWith("FROM "));
     for (const line of bases) expect(line).toMatch(new RegExp(`^FROM node:${major}-`));
     expect(instructions).toContain("USER node");
