@@ -10,7 +10,7 @@ import { changedCriteria, type Rubric, rubricHash } from "@markmill/grading";
 import type { BatchWork } from "@markmill/store";
 
 /** What one criterion voids. */
-export interface CriterionChange {
+interface CriterionChange {
   readonly id: string;
   readonly is: "changed" | "added" | "removed";
   /** Students with a grade that this criterion changes or leaves open. */
