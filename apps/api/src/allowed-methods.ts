@@ -1,4 +1,4 @@
-/** Which methods an address takes; null: no route has it. So that a wrong method is told from a wrong address. */
+/** Finds the methods of an address; null if no route has the address. A wrong method is then 405 and a wrong address 404. */
 import type { Route } from "@markmill/contract";
 
 export function allowedMethods(routes: Readonly<Record<string, Route>>): (path: string) => string[] | null {

@@ -165,7 +165,7 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
       maxAge: 600,
     });
   }
-  // Streams of events are sent piece by piece, and files as they are: only what is a text and whole is compressed.
+  // Only complete texts are compressed: event streams are sent piece by piece, and files are sent as they are stored.
   await app.register(compress, { globalDecompression: false, threshold: 1_024, customTypes: compressible });
   await app.register(cookie);
   app.decorateRequest("principal", null);

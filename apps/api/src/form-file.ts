@@ -28,7 +28,7 @@ export async function formFile(headers: IncomingHttpHeaders, body: Readable): Pr
     body.unpipe(form);
     body.resume();
   };
-  // Nobody may be reading the content when it fails.
+  // The content may fail before a handler reads it; without a listener the process would end.
   content.on("error", () => {});
   form.on("file", (field: string, file: BusboyFileStream, name: string | undefined) => {
     // A browser sends a form whose file was not chosen as an empty file without a name.

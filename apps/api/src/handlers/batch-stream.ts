@@ -1,7 +1,7 @@
 /**
- * How a batch stands, as it changes. Each event is the whole of it, so nothing is lost over a break: whoever connects again is told how it
- * stands now. The stream ends when the last work has ended, of a paused or cancelled batch too. Works of a cancelled batch that never began are
- * not waited for.
+ * Streams the progress of a batch. Each event has the complete progress, so a client that connects again misses nothing: the first event
+ * shows the batch as it is now. The stream ends when the last work has ended, also if the batch is paused or cancelled. It does not wait for
+ * works of a cancelled batch that never began.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { presentBatchSummary } from "@markmill/stack";

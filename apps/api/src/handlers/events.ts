@@ -8,7 +8,7 @@ import type { Caller, Frame, Some } from "../handler.ts";
 import type { ApiParts } from "../parts.ts";
 import { notFound } from "../refusal.ts";
 
-/** How often a stream looks for questions of runs that this one called, of which its own history says nothing. */
+/** The stream looks for new questions so often. Questions of called runs are not in this run's own history. */
 const askMs = 2_000;
 /** Events of one look. */
 const most = 50;

@@ -1,4 +1,4 @@
-/** Webhooks of a tenant: made, changed, tried, and what became of what was sent. Sending is the supervisor's. */
+/** Routes for the webhooks of a tenant and for the log of their deliveries. The supervisor sends the deliveries. */
 import type { Got, Routes } from "@markmill/contract";
 import type { Delivery, Webhook } from "@markmill/store";
 import { cutPage } from "../cut-page.ts";

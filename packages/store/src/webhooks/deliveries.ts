@@ -1,6 +1,6 @@
 /**
- * What is due to be sent, and what became of it. A delivery is settled after its answer: kill -9 in between sends it again, under the same id,
- * by which whoever receives it knows it.
+ * Reads deliveries that are due, and settles them. A delivery is settled after its answer. After kill -9 in between it is sent again under
+ * the same id, so the receiver can recognise it.
  */
 import type { Database } from "../database.ts";
 import { neutralText } from "../neutral.ts";

@@ -1,4 +1,4 @@
-/** Webhooks of a tenant: what people see and change of them. What is sent is noted and settled elsewhere (note-happenings.ts, deliveries.ts). */
+/** Webhooks of a tenant, as people read and change them. note-happenings.ts creates deliveries, deliveries.ts reads and settles them. */
 import { randomBytes } from "node:crypto";
 import type { Database } from "../database.ts";
 import { queryDatabase } from "../query-database.ts";
