@@ -38,7 +38,6 @@ const inDocker = async (): Promise<Sandbox> => {
   const { host } = await sharedDocker();
   return await createDockerSandbox({ hosts: [host], images: [image] });
 };
-const dockerAims = ["the memory", "the disk"];
 
 /** Runs at once; the machine of CI has two cores. */
 const AT_ONCE = 3;
@@ -95,12 +94,13 @@ const walls = [
     sandbox: inJail(false),
     members: bombs.filter(({ always }) => thorough || !always),
   },
-  // The short form: what a container counts otherwise than the jail does.
+  // In the soak alone: beside other files on the same engine a run of it once did not end in time. docker-keeper.test.ts tries in every
+  // run of the suite what a container counts otherwise than the jail does.
   {
     name: "in Docker",
-    missing: !docker,
+    missing: !docker || !thorough,
     sandbox: inDocker,
-    members: all.filter(({ aim, always }) => thorough || (always && dockerAims.includes(aim))),
+    members: all,
   },
 ];
 
