@@ -3,7 +3,7 @@
  *
  * F1  The bytes of the file and nothing of the envelope around it are handed on, as they come.
  * F2  A form has exactly one file. A form that begins with a text field or has no file is refused before anything is handed on. A second file
- *     or a text field after the file ends the content with a refusal, so that whoever stores it stores nothing.
+ *     or a text field after the file ends the content with a refusal, so that the handler stores nothing.
  * F3  A form that stops in the middle ends the content with a refusal.
  */
 import type { IncomingHttpHeaders } from "node:http";
