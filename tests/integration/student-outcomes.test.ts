@@ -1,6 +1,6 @@
 // The sequences of apps/cli/src/student-outcomes.test.ts, fewer, through the real store: every student has an outcome, no mark is lost.
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { brokenOutcomes, lostMarks } from "../../apps/cli/src/testing-outcomes.ts";
 import { type AttemptChoice, holdChoices } from "../../packages/classroom/src/attempt-choices.ts";
 import { countingWorks } from "../../packages/classroom/src/counting-works.ts";
@@ -63,7 +63,14 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-const refusals = new Set(["STORE_GRADE_REFUSED", "STORE_GRADE_UNSEEN", "STORE_BATCH_REFUSED"]);
+const refusals = new Set<string | null>([null, "STORE_GRADE_REFUSED", "STORE_GRADE_UNSEEN", "STORE_BATCH_REFUSED"]);
+
+/** The codes with which a step may end; null: it was done. Only a criterion that the rubric lacks makes an override invalid, and always. */
+function expectedEnds({ rubric }: Course, step: Step): ReadonlySet<string | null> {
+  const asked = step.does === "override" || step.does === "undo" ? step.criterion : null;
+  if (asked === null || rubric.criteria.some(({ id }) => id === asked)) return refusals;
+  return new Set([step.does === "override" ? "STORE_GRADE_INVALID" : "STORE_GRADE_REFUSED"]);
+}
 
 type Submission = NewWork & { readonly instant: number | null };
 
@@ -234,6 +241,18 @@ async function perform(course: Course, step: Step): Promise<void> {
   }
 }
 
+/** A row of the rubric goes, somebody marks it and takes it back, the row comes back. */
+const withoutStyle: Step[] = [
+  { does: "override", of: 0, criterion: "style", points: 2, by: "ada", seen: true },
+  { does: "rubric", how: "remove" },
+  { does: "override", of: 0, criterion: "style", points: 1, by: "ada", seen: true },
+  { does: "undo", of: 0, criterion: "style", by: "ada" },
+  { does: "override", of: 0, criterion: "tests", points: 1, by: "ada", seen: true },
+  { does: "rubric", how: "restore" },
+  { does: "override", of: 0, criterion: "style", points: 1, by: "ada", seen: true },
+  { does: "undo", of: 0, criterion: "style", by: "ada" },
+];
+
 function rubricBy(how: string): typeof classRubric {
   const { criteria } = classRubric;
   switch (how) {
@@ -252,6 +271,7 @@ it("through the store every student has an outcome, no mark is lost, and every n
   let classes = 0;
   let steps = 0;
   let refused = 0;
+  let invalid = 0;
   let undecided = 0;
   await fc.assert(
     fc.asyncProperty(fc.boolean(), fc.array(step, { minLength: 8, maxLength: 16 }), async (best, todo) => {
@@ -263,10 +283,17 @@ it("through the store every student has an outcome, no mark is lost, and every n
       let before: readonly BatchWork[] = [];
       for (const one of todo) {
         steps += 1;
-        await perform(course, one).catch((error: { readonly code?: string }) => {
-          if (!refusals.has(error.code ?? "")) throw error;
-          refused += 1;
-        });
+        const expected = expectedEnds(course, one);
+        const ended = await perform(course, one).then(
+          () => null,
+          (error: { readonly code?: string }) => {
+            if (!expected.has(error.code ?? "")) throw error;
+            return error.code ?? "";
+          },
+        );
+        if (!expected.has(ended)) throw new Error(`${JSON.stringify(one)} must be refused: ${[...expected].join()}`);
+        if (ended !== null) refused += 1;
+        if (ended === "STORE_GRADE_INVALID") invalid += 1;
         const members = await everyMember(tenant.batches, course.id);
         const works = await everyWork(tenant.batches, course.id);
         if (works.some(({ content }) => content.is === "undecided")) undecided += 1;
@@ -275,10 +302,15 @@ it("through the store every student has an outcome, no mark is lost, and every n
         if (broken.length > 0) throw new Error(`after ${JSON.stringify(one)}: ${broken.join("; ")}`);
       }
     }),
-    { numRuns: 30, endOnFailure: true },
+    {
+      numRuns: inject("thorough") ? 300 : 30,
+      endOnFailure: true,
+      examples: [[true, withoutStyle]],
+    },
   );
   expect(classes).toBeGreaterThanOrEqual(30);
   expect(undecided).toBeGreaterThan(10);
+  expect(invalid).toBeGreaterThan(0);
   // Most of what was asked for was done.
   expect(refused).toBeLessThan(steps / 2);
 });

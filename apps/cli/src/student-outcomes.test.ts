@@ -20,6 +20,10 @@ const first: Rubric = {
   ],
 };
 
+/** Of every rubric there may be; each of them may lack some. */
+const everyCriterion = ["tests", "names", "talk", "late", "extra"] as const;
+let invalidMarks = 0;
+
 const teachers = ["ada", "bob", "cleo"] as const;
 const policies = ["last", "first", "best"] as const;
 const number = fc.nat({ max: 1_000 });
@@ -171,10 +175,15 @@ function perform(model: ClassModel, step: Step): void {
       if (work !== undefined) model.say(work, { kind: "reviewed", by: step.by });
       return;
     case "override": {
-      const { id = "", points = 0 } = pick(rubric.criteria, step.which) ?? {};
-      const given = Math.round(points * step.share * 100) / 1000;
+      const id = pick(everyCriterion, step.which) ?? "";
+      const criterion = rubric.criteria.find((one) => one.id === id);
+      const given = Math.round((criterion?.points ?? 1) * step.share * 100) / 1000;
       const said = { kind: "override", by: step.by, criterion: id, points: given, reason: "so" } as const;
-      if (work !== undefined) model.say(work, { ...said, ...(step.seen ? { seen: "any" } : {}) });
+      const is = work === undefined ? null : model.say(work, { ...said, ...(step.seen ? { seen: "any" } : {}) });
+      // A mark is invalid only where the rubric lacks its criterion, and there always.
+      if (is !== null && (is === "invalid") !== (criterion === undefined))
+        throw new Error(`a mark of ${id} is ${is}, and the rubric has ${rubric.criteria.map((one) => one.id).join()}`);
+      if (is === "invalid") invalidMarks += 1;
       return;
     }
     case "undo": {
@@ -334,4 +343,5 @@ it("every student has an outcome, no mark of a person is lost, and every number 
   const all = ["graded", "needs human", "ungradable", "grader error", "waiting"];
   for (const name of [...all, "stands", "replaced", "taken back", "other content", "no criterion", ...questions])
     expect(seen.get(name) ?? 0, name).toBeGreaterThan(100);
+  expect(invalidMarks).toBeGreaterThan(100);
 }, 240_000);

@@ -4,6 +4,7 @@ import {
   decideGrade,
   finalGrade,
   type Grade,
+  type GradeDecision,
   type GradeEvent,
   type GradeInput,
   gradeWork,
@@ -170,14 +171,13 @@ export class ClassModel {
     };
   }
 
-  /** false: it was refused. */
-  say(work: ModelWork, said: Omit<NewGradeEvent, "work">): boolean {
+  say(work: ModelWork, said: Omit<NewGradeEvent, "work">): GradeDecision["is"] {
     const { grade, marks, proposal } = this.shownWork(work);
     const decision = decideGrade(
       { rubric: this.rubric, grade, marks, undecided: work.undecided },
       { ...said, seen: said.seen !== undefined },
     );
-    if (decision.is !== "taken") return false;
+    if (decision.is !== "taken") return decision.is;
     this.#events += 1;
     const { is: _, ...change } = decision;
     work.events = [
@@ -195,7 +195,7 @@ export class ClassModel {
         ...{ content: work.content, try: proposal?.try ?? 0 },
       },
     ];
-    return true;
+    return "taken";
   }
 
   /** A try for what counts and has none of its content. */
