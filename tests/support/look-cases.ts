@@ -1,5 +1,5 @@
-// Workspaces made to hold up whoever looks at them, the same for every adapter. A look ends in bounded time and says why; the process
-// serves others meanwhile; the session can still go back to what it was.
+// Workspaces made to hold up whoever looks at them, the same for every adapter. A look ends after a bounded number of entries, levels and
+// bytes of names, and says why. The session can still go back to what it was.
 import { expect, inject, it } from "vitest";
 import type { Changes, CheckpointPart } from "../../packages/sandbox/src/checkpoint/workspace.ts";
 import { packFiles } from "../../packages/sandbox/src/pack-files.ts";
@@ -7,10 +7,8 @@ import type { Session } from "../../packages/sandbox/src/port.ts";
 import type { CheckpointHarness } from "./checkpoint-cases.ts";
 
 const maxBytes = 100_000_000;
-/** Half of what a look may take by default, on a machine that does other things too. */
-const LOOK_MS = 5_000;
-/** The longest time in which nobody else of the process had a turn. */
-const HELD_MS = 1_000;
+/** So long that only what was counted ends a look. That others get their turn meanwhile is counted beside look.ts and read-places.ts. */
+const unhurried = { maxMs: 3_600_000 } as const;
 
 /** A look ends at 20,000 entries, however many there are. A container with this memory has room for 26,000. */
 const FILES = inject("thorough") ? 25_000 : 21_000;
@@ -65,16 +63,13 @@ export function describeLooks({ open, ownTmp, shared, readByHost, spec }: Checkp
     within: "workspace",
   });
 
-  it.each(tried)("$name are told in bounded time, and the way back is open", async ({ text, says, code }) => {
+  it.each(tried)("$name end a look by what it counts, and the way back is open", async ({ text, says, code }) => {
     const session = await open();
     const first = await session.snapshot();
     const { cwd } = session.state;
     expect(await sh(session, text)).toBe(says);
-    const { error, ms, heldMs } = await timed(() => session.changes(first, { maxBytes }));
-    expect(error).toMatchObject({ code });
-    expect(ms).toBeLessThan(LOOK_MS);
-    expect(heldMs).toBeLessThan(HELD_MS);
-    await expect(session.snapshot()).rejects.toMatchObject({ code });
+    await expect(session.changes(first, { maxBytes, ...unhurried })).rejects.toMatchObject({ code });
+    await expect(session.snapshot(unhurried)).rejects.toMatchObject({ code });
     expect(await session.processes()).toEqual([]);
     // The session goes on, and back.
     expect(await sh(session, "echo on")).toBe("on\n");
@@ -109,9 +104,12 @@ export function describeLooks({ open, ownTmp, shared, readByHost, spec }: Checkp
         `(LC_ALL=C perl -e 'while (1) { for my $p (glob "/proc/[0-9]*") { open(my $f, "<", "$p/comm") or next; my $c = <$f>;
          kill STOP => substr($p, 6) if $c =~ /^(find|tar|timeout|head|date)$/ } }' >/dev/null 2>&1 &); sleep 0.2`,
       );
-      const { error, ms } = await timed(() => session.changes(null, { maxBytes, maxMs: 1_500 }));
-      if (error !== undefined) expect(error).toMatchObject({ code: "SANDBOX_CHECKPOINT_TOO_SLOW" });
-      expect(ms).toBeLessThan(2 * LOOK_MS);
+      // It ends, well or not: a look that waits for programs that were stopped never does.
+      const told = await session.changes(null, { maxBytes, maxMs: 1_500 }).then(
+        ({ kind }) => kind,
+        (error: { readonly code?: string }) => error.code,
+      );
+      expect(["whole", "SANDBOX_CHECKPOINT_TOO_SLOW"]).toContain(told);
       expect((await session.run({ kind: "shell", text: "echo on", clean: true })).output).toBe("on\n");
       expect((await session.changes(null, { maxBytes })).kind).toBe("whole");
       // With the loop that it left.
@@ -147,26 +145,4 @@ export function describeLooks({ open, ownTmp, shared, readByHost, spec }: Checkp
       expect(await sh(other, "grep -l root race/* 2>/dev/null | wc -l; ls race | wc -l")).toMatch(/^\d+\n[1-9]\d*\n$/);
     },
   );
-}
-
-/** What came of it, how long it took, and the longest time in which the process did nothing else. */
-async function timed(act: () => Promise<unknown>): Promise<{ error: unknown; ms: number; heldMs: number }> {
-  const began = performance.now();
-  let last = began;
-  let heldMs = 0;
-  const beat = () => {
-    const now = performance.now();
-    heldMs = Math.max(heldMs, now - last);
-    last = now;
-  };
-  const timer = setInterval(beat, 5);
-  let error: unknown;
-  try {
-    await act();
-  } catch (caught) {
-    error = caught;
-  }
-  beat();
-  clearInterval(timer);
-  return { error, ms: performance.now() - began, heldMs };
 }

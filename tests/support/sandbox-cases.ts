@@ -184,7 +184,6 @@ export function describeSandbox(harness: SandboxHarness): void {
       const drip = "kill -9 $PPID; while echo drip; do sleep 0.02; done";
       const outcome = await sh(session, `bash -c '${drip}' & ${drip}`, { wallMs: 3000 });
       expect(outcome.exitCode === null || outcome.exitCode === 137).toBe(true);
-      expect(outcome.durationMs).toBeLessThan(8000);
       expect(await read(session, listing)).not.toContain("drip");
     });
 
@@ -235,7 +234,6 @@ export function describeSandbox(harness: SandboxHarness): void {
         { wallMs: 2_500 },
       );
       expect(outcome).toMatchObject({ exitCode: null, timedOut: "wall", output: "before\n" });
-      expect(outcome.durationMs).toBeLessThan(8000);
       const next = await read(session, `basename $PWD; echo "[$LEAK]"; ${listing}`);
       expect(next).toMatch(/^workspace\n\[\]\n/);
       expect(next).toContain(`sleep ${kept}`);
@@ -264,7 +262,6 @@ export function describeSandbox(harness: SandboxHarness): void {
       const spread = "while :; do (for ((i = 0; i < 3000; i++)); do :; done); done & while :; do :; done & wait";
       const outcome = await sh(session, spread, { cpuMs: 600 });
       expect(outcome).toMatchObject({ timedOut: "cpu" });
-      expect(outcome.durationMs).toBeLessThan(30_000);
     });
 
     it.runIf(shared)("kill a command that says nothing, not one that keeps talking", async () => {

@@ -26,19 +26,23 @@ const TURN_MS = 10;
 export class Look {
   readonly maxEntries: number;
   readonly maxMs: number;
+  readonly #now: () => number;
   readonly #until: number;
-  #turnAt = performance.now() + TURN_MS;
+  #turnAt: number;
   #entries = 0;
   #nameBytes = 0;
 
-  constructor({ maxEntries, maxMs }: LookBounds = {}) {
+  /** `now`: the clock, in milliseconds. */
+  constructor({ maxEntries, maxMs }: LookBounds = {}, now = () => performance.now()) {
     this.maxEntries = maxEntries ?? defaultLookBounds.maxEntries;
     this.maxMs = maxMs ?? defaultLookBounds.maxMs;
-    this.#until = performance.now() + this.maxMs;
+    this.#now = now;
+    this.#until = now() + this.maxMs;
+    this.#turnAt = now() + TURN_MS;
   }
 
   get leftMs(): number {
-    return Math.max(0, this.#until - performance.now());
+    return Math.max(0, this.#until - this.#now());
   }
 
   get maxListBytes(): number {
@@ -70,11 +74,11 @@ export class Look {
 
   /** To be called often. */
   async pace(): Promise<void> {
-    const now = performance.now();
+    const now = this.#now();
     if (now > this.#until) throw tooSlow(this.maxMs);
     if (now < this.#turnAt) return;
     await turn();
-    this.#turnAt = performance.now() + TURN_MS;
+    this.#turnAt = this.#now() + TURN_MS;
   }
 }
 

@@ -88,7 +88,7 @@ export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launc
 }
 
 /** Undefined when it is none of ours: what runs in the session may disturb a program of its own user. */
-async function parseLook(
+export async function parseLook(
   stdout: Buffer,
   look: Look,
 ): Promise<{ manifest: Manifest; processes: readonly string[] } | undefined> {
