@@ -36,6 +36,7 @@ import {
   watch,
   withLeadership,
 } from "@markmill/store/machine";
+import { longestRestMs, restBetweenLooks } from "./rest-between-looks.ts";
 import { ringLost } from "./ring-lost.ts";
 import { type SendWebhook, tellWebhooks } from "./tell-webhooks.ts";
 
@@ -50,6 +51,8 @@ export interface SupervisorParts {
   readonly quietMs?: number;
   /** U2. */
   readonly halfDeadMs?: number;
+  /** U5: how long nothing is looked at while no batch has anything to do and nothing is heard. */
+  readonly admitIdleMs?: number;
   /** Runs of all batches at once, and of one tenant's. */
   readonly batchRuns?: number;
   readonly batchRunsPerTenant?: number;
@@ -86,9 +89,7 @@ const deletedTogether = 100;
 const defaultBatchRuns = 256;
 /** U5. */
 const admitMs = 250;
-const admitIdleMs = 5_000;
-/** Between looks at what was heard. */
-const heardApartMs = 50;
+const defaultAdmitIdleMs = 5_000;
 /** U6. */
 const fillEveryMs = 60_000;
 /** U7: between looks, with and without webhooks. */
@@ -98,7 +99,6 @@ const tellIdleMs = 5_000;
 const deliveriesKeptMs = 30 * dayMs;
 /** U4. */
 const restPerWork = 20;
-const longestRestMs = 3_000;
 
 interface Duty {
   readonly name: string;
@@ -259,12 +259,10 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
         log.warn({ err: error }, "works could not be admitted");
       }
       // However many tell of an end at once, one look sees them all.
-      const took = performance.now() - began;
-      const restMs = called ? Math.max(took, heardApartMs - took) : took;
-      await pause(Math.min(restMs, longestRestMs));
+      await pause(restBetweenLooks(performance.now() - began, called));
       called = await Promise.race([
         heard.promise.then(() => true),
-        pause(busy ? admitMs : admitIdleMs).then(() => false),
+        pause(busy ? admitMs : (parts.admitIdleMs ?? defaultAdmitIdleMs)).then(() => false),
       ]);
     }
     over.removeEventListener("abort", hear);
