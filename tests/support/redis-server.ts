@@ -43,6 +43,9 @@ export type RedisServer = {
   readonly port: number;
   /** kill -9. The files stay for `restart`. */
   kill(): Promise<void>;
+  /** It stands still (SIGSTOP): connections stay, and nothing is answered until it goes on. */
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
   /** On the same port, with the files it left. */
   restart(): Promise<void>;
   /** Ends it and removes its files. */
@@ -65,6 +68,8 @@ export async function startRedis(source: RedisSource, more: readonly string[] = 
         url: `redis://127.0.0.1:${port}`,
         port,
         kill: () => running.kill(),
+        freeze: () => running.freeze(),
+        thaw: () => running.thaw(),
         async restart() {
           await running.kill();
           running = await start();
@@ -83,7 +88,7 @@ export async function startRedis(source: RedisSource, more: readonly string[] = 
   }
 }
 
-type Running = { kill(): Promise<void> };
+type Running = { kill(): Promise<void>; freeze(): Promise<void>; thaw(): Promise<void> };
 
 const settings = (port: number, bind: string) => [
   ...["--port", String(port), "--bind", bind, "--protected-mode", "no"],
@@ -115,6 +120,12 @@ async function startProgram(
       child.kill("SIGKILL");
       await exit;
     },
+    async freeze() {
+      child.kill("SIGSTOP");
+    },
+    async thaw() {
+      child.kill("SIGCONT");
+    },
   };
   try {
     await answers(port, () => ended(child));
@@ -142,6 +153,8 @@ async function startContainer(
       watch.callOff();
       await docker("rm", "-f", name);
     },
+    freeze: () => docker("pause", name),
+    thaw: () => docker("unpause", name),
   };
   await answers(port, () => false).catch(async (error) => {
     await running.kill();
