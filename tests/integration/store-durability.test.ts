@@ -238,6 +238,11 @@ describe("work that is taken back", () => {
       ["ending", "cancelling"].map((worker) => openStore({ url: alone.url, worker })),
     );
     if (ending === undefined || cancelling === undefined) throw new Error("no stores");
+    // Between two rows that a statement locks the other has time to lock one of them.
+    await admin.query(`create function dawdle() returns trigger language plpgsql as
+      'begin perform pg_sleep(0.02); return new; end'`);
+    for (const table of ["runs", "activities"])
+      await admin.query(`create trigger dawdles before update on ${table} for each row execute function dawdle()`);
     for (let i = 0; i < 15; i++) {
       const { runId, rings } = await createRun(ending, { definition: definition({ main: oneCall, callee: chain(1) }) });
       const call = await claimed(ending, only(rings));

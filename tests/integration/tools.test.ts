@@ -44,13 +44,25 @@ const toolCallsOf = (runId: string) => mill.store.as(defaultTenant).runs.toolCal
 let mill: Mill;
 let server: ToolServer;
 let inside: ToolServer;
+/** While set, a request of a path is answered only when all these paths were asked for. */
+let meeting: { readonly awaited: Set<string>; readonly all: PromiseWithResolvers<void> } | null = null;
+async function comeTogether(path: string): Promise<void> {
+  meeting?.awaited.delete(path);
+  if (meeting?.awaited.size === 0) meeting.all.resolve();
+  await meeting?.all.promise;
+}
 /** What became of requests that are never answered. */
 const stuck: string[] = [];
 let tools: Record<string, Tool>;
 beforeAll(async () => {
   inside = await startToolServer();
   server = await startToolServer({
-    "/slow": ({ url }, response) => setTimeout(() => response.end(decodeURIComponent(url)), 300),
+    "/weather": ({ method, url, body }, response) =>
+      void comeTogether("weather").then(() =>
+        response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ method, url, body })),
+      ),
+    "/slow": ({ url }, response) =>
+      void comeTogether("slow").then(() => setTimeout(() => response.end(decodeURIComponent(url)), 300)),
     "/slowest": ({ url }, response) => setTimeout(() => response.end(decodeURIComponent(url)), 2_000),
     "/stuck": (_, response) => {
       stuck.push("open");
@@ -75,8 +87,8 @@ beforeAll(async () => {
       timeoutMs: 500,
     }) as Tool;
   tools = {
-    weather: tool("/weather", city),
-    slow: { ...tool("/slow", city), timeoutMs: 5_000 },
+    weather: { ...tool("/weather", city), timeoutMs: 60_000 } as Tool,
+    slow: { ...tool("/slow", city), timeoutMs: 60_000 } as Tool,
     hang: tool("/hang"),
     flood: tool("/flood"),
     err: tool("/500"),
@@ -130,7 +142,10 @@ const failureOf = async (runId: string) => {
 describe("a prompt with tools", () => {
   it("has them performed together and sends their results back in order; the thread gets the answer alone", async () => {
     const before = mill.requests().length;
+    // One after the other, neither would be answered.
+    meeting = { awaited: new Set(["weather", "slow"]), all: Promise.withResolvers() };
     const ended = await run(prompting("Weather of two cities?"));
+    meeting = null;
     expect(ended).toMatchObject({ status: "success", spent: { calls: 2, steps: 1 } });
     expect(ended.result).toMatch(/^It rains in Köln \d\.$/);
     expect(
@@ -140,7 +155,7 @@ describe("a prompt with tools", () => {
       ["slow", "done", 0, 1, 1],
     ]);
     expect(ended.tools[0]?.result).toContain("/weather?city=Bonn");
-    expect(ended.tools[1]?.ms).toBeGreaterThan(250);
+    expect(ended.tools.map(({ ms }) => ms)).toEqual([expect.any(Number), expect.any(Number)]);
     const [, second] = mill.requests().slice(before);
     expect(second?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "tool"]);
     expect(second?.messages[2]?.content).toContain("Bonn");
