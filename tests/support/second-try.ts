@@ -1,4 +1,4 @@
-import type { Reporter, TestModule } from "vitest/node";
+import type { Reporter, TestModule, Vitest } from "vitest/node";
 
 /** One test that failed, was tried again, and passed. */
 export interface SecondTry {
@@ -22,8 +22,17 @@ export function tellSecondTries(tries: readonly SecondTry[]): string | null {
   ].join("\n");
 }
 
-/** Lists, at the end of a run, the tests that passed only when they were tried again. */
+/**
+ * Lists the tests that passed only when they were tried again: when the process ends, so that the list is the last that is read. What ends the
+ * services of a run writes after its reporters.
+ */
 export class SecondTries implements Reporter {
+  #watching = false;
+
+  onInit({ config }: Vitest): void {
+    this.#watching = config.watch;
+  }
+
   onTestRunEnd(modules: readonly TestModule[]): void {
     const tries = modules.flatMap((module) =>
       Array.from(module.children.allTests("passed")).flatMap((test): SecondTry[] => {
@@ -33,6 +42,9 @@ export class SecondTries implements Reporter {
       }),
     );
     const told = tellSecondTries(tries);
-    if (told !== null) process.stdout.write(told);
+    if (told === null) return;
+    const tell = () => void process.stdout.write(told);
+    if (this.#watching) tell();
+    else process.once("exit", tell);
   }
 }
