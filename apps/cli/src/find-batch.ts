@@ -1,4 +1,4 @@
-/** Which class is meant: a batch's id, its end or beginning, the folder it was read from, or `last`. */
+/** Which class is meant: a batch's id, its end, its beginning (8 characters or more), the folder it was read from, or `last`. */
 
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
@@ -6,9 +6,8 @@ import { CLASS_FILE } from "@markmill/classroom";
 import type { BatchDetail, TenantStore } from "@markmill/store";
 import { readClassFacts } from "./class-facts.ts";
 import { CommandError, UsageError } from "./command.ts";
-
-const searched = 500;
-const shortest = 4;
+import { runsWith } from "./find-run.ts";
+import { isIdPart, isWholeId, listCandidates, mostCandidates } from "./id-part.ts";
 
 export async function findBatch(tenant: TenantStore, wanted: string | undefined, cwd: string): Promise<BatchDetail> {
   const found = await findBatchIfAny(tenant, wanted ?? "last", cwd);
@@ -46,12 +45,21 @@ async function latestClass({ batches }: TenantStore): Promise<BatchDetail | null
 
 /** For words that may mean a run as well, as `last` does; null: no class is meant. */
 export async function batchMeant(tenant: TenantStore, wanted: string, cwd: string): Promise<BatchDetail | null> {
-  return wanted === "last" || tenant.batches === undefined ? null : await findBatchIfAny(tenant, wanted, cwd);
+  if (wanted === "last" || tenant.batches === undefined) return null;
+  const found = await findBatchIfAny(tenant, wanted, cwd);
+  if (found === null || isWholeId(wanted) || !isEndOrBeginning(found.id, wanted)) return found;
+  const runs = await runsWith(tenant.runs, wanted);
+  if (runs.length === 0) return found;
+  throw new UsageError(`'${wanted}' fits a class and a run:\n${listCandidates([found, ...runs])}`);
+}
+
+function isEndOrBeginning(id: string, word: string): boolean {
+  return id.endsWith(word.toLowerCase()) || id.startsWith(word.toLowerCase());
 }
 
 async function findBatchIfAny({ batches }: TenantStore, wanted: string, cwd: string): Promise<BatchDetail | null> {
   const id = wanted.toLowerCase();
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return await batches.get(id);
+  if (isWholeId(id)) return await batches.get(id);
   if (id === "last") {
     const newest = (await batches.list({}, { limit: 1 })).batches[0];
     return newest === undefined ? null : await batches.get(newest.id);
@@ -61,17 +69,11 @@ async function findBatchIfAny({ batches }: TenantStore, wanted: string, cwd: str
     const [of] = (await batches.list({ key: `class ${folder}` })).batches;
     if (of !== undefined) return await batches.get(of.id);
   }
-  if (!/^[0-9a-f-]+$/.test(id) || id.length < shortest) return null;
-  const matches: string[] = [];
-  let after: string | null | undefined;
-  for (let seen = 0; seen < searched && after !== null; ) {
-    const page = await batches.list({}, { limit: 100, ...(after === undefined ? {} : { after }) });
-    for (const batch of page.batches) if (batch.id.startsWith(id) || batch.id.endsWith(id)) matches.push(batch.id);
-    seen += page.batches.length;
-    after = page.next;
-  }
-  if (matches.length > 1) throw new UsageError(`'${wanted}' fits ${matches.length} classes.`);
-  return matches[0] === undefined ? null : await batches.get(matches[0]);
+  if (!isIdPart(id)) return null;
+  const [only, ...more] = (await batches.list({ idPart: id }, { limit: mostCandidates + 1 })).batches;
+  if (only === undefined) return null;
+  if (more.length > 0) throw new UsageError(`'${wanted}' fits several classes:\n${listCandidates([only, ...more])}`);
+  return await batches.get(only.id);
 }
 
 function folderOf(wanted: string, cwd: string): string | null {

@@ -1,9 +1,7 @@
-/** Which run is meant: a whole id, its beginning, its end (ids begin with the time, so ends differ sooner), or `last`. */
-import type { RunDetail, TenantRuns, TenantStore } from "@markmill/store";
+/** Which run is meant: a whole id, its end (which people are shown), its beginning (8 characters or more), or `last`. */
+import type { RunDetail, RunSummary, TenantRuns, TenantStore } from "@markmill/store";
 import { CommandError, UsageError } from "./command.ts";
-
-const searched = 2_000;
-const shortest = 4;
+import { isIdPart, isWholeId, listCandidates, mostCandidates } from "./id-part.ts";
 
 export async function findRun({ runs }: TenantStore, wanted: string): Promise<RunDetail> {
   const run = await runs.get(await resolveRunId(runs, wanted));
@@ -12,37 +10,24 @@ export async function findRun({ runs }: TenantStore, wanted: string): Promise<Ru
 }
 
 async function resolveRunId(runs: TenantRuns, wanted: string): Promise<string> {
-  const id = wanted.toLowerCase();
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id;
-  if (id !== "last" && !/^[0-9a-f-]+$/.test(id)) throw notFound(wanted);
-  if (id !== "last" && id.length < shortest) {
-    throw new UsageError(`'${wanted}' is too short: give at least ${shortest} characters of a run's id.`);
+  if (isWholeId(wanted)) return wanted.toLowerCase();
+  if (wanted.toLowerCase() === "last") {
+    const newest = (await runs.list({ roots: true }, { limit: 1 })).runs[0];
+    if (newest !== undefined) return newest.id;
+    throw new CommandError("RUN_NOT_FOUND", "There is no run yet.", "Start one: markmill run FILE");
   }
-  const matches: string[] = [];
-  let after: string | null = null;
-  for (let seen = 0; seen < searched; ) {
-    const page = await runs.list(
-      { roots: id === "last" },
-      { limit: id === "last" ? 1 : 500, ...(after === null ? {} : { after }) },
-    );
-    if (id === "last") {
-      const newest = page.runs[0]?.id;
-      if (newest === undefined)
-        throw new CommandError("RUN_NOT_FOUND", "There is no run yet.", "Start one: markmill run FILE");
-      return newest;
-    }
-    for (const run of page.runs) if (run.id.startsWith(id) || run.id.endsWith(id)) matches.push(run.id);
-    seen += page.runs.length;
-    after = page.next;
-    if (after === null) break;
+  if (/^[0-9a-f-]{0,3}$/i.test(wanted)) {
+    throw new UsageError(`'${wanted}' is too short: give at least 4 characters of the end of a run's id.`);
   }
-  const [only, ...more] = matches;
+  const [only, ...more] = await runsWith(runs, wanted);
   if (only === undefined) throw notFound(wanted);
-  if (more.length > 0) {
-    const shown = matches.slice(0, 8).map((match) => `  ${match}`);
-    throw new UsageError(`'${wanted}' fits ${matches.length} runs:\n${shown.join("\n")}`);
-  }
-  return only;
+  if (more.length === 0) return only.id;
+  throw new UsageError(`'${wanted}' fits several runs:\n${listCandidates([only, ...more])}`);
+}
+
+/** Runs whose id ends or begins with these characters, not more than are shown and one. */
+export async function runsWith(runs: TenantRuns, wanted: string): Promise<readonly RunSummary[]> {
+  return isIdPart(wanted) ? (await runs.list({ idPart: wanted }, { limit: mostCandidates + 1 })).runs : [];
 }
 
 function notFound(wanted: string): CommandError {

@@ -1,7 +1,21 @@
 import { z } from "zod";
 import { named } from "./named.ts";
 import { caps, failure, idempotencyKey, spent } from "./run-schemas.ts";
-import { count, cursor, flag, hash, limit, listQuery, many, nanodollars, page, runId, text, time } from "./values.ts";
+import {
+  count,
+  cursor,
+  flag,
+  hash,
+  idPart,
+  limit,
+  listQuery,
+  many,
+  nanodollars,
+  page,
+  runId,
+  text,
+  time,
+} from "./values.ts";
 
 export const batchParams = z.object({ id: runId.describe("the id of a batch") });
 
@@ -258,6 +272,7 @@ export const batch = named(
 
 export const batchQuery = z.strictObject({
   key: key.optional().describe("only the batch of this key"),
+  id: idPart.optional().describe("only batches whose id ends with these characters, or begins with them (8 or more)"),
   state: many(z.enum(["open", "ended", "paused", "cancelled"]), 4)
     .optional()
     .describe("only batches that stand so"),

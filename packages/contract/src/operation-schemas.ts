@@ -44,8 +44,12 @@ export const usageQuery = z.object({
 const usageRow = named(
   "UsageRow",
   z.object({
-    key: z.string().describe("a run, a definition, a model, a label's value, or a day (UTC)"),
-    runs: count.describe("root runs that made the calls"),
+    key: z
+      .string()
+      .describe(
+        "a run, a definition, a model, a label's value, or a day (UTC); empty: runs without the label, or deleted runs by run and label",
+      ),
+    runs: count.describe("root runs that made the calls, without deleted ones; what those spent is counted"),
     calls: count,
     promptTokens: count,
     completionTokens: count,

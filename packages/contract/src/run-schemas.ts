@@ -1,7 +1,22 @@
 import { z } from "zod";
 import { runEvent } from "./event-schemas.ts";
 import { named } from "./named.ts";
-import { count, cursor, flag, hash, limit, many, nanodollars, page, pair, runId, text, time, whole } from "./values.ts";
+import {
+  count,
+  cursor,
+  flag,
+  hash,
+  idPart,
+  limit,
+  many,
+  nanodollars,
+  page,
+  pair,
+  runId,
+  text,
+  time,
+  whole,
+} from "./values.ts";
 
 const runStatus = named("RunStatus", z.enum(["created", "doing", "stopped", "success", "failed", "cancelled"]));
 
@@ -160,6 +175,7 @@ export const runQuery = z.object({
   variable: many(pair, 5).optional().describe("NAME=VALUE; all must hold"),
   from: time.optional().describe("made at this time or later"),
   before: time.optional().describe("made before this time"),
+  id: idPart.optional().describe("only runs whose id ends with these characters, or begins with them (8 or more)"),
   search: text(200).optional().describe("in the id, the name, the labels or the reason"),
   roots: flag.default(true).describe("only runs that nobody called"),
   limit,

@@ -16,6 +16,10 @@ export const runId = z
   .string()
   .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
   .meta({ examples: ["0199b2f4-7c1e-7d3a-9f10-5b6c7d8e9f01"] });
+export const idPart = z
+  .string()
+  .regex(/^[0-9a-fA-F-]{4,36}$/)
+  .meta({ examples: ["5b6c7d8e9f01"] });
 /** A SHA-256 in hex. */
 export const hash = z
   .string()

@@ -95,12 +95,13 @@ export function remoteBatches(client: Client, { upload, tellUnsent }: Sending): 
     save,
     get: (id) => unless404(async () => toDetail(await client.getBatch({ params: { id } }))),
     summary: (id) => unless404(async () => toSummary(await client.getBatch({ params: { id } }))),
-    async list({ key, state } = {}, { after, limit = 50 } = {}) {
+    async list({ key, state, idPart } = {}, { after, limit = 50 } = {}) {
       const { items, next } = await client.listBatches({
         query: {
           ...{ limit: Math.min(limit, page), ...(after === undefined ? {} : { cursor: after }) },
           ...(key === undefined ? {} : { key }),
           ...(state === undefined ? {} : { state: [...state] }),
+          ...(idPart === undefined ? {} : { id: idPart }),
         },
       });
       return { batches: items.map(toSummary), next };

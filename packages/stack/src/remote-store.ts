@@ -321,7 +321,18 @@ function refuse(what: string, why = `The server has no way for ${what} yet.`): P
 }
 
 function toRunQuery(filter: RunFilter) {
-  const { status, definitionHash, name, labels, variables, createdFrom, createdBefore, search, roots = false } = filter;
+  const {
+    status,
+    definitionHash,
+    name,
+    labels,
+    variables,
+    createdFrom,
+    createdBefore,
+    idPart,
+    search,
+    roots = false,
+  } = filter;
   const pairs = (record: Readonly<Record<string, string>>) =>
     Object.entries(record).map(([key, value]) => `${key}=${value}`);
   return {
@@ -332,6 +343,7 @@ function toRunQuery(filter: RunFilter) {
     ...(variables === undefined ? {} : { variable: pairs(variables) }),
     ...(createdFrom === undefined ? {} : { from: createdFrom.toISOString() }),
     ...(createdBefore === undefined ? {} : { before: createdBefore.toISOString() }),
+    ...(idPart === undefined ? {} : { id: idPart }),
     ...(search === undefined ? {} : { search }),
     roots,
   };

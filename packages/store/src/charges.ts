@@ -1,11 +1,12 @@
 /**
  * The account: one line per request to a model that left us (table `charges`). Every figure of cost, tokens and calls that a person or
- * a program is shown is summed here, and nowhere else.
+ * a program is shown is summed from it: here, and in read/usage.ts.
  *
  * C1  A line is opened, at its worst case, by the statement that reserves (budgets.ts), before the request leaves.
  * C2  It is paid by the statement that stores the reply (calls.ts), unsure when no reply came and it may have been billed, and struck out
  *     when it surely was not.
  * C3  An open line is not counted while its run goes on. One that is open when its run has ended was lost with its worker: it counts.
+ * C4  The lines of a deleted run become totals; the line of a request that is on its way names its run no longer (deleted-usage.ts).
  */
 
 import type { Database } from "./database.ts";
@@ -34,7 +35,7 @@ export interface Spent extends CallUsage {
 export const noCalls: Spent = { calls: 0, promptTokens: 0, completionTokens: 0, characters: 0, nanodollars: 0 };
 
 /** What lines `c` come to, as one JSON object: a `Spent`. */
-export const sumsOf = `json_build_object('calls', count(*), 'promptTokens', coalesce(sum(c.prompt_tokens), 0),
+const sumsOf = `json_build_object('calls', count(*), 'promptTokens', coalesce(sum(c.prompt_tokens), 0),
     'completionTokens', coalesce(sum(c.completion_tokens), 0), 'characters', coalesce(sum(c.characters), 0),
     'nanodollars', coalesce(sum(c.nanodollars), 0), 'unsure', json_build_object(
       'calls', count(*) filter (where c.state <> 'paid'),

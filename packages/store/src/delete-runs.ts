@@ -3,20 +3,24 @@
  * left to `settleAbandoned`, the blobs they named to `deleteOrphans`. A try whose run goes says so: its work shows that it was deleted.
  * Everything is found by its key (the hot pool): planned freely, all that there is would be looked through for each hundred runs.
  *
- * E1  The first statement locks the rows of the root runs, the second one deletes. So the second one sees all that other transactions wrote
- *     while they held such a lock (a reply in calls.ts, a fork in fork-run.ts). A transaction that waits for the lock finds no run.
+ * E1  The first statement locks the rows of the root runs, the last one deletes. So the last one sees all that other transactions wrote
+ *     while they held such a lock (a reservation in reserve.ts, a reply in calls.ts, a fork in fork-run.ts). A transaction that waits for the
+ *     lock finds no run.
+ * E2  The second statement locks the lines of the account that are still open: nobody ends one of them during the deletion. They stay for the
+ *     requests that are on their way; all other lines become totals (deleted-usage.ts).
  *
- * On kill -9 between the two statements, nothing was deleted.
+ * On kill -9 between the statements, nothing was deleted.
  */
 
 import type { Database } from "./database.ts";
+import { addingToTotals } from "./deleted-usage.ts";
 import { queryDatabase } from "./query-database.ts";
 import { StoreError, translate } from "./store-error.ts";
 import { inTransaction } from "./transaction.ts";
 
 const deletingText = `
 with roots as materialized (
-  select id, tenant from runs where id = any($1)
+  select id, tenant, definition_hash from runs where id = any($1)
 ), tree as materialized (
   select id, tenant from roots union all select id, tenant from runs where root_id in (select id from roots) and root_id <> id
 ), d1 as (delete from activities where run_id in (select id from tree)
@@ -31,7 +35,10 @@ with roots as materialized (
 ), d19 as (delete from step_pools where run_id in (select id from tree)
 ), d16 as (delete from spendings where (tenant, budget_id) in (select tenant, id from tree)
 ), d15 as (delete from idempotency_keys where run_id in (select id from roots)
-), d11 as (delete from charges where root_id in (select id from roots)
+), d11 as (delete from charges c using roots r where c.root_id = r.id and c.state <> 'open' returning c.*, r.definition_hash
+), totals as (${addingToTotals("d11")}
+), m2 as (update charges c set run_id = '', root_id = '', deleted_definition = r.definition_hash
+  from roots r where c.root_id = r.id and c.state = 'open'
 ), d12 as (delete from checkpoint_parts where session_id in (select id from roots)
 ), d13 as (delete from checkpoints where session_id in (select id from roots)
 ), d14 as (delete from session_marks where session_id in (select id from roots)
@@ -49,6 +56,9 @@ const oldText = `select id from runs where ended_at < statement_timestamp() - $1
 const namedText =
   "select id from runs where id = any($1) and root_id = id and ended_at is not null order by id for update";
 
+/** E2. */
+const lockOpenText = "select 1 from charges where root_id = any($1) and state = 'open' order by id for update";
+
 /** E1. `locking` selects ended root runs and locks them. Returns how many were deleted. */
 async function deleteLocked(
   database: Database,
@@ -59,7 +69,9 @@ async function deleteLocked(
     return await inTransaction(database.hot, async (client) => {
       const { rows } = await client.query<{ id: string }>(locking);
       if (rows.length === 0) return 0;
-      await client.query({ name: "delete-runs", text: deletingText, values: [rows.map(({ id }) => id)] });
+      const values = [rows.map(({ id }) => id)];
+      await client.query({ name: "lock-open-charges", text: lockOpenText, values });
+      await client.query({ name: "delete-runs", text: deletingText, values });
       return rows.length;
     });
   } catch (error) {

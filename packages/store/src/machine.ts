@@ -45,6 +45,7 @@ export { callExcess, createRun, drawSeed, startCall } from "./create-run.ts";
 export type { Database } from "./database.ts";
 export { deleteOrphans } from "./delete-orphans.ts";
 export { deleteOldRuns } from "./delete-runs.ts";
+export { addDeletedUsage } from "./deleted-usage.ts";
 export { forkRun } from "./fork-run.ts";
 export { withLeadership } from "./leadership.ts";
 export { createLeaseKeeper, type LeaseKeeper } from "./lease-keeper.ts";

@@ -106,7 +106,8 @@ const fits = (what: string) => `(l.cap_${what} is null
 /**
  * FOR UPDATE returns the newest version of a row it had to wait for; a sum over reservations would be of the older snapshot. A budget that
  * got or lost its cap meanwhile is then among neither the capped nor the free ones, and `whole` is false: nothing was done, and a new
- * statement sees it. The free ones come first: who holds a capped one waits for nobody who sets a cap.
+ * statement sees it. The free ones come first: who holds a capped one waits for nobody who sets a cap. Before them come the root runs, as in
+ * calls.ts: a deletion waits for the line that is opened here, or the reservation is refused because the run is gone (delete-runs.ts, E1).
  */
 const reserveText = `
 with wanted as materialized (
@@ -124,9 +125,12 @@ with wanted as materialized (
 ), held as materialized (
   select 1 from wanted w cross join lateral (
     select 1 from reservations v where v.activity_id = w.activity_id and v.call_index = w.call_index and v.claim = w.claim limit 1) v limit 1
+), alive as materialized (
+  select w.root_id, r.id from (select distinct root_id from wanted where root_id is not null order by 1) w
+    left join lateral (select r.id from runs r where r.id = w.root_id for key share) r on true
 ), free as materialized (
   select id from budgets where tenant = $2 and id = any($3) and cap_nanodollars is null and cap_tokens is null
-    and cap_characters is null
+    and cap_characters is null and (select count(*) from alive) >= 0
   order by id for key share
 ), locked as materialized (
   select ${budgetColumns} from budgets where tenant = $2 and id = any($3) 
@@ -135,7 +139,7 @@ with wanted as materialized (
 ), absent as materialized (
   select (select min(x.id) from unnest($3::text[]) as x(id)
       where not exists (select 1 from budgets b where b.tenant = $2 and b.id = x.id)) as budget,
-    (select min(w.root_id) from wanted w where w.root_id is not null and not exists (select 1 from runs r where r.id = w.root_id)) as run
+    (select min(root_id) from alive where id is null) as run
 ), verdict as materialized (
   select coalesce(bool_and(${fits("nanodollars")} and ${fits("tokens")} and ${fits("characters")}), true)
       and (select budget is null and run is null from absent) as fits,

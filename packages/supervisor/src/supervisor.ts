@@ -20,6 +20,7 @@ import type { Queues } from "@markmill/queue";
 import { StoreError } from "@markmill/store";
 import {
   type AdmissionOptions,
+  addDeletedUsage,
   admitWorks,
   buryWorkers,
   deleteOldBatches,
@@ -164,6 +165,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
   async function settle(): Promise<void> {
     const budgets = await settleAbandoned(store.database, abandonedMs);
     await gatherSpendings(store.database);
+    await addDeletedUsage(store.database);
     if (budgets > 0) log.info({ budgets }, "counted as spent what ended activities had reserved");
   }
 

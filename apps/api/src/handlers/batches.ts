@@ -77,8 +77,12 @@ export function batchHandlers({ bell, settings, catalogue }: ApiParts): Some<Nam
     },
 
     async listBatches({ query, caller: { store } }) {
-      const { key, state } = query;
-      const filter = { ...(key === undefined ? {} : { key }), ...(state === undefined ? {} : { state }) };
+      const { key, state, id } = query;
+      const filter = {
+        ...(key === undefined ? {} : { key }),
+        ...(state === undefined ? {} : { state }),
+        ...(id === undefined ? {} : { idPart: id }),
+      };
       const { batches, next } = await store.batches.list(filter, pageOf(query));
       return { body: { items: batches.map(presentBatchSummary), next } };
     },

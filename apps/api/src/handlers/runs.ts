@@ -112,7 +112,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
     },
 
     async listRuns({ query, caller: { store } }) {
-      const { status, definition, name, label, variable, from, before, search, roots, limit, cursor } = query;
+      const { status, definition, name, label, variable, from, before, id, search, roots, limit, cursor } = query;
       const labels = pairs(label);
       const variables = pairs(variable);
       if (labels === null || variables === null) return { body: { items: [], next: null } };
@@ -125,6 +125,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
           ...(variables === undefined ? {} : { variables }),
           ...(from === undefined ? {} : { createdFrom: new Date(from) }),
           ...(before === undefined ? {} : { createdBefore: new Date(before) }),
+          ...(id === undefined ? {} : { idPart: id }),
           ...(search === undefined ? {} : { search }),
           roots,
         },

@@ -21,6 +21,7 @@ import { findRun } from "../find-run.ts";
 import { fitWidth, oneLine } from "../fit-width.ts";
 import { jsonText } from "../json-text.ts";
 import { shortId } from "../short-id.ts";
+import { stamp } from "../stamp.ts";
 import { countCalls, summariseRun } from "../summarise-run.ts";
 import { describePause, describeWait } from "../tell-wait.ts";
 import { withStack } from "../with-stack.ts";
@@ -165,8 +166,4 @@ async function showOne(
 
 function asJson(run: RunSummary, waits: readonly Wait[]) {
   return { ...presentRunSummary(run), waits: waits.map(presentWait) };
-}
-
-function stamp(time: Date): string {
-  return time.toISOString().slice(0, 19).replace("T", " ");
 }

@@ -234,6 +234,8 @@ export interface BatchDetail extends BatchSummary {
 
 export interface BatchFilter {
   readonly key?: string;
+  /** The end of an id, or its beginning (read/ids-with.ts). */
+  readonly idPart?: string;
   /** ended: an open batch whose last work has ended. */
   readonly state?: readonly (BatchState["is"] | "ended")[];
 }

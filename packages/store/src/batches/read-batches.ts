@@ -4,6 +4,7 @@ import { type Budget, spentOrReserved } from "../budgets.ts";
 import { noCalls, sumOf } from "../charges.ts";
 import type { Database } from "../database.ts";
 import { queryDatabase } from "../query-database.ts";
+import { idsWith } from "../read/ids-with.ts";
 import type { PageRequest } from "../read/list-definitions.ts";
 import { StoreError } from "../store-error.ts";
 import type { BatchDetail, BatchFilter, BatchPage, BatchState, BatchSummary, MemberPage } from "./batch.ts";
@@ -135,21 +136,23 @@ function nearlySpent({ cap, spent, reserved }: Budget): boolean {
 export async function listBatches(
   database: Database,
   tenant: string,
-  { key, state }: BatchFilter = {},
+  { key, state, idPart }: BatchFilter = {},
   page: PageRequest = {},
 ): Promise<BatchPage> {
   const limit = Math.max(1, Math.min(page.limit ?? 50, 200));
   const after = readKey(page.after);
+  const ids = idPart === undefined ? null : await idsWith(database, "batches", tenant, idPart);
+  if (ids?.length === 0) return { batches: [], next: null };
   const rows = await queryDatabase<SummaryRow>(
     database,
     "Listing batches",
     `select ${summaryColumns} from ${batchesThatStand}
-     where b.tenant = $1 and ($2::text is null or b.key = $2)
+     where b.tenant = $1 and ($2::text is null or b.key = $2) and ($7::text[] is null or b.id = any($7))
        and ($3::text[] is null or case when b.state = 'open' and stand.ended_at is not null then 'ended' else b.state end = any($3))
        and ($4::text is null
          or (b.created_at, b.id) < (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $5::text))
      order by b.created_at desc, b.id desc limit $6`,
-    [tenant, key ?? null, state ?? null, after?.micros ?? null, after?.id ?? null, limit + 1],
+    [tenant, key ?? null, state ?? null, after?.micros ?? null, after?.id ?? null, limit + 1, ids],
   );
   const found = rows.slice(0, limit);
   const last = rows.length > limit ? found.at(-1) : undefined;

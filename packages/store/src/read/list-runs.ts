@@ -8,6 +8,7 @@ import type { Database } from "../database.ts";
 import { queryDatabase } from "../query-database.ts";
 import { StoreError } from "../store-error.ts";
 import { type RunStatus, type RunSummary, type SummaryRow, summaryColumns, toSummary } from "./get-run.ts";
+import { idsWith } from "./ids-with.ts";
 
 export interface RunFilter {
   readonly status?: readonly RunStatus[];
@@ -17,6 +18,8 @@ export interface RunFilter {
   readonly createdFrom?: Date;
   readonly createdBefore?: Date;
   readonly variables?: Readonly<Record<string, string>>;
+  /** The end of an id, or its beginning (ids-with.ts). */
+  readonly idPart?: string;
   /** Part of the name, of the id or of a label's value, in any case. */
   readonly search?: string;
   /** true: only runs that nobody called. */
@@ -36,9 +39,12 @@ export async function listRuns(
   page: { readonly after?: string; readonly limit?: number } = {},
 ): Promise<RunPage> {
   const limit = Math.min(page.limit ?? 50, 500);
+  const ids = filter.idPart === undefined ? undefined : await idsWith(database, "runs", tenant, filter.idPart);
+  if (ids?.length === 0) return { runs: [], next: null };
   const values: unknown[] = [];
   const p = (value: unknown) => `$${values.push(value)}`;
   const wanted = [`r.tenant = ${p(tenant)}`, ...conditions(filter, p), ...after(page.after, p)];
+  if (ids !== undefined) wanted.push(`r.id = any(${p(ids)}::text[])`);
   const rows = await queryDatabase<SummaryRow & { readonly micros: string }>(
     database,
     "Listing runs",

@@ -1,6 +1,9 @@
-/** What was spent, from the account (charges.ts), by what somebody wants to know it of. */
+/**
+ * What was spent, from the account (charges.ts) and from the totals of deleted runs (deleted-usage.ts), by what somebody wants to know it of.
+ * Of a deleted run are known the hour, the definition and the model. By run or by label its spending stands under the key "".
+ */
 
-import { type Spent, sumsOf } from "../charges.ts";
+import type { Spent } from "../charges.ts";
 import type { Database } from "../database.ts";
 import { queryDatabase } from "../query-database.ts";
 
@@ -13,30 +16,58 @@ export type UsageBy =
   | { readonly kind: "day" };
 
 export interface UsageFilter {
-  /** When the call was made. */
+  /** When the call was made. Calls of deleted runs count as made at the beginning of their hour. */
   readonly from?: Date;
   readonly before?: Date;
   readonly definitionHash?: string;
   readonly model?: string;
-  /** Of the root run. */
+  /** Of the root run. A deleted run has none. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly rootId?: string;
 }
 
 export interface UsageLine extends Spent {
-  /** The run's id, the definition's hash, the model, the label's value ("" for runs without it), the day. */
+  /** The run's id ("" for deleted runs), the definition's hash, the model, the label's value ("" for runs without it), the day. */
   readonly key: string;
-  /** Root runs that made the calls. */
+  /** Root runs that made the calls, without deleted ones. */
   readonly runs: number;
 }
 
 const keys: Readonly<Record<UsageBy["kind"], string>> = {
-  run: "c.root_id",
-  definition: "r.definition_hash",
-  model: "c.model",
-  label: "coalesce(r.labels ->> $7, '')",
-  day: "to_char(c.created_at at time zone 'UTC', 'YYYY-MM-DD')",
+  run: "coalesce(root_id, '')",
+  definition: "definition_hash",
+  model: "model",
+  label: "coalesce(labels ->> $7, '')",
+  day: "to_char(at at time zone 'UTC', 'YYYY-MM-DD')",
 };
+
+const figures = "prompt_tokens, completion_tokens, characters, nanodollars";
+const ofLine = `1 as calls, c.prompt_tokens, c.completion_tokens, c.characters, c.nanodollars, (c.state <> 'paid')::integer as unsure_calls,
+  case when c.state = 'paid' then 0 else c.prompt_tokens + c.completion_tokens end as unsure_tokens,
+  case when c.state = 'paid' then 0 else c.nanodollars end as unsure_nanodollars`;
+const within = (time: string, definition: string, model: string) => `
+  ($1::timestamptz is null or ${time} >= $1) and ($2::timestamptz is null or ${time} < $2)
+  and ($3::text is null or ${definition} = $3) and ($4::text is null or ${model} = $4)`;
+const namesNoRun = "$5::jsonb is null and $6::text is null";
+
+/** Of runs that are there, of requests that are on their way although their run was deleted, and of all other deleted runs. */
+const spendingText = `
+  select c.root_id, r.definition_hash, r.labels, c.model, c.created_at as at, ${ofLine}
+  from charges c join runs r on r.id = c.root_id
+  where c.tenant = $9 and ${within("c.created_at", "r.definition_hash", "c.model")}
+    and ($5::jsonb is null or r.labels @> $5) and ($6::text is null or c.root_id = $6)
+    and (c.state <> 'open' or exists (select 1 from runs ended where ended.id = c.run_id and ended.ended_at is not null))
+  union all
+  select null, c.deleted_definition, null, c.model, c.created_at, ${ofLine}
+  from charges c
+  where c.tenant = $9 and c.deleted_definition is not null and ${namesNoRun} and ${within("c.created_at", "c.deleted_definition", "c.model")}
+  union all
+  select null, definition_hash, null, model, hour, calls, ${figures}, unsure_calls, unsure_tokens, unsure_nanodollars
+  from deleted_usage where tenant = $9 and ${namesNoRun} and ${within("hour", "definition_hash", "model")}`;
+
+const sums = `json_build_object('calls', sum(calls), 'promptTokens', sum(prompt_tokens), 'completionTokens', sum(completion_tokens),
+  'characters', sum(characters), 'nanodollars', sum(nanodollars), 'unsure', json_build_object(
+    'calls', sum(unsure_calls), 'tokens', sum(unsure_tokens), 'nanodollars', sum(unsure_nanodollars)))`;
 
 /** Days in their order, the rest by cost, the highest first. */
 export async function usageBy(
@@ -51,13 +82,8 @@ export async function usageBy(
     database,
     "Summing usage",
     `select key, runs, spent from (
-       select ${keys[by.kind]} as key, count(distinct c.root_id)::integer as runs, ${sumsOf} as spent, sum(c.nanodollars) as cost
-       from charges c join runs r on r.id = c.root_id
-       where c.tenant = $9 and ($1::timestamptz is null or c.created_at >= $1) and ($2::timestamptz is null or c.created_at < $2)
-         and ($3::text is null or r.definition_hash = $3) and ($4::text is null or c.model = $4)
-         and ($5::jsonb is null or r.labels @> $5) and ($6::text is null or c.root_id = $6) and ($7::text is null or true)
-         and (c.state <> 'open' or exists (select 1 from runs ended where ended.id = c.run_id and ended.ended_at is not null))
-       group by 1
+       select ${keys[by.kind]} as key, count(distinct root_id)::integer as runs, ${sums} as spent, sum(nanodollars) as cost
+       from (${spendingText}) spending where $7::text is null or true group by 1
      ) lines order by ${by.kind === "day" ? "key" : "cost desc, key"} limit $8`,
     [
       ...[from ?? null, before ?? null, definitionHash ?? null, model ?? null],

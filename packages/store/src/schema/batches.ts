@@ -44,6 +44,7 @@ export const batches = markmill.table(
     unique("batches_tenant_key").on(table.tenant, table.key),
     check("batches_state_check", sql`${table.state} in ('open', 'paused', 'cancelled')`),
     check("batches_concurrency_check", sql`${table.concurrency} > 0`),
+    index("batches_by_id_end").on(table.tenant, sql`reverse(${table.id}) collate "C"`),
     index("batches_by_time").on(table.tenant, sql`${table.createdAt} desc`, sql`${table.id} desc`),
   ],
 );

@@ -207,6 +207,7 @@ export const columns = {
     nanodollars: { name: "nanodollars", type: "bigint" },
     createdAt: { name: "created_at", type: "timestamp with time zone" },
     tenant: { name: "tenant", type: "text" },
+    deletedDefinition: { name: "deleted_definition", type: "text" },
   },
   checkpoint_parts: {
     sessionId: { name: "session_id", type: "text" },
@@ -231,6 +232,20 @@ export const columns = {
     files: { name: "files", type: "json" },
     createdAt: { name: "created_at", type: "timestamp with time zone" },
     tenant: { name: "tenant", type: "text" },
+  },
+  deleted_usage: {
+    tenant: { name: "tenant", type: "text" },
+    hour: { name: "hour", type: "timestamp with time zone" },
+    definitionHash: { name: "definition_hash", type: "text" },
+    model: { name: "model", type: "text" },
+    calls: { name: "calls", type: "bigint" },
+    promptTokens: { name: "prompt_tokens", type: "bigint" },
+    completionTokens: { name: "completion_tokens", type: "bigint" },
+    characters: { name: "characters", type: "bigint" },
+    nanodollars: { name: "nanodollars", type: "bigint" },
+    unsureCalls: { name: "unsure_calls", type: "bigint" },
+    unsureTokens: { name: "unsure_tokens", type: "bigint" },
+    unsureNanodollars: { name: "unsure_nanodollars", type: "bigint" },
   },
   events: {
     runId: { name: "run_id", type: "text" },

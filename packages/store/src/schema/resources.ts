@@ -1,4 +1,4 @@
-import { eq, sql } from "drizzle-orm";
+import { eq, isNotNull, sql } from "drizzle-orm";
 import { boolean, check, index, integer, json, primaryKey, text, uniqueIndex } from "drizzle-orm/pg-core";
 import { at, bytea, counter, now } from "./column-types.ts";
 import { markmill } from "./runs.ts";
@@ -179,6 +179,8 @@ export const charges = markmill.table(
     nanodollars: counter("nanodollars").notNull(),
     createdAt: now("created_at"),
     tenant: text("tenant").notNull(),
+    /** Of the root run, once that is deleted: the line then names no run. null: its run is there. */
+    deletedDefinition: text("deleted_definition"),
   },
   (table) => [
     check("charges_state_check", sql`${table.state} in ('open', 'paid', 'unsure')`),
@@ -186,6 +188,32 @@ export const charges = markmill.table(
     index("charges_by_run").on(table.runId),
     index("charges_by_root").on(table.rootId),
     index("charges_by_time").on(table.tenant, table.createdAt),
+    index("charges_of_deleted_runs").on(table.tenant, table.id).where(isNotNull(table.deletedDefinition)),
+  ],
+);
+
+/** What deleted runs have spent (deleted-usage.ts). */
+export const deletedUsage = markmill.table(
+  "deleted_usage",
+  {
+    tenant: text("tenant").notNull(),
+    hour: at("hour").notNull(),
+    definitionHash: text("definition_hash").notNull(),
+    model: text("model").notNull(),
+    calls: counter("calls").notNull(),
+    promptTokens: counter("prompt_tokens").notNull(),
+    completionTokens: counter("completion_tokens").notNull(),
+    characters: counter("characters").notNull(),
+    nanodollars: counter("nanodollars").notNull(),
+    unsureCalls: counter("unsure_calls").notNull(),
+    unsureTokens: counter("unsure_tokens").notNull(),
+    unsureNanodollars: counter("unsure_nanodollars").notNull(),
+  },
+  (table) => [
+    primaryKey({
+      name: "deleted_usage_pkey",
+      columns: [table.tenant, table.hour, table.definitionHash, table.model],
+    }),
   ],
 );
 

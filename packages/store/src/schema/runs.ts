@@ -84,6 +84,8 @@ export const runs = markmill.table(
       sql`${table.id} desc`,
     ),
     index("runs_by_time").on(table.tenant, sql`${table.createdAt} desc`, sql`${table.id} desc`),
+    // For ids of which people know the end.
+    index("runs_by_id_end").on(table.tenant, sql`reverse(${table.id}) collate "C"`),
     index("runs_by_root").on(table.rootId).where(ne(table.rootId, table.id)),
     index("runs_by_label").using("gin", sql`${table.labels} jsonb_path_ops`).where(sql`${table.labels} <> '{}'`),
     index("runs_by_deadline").on(table.deadline).where(isNotNull(table.deadline)),
