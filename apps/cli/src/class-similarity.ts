@@ -1,5 +1,5 @@
 /** Works that look alike. Texts are gathered while the class is read, a bounded piece of each. */
-import { type SimilarWorks, similarPairs } from "@markmill/classroom";
+import { findSimilarPairs, type SimilarWorks } from "@markmill/classroom";
 import { defaultLimits, readArchive } from "@markmill/submission";
 
 const program =
@@ -25,9 +25,9 @@ export class SimilarityGatherer {
   }
 
   /** Of works that count, each pair of different people. */
-  compare(counting: ReadonlyMap<string, readonly string[]>): SimilarWorks {
+  async compare(counting: ReadonlyMap<string, readonly string[]>): Promise<SimilarWorks> {
     const own = new Map([...this.#texts].filter(([key]) => counting.has(key)));
-    const { pairs, partly } = similarPairs(own);
+    const { pairs, partly } = await findSimilarPairs(own);
     const ofDifferent = pairs.filter(({ one, other }) => {
       const others = new Set(counting.get(other));
       return !(counting.get(one) ?? []).some((member) => others.has(member));

@@ -11,6 +11,7 @@ export { classFindingCodes } from "./class-codes.ts";
 export type { ClassIntake } from "./class-intake.ts";
 export { countingWorks } from "./counting-works.ts";
 export type { GitAccess } from "./fetch-repository.ts";
+export { findSimilarPairs } from "./find-similar-pairs.ts";
 export {
   CLASS_FILE,
   type ClassHead,
@@ -18,4 +19,4 @@ export {
   readClassWorks,
 } from "./read-class-folder.ts";
 export { type Roster, readPeople } from "./roster.ts";
-export { type SimilarWorks, similarPairs } from "./similar-pairs.ts";
+export type { SimilarWorks } from "./similar-pairs.ts";

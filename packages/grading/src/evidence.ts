@@ -28,12 +28,12 @@ export function checkEvidence(
   const path = file.replace(/^\.\//, "");
   const lines = files.linesOf(path);
   if (lines === null) return { ok: false, problem: `there is no file ${shown(file)}` };
+  if (quote.length > LONGEST) return { ok: false, problem: `a quotation is longer than ${LONGEST} characters` };
   const wanted = squeeze(quote);
   if (wanted === "") return { ok: false, problem: `the quotation from ${shown(path)} is empty` };
-  if (quote.length > LONGEST) return { ok: false, problem: `a quotation is longer than ${LONGEST} characters` };
   const found = findQuote(lines, from === "code" ? files.codeOf(path) : null, wanted);
   if (found.length === 0) return { ok: false, problem: `${shown(path)} does not contain "${shown(quote)}"` };
-  const whole = lines.some((one) => squeeze(one) === wanted);
+  const whole = squeezed(lines).lines.has(wanted);
   if (wanted.length < SHORTEST && !whole) {
     return { ok: false, problem: `"${shown(quote)}" is too short to prove anything` };
   }
@@ -59,21 +59,53 @@ interface QuotePlace {
   readonly code: number;
 }
 
-/** Where the text stands; it may run over several lines. One pass over the file. `code`: its lines with comments as blanks; null: all is code. */
-function findQuote(lines: readonly string[], code: readonly string[] | null, wanted: string): QuotePlace[] {
+/** A file without its white space. */
+interface Squeezed {
+  /** Where each line begins. */
+  readonly starts: readonly number[];
+  readonly joined: string;
+  readonly lines: ReadonlySet<string>;
+}
+
+const squeezedFiles = new WeakMap<readonly string[], Squeezed>();
+const codeCounts = new WeakMap<readonly string[], readonly number[]>();
+
+/** A model may send hundreds of quotations from one file: it is read once for all of them. */
+function squeezed(lines: readonly string[]): Squeezed {
+  const known = squeezedFiles.get(lines);
+  if (known !== undefined) return known;
   const starts: number[] = [];
+  const texts = lines.map(squeeze);
+  let length = 0;
+  for (const { length: more } of texts) {
+    starts.push(length);
+    length += more;
+  }
+  const made = { starts, joined: texts.join(""), lines: new Set(texts) };
+  squeezedFiles.set(lines, made);
+  return made;
+}
+
+/** How many characters of code stand before each character that is not white space. */
+function codeBefore(lines: readonly string[], code: readonly string[]): readonly number[] {
+  const known = codeCounts.get(code);
+  if (known !== undefined) return known;
   const before: number[] = [0];
-  let joined = "";
   for (const [index, line] of lines.entries()) {
-    starts.push(joined.length);
-    joined += squeeze(line);
-    if (code === null) continue;
     const kept = code[index] ?? "";
     for (let at = 0; at < line.length; at += 1) {
       if (isBlank(line[at])) continue;
       before.push((before.at(-1) ?? 0) + (isBlank(kept[at]) ? 0 : 1));
     }
   }
+  codeCounts.set(code, before);
+  return before;
+}
+
+/** Where the text stands; it may run over several lines. `code`: its lines with comments as blanks; null: all is code. */
+function findQuote(lines: readonly string[], code: readonly string[] | null, wanted: string): QuotePlace[] {
+  const { starts, joined } = squeezed(lines);
+  const before = code === null ? [] : codeBefore(lines, code);
   const found: QuotePlace[] = [];
   let at = 0;
   for (let index = joined.indexOf(wanted); index >= 0; index = joined.indexOf(wanted, index + 1)) {
@@ -98,6 +130,9 @@ function squeeze(text: string): string {
 }
 
 function shown(text: string): string {
-  const plain = text.replaceAll(/\s+/g, " ").replaceAll(/[\p{Cc}\p{Cf}]/gu, "?");
+  const plain = text
+    .slice(0, 1_000)
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(/[\p{Cc}\p{Cf}]/gu, "?");
   return plain.length <= 60 ? plain : `${plain.slice(0, 57)}…`;
 }

@@ -3,6 +3,7 @@
  * outputs are left out. What is no notebook stays as it is.
  */
 import { z } from "zod";
+import { isDeepJson } from "./is-deep-json.ts";
 
 const lines = z.union([z.string(), z.array(z.string()).transform((parts) => parts.join(""))]);
 const notebook = z.looseObject({
@@ -28,6 +29,7 @@ const LONGEST_OUTPUT = 4_000;
 export function readNotebook(text: string): string {
   let raw: unknown;
   try {
+    if (isDeepJson(text)) return text;
     raw = JSON.parse(text);
   } catch {
     return text;

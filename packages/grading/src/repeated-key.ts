@@ -2,6 +2,7 @@
  * The first key that stands twice in one object of a JSON text, or null. JSON.parse takes the last of them in silence. One pass; the text
  * need not be JSON, which is for the parser to say.
  */
+
 export function repeatedKey(text: string): string | null {
   /** Keys seen in each open object; null for a list. */
   const open: (Set<string> | null)[] = [];

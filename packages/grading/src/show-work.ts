@@ -41,10 +41,12 @@ export function showWork(texts: ReadonlyMap<string, string>, options: ShowOption
     const name = freeName(neutralise(path).replaceAll("\n", " ").slice(0, 200), shown);
     origins.set(name, pathOf(path));
     // Whoever knows the nonce could end the block; nobody does, and if it stands there all the same, it goes.
-    const whole = neutralise(text).replaceAll(nonce, "[nonce]");
     const room = Math.max(0, Math.min(left, mostPerFile));
+    // What is not shown is not read either; neutralising can make a text shorter.
+    const read = text.length > 2 * room ? text.slice(0, 2 * room) : text;
+    const whole = neutralise(read).replaceAll(nonce, "[nonce]");
     const cut = whole.length > room ? whole.slice(0, room) : whole;
-    const length = Math.max(whole.length, lengthOf(name));
+    const length = Math.max(whole.length, read.length < text.length ? text.length : 0, lengthOf(name));
     const isCut = cut.length < length;
     if (isCut) notes.push(`${name} was cut after ${cut.length} of ${length} characters`);
     left -= cut.length;

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { checkEvidence, type Evidence } from "./evidence.ts";
+import { isDeepJson } from "./is-deep-json.ts";
 import { clampPoints, floorToStep, formatPoints } from "./points.ts";
 import { repeatedKey } from "./repeated-key.ts";
 import type { Criterion, Rubric } from "./rubric.ts";
@@ -225,7 +226,7 @@ function codeBlocks(text: string): string[] {
 /** null: no object, or one that says a thing twice, of which nobody can tell which is meant. */
 function parsed(text: string): unknown {
   try {
-    if (repeatedKey(text) !== null) return null;
+    if (isDeepJson(text) || repeatedKey(text) !== null) return null;
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && !Array.isArray(value) ? value : null;
   } catch {

@@ -30,10 +30,12 @@ export function workFiles(
     codeOf: (path) => {
       const text = known.get(path);
       if (text === undefined) return null;
+      const found = code.get(path);
+      if (found !== undefined) return found;
       programs ??= [...known.keys()].some((name) => !stripWords(pathOf(name), "").prose);
       const stripped = stripWords(pathOf(path), text);
       const kept = stripped.prose && !programs ? text : stripped.code;
-      const lines = code.get(path) ?? kept.split(/\r\n|\n|\r/);
+      const lines = kept.split(/\r\n|\n|\r/);
       code.set(path, lines);
       return lines;
     },

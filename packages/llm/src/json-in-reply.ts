@@ -3,8 +3,10 @@
  *
  * J1  A reply that is JSON as it stands is taken as it stands. A byte order mark before it means nothing.
  * J2  Otherwise the one fenced block that holds JSON is taken. Of several, none: which of them is the answer is not ours to guess.
- * J3  Each character is looked at a fixed number of times.
+ * J3  Each character is looked at a fixed number of times. What is nested too deep, or has too many blocks, is not parsed.
  */
+import { countValues, mostDepth } from "./json-depth.ts";
+
 export type ReadJson = { readonly value: unknown } | { readonly why: string };
 
 export function readJsonReply(reply: string): ReadJson {
@@ -12,6 +14,7 @@ export function readJsonReply(reply: string): ReadJson {
   const whole = parseJson(text);
   if ("value" in whole) return whole;
   const blocks = fencedBlocks(text);
+  if (blocks.length > mostBlocks) return { why: `it has more than ${mostBlocks} fenced blocks` };
   const found = blocks.map(parseJson);
   const values = found.filter((one) => "value" in one);
   const [first, ...others] = values;
@@ -19,7 +22,11 @@ export function readJsonReply(reply: string): ReadJson {
   return found[0] ?? whole;
 }
 
+/** Of which the one with the answer is looked for. */
+const mostBlocks = 1_000;
+
 export function parseJson(text: string): ReadJson {
+  if (countValues(text) === null) return { why: `it is nested more than ${mostDepth} deep` };
   try {
     return { value: JSON.parse(text) };
   } catch (error) {
@@ -38,6 +45,7 @@ function fencedBlocks(text: string): string[] {
       if (mark !== "") open = { mark, lines: [] };
     } else if (start.startsWith(open.mark)) {
       blocks.push(open.lines.join("\n"));
+      if (blocks.length > mostBlocks) return blocks;
       open = null;
     } else {
       open.lines.push(line);

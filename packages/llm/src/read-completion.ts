@@ -140,7 +140,16 @@ export class StreamedReply {
 
   /** The text that the event brought. */
   add(event: unknown): string {
-    const { model, choices, usage } = chunkSchema.parse(event);
+    return this.#take(chunkSchema.parse(event));
+  }
+
+  /** What is no chunk is left out. */
+  addIfChunk(event: unknown): void {
+    const { success, data } = chunkSchema.safeParse(event);
+    if (success) this.#take(data);
+  }
+
+  #take({ model, choices, usage }: z.infer<typeof chunkSchema>): string {
     const [choice] = choices;
     const delta = choice?.delta ?? undefined;
     const text = delta?.content.text ?? "";
@@ -291,26 +300,49 @@ function foreignForm(
   return { told: { form, hint }, reply: { ...nothing, text, usage: usage.data } };
 }
 
+/** Of an event stream that was not asked for: the first and the last of its events are read, so that what it used is told. */
+const mostFirst = 2_000;
+const mostLast = 100;
+
 /** A body that its content type does not call JSON: events, or lines of JSON. */
 function readText(text: string): never {
-  const lines = text.split(/\r\n|[\r\n]/);
-  const told = lines.filter((line) => line.startsWith("data:")).map((line) => jsonIn(line.slice("data:".length)));
-  if (told.length > 0) {
+  const { events, last } = linesIn(text);
+  if (events.length > 0) {
     const stream = new StreamedReply();
-    for (const event of told.filter(isObject)) {
+    for (const event of events.map((line) => jsonIn(line.slice("data:".length))).filter(isObject)) {
       const error = errorInBody({ error: event.error });
       if (error !== null) throw new UnusableReply({ is: "error", error }, stream.events === 0 ? null : stream.soFar());
-      if (chunkSchema.safeParse(event).success) stream.add(event);
+      stream.addIfChunk(event);
     }
     const hint = "The endpoint must answer requests without `stream` with one JSON document.";
     throw new UnusableReply({ is: "foreign", form: "an event stream that was not asked for", hint }, stream.soFar());
   }
-  const values = lines.filter((line) => line.trim() !== "").map(jsonIn);
-  const error = errorInBody(values.at(-1));
-  const foreign = foreignForm(values.at(-1));
+  const value = last === null ? undefined : jsonIn(last);
+  const error = errorInBody(value);
+  const foreign = foreignForm(value);
   if (foreign !== null) throw new UnusableReply({ is: "foreign", ...foreign.told }, foreign.reply);
   if (error !== null) throw new UnusableReply({ is: "error", error }, null);
   throw malformed(text);
+}
+
+/** `last`: the last line that is not blank. Lines are looked at once, and no list of all is made: there may be millions. */
+function linesIn(text: string): { readonly events: readonly string[]; readonly last: string | null } {
+  const first: string[] = [];
+  let recent: string[] = [];
+  const lines = (text.includes("\r") ? text.replaceAll(/\r\n?/g, "\n") : text).trimEnd();
+  for (let from = 0; from <= lines.length; ) {
+    const newline = lines.indexOf("\n", from);
+    const to = newline < 0 ? lines.length : newline;
+    if (lines.startsWith("data:", from)) {
+      const event = lines.slice(from, to);
+      if (first.length < mostFirst) first.push(event);
+      else recent.push(event);
+      if (recent.length >= 2 * mostLast) recent = recent.slice(-mostLast);
+    }
+    from = to + 1;
+  }
+  const last = lines.slice(lines.lastIndexOf("\n") + 1);
+  return { events: [...first, ...recent.slice(-mostLast)], last: last === "" ? null : last };
 }
 
 function malformed(sent: unknown, error?: z.ZodError): UnusableReply {

@@ -9,6 +9,7 @@ import type { AddressRules } from "./address-rules.ts";
 import type { CheckedFetch } from "./checked-fetch.ts";
 import { type ArgumentValues, fillUrl, textOf, withQuery } from "./fill-url.ts";
 import { type CallLimits, successOf } from "./http-tool.ts";
+import { headingsAndParagraphs, searchResults } from "./read-page.ts";
 import { ToolFailure } from "./tool-codes.ts";
 
 interface BuiltinEndpoint {
@@ -24,9 +25,6 @@ export interface BuiltinPorts {
   readonly rules: AddressRules;
   readonly builtins: BuiltinSettings;
 }
-
-/** With the parser of pages, which few processes need. */
-const htmlText = () => import("./html-text.ts");
 
 /** A page is longer than what is read of it. */
 const pageBytes = 4 * 1024 * 1024;
@@ -64,10 +62,9 @@ export async function performBuiltin(
     }
     case "duckduckgo": {
       const at = withQuery(url, [["q", textOf(values, "query")]]);
-      const { searchResults } = await htmlText();
       const page = await ask({ url: at });
       refuseError(page);
-      return cut(JSON.stringify(searchResults(page).slice(0, 10)));
+      return cut(JSON.stringify((await searchResults(page)).slice(0, 10)));
     }
     case "jina": {
       const page = await checkedPage(textOf(values, "website"), rules);
@@ -76,12 +73,11 @@ export async function performBuiltin(
     case "browserless": {
       const page = await checkedPage(textOf(values, "website"), rules);
       const at = withQuery(`${base}/content`, key === null ? [] : [["token", key]]);
-      const { headingsAndParagraphs } = await htmlText();
-      return cut(headingsAndParagraphs(await ask({ url: at, body: { url: page } })));
+      return cut(await headingsAndParagraphs(await ask({ url: at, body: { url: page } })));
     }
     case "scraper": {
-      const { headingsAndParagraphs } = await htmlText();
-      return cut(headingsAndParagraphs(await ask({ url: await checkedPage(textOf(values, "website"), rules) })));
+      const page = await ask({ url: await checkedPage(textOf(values, "website"), rules) });
+      return cut(await headingsAndParagraphs(page));
     }
     case "stock":
       return cut(await ask({ url: fillUrl(url, values), headers: keyHeader("authorization", key, "Bearer ") }));

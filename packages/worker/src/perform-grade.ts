@@ -10,6 +10,7 @@
  * Missing is not graded, and never 0: a model that does not answer as asked is asked once more, then a person is.
  */
 import { createHash } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Json, Outcome, Usage, Work } from "@markmill/engine";
 import {
   compareLooks,
@@ -17,9 +18,6 @@ import {
   criteriaForModel,
   type Flag,
   type FlagKind,
-  findAttempts,
-  findSpokenAttempts,
-  findWording,
   flagKinds,
   freeName,
   type Grade,
@@ -38,7 +36,6 @@ import {
   scoreTests,
   showWork,
   storedResults,
-  stripWords,
   trimLineEnds,
   ungradable,
   verdictSchema,
@@ -47,8 +44,8 @@ import {
 import { callModel, fitContext, type Model, type ModelClient, type ModelMessage, together } from "@markmill/llm";
 import type { SessionFiles } from "@markmill/sandbox";
 import { chooseModel, consentRefusal, type ModelPorts, modelFailed } from "./choose-model.ts";
+import { lengthOf, readForeign } from "./foreign-text.ts";
 import { done, failed, type Performed } from "./performed.ts";
-import { submissionTexts } from "./submission-texts.ts";
 
 export interface GradePorts extends ModelPorts {
   readonly submission: () => Promise<SessionFiles>;
@@ -83,10 +80,12 @@ export async function performGrade(
   const whole = work.rubric as unknown as Rubric;
   const { regrade } = ports;
   const rubric = regrade === null ? whole : { criteria: whole.criteria.filter(({ id }) => id === regrade.criterion) };
-  const { texts, empty, notes, cut } = submissionTexts(await ports.submission());
+  const files = await ports.submission();
+  const { texts, empty, notes, cut } = await readForeign(bytesOf(files), "submissionTexts", files);
   if (empty) return graded(ungradable(whole, "nothing was handed in"), [], null);
   const tests = storedResults(work.tests);
-  const flags: Flag[] = [...findAttempts(texts), ...findSpokenAttempts(foreignOf(work)), ...findWording(texts)];
+  const spoken = foreignOf(work);
+  const flags = await readForeign(lengthOf(texts) + lengthOf(spoken), "findFlags", texts, spoken);
   const looks = new Looks(ports, work, rubric, texts, tests, activity, signal);
   // A work whose tests gave nothing is graded again: no opinion is paid for until then.
   const untested = rubric.criteria.some(({ source }) => source.is === "tests") && tests?.is !== "read";
@@ -180,7 +179,7 @@ class Looks {
     if ("did" in whole) return whole;
     doubts.push(...whole.cut);
 
-    const { bare, nothing } = this.#withoutWords(shown);
+    const { bare, nothing } = await this.#withoutWords(shown);
     const wantsSecond = grading.twice === "always" || (grading.twice === "flagged" && attempts.length > 0);
     const subset = { criteria: this.#rubric.criteria.filter(({ evidence }) => evidence !== "comments") };
     const compared = wantsSecond && criteriaForModel(subset).length > 0;
@@ -298,7 +297,7 @@ class Looks {
     const { scrub, language } = this.#ports;
     const scrubbedTask = await scrub(task);
     const given = new Map<string, string>();
-    for (const [name, text] of Object.entries(this.#given(bare)))
+    for (const [name, text] of Object.entries(await this.#given(bare)))
       given.set(freeName(await scrub(name), given), await scrub(text));
     // Nobody can write a text that holds its own hash: the marks cannot be closed from inside.
     const nonce = createHash("sha256")
@@ -307,6 +306,7 @@ class Looks {
       .slice(0, 32);
     const { maxOutputTokens = model.maxOutputTokens } = this.#settings(model, rubric);
     for (let most = MOST_CHARACTERS; most >= LEAST_CHARACTERS; most = Math.floor(most * 0.6)) {
+      await nextTurn();
       const work = showWork(texts, {
         nonce,
         mostCharacters: most,
@@ -365,35 +365,37 @@ class Looks {
       this.#paths.set(name, path);
       if (text.length > MOST_OF_FILE) this.#lengths.set(name, text.length);
       shown.set(name, neutralise(await scrub(text.slice(0, MOST_OF_FILE))));
+      if (text.length > LEAST_CHARACTERS) await nextTurn();
     }
     return shown;
   }
 
   /** Without words, what nobody but the author wrote stays, numbers stay, and of programs their code. */
-  #given(bare: boolean): Readonly<Record<string, string>> {
+  async #given(bare: boolean): Promise<Readonly<Record<string, string>>> {
     const { given } = this.#work;
     if (!bare) return given;
     const foreign = foreignOf(this.#work);
-    return Object.fromEntries(
-      Object.entries(given).map(([name, text]) => [name, foreign.has(name) ? withoutWords(name, text) : text]),
-    );
+    const left: [string, string][] = [];
+    for (const [name, text] of Object.entries(given))
+      left.push([name, foreign.has(name) ? await withoutWords(name, text) : text]);
+    return Object.fromEntries(left);
   }
 
   /**
    * bare is null where nothing is left, or nothing was taken out. nothing: all of it is prose such as a read-me, or it is words in programs and
    * in files whose language nobody knows.
    */
-  #withoutWords(texts: ReadonlyMap<string, string>): {
+  async #withoutWords(texts: ReadonlyMap<string, string>): Promise<{
     readonly bare: ReadonlyMap<string, string> | null;
     readonly nothing: "prose" | "words" | null;
-  } {
+  }> {
     const bare = new Map<string, string>();
     let known = true;
-    let taken = Object.entries(this.#given(true)).some(([name, text]) => this.#work.given[name] !== text);
+    let taken = Object.entries(await this.#given(true)).some(([name, text]) => this.#work.given[name] !== text);
     for (const [name, text] of texts) {
       // A language is known by the name that was handed in: what is left of it without names may tell another.
       const path = this.#paths.get(name) ?? name;
-      const { bare: left, prose, known: isKnown } = stripWords(path, text);
+      const { bare: left, prose, known: isKnown } = await readForeign(text.length, "stripWords", path, text);
       taken ||= prose || left !== text;
       known &&= isKnown && prose;
       if (prose) continue;
@@ -414,6 +416,10 @@ class Looks {
   }
 }
 
+function bytesOf(files: SessionFiles): number {
+  return files.kind === "tar" ? files.bytes.length : files.files.reduce((sum, { bytes }) => sum + bytes.length, 0);
+}
+
 /** Values of places in the task that a student, a program of theirs, or a model may have written. */
 function foreignOf({ given, authored = [] }: GradeWork): ReadonlyMap<string, string> {
   return new Map(Object.entries(given).filter(([name]) => !authored.includes(name)));
@@ -422,9 +428,9 @@ function foreignOf({ given, authored = [] }: GradeWork): ReadonlyMap<string, str
 const wordsAlone = "nothing is left without comments and texts: no second look could be made";
 
 /** A number says nothing to a grader. */
-function withoutWords(name: string, text: string): string {
+async function withoutWords(name: string, text: string): Promise<string> {
   if (/^[\s\d.,:%/+-]{0,200}$/.test(text)) return text;
-  const { bare, prose } = stripWords(name, text);
+  const { bare, prose } = await readForeign(text.length, "stripWords", name, text);
   return prose ? "(words, taken out)" : trimLineEnds(bare);
 }
 

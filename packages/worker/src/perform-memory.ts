@@ -9,8 +9,8 @@ import type { Embedder, Program, Usage, Work } from "@markmill/engine";
 import { callModel, hashEmbedding, type ModelMessage, readVectors, together, unitBytes } from "@markmill/llm";
 import type { FoundPassage, PassageScope } from "@markmill/store/machine";
 import { chooseModel, consentRefusal, type ModelPorts, modelFailed } from "./choose-model.ts";
+import { readForeign } from "./foreign-text.ts";
 import { done, failed, type Performed } from "./performed.ts";
-import { splitPassages } from "./split-passages.ts";
 
 export interface MemoryPorts extends ModelPorts {
   readonly insert: (
@@ -39,7 +39,7 @@ export async function performMemory(
   const { memory } = run.program;
   const embedder = memory?.embedder ?? usualEmbedder;
   const inserts = work.op === "insert";
-  const texts = inserts ? splitPassages(work.text) : [work.text];
+  const texts = inserts ? await readForeign(work.text.length, "splitPassages", work.text) : [work.text];
   const embedded = await embed(ports, embedder, texts, inserts ? "passage" : "query", activity, signal);
   if ("did" in embedded) return embedded;
   const { vectors, key, usage } = embedded;

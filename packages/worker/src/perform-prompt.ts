@@ -18,13 +18,13 @@ import {
   ModelFailure,
   type ModelMessage,
   type ModelReply,
-  parseJson,
   type ToolCall,
   type ToolOffer,
   together,
 } from "@markmill/llm";
 import { calledWorkflows } from "./call-workflow.ts";
 import { chooseModel, consentRefusal, type ModelPorts, modelFailed } from "./choose-model.ts";
+import { readForeign } from "./foreign-text.ts";
 import { listMcpTools } from "./list-mcp-tools.ts";
 import {
   endedByTools,
@@ -36,7 +36,7 @@ import {
 } from "./perform-tools.ts";
 import { done, failed, type Performed } from "./performed.ts";
 import { scrubMessage, scrubMessages } from "./scrub-requests.ts";
-import { readStructuredReply, tellFinding } from "./structured-reply.ts";
+import { tellFinding } from "./structured-reply.ts";
 
 export interface PromptPorts extends ModelPorts {
   /** The messages of a thread, oldest first. */
@@ -150,9 +150,11 @@ export async function performPrompt(
     }
   }
   /** null: no schema, or a reply that asks for tools, which is not yet the answer. */
-  const readReply = ({ text, toolCalls = [] }: ModelReply) =>
-    work.schema === null || (offers.length > 0 && toolCalls.length > 0) ? null : readStructuredReply(text, work.schema);
-  const first = called.kind === "replied" ? readReply(called.reply) : null;
+  const readReply = async ({ text, toolCalls = [] }: ModelReply) =>
+    work.schema === null || (offers.length > 0 && toolCalls.length > 0)
+      ? null
+      : await readForeign(text.length, "readStructuredText", text, work.schema);
+  const first = called.kind === "replied" ? await readReply(called.reply) : null;
   if (called.kind === "replied" && first?.ok === false) {
     // Asked once more, with what was wrong; the first reply stays paid for and remembered.
     const wrong = first.findings.map(tellFinding).join("; ").slice(0, mostWrongCharacters);
@@ -173,7 +175,7 @@ export async function performPrompt(
     }
     case "replied": {
       const { reply } = called;
-      const read = readReply(reply);
+      const read = await readReply(reply);
       // A reply that asks for tools after all is no answer either.
       if (work.schema !== null && read?.ok !== true) {
         const why = read?.ok === false ? read.findings.map(tellFinding).join("; ") : "It asks for tools.";
@@ -186,8 +188,7 @@ export async function performPrompt(
         return modelFailed(ports, model.name, cutAt, usage);
       }
       notes.push(...notesOf(fitted.cut, reply.finishReason));
-      // Without a fence or words around it, so that the next step can read it.
-      const bare = read?.ok === true && !("value" in parseJson(reply.text)) ? JSON.stringify(read.value) : reply.text;
+      const bare = read?.ok === true ? read.text : reply.text;
       return done({ kind: "replied", text: bare, notes, ...(cut ? { cut: "length" } : {}) }, usage);
     }
   }

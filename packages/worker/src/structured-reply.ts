@@ -6,9 +6,20 @@ export type StructuredReply =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly findings: readonly SchemaFinding[] };
 
+export type StructuredText =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly findings: readonly SchemaFinding[] };
+
 export function readStructuredReply(text: string, schema: unknown): StructuredReply {
   const parsed = readJsonReply(text);
   return "value" in parsed ? fitting(parsed.value, schema) : notJson("The reply is", parsed.why);
+}
+
+/** The same, of which the JSON is kept as text: without a fence or words around it, so that the next step can read it. */
+export function readStructuredText(text: string, schema: unknown): StructuredText {
+  const read = readStructuredReply(text, schema);
+  if (!read.ok) return read;
+  return { ok: true, text: "value" in parseJson(text) ? text : JSON.stringify(read.value) };
 }
 
 /**

@@ -292,7 +292,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     const counting = new Map(
       read.class.intake.submissions.filter(({ counts }) => counts).map(({ key, by }) => [key, by]),
     );
-    const alike = similarity?.compare(counting) ?? null;
+    const alike = (await similarity?.compare(counting)) ?? null;
     const storedKey = (key: string) => kept.keyOf.get(key) ?? key;
     const { class: found } = plan.head;
     const options: RunOptions = {

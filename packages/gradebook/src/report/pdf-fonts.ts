@@ -139,12 +139,20 @@ async function openPart(part: FontPart, weight: number): Promise<void> {
 }
 
 const parts = new Map<string, readonly FontPart[]>();
+/** By font and letter: a text has few different letters, and a font hundreds of ranges. */
+const partsFound = new Map<string, Map<number, FontPart | null>>();
 
 /** Each package says in unicode.json which of its files has which letters. */
 function partFor(font: string, point: number): FontPart | null {
+  const ofFont = partsFound.get(font) ?? new Map<number, FontPart | null>();
+  partsFound.set(font, ofFont);
+  const found = ofFont.get(point);
+  if (found !== undefined) return found;
   const known = parts.get(font) ?? readParts(font);
   parts.set(font, known);
-  return known.find(({ ranges }) => ranges.some(([from, to]) => point >= from && point <= to)) ?? null;
+  const part = known.find(({ ranges }) => ranges.some(([from, to]) => point >= from && point <= to)) ?? null;
+  ofFont.set(point, part);
+  return part;
 }
 
 function readParts(font: string): readonly FontPart[] {

@@ -1,0 +1,15 @@
+import { parentPort } from "node:worker_threads";
+import type { Functions, ThreadAnswer, ThreadCall } from "./thread-calls.ts";
+
+/** The side of the thread (thread-calls.ts). */
+export function answerThreadCalls(functions: Functions): void {
+  parentPort?.on("message", async ({ id, name, args }: ThreadCall) => {
+    let answer: ThreadAnswer;
+    try {
+      answer = { id, value: await functions[name]?.(...args) };
+    } catch (error) {
+      answer = { id, failed: error instanceof Error ? error.message : String(error) };
+    }
+    parentPort?.postMessage(answer);
+  });
+}

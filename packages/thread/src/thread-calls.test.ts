@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, expect, it } from "vitest";
+import { createThreadCalls } from "./thread-calls.ts";
+
+const place = mkdtempSync(join(tmpdir(), "markmill-calls-"));
+afterAll(() => rmSync(place, { recursive: true, force: true }));
+
+const file = pathToFileURL(join(place, "functions.mts"));
+const answering = pathToFileURL(join(import.meta.dirname, "answer-thread-calls.ts"));
+writeFileSync(
+  file,
+  `import { answerThreadCalls } from ${JSON.stringify(answering.href)};
+answerThreadCalls({
+  double: (text: string) => text + text,
+  refuse: () => { throw new Error("no"); },
+  hang: () => { for (;;); },
+  die: () => process.exit(3),
+});
+`,
+);
+
+interface Known {
+  readonly [name: string]: (...args: never[]) => unknown;
+  readonly double: (text: string) => string;
+  readonly refuse: () => string;
+  readonly hang: () => string;
+  readonly die: () => string;
+}
+
+const calls = (mostMs: number) => createThreadCalls<Known>(file, { name: "a test", mostMs });
+
+it("calls are answered in their order, and a failure is told", async () => {
+  const call = calls(60_000);
+  const [one, two, three] = await Promise.allSettled([call("double", "a"), call("refuse"), call("double", "b")]);
+  expect([one, three]).toEqual(["aa", "bb"].map((value) => ({ status: "fulfilled", value })));
+  expect(two).toMatchObject({ status: "rejected", reason: { message: "no" } });
+});
+
+it("a thread that hangs or ends is given up, and the next call gets a new one", async () => {
+  const call = calls(3_000);
+  await expect(call("hang")).rejects.toThrow("takes longer than 3 s");
+  await expect(call("die")).rejects.toThrow("ended");
+  // Of a thread that has long to start, this one would be given up, too.
+  await expect.poll(() => call("double", "c").catch(() => null), { timeout: 60_000 }).toBe("cc");
+});

@@ -1,0 +1,5 @@
+// The thread in which builtin-tool.ts reads pages.
+import { answerThreadCalls } from "@markmill/thread";
+import { headingsAndParagraphs, searchResults } from "./html-text.ts";
+
+answerThreadCalls({ headingsAndParagraphs, searchResults });

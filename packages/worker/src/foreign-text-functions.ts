@@ -1,0 +1,19 @@
+/** What is read of foreign text, by name: pure functions, whose work grows with the text (foreign-text.ts). */
+import { type Flag, findAttempts, findSpokenAttempts, findWording, stripWords } from "@markmill/grading";
+import { splitPassages } from "./split-passages.ts";
+import { readStructuredText, readToolArguments } from "./structured-reply.ts";
+import { submissionTexts } from "./submission-texts.ts";
+
+export const foreignTextFunctions = {
+  readStructuredText,
+  readToolArguments,
+  splitPassages,
+  submissionTexts,
+  stripWords,
+  /** Of a submission, and of values that travel beside the task. */
+  findFlags: (texts: ReadonlyMap<string, string>, spoken: ReadonlyMap<string, string>): Flag[] => [
+    ...findAttempts(texts),
+    ...findSpokenAttempts(spoken),
+    ...findWording(texts),
+  ],
+} as const;

@@ -1,0 +1,33 @@
+/**
+ * Reads text of students and models: a short one at once, a long one in a thread of its own. So the worker renews its leases and serves other
+ * runs meanwhile.
+ */
+import { createThreadCalls } from "@markmill/thread";
+import { foreignTextFunctions as functions } from "./foreign-text-functions.ts";
+
+/** Characters: whatever they are, they are read in a few milliseconds. */
+const short = 16 * 1024;
+
+const inThread = createThreadCalls<typeof functions>(new URL("./foreign-text-thread.ts", import.meta.url), {
+  name: "markmill foreign text",
+});
+
+type Functions = typeof functions;
+
+/** `length`: of all texts that are read. */
+export async function readForeign<Name extends keyof Functions>(
+  length: number,
+  name: Name,
+  ...args: Parameters<Functions[Name]>
+): Promise<ReturnType<Functions[Name]>> {
+  if (length > short) return (await inThread(name, ...args)) as ReturnType<Functions[Name]>;
+  // The compiler cannot see that these arguments are of this function.
+  const read = functions[name] as unknown as (...given: readonly unknown[]) => ReturnType<Functions[Name]>;
+  return read(...args);
+}
+
+export function lengthOf(texts: ReadonlyMap<string, string>): number {
+  let length = 0;
+  for (const [name, text] of texts) length += name.length + text.length;
+  return length;
+}
