@@ -4,6 +4,7 @@ import pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { migratedDatabase, type TestDatabase } from "../support/postgres.ts";
 import {
+  applySettings,
   beat,
   buryWorkers,
   createLeaseKeeper,
@@ -51,9 +52,9 @@ async function presences(): Promise<number> {
 
 /** The connection of a paused worker: it is there, and nothing comes through it. */
 async function pausedWorker(): Promise<() => Promise<void>> {
-  const settings = { connectionString: database.url, options: presenceSettings, application_name: "markmill leases" };
-  const client = new pg.Client(settings);
+  const client = new pg.Client({ connectionString: database.url, application_name: "markmill leases" });
   await client.connect();
+  await applySettings(client, presenceSettings);
   await client.query(presenceText, ["holder"]);
   return async () => {
     await client.end();
@@ -120,8 +121,9 @@ it("a silent worker is forgotten at once if it is dead, and later if it is only 
 });
 
 it("the server is told to notice within seconds that the host of a worker is gone", async () => {
-  const client = new pg.Client({ connectionString: database.url, options: presenceSettings });
+  const client = new pg.Client({ connectionString: database.url });
   await client.connect();
+  await applySettings(client, presenceSettings);
   const { rows } = await client.query<{ set: Record<string, number> }>(
     "select json_object_agg(name, setting::integer) as set from pg_settings where name like 'tcp%' or name = 'idle_session_timeout'",
   );

@@ -21,7 +21,7 @@ import { startSupervisor } from "@markmill/supervisor";
 import { openWorker } from "@markmill/worker";
 import { askService } from "./ask-services.ts";
 import { compileCache } from "./compile-cache.ts";
-import { migratedDatabase } from "./postgres.ts";
+import { migratedDatabase, type TestDatabase } from "./postgres.ts";
 import { sharedRedis } from "./redis.ts";
 import { createRun, type Definition, getRun, openStore, type RunDetail, type Store, StoreError } from "./store.ts";
 
@@ -36,6 +36,8 @@ export interface MillOptions {
   readonly supervisor?: boolean;
   /** In place of no isolation; gets a directory for its sessions. */
   readonly sandbox?: (directory: string) => Sandbox | Promise<Sandbox>;
+  /** In place of one on the run's server. */
+  readonly database?: Pick<TestDatabase, "url" | "drop">;
   /** In place of the run's shared Redis. */
   readonly redisUrl?: string;
   readonly environment?: Readonly<Record<string, string>>;
@@ -100,7 +102,7 @@ const quiet = {
 };
 
 export async function startMill(options: MillOptions): Promise<Mill> {
-  const database = await migratedDatabase();
+  const database = options.database ?? (await migratedDatabase());
   const home = await mkdtemp(join(tmpdir(), "markmill-mill-"));
   const script = parseScript(options.script, "script.yaml");
   if (!script.ok) throw new Error(JSON.stringify(script.findings));

@@ -2,12 +2,13 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterDeath } from "./after-death.ts";
+import { freePort } from "./free-port.ts";
 import { installRedis, type RedisProgram } from "./install-redis.ts";
 
 export type RedisSource =
@@ -193,14 +194,4 @@ function pings(port: number): Promise<boolean> {
     // While it reads its files it answers -LOADING.
     socket.once("data", (data) => end(data.toString("latin1").startsWith("+PONG")));
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }

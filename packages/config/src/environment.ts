@@ -90,7 +90,8 @@ const minute = 60_000;
 
 const stores = {
   DATABASE_URL: optional(postgresAddress, {
-    description: "Postgres 14 or newer. Absent: a Postgres of our own is started below MARKMILL_HOME.",
+    description:
+      "Postgres 14 or newer, itself or behind a connection pooler in session mode; the database in UTF8. Absent: a Postgres of our own is started below MARKMILL_HOME.",
     secret: true,
   }),
   PG_POOL_SIZE: defaulted("10", whole(1, 500), {
@@ -98,7 +99,8 @@ const stores = {
     unit: "connections",
   }),
   REDIS_URL: optional(address(["redis", "rediss"]), {
-    description: "Redis 6.2 or newer with maxmemory-policy noeviction. Absent: the queue lives in Postgres.",
+    description:
+      "One Redis server, no Cluster: 6.2 or newer with maxmemory-policy noeviction. Absent: the queue lives in Postgres.",
     secret: true,
   }),
   QUEUE_BACKEND: defaulted("auto", choice(["auto", "redis", "postgres"]), {

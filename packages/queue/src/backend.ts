@@ -18,6 +18,7 @@ import {
   type Telemetry,
   type WorkerOptions,
 } from "bullmq";
+import type { Redis } from "ioredis";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
 import { FollowingWorker } from "./following-worker.ts";
 import type { HandOverAct } from "./hand-over.ts";
@@ -122,6 +123,7 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
     await ringing.connect();
     const fault = unfitRedis(await ringing.info());
     if (fault !== null) throw fault;
+    await tryToWrite(ringing, `${prefix}:start`);
   } catch (error) {
     ringing.disconnect();
     throw refusal ?? translate(error, `Redis at ${withoutPassword(url)}`);
@@ -159,13 +161,17 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
   };
 }
 
+/** Every act of the queue is a script that writes. Whatever keeps a server from running one is told by name here, and not job by job. */
+async function tryToWrite(redis: Redis, key: string): Promise<void> {
+  await redis.eval("return redis.call('SET', KEYS[1], '1', 'PX', '1000')", 1, key);
+}
+
 async function openPostgres(url: string, { onError, telemetry }: BackendParts): Promise<Backend> {
   const common: ClientConfig = {
     connectionString: url,
     keepAlive: true,
     connectionTimeoutMillis: connectMs,
     application_name: "markmill queue",
-    options: "-c search_path=bullmq -c synchronous_commit=off",
   };
   try {
     await migrateQueue(common);
@@ -177,8 +183,7 @@ async function openPostgres(url: string, { onError, telemetry }: BackendParts): 
     Client: PatientClient,
     max: 8,
     query_timeout: queryMs,
-    statement_timeout: queryMs,
-    idle_in_transaction_session_timeout: queryMs,
+    onConnect: applySettings,
   });
   pool.on("error", (error) => onError(translate(error, "A queue connection to Postgres")));
   const clients = new Set<PoolClient>();
@@ -207,6 +212,15 @@ async function openPostgres(url: string, { onError, telemetry }: BackendParts): 
     handOverAct: (name, lockDuration) => (handsOver(name) ? handOverOnPostgres(pool, name, lockDuration) : null),
     close: () => endPool(pool, clients),
   };
+}
+
+/** By a statement: connection poolers refuse or drop settings that come with the start of a connection. */
+async function applySettings(client: ClientBase): Promise<void> {
+  await client.query(
+    `select set_config('search_path', 'bullmq', false), set_config('synchronous_commit', 'off', false),
+       set_config('statement_timeout', $1, false), set_config('idle_in_transaction_session_timeout', $1, false)`,
+    [String(queryMs)],
+  );
 }
 
 /** On a connection of its own: a migration, or waiting for another process's, may take longer than `queryMs`. */

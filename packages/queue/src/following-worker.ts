@@ -1,6 +1,14 @@
-/** A worker whose slots can go on from a job to the next one (hand-over.ts) without BullMQ's loop in between. */
+/**
+ * A worker whose slots can go on from a job to the next one (hand-over.ts) without BullMQ's loop in between.
+ *
+ * BullMQ's loop asks for the next job again at once when the server refuses (memory or disk is full, a replica, no permission). That would take
+ * a whole core and write megabytes of log in seconds. Here it rests after a refusal.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
 import { type IQueueBackend, type Job, type JobProgress, Worker } from "bullmq";
 import type { BellData } from "./job-id.ts";
+
+const restMs = 1_000;
 
 export class FollowingWorker<Backend extends IQueueBackend, Connection> extends Worker<
   BellData,
@@ -10,6 +18,15 @@ export class FollowingWorker<Backend extends IQueueBackend, Connection> extends 
   JobProgress,
   Connection
 > {
+  protected override async moveToActive(token: string, name?: string) {
+    try {
+      return await super.moveToActive(token, name);
+    } catch (error) {
+      if (this.takesMore()) await sleep(restMs);
+      throw error;
+    }
+  }
+
   /** It is neither closing nor paused. */
   takesMore(): boolean {
     return this.closing === undefined && !this.paused;

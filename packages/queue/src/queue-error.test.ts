@@ -28,6 +28,14 @@ it.each([
   ["CROSSSLOT Keys in request don't hash to the same slot", "QUEUE_CLUSTER"],
   ["MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.", "QUEUE_FULL"],
   ["LOADING Redis is loading the dataset in memory", "QUEUE_UNREACHABLE"],
+  ["ERR ACL failure in script: User default has no permissions to run the 'set' command", "QUEUE_REFUSED"],
+  ["42501 permission denied for database markmill", "QUEUE_REFUSED"],
+  ["ERR unknown command 'eval', with args beginning with: '--[[ Move next job'", "QUEUE_NOT_REDIS"],
+  ['Unknown RESP type 60 "<". Please report this.', "QUEUE_NOT_REDIS"],
+  [
+    "BullMQ: the PostgreSQL schema requires BullMQ major version 9 or newer, but this client is major version 6. Upgrade BullMQ to use this schema.",
+    "QUEUE_SCHEMA_NEWER",
+  ],
   ["something else", "QUEUE_BUG"],
 ])("%s is %s", (message, code) => {
   expect(translate(new Error(message), "Ringing")).toMatchObject({ code, message: `Ringing: ${message}` });

@@ -6,8 +6,8 @@ export const queueErrorCodes = {
     fix: "Check that the server runs and that REDIS_URL (or DATABASE_URL) names its host and port.",
   },
   QUEUE_REFUSED: {
-    means: "The server that keeps the queue refuses the login.",
-    fix: "Check the user and the password in REDIS_URL (or DATABASE_URL).",
+    means: "The server that keeps the queue refuses the login, or the user lacks a permission.",
+    fix: "Check the user and the password in REDIS_URL (or DATABASE_URL), and that the user may run scripts that write (Redis) or create a schema (Postgres).",
   },
   QUEUE_EVICTION_POLICY: {
     means: "Redis may throw away keys when its memory is full, and jobs with them.",
@@ -16,6 +16,11 @@ export const queueErrorCodes = {
   QUEUE_CLUSTER: {
     means: "The Redis server is part of a Redis Cluster, which cannot keep the queue.",
     fix: "Use a single Redis server (with replicas and Sentinel if you like): set `cluster-enabled no`, or point REDIS_URL at another server.",
+  },
+  QUEUE_NOT_REDIS: {
+    means:
+      "The server at REDIS_URL cannot keep the queue: it is a Sentinel, another program, or a Redis without scripts.",
+    fix: "Point REDIS_URL at the Redis server itself (often port 6379; 26379 is the port of Sentinel).",
   },
   QUEUE_READ_ONLY: {
     means: "The Redis server is a replica and takes no writes.",
@@ -36,6 +41,10 @@ export const queueErrorCodes = {
   QUEUE_VERSION: {
     means: "The server that keeps the queue is too old.",
     fix: "Use Redis 6.2 or newer, or Postgres 14 or newer.",
+  },
+  QUEUE_SCHEMA_NEWER: {
+    means: "A newer Markmill has made the queue's tables in this database.",
+    fix: "Update Markmill to the version that migrated this database, or use another database.",
   },
   QUEUE_CONTENDED: {
     means: "Two processes were in each other's way.",
@@ -80,7 +89,7 @@ const untrusted =
 
 const symptoms: readonly (readonly [RegExp, QueueErrorCode])[] = [
   [
-    /NOAUTH|WRONGPASS|NOPERM|invalid password|invalid username-password pair|without any password configured|\b28(000|P01)\b|password authentication failed/,
+    /NOAUTH|WRONGPASS|NOPERM|ACL failure in script|user executing the script|invalid password|invalid username-password pair|without any password configured|\b28(000|P01)\b|password authentication failed|\b42501\b/,
     "QUEUE_REFUSED",
   ],
   [/\b(CROSSSLOT|CLUSTERDOWN)\b|\b(MOVED|ASK) \d|cluster node/, "QUEUE_CLUSTER"],
@@ -91,7 +100,9 @@ const symptoms: readonly (readonly [RegExp, QueueErrorCode])[] = [
   ],
   [/\bREADONLY\b|NOREPLICAS/, "QUEUE_READ_ONLY"],
   [/\bOOM command not allowed|MISCONF|No space left|\b53100\b/, "QUEUE_FULL"],
-  [/SchemaVersionMismatch|UnsupportedPostgresVersion|Redis version needs to be/, "QUEUE_VERSION"],
+  [/unknown command|Unknown RESP type/i, "QUEUE_NOT_REDIS"],
+  [/SchemaVersionMismatch|requires BullMQ/, "QUEUE_SCHEMA_NEWER"],
+  [/UnsupportedPostgresVersion|Redis version needs to be/, "QUEUE_VERSION"],
   [
     /ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|Connection is closed|aborted due to connection close|Connection terminated|Stream isn't writeable|Command timed out|max retries per request|timeout exceeded|Query read timeout|Connection ended|LOADING|MASTERDOWN|BUSY Redis|\b57P0\d\b|\b57014\b|\b53300\b|not queryable/,
     "QUEUE_UNREACHABLE",

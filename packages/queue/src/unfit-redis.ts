@@ -14,6 +14,11 @@ export function unfitRedis(info: string): QueueError | null {
       return colon < 0 ? [] : [[line.slice(0, colon), line.slice(colon + 1).trim()] as const];
     }),
   );
+  if (facts.get("redis_mode") === "sentinel")
+    return new QueueError(
+      "QUEUE_NOT_REDIS",
+      "The server at REDIS_URL is a Sentinel: it watches Redis servers and keeps no data.",
+    );
   if (facts.get("cluster_enabled") === "1")
     return new QueueError("QUEUE_CLUSTER", "The server at REDIS_URL is part of a Redis Cluster.");
   const version = facts.get("redis_version");

@@ -8,6 +8,7 @@
  *     ends a transaction whose client has fallen silent, because others wait for its locks.
  */
 import { Pool, type PoolConfig, types } from "pg";
+import { applySettings, type SessionSettings } from "./session-settings.ts";
 import { translate } from "./store-error.ts";
 
 export interface DatabaseOptions {
@@ -29,8 +30,14 @@ export interface Database {
 }
 
 /** For statements of keyed access only. */
-export const keyedAccess =
-  "-c search_path=markmill,public -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
+export const keyedAccess: SessionSettings = {
+  search_path: "markmill,public",
+  plan_cache_mode: "force_generic_plan",
+  enable_seqscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  jit: "off",
+};
 
 const int8 = 20;
 /** Ids and counters stay far below 2^53. */
@@ -48,16 +55,16 @@ export function openDatabase(options: DatabaseOptions): Database {
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,
     query_timeout: queryTimeoutMs,
-    statement_timeout: Math.ceil(queryTimeoutMs * 0.9),
-    idle_in_transaction_session_timeout: queryTimeoutMs,
     application_name: options.applicationName ?? "markmill",
   };
-  const calm = new Pool({ ...common, max: options.connections ?? 6, options: "-c search_path=markmill,public" });
-  const hot = new Pool({
-    ...common,
-    max: 6,
-    options: keyedAccess,
-  });
+  const bounds: SessionSettings = {
+    statement_timeout: String(Math.ceil(queryTimeoutMs * 0.9)),
+    idle_in_transaction_session_timeout: String(queryTimeoutMs),
+  };
+  const poolWith = (max: number, settings: SessionSettings) =>
+    new Pool({ ...common, max, onConnect: (client) => applySettings(client, { ...bounds, ...settings }) });
+  const calm = poolWith(options.connections ?? 6, { search_path: "markmill,public" });
+  const hot = poolWith(6, keyedAccess);
   const report = (error: Error) => options.onError?.(translate(error, "A database connection broke"));
   for (const pool of [calm, hot]) {
     pool.on("error", report);

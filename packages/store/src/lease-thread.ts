@@ -7,6 +7,7 @@ import { type RenewedRow, renewText } from "./lease-statement.ts";
 import { readLeaseTable } from "./lease-table.ts";
 import { createLoopSilence } from "./loop-silence.ts";
 import { presenceSettings, presenceText } from "./presence.ts";
+import { applySettings } from "./session-settings.ts";
 
 const { table, url, leaseMs, worker, giveUpMs }: LeaseThreadData = workerData;
 const everyMs = Math.floor(leaseMs / 3);
@@ -42,15 +43,14 @@ async function connected(): Promise<Client> {
     keepAlive: true,
     connectionTimeoutMillis: queryMs,
     query_timeout: queryMs,
-    statement_timeout: queryMs,
     application_name: "markmill leases",
-    options: `${keyedAccess} ${presenceSettings}`,
   });
   // Without a listener a connection that breaks while it is idle would end the thread.
   next.on("error", () => abandon(next));
   next.on("end", () => abandon(next));
   try {
     await next.connect();
+    await applySettings(next, { ...keyedAccess, ...presenceSettings, statement_timeout: String(queryMs) });
     await next.query(presenceText, [worker]);
   } catch (error) {
     abandon(next);

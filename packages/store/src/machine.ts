@@ -76,6 +76,7 @@ export { readyRings } from "./ready-rings.ts";
 export { createReserve, type Reserve, type Reserved, type ReservedCode } from "./reserve.ts";
 export { resumeTree } from "./resume-run.ts";
 export { type ReturnedCall, returnedCalls } from "./returned-calls.ts";
+export { applySettings } from "./session-settings.ts";
 export {
   claimSession,
   liveSessions,

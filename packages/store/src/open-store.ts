@@ -90,9 +90,9 @@ export interface Machine {
 }
 
 export async function openStore(options: StoreOptions): Promise<Store> {
+  await refuseUnfitServer(options.url);
   const database = openDatabase(options);
   try {
-    await refuseUnfitServer(database);
     if (options.migrate ?? true) await migrate(database.calm);
     const { rows } = await database.calm.query<{ now: number }>(`select ${databaseNow} as now`);
     return assemble(database, createDatabaseClock(rows[0]?.now ?? Date.now()), options);

@@ -10,6 +10,7 @@
  *
  * kill -9: the kernel closes the connection, the server releases the lock, and the next claim after the end of the lease takes over.
  */
+import type { SessionSettings } from "./session-settings.ts";
 
 /** Locks of other users of the database have other keys. */
 const keyOf = (worker: string) => `hashtextextended('markmill worker ' || ${worker}, 0)`;
@@ -21,8 +22,13 @@ export const presenceText = `select pg_advisory_lock_shared(${keyOf("$1::text")}
  * P4, for connections over TCP. A stopped process still acknowledges, because its kernel does. `idle_session_timeout`: a paused worker is
  * idle, and an operator's limit for idle sessions must not end its presence.
  */
-export const presenceSettings =
-  "-c tcp_keepalives_idle=3 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 -c tcp_user_timeout=10000 -c idle_session_timeout=0";
+export const presenceSettings: SessionSettings = {
+  tcp_keepalives_idle: "3",
+  tcp_keepalives_interval: "2",
+  tcp_keepalives_count: "3",
+  tcp_user_timeout: "10000",
+  idle_session_timeout: "0",
+};
 
 /** `worker`: an SQL expression. */
 export const isPresent = (worker: string) => `exists (

@@ -30,10 +30,14 @@ export const storeErrorCodes = {
     fix: "Turn default_transaction_read_only off for the role or the database of DATABASE_URL (`alter role … set default_transaction_read_only = off`), or use another role.",
   },
   STORE_POOLER: {
-    means: "A connection pooler such as PgBouncer in transaction mode is between Markmill and Postgres.",
-    fix: "Point DATABASE_URL at Postgres itself. Markmill has its own pools (PG_POOL_SIZE), and its connections must keep their sessions and settings.",
+    means: "A connection pooler such as PgBouncer in transaction or statement mode is between Markmill and Postgres.",
+    fix: "Point DATABASE_URL at Postgres itself, or at a pooler in session mode (`pool_mode = session`). Markmill has its own pools (PG_POOL_SIZE), and its connections must keep their sessions.",
   },
   STORE_VERSION: { means: "The Postgres server is too old.", fix: "Use a Postgres server of version 14 or newer." },
+  STORE_ENCODING: {
+    means: "The database does not keep texts as UTF-8.",
+    fix: "Create a database with the encoding UTF8 (`create database markmill encoding 'UTF8' template template0`), and name it in DATABASE_URL.",
+  },
   STORE_SCHEMA_NEWER: {
     means: "A newer Markmill has migrated this database.",
     fix: "Update Markmill to the version that migrated this database, or use another database.",

@@ -5,7 +5,7 @@ const fit: ServerFacts = {
   version: 160_004,
   standby: false,
   readOnly: false,
-  searchPath: "markmill,public",
+  encoding: "UTF8",
   processes: [
     [11, 11, 11],
     [12, 12, 12],
@@ -18,16 +18,13 @@ describe("a server that Markmill cannot work with is refused by name", () => {
     expect(unfitServer({ ...fit, version: 140_000 })).toBeNull();
   });
 
-  it("spaces and quotes in the search path do not matter", () => {
-    expect(unfitServer({ ...fit, searchPath: '"markmill", public' })).toBeNull();
-  });
-
   it.each<[string, Partial<ServerFacts>, string, RegExp]>([
     ["version 13", { version: 130_014 }, "STORE_VERSION", /version 13\.14/],
     ["version 9.6", { version: 90_624 }, "STORE_VERSION", /version 9\.6/],
     ["a standby", { standby: true, readOnly: true }, "STORE_READ_ONLY", /standby/],
     ["a read-only setting", { readOnly: true }, "STORE_READ_ONLY_SETTING", /default_transaction_read_only/],
-    ["settings that do not arrive", { searchPath: '"$user", public' }, "STORE_POOLER", /settings/],
+    ["a database without an encoding", { encoding: "SQL_ASCII" }, "STORE_ENCODING", /SQL_ASCII/],
+    ["a database in another encoding", { encoding: "LATIN1" }, "STORE_ENCODING", /LATIN1/],
     [
       "two connections with one session",
       {

@@ -1,13 +1,11 @@
 /**
  * Refuses at start a server that would fail later, in the middle of a run.
  *
- * S1  Leases, prepared statements, advisory locks and LISTEN belong to a session. A pooler in transaction mode gives each transaction another
- *     session. Two connections that ask three times each, in turn, notice this: either they share a session, or one of them has several.
- * S2  The settings of a connection (search_path) must arrive. A pooler may drop them silently.
- * S3  The check only reads. It uses the first connection of each pool, which the process needs anyway.
+ * S1  Leases, prepared statements, advisory locks and LISTEN belong to a session. A pooler in transaction or statement mode shares sessions among
+ *     connections. Two connections that ask by turns, twice each time, notice this: either both get one session, or one of them gets two.
+ * S2  The check only reads. It sets nothing, because a setting would stay in a session that belongs to others, too.
  */
-import type { PoolClient } from "pg";
-import type { Database } from "./database.ts";
+import { Client } from "pg";
 import { StoreError, translate } from "./store-error.ts";
 
 export interface ServerFacts {
@@ -15,14 +13,14 @@ export interface ServerFacts {
   readonly version: number;
   readonly standby: boolean;
   readonly readOnly: boolean;
-  readonly searchPath: string;
+  readonly encoding: string;
   /** Server processes that answered, per connection, in the order of the questions. */
   readonly processes: readonly [readonly number[], readonly number[]];
 }
 
 const oldest = 14;
 
-export function unfitServer({ version, standby, readOnly, searchPath, processes }: ServerFacts): StoreError | null {
+export function unfitServer({ version, standby, readOnly, encoding, processes }: ServerFacts): StoreError | null {
   const major = Math.floor(version / 10_000);
   if (major < oldest) {
     const minor = major < 10 ? Math.floor(version / 100) % 100 : version % 10_000;
@@ -33,13 +31,7 @@ export function unfitServer({ version, standby, readOnly, searchPath, processes 
   if (!keepTheirs || one.some((pid) => other.includes(pid))) {
     return new StoreError(
       "STORE_POOLER",
-      "DATABASE_URL leads to a connection pooler in transaction mode (such as PgBouncer): a connection does not keep its session.",
-    );
-  }
-  if (searchPath.replaceAll(/[\s"]/g, "") !== "markmill,public") {
-    return new StoreError(
-      "STORE_POOLER",
-      `The settings of a connection do not reach Postgres (search_path is ${searchPath}): a connection pooler drops them.`,
+      "DATABASE_URL leads to a connection pooler (such as PgBouncer) in transaction or statement mode: a connection does not keep its session.",
     );
   }
   if (standby) return new StoreError("STORE_READ_ONLY", "The Postgres server is a standby: it takes no writes.");
@@ -49,37 +41,55 @@ export function unfitServer({ version, standby, readOnly, searchPath, processes 
       "Sessions on this Postgres server are read-only: default_transaction_read_only is on.",
     );
   }
+  if (encoding !== "UTF8") {
+    return new StoreError("STORE_ENCODING", `The database has the encoding ${encoding}; UTF8 is needed.`);
+  }
   return null;
 }
 
+const connectMs = 10_000;
+const queryMs = 15_000;
+const rounds = 3;
+
 /** Throws the fault of the server, if it has one. */
-export async function refuseUnfitServer({ calm, hot }: Pick<Database, "calm" | "hot">): Promise<void> {
-  const clients: PoolClient[] = [];
+export async function refuseUnfitServer(url: string): Promise<void> {
+  const one = plainClient(url);
+  const other = plainClient(url);
   try {
-    const one = await calm.connect();
-    clients.push(one);
-    const other = await hot.connect();
-    clients.push(other);
+    await Promise.all([one.connect(), other.connect()]);
     const processes: [number[], number[]] = [[], []];
-    for (let round = 0; round < 3; round += 1) {
-      processes[0].push(await processOf(one));
-      processes[1].push(await processOf(other));
+    for (let round = 0; round < rounds; round += 1) {
+      processes[0].push(await processOf(one), await processOf(one));
+      processes[1].push(await processOf(other), await processOf(other));
     }
     const { rows } = await one.query<Omit<ServerFacts, "processes">>(
       `select current_setting('server_version_num')::int as version, pg_is_in_recovery() as standby,
-         current_setting('transaction_read_only') = 'on' as "readOnly", current_setting('search_path') as "searchPath"`,
+         current_setting('transaction_read_only') = 'on' as "readOnly", current_setting('server_encoding') as encoding`,
     );
     const [facts] = rows;
     const fault = facts === undefined ? null : unfitServer({ ...facts, processes });
     if (fault !== null) throw fault;
+    await Promise.all([one.end(), other.end()]);
   } catch (error) {
+    // Nobody waits for these: the end of a connection that never came about may never come.
+    for (const client of [one, other]) client.end().catch(() => undefined);
     throw translate(error, "Connecting to Postgres");
-  } finally {
-    for (const client of clients) client.release();
   }
 }
 
-async function processOf(client: PoolClient): Promise<number> {
+function plainClient(url: string): Client {
+  const client = new Client({
+    connectionString: url,
+    application_name: "markmill",
+    connectionTimeoutMillis: connectMs,
+    query_timeout: queryMs,
+  });
+  // Without a listener a connection that breaks between two questions would end the process.
+  client.on("error", () => undefined);
+  return client;
+}
+
+async function processOf(client: Client): Promise<number> {
   const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
   return rows[0]?.pid ?? 0;
 }
