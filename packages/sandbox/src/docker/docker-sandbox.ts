@@ -24,7 +24,8 @@ import { oldEngine, type ThinWall } from "../thin-walls.ts";
 import { labelNames, labelsOf } from "./container-template.ts";
 import { createContainer, leastLoaded } from "./create-container.ts";
 import { DockerSession, feedFiles, feedTrees } from "./docker-session.ts";
-import { type EngineFacts, EngineHost, isAbsentSocket } from "./engine-host.ts";
+import type { EngineBounds } from "./engine-bounds.ts";
+import { answering, type EngineFacts, EngineHost, isAbsentSocket } from "./engine-host.ts";
 import {
   findSession,
   listHost,
@@ -60,6 +61,8 @@ export interface DockerSandboxOptions {
   readonly runtime?: string;
   readonly apparmorProfile?: string;
   readonly pool?: WarmPoolWish;
+  /** Others than the usual ones, for tests. */
+  readonly bounds?: Partial<EngineBounds>;
 }
 
 export interface WarmPoolWish {
@@ -92,8 +95,9 @@ export async function createDockerSandbox(options: DockerSandboxOptions): Promis
   if (options.images.length === 0) throw imageRefused("(none)", []);
   // Without an engine on this machine, which is how `auto` comes to the jail, the client's library is not read at all.
   if (options.hosts.every(isAbsentSocket)) throw engineUnreachable(first, `connect ENOENT ${first}`);
-  const hosts = await Promise.all(options.hosts.map((address) => EngineHost.at(address)));
+  const hosts = await Promise.all(options.hosts.map((address) => EngineHost.at(address, options.bounds)));
   await Promise.any(hosts.map((host) => host.facts())).catch((error: AggregateError) => {
+    for (const host of hosts) host.pulse.close();
     throw error.errors[0];
   });
   const sandbox = new EngineSandbox(hosts, options);
@@ -150,7 +154,7 @@ class EngineSandbox {
   }
 
   async list(): Promise<ListedSession[]> {
-    const answers = await Promise.allSettled(this.#hosts.map((host) => listHost(host)));
+    const answers = await Promise.allSettled((await answering(this.#hosts)).map((host) => listHost(host)));
     const answered = answers.filter((answer) => answer.status === "fulfilled");
     const failed = answers.find((answer) => answer.status === "rejected");
     if (answered.length === 0) throw failed?.reason;
@@ -164,24 +168,30 @@ class EngineSandbox {
 
   async remove(id: string): Promise<void> {
     this.#leases.forget(SESSION_PREFIX + id);
-    const answers = await Promise.allSettled(this.#hosts.map((host) => removeFromHost(host, id)));
+    const asked = await answering(this.#hosts);
+    const answers = await Promise.allSettled(asked.map((host) => removeFromHost(host, id)));
     const failed = answers.find((answer) => answer.status === "rejected");
     // An engine that does not answer matters only when the session was on none that does.
-    const removed = answers.some((answer) => answer.status === "fulfilled" && answer.value);
-    if (failed !== undefined && !removed) throw failed.reason;
+    if (answers.some((answer) => answer.status === "fulfilled" && answer.value)) return;
+    if (failed !== undefined) throw failed.reason;
+    const silent = this.#hosts.find((host) => !asked.includes(host));
+    if (silent !== undefined) throw silent.pulse.unreachable();
   }
 
   async close(): Promise<void> {
     this.#leases.close();
     await this.pool?.close();
+    for (const host of this.#hosts) host.pulse.close();
   }
 
   /** An engine that does not answer just now is asked again; one that has no such container any more is not. */
   async #renew(name: string): Promise<void> {
+    const asked = await answering(this.#hosts);
     const answers = await Promise.allSettled(
-      this.#hosts.map(({ docker }) => docker.getContainer(name).kill({ signal: LEASE_SIGNAL })),
+      asked.map(({ docker }) => docker.getContainer(name).kill({ signal: LEASE_SIGNAL })),
     );
     if (
+      asked.length === this.#hosts.length &&
       answers.every(
         (answer) => answer.status === "rejected" && (isNotFound(answer.reason) || isConflict(answer.reason)),
       )
