@@ -85,7 +85,9 @@ function destroy(result: unknown): void {
   if (isStream(result)) result.destroy();
 }
 
-/** As in "POST /containers/create": no id and no value. */
+/** As in "POST /containers/start": no id and no value. */
 function nameOf({ method = "GET", path }: DialOptions): string {
-  return `${method} ${path.replace(/\?.*$/, "").replace(/\/(?=[^/]*[0-9])[^/]+/g, "")}`;
+  const [place = ""] = path.split("?");
+  const words = place.split("/").filter((part) => !/[0-9]/.test(part));
+  return `${method} ${words.join("/")}`;
 }

@@ -7,6 +7,7 @@
 //    is moved afterwards brings no untested image in.
 
 import { randomBytes } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import { checkSessionId, checkSessionSpec } from "../check-spec.ts";
 import { LeaseKeeper } from "../lease.ts";
 import { checkLimits, type Limits } from "../limits.ts";
@@ -48,6 +49,7 @@ import { type WarmContainer, WarmPool } from "./warm-pool.ts";
 
 const NEW_PREFIX = "markmill-new-";
 const POOL_PREFIX = "markmill-pool-";
+const CLOSE_MS = 5_000;
 const POOL_MAX_AGE_MS = 30 * 60_000;
 /** A claimed pool container has its session's deadline in its record; this only bounds it when everybody has died. */
 const POOL_LIFETIME_SECONDS = 24 * 3600;
@@ -180,7 +182,8 @@ class EngineSandbox {
 
   async close(): Promise<void> {
     this.#leases.close();
-    await this.pool?.close();
+    // What an engine that hangs keeps of it ends with its lease.
+    await Promise.race([this.pool?.close(), pause(CLOSE_MS, undefined, { ref: false })]);
     for (const host of this.#hosts) host.pulse.close();
   }
 
@@ -254,12 +257,12 @@ class EngineSandbox {
     const made = warm ?? (await this.#makeCold(spec, image));
     const { host, container } = made;
     try {
-      const treesIn = feedTrees(container, trees, spec.id);
+      const treesIn = feedTrees(made, trees, spec.id);
       treesIn.catch(() => {});
       const launcher = warm?.launcher ?? (await Launcher.start(await Launcher.create(container, made.uid, true)));
       await Promise.all([
         treesIn,
-        feedFiles(launcher, files, spec.id),
+        feedFiles(host, launcher, files, spec.id),
         warm === undefined ? undefined : recordLabels(host, spec),
       ]);
       const won = await container.rename({ name: SESSION_PREFIX + spec.id }).then(
@@ -275,7 +278,12 @@ class EngineSandbox {
       return undefined;
     } catch (error) {
       await this.#discard(made).catch(() => {});
-      throw translateEngineError(error, { host: host.address, act: "put files into a session", image });
+      throw translateEngineError(error, {
+        host: host.address,
+        act: "put files into a session",
+        image,
+        session: spec.id,
+      });
     }
   }
 

@@ -9,7 +9,7 @@ export interface EngineBounds {
   readonly answerMs: number;
   /** An engine that has answered no ping for so long is given up: its calls and streams end with SANDBOX_ENGINE_UNREACHABLE. */
   readonly silentMs: number;
-  /** A command that the engine should have started by then has not begun. */
+  /** A command that has not begun by then, or within its own wall clock if that is longer, was not started. */
   readonly startMs: number;
 }
 
@@ -18,5 +18,5 @@ export const engineBounds: EngineBounds = {
   pingMs: 1_000,
   answerMs: 5_000,
   silentMs: 30_000,
-  startMs: 30_000,
+  startMs: 15_000,
 };

@@ -5,10 +5,11 @@
 
 import { existsSync } from "node:fs";
 import type Docker from "dockerode";
+import type { SandboxError } from "../sandbox-error.ts";
 import { boundCalls } from "./bound-calls.ts";
 import { type EngineBounds, engineBounds } from "./engine-bounds.ts";
 import type { EnginePulse } from "./engine-pulse.ts";
-import { addressInvalid, limitUnsupported, translateEngineError } from "./translate-engine-error.ts";
+import { addressInvalid, engineUnreachable, limitUnsupported, translateEngineError } from "./translate-engine-error.ts";
 
 /** Below these, known escapes are open (runc CVE-2025-31133, -52565, -52881) or archive handling is unsafe. */
 const floors = { engine: [29, 5, 1], runc: [1, 2, 8] } as const;
@@ -45,6 +46,11 @@ export class EngineHost {
     const options = parseAddress(address);
     const { default: Client } = await import("dockerode");
     return new EngineHost(address, new Client(options), { ...engineBounds, ...bounds });
+  }
+
+  /** The engine answers, and does not do what it was asked for. */
+  late(act: string): SandboxError {
+    return engineUnreachable(this.address, `it did not ${act} in ${this.bounds.callMs} ms`);
   }
 
   /** The digest of what the name means on this engine; asked once, again only after a failure. */

@@ -54,8 +54,12 @@ export class EnginePulse {
 
   /** Milliseconds so far in which something was awaited from the engine and it did not answer. */
   stalledMs(): number {
-    const isStall = this.#askedAt !== undefined && performance.now() - this.#askedAt > STALL_MS;
-    return this.#stalled + (isStall ? performance.now() - this.#heardAt : 0);
+    return this.#stalled + (this.isSilent() ? performance.now() - this.#heardAt : 0);
+  }
+
+  /** A ping is without an answer for longer than answers take. */
+  isSilent(): boolean {
+    return this.#away || (this.#askedAt !== undefined && performance.now() - this.#askedAt > STALL_MS);
   }
 
   /** Whether it answers now. For an engine beside others: nobody waits for one that is known to be away. */
@@ -81,8 +85,10 @@ export class EnginePulse {
     return engineUnreachable(this.#address, this.#why);
   }
 
+  /** All that waits for it is given up. */
   close(): void {
     this.#over.abort();
+    this.#giveUp(engineUnreachable(this.#address, "this process does not need it any more"));
   }
 
   #beat(): void {
@@ -127,11 +133,14 @@ export class EnginePulse {
 
   #leave(): void {
     this.#away = true;
-    const error = this.unreachable();
+    this.#giveUp(this.unreachable());
+    this.#beat();
+  }
+
+  #giveUp(error: SandboxError): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const giveUp of waiting) giveUp(error);
-    this.#beat();
   }
 
   async #pause(): Promise<void> {

@@ -64,7 +64,7 @@ export async function listHost(host: EngineHost): Promise<ListedSession[]> {
       const named = name.startsWith(SESSION_PREFIX);
       const labels = readLabels(records.get(name) ?? container.Labels);
       records.delete(name);
-      const status = container.State === "running" ? (named ? "live" : "starting") : "dead";
+      const status = statusOf(container.State, named);
       const meant = container.Labels[labelNames.session] ?? name.replace(/^markmill-/, "");
       return { id: named ? name.slice(SESSION_PREFIX.length) : meant, labels, status };
     });
@@ -79,6 +79,12 @@ export async function listHost(host: EngineHost): Promise<ListedSession[]> {
   } catch (error) {
     throw translateEngineError(error, { host: host.address, act: "list its sessions" });
   }
+}
+
+/** A container that is made and not started yet is on its way to a session: whoever takes away what is dead must not take it. */
+function statusOf(state: string, named: boolean): ListedSession["status"] {
+  if (state === "running") return named ? "live" : "starting";
+  return state === "created" && !named ? "starting" : "dead";
 }
 
 /** Whether there was anything to remove. */
