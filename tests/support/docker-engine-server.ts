@@ -5,7 +5,7 @@
 // D2 It touches no firewall rule and no forwarding setting; published ports work on loopback through the userland proxy.
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
@@ -46,26 +46,42 @@ export interface OwnEngine {
   /** kill -9 of dockerd, containers and all. Its files stay for `restart`. */
   kill(): Promise<void>;
   restart(): Promise<void>;
+  /** SIGSTOP: neither it nor its containers end. */
+  freeze(program: "dockerd" | "containerd"): Promise<void>;
+  thaw(): Promise<void>;
+  /** Leaves no room below its data root. Only with `dataMegabytes`. */
+  fill(): Promise<void>;
+  makeRoom(): Promise<void>;
 }
 
-/** An engine of the caller's own, root only. It ends with `stop`, or with this process. */
-export async function startDockerEngine(cache: string): Promise<OwnEngine> {
+/**
+ * An engine of the caller's own, root only. It ends with `stop`, or with this process. `dataMegabytes`: its data root is a file system of its
+ * own, of that size.
+ */
+export async function startDockerEngine(
+  cache: string,
+  { dataMegabytes }: { readonly dataMegabytes?: number } = {},
+): Promise<OwnEngine> {
   const programs = await findPrograms(cache);
   const directory = await mkdtemp(join(tmpdir(), "markmill-docker-"));
   const name = `mm${process.pid % 100_000}x${Math.floor(Math.random() * 1000)}`;
   const networked = await makeBridge(name);
   const host = `unix://${directory}/docker.sock`;
+  const data = join(directory, "data");
+  await mkdir(data);
+  if (dataMegabytes !== undefined) await run("mount", ["-t", "tmpfs", "-o", `size=${dataMegabytes}m`, "tmpfs", data]);
+  const filling = join(data, "filling");
+  let frozen: readonly number[] = [];
   let child = await launch();
   let watch = watchOver(child);
 
   async function launch(): Promise<ChildProcess> {
-    await mkdir(join(directory, "data"), { recursive: true });
     // Left by a killed dockerd, the pid file names a process that is alive in the new namespace, too: number 1.
     await rm(join(directory, "docker.pid"), { force: true });
     await rm(join(directory, "exec"), { recursive: true, force: true });
     const dockerd = [
       ...["dockerd", "--host", host, "--pidfile", join(directory, "docker.pid")],
-      ...["--data-root", join(directory, "data"), "--exec-root", join(directory, "exec")],
+      ...["--data-root", data, "--exec-root", join(directory, "exec")],
       ...["--bridge", networked ? name : "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false"],
       ...["--ip-masq=false", "--cgroup-parent", name, "--config-file", join(directory, "daemon.json")],
     ];
@@ -97,11 +113,16 @@ export async function startDockerEngine(cache: string): Promise<OwnEngine> {
 
   async function cleanUp(): Promise<void> {
     await run("/bin/sh", ["-c", leavings, "clean-up", name]).catch(() => undefined);
+    if (dataMegabytes !== undefined) await run("umount", ["--lazy", data]);
     await rm(directory, { recursive: true, force: true });
   }
 
   function watchOver(process: ChildProcess) {
-    return afterDeath(`kill -KILL "$2"; sleep 1; ${leavings}; rm -rf "$3"`, [name, String(process.pid), directory]);
+    return afterDeath(`kill -KILL "$2"; sleep 1; ${leavings}; umount -l "$3/data" 2>/dev/null; rm -rf "$3"`, [
+      name,
+      String(process.pid),
+      directory,
+    ]);
   }
 
   return {
@@ -122,7 +143,33 @@ export async function startDockerEngine(cache: string): Promise<OwnEngine> {
       child = await launch();
       watch = watchOver(child);
     },
+    async freeze(program) {
+      const [first] = await childrenOf(child.pid);
+      const stopped =
+        program === "dockerd" ? first : (await childrenOf(first)).find((pid) => nameOf(pid) === "containerd");
+      if (stopped === undefined) throw new Error(`there is no ${program}`);
+      frozen = [...frozen, stopped];
+      process.kill(stopped, "SIGSTOP");
+    },
+    async thaw() {
+      for (const pid of frozen) process.kill(pid, "SIGCONT");
+      frozen = [];
+    },
+    async fill() {
+      // Ends with "no space left".
+      await run("/bin/sh", ["-c", 'cat /dev/zero >"$1"', "fill", filling]).catch(() => undefined);
+    },
+    makeRoom: () => rm(filling, { force: true }),
   };
+}
+
+async function childrenOf(pid: number | undefined): Promise<number[]> {
+  const lists = globSync(`/proc/${pid}/task/*/children`).map((path) => readFile(path, "utf8").catch(() => ""));
+  return (await Promise.all(lists)).flatMap((list) => list.trim().split(" ").map(Number)).filter((one) => one > 0);
+}
+
+function nameOf(pid: number): string {
+  return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
 }
 
 /** What an ended engine leaves outside its directory: $1 names its bridge and its cgroups. */
@@ -168,9 +215,8 @@ async function end(child: ChildProcess): Promise<void> {
   child.ref();
   const exit = once(child, "exit");
   // unshare waits for dockerd and would be gone before it; its only child is the namespace's first process.
-  const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").catch(() => "");
-  const first = Number(children.trim().split(" ")[0]);
-  if (first > 0) process.kill(first, "SIGKILL");
+  const [first] = await childrenOf(child.pid);
+  if (first !== undefined) process.kill(first, "SIGKILL");
   else child.kill("SIGKILL");
   await exit;
 }

@@ -195,6 +195,11 @@ export interface StartedProgram {
    * 127: it could not be started. Rejects with a SandboxError when the sandbox failed. What it started may still live.
    */
   readonly ended: Promise<number>;
+  /**
+   * Milliseconds since `start` that are not the program's: the sandbox had not begun it, or did not answer. Absent: there are none. Rejects
+   * with a SandboxError when the sandbox is in trouble, so that no clock says of a program what is true of the sandbox.
+   */
+  readonly lostMs?: () => Promise<number>;
 }
 
 export interface CommandSpec {

@@ -14,10 +14,13 @@ import type { EngineHost } from "./engine-host.ts";
 import type { Launcher } from "./launcher.ts";
 import { type LookVerb, lookLine, parseLauncherReport } from "./launcher-script.ts";
 import { KILL_OTHERS } from "./look-script.ts";
+import { isLiving } from "./prove-life.ts";
 import { filesFailed, killFailed, sessionLost, translateEngineError } from "./translate-engine-error.ts";
 
 const POLL_MS = 5;
 const TOOL_MS = 120_000;
+/** Ending processes takes milliseconds; who takes longer was stopped by one of them. */
+const KILL_MS = 20_000;
 /** What a program in the container has after its own clock, before it is taken for stopped. */
 const ANSWER_MS = 3_000;
 /** Of an entry in the list, beside its path. */
@@ -79,10 +82,11 @@ export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launc
     },
     killAllBut: async (keep) => {
       processes = undefined;
-      const { code } = await runTool(place, KILL_OTHERS, [...keep], undefined, 64 * 1024, "end a command");
+      const { code } = await runTool(place, KILL_OTHERS, [...keep], undefined, 64 * 1024, "end a command", KILL_MS);
       if (code === 0) return;
+      // It was ended itself, or it cannot end the others: the session ends, and is made anew from its checkpoint.
       await place.container.kill().catch(() => {});
-      throw killFailed(place.id);
+      throw (await isLiving(place).catch(() => true)) ? killFailed(place.id) : sessionLost(place.id);
     },
   };
 }
@@ -152,6 +156,8 @@ async function ask(
   let tail = "";
   let late = false;
   const before = launcher.report.length;
+  const { pulse } = place.host;
+  const stalledBefore = pulse.stalledMs();
   launcher.onOutput = (chunk) => {
     size += chunk.length;
     tail = (tail + chunk.toString("latin1", Math.max(0, chunk.length - nonce.length))).slice(-nonce.length);
@@ -173,6 +179,9 @@ async function ask(
   if (size > maxBytes + nonce.length) throw verb === "pack" ? tooManyBytes(maxBytes) : tooMany(look.maxEntries);
   const code = codeOf(launcher.report);
   if (late) {
+    // The time was the engine's, or the program's?
+    await pulse.confirm();
+    if (pulse.stalledMs() > stalledBefore) throw pulse.unreachable();
     await endWhatLooks(place);
     throw tooSlow(look.maxMs);
   }
@@ -184,8 +193,11 @@ async function ask(
 
 /** A program that does not heed its clock was stopped by what runs beside it: that ends, and the next exec finds its turn. */
 async function endWhatLooks(place: ContainerPlace): Promise<void> {
-  await runTool(place, KILL_OTHERS, [], undefined, 64 * 1024, "end a look");
+  await runTool(place, KILL_OTHERS, [], undefined, 64 * 1024, "end a look", KILL_MS);
 }
+
+/** `code`: null when its time was over. */
+
 async function runTool(
   { id, host, container, uid }: ContainerPlace,
   script: string,
@@ -193,10 +205,12 @@ async function runTool(
   input: Uint8Array | undefined,
   maxBytes: number,
   act: string,
+  maxMs = TOOL_MS,
 ): Promise<ToolResult> {
   const chunks: Buffer[] = [];
   let size = 0;
   let stderr = "";
+  let late = false;
   try {
     const exec = await container.exec({
       Cmd: ["/usr/bin/env", "-i", "/bin/bash", "--noprofile", "--norc", "-c", script, "bash", ...words],
@@ -207,7 +221,10 @@ async function runTool(
       AttachStderr: true,
     });
     const stream = await exec.start({ hijack: true, stdin: input !== undefined });
-    const timer = setTimeout(() => stream.destroy(), TOOL_MS);
+    const timer = setTimeout(() => {
+      late = true;
+      stream.destroy();
+    }, maxMs);
     const demultiplexer = new Demultiplexer((name, chunk) => {
       if (name === "stderr") {
         if (stderr.length < 4000) stderr += chunk.toString("latin1");
@@ -224,6 +241,11 @@ async function runTool(
     });
     clearTimeout(timer);
     if (size > maxBytes) throw tooManyBytes(maxBytes);
+    if (late) {
+      await host.pulse.confirm();
+      return { code: null, stdout: Buffer.concat(chunks), stderr };
+    }
+    const endedAt = performance.now();
     for (;;) {
       const { Running, ExitCode } = await exec.inspect();
       if (!Running && ExitCode !== null) {
@@ -231,6 +253,7 @@ async function runTool(
         if (ExitCode === 137 && !(await container.inspect()).State.Running) throw sessionLost(id);
         return { code: ExitCode, stdout: Buffer.concat(chunks), stderr };
       }
+      if (performance.now() - endedAt > host.bounds.callMs) throw host.late(act);
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   } catch (error) {

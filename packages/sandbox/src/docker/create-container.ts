@@ -3,7 +3,7 @@ import type Docker from "dockerode";
 import type { Limits } from "../limits.ts";
 import type { ReadOnlyPlace, ScratchPlace } from "../port.ts";
 import { containerTemplate, labelNames, pickUid } from "./container-template.ts";
-import type { EngineHost } from "./engine-host.ts";
+import { answering, type EngineHost } from "./engine-host.ts";
 import { listContainers, type MadeContainer, removeContainer } from "./engine-sessions.ts";
 import { limitUnsupported, translateEngineError } from "./translate-engine-error.ts";
 
@@ -53,7 +53,7 @@ export async function leastLoaded(hosts: readonly EngineHost[]): Promise<EngineH
   const [only] = hosts;
   if (only !== undefined && hosts.length === 1) return only;
   const loads = await Promise.allSettled(
-    hosts.map(async (host) => {
+    (await answering(hosts)).map(async (host) => {
       const [facts, containers] = await Promise.all([host.facts(), listContainers(host)]);
       return { host, load: containers.length / facts.cpus };
     }),

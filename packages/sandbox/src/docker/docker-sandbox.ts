@@ -7,6 +7,7 @@
 //    is moved afterwards brings no untested image in.
 
 import { randomBytes } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import { checkSessionId, checkSessionSpec } from "../check-spec.ts";
 import { LeaseKeeper } from "../lease.ts";
 import { checkLimits, type Limits } from "../limits.ts";
@@ -24,7 +25,8 @@ import { oldEngine, type ThinWall } from "../thin-walls.ts";
 import { labelNames, labelsOf } from "./container-template.ts";
 import { createContainer, leastLoaded } from "./create-container.ts";
 import { DockerSession, feedFiles, feedTrees } from "./docker-session.ts";
-import { type EngineFacts, EngineHost, isAbsentSocket } from "./engine-host.ts";
+import type { EngineBounds } from "./engine-bounds.ts";
+import { answering, type EngineFacts, EngineHost, isAbsentSocket } from "./engine-host.ts";
 import {
   findSession,
   listHost,
@@ -47,6 +49,7 @@ import { type WarmContainer, WarmPool } from "./warm-pool.ts";
 
 const NEW_PREFIX = "markmill-new-";
 const POOL_PREFIX = "markmill-pool-";
+const CLOSE_MS = 5_000;
 const POOL_MAX_AGE_MS = 30 * 60_000;
 /** A claimed pool container has its session's deadline in its record; this only bounds it when everybody has died. */
 const POOL_LIFETIME_SECONDS = 24 * 3600;
@@ -60,6 +63,8 @@ export interface DockerSandboxOptions {
   readonly runtime?: string;
   readonly apparmorProfile?: string;
   readonly pool?: WarmPoolWish;
+  /** Others than the usual ones, for tests. */
+  readonly bounds?: Partial<EngineBounds>;
 }
 
 export interface WarmPoolWish {
@@ -92,8 +97,9 @@ export async function createDockerSandbox(options: DockerSandboxOptions): Promis
   if (options.images.length === 0) throw imageRefused("(none)", []);
   // Without an engine on this machine, which is how `auto` comes to the jail, the client's library is not read at all.
   if (options.hosts.every(isAbsentSocket)) throw engineUnreachable(first, `connect ENOENT ${first}`);
-  const hosts = await Promise.all(options.hosts.map((address) => EngineHost.at(address)));
+  const hosts = await Promise.all(options.hosts.map((address) => EngineHost.at(address, options.bounds)));
   await Promise.any(hosts.map((host) => host.facts())).catch((error: AggregateError) => {
+    for (const host of hosts) host.pulse.close();
     throw error.errors[0];
   });
   const sandbox = new EngineSandbox(hosts, options);
@@ -150,7 +156,7 @@ class EngineSandbox {
   }
 
   async list(): Promise<ListedSession[]> {
-    const answers = await Promise.allSettled(this.#hosts.map((host) => listHost(host)));
+    const answers = await Promise.allSettled((await answering(this.#hosts)).map((host) => listHost(host)));
     const answered = answers.filter((answer) => answer.status === "fulfilled");
     const failed = answers.find((answer) => answer.status === "rejected");
     if (answered.length === 0) throw failed?.reason;
@@ -164,24 +170,31 @@ class EngineSandbox {
 
   async remove(id: string): Promise<void> {
     this.#leases.forget(SESSION_PREFIX + id);
-    const answers = await Promise.allSettled(this.#hosts.map((host) => removeFromHost(host, id)));
+    const asked = await answering(this.#hosts);
+    const answers = await Promise.allSettled(asked.map((host) => removeFromHost(host, id)));
     const failed = answers.find((answer) => answer.status === "rejected");
     // An engine that does not answer matters only when the session was on none that does.
-    const removed = answers.some((answer) => answer.status === "fulfilled" && answer.value);
-    if (failed !== undefined && !removed) throw failed.reason;
+    if (answers.some((answer) => answer.status === "fulfilled" && answer.value)) return;
+    if (failed !== undefined) throw failed.reason;
+    const silent = this.#hosts.find((host) => !asked.includes(host));
+    if (silent !== undefined) throw silent.pulse.unreachable();
   }
 
   async close(): Promise<void> {
     this.#leases.close();
-    await this.pool?.close();
+    // What an engine that hangs keeps of it ends with its lease.
+    await Promise.race([this.pool?.close(), pause(CLOSE_MS, undefined, { ref: false })]);
+    for (const host of this.#hosts) host.pulse.close();
   }
 
   /** An engine that does not answer just now is asked again; one that has no such container any more is not. */
   async #renew(name: string): Promise<void> {
+    const asked = await answering(this.#hosts);
     const answers = await Promise.allSettled(
-      this.#hosts.map(({ docker }) => docker.getContainer(name).kill({ signal: LEASE_SIGNAL })),
+      asked.map(({ docker }) => docker.getContainer(name).kill({ signal: LEASE_SIGNAL })),
     );
     if (
+      asked.length === this.#hosts.length &&
       answers.every(
         (answer) => answer.status === "rejected" && (isNotFound(answer.reason) || isConflict(answer.reason)),
       )
@@ -244,12 +257,12 @@ class EngineSandbox {
     const made = warm ?? (await this.#makeCold(spec, image));
     const { host, container } = made;
     try {
-      const treesIn = feedTrees(container, trees, spec.id);
+      const treesIn = feedTrees(made, trees, spec.id);
       treesIn.catch(() => {});
       const launcher = warm?.launcher ?? (await Launcher.start(await Launcher.create(container, made.uid, true)));
       await Promise.all([
         treesIn,
-        feedFiles(launcher, files, spec.id),
+        feedFiles(host, launcher, files, spec.id),
         warm === undefined ? undefined : recordLabels(host, spec),
       ]);
       const won = await container.rename({ name: SESSION_PREFIX + spec.id }).then(
@@ -265,7 +278,12 @@ class EngineSandbox {
       return undefined;
     } catch (error) {
       await this.#discard(made).catch(() => {});
-      throw translateEngineError(error, { host: host.address, act: "put files into a session", image });
+      throw translateEngineError(error, {
+        host: host.address,
+        act: "put files into a session",
+        image,
+        session: spec.id,
+      });
     }
   }
 

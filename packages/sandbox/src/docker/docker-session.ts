@@ -33,9 +33,18 @@ import type { EngineHost } from "./engine-host.ts";
 import { Launcher } from "./launcher.ts";
 import { parseLauncherReport, sweepLine, unpackLine } from "./launcher-script.ts";
 import { withHighestScore } from "./memory-scores.ts";
+import { type ContainerAt, isLiving, within } from "./prove-life.ts";
 import { runCommand } from "./run-command.ts";
 import { runTool } from "./run-tool.ts";
-import { filesFailed, launchFailed, sessionBusy, sessionLost, translateEngineError } from "./translate-engine-error.ts";
+import {
+  filesFailed,
+  isConflict,
+  isNotFound,
+  launchFailed,
+  sessionBusy,
+  sessionLost,
+  translateEngineError,
+} from "./translate-engine-error.ts";
 
 const POLL_MS = 10;
 /** An exec another worker created but did not start within this is an abandoned one. */
@@ -44,6 +53,8 @@ const UNSTARTED_MS = 200;
 const BUSY_GRACE_MS = 20_000;
 /** A launcher started ahead counts as running to other workers, so an unused one is let go soon. */
 const STANDBY_MS = 500;
+/** A sweep that has not told by then was stopped by what it should end. */
+const SWEEP_MS = 10_000;
 /** How often the engine is asked whether a program has ended; mostly the end of its stream comes first. */
 const PROGRAM_POLL_MS = 200;
 const DRAIN_MS = 200;
@@ -85,12 +96,13 @@ export class DockerSession extends BaseSession implements Session {
   run(command: CommandSpec, options: RunOptions = {}): Promise<CommandOutcome> {
     checkCommand(command);
     return this.#withLauncher(options.signal, async (launcher) => {
-      const { container, limits } = this.#place;
+      const { container, host, limits } = this.#place;
       const outcome = await runCommand(
         launcher,
         {
           session: this.id,
           container,
+          host,
           command,
           ...startOf(command, this.current, this.first),
           limits: limitsOfCommand(limits, command),
@@ -121,6 +133,8 @@ export class DockerSession extends BaseSession implements Session {
         AttachStderr: true,
       });
       this.#beside.add(exec.id);
+      const sentAt = performance.now();
+      const stalledBefore = host.pulse.stalledMs();
       const stream = await exec.start({ hijack: true, stdin: true });
       const stdout = new PassThrough();
       const raw = new PassThrough();
@@ -138,9 +152,25 @@ export class DockerSession extends BaseSession implements Session {
         stdout.end();
         raw.end();
       });
+      let over = false;
+      let begunAt: number | undefined;
+      void closed.then(() => {
+        over = true;
+      });
+      raw.on("data", () => {
+        if (said.started()) begunAt ??= performance.now();
+      });
       const ended = this.#exitOf(exec, closed, said);
       ended.catch(() => {});
-      return { stdin: stream, stdout, stderr: said.stream, ended };
+      const lostMs = async () => {
+        await host.pulse.confirm();
+        // What has ended waits for its engine to say how.
+        if (over) return performance.now() - sentAt;
+        if (begunAt === undefined && performance.now() - sentAt > host.bounds.startMs)
+          throw launchFailed(this.id, "it did not begin");
+        return (begunAt ?? performance.now()) - sentAt + host.pulse.stalledMs() - stalledBefore;
+      };
+      return { stdin: stream, stdout, stderr: said.stream, ended, lostMs };
     } catch (error) {
       throw translateEngineError(error, { host: host.address, act: "start a program", session: this.id });
     }
@@ -154,9 +184,9 @@ export class DockerSession extends BaseSession implements Session {
   ): Promise<number> {
     const { host } = this.#place;
     try {
-      let over = false;
+      let overAt: number | undefined;
       void closed.then(() => {
-        over = true;
+        overAt = performance.now();
       });
       for (let wait = POLL_MS; ; wait = Math.min(wait * 2, PROGRAM_POLL_MS)) {
         const { Running, ExitCode } = await exec.inspect();
@@ -167,8 +197,11 @@ export class DockerSession extends BaseSession implements Session {
           if (!said.started()) throw launchFailed(this.id, said.diagnostics());
           return ExitCode;
         }
-        if (over) await this.#requireRunning();
-        await Promise.race([over ? pause(POLL_MS) : closed, pause(wait)]);
+        if (overAt !== undefined) {
+          await this.#requireRunning();
+          if (performance.now() - overAt > host.bounds.callMs) throw host.late("end a program");
+        }
+        await Promise.race([overAt === undefined ? closed : pause(POLL_MS), pause(wait)]);
       }
     } catch (error) {
       const translated = translateEngineError(error, {
@@ -199,7 +232,9 @@ export class DockerSession extends BaseSession implements Session {
     return this.#inTurn(async () => {
       this.#takeStandby()?.close();
       await this.#requireTurn(undefined);
-      await this.#killAll();
+      await this.#killAll().catch((error: unknown) => {
+        throw translateEngineError(error, { host: this.#place.host.address, act: "end a command", session: this.id });
+      });
     });
   }
 
@@ -208,11 +243,15 @@ export class DockerSession extends BaseSession implements Session {
       this.#takeStandby()?.close();
       await this.#requireTurn(undefined);
       const { container, uid, host } = this.#place;
+      const stalledBefore = host.pulse.stalledMs();
       try {
         const { stdout, stderr } = await runTool(container, uid, command, input, maxBytes + ANSWER_BYTES);
         const answer = parse(stdout);
-        if (answer === undefined) throw fileProgramFailed(this.id, stderr);
-        return answer;
+        if (answer !== undefined) return answer;
+        // No answer: of the program, or of what it runs in?
+        if (!(await isLiving(this.#place))) throw sessionLost(this.id);
+        if (host.pulse.stalledMs() > stalledBefore) throw host.pulse.unreachable();
+        throw fileProgramFailed(this.id, stderr);
       } catch (error) {
         throw translateEngineError(error, { host: host.address, act: "reach a file", session: this.id });
       }
@@ -263,13 +302,22 @@ export class DockerSession extends BaseSession implements Session {
 
   /** Kills every process of the session's uid: one exec kills what it finds, and tells. */
   async #killAll(): Promise<void> {
-    const launcher = await Launcher.start(await Launcher.create(this.#place.container, this.#place.uid));
+    const { container, uid, host } = this.#place;
+    const launcher = await Launcher.start(await Launcher.create(container, uid));
     const nonce = randomBytes(16).toString("hex");
     launcher.write(sweepLine(nonce));
+    const late = setTimeout(() => launcher.close(), SWEEP_MS);
     await launcher.until((report) => parseLauncherReport(nonce, report).unpacked !== undefined);
+    clearTimeout(late);
     const { unpacked } = parseLauncherReport(nonce, launcher.report);
     launcher.close();
-    if (unpacked !== 0) throw sessionLost(this.id);
+    if (unpacked === 0) return;
+    await host.pulse.confirm();
+    // What it should end has stopped it: the session ends instead, and is made anew from its checkpoint.
+    await container.kill().catch((error: unknown) => {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    });
+    throw sessionLost(this.id);
   }
 
   /** The launcher that looked can run the next command. */
@@ -356,19 +404,28 @@ export class DockerSession extends BaseSession implements Session {
 }
 
 /** Unpacks a tar in the workspace, inside the container and as the session's user. */
-export async function feedFiles(launcher: Launcher, tar: Uint8Array, session: string): Promise<void> {
+export async function feedFiles(host: EngineHost, launcher: Launcher, tar: Uint8Array, session: string): Promise<void> {
   if (tar.length === 0) return;
   const nonce = randomBytes(16).toString("hex");
   launcher.write(unpackLine(tar.length, nonce));
   launcher.write(tar);
-  await launcher.until((report) => parseLauncherReport(nonce, report).unpacked !== undefined);
-  const { unpacked } = parseLauncherReport(nonce, launcher.report);
+  const unpackedBy = (report: string) => parseLauncherReport(nonce, report).unpacked;
+  await within(
+    host,
+    "unpack files",
+    launcher.until((report) => unpackedBy(report) !== undefined),
+  );
+  const unpacked = unpackedBy(launcher.report);
+  if (unpacked === undefined) throw sessionLost(session, new Error(launcher.diagnostics));
   if (unpacked !== 0) throw filesFailed(session, launcher.diagnostics.replaceAll(nonce, ""));
 }
 
 /** Unpacks read-only trees as the container's keeper, whose files no command can change. */
-export async function feedTrees(container: Docker.Container, tar: Uint8Array, session: string): Promise<void> {
-  if (tar.length === 0) return;
+export async function feedTrees({ host, container }: ContainerAt, tar: Uint8Array, session: string): Promise<void> {
+  if (tar.length > 0) await within(host, "unpack files", unpackTrees(container, tar, session));
+}
+
+async function unpackTrees(container: Docker.Container, tar: Uint8Array, session: string): Promise<void> {
   const exec = await container.exec({
     Cmd: ["tar", "-x", "-C", "/", "--no-same-owner", "-f", "-"],
     User: `${KEEPER_UID}:${KEEPER_UID}`,
@@ -392,5 +449,8 @@ export async function feedTrees(container: Docker.Container, tar: Uint8Array, se
     await pause(POLL_MS);
     result = await exec.inspect();
   }
+  // The end of a container ends its execs with 137, and 126 is an exec that found it ended.
+  if (result.ExitCode === 137 || (result.ExitCode === 126 && !(await container.inspect()).State.Running))
+    throw sessionLost(session);
   if (result.ExitCode !== 0) throw filesFailed(session, said);
 }

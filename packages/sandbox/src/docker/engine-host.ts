@@ -1,14 +1,15 @@
 // One Docker engine: its address, its client, and what it can do. Invariants:
 // 1. An engine that cannot enforce a limit serves no session; there is no weaker second choice.
 // 2. Nothing of this process's environment (DOCKER_HOST, certificates) chooses the engine: the address does.
+// 3. Every call has a bound (bound-calls.ts). An engine that does not answer delays none of the others.
 
 import { existsSync } from "node:fs";
-import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
+import type { SandboxError } from "../sandbox-error.ts";
+import { boundCalls } from "./bound-calls.ts";
+import { type EngineBounds, engineBounds } from "./engine-bounds.ts";
+import type { EnginePulse } from "./engine-pulse.ts";
 import { addressInvalid, engineUnreachable, limitUnsupported, translateEngineError } from "./translate-engine-error.ts";
-
-/** A dead engine must not hold a job for the system's own connection timeout of minutes. */
-const FACTS_MS = 10_000;
 
 /** Below these, known escapes are open (runc CVE-2025-31133, -52565, -52881) or archive handling is unsafe. */
 const floors = { engine: [29, 5, 1], runc: [1, 2, 8] } as const;
@@ -28,19 +29,28 @@ export interface EngineFacts {
 export class EngineHost {
   readonly address: string;
   readonly docker: Docker;
+  readonly pulse: EnginePulse;
+  readonly bounds: EngineBounds;
   #facts: Promise<EngineFacts> | undefined;
   readonly #imageIds = new Map<string, Promise<string>>();
 
-  private constructor(address: string, docker: Docker) {
+  private constructor(address: string, docker: Docker, bounds: EngineBounds) {
     this.address = address;
     this.docker = docker;
+    this.bounds = bounds;
+    this.pulse = boundCalls(docker, address, bounds);
   }
 
   /** The client's library is read here: its 200 files would cost every process that has no use for them a quarter of a second. */
-  static async at(address: string): Promise<EngineHost> {
+  static async at(address: string, bounds: Partial<EngineBounds> = {}): Promise<EngineHost> {
     const options = parseAddress(address);
     const { default: Client } = await import("dockerode");
-    return new EngineHost(address, new Client(options));
+    return new EngineHost(address, new Client(options), { ...engineBounds, ...bounds });
+  }
+
+  /** The engine answers, and does not do what it was asked for. */
+  late(act: string): SandboxError {
+    return engineUnreachable(this.address, `it did not ${act} in ${this.bounds.callMs} ms`);
   }
 
   /** The digest of what the name means on this engine; asked once, again only after a failure. */
@@ -66,6 +76,16 @@ export class EngineHost {
   }
 }
 
+/** Those that answer now. One that is alone is not asked ahead: its calls wait for it, within their bounds. */
+export async function answering(hosts: readonly EngineHost[]): Promise<readonly EngineHost[]> {
+  if (hosts.length === 1) return hosts;
+  const answers = await Promise.all(hosts.map(({ pulse }) => pulse.answers()));
+  const those = hosts.filter((_, index) => answers[index]);
+  const [first] = hosts;
+  if (those.length === 0 && first !== undefined) throw first.pulse.unreachable();
+  return those;
+}
+
 export function parseAddress(address: string): Docker.DockerOptions {
   if (/^unix:\/\/\/[^\0]+$/.test(address)) return { socketPath: address.slice("unix://".length) };
   const match = /^(tcp|http|https):\/\/([A-Za-z0-9.-]+|\[[0-9a-f:]+\]):(\d{1,5})\/?$/.exec(address);
@@ -81,17 +101,13 @@ export function isAbsentSocket(address: string): boolean {
 }
 
 async function readFacts(host: EngineHost): Promise<EngineFacts> {
-  const late = new AbortController();
-  const [info, version] = await Promise.race([
-    Promise.all([host.docker.info() as Promise<EngineInfo>, host.docker.version() as Promise<EngineVersion>]),
-    pause(FACTS_MS, undefined, { signal: late.signal }).then(() => {
-      throw engineUnreachable(host.address, `no answer in ${FACTS_MS} ms`);
-    }),
-  ])
-    .catch((error: unknown) => {
-      throw translateEngineError(error, { host: host.address, act: "say what it is" });
-    })
-    .finally(() => late.abort());
+  if (!(await host.pulse.answers())) throw host.pulse.unreachable();
+  const [info, version] = await Promise.all([
+    host.docker.info() as Promise<EngineInfo>,
+    host.docker.version() as Promise<EngineVersion>,
+  ]).catch((error: unknown) => {
+    throw translateEngineError(error, { host: host.address, act: "say what it is" });
+  });
   refuseWeakEngine(host.address, info);
   const runcVersion = version.Components?.find(({ Name }) => Name === "runc")?.Version ?? "";
   return {

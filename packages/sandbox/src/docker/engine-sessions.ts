@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
 import type { ListedSession } from "../port.ts";
 import { labelNames, readLabels } from "./container-template.ts";
-import type { EngineHost } from "./engine-host.ts";
+import { answering, type EngineHost } from "./engine-host.ts";
 import { isConflict, isNotFound, translateEngineError } from "./translate-engine-error.ts";
 
 export const SESSION_PREFIX = "markmill-session-";
@@ -17,16 +17,20 @@ export interface MadeContainer {
   readonly uid: number;
 }
 
-/** The living container of the session, on whichever engine. A dead one is removed: its workspace is gone. */
+/**
+ * The living container of the session, on whichever engine. A dead one is removed: its workspace is gone. A session on an engine that does
+ * not answer is lost, and is made again on one that does; when both are there, the newer one is the session.
+ */
 export async function findSession(hosts: readonly EngineHost[], id: string): Promise<MadeContainer | undefined> {
+  const asked = await answering(hosts);
   const answers = await Promise.allSettled(
-    hosts.map(async (host) => {
+    asked.map(async (host) => {
       const container = host.docker.getContainer(SESSION_PREFIX + id);
       try {
         const info = await container.inspect();
         if (info.State.Running) {
           const uid = Number(info.Config.Labels[labelNames.uid]);
-          return { host, container: host.docker.getContainer(info.Id), uid };
+          return { host, container: host.docker.getContainer(info.Id), uid, created: Date.parse(info.Created) };
         }
         await removeContainer(host, container);
         return undefined;
@@ -37,11 +41,12 @@ export async function findSession(hosts: readonly EngineHost[], id: string): Pro
     }),
   );
   const failures = answers.filter((answer) => answer.status === "rejected");
-  const found = answers.find((answer) => answer.status === "fulfilled" && answer.value !== undefined);
-  if (found?.status === "fulfilled") return found.value;
-  // A session on an engine that does not answer is lost, and is made again on one that does.
   if (failures.length === answers.length) throw failures[0]?.reason;
-  return undefined;
+  const [newest, ...older] = answers
+    .flatMap((answer) => (answer.status === "fulfilled" && answer.value !== undefined ? [answer.value] : []))
+    .sort((a, b) => b.created - a.created);
+  await Promise.allSettled(older.map(({ host, container }) => removeContainer(host, container)));
+  return newest;
 }
 
 const ours = { filters: JSON.stringify({ label: [labelNames.kind] }) };
@@ -59,7 +64,7 @@ export async function listHost(host: EngineHost): Promise<ListedSession[]> {
       const named = name.startsWith(SESSION_PREFIX);
       const labels = readLabels(records.get(name) ?? container.Labels);
       records.delete(name);
-      const status = container.State === "running" ? (named ? "live" : "starting") : "dead";
+      const status = statusOf(container.State, named);
       const meant = container.Labels[labelNames.session] ?? name.replace(/^markmill-/, "");
       return { id: named ? name.slice(SESSION_PREFIX.length) : meant, labels, status };
     });
@@ -74,6 +79,12 @@ export async function listHost(host: EngineHost): Promise<ListedSession[]> {
   } catch (error) {
     throw translateEngineError(error, { host: host.address, act: "list its sessions" });
   }
+}
+
+/** A container that is made and not started yet is on its way to a session: whoever takes away what is dead must not take it. */
+function statusOf(state: string, named: boolean): ListedSession["status"] {
+  if (state === "running") return named ? "live" : "starting";
+  return state === "created" && !named ? "starting" : "dead";
 }
 
 /** Whether there was anything to remove. */

@@ -14,6 +14,8 @@ const MAX_RAW_BYTES = 2_000;
 export class Launcher {
   /** Who reads the command's output. */
   onOutput: (chunk: Buffer) => void = () => {};
+  /** Told whenever something was reported. */
+  onReport: () => void = () => {};
   readonly #exec: Docker.Exec;
   readonly #stream: Duplex;
   #report = "";
@@ -32,6 +34,7 @@ export class Launcher {
       }
       if (this.#report.length > MAX_REPORT_CHARS) return;
       this.#report += chunk.toString("latin1");
+      this.onReport();
       this.#wake();
     });
     stream.on("data", (chunk: Buffer) => {

@@ -7,11 +7,11 @@
 //    that the container ended because the command used its memory up. That is an ordinary end of the command, killed and out of memory.
 // 4. The guard writes the marker behind the output before it reports the end. Output and reports come through pipes of their own, so the
 //    report may be here first: the marker is waited for. Output that does not arrive whole is SANDBOX_OUTCOME_UNKNOWN too.
+// 5. A clock ends a command only when the engine answers and the command has used the time itself. Time before the guard's first report,
+//    and time in which the engine did not answer, is not the command's. After the guard's report of the end no clock decides.
 
 import { randomBytes } from "node:crypto";
-import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
-import type Docker from "dockerode";
 import { isBelieved, KILLED } from "../believe-exit-code.ts";
 import { stateAfter } from "../carry-state.ts";
 import { OutputCollector } from "../collect-output.ts";
@@ -23,7 +23,8 @@ import { endMarker, parseReport, renderScript } from "../session-script.ts";
 import { largestFile } from "./container-template.ts";
 import type { Launcher } from "./launcher.ts";
 import { parseLauncherReport, runLine } from "./launcher-script.ts";
-import { launchFailed, outcomeUnknown } from "./translate-engine-error.ts";
+import { type ContainerAt, isLiving } from "./prove-life.ts";
+import { isConflict, isNotFound, launchFailed, outcomeUnknown } from "./translate-engine-error.ts";
 
 /** After the command ended, output still on its way has this long to arrive: where the guard has said that there is an end to it, and where not. */
 const WHOLE_MS = 30_000;
@@ -34,9 +35,8 @@ const GUARD_MS = 1_500;
 const KILL_MS = 4_000;
 const SILENCE_CHECK_MS = 200;
 
-export interface CommandRun {
+export interface CommandRun extends ContainerAt {
   readonly session: string;
-  readonly container: Docker.Container;
   readonly command: CommandSpec;
   /** What the command starts from, and whether all that runs in the session is killed first. */
   readonly state: SessionState;
@@ -83,9 +83,9 @@ async function follow(
   });
   seen.collector = collector;
   const startedAt = performance.now();
-  const clock = startOwnClock(options.othersMs);
+  const times = watchTimes(launcher, nonce, run, options);
   launcher.onOutput = (chunk) => {
-    clock.heard();
+    times.heard();
     collector.push(chunk);
   };
   const request = renderScript({
@@ -102,8 +102,9 @@ async function follow(
   try {
     ending = await Promise.race([
       exit(launcher, nonce, run, over.signal),
-      wallClock(run.limits, clock, over.signal),
-      silenceClock(run.limits, clock, over.signal),
+      startClock(times, run, over.signal),
+      wallClock(times, run, over.signal),
+      silenceClock(times, run, over.signal),
       cpuClock(run, () => parseLauncherReport(nonce, launcher.report).cpuMsBefore, over.signal),
       abortion(options.signal, over.signal),
     ]);
@@ -144,52 +145,53 @@ async function follow(
 
 /** What watched the command is gone, and all that the session runs goes with it. */
 async function endAll(run: CommandRun): Promise<void> {
-  const late = pause(KILL_MS).then(() => {
-    throw new Error("late");
-  });
-  await Promise.race([run.killAll(), late]).catch(() => run.container.kill().catch(() => {}));
+  const swept = run.killAll().then(
+    () => true,
+    () => false,
+  );
+  if (!(await Promise.race([swept, pause(KILL_MS, false)]))) await endContainer(run);
+}
+
+/** The session ends with it, and the next command finds it lost. */
+async function endContainer(run: CommandRun): Promise<void> {
+  try {
+    await run.container.kill();
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error))
+      throw outcomeUnknown(run.session, "it could not be ended: its engine does not answer", error);
+  }
 }
 
 /** Resolves when the engine says the exec has ended. A report or the end of the stream only says when to ask. */
 async function exit(launcher: Launcher, nonce: string, run: CommandRun, over: AbortSignal): Promise<Ending> {
   await launcher.until((report) => report.includes(`${nonce} exit `));
   let wait = 1;
+  let lateAt: number | undefined;
   for (;;) {
     const exec = await launcher.inspect().catch((error: unknown) => {
       throw outcomeUnknown(run.session, "its container or engine is gone", error);
     });
+    const { exited } = parseLauncherReport(nonce, launcher.report);
     if (!exec.Running && exec.ExitCode !== null) {
       // The end of a container also ends its execs with 137: only a living container makes it the command's own.
-      if (!parseLauncherReport(nonce, launcher.report).exited) await requireLiving(run);
+      if (!exited) await requireLiving(run);
       return { kind: "exit", code: exec.ExitCode };
     }
     if (launcher.ended) await requireLiving(run);
+    lateAt ??= exited ? performance.now() + run.host.bounds.callMs : undefined;
+    if (lateAt !== undefined && performance.now() > lateAt)
+      throw outcomeUnknown(run.session, "it ended, and its engine does not say how", run.host.late("end it"));
     await pause(wait, undefined, { signal: over }).catch(() => {});
     if (over.aborted) return { kind: "abort" };
     wait = Math.min(wait * 2, 250);
   }
 }
 
-/**
- * Proof of life by a process of its own: the engine may still call a container running whose first process, and with it every
- * exec, has just been killed; but it can start nothing in it.
- */
 async function requireLiving(run: CommandRun): Promise<void> {
-  try {
-    const exec = await run.container.exec({ Cmd: ["true"], AttachStdout: true, WorkingDir: "/" });
-    const stream = await exec.start({ hijack: true, stdin: false });
-    stream.resume();
-    await finished(stream).catch(() => {});
-    for (let wait = 1; ; wait = Math.min(wait * 2, 100)) {
-      const { Running, ExitCode } = await exec.inspect();
-      if (!Running && ExitCode === 0) return;
-      if (!Running && ExitCode !== null) break;
-      await pause(wait);
-    }
-  } catch (error) {
+  const living = await isLiving(run).catch((error: unknown) => {
     throw outcomeUnknown(run.session, "its container or engine is gone", error);
-  }
-  throw outcomeUnknown(run.session, "its container ended");
+  });
+  if (!living) throw outcomeUnknown(run.session, "its container ended");
 }
 
 async function kill(launcher: Launcher, nonce: string, run: CommandRun, over: AbortSignal): Promise<void> {
@@ -197,7 +199,8 @@ async function kill(launcher: Launcher, nonce: string, run: CommandRun, over: Ab
   const gone = async (ms: number): Promise<boolean> => {
     const giveUp = AbortSignal.any([AbortSignal.timeout(ms), over]);
     while (!giveUp.aborted) {
-      const exec = await launcher.inspect().catch(() => undefined);
+      const asked = launcher.inspect().catch(() => undefined);
+      const exec = await Promise.race([asked, aborted(giveUp)]);
       if (exec === undefined) return false;
       const report = parseLauncherReport(nonce, launcher.report);
       if (!exec.Running && (report.exited || launcher.ended)) return true;
@@ -206,22 +209,94 @@ async function kill(launcher: Launcher, nonce: string, run: CommandRun, over: Ab
     return false;
   };
   if (await gone(GUARD_MS)) return;
+  // An engine that does not answer ends it when it goes on: the command's input is closed, which its guard watches.
+  if (run.host.pulse.isSilent()) return launcher.close();
   // The command has stopped its own killer: all the session runs goes.
   const swept = run.killAll().catch(() => {});
   if (await gone(KILL_MS)) return await swept;
-  // Or it has made it disappear: the session ends with it, and the next command finds it lost.
-  await run.container.kill().catch(() => {});
+  // Or it has made it disappear.
+  await endContainer(run);
 }
 
-async function wallClock({ wallMs }: Limits, clock: OwnClock, over: AbortSignal): Promise<Ending> {
-  for (let left = wallMs; left > 0; left = wallMs - clock.ownMs()) await passed(Math.max(10, Math.ceil(left)), over);
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+}
+
+interface Times {
+  begun(): boolean;
+  exited(): boolean;
+  heard(): void;
+  /** What is left of them; 0 or less: used up. */
+  wallLeftMs(): number;
+  silenceLeftMs(): number;
+}
+
+/** From the guard's first report on, the command has time; what it spends waiting for its engine is given back. */
+function watchTimes(launcher: Launcher, nonce: string, run: CommandRun, { othersMs }: RunOptions): Times {
+  const { pulse } = run.host;
+  const { wallMs, silenceMs } = run.limits;
+  let clock: OwnClock | undefined;
+  let stalledBefore = 0;
+  let stalledAtOutput = 0;
+  launcher.onReport = () => {
+    if (clock !== undefined || !launcher.report.includes(nonce)) return;
+    stalledBefore = pulse.stalledMs();
+    stalledAtOutput = stalledBefore;
+    clock = startOwnClock(othersMs);
+  };
+  return {
+    begun: () => clock !== undefined,
+    exited: () => parseLauncherReport(nonce, launcher.report).exited,
+    heard() {
+      clock?.heard();
+      stalledAtOutput = pulse.stalledMs();
+    },
+    wallLeftMs: () => (clock === undefined ? wallMs : wallMs + pulse.stalledMs() - stalledBefore - clock.ownMs()),
+    silenceLeftMs: () =>
+      clock === undefined ? silenceMs : silenceMs + pulse.stalledMs() - stalledAtOutput - clock.silentMs(),
+  };
+}
+
+/** A command that does not begin is the engine's fault, unless the engine can start another program: then the session's own processes stop it. */
+async function startClock(times: Times, run: CommandRun, over: AbortSignal): Promise<Ending> {
+  await passed(Math.max(run.host.bounds.startMs, run.limits.wallMs), over);
+  if (!times.begun()) {
+    await requireLiving(run);
+    if (!times.begun()) return { kind: "clock", clock: "wall" };
+  }
+  return await new Promise<never>(() => {});
+}
+
+async function wallClock(times: Times, run: CommandRun, over: AbortSignal): Promise<Ending> {
+  await usedUp(times.wallLeftMs, times, run, over, Number.POSITIVE_INFINITY);
   return { kind: "clock", clock: "wall" };
 }
 
-async function silenceClock({ silenceMs }: Limits, clock: OwnClock, over: AbortSignal): Promise<Ending> {
-  for (let left = silenceMs; left > 0; left = silenceMs - clock.silentMs())
-    await passed(Math.max(10, Math.min(left, Math.max(SILENCE_CHECK_MS, silenceMs / 4))), over);
+async function silenceClock(times: Times, run: CommandRun, over: AbortSignal): Promise<Ending> {
+  const step = Math.max(SILENCE_CHECK_MS, run.limits.silenceMs / 4);
+  await usedUp(times.silenceLeftMs, times, run, over, step);
   return { kind: "clock", clock: "silence" };
+}
+
+/** Looked at again after the engine has answered: a stall that was just over is known then. */
+async function usedUp(
+  leftMs: () => number,
+  times: Times,
+  run: CommandRun,
+  over: AbortSignal,
+  stepMs: number,
+): Promise<void> {
+  for (;;) {
+    for (let left = leftMs(); left > 0; left = leftMs())
+      await passed(Math.max(10, Math.min(Math.ceil(left), stepMs)), over);
+    await run.host.pulse.confirm().catch((error: unknown) => {
+      throw outcomeUnknown(run.session, "its engine does not answer", error);
+    });
+    if (times.exited()) return await new Promise<never>(() => {});
+    if (leftMs() <= 0) return;
+  }
 }
 
 /** Asks the engine no sooner than the command could have used its time up on all its cores. */

@@ -43,9 +43,9 @@ export async function runTool(
   });
   const timer = setTimeout(() => stream.destroy(), FILE_MS);
   try {
-    await new Promise<void>((resolve) => {
+    await new Promise<void>((resolve, reject) => {
       stream.on("data", (chunk: Buffer) => demultiplexer.push(chunk));
-      stream.on("end", resolve).on("close", resolve).on("error", resolve);
+      stream.on("error", reject).on("end", resolve).on("close", resolve);
       if (input !== undefined) stream.write(input);
     });
   } finally {

@@ -26,7 +26,7 @@ const unreachableCodes = new Set([
 
 export function translateEngineError(error: unknown, act: EngineAct): SandboxError {
   if (error instanceof SandboxError) return error;
-  const message = messageOf(error);
+  const message = whyOf(error);
   if (isUnreachable(error)) return engineUnreachable(act.host, message, error);
   if (/no such image|not found: manifest/i.test(message)) {
     return new SandboxError(
@@ -73,8 +73,7 @@ export function translateEngineError(error: unknown, act: EngineAct): SandboxErr
 function isGone(error: unknown): boolean {
   const status = statusOf(error);
   return (
-    status === 404 ||
-    (status === 409 && /is not running|paused|marked for removal|is restarting/i.test(messageOf(error)))
+    status === 404 || (status === 409 && /is not running|paused|marked for removal|is restarting/i.test(whyOf(error)))
   );
 }
 
@@ -89,7 +88,7 @@ export function isConflict(error: unknown): boolean {
 
 function isUnreachable(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return unreachableCodes.has(code) || (statusOf(error) === undefined && /socket hang up/i.test(messageOf(error)));
+  return unreachableCodes.has(code) || (statusOf(error) === undefined && /socket hang up/i.test(whyOf(error)));
 }
 
 export function engineUnreachable(host: string, why: string, cause?: unknown): SandboxError {
@@ -181,7 +180,8 @@ function statusOf(error: unknown): number | undefined {
     : undefined;
 }
 
-function messageOf(error: unknown): string {
+/** What was said, without line breaks and control characters. */
+export function whyOf(error: unknown): string {
   return plain(error instanceof Error ? error.message : String(error));
 }
 

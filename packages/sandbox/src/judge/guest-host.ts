@@ -233,7 +233,7 @@ export class GuestHost {
     try {
       return await Promise.race([
         program.ended.then((code) => ({ code, line: "" })),
-        pause(clock.ms, undefined, { signal: done.signal }).then(() => clock.ending),
+        ownTime(program, clock.ms, done.signal).then(() => clock.ending),
         passing.overflow.then(() => tooMuch(request)),
         aborted(gone, done.signal).then(() => ({ code: -1, line: "" })),
       ]);
@@ -388,6 +388,16 @@ function keyOf(limits: Limits, files: SessionFiles): string {
   if (files.kind === "tar") return hash.update(files.bytes).digest("hex");
   for (const { path, mode, bytes } of files.files) hash.update(`${path}\0${mode}\0${bytes.length}\0`).update(bytes);
   return hash.digest("hex");
+}
+
+/** Resolves when the program has had so much time of its own. Rejects when the sandbox is in trouble. */
+async function ownTime({ lostMs }: StartedProgram, ms: number, done: AbortSignal): Promise<void> {
+  const since = performance.now();
+  for (let left = ms; left > 0; ) {
+    await pause(left, undefined, { signal: done });
+    const lost = (await lostMs?.()) ?? 0;
+    left = lost === 0 ? 0 : Math.ceil(ms + lost - (performance.now() - since));
+  }
 }
 
 /** Resolves at the abort; never when `unless` comes first. */

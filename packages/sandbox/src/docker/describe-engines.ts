@@ -1,0 +1,96 @@
+/**
+ * How each configured Docker engine stands, for the operator: does it answer, which versions, which images, how much room, and do its
+ * walls hold. One engine that is down, or hangs, hides nothing about the others.
+ */
+import { statfs } from "node:fs/promises";
+import { judgeSelfTest, runSelfTest } from "../self-test.ts";
+import { createDockerSandbox, type DockerSandboxOptions } from "./docker-sandbox.ts";
+import { type EngineFacts, EngineHost, parseAddress } from "./engine-host.ts";
+import { isNotFound, whyOf } from "./translate-engine-error.ts";
+
+export interface EngineStanding {
+  readonly host: string;
+  /** It answers, and can hold sessions: its limits are enforceable. */
+  readonly reachable: boolean;
+  /** A sentence with its code: why it serves nothing, or null. */
+  readonly problem: string | null;
+  /** Versions, and warnings about them. null where it is not reachable. */
+  readonly facts: EngineFacts | null;
+  /** Every image of the allow-list. Nothing is pulled, so an image that is not there can never be used. */
+  readonly images: readonly { readonly name: string; readonly present: boolean }[];
+  readonly storage: {
+    /** Its data root, as the engine names it. */
+    readonly place: string;
+    readonly driver: string;
+    /** null: the data root cannot be seen from here, as on another machine. */
+    readonly freeBytes: number | null;
+  } | null;
+  /** null: it was not asked for, or there is no image to test with. */
+  readonly selfTest: { readonly safe: boolean; readonly probes: number; readonly failures: readonly string[] } | null;
+}
+
+export async function describeEngines(
+  options: Pick<DockerSandboxOptions, "hosts" | "images" | "runtime" | "apparmorProfile" | "bounds">,
+  { selfTest }: { readonly selfTest: boolean },
+): Promise<readonly EngineStanding[]> {
+  return await Promise.all(options.hosts.map((host) => describeEngine({ ...options, hosts: [host] }, host, selfTest)));
+}
+
+async function describeEngine(
+  options: DockerSandboxOptions,
+  address: string,
+  selfTest: boolean,
+): Promise<EngineStanding> {
+  const nothing = { reachable: false, facts: null, images: [], storage: null, selfTest: null };
+  try {
+    const host = await EngineHost.at(address, options.bounds);
+    try {
+      const facts = await host.facts();
+      const [images, storage] = await Promise.all([imagesOf(host, options.images), storageOf(host)]);
+      const [image] = images.filter(({ present }) => present);
+      const tested = selfTest && image !== undefined ? await test({ ...options, images: [image.name] }) : null;
+      return { host: address, reachable: true, problem: null, facts, images, storage, selfTest: tested };
+    } finally {
+      host.pulse.close();
+    }
+  } catch (error) {
+    return { host: address, ...nothing, problem: whyOf(error) };
+  }
+}
+
+async function imagesOf(host: EngineHost, names: readonly string[]): Promise<EngineStanding["images"]> {
+  return await Promise.all(
+    names.map(async (name) => {
+      const present = await host.imageId(name).then(
+        () => true,
+        (error: unknown) => {
+          if (isNotFound(error)) return false;
+          throw error;
+        },
+      );
+      return { name, present };
+    }),
+  );
+}
+
+async function storageOf(host: EngineHost): Promise<EngineStanding["storage"]> {
+  const { DockerRootDir: place, Driver: driver } = (await host.docker.info()) as Record<string, string>;
+  if (place === undefined || driver === undefined) return null;
+  const isLocal = parseAddress(host.address).socketPath !== undefined;
+  const room = isLocal ? await statfs(place).catch(() => null) : null;
+  return { place, driver, freeBytes: room === null ? null : room.bavail * room.bsize };
+}
+
+async function test(options: DockerSandboxOptions): Promise<EngineStanding["selfTest"]> {
+  const sandbox = await createDockerSandbox(options);
+  try {
+    const report = await runSelfTest(sandbox, {
+      ...(options.images[0] === undefined ? {} : { image: options.images[0] }),
+    });
+    return { ...judgeSelfTest(report), probes: report.probes.length };
+  } catch (error) {
+    return { safe: false, probes: 0, failures: [whyOf(error)] };
+  } finally {
+    await sandbox.close();
+  }
+}

@@ -1,0 +1,22 @@
+/** How long the sandbox waits for a Docker engine. All bounds of calls, streams and pings stand here; tests give shorter ones. */
+
+export interface EngineBounds {
+  /** One call, until its answer is here. The engine may be at work all that time: it answers pings. */
+  readonly callMs: number;
+  /** Between two pings while something is awaited from the engine. */
+  readonly pingMs: number;
+  /** One ping. An engine beside others that does not answer it in time is left out until it answers again. */
+  readonly answerMs: number;
+  /** An engine that has answered no ping for so long is given up: its calls and streams end with SANDBOX_ENGINE_UNREACHABLE. */
+  readonly silentMs: number;
+  /** A command that has not begun by then, or within its own wall clock if that is longer, was not started. */
+  readonly startMs: number;
+}
+
+export const engineBounds: EngineBounds = {
+  callMs: 60_000,
+  pingMs: 1_000,
+  answerMs: 5_000,
+  silentMs: 30_000,
+  startMs: 15_000,
+};

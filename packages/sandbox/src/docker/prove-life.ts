@@ -1,0 +1,51 @@
+/**
+ * Proof that a container lives, and that its engine can start something in it: a program of the keeper's user, whom no command can signal.
+ * The engine may still call a container running whose first process, and with it every exec, has just been killed.
+ */
+import { finished } from "node:stream/promises";
+import { setTimeout as pause } from "node:timers/promises";
+import type Docker from "dockerode";
+import type { EngineHost } from "./engine-host.ts";
+import { isConflict, isNotFound } from "./translate-engine-error.ts";
+
+export interface ContainerAt {
+  readonly host: EngineHost;
+  readonly container: Docker.Container;
+}
+
+/** false: the container has ended. Throws when the engine is in trouble. */
+export async function isLiving(place: ContainerAt): Promise<boolean> {
+  return await within(place.host, "start a program", proof(place));
+}
+
+async function proof({ container }: ContainerAt): Promise<boolean> {
+  try {
+    const exec = await container.exec({ Cmd: ["true"], AttachStdout: true, WorkingDir: "/" });
+    const stream = await exec.start({ hijack: true, stdin: false });
+    stream.resume();
+    await finished(stream).catch(() => {});
+    for (let wait = 1; ; wait = Math.min(wait * 2, 100)) {
+      const { Running, ExitCode } = await exec.inspect();
+      if (!Running && ExitCode !== null) return ExitCode === 0;
+      await pause(wait);
+    }
+  } catch (error) {
+    if (isNotFound(error) || isConflict(error)) return false;
+    throw error;
+  }
+}
+
+/** What an engine does in more than one call ends within the bound of one, too: dockerd may answer all of them while nothing happens. */
+export async function within<T>(host: EngineHost, act: string, work: Promise<T>): Promise<T> {
+  const done = new AbortController();
+  const late = pause(host.bounds.callMs, undefined, { signal: done.signal }).then(() => {
+    throw host.late(act);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    done.abort();
+    work.catch(() => {});
+    late.catch(() => {});
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * Whole runs on a Docker engine of their own that is stopped, killed, filled or loses containers. A submission is graded in the end, or
+ * waits for trouble that passes; nothing of the sandbox's trouble is a verdict.
+ */
+import { fileURLToPath } from "node:url";
+import Docker from "dockerode";
+import { pack } from "tar-stream";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildImage } from "../../infra/images/sandbox/build-offline.ts";
+import { createDockerSandbox } from "../../packages/sandbox/src/docker/docker-sandbox.ts";
+import { reportSkip } from "../support/ask-services.ts";
+import { dockerAvailable, startDockerEngine } from "../support/docker-engine.ts";
+import type { OwnEngine } from "../support/docker-engine-server.ts";
+import { definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
+import { createRun, getHistory, saveBlob } from "../support/store.ts";
+import { until } from "../support/until.ts";
+
+const available = await dockerAvailable("recovery of runs from trouble of their Docker engine");
+const mayStart = available && process.platform === "linux" && process.getuid?.() === 0;
+if (available && !mayStart)
+  await reportSkip({ what: "recovery of runs from trouble of their Docker engine", reason: "starting one needs root" });
+
+/** Shorter than the usual ones, so that an engine is given up within the test. */
+const bounds = { pingMs: 300, answerMs: 2_000, silentMs: 4_000, callMs: 8_000 };
+const head = "---\nsandbox: { wall: 12s }\njudge: { files: tests, wall: 20s }\n---\n\n";
+
+describe.skipIf(!mayStart)("runs on a Docker engine in trouble", () => {
+  let own: OwnEngine;
+  let docker: Docker;
+  let mill: Mill;
+
+  beforeAll(async () => {
+    own = await startDockerEngine(fileURLToPath(new URL("../../.cache", import.meta.url)), { dataMegabytes: 900 });
+    const { tag } = await buildImage("tiny", own.engine.host);
+    docker = new Docker({ socketPath: own.engine.host.replace("unix://", "") });
+    mill = await startMill({
+      backend: "postgres",
+      script: "default: { reply: ok }",
+      sandbox: () => createDockerSandbox({ hosts: [own.engine.host], images: [tag], bounds }),
+      environment: { SANDBOX_IMAGE: tag },
+    });
+  });
+  afterAll(async () => {
+    await own?.thaw();
+    await own?.makeRoom();
+    await mill?.close();
+    await own?.engine.stop();
+  });
+
+  /** Two EXECUTEs: one leaves a mark, the next looks at it for as long as a file says, and then says what it saw. */
+  const executes = workflow(
+    `START --> EXECUTE_MARK["Execute: echo mark >> marks"]
+EXECUTE_MARK --> EXECUTE_LOOK["Execute: echo tries >> marks; sleep 6; cat marks; exit 3"]
+EXECUTE_LOOK --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
+    {},
+    head,
+  );
+  const judged = (command: string) =>
+    workflow(
+      `START --> EXECUTE_JUDGE["Execute: ${command}"]
+EXECUTE_JUDGE@{ session: judge }
+EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
+      {},
+      head,
+    );
+
+  async function start(text: string): Promise<string> {
+    const archive = pack();
+    archive.entry({ name: "work.sh" }, "sleep 5; echo worked\n");
+    archive.finalize();
+    const chunks: Buffer[] = [];
+    for await (const chunk of archive) chunks.push(chunk as Buffer);
+    const blob = await saveBlob(mill.store, Buffer.concat(chunks));
+    const definition = definitionOf({ "a.md": text, "tests/key.txt": "k\n" });
+    const created = await createRun(mill.store, { definition, submission: { blob } });
+    await mill.queues.ring(created.rings);
+    return created.runId;
+  }
+
+  /** The name of the container in which such a program of the run runs. */
+  async function whereRuns(run: string, args: string, name: RegExp): Promise<string> {
+    return await until(async () => {
+      for (const { Id, Names } of await docker.listContainers().catch(() => [])) {
+        if (!Names.some((one) => one.includes(run) && name.test(one))) continue;
+        const top = await docker
+          .getContainer(Id)
+          .top({ ps_args: "-eo pid,args" })
+          .catch(() => undefined);
+        if ((top?.Processes as string[][] | undefined)?.some(([, line]) => line === args)) return Id;
+      }
+      return undefined;
+    });
+  }
+
+  const failuresOf = async (run: string) =>
+    (await getHistory(mill.store.database, run)).entries.flatMap((entry) =>
+      entry.kind === "event" && entry.event.type === "activity.failed" ? [entry.event.failure.code] : [],
+    );
+
+  it("are judged again when the container of the session, of the judge, or of a guest is killed", async () => {
+    const [inSession, inJudge, inGuest] = await Promise.all([
+      start(executes),
+      start(judged("sleep 5; cat /judge/key.txt; exit 4")),
+      start(judged("guest sh work.sh; echo guest $?; exit 5")),
+    ]);
+    await Promise.all([
+      whereRuns(inSession, "sleep 6", /session/).then((id) => docker.getContainer(id).kill()),
+      whereRuns(inJudge, "sleep 5", /judge-[0-9a-f]+$/).then((id) => docker.getContainer(id).kill()),
+      whereRuns(inGuest, "sleep 5", /judge-[0-9a-f]+-\d+$/).then((id) => docker.getContainer(id).kill()),
+    ]);
+    const ended = await Promise.all([inSession, inJudge, inGuest].map((id) => mill.ended(id)));
+    expect(ended.map(({ status }) => status)).toEqual(["success", "success", "success"]);
+    expect(ended[0]?.variables.SEEN).toMatch(/^3 [\s\S]*\nmark\ntries\n\[exit code 3\]/);
+    expect(ended[1]?.variables.SEEN).toMatch(/^4 [\s\S]*\nk\n/);
+    expect(ended[2]?.variables.SEEN).toMatch(/^5 [\s\S]*\nworked\nguest 0\n/);
+    // The trouble was seen, and was none of the submission.
+    for (const id of [inSession, inJudge, inGuest]) expect(await failuresOf(id)).not.toEqual([]);
+  });
+
+  it.each(["dockerd", "containerd"] as const)("end with their verdict when %s stalls in a command", async (program) => {
+    const run = await start(executes);
+    await whereRuns(run, "sleep 6", /session/);
+    await own.freeze(program);
+    // Longer than the engine is waited for: what the command did is not known, and it is done again.
+    await until(async () => (await failuresOf(run)).length > 0);
+    await own.thaw();
+    const { status, variables } = await mill.ended(run);
+    expect(status).toBe("success");
+    expect(variables.SEEN).toMatch(/^3 [\s\S]*\nmark\ntries\n\[exit code 3\]/);
+  });
+
+  it("wait while the engine's disk is full, and go on when there is room", async () => {
+    await own.fill();
+    const run = await start(executes);
+    await until(async () => (await mill.store.database.calm.query(troubled(run))).rows.length > 0);
+    await own.makeRoom();
+    const { status, variables } = await mill.ended(run);
+    expect(status).toBe("success");
+    expect(variables.SEEN).toMatch(/^3 [\s\S]*\nmark\ntries\n\[exit code 3\]/);
+  });
+
+  it("are repeated from their checkpoint when the engine is killed in a command and started again", async () => {
+    const [inSession, inJudge] = await Promise.all([start(executes), start(judged("sleep 5; exit 4"))]);
+    await Promise.all([whereRuns(inSession, "sleep 6", /session/), whereRuns(inJudge, "sleep 5", /judge/)]);
+    await own.kill();
+    await until(async () => (await mill.store.database.calm.query(troubled(inSession))).rows.length > 0);
+    await own.restart();
+    const ended = await Promise.all([inSession, inJudge].map((id) => mill.ended(id)));
+    expect(ended.map(({ status }) => status)).toEqual(["success", "success"]);
+    expect(ended[0]?.variables.SEEN).toMatch(/^3 [\s\S]*\nmark\ntries\n\[exit code 3\]/);
+    expect(ended[1]?.variables.SEEN).toMatch(/^4 /);
+  });
+});
+
+const troubled = (run: string) => ({
+  text: "select trouble from activities where run_id = $1 and trouble is not null",
+  values: [run],
+});
