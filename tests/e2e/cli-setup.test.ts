@@ -322,8 +322,8 @@ describe("production processes", () => {
     const supervisor = startMarkmill(env, ["supervisor"]);
     const [, port] = await worker.says("stdout", /"healthPort":(\d+).*worker started/);
     await supervisor.says("stdout", /supervisor started/);
-    const health = await fetch(`http://127.0.0.1:${port}/healthz`);
-    expect([health.status, await health.json()]).toEqual([200, { ok: true }]);
+    const health = await fetch(`http://127.0.0.1:${port}/health/ready`);
+    expect([health.status, await health.json()]).toMatchObject([200, { ok: true }]);
 
     expect(await resident.say(env, ["run", "greet.wf.md", "NAME=Ada", "--model", "scripted"])).toMatchObject({
       code: 0,

@@ -291,7 +291,7 @@ describe("docker-compose.yml", () => {
   it("a stopped worker gets longer than it takes to drain, and is asked for its health on its own port", () => {
     const { environment, stop_grace_period, healthcheck } = service("worker");
     expect(Number.parseInt(stop_grace_period ?? "0", 10) * 1000).toBeGreaterThan(Number(environment.DRAIN_TIMEOUT_MS));
-    expect(healthcheck.test?.join(" ")).toContain(`127.0.0.1:${environment.HEALTH_PORT}/healthz`);
+    expect(healthcheck.test?.join(" ")).toContain(`127.0.0.1:${environment.HEALTH_PORT}/health/ready`);
   });
 });
 

@@ -31,6 +31,7 @@ export async function startApi(
     bell: {
       ring: (rings) => void mill.queues?.ring(rings),
       counts: async () => (await mill.queues?.counts().catch(() => null)) ?? null,
+      probe: async () => await mill.queues?.probe(),
     },
     catalogue: builtInCatalogue,
     settings: { ...defaultSettings, requestsPerMinute: 1_000_000, loginsPerMinute: 1_000, ...settings },

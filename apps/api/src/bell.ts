@@ -7,7 +7,7 @@ const countsMs = 2_000;
 /** Rings on their way; more are left to the supervisor, so that a queue that hangs fills no memory. */
 const mostOnTheirWay = 20_000;
 
-export function bellOf(queues: Pick<Queues, "ring" | "counts">): Bell {
+export function bellOf(queues: Pick<Queues, "ring" | "counts" | "probe">): Bell {
   let onTheirWay = 0;
   return {
     ring(rings) {
@@ -24,5 +24,6 @@ export function bellOf(queues: Pick<Queues, "ring" | "counts">): Bell {
       const asked = queues.counts().catch(() => null);
       return await Promise.race([asked, late]).finally(() => over.abort());
     },
+    probe: queues.probe,
   };
 }

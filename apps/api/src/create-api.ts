@@ -198,7 +198,7 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
   });
   const loader = createDefinitionLoader(Object.keys(settings.environment));
   app.addHook("onClose", () => loader.close());
-  const handlers = makeHandlers(parts, { streams, meter, loader });
+  const handlers = makeHandlers(parts, { streams, meter, loader, closing: closing.signal });
   await registerRoutes(app, { parts, handlers, streams, closing: closing.signal });
   if (board !== null) await board.mount(app, parts);
   const underWay = countUnderWay(app.server);

@@ -19,6 +19,8 @@ interface Beside {
   readonly streams: Streams;
   readonly meter: Meter;
   readonly loader: DefinitionLoader;
+  /** Aborted when the server takes no new requests. */
+  readonly closing: AbortSignal;
 }
 
 export function makeHandlers(parts: ApiParts, watched: Beside): Handlers {

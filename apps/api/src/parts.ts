@@ -54,6 +54,8 @@ export interface Bell {
   ring(rings: readonly Doorbell[]): void;
   /** null: the queue is away. */
   counts(): Promise<Readonly<Record<string, Readonly<Record<string, number>>>> | null>;
+  /** Rejects when the queue takes no jobs at this moment, with the reason. */
+  probe(): Promise<void>;
 }
 
 export interface ApiParts {

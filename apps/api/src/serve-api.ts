@@ -22,7 +22,7 @@ export interface Served {
 export interface ServeOptions {
   readonly config: Config;
   readonly store: Store;
-  readonly queues: Pick<Queues, "ring" | "counts" | "watch">;
+  readonly queues: Pick<Queues, "ring" | "counts" | "probe" | "watch">;
   readonly catalogue: ModelCatalogue;
   readonly logLevel?: LevelWithSilent;
   readonly telemetry?: Telemetry | null;

@@ -10,7 +10,7 @@ import { rubricFindingCodes } from "@markmill/grading";
 import { modelFailureCodes, modelFileCodes, scriptedServerCodes, scriptFileCodes } from "@markmill/llm";
 import { queueErrorCodes } from "@markmill/queue";
 import { sandboxErrorCodes } from "@markmill/sandbox";
-import { stackErrorCodes, systemErrorCodes } from "@markmill/stack";
+import { healthCodes, stackErrorCodes, systemErrorCodes } from "@markmill/stack";
 import { storeErrorCodes } from "@markmill/store";
 import { submissionErrorCodes } from "@markmill/submission";
 import { toolFailureCodes } from "@markmill/tools";
@@ -134,6 +134,12 @@ export const codeCatalogue: readonly CodeGroup[] = [
     title: "The queue",
     about: "Runs are not harmed: what is due is rung again.",
     entries: entriesOf(queueErrorCodes),
+  },
+  {
+    title: "Health of processes",
+    about:
+      "Told by /health/ready, beside the codes of the database, the queue and the sandbox. A process that is not ready is given no new work.",
+    entries: entriesOf(healthCodes),
   },
   {
     title: "The embedded Postgres",

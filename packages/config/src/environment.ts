@@ -237,7 +237,8 @@ const processes = {
     unit: "ms",
   }),
   HEALTH_PORT: optional(whole(0, 65_535), {
-    description: "Port of /healthz on all interfaces, 0 for any free one. Absent: none is opened.",
+    description:
+      "Port of /health/live and /health/ready on all interfaces, 0 for any free one. Absent: none is opened.",
   }),
   LOG_LEVEL: defaulted("info", choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]), {
     description: "Least severe log line that is written.",

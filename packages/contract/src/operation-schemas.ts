@@ -77,11 +77,21 @@ export const queueList = named(
     reachable: z.boolean().describe("false: the queue's server is away; runs are accepted and wait"),
   }),
 );
+const componentHealth = named(
+  "ComponentHealth",
+  z.object({
+    ok: z.boolean(),
+    needed: z.boolean().describe("false: the server works without it; only what needs it waits"),
+    code: z.string().optional().describe("what is wrong; docs/codes.md has every code"),
+    means: z.string().optional().describe("the code in words"),
+    fix: z.string().optional().describe("what to do about it"),
+  }),
+);
 export const health = named(
   "Health",
   z.object({
-    ok: z.boolean(),
-    checks: z.record(z.string(), z.enum(["ok", "away"])),
+    ok: z.boolean().describe("false: answered with 503"),
+    components: z.record(z.string(), componentHealth).describe("`database`, `queue`, `workers` and the like, by name"),
     version: z.string().optional(),
   }),
 );

@@ -449,7 +449,7 @@ export const routes = {
   },
   getReady: {
     ...{ method: "GET", path: "/health/ready", tag: "Operation", access: "public" },
-    summary: "It can serve: the database answers. A queue that is away is told and does no harm",
+    summary: "It can serve: the database answers. What it can do without is told: the queue, the workers",
     answer: { kind: "json", status: 200, also: 503, schema: operations.health },
   },
   getOpenapi: {

@@ -67,12 +67,15 @@ export interface Backend {
   /** The same queue on the connection of the workers, which keeps the order of what it is told; null: there is no such connection. */
   readonly companion: ((name: QueueName) => BellQueue) | null;
   worker(name: QueueName, process: Processor<BellData, null>, settings: Settings): BellWorker;
+  /** Rejects when the server takes no jobs at this moment. */
+  probe(): Promise<void>;
   /** null: this queue's workers fetch every job from the waiting list (H4). */
   handOverAct(name: QueueName, lockDuration: number): HandOverAct | null;
   close(): Promise<void>;
 }
 
 const connectMs = 5_000;
+const probeKeptMs = 10_000;
 /** A socket that swallows everything must not hold a worker for ever. */
 const queryMs = 15_000;
 /** Where one activity of a run often leads to another in the same queue. */
@@ -114,6 +117,9 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
   });
   /** A refused login or certificate is told by an event; the attempt to connect only says that the connection was closed. */
   let refusal: QueueError | null = null;
+  ringing.on("ready", () => {
+    refusal = null;
+  });
   ringing.on("error", (error) => {
     const told = translate(error, "The connection to Redis");
     if (!told.transient) refusal = told;
@@ -152,6 +158,15 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
         },
         createRedisBackend,
       ),
+    async probe() {
+      try {
+        // A write, which a server that is full, or a replica, refuses as it refuses a job.
+        await ringing.set(`${prefix}:probe`, "", "PX", probeKeptMs);
+      } catch (error) {
+        const told = translate(error, "Writing to Redis");
+        throw told.code === "QUEUE_UNREACHABLE" && refusal !== null ? refusal : told;
+      }
+    },
     handOverAct: (name, lockDuration) =>
       handsOver(name) ? handOverOnRedis(serving, `${prefix}:${name}`, lockDuration) : null,
     async close() {
@@ -209,6 +224,13 @@ async function openPostgres(url: string, { onError, telemetry }: BackendParts): 
         { ...settings, ...keptJobs(name), ...telemetryOption(telemetry), connection, drainDelay: 5 },
         createRecoveringBackend,
       ),
+    async probe() {
+      try {
+        await pool.query("select 1");
+      } catch (error) {
+        throw translate(error, "Asking the queue in Postgres");
+      }
+    },
     handOverAct: (name, lockDuration) => (handsOver(name) ? handOverOnPostgres(pool, name, lockDuration) : null),
     close: () => endPool(pool, clients),
   };

@@ -47,6 +47,8 @@ export interface Queues {
   /** Takes away jobs that are put off: others have come in their place. One that is not there, or is being worked on, is left. */
   forget(bells: readonly Pick<Doorbell, "queue" | "activityId" | "attempt" | "rings">[]): Promise<void>;
   counts(): Promise<Readonly<Record<QueueName, Readonly<Record<string, number>>>>>;
+  /** Rejects when the queue takes no jobs at this moment, with the reason. */
+  probe(): Promise<void>;
   /** Throws while the queues have not been reached. */
   watch(queue: QueueName): WatchedQueue;
   close(): Promise<void>;
@@ -135,6 +137,7 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
         throw translate(error, "Counting jobs");
       }
     },
+    probe: backend.probe,
     watch: queueOf,
     async close() {
       await Promise.all([...servings].map((serving) => serving.close()));

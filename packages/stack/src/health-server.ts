@@ -1,5 +1,6 @@
-/** `/healthz` for load balancers and compose: answers by progress, not by being alive. */
+/** `/health/live` and `/health/ready` on a port of their own, for load balancers, compose and Kubernetes (health.ts says what they mean). */
 import type { Server } from "node:http";
+import { type HealthAnswer, liveAnswer } from "./health.ts";
 
 export interface HealthServer {
   readonly port: number;
@@ -7,14 +8,28 @@ export interface HealthServer {
 }
 
 /** Port 0: any free one. */
-export async function serveHealth(port: number, health: () => { readonly ok: boolean }): Promise<HealthServer> {
+export async function serveHealth(port: number, ready: () => Promise<HealthAnswer>): Promise<HealthServer> {
   // Most commands serve nothing, and importing it costs 70 ms.
   const { createServer } = await import("node:http");
-  const server: Server = createServer((request, response) => {
-    const known = request.url === "/healthz";
-    const answer = known ? health() : { ok: false, error: "not found" };
-    response.writeHead(known ? (answer.ok ? 200 : 503) : 404, { "content-type": "application/json" });
-    response.end(JSON.stringify(answer));
+  const answers: Readonly<Record<string, () => Promise<HealthAnswer>>> = {
+    "/health/live": async () => liveAnswer,
+    "/health/ready": ready,
+  };
+  const server: Server = createServer(async ({ method, url = "" }, response) => {
+    const path = url.split("?")[0] ?? "";
+    const ask = Object.hasOwn(answers, path) ? answers[path] : undefined;
+    const send = (status: number, body: object, headers: Readonly<Record<string, string>> = {}) => {
+      const text = JSON.stringify(body);
+      const length = String(Buffer.byteLength(text));
+      const common = { "content-type": "application/json", "content-length": length, "cache-control": "no-store" };
+      response.writeHead(status, { ...common, ...headers });
+      response.end(method === "HEAD" ? undefined : text);
+    };
+    if (ask === undefined) return send(404, { ok: false, error: "GET /health/live or /health/ready" });
+    if (method !== "GET" && method !== "HEAD")
+      return send(405, { ok: false, error: "GET or HEAD" }, { allow: "GET, HEAD" });
+    const answer = await ask();
+    send(answer.ok ? 200 : 503, answer);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -23,6 +38,11 @@ export async function serveHealth(port: number, health: () => { readonly ok: boo
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : port,
-    close: () => new Promise((resolve) => server.close(() => resolve())),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        // A prober keeps its connection open for the next time.
+        server.closeAllConnections();
+      }),
   };
 }

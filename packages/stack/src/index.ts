@@ -6,9 +6,14 @@ export { countingWork, countingWorkOf, undecidedWorksOf } from "./counting-work.
 export { everyMember, everyWork } from "./every-page.ts";
 export { type BatchLook, followBatch } from "./follow-batch.ts";
 export { type Doing, followRun, type Happening, type Look } from "./follow-run.ts";
-export { serveHealth } from "./health-server.ts";
+export type { HealthComponent } from "./health.ts";
+export { liveAnswer } from "./health.ts";
+export { healthCodes, troubleOf } from "./health-codes.ts";
+export { databaseHealth, queueHealth } from "./health-components.ts";
 export { aborted, catchInterrupts } from "./interrupts.ts";
+export { lookAfter } from "./look-after-components.ts";
 export { modelPrice } from "./model-price.ts";
+export { openHealth } from "./open-health.ts";
 export { openSandbox } from "./open-sandbox.ts";
 export { openStack, type Stack } from "./open-stack.ts";
 export { openStackOrServer } from "./open-stack-or-server.ts";

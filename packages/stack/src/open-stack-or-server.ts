@@ -38,7 +38,7 @@ async function serverStack({ url, token }: NonNullable<Config["server"]>, log: S
     embedded: null,
     telemetry: null,
     work: () => Promise.reject(new WrongInput("MARKMILL_URL is set: its server works, not this process.")),
-    health: () => ({ ok: true }),
+    components: [],
     close: async () => undefined,
   };
 }
@@ -52,7 +52,7 @@ async function workersOf(client: Client, now: number): Promise<WorkerRow[]> {
     return items.filter(({ alive }) => alive).map(({ id, host }) => ({ ...row, id, host }));
   } catch (error) {
     if (!(error instanceof ApiProblem) || error.code !== "FORBIDDEN") throw error;
-    const { checks } = await client.getReady();
-    return checks.workers === "away" ? [] : [{ ...row, id: "some" }];
+    const { components } = await client.getReady();
+    return components.workers?.ok === false ? [] : [{ ...row, id: "some" }];
   }
 }

@@ -12,7 +12,8 @@ import type { WarmPoolWish } from "@markmill/sandbox";
 import type { Store, TenantStore } from "@markmill/store";
 import type { Telemetry } from "@markmill/telemetry";
 import type { ToolFunction } from "@markmill/tools";
-import type { OpenWorker } from "@markmill/worker";
+import type { HealthComponent } from "./health.ts";
+import { databaseHealth, queueHealth, supervisorHealth, workerHealth } from "./health-components.ts";
 import { openModels } from "./open-models.ts";
 import { openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
 import { openTelemetryIfAny } from "./open-telemetry.ts";
@@ -61,7 +62,8 @@ export interface Stack {
   readonly telemetry: Telemetry | null;
   /** Starts a worker and a supervisor in this process; they end with `close`. */
   work(options: WorkOptions): Promise<void>;
-  health(): { readonly ok: boolean };
+  /** What it consists of, for /health/ready. More are added when it begins to work. */
+  readonly components: readonly HealthComponent[];
   close(): Promise<void>;
 }
 
@@ -132,8 +134,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
           )
         : await patiently(openThem, startingServer);
     closing.push(() => queues.close());
-    let worker: OpenWorker | null = null;
-    let supervisor: { health(): { readonly ok: boolean }; stop(): Promise<void> } | null = null;
+    const components = [databaseHealth(store), queueHealth(queues, options.queue !== "when there")];
     return {
       store,
       tenant: store.as(defaultTenant),
@@ -147,7 +148,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
           claimProjectHome(config, cwd, log);
           const started = await startWorking({ config, cwd, log, store, queues, databaseUrl, telemetry }, wanted);
           closing.push(started.close);
-          worker = started.worker;
+          components.push(workerHealth(started.worker));
         }
         if (wanted.supervisor) {
           const { startSupervisor } = await import("@markmill/supervisor");
@@ -159,10 +160,10 @@ export async function openStack(options: StackOptions): Promise<Stack> {
             ...{ batchRuns: batchRuns.most, batchRunsPerTenant: batchRuns.mostOfTenant },
           });
           closing.push(() => started.stop());
-          supervisor = started;
+          components.push(supervisorHealth(started));
         }
       },
-      health: () => ({ ok: (worker?.health().ok ?? true) && (supervisor?.health().ok ?? true) }),
+      components,
       close,
     };
   } catch (error) {

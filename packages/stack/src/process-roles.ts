@@ -10,8 +10,8 @@ export const workerRole: ProcessRole = {
 A worker: takes activities from the queue, performs them, commits what came of
 them. Start any number, on any number of machines, with the same DATABASE_URL
 and REDIS_URL; .env.example lists all settings. Logs are JSON lines (LOG_LEVEL);
-HEALTH_PORT opens /healthz. SIGTERM lets it finish what it holds, a second one
-ends it at once: others take over.
+HEALTH_PORT opens /health/live and /health/ready. SIGTERM lets it finish what it
+holds, a second one ends it at once: others take over.
 
 Example:
   DATABASE_URL=postgresql://… REDIS_URL=redis://… ${command}`,
@@ -41,7 +41,7 @@ export const supervisorRole: ProcessRole = {
 The supervisor: enforces time limits, expires questions, rings again for work
 that the queue has lost, forgets dead workers, deletes what is older than
 RETENTION_DAYS. Start two: one acts, the other takes over. Logs are JSON lines
-(LOG_LEVEL); HEALTH_PORT opens /healthz. SIGTERM stops it.
+(LOG_LEVEL); HEALTH_PORT opens /health/live and /health/ready. SIGTERM stops it.
 
 Example:
   DATABASE_URL=postgresql://… REDIS_URL=redis://… ${command}`,

@@ -29,7 +29,10 @@ export async function queuesWhenThere(
   }
   /** Once for each cause: the next try follows in two seconds. */
   let told: unknown = null;
+  /** Why it is away. */
+  let away: unknown = null;
   function tell(error: unknown): void {
+    away = error;
     if (error === null) return;
     const cause = error instanceof QueueError ? error.code : String(error);
     if (cause !== told) onAway(error);
@@ -60,6 +63,10 @@ export async function queuesWhenThere(
     live: async (bells) => await there().live(bells),
     forget: async (bells) => await there().forget(bells),
     counts: async () => await there().counts(),
+    async probe() {
+      if (opened === null) throw away ?? new QueueError("QUEUE_UNREACHABLE", "The queue has not been reached yet.");
+      await opened.probe();
+    },
     watch: (queue) => there().watch(queue),
     async close() {
       closing.abort();

@@ -1,11 +1,12 @@
 /**
- * A process of a production deployment: JSON logs, `/healthz`, an orderly end on the first signal, at once on the second. What it does
- * is its role; a role begins on an open stack, and what it leaves open ends with the stack.
+ * A process of a production deployment: JSON logs, `/health/live` and `/health/ready`, an orderly end on the first signal, at once on the
+ * second. What it does is its role; a role begins on an open stack, and what it leaves open ends with the stack. Its health is answered from
+ * before the stack is opened until after it is closed: a process that waits for its servers, or finishes what it holds, is live and not ready.
  */
 import { type Config, leaveOutEnvFile } from "@markmill/config";
 import { visibleText } from "@markmill/engine";
-import { serveHealth } from "./health-server.ts";
 import { aborted, catchInterrupts } from "./interrupts.ts";
+import { openHealth } from "./open-health.ts";
 import { openStack, type Stack } from "./open-stack.ts";
 import { openProcessLog } from "./process-log.ts";
 import { type Place, requireConfig } from "./require-config.ts";
@@ -47,20 +48,25 @@ export async function serveProcess(role: ProcessRole, place: Place): Promise<num
   };
   const interrupts = catchInterrupts();
   const { queue = "needed" } = role;
-  const stack = await openStack({ config, cwd: place.cwd, log, queue, role: role.name });
+  const health = await openHealth(config.healthPort);
+  let stack: Stack | null = null;
   try {
+    stack = await openStack({ config, cwd: place.cwd, log, queue, role: role.name });
     const begun = await role.begin(stack, { config, cwd: place.cwd, log, giveUp });
-    const health = config.healthPort === null ? null : await serveHealth(config.healthPort, () => stack.health());
+    health?.isReady(stack.components);
     const facts = { queue: stack.queues.kind, ...(health === null ? {} : { healthPort: health.port }), ...begun.facts };
     log.info(facts, `${role.name} started`);
     await aborted(interrupts.signal);
     log.info("stopping: finishing what is under way");
-    await health?.close();
+    health?.isStopping();
     await begun.close();
     return 0;
   } finally {
-    await stack.close();
-    log.info("stopped");
+    if (stack !== null) {
+      await stack.close();
+      log.info("stopped");
+    }
+    await health?.close();
     interrupts.release();
   }
 }

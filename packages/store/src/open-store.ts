@@ -22,6 +22,7 @@ import { migrate } from "./migrate.ts";
 import { createMovements } from "./movements.ts";
 import { createOwnership } from "./ownership.ts";
 import { explainPassageSearch, type PassageSearch } from "./passage-index/passage-index.ts";
+import { createDatabaseProbe } from "./probe-database.ts";
 import { queryDatabase } from "./query-database.ts";
 import { type BoardReader, createBoardReader } from "./read/board-activities.ts";
 import { openRunCounts } from "./read/open-run-counts.ts";
@@ -62,6 +63,8 @@ export interface Store {
   oldestDue(queues: readonly string[]): Promise<number>;
   /** The versions of the server and of the schema. */
   about(): Promise<{ readonly server: string; readonly schema: string | null }>;
+  /** Rejects when Postgres cannot be worked with at this moment. Answers, or not, within a few seconds. */
+  probe(): Promise<void>;
   /** How passages are found on this server. */
   passageSearch(): Promise<PassageSearch>;
   readonly clock: DatabaseClock;
@@ -124,6 +127,7 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
   const claimer: Claimer = createClaimer({ database, definitions, cache, clock, worker, leaseMs });
   const movements = createMovements(database);
   const blobs = createBlobs(database, options.blobs);
+  const probe = createDatabaseProbe(database.url);
   const { claim } = claimer;
   const { commit } = committer;
   const workFacts = createWorkFacts(database, definitions);
@@ -151,12 +155,13 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     board: createBoardReader(database),
     oldestDue: (queues) => oldestDue(database, queues),
     about: () => versionsOf(database),
+    probe: probe.ask,
     passageSearch: () => explainPassageSearch(database),
     clock,
     machine,
     async close() {
       await Promise.all([claimer.idle(), committer.idle()]);
-      await Promise.all([announcer.close(), movements.close(), blobs.close()]);
+      await Promise.all([announcer.close(), movements.close(), blobs.close(), probe.close()]);
       await database.close();
     },
   };

@@ -1,3 +1,3 @@
-export { appLabel, ceilingOf, type OpenWorker, openWorker } from "./open-worker.ts";
+export { appLabel, ceilingOf, openWorker } from "./open-worker.ts";
 export { reapSessions } from "./reap-sessions.ts";
 export { workerFailureCodes } from "./worker-failure-codes.ts";

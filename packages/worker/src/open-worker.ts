@@ -59,7 +59,8 @@ export interface OpenWorkerParts {
 }
 
 export interface OpenWorker {
-  health(): Health;
+  /** `beat`: why the last heartbeat could not be written; null: it was. */
+  health(): Health & { readonly beat: unknown };
   /** Takes nothing new, waits for what it holds, gives back the rest. */
   drain(): Promise<void>;
 }
@@ -171,9 +172,16 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   });
 
   const info = { pid: process.pid, sandbox: sandbox?.kind ?? null, queue: queues.kind };
+  let unbeaten: unknown = null;
   const heart = () =>
-    beat(database, { id: store.worker, host, info, keepsMs: config.models.timeoutMs }).catch((error: unknown) =>
-      log.warn({ err: error }, "no heartbeat"),
+    beat(database, { id: store.worker, host, info, keepsMs: config.models.timeoutMs }).then(
+      () => {
+        unbeaten = null;
+      },
+      (error: unknown) => {
+        unbeaten = error;
+        log.warn({ err: error }, "no heartbeat");
+      },
     );
   await heart();
   const beating = setInterval(() => void heart(), beatMs);
@@ -187,7 +195,7 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
   const reaping = setInterval(() => void reapQuietly(), reapMs);
 
   return {
-    health: worker.health,
+    health: () => ({ ...worker.health(), beat: unbeaten }),
     async drain() {
       clearInterval(reaping);
       await worker.drain(config.worker.drainTimeoutMs);

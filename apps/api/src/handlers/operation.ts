@@ -1,4 +1,5 @@
 import { openapiDocument } from "@markmill/contract";
+import { databaseHealth, type HealthComponent, liveAnswer, lookAfter, queueHealth, troubleOf } from "@markmill/stack";
 import type { Streams } from "../count-streams.ts";
 import { cutPage } from "../cut-page.ts";
 import { docsPage } from "../docs-page.ts";
@@ -20,37 +21,32 @@ type Names =
   | "getDocs";
 
 const silentMs = 10_000;
-/** A database that says nothing for so long is away. */
-const readyMs = 3_000;
-const readyForMs = 1_000;
 
 export function operationHandlers(
   parts: ApiParts,
-  watched: { readonly streams: Streams; readonly meter: Meter },
+  watched: { readonly streams: Streams; readonly meter: Meter; readonly closing: AbortSignal },
 ): Some<Names> {
   const { store, bell, catalogue, settings, version } = parts;
   const document = openapiDocument(version);
   const text = JSON.stringify(document);
   const docs = docsPage(document);
-  async function livingWorkers() {
-    const now = store.clock.now();
-    return (await store.workers()).filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs);
-  }
-
-  const readiness = shared(async () => {
-    const [database, queue, workers] = await Promise.all([
-      within(store.about(), readyMs),
-      within(
-        bell.counts().then((counts) => counts ?? Promise.reject(new Error("away"))),
-        readyMs,
-      ),
-      within(
-        livingWorkers().then((living) => (living.length === 0 ? Promise.reject(new Error("none")) : living)),
-        readyMs,
-      ),
-    ]);
-    return { database, queue, workers };
-  }, readyForMs);
+  const itself: HealthComponent = {
+    name: "process",
+    needed: true,
+    silence: troubleOf("HEALTH_UNKNOWN"),
+    look: () => (watched.closing.aborted ? troubleOf("PROCESS_STOPPING") : null),
+  };
+  const workers: HealthComponent = {
+    name: "workers",
+    needed: false,
+    silence: troubleOf("WORKERS_NONE"),
+    async look() {
+      const now = store.clock.now();
+      const living = (await store.workers()).filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs);
+      return living.length === 0 ? troubleOf("WORKERS_NONE") : null;
+    },
+  };
+  const ready = lookAfter(() => [itself, databaseHealth(store), queueHealth(bell, false), workers]);
   return {
     async listModels({ query, caller }) {
       const aliases = Map.groupBy(catalogue.aliases, ([, name]) => name);
@@ -124,42 +120,14 @@ export function operationHandlers(
     },
 
     getMetrics: async () => ({ text: await watched.meter.write(parts, watched.streams) }),
-    getLive: async () => ({ body: { ok: true, checks: {}, version } }),
+    getLive: async () => ({ body: { ...liveAnswer, version } }),
 
     async getReady() {
-      const { database, queue, workers } = await readiness();
-      const word = (ok: boolean) => (ok ? ("ok" as const) : ("away" as const));
-      return {
-        status: database ? 200 : 503,
-        body: {
-          ok: database,
-          checks: { database: word(database), queue: word(queue), workers: word(workers) },
-          version,
-        },
-      };
+      const answer = await ready();
+      return { status: answer.ok ? 200 : 503, body: { ...answer, version } };
     },
 
     getOpenapi: async () => ({ text }),
     getDocs: async () => ({ text: docs.html, contentPolicy: docs.contentPolicy }),
   };
-}
-
-/** Anybody may ask, as often as they like: those who ask within a while are given the same answer. */
-function shared<Answer>(ask: () => Promise<Answer>, ms: number): () => Promise<Answer> {
-  let given: { readonly answer: Promise<Answer>; readonly at: number } | null = null;
-  return () => {
-    const now = performance.now();
-    if (given === null || now - given.at > ms) given = { answer: ask(), at: now };
-    return given.answer;
-  };
-}
-
-async function within(asked: Promise<unknown>, ms: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => resolve(false), ms);
-  asked.then(
-    () => resolve(true),
-    () => resolve(false),
-  );
-  return promise.finally(() => clearTimeout(timer));
 }

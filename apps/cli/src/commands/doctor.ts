@@ -207,9 +207,9 @@ async function checkServer({ url, token }: NonNullable<Config["server"]>): Promi
   const { createClient } = await import("@markmill/contract");
   const client = createClient({ url, token: token ?? "" });
   try {
-    const { checks, version } = await client.getReady();
-    const away = Object.entries(checks).flatMap(([name, state]) => (state === "away" ? name : []));
-    const told = Object.entries(checks).map(([name, state]) => `${name} ${state}`);
+    const { components, version } = await client.getReady();
+    const away = Object.entries(components).flatMap(([name, { ok }]) => (ok ? [] : name));
+    const told = Object.entries(components).map(([name, { ok, code = "" }]) => `${name} ${ok ? "ok" : code}`);
     const server: Finding = {
       check: "server",
       state: away.includes("database") ? "fail" : away.length > 0 ? "warn" : "ok",

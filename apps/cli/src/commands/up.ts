@@ -3,7 +3,15 @@ import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { identifyProcess } from "@markmill/process-identity";
-import { aborted, catchInterrupts, claimProjectHome, openStack, requireConfig, serveHealth } from "@markmill/stack";
+import {
+  aborted,
+  catchInterrupts,
+  claimProjectHome,
+  openHealth,
+  openStack,
+  requireConfig,
+  type Stack,
+} from "@markmill/stack";
 import { defaultTenant } from "@markmill/store";
 import { spawnBackground } from "../background.ts";
 import { type Command, CommandError, exitCodes, type Terminal } from "../command.ts";
@@ -73,8 +81,10 @@ async function makeKey(terminal: Terminal): Promise<number> {
 async function serve(home: string, terminal: Terminal, tell: string | null): Promise<number> {
   const config = requireConfig(terminal);
   const interrupts = catchInterrupts();
-  const stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
+  const health = await openHealth(config.healthPort);
+  let stack: Stack | null = null;
   try {
+    stack = await openStack({ config, cwd: terminal.cwd, log: terminalLog(terminal) });
     await stack.work({
       worker: true,
       supervisor: true,
@@ -82,7 +92,6 @@ async function serve(home: string, terminal: Terminal, tell: string | null): Pro
       // On a database of one's own everybody is the same person.
       obeys: config.database.kind === "embedded",
     });
-    const health = config.healthPort === null ? null : await serveHealth(config.healthPort, () => stack.health());
     const { databaseUrl } = stack;
     const api = await startApiThread({ config, databaseUrl, cwd: terminal.cwd }, (text) => terminal.err(text));
     if (tell !== null) {
@@ -90,6 +99,7 @@ async function serve(home: string, terminal: Terminal, tell: string | null): Pro
       // Whoever should read it may be gone, and it has a secret.
       setTimeout(() => rmSync(tell, { force: true }), startLimitMs).unref();
     }
+    health?.isReady(stack.components);
     writeUpFile(home);
     const database =
       stack.embedded === null ? "the database at DATABASE_URL" : `Postgres (process ${stack.embedded.pid})`;
@@ -97,12 +107,13 @@ async function serve(home: string, terminal: Terminal, tell: string | null): Pro
     if (tell === null) tellApi(api, terminal);
     await Promise.race([aborted(interrupts.signal), api.lost]);
     terminal.err("stopping: finishing what is under way (Ctrl-C again stops at once)");
-    await health?.close();
+    health?.isStopping();
     await api.close();
     return exitCodes.success;
   } finally {
     if (tell !== null) rmSync(tell, { force: true });
-    await stack.close();
+    await stack?.close();
+    await health?.close();
     removeUpFile(home);
     interrupts.release();
   }

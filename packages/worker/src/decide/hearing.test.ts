@@ -40,7 +40,7 @@ describe("whether a worker hears", () => {
       ["prompt", deaf],
     ]);
     expect(healthOf(both, 0)).toEqual({
-      ...{ ok: false, active: 1, heardMsAgo: 5, dueMs: 10_001, deaf: ["prompt"], renewedMsAgo: 0 },
+      ...{ ok: false, active: 1, heardMsAgo: 5, dueMs: 10_001, deaf: ["prompt"], renewedMsAgo: 0, leasesOld: false },
     });
     expect(healthOf(new Map([["control", fine]]), 29_999).ok).toBe(true);
     expect(healthOf(new Map([["control", fine]]), 30_000).ok).toBe(false);

@@ -48,6 +48,8 @@ export interface Health {
   readonly deaf: readonly string[];
   /** Leases could be renewed, or there were none. */
   readonly renewedMsAgo: number;
+  /** For so long that other workers may have taken over. */
+  readonly leasesOld: boolean;
 }
 
 export function healthOf(hearings: ReadonlyMap<string, Hearing>, renewedMsAgo: number): Health {
@@ -60,5 +62,6 @@ export function healthOf(hearings: ReadonlyMap<string, Hearing>, renewedMsAgo: n
     dueMs: Math.max(0, ...all.map(({ dueMs }) => dueMs)),
     deaf,
     renewedMsAgo,
+    leasesOld: renewedMsAgo >= stuckMs,
   };
 }

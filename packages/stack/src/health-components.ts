@@ -1,0 +1,61 @@
+/** The components that every process has, and those of a worker and a supervisor. The API adds what only it can say. */
+import { type Queues, queueErrorCodes } from "@markmill/queue";
+import { type Store, storeErrorCodes } from "@markmill/store";
+import type { HealthComponent } from "./health.ts";
+import { troubleOf } from "./health-codes.ts";
+import { troubleOfError } from "./trouble-of-error.ts";
+
+export function databaseHealth(store: Pick<Store, "probe">): HealthComponent {
+  return {
+    name: "database",
+    needed: true,
+    silence: { code: "STORE_UNREACHABLE", ...storeErrorCodes.STORE_UNREACHABLE },
+    async look() {
+      await store.probe();
+      return null;
+    },
+  };
+}
+
+/** `needed`: the API takes runs without a queue. */
+export function queueHealth(queues: Pick<Queues, "probe">, needed: boolean): HealthComponent {
+  return {
+    name: "queue",
+    needed,
+    silence: { code: "QUEUE_UNREACHABLE", ...queueErrorCodes.QUEUE_UNREACHABLE },
+    async look() {
+      await queues.probe();
+      return null;
+    },
+  };
+}
+
+interface WorkerState {
+  readonly deaf: readonly string[];
+  readonly leasesOld: boolean;
+  /** The last heartbeat could not be written. */
+  readonly beat: unknown;
+}
+
+export function workerHealth(worker: { health(): WorkerState }): HealthComponent {
+  return {
+    name: "worker",
+    needed: true,
+    silence: troubleOf("HEALTH_UNKNOWN"),
+    look() {
+      const { deaf, leasesOld, beat } = worker.health();
+      if (deaf.length > 0) return troubleOf("WORKER_DEAF");
+      if (leasesOld) return troubleOf("WORKER_LEASES_OLD");
+      return beat === null ? null : troubleOfError(beat);
+    },
+  };
+}
+
+export function supervisorHealth(supervisor: { health(): { readonly ok: boolean } }): HealthComponent {
+  return {
+    name: "supervisor",
+    needed: true,
+    silence: troubleOf("HEALTH_UNKNOWN"),
+    look: () => (supervisor.health().ok ? null : troubleOf("SUPERVISOR_STUCK")),
+  };
+}

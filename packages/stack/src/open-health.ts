@@ -1,0 +1,44 @@
+/** The health of one process, from its start to its end: it starts, is ready or not, and stops. */
+import type { HealthComponent } from "./health.ts";
+import { troubleOf } from "./health-codes.ts";
+import { serveHealth } from "./health-server.ts";
+import { lookAfter } from "./look-after-components.ts";
+
+export interface ProcessHealth {
+  readonly port: number;
+  /** From now on the components decide. */
+  isReady(components: readonly HealthComponent[]): void;
+  /** From now on it takes nothing new. It stays live. */
+  isStopping(): void;
+  close(): Promise<void>;
+}
+
+/** `port`, null: nobody asks. */
+export async function openHealth(port: number | null): Promise<ProcessHealth | null> {
+  if (port === null) return null;
+  let phase: "PROCESS_STARTING" | "PROCESS_STOPPING" | null = "PROCESS_STARTING";
+  let parts: readonly HealthComponent[] = [];
+  const itself: HealthComponent = {
+    name: "process",
+    needed: true,
+    silence: troubleOf("HEALTH_UNKNOWN"),
+    look: () => (phase === null ? null : troubleOf(phase)),
+  };
+  // While it stops, its connections are closed one by one: nothing is asked of them.
+  const look = () => lookAfter(() => (phase === null ? [itself, ...parts] : [itself]));
+  let ready = look();
+  const server = await serveHealth(port, () => ready());
+  return {
+    port: server.port,
+    isReady(components) {
+      phase = null;
+      parts = components;
+      ready = look();
+    },
+    isStopping() {
+      phase = "PROCESS_STOPPING";
+      ready = look();
+    },
+    close: server.close,
+  };
+}

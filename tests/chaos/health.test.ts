@@ -1,0 +1,190 @@
+/** What a deployment's processes say of themselves while their servers come and go. */
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { parseScript, startScriptedModel } from "@markmill/llm";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { writeWorkflows } from "../e2e/cli-workflows.ts";
+import {
+  type MarkmillPlace,
+  makePlace,
+  markmill,
+  type StartedMarkmill,
+  startMarkmill,
+} from "../support/markmill-process.ts";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+import { freshRedis, type RedisServer, redisAvailable } from "../support/redis.ts";
+
+interface Said {
+  readonly status: number;
+  readonly ok: boolean;
+  readonly components: Readonly<
+    Record<string, { readonly ok: boolean; readonly code?: string; readonly fix?: string }>
+  >;
+}
+
+const roles = ["worker", "supervisor", "api"] as const;
+const there = await redisAvailable("the health of processes while Redis comes and goes");
+
+/** Between the processes and Postgres: what stands for a network that breaks. */
+async function breakable(url: string) {
+  const through = new URL(url);
+  const { hostname, port, searchParams } = through;
+  const directory = searchParams.get("host");
+  const behind =
+    directory === null
+      ? { host: hostname, port: Number(port) }
+      : { path: `${directory}/.s.PGSQL.${searchParams.get("port")}` };
+  const sockets = new Set<Socket>();
+  let broken = false;
+  const server = createServer((from) => {
+    if (broken) return void from.destroy();
+    const to = connect(behind);
+    for (const [one, other] of [
+      [from, to],
+      [to, from],
+    ] as const) {
+      sockets.add(one);
+      one.pipe(other);
+      one.on("error", () => other.destroy());
+      one.on("close", () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+    }
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  through.search = "";
+  through.host = `127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  return {
+    url: through.href,
+    cut() {
+      broken = true;
+      for (const socket of sockets) socket.destroy();
+    },
+    mend() {
+      broken = false;
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+describe.skipIf(!there)("the health of worker, supervisor and API", () => {
+  let place: MarkmillPlace & { remove(): Promise<void> };
+  let database: TestDatabase;
+  let line: Awaited<ReturnType<typeof breakable>>;
+  let redis: RedisServer;
+  let admin: Redis;
+  let model: Awaited<ReturnType<typeof startScriptedModel>>;
+  const processes = new Map<string, { readonly process: StartedMarkmill; readonly port: string }>();
+
+  async function start(role: string): Promise<void> {
+    const process = startMarkmill(place, [role]);
+    const [, port = ""] = await process.says("stdout", new RegExp(`"healthPort":(\\d+).*${role} started`));
+    processes.set(role, { process, port });
+  }
+  async function ask(role: string, what: "live" | "ready", method = "GET"): Promise<Said> {
+    const answer = await fetch(`http://127.0.0.1:${processes.get(role)?.port}/health/${what}`, { method });
+    if (method === "HEAD") return { status: answer.status, ok: answer.ok, components: {} };
+    return { status: answer.status, ...((await answer.json()) as Omit<Said, "status">) };
+  }
+  /** Of worker, supervisor and API: the status of /health/ready and the code of a component. */
+  const ready = async (component: string) =>
+    await Promise.all(
+      roles
+        .filter((role) => processes.has(role))
+        .map(async (role) => {
+          const { status, components } = await ask(role, "ready");
+          return `${role} ${status} ${components[component]?.code ?? "ok"}`;
+        }),
+    );
+  const allLive = async () =>
+    expect(await Promise.all([...processes.keys()].map(async (role) => (await ask(role, "live")).status))).toEqual([
+      200, 200, 200,
+    ]);
+
+  beforeAll(async () => {
+    database = await freshDatabase();
+    line = await breakable(database.url);
+    redis = await freshRedis();
+    admin = new Redis(redis.url, { lazyConnect: true, retryStrategy: () => 100 });
+    admin.on("error", () => undefined);
+    const script = parseScript("default: { reply: late, delay: 4s }\n", "replies.yaml");
+    if (!script.ok) throw new Error(JSON.stringify(script.findings));
+    model = await startScriptedModel({ script: script.script, port: 0 });
+    place = await makePlace({
+      ...{ SANDBOX: "none", DATABASE_URL: line.url, REDIS_URL: redis.url, QUEUE_BACKEND: "redis" },
+      ...{ HEALTH_PORT: "0", API_PORT: "0", OPENAI_BASE_URL: model.url },
+    });
+    writeWorkflows(place.cwd);
+    expect(await markmill(place, ["migrate"])).toMatchObject({ code: 0 });
+    await Promise.all(roles.map(start));
+    await admin.connect();
+  });
+  afterAll(async () => {
+    for (const { process } of processes.values()) process.child.kill("SIGKILL");
+    admin?.disconnect();
+    await line?.close();
+    await redis?.stop();
+    await model?.close();
+    await database?.drop();
+    await place?.remove();
+  });
+
+  it("is asked by GET and HEAD at two addresses, and at no other", async () => {
+    for (const [role, { port }] of processes) {
+      for (const what of ["live", "ready"] as const) {
+        expect([role, what, await ask(role, what)]).toMatchObject([role, what, { status: 200, ok: true }]);
+        expect((await ask(role, what, "HEAD")).status).toBe(200);
+      }
+      const post = await fetch(`http://127.0.0.1:${port}/health/live`, { method: "POST" });
+      expect([post.status, post.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+      expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(404);
+    }
+    expect((await ask("worker", "ready")).components).toMatchObject({ database: { ok: true }, queue: { ok: true } });
+  });
+
+  it.each([
+    ["is full", "QUEUE_FULL", () => admin.config("SET", "maxmemory", "1"), () => admin.config("SET", "maxmemory", "0")],
+    ["is a replica", "QUEUE_READ_ONLY", () => admin.replicaof("127.0.0.1", 1), () => admin.replicaof("NO", "ONE")],
+    ["is killed", "QUEUE_UNREACHABLE", () => redis.kill(), () => redis.restart()],
+  ])("tells that Redis %s, and that it is well again", async (_, code, break_, mend) => {
+    await break_();
+    // The API takes runs without a queue.
+    await expect
+      .poll(() => ready("queue"))
+      .toEqual([`worker 503 ${code}`, `supervisor 503 ${code}`, `api 200 ${code}`]);
+    expect((await ask("worker", "ready")).components.queue?.fix).toMatch(/Redis|REDIS_URL/);
+    await allLive();
+    await mend();
+    await expect.poll(() => ready("queue")).toEqual(["worker 200 ok", "supervisor 200 ok", "api 200 ok"]);
+  });
+
+  it("a worker with an unsaved reply is live, but not ready, while the database is away and while it drains", async () => {
+    const worker = processes.get("worker");
+    if (worker === undefined) throw new Error("no worker");
+    const elsewhere: MarkmillPlace = { ...place, env: { ...place.env, DATABASE_URL: database.url } };
+    expect(
+      await markmill(elsewhere, ["run", "greet.wf.md", "NAME=Ada", "--model", "scripted", "--detach"]),
+    ).toMatchObject({ code: 0 });
+    await expect.poll(() => model.requests().length).toBe(1);
+    line.cut();
+    const away = ["worker 503", "supervisor 503", "api 503"].map((told) => `${told} STORE_UNREACHABLE`);
+    await expect.poll(() => ready("database")).toEqual(away);
+    await allLive();
+    worker.process.child.kill("SIGTERM");
+    await expect.poll(async () => (await ask("worker", "ready")).components.process?.code).toBe("PROCESS_STOPPING");
+    await allLive();
+    line.mend();
+    expect((await worker.process.ended).code).toBe(0);
+    processes.delete("worker");
+    await expect.poll(() => ready("database")).toEqual(["supervisor 200 ok", "api 200 ok"]);
+    const shown = await markmill(elsewhere, ["status", "--json"]);
+    expect(shown.stdout).toContain("late");
+    expect(model.requests()).toHaveLength(1);
+  });
+});
