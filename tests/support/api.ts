@@ -2,6 +2,7 @@
 import { type Api, type ApiParts, type ApiSettings, type Board, createApi, defaultSettings } from "@markmill/api";
 import { type Client, createClient, type Role } from "@markmill/contract";
 import { builtInCatalogue } from "@markmill/llm";
+import { createTroubleLog } from "@markmill/stack";
 import { pino } from "pino";
 import { type Mill, workflow } from "./mill.ts";
 import type { Access } from "./store.ts";
@@ -25,6 +26,7 @@ export async function startApi(
 ): Promise<TestApi> {
   const access = mill.store.access;
   const log: string[] = [];
+  const written = pino({ level: "warn" }, { write: (line: string) => void log.push(line) });
   const parts: ApiParts = {
     store: mill.store,
     access,
@@ -36,7 +38,8 @@ export async function startApi(
     catalogue: builtInCatalogue,
     settings: { ...defaultSettings, requestsPerMinute: 1_000_000, loginsPerMinute: 1_000, ...settings },
     version: "0.0.0-test",
-    log: pino({ level: "warn" }, { write: (line: string) => void log.push(line) }),
+    log: written,
+    tell: createTroubleLog(written),
     checkAnswers: true,
   };
   const api = await createApi(parts, board);

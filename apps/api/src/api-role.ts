@@ -16,9 +16,9 @@ SIGTERM ends it when what is under way is answered.
 Example:
   DATABASE_URL=postgresql://… REDIS_URL=redis://… API_HOST=0.0.0.0 ${command}`,
 
-  async begin({ store, queues, telemetry }, { config, cwd }) {
+  async begin({ store, queues, telemetry, log: tell }, { config, cwd }) {
     const catalogue = await readCatalogue(config, cwd);
-    const served = await serveApi({ config, store, queues, catalogue, telemetry });
+    const served = await serveApi({ config, store, queues, catalogue, telemetry, tell });
     // Not through the log: logs are kept.
     if (served.firstKey !== null) process.stderr.write(`first key, shown this once: ${served.firstKey}\n`);
     return { facts: { url: served.url }, close: served.close };

@@ -28,13 +28,13 @@ import { countRequests, figureNames } from "./metrics.ts";
 import { networkOf } from "./network-of.ts";
 import { noteRefusedRoute } from "./note-refused.ts";
 import type { ApiParts } from "./parts.ts";
-import { pathOf } from "./path-of.ts";
 import { permit } from "./permit.ts";
 import { identify, type Principal } from "./principal.ts";
 import { problemOf, statusOf } from "./problem-of.ts";
 import { Refusal } from "./refusal.ts";
 import { registerRoutes } from "./register-routes.ts";
 import { securityHeaders } from "./security-headers.ts";
+import { tellFailure } from "./tell-failure.ts";
 import { weighJson } from "./weigh-json.ts";
 
 declare module "fastify" {
@@ -102,7 +102,7 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     onConstructorPoisoning: "error",
     routerOptions: { maxParamLength: 200 },
     http: { maxHeaderSize: headerBytes, headersTimeout: headersMs, connectionsCheckingInterval: 2_000 },
-    frameworkErrors: (error, request, reply) => answerProblem(error, request, reply),
+    frameworkErrors: (error, request, reply) => answerProblem(parts, error, request, reply),
     clientErrorHandler: (error, socket) => {
       if (error.code === "ECONNRESET" || !socket.writable) return;
       // A connection that was opened ahead and never used, as browsers do: nobody waits for an answer.
@@ -128,7 +128,7 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
 
   app.setErrorHandler((error, request, reply) => {
     noteRefusedRoute(parts, request, statusOf(error, request));
-    answerProblem(error, request, reply);
+    answerProblem(parts, error, request, reply);
   });
   const methodsOf = allowedMethods(contractRoutes);
   app.setNotFoundHandler((request, reply) => {
@@ -138,10 +138,15 @@ export async function createApi(parts: ApiParts, board: Board | null = null): Pr
     if (allowed !== null) {
       void reply.header("allow", allowed.join(", "));
       const hint = `This address takes ${allowed.join(", ")}.`;
-      answerProblem(new Refusal("METHOD_NOT_ALLOWED", { detail, hint }), request, reply);
+      answerProblem(parts, new Refusal("METHOD_NOT_ALLOWED", { detail, hint }), request, reply);
       return;
     }
-    answerProblem(new Refusal("NOT_FOUND", { detail, hint: "GET /openapi.json lists what there is." }), request, reply);
+    answerProblem(
+      parts,
+      new Refusal("NOT_FOUND", { detail, hint: "GET /openapi.json lists what there is." }),
+      request,
+      reply,
+    );
   });
   // An empty body is none, whatever type it says it has.
   const readJson = app.getDefaultJsonParser("error", "error");
@@ -213,14 +218,13 @@ function accessOf(request: FastifyRequest): Route["access"] {
   return request.method === "GET" || request.method === "HEAD" ? "ops:read" : "ops:write";
 }
 
-function answerProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+function answerProblem(parts: ApiParts, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   if (hungUp(error, request)) {
     void reply.code(hungUpStatus).send();
     return;
   }
   const problem = problemOf(error, request.id);
-  if (problem.status >= 500)
-    request.log.error({ err: error, requestId: request.id, path: pathOf(request) }, problem.title);
+  tellFailure(parts, error, request, problem);
   if (problem.status === 401) void reply.header("www-authenticate", 'Bearer realm="markmill"');
   // What was not read of the body is not waited for.
   if (problem.status === 413 || problem.status === 415 || request.body instanceof Readable)

@@ -36,7 +36,7 @@ export function targetOf(params: unknown): string | null {
 
 /** `action` and `target`: as the entry of the same request would have them if it were not refused. */
 export function noteRefused(
-  { access, log }: ApiParts,
+  { access, tell }: ApiParts,
   request: FastifyRequest,
   status: number,
   action: string,
@@ -54,5 +54,5 @@ export function noteRefused(
       details: {},
     })
     .then((id) => access.log.done(id, status))
-    .catch((error: unknown) => log.warn({ err: error }, "the audit log"));
+    .catch((error: unknown) => tell.warn({ err: error }, "the audit log"));
 }

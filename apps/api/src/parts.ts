@@ -2,6 +2,7 @@
 
 import type { Doorbell } from "@markmill/engine";
 import type { ModelCatalogue } from "@markmill/llm";
+import type { StackLog } from "@markmill/stack";
 import type { Access, Store } from "@markmill/store";
 import type { Telemetry } from "@markmill/telemetry";
 import type { FastifyBaseLogger } from "fastify";
@@ -66,6 +67,8 @@ export interface ApiParts {
   readonly settings: ApiSettings;
   readonly version: string;
   readonly log: FastifyBaseLogger;
+  /** Where trouble of the process is told, at its pace. */
+  readonly tell: StackLog;
   /** Absent: nobody watches. */
   readonly telemetry?: Telemetry | null;
   /** Every answer is held against its schema; for tests. */

@@ -131,11 +131,11 @@ async function counted(
  * The change is made and told, or there is none; that it is in the log as well is not waited for. `entry`: its number, or the entry
  * itself where it has not been written yet.
  */
-function note({ access, log }: ApiParts, entry: number | AuditAsked, status: number, target?: unknown): void {
+function note({ access, tell }: ApiParts, entry: number | AuditAsked, status: number, target?: unknown): void {
   const written = typeof entry === "number" ? Promise.resolve(entry) : access.log.asked(entry);
   written
     .then((id) => access.log.done(id, status, typeof target === "string" ? target : undefined))
-    .catch((error: unknown) => log.warn({ err: error }, "the audit log"));
+    .catch((error: unknown) => tell.warn({ err: error }, "the audit log"));
 }
 
 /** `audited`: the name under which the audit log knows it. */

@@ -2,7 +2,7 @@
 import type { Config } from "@markmill/config";
 import type { ModelCatalogue } from "@markmill/llm";
 import type { Queues } from "@markmill/queue";
-import { markmillVersion, openProcessLog } from "@markmill/stack";
+import { markmillVersion, openProcessLog, type StackLog } from "@markmill/stack";
 import { defaultTenant, type Store } from "@markmill/store";
 import type { Telemetry } from "@markmill/telemetry";
 import { type LevelWithSilent, pino } from "pino";
@@ -26,6 +26,8 @@ export interface ServeOptions {
   readonly catalogue: ModelCatalogue;
   readonly logLevel?: LevelWithSilent;
   readonly telemetry?: Telemetry | null;
+  /** Where trouble of the process is told, at its pace. */
+  readonly tell: StackLog;
 }
 
 const usualPort = 8085;
@@ -45,6 +47,7 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
       catalogue,
       version: markmillVersion(),
       log,
+      tell: options.tell,
       telemetry: options.telemetry ?? null,
       settings: {
         ...defaultSettings,

@@ -16,9 +16,12 @@ const stack = await openStack({
   log: terminalLog({ err: (text) => say({ is: "trouble", text }) }),
 });
 try {
-  const { store, queues, telemetry } = stack;
+  const { store, queues, telemetry, log: tell } = stack;
   const catalogue = await readCatalogue(config, cwd);
-  const { url, firstKey, close } = await serveApi({ config, store, queues, catalogue, telemetry, logLevel: "error" });
+  const { url, firstKey, close } = await serveApi({
+    ...{ config, store, queues, catalogue, telemetry, tell },
+    logLevel: "error",
+  });
   say({ is: "serving", url, firstKey });
   parentPort?.once("message", async () => {
     await close();

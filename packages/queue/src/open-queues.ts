@@ -11,11 +11,12 @@
  * Q5  The first of a handler's rings that is due now in the same queue is not rung but handed over, where that is possible (hand-over.ts).
  */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Doorbell, type QueueName, queueNames } from "@markmill/engine";
 import type { Job, Telemetry } from "bullmq";
 import { type Backend, type BackendOptions, type BellQueue, openBackend, type WatchedQueue } from "./backend.ts";
 import { type BellData, jobId } from "./job-id.ts";
-import { type QueueError, translate } from "./queue-error.ts";
+import { QueueError, translate } from "./queue-error.ts";
 import { createRinger, type Ringer } from "./ringer.ts";
 import { type Handler, type Ring, type ServeOptions, type Serving, serveQueue } from "./serve-queue.ts";
 
@@ -53,6 +54,9 @@ export interface Queues {
   watch(queue: QueueName): WatchedQueue;
   close(): Promise<void>;
 }
+
+/** A server that says nothing for so long takes no jobs. */
+const probeMs = 2_000;
 
 export async function openQueues(options: QueuesOptions): Promise<Queues> {
   const { prefix = "markmill", onError = () => undefined, telemetry } = options;
@@ -137,7 +141,14 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
         throw translate(error, "Counting jobs");
       }
     },
-    probe: backend.probe,
+    async probe() {
+      const over = new AbortController();
+      const late = sleep(probeMs, undefined, { signal: over.signal }).then(
+        () => Promise.reject(new QueueError("QUEUE_UNREACHABLE", `The queue has not answered for ${probeMs} ms.`)),
+        () => undefined,
+      );
+      await Promise.race([backend.probe(), late]).finally(() => over.abort());
+    },
     watch: queueOf,
     async close() {
       await Promise.all([...servings].map((serving) => serving.close()));

@@ -72,12 +72,15 @@ const transient: ReadonlySet<QueueErrorCode> = new Set([
 export class QueueError extends Error {
   override readonly name = "QueueError";
   readonly code: QueueErrorCode;
+  /** The code in words, whatever the message. */
+  readonly means: string;
   readonly fix: string;
   readonly transient: boolean;
 
   constructor(code: QueueErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options);
     this.code = code;
+    this.means = queueErrorCodes[code].means;
     this.fix = queueErrorCodes[code].fix;
     this.transient = transient.has(code);
   }

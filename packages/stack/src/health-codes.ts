@@ -26,6 +26,10 @@ export const healthCodes = {
     means: "The supervisor has looked at nothing for 30 s.",
     fix: "Check that Postgres answers. If it does, start the supervisor again: another one takes over.",
   },
+  HEALTH_SILENT: {
+    means: "A component of the process did not answer within 2.5 s.",
+    fix: "Look into the log of the process, and whether the machine has processor time left.",
+  },
   HEALTH_UNKNOWN: {
     means: "A component of the process gave an error that has no code.",
     fix: "Look into the log of the process. This is a defect in Markmill: please report it with the lines around it.",

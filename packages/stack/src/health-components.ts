@@ -1,6 +1,6 @@
 /** The components that every process has, and those of a worker and a supervisor. The API adds what only it can say. */
-import { type Queues, queueErrorCodes } from "@markmill/queue";
-import { type Store, storeErrorCodes } from "@markmill/store";
+import type { Queues } from "@markmill/queue";
+import type { Store } from "@markmill/store";
 import type { HealthComponent } from "./health.ts";
 import { troubleOf } from "./health-codes.ts";
 import { troubleOfError } from "./trouble-of-error.ts";
@@ -9,7 +9,7 @@ export function databaseHealth(store: Pick<Store, "probe">): HealthComponent {
   return {
     name: "database",
     needed: true,
-    silence: { code: "STORE_UNREACHABLE", ...storeErrorCodes.STORE_UNREACHABLE },
+    silence: troubleOf("HEALTH_SILENT"),
     async look() {
       await store.probe();
       return null;
@@ -22,7 +22,7 @@ export function queueHealth(queues: Pick<Queues, "probe">, needed: boolean): Hea
   return {
     name: "queue",
     needed,
-    silence: { code: "QUEUE_UNREACHABLE", ...queueErrorCodes.QUEUE_UNREACHABLE },
+    silence: troubleOf("HEALTH_SILENT"),
     async look() {
       await queues.probe();
       return null;
@@ -41,7 +41,7 @@ export function workerHealth(worker: { health(): WorkerState }): HealthComponent
   return {
     name: "worker",
     needed: true,
-    silence: troubleOf("HEALTH_UNKNOWN"),
+    silence: troubleOf("HEALTH_SILENT"),
     look() {
       const { deaf, leasesOld, beat } = worker.health();
       if (deaf.length > 0) return troubleOf("WORKER_DEAF");
@@ -55,7 +55,7 @@ export function supervisorHealth(supervisor: { health(): { readonly ok: boolean 
   return {
     name: "supervisor",
     needed: true,
-    silence: troubleOf("HEALTH_UNKNOWN"),
+    silence: troubleOf("HEALTH_SILENT"),
     look: () => (supervisor.health().ok ? null : troubleOf("SUPERVISOR_STUCK")),
   };
 }

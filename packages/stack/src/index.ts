@@ -46,6 +46,7 @@ export type { StackLog } from "./stack-log.ts";
 export { standingOf } from "./standing-of.ts";
 export { keepScript, type StartRequest, startRun } from "./start-run.ts";
 export { describeError, systemErrorCodes, tellError } from "./tell-error.ts";
+export { createTroubleLog } from "./trouble-log.ts";
 export { markmillVersion } from "./version.ts";
 export { withModel } from "./with-model.ts";
 export { livingWorkers, mustWork, workFor, workForBatch } from "./work-for-run.ts";

@@ -21,7 +21,7 @@ export async function openHealth(port: number | null): Promise<ProcessHealth | n
   const itself: HealthComponent = {
     name: "process",
     needed: true,
-    silence: troubleOf("HEALTH_UNKNOWN"),
+    silence: troubleOf("HEALTH_SILENT"),
     look: () => (phase === null ? null : troubleOf(phase)),
   };
   // While it stops, its connections are closed one by one: nothing is asked of them.

@@ -39,6 +39,7 @@ async function serverStack({ url, token }: NonNullable<Config["server"]>, log: S
     telemetry: null,
     work: () => Promise.reject(new WrongInput("MARKMILL_URL is set: its server works, not this process.")),
     components: [],
+    log,
     close: async () => undefined,
   };
 }

@@ -23,6 +23,7 @@ import { readRunOptions } from "./run-options.ts";
 import { webhookSender } from "./send-webhook.ts";
 import { serveOnly } from "./serve-only.ts";
 import { type StackLog, silent } from "./stack-log.ts";
+import { createTroubleLog } from "./trouble-log.ts";
 import { watchCommits } from "./watch-commits.ts";
 
 export interface StackOptions {
@@ -64,6 +65,8 @@ export interface Stack {
   work(options: WorkOptions): Promise<void>;
   /** What it consists of, for /health/ready. More are added when it begins to work. */
   readonly components: readonly HealthComponent[];
+  /** Tells trouble at its pace (trouble-log.ts). */
+  readonly log: StackLog;
   close(): Promise<void>;
 }
 
@@ -81,9 +84,11 @@ export async function openStack(options: StackOptions): Promise<Stack> {
   const { queuesWhenThere } = await import("./queues-when-there.ts");
   const closing: (() => Promise<unknown>)[] = [];
   let closed = false;
-  const log = untilClosed(options.log ?? silent, () => closed);
+  const troubles = createTroubleLog(untilClosed(options.log ?? silent, () => closed));
+  const log: StackLog = troubles;
   const close = async () => {
     closed = true;
+    troubles.close();
     for (const end of closing.splice(0).reverse()) await end();
   };
   try {
@@ -164,6 +169,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
         }
       },
       components,
+      log,
       close,
     };
   } catch (error) {

@@ -3,7 +3,7 @@
  *
  * W1  A server that is away is tried again in the background until it answers. Then the queues mend their connections themselves.
  * W2  A server that cannot keep the queue, or refuses the login, is an error of the start: waiting does not change it. A server that answers
- *     only later is reported instead, and tried again.
+ *     only later is reported instead, and tried again. Each try that fails is reported.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { mayPass } from "@markmill/patience";
@@ -27,16 +27,11 @@ export async function queuesWhenThere(
       return error;
     }
   }
-  /** Once for each cause: the next try follows in two seconds. */
-  let told: unknown = null;
   /** Why it is away. */
   let away: unknown = null;
   function tell(error: unknown): void {
     away = error;
-    if (error === null) return;
-    const cause = error instanceof QueueError ? error.code : String(error);
-    if (cause !== told) onAway(error);
-    told = cause;
+    if (error !== null) onAway(error);
   }
   async function keepTrying(): Promise<void> {
     while (!closing.signal.aborted && opened === null) {

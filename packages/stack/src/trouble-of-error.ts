@@ -1,19 +1,14 @@
-/** An error of an edge as a component's trouble: its code with the fixed words of the catalogue, never its message (H3 of health.ts). */
-import { queueErrorCodes } from "@markmill/queue";
-import { sandboxErrorCodes } from "@markmill/sandbox";
-import { storeErrorCodes } from "@markmill/store";
+/**
+ * An error of an edge as a component's trouble: its code with the fixed words of the catalogue, never its message (H3 of health.ts). Errors say
+ * their words themselves, so that no edge is loaded for it.
+ */
 import type { Trouble } from "./health.ts";
 import { troubleOf } from "./health-codes.ts";
 
-const known: Readonly<Record<string, { readonly means: string; readonly fix: string }>> = {
-  ...storeErrorCodes,
-  ...queueErrorCodes,
-  ...sandboxErrorCodes,
-};
-
 export function troubleOfError(error: unknown): Trouble {
-  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
-  return Object.hasOwn(known, code) && known[code] !== undefined
-    ? { code, means: known[code].means, fix: known[code].fix }
+  if (!(error instanceof Error)) return troubleOf("HEALTH_UNKNOWN");
+  const { code, means, fix } = error as { code?: unknown; means?: unknown; fix?: unknown };
+  return typeof code === "string" && typeof means === "string" && typeof fix === "string"
+    ? { code, means, fix }
     : troubleOf("HEALTH_UNKNOWN");
 }

@@ -146,12 +146,15 @@ const transient: ReadonlySet<StoreErrorCode> = new Set([
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly code: StoreErrorCode;
+  /** The code in words, whatever the message. */
+  readonly means: string;
   readonly fix: string;
   readonly transient: boolean;
 
   constructor(code: StoreErrorCode, message: string, options: ErrorOptions & { transient?: boolean } = {}) {
     super(message, options);
     this.code = code;
+    this.means = storeErrorCodes[code].means;
     this.fix = storeErrorCodes[code].fix;
     this.transient = options.transient ?? transient.has(code);
   }

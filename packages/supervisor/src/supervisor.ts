@@ -215,16 +215,13 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
   async function tell(over: AbortSignal): Promise<void> {
     const { sendWebhook } = parts;
     if (sendWebhook === undefined) return;
-    let troubled = false;
     const waiting = { busy: new Set<string>(), patienceMs: tellEveryMs };
     while (!over.aborted) {
       let sent: number | null = 0;
       try {
         sent = await tellWebhooks(store.database, sendWebhook, () => store.clock.now(), waiting);
-        troubled = false;
       } catch (error) {
-        if (!troubled) log.warn({ err: error }, "webhooks cannot be told anything at the moment");
-        troubled = true;
+        log.warn({ err: error }, "webhooks cannot be told anything at the moment");
       }
       const wait = sent === null ? tellIdleMs : sent === 0 ? tellEveryMs : 0;
       if (wait > 0) await sleep(wait, undefined, { signal: over }).catch(() => undefined);

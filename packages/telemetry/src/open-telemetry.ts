@@ -31,13 +31,12 @@ export interface TelemetryOptions {
   /** api, worker … */
   readonly role: string;
   readonly version: string;
-  /** Told at most once a minute that telemetry is being lost. */
+  /** Told each time that telemetry is lost. */
   readonly onLost: (why: string) => void;
 }
 
 /** For what is left when the process ends. */
 const farewellMs = 3_000;
-const tellEveryMs = 60_000;
 
 export function openTelemetry({ settings, role, version, onLost }: TelemetryOptions): Telemetry {
   tellLosses(onLost);
@@ -250,10 +249,7 @@ function spentFacts({ calls, promptTokens, completionTokens, nanodollars }: Spen
 
 /** The SDK tells its troubles in one place of the process. What it says may name addresses: only that it speaks is passed on. */
 function tellLosses(onLost: (why: string) => void): void {
-  let toldAt = Number.NEGATIVE_INFINITY;
   const tell = () => {
-    if (performance.now() - toldAt < tellEveryMs) return;
-    toldAt = performance.now();
     onLost("the collector does not take what is sent, or too much is sent: spans or metrics are lost");
   };
   const quiet = () => undefined;

@@ -16,9 +16,9 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { hungUp, hungUpStatus } from "../hung-up.ts";
 import { noteRefused } from "../note-refused.ts";
 import type { ApiParts } from "../parts.ts";
-import { pathOf } from "../path-of.ts";
 import { problemOf, statusOf } from "../problem-of.ts";
 import { notFound, Refusal } from "../refusal.ts";
+import { tellFailure } from "../tell-failure.ts";
 import { readHistory } from "./board-history.ts";
 import { runJobId } from "./board-job.ts";
 import { BoardQueue } from "./board-queue.ts";
@@ -75,7 +75,7 @@ export function createBoard({ queues, writes }: BoardOptions): Board {
             route.errorHandler = (error, request, reply) => {
               const path = pathOfChange(request);
               if (path !== null) noteRefused(parts, request, statusOf(error, request), "board", path);
-              answerRefused(error, request, reply);
+              answerRefused(parts, error, request, reply);
             };
           });
           scope.addHook("preHandler", async (request, reply) => {
@@ -143,14 +143,13 @@ async function changing(request: Changing, parts: ApiParts, writes: boolean): Pr
   });
 }
 
-function answerRefused(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+function answerRefused(parts: ApiParts, error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   if (hungUp(error, request)) {
     void reply.code(hungUpStatus).send();
     return;
   }
   const problem = problemOf(error, request.id);
-  if (problem.status >= 500)
-    request.log.error({ err: error, requestId: request.id, path: pathOf(request) }, problem.title);
+  tellFailure(parts, error, request, problem);
   void reply.code(problem.status).header("cache-control", "no-store");
   const asksForPage = request.method === "GET" && (request.headers.accept ?? "").includes("text/html");
   if (problem.status === 401 && asksForPage) {

@@ -29,7 +29,7 @@ type Names =
 /** Each takes memory and a processor's time (store's passwords.ts). */
 const mostPasswords = 100;
 
-export function accessHandlers({ access, settings, log }: ApiParts): Some<Names> {
+export function accessHandlers({ access, settings, tell }: ApiParts): Some<Names> {
   const oneByOne = inTurn(mostPasswords);
   const loginLimit = createLoginLimit(settings.loginFailuresPerMinute);
   const changeLimit = createLoginLimit(settings.loginFailuresPerMinute);
@@ -48,7 +48,7 @@ export function accessHandlers({ access, settings, log }: ApiParts): Some<Names>
           access.log
             .asked({ ...entry, tenant, actor: `address:${address}`, actorName })
             .then((asked) => access.log.done(asked, held === null ? 401 : 429))
-            .catch((error: unknown) => log.warn({ err: error }, "the audit log"));
+            .catch((error: unknown) => tell.warn({ err: error }, "the audit log"));
         }
         if (held !== null) throw tooMany(held);
         throw new Refusal("LOGIN_REFUSED", { detail: "Name, password or key is wrong." });

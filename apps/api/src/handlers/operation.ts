@@ -33,13 +33,13 @@ export function operationHandlers(
   const itself: HealthComponent = {
     name: "process",
     needed: true,
-    silence: troubleOf("HEALTH_UNKNOWN"),
+    silence: troubleOf("HEALTH_SILENT"),
     look: () => (watched.closing.aborted ? troubleOf("PROCESS_STOPPING") : null),
   };
   const workers: HealthComponent = {
     name: "workers",
     needed: false,
-    silence: troubleOf("WORKERS_NONE"),
+    silence: troubleOf("HEALTH_SILENT"),
     async look() {
       const now = store.clock.now();
       const living = (await store.workers()).filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs);

@@ -1,0 +1,93 @@
+import { QueueError } from "@markmill/queue";
+import { StoreError } from "@markmill/store";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { createTroubleLog } from "./trouble-log.ts";
+import { afterQuiet, afterSighting, type Course } from "./trouble-pace.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const pace = { minuteMs: 60_000, quietMs: 10_000 };
+
+function heard() {
+  const lines: {
+    readonly level: string;
+    readonly fields: Readonly<Record<string, unknown>>;
+    readonly message: string;
+  }[] = [];
+  const say = (level: string) => (fields: object, message: string) =>
+    void lines.push({ level, fields: { ...fields }, message });
+  const log = createTroubleLog({ info: say("info"), warn: say("warn"), error: say("error") }, pace);
+  return { lines, log, told: () => lines.map(({ fields }) => fields.trouble) };
+}
+const away = (doing: string) => new QueueError("QUEUE_UNREACHABLE", `${doing}: connect ECONNREFUSED`);
+
+it("tells of an outage when it begins, once a minute and when it ends, however many meet it", () => {
+  const { lines, log, told } = heard();
+  for (let step = 0; step < 150 * 100; step += 1) {
+    if (step % 2 === 0) log.warn({ err: away("Ringing") }, "the queue");
+    else log.error({ err: away("Serving control"), run: step }, "an activity could not be advanced");
+    vi.advanceTimersByTime(10);
+  }
+  expect(told()).toEqual(["began", "lasts", "lasts"]);
+  vi.advanceTimersByTime(15_000);
+  expect(told()).toEqual(["began", "lasts", "lasts", "ended"]);
+  expect(lines[0]).toMatchObject({
+    level: "warn",
+    message: "the queue",
+    fields: { component: "queue", code: "QUEUE_UNREACHABLE", error: "Ringing: connect ECONNREFUSED" },
+  });
+  expect(lines[0]?.fields.fix).toContain("REDIS_URL");
+  expect(lines[1]?.fields).toMatchObject({ times: 6_001, heldBack: 5_999 });
+  const last = lines.at(-1)?.fields;
+  expect(last).toMatchObject({ component: "queue", code: "QUEUE_UNREACHABLE", times: 15_000 });
+  const heldBack = lines.reduce((sum, { fields }) => sum + Number(fields.heldBack ?? 0), 0);
+  // Each sighting has a line of its own, or is counted in one.
+  expect(heldBack + 3).toBe(15_000);
+});
+
+it("keeps different troubles apart, and defects by their words", () => {
+  const { lines, log } = heard();
+  for (const id of [17, 18]) {
+    log.warn({ err: away("Ringing") }, "the queue");
+    log.warn({ err: new StoreError("STORE_FULL", "disk full") }, "no heartbeat");
+    log.error({ err: new StoreError("STORE_BUG", `odd ${id}`) }, "an activity could not be claimed");
+    log.error({ err: new StoreError("STORE_BUG", `odder ${id}`) }, "an activity could not be claimed");
+    log.error({ err: new TypeError(`x ${id} is not a function`) }, "an activity could not be claimed");
+  }
+  expect(lines.map(({ fields }) => `${fields.component} ${fields.code} ${fields.err instanceof Error}`)).toEqual([
+    "queue QUEUE_UNREACHABLE false",
+    "database STORE_FULL false",
+    "database STORE_BUG false",
+    "database STORE_BUG false",
+    "process undefined true",
+  ]);
+});
+
+it("passes on what is no trouble, each time", () => {
+  const { lines, log } = heard();
+  for (const _ of [1, 2]) log.info({ a: 1 }, "started");
+  for (const _ of [1, 2]) log.warn({ workers: ["w"] }, "workers were lost");
+  expect(lines.map(({ level }) => level)).toEqual(["info", "info", "warn", "warn"]);
+});
+
+it("a trouble that comes and goes costs at most two lines a minute", () => {
+  const { lines, log } = heard();
+  for (let minute = 0; minute < 10; minute += 1) {
+    for (const pauseMs of [1_000, 14_000, 15_000, 30_000]) {
+      log.warn({ err: away("Ringing") }, "the queue");
+      vi.advanceTimersByTime(pauseMs);
+    }
+  }
+  expect(lines.length).toBeLessThanOrEqual(20);
+  expect(lines.length).toBeGreaterThan(5);
+});
+
+it("is forgotten a minute after its end", () => {
+  const first = afterSighting(null, 0, pace);
+  const ended = afterQuiet(first.course, 10_000, pace);
+  expect(ended.line).toEqual({ is: "ended", lastedMs: 0, times: 1, heldBack: 0 });
+  const course = ended.course as Course;
+  expect(afterQuiet(course, 69_999, pace).course).toBe(course);
+  expect(afterQuiet(course, 70_000, pace).course).toBeNull();
+});

@@ -1,0 +1,112 @@
+/**
+ * The one reporter of trouble of a process: whatever is told to it with an error (`err`) is told at the pace of trouble-pace.ts, by the error's
+ * component and code. Everything else is passed on. Worker, supervisor, API, queue, store, leases and telemetry of a process all tell it.
+ */
+import type { StackLog } from "./stack-log.ts";
+import { describeError } from "./tell-error.ts";
+import { nameTrouble, type TroubleName } from "./trouble-name.ts";
+import { afterQuiet, afterSighting, type Course, type Line, type TroublePace, usualPace } from "./trouble-pace.ts";
+
+export interface TroubleLog extends StackLog {
+  /** Trouble that lasts is not told to end any more. */
+  close(): void;
+}
+
+interface Known {
+  readonly name: TroubleName;
+  readonly course: Course;
+}
+
+/** Telemetry is sent in intervals, so it is not met again for a while although it lasts. */
+const slow: Readonly<Record<string, number>> = { telemetry: 15 };
+/** So many different troubles are remembered; the oldest is forgotten for a new one. */
+const mostKnown = 500;
+
+export function createTroubleLog(log: StackLog, pace: TroublePace = usualPace, now = () => Date.now()): TroubleLog {
+  const known = new Map<string, Known>();
+  let timer: NodeJS.Timeout | null = null;
+  let closed = false;
+
+  const paceOf = ({ component }: TroubleName): TroublePace => ({
+    ...pace,
+    quietMs: pace.quietMs * (slow[component] ?? 1),
+  });
+
+  function sight(level: "warn" | "error", fields: { readonly err: unknown }, message: string): void {
+    const name = nameTrouble(fields.err, message);
+    const { course, line } = afterSighting(known.get(name.key)?.course ?? null, now(), pace);
+    known.set(name.key, { name, course });
+    if (known.size > mostKnown) known.delete(known.keys().next().value ?? "");
+    if (line !== null) write(level, name, line, fields, message);
+    watch();
+  }
+
+  function write(level: "warn" | "error", name: TroubleName, line: Line, fields: object, message: string): void {
+    const { component, code } = name;
+    const called = code === null ? component : `${component}: ${code}`;
+    const about = { trouble: line.is, component, ...(code === null ? {} : { code }) };
+    if (line.is === "ended") {
+      const { lastedMs, times, heldBack } = line;
+      const text = `${called} has ended: it lasted ${seconds(lastedMs)}, was met ${times} times, ${heldBack} without a line`;
+      log.warn({ ...about, lastedMs, times, heldBack }, text);
+      return;
+    }
+    const told = tellError(fields, code !== null);
+    if (line.is === "began") {
+      log[level]({ ...about, ...told }, message);
+      return;
+    }
+    const { since, times, heldBack } = line;
+    const started = new Date(since).toISOString();
+    const text = `${called} lasts since ${started}: met ${times} times, ${heldBack} without a line; now: ${message}`;
+    log[level]({ ...about, ...told, since: started, times, heldBack }, text);
+  }
+
+  /** While any trouble is remembered, and no longer. */
+  function watch(): void {
+    if (timer !== null || closed || known.size === 0) return;
+    timer = setTimeout(
+      () => {
+        timer = null;
+        for (const [key, { name, course }] of known) {
+          const next = afterQuiet(course, now(), paceOf(name));
+          if (next.course === null) known.delete(key);
+          else known.set(key, { name, course: next.course });
+          if (next.line !== null) write("warn", name, next.line, {}, "");
+        }
+        watch();
+      },
+      Math.ceil(pace.quietMs / 5),
+    );
+    timer.unref();
+  }
+
+  const tell =
+    (level: "warn" | "error") =>
+    (fields: object, message: string): void => {
+      if ("err" in fields && fields.err !== undefined && fields.err !== null) {
+        sight(level, { ...fields, err: fields.err }, message);
+      } else log[level](fields, message);
+    };
+  return {
+    info: (fields, message) => log.info(fields, message),
+    warn: tell("warn"),
+    error: tell("error"),
+    close() {
+      closed = true;
+      if (timer !== null) clearTimeout(timer);
+    },
+  };
+}
+
+/** An error with a code is told by its words and its fix. One without is a defect, whose stack is needed. */
+function tellError(fields: object, hasCode: boolean): object {
+  const { err, ...others } = fields as { readonly err?: unknown };
+  if (!hasCode) return fields;
+  const { message, fix } = describeError(err);
+  return { ...others, error: message, ...(fix === null ? {} : { fix }) };
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+}
