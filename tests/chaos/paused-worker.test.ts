@@ -10,7 +10,7 @@ import { until } from "../support/until.ts";
 
 const script = `
 rules:
-  - { when: { pattern: "say (?<what>.*)" }, reply: "{{what}}", delay: 1s }
+  - { when: { pattern: "say (?<what>.*)" }, reply: "{{what}}" }
 `;
 const files = {
   "a.md": workflow("START --> PROMPT_A[Prompt: User A] --> SET_B[Set: B=RESULT] --> PROMPT_C[Prompt: User C]", {
@@ -19,13 +19,18 @@ const files = {
   }),
 };
 const count = 5;
+
+function gateOf({ gate }: Mill) {
+  if (gate === null) throw new Error("the model has no gate");
+  return gate;
+}
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const redis: readonly Backend[] = (await redisAvailable("a paused worker on Redis")) ? ["redis"] : [];
 
 describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one worker, on the %s backend", (backend) => {
   let mill: Mill;
   beforeAll(async () => {
-    mill = await startMill({ backend, script, worker: false });
+    mill = await startMill({ backend, script, worker: false, gated: true });
   });
   afterAll(() => mill.close());
   let worker: SpawnedWorker | null = null;
@@ -34,16 +39,20 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
     worker = null;
   });
 
-  /** Runs whose first prompts are all with the model, asked by a worker of its own. */
+  /** Runs whose first prompts are all with the model, asked by a worker of its own that is stopped now. The model answers meanwhile. */
   async function inFlight() {
-    const before = mill.requests().length;
+    const gate = gateOf(mill);
+    const before = gate.asked.length;
     const begun = await mill.spawnWorker();
     worker = begun;
+    const answer = gate.hold();
     const runIds = await Promise.all(
       Array.from({ length: count }, (_, n) => mill.start(files, { variables: { N: `n${n}` } })),
     );
-    await until(async () => mill.requests().length - before === count);
-    return { worker: begun, runIds, asked: () => mill.requests().length - before };
+    await until(() => gate.asked.length - before === count);
+    begun.process.kill("SIGSTOP");
+    answer();
+    return { worker: begun, runIds, asked: () => gate.asked.length - before };
   }
 
   async function claims(runIds: readonly string[]) {
@@ -56,7 +65,6 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
 
   it("a worker that is stopped for 8 s while another one has nothing to do: each prompt is asked once", async () => {
     const { worker, runIds, asked } = await inFlight();
-    worker.process.kill("SIGSTOP");
     const rest = await mill.work();
     await pause(8_000);
     expect(asked()).toBe(count);
@@ -77,12 +85,11 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
   const killed = it.runIf(backend === "postgres" || inject("thorough"));
   killed("a worker that is killed while it is stopped: its prompts are taken over at once", async () => {
     const { worker, runIds, asked } = await inFlight();
-    worker.process.kill("SIGSTOP");
     const rest = await mill.work();
     await pause(4_000);
     expect(asked()).toBe(count);
     await worker.kill();
-    for (const runId of runIds) expect(await mill.ended(runId, 60_000)).toMatchObject({ status: "success" });
+    for (const runId of runIds) expect(await mill.ended(runId)).toMatchObject({ status: "success" });
     await rest();
     expect(await claims(runIds)).toEqual(Array(count).fill({ takeovers: 1, claim: 2 }));
   });
@@ -91,17 +98,25 @@ describe.each<Backend>([...redis, "postgres"])("prompts in the hands of one work
 describe("a worker that stays stopped for longer than its call may last", () => {
   let mill: Mill;
   beforeAll(async () => {
-    mill = await startMill({ backend: "postgres", script, worker: false, environment: { MODEL_TIMEOUT_MS: "3000" } });
+    mill = await startMill({
+      backend: "postgres",
+      script,
+      worker: false,
+      gated: true,
+      environment: { MODEL_TIMEOUT_MS: "3000" },
+    });
   });
   afterAll(() => mill.close());
 
   it("its prompt is taken over, and nothing is committed twice when it wakes up", async () => {
     const worker = await mill.spawnWorker();
+    const answer = gateOf(mill).hold();
     const runId = await mill.start(files, { variables: { N: "n" } });
-    await until(async () => mill.requests().length === 1);
+    await until(() => gateOf(mill).asked.length === 1);
     worker.process.kill("SIGSTOP");
+    answer();
     const rest = await mill.work();
-    const run = await mill.ended(runId, 60_000);
+    const run = await mill.ended(runId);
     worker.process.kill("SIGCONT");
     await pause(1_500);
     await rest();

@@ -161,7 +161,7 @@ async function send(
         : { "content-type": route.upload === true ? "application/octet-stream" : "application/json" }),
     },
     ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(120_000),
   });
 }
 
@@ -620,7 +620,7 @@ describe("what a hostile client sends", () => {
                   ...(method === "GET" ? {} : { "content-type": "application/json" }),
                 },
                 ...(method === "GET" || text === undefined ? {} : { body: text }),
-                signal: AbortSignal.timeout(15_000),
+                signal: AbortSignal.timeout(120_000),
               });
               // A stream of an open run has no end.
               if (name === "streamEvents" && response.ok) await response.body?.cancel();

@@ -576,15 +576,12 @@ describe("deleting", () => {
       [run],
     );
     const deleting = tenant.batches.delete(id);
-    await until(
-      async () => {
-        const waiting = await rows(
-          "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%budgets%'",
-        );
-        return waiting.length > 0;
-      },
-      { limitMs: 10_000 },
-    );
+    await until(async () => {
+      const waiting = await rows(
+        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%budgets%'",
+      );
+      return waiting.length > 0;
+    });
     expect(await rows("select id from runs")).toEqual([]);
     await forking.query("commit");
     forking.release();

@@ -78,16 +78,13 @@ async function holding<Result>(act: (client: PoolClient) => Promise<Result>): Pr
 }
 
 async function waitsForLock(like: string): Promise<void> {
-  await until(
-    async () => {
-      const rows = await query(
-        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like $1",
-        [like],
-      );
-      return rows.length > 0;
-    },
-    { limitMs: 10_000 },
-  );
+  await until(async () => {
+    const rows = await query(
+      "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like $1",
+      [like],
+    );
+    return rows.length > 0;
+  });
 }
 
 it("a fork of a run that is deleted meanwhile is refused, and leaves no run, key or budget", async () => {

@@ -229,7 +229,7 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
 
   describe("many sessions", () => {
     const [atOnce, inSequence] = inject("thorough") ? [20, 15] : [4, 2];
-    it(`${atOnce} at once each do their own work and leave nothing`, { timeout: 180_000 }, async () => {
+    it(`${atOnce} at once each do their own work and leave nothing`, { timeout: 480_000 }, async () => {
       const results = await Promise.all(
         Array.from({ length: atOnce }, async (_, index) => {
           const session = await open();
@@ -243,7 +243,7 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
       expect(await hostProcesses("sleep 90017")).toBe(0);
     });
 
-    it(`${inSequence} in sequence leave nothing`, { timeout: 180_000 }, async () => {
+    it(`${inSequence} in sequence leave nothing`, { timeout: 480_000 }, async () => {
       for (let turn = 0; turn < inSequence; turn += 1) {
         const session = await open();
         expect((await sh(session, "cat lib/data.txt")).output).toBe("seven\n");
@@ -320,7 +320,7 @@ for family, kind in ((38, 5), (40, 1), (17, 3), (2, 3)):
     }
   });
 
-  it("withstands every probe of the self-test", { timeout: 180_000 }, async () => {
+  it("withstands every probe of the self-test", { timeout: 480_000 }, async () => {
     const report = await runSelfTest(sandbox, { image, worker: app });
     expect(judgeSelfTest(report)).toEqual({ safe: true, failures: [] });
     expect(report.probes.length).toBeGreaterThanOrEqual(25);

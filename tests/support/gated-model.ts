@@ -14,6 +14,8 @@ export interface GatedModel {
   /** Once it is closed and the last reply it let through has been sent. */
   readonly shut: boolean;
   open(): void;
+  /** Requests are taken and wait, until the answer is called; then they are answered. */
+  hold(): () => void;
   close(): Promise<void>;
 }
 
@@ -24,6 +26,7 @@ export async function startGatedModel(url: string): Promise<GatedModel> {
   /** How many more are answered. */
   let left = Number.POSITIVE_INFINITY;
   let passing = 0;
+  let held: Promise<void> | null = null;
   const server = createServer((request, response) => {
     pass(request, response).catch(() => response.destroy());
   });
@@ -37,6 +40,7 @@ export async function startGatedModel(url: string): Promise<GatedModel> {
     if (left <= 0) return;
     left -= 1;
     passing += 1;
+    await held;
     const { authorization = "", "content-type": type = "application/json" } = request.headers;
     const reply = await fetch(new URL(request.url ?? "/", url), {
       ...{ method: request.method ?? "POST", body: Buffer.concat(pieces) },
@@ -68,6 +72,14 @@ export async function startGatedModel(url: string): Promise<GatedModel> {
     },
     open: () => {
       left = Number.POSITIVE_INFINITY;
+    },
+    hold: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return () => {
+        held = null;
+        resolve();
+      };
     },
     close: async () => {
       server.closeAllConnections();

@@ -21,6 +21,7 @@ import { startSupervisor } from "@markmill/supervisor";
 import { openWorker } from "@markmill/worker";
 import { askService } from "./ask-services.ts";
 import { compileCache } from "./compile-cache.ts";
+import { type GatedModel, startGatedModel } from "./gated-model.ts";
 import { migratedDatabase, type TestDatabase } from "./postgres.ts";
 import { sharedRedis } from "./redis.ts";
 import { createRun, type Definition, getRun, openStore, type RunDetail, type Store, StoreError } from "./store.ts";
@@ -38,6 +39,8 @@ export interface MillOptions {
   readonly sandbox?: (directory: string) => Sandbox | Promise<Sandbox>;
   /** In place of one on the run's server. */
   readonly database?: Pick<TestDatabase, "url" | "drop">;
+  /** Requests go through `gate`. */
+  readonly gated?: boolean;
   /** In place of the run's shared Redis. */
   readonly redisUrl?: string;
   readonly environment?: Readonly<Record<string, string>>;
@@ -52,6 +55,8 @@ export interface Mill {
   readonly sandbox: Sandbox;
   /** Requests the model has answered. */
   requests(): readonly LoggedRequest[];
+  /** In front of the model; only where the options ask for it. */
+  readonly gate: GatedModel | null;
   /** Creates a run of the first file and rings it. */
   start(files: Readonly<Record<string, string>>, request?: StartRequest): Promise<string>;
   /** Waits until the run has ended. */
@@ -107,6 +112,8 @@ export async function startMill(options: MillOptions): Promise<Mill> {
   const script = parseScript(options.script, "script.yaml");
   if (!script.ok) throw new Error(JSON.stringify(script.findings));
   const model = await startScriptedModel({ script: script.script, port: 0 });
+  const gate = options.gated === true ? await startGatedModel(model.url) : null;
+  const modelUrl = gate?.url ?? model.url;
   const redis =
     options.backend === "redis"
       ? { prefix: "markmill", ...(options.redisUrl ? { url: options.redisUrl } : await sharedRedis()) }
@@ -126,7 +133,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
 
   async function work(sessions = sandbox) {
     const { timeoutMs } = config.models;
-    const client = createModelClient({ baseUrl: model.url, apiKey: "test", catalogue: builtInCatalogue, timeoutMs });
+    const client = createModelClient({ baseUrl: modelUrl, apiKey: "test", catalogue: builtInCatalogue, timeoutMs });
     return await openWorker({
       config,
       store,
@@ -172,6 +179,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
     queueAt: { backend, prefix },
     sandbox,
     requests: () => model.requests(),
+    gate,
     async start(files, request = {}) {
       const created = await createRun(store, { definition: definitionOf(files), ...request });
       await queues.ring(created.rings);
@@ -202,7 +210,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
         databaseUrl: database.url,
         backend,
         prefix,
-        modelUrl: model.url,
+        modelUrl,
         sessions: join(home, "sessions"),
         environment: { DEFAULT_MODEL: "scripted", ...options.environment },
         ...more,
@@ -243,6 +251,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
       await store.close();
       for (const { id } of await sandbox.list()) await sandbox.remove(id);
       await sandbox.close();
+      await gate?.close();
       await model.close();
       await rm(home, { recursive: true, force: true });
       await database.drop();

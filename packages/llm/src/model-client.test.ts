@@ -297,9 +297,9 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
 
   it.each(ways)("its time begins when it leaves, however long it waits for its slot (%s)", async (_, how) => {
     const { url } = await serve("default: { reply: x, delay: 10ms }");
-    const begin = () => new Promise<void>((resolve) => setTimeout(resolve, 400));
+    const begin = () => new Promise<void>((resolve) => setTimeout(resolve, 1_200));
     const slot: ModelSlot = { ...noLimit, begin };
-    const reply = client(url, { timeoutMs: 300 }).complete(ask("x"), { ...how, slot });
+    const reply = client(url, { timeoutMs: 1_000 }).complete(ask("x"), { ...how, slot });
     expect(await reply).toMatchObject({ text: "x" });
     const late = await serve("default: { reply: x, delay: 10s }");
     const failure = failureOf(client(late.url, { timeoutMs: 300 }).complete(ask("x"), { ...how, slot }));
@@ -308,9 +308,9 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
 
   it.each(ways)("a process that was paused beyond the time of its call reads the reply first (%s)", async (_, how) => {
     const { url, requests } = await serve("default: { reply: x, delay: 20ms }");
-    const reply = client(url, { timeoutMs: 300 }).complete(ask("x"), how);
+    const reply = client(url, { timeoutMs: 1_000 }).complete(ask("x"), how);
     while (requests().length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
     expect(await reply).toMatchObject({ text: "x" });
   });
 
@@ -322,11 +322,10 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     const slow = {
       ...noLimit,
       arrived() {
-        const until = performance.now() + 350;
-        while (performance.now() < until);
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_100);
       },
     };
-    expect(await client(url, { timeoutMs: 300 }).complete(ask("x"), { slot: slow })).toMatchObject({ text: "whole" });
+    expect(await client(url, { timeoutMs: 1_000 }).complete(ask("x"), { slot: slow })).toMatchObject({ text: "whole" });
   });
 
   it("each request says how long it may take, not how long the library would wait", async () => {
