@@ -37,7 +37,7 @@ describe.skipIf(!mayStart)("runs on a Docker engine in trouble", () => {
       backend: "postgres",
       script: "default: { reply: ok }",
       sandbox: () => createDockerSandbox({ hosts: [own.engine.host], images: [tag], bounds }),
-      environment: { SANDBOX_IMAGE: tag },
+      environment: { SANDBOX_IMAGE: tag, DRAIN_TIMEOUT_MS: "1000" },
     });
   });
   afterAll(async () => {
@@ -146,6 +146,17 @@ EXECUTE_JUDGE --> SET_SEEN["Set: SEEN='{{EXIT_CODE}} {{RESULT}}'"]`,
     await own.freeze(program);
     // Longer than the engine is waited for: what the command did is not known, and it is done again.
     await until(async () => (await failuresOf(run)).length > 0);
+    await own.thaw();
+    const { status, variables } = await finish(run);
+    expect(status).toBe("success");
+    expect(variables.SEEN).toMatch(/^3 [\s\S]*\nmark\ntries\n\[exit code 3\]/);
+  });
+
+  it("go on at another worker when theirs ends while the engine hangs", async () => {
+    const run = await start(executes);
+    await whereWaits(run, /session/);
+    await own.freeze("dockerd");
+    await mill.restart();
     await own.thaw();
     const { status, variables } = await finish(run);
     expect(status).toBe("success");
