@@ -85,7 +85,7 @@ const walls = [
     name: "in the jail",
     missing: jail !== null,
     sandbox: inJail(true),
-    members: all.filter(({ always }) => thorough || always),
+    members: all.filter(({ always, inDockerToo }) => thorough || always || inDockerToo),
   },
   // Every bomb is tried, here those that are not tried above; both kinds of walls are held to their limits by sandbox-jail and sandbox-conformance-jail.
   {
@@ -94,19 +94,22 @@ const walls = [
     sandbox: inJail(false),
     members: bombs.filter(({ always }) => thorough || !always),
   },
-  // In the soak alone: beside other files on the same engine a run of it once did not end in time. docker-keeper.test.ts tries in every
-  // run of the suite what a container counts otherwise than the jail does.
+  // All of them in the soak. docker-keeper.test.ts tries in every run what a container counts otherwise than the jail does.
   {
     name: "in Docker",
-    missing: !docker || !thorough,
+    missing: !docker,
     sandbox: inDocker,
-    members: all,
+    members: all.filter(({ inDockerToo }) => thorough || inDockerToo),
   },
 ];
 
-describe.each(walls.filter(({ missing }) => !missing))("a hostile class $name", ({ sandbox, members }) => {
+const present = walls.filter(({ missing }) => !missing);
+/** By the wall, then by the member. */
+const outcomes = new Map(present.map(({ name }) => [name, new Map<string, Promise<Judged>>()]));
+
+describe.each(present)("a hostile class $name", ({ name: wall, sandbox, members }) => {
   let mill: Mill;
-  const results = new Map<string, Promise<Judged>>();
+  const results = outcomes.get(wall) ?? new Map<string, Promise<Judged>>();
   const idle: (() => void)[] = [];
   let free = AT_ONCE;
   const result = (name: string) => results.get(name) as Promise<Judged>;
@@ -178,7 +181,8 @@ describe.each(walls.filter(({ missing }) => !missing))("a hostile class $name", 
     expect(wrong).toMatchObject({ status: "failed", same: "1", run: "1", judged: String(FOUND_WRONG), attempts: 4 });
   });
 
-  it.each(members)("$name: the verdict stands, and the attack is told", async ({ name, trace, never, noted }) => {
+  it.each(members)("$name: the verdict stands, and the attack is told", async (member) => {
+    const { name, trace, never, noted, notedInJail } = member;
     const found = await result(name);
     // Judged, and found wrong: neither a crash nor trouble of the sandbox, and no attempt had to be made again.
     expect(found, found.record).toMatchObject({ status: "failed", judged: String(FOUND_WRONG), attempts: 4 });
@@ -188,6 +192,7 @@ describe.each(walls.filter(({ missing }) => !missing))("a hostile class $name", 
     expect(found.record).toContain("judged wrong");
     if (never !== undefined) expect(found.record).not.toMatch(never);
     if (noted !== undefined) expect(found.warnings).toMatch(noted);
+    if (notedInJail !== undefined && sandbox !== inDocker) expect(found.warnings).toMatch(notedInJail);
     expect(found.record).not.toContain(TEACHERS_SECRET);
     expect(found.late).not.toMatch(/root:|PATH=/);
     expect(unseen.exec(found.record)).toBeNull();
@@ -202,6 +207,22 @@ describe.each(walls.filter(({ missing }) => !missing))("a hostile class $name", 
     expect(process.memoryUsage().rss / 1024 / 1024).toBeLessThan(mostMegabytes);
   });
 });
+
+it.skipIf(jail !== null || !docker)("has the same outcomes in the jail and in Docker, one by one", async () => {
+  const [inJails, inContainers] = ["in the jail", "in Docker"].map((wall) => outcomes.get(wall) ?? new Map());
+  const both = [...(inContainers?.keys() ?? [])].filter((name) => inJails?.has(name));
+  expect(both.length).toBeGreaterThanOrEqual(6);
+  for (const name of both) {
+    const [there, here] = await Promise.all([outcomeOf(inJails?.get(name)), outcomeOf(inContainers?.get(name))]);
+    expect(here, name).toEqual(there);
+  }
+});
+
+/** What a teacher sees of it. Which of a bomb's processes dies of which limit is another matter. */
+async function outcomeOf(judged: Promise<Judged> | undefined) {
+  const { status, same, run, judged: code, attempts } = (await judged) ?? {};
+  return { status, same: same === "0", run: run === "0", judged: code, attempts };
+}
 
 /** Command lines on this host that are of the class's leftovers. */
 function leftBehind(): string[] {

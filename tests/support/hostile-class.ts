@@ -36,6 +36,8 @@ export interface Hostile {
   readonly aim: Aim;
   /** Tried in every run of the tests, for all that have the same aim; the others in the soak, bombs also where there are no cgroups. */
   readonly always?: true;
+  /** Tried in every run of the tests in Docker containers, too, and the outcomes are compared. */
+  readonly inDockerToo?: true;
   readonly attack: string;
   /** Beside, or in place of, the wrong answers below. */
   readonly files: Readonly<Record<string, Handed>>;
@@ -47,6 +49,8 @@ export interface Hostile {
   readonly never?: RegExp;
   /** What the run's record must say beside them, as a warning. */
   readonly noted?: RegExp;
+  /** The same, where a session's files are bounded in bytes and not in number. */
+  readonly notedInJail?: RegExp;
 }
 
 /** Part of the command line of all that is left behind on purpose: nothing of it may outlive its run. */
@@ -146,6 +150,7 @@ export const bombs: readonly Hostile[] = [
   {
     name: "every place filled",
     aim: "the disk",
+    inDockerToo: true,
     always: true,
     attack: "Fills the workspace, /tmp and /dev/shm, in the session and in the program that is judged.",
     files: { ...solution(fillAll), ...tried(`${fillAll}; echo filled`) },
@@ -176,6 +181,7 @@ export const bombs: readonly Hostile[] = [
   {
     name: "memory in the guest",
     aim: "the memory",
+    inDockerToo: true,
     attack: "A memory bomb in the program that is judged.",
     files: solution(
       `perl -e 'push @held, "a" x 1000000 for 1 .. 900; print "held\\n"'; echo "perl ended with $?"; exit 1`,
@@ -214,6 +220,7 @@ export const hostileClass: readonly Hostile[] = [
   {
     name: "signals to everybody",
     aim: "the shell's processes",
+    inDockerToo: true,
     always: true,
     attack: "Kills every process it may, in one call.",
     files: { ...solution("kill -9 -1"), ...tried("true; kill -TERM 0; kill -9 -1") },
@@ -222,6 +229,7 @@ export const hostileClass: readonly Hostile[] = [
   {
     name: "stops the watchers",
     aim: "the shell's processes",
+    inDockerToo: true,
     attack: "Stops whatever watches its command, so that nobody tells how it ends.",
     files: tried(`echo stopping; ${others} -STOP $p; done 2>/dev/null; true`),
     // What it printed may be stuck behind the watcher; that somebody was stopped is seen by the clock.
@@ -535,7 +543,7 @@ echo "descriptors: $(ls /proc/$$/fd | tr '\\n' ' ')" >&2`),
     aim: "the judge's processes",
     attack: "Speaks to the sockets of the judge, to start guests and to tell exit codes of its own.",
     files: solution(
-      `perl -MSocket -e 'for my $path ("/tmp/.guests", "/run/judge/socket", "\\0guests", "\\0markmill-judge") { socket(my $s, PF_UNIX, SOCK_STREAM, 0); if (connect($s, pack_sockaddr_un($path))) { syswrite $s, "X\\0\\0\\0\\0020\\0"; print STDERR "relay reached\\n" } } print STDERR "relay tried\\n"'; printf 'X\\0\\0\\0\\0020\\0' >&2`,
+      `perl -e 'for my $path ("/tmp/.guests", "/run/judge/socket", "\\0guests", "\\0markmill-judge") { socket(my $s, 1, 1, 0); if (connect($s, pack("S a108", 1, $path))) { syswrite $s, "X\\0\\0\\0\\0020\\0"; print STDERR "relay reached\\n" } } print STDERR "relay tried\\n"'; printf 'X\\0\\0\\0\\0020\\0' >&2`,
     ),
     trace: /relay tried/,
     never: /relay reached/,
@@ -585,7 +593,7 @@ echo "descriptors: $(ls /proc/$$/fd | tr '\\n' ' ')" >&2`),
       ...tried("mkdir many; perl fill.pl /dev/shm 5000; perl fill.pl many 100000"),
     },
     trace: /\d+ files, No space left[\s\S]*(\d+ files, No space left|the guest ended with 124)/,
-    noted: /SANDBOX_CHECKPOINT_TOO_LARGE/,
+    notedInJail: /SANDBOX_CHECKPOINT_TOO_LARGE/,
   },
   {
     name: "deep folders",

@@ -19,6 +19,7 @@ import { type Lab, type Probe, type ProbeResult, shell } from "./probes/probe.ts
 import { resourceProbes } from "./probes/resource-probes.ts";
 import { plantSharedMemory, runSyscallControl, runSyscallProbes } from "./probes/syscall-probes.ts";
 import { verdictProbes } from "./probes/verdict-probes.ts";
+import { SandboxError } from "./sandbox-error.ts";
 import { baseEnvironment } from "./session-script.ts";
 
 export interface SelfTestReport {
@@ -149,10 +150,14 @@ export async function runSelfTest(sandbox: Sandbox, options: SelfTestOptions = {
 async function runAll(lab: Lab, probes: readonly Probe[]): Promise<ProbeResult[]> {
   const results: ProbeResult[] = [];
   for (const probe of probes) {
-    const finding = await probe.run(lab).catch((error: unknown) => ({
-      refused: false,
-      evidence: `the probe failed: ${error instanceof Error ? error.message : String(error)}`,
-    }));
+    const finding = await probe.run(lab).catch((error: unknown) => {
+      // An engine that does not answer says nothing about its walls: the test is made again when it does.
+      if (error instanceof SandboxError && error.code === "SANDBOX_ENGINE_UNREACHABLE") throw error;
+      return {
+        refused: false,
+        evidence: `the probe failed: ${error instanceof Error ? error.message : String(error)}`,
+      };
+    });
     results.push({ name: probe.name, ...finding });
   }
   return results;

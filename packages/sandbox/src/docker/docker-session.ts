@@ -192,8 +192,8 @@ export class DockerSession extends BaseSession implements Session {
         const { Running, ExitCode } = await exec.inspect();
         if (!Running && ExitCode !== null) {
           await Promise.race([closed, pause(DRAIN_MS)]);
-          // 137 is also what the engine says of a program whose container ended under it.
-          if (ExitCode === 137) await this.#requireRunning();
+          // 137 is also what the engine says of a program whose container ended under it, and it may still call that container running.
+          if (ExitCode === 137 && !(await isLiving(this.#place))) throw sessionLost(this.id);
           if (!said.started()) throw launchFailed(this.id, said.diagnostics());
           return ExitCode;
         }
