@@ -75,6 +75,7 @@ export { readyRings } from "./ready-rings.ts";
 export { createReserve, type Reserve, type Reserved, type ReservedCode } from "./reserve.ts";
 export { resumeTree } from "./resume-run.ts";
 export { type ReturnedCall, returnedCalls } from "./returned-calls.ts";
+export { type AdmittedRuns, admitRuns } from "./shares/admit-runs.ts";
 export {
   claimSession,
   liveSessions,
