@@ -141,7 +141,9 @@ export async function startMill(options: MillOptions): Promise<Mill> {
   async function serve() {
     const worker = options.worker === false ? null : await work();
     const supervisor =
-      options.supervisor === false ? null : startSupervisor({ store, queues, log: quiet, retentionDays: 0, runsPerTenant: config.runsPerTenant });
+      options.supervisor === false
+        ? null
+        : startSupervisor({ store, queues, log: quiet, retentionDays: 0, runsPerTenant: config.runsPerTenant });
     return async () => {
       await supervisor?.stop();
       await worker?.drain();

@@ -132,9 +132,10 @@ async function makeRun(births: Births, tenant: string, request: NewRun, queued: 
     pools: [],
     options: request.options ?? {},
   });
+  const timed = queued && limits.timeMs !== null;
   const committed = await committer.commit({
     run,
-    event,
+    event: timed ? { ...event, queued: true } : event,
     source: null,
     birth: {
       ...birthOf(run),

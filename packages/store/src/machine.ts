@@ -75,7 +75,6 @@ export { readyRings } from "./ready-rings.ts";
 export { createReserve, type Reserve, type Reserved, type ReservedCode } from "./reserve.ts";
 export { resumeTree } from "./resume-run.ts";
 export { type ReturnedCall, returnedCalls } from "./returned-calls.ts";
-export { type AdmittedRuns, admitRuns } from "./shares/admit-runs.ts";
 export {
   claimSession,
   liveSessions,
@@ -85,6 +84,7 @@ export {
   saveSession,
   takeDeadSessions,
 } from "./sessions.ts";
+export { type AdmittedRuns, admitRuns } from "./shares/admit-runs.ts";
 export { enforceDeadlines, expireAsks, type OnSkipped } from "./supervise.ts";
 export {
   beginToolCall,

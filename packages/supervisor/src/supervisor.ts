@@ -20,7 +20,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Queues } from "@markmill/queue";
 import { StoreError } from "@markmill/store";
 import {
-  type AdmissionOptions,
   admitRuns,
   admitWorks,
   buryWorkers,
@@ -58,7 +57,7 @@ export interface SupervisorParts {
   /** Runs of one tenant at once, of those that take their turn; null or absent: as many as workers can use. */
   readonly runsPerTenant?: number | null;
   /** For tests: called between the steps of an admission. */
-  readonly failPoint?: AdmissionOptions["failPoint"];
+  readonly failPoint?: (point: "admitted" | "created" | "queued") => void;
   /** Absent: webhooks are told nothing here. */
   readonly sendWebhook?: SendWebhook;
 }
@@ -283,14 +282,16 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     let heard = Promise.withResolvers<void>();
     const hear = () => heard.resolve();
     over.addEventListener("abort", hear);
-    const onError = (error: StoreError) => log.warn({ err: error }, "queued runs are not heard of; they are looked for");
+    const onError = (error: StoreError) =>
+      log.warn({ err: error }, "queued runs are not heard of; they are looked for");
     const unwatch = watch(store.database.url, { onQueued: hear, onConnected: hear, onError });
     while (!over.aborted) {
       heard = Promise.withResolvers();
       const began = performance.now();
       let waiting = true;
       try {
-        const admitted = await admitRuns(store.database, parts.runsPerTenant ?? null);
+        const admitted = await admitRuns(store, parts.runsPerTenant ?? null, onSkipped);
+        if (admitted.rings.length > 0) parts.failPoint?.("queued");
         waiting = admitted.waiting;
         await queues.ring(admitted.rings);
       } catch (error) {

@@ -7,6 +7,7 @@
 import { type WorkKind, type WorkQueue, workKinds } from "@markmill/engine";
 import type { Database } from "../database.ts";
 import { queryDatabase } from "../query-database.ts";
+import { queuedSql } from "../shares/places-sql.ts";
 import type { HistoryActivity } from "./get-history.ts";
 import type { RunStatus } from "./get-run.ts";
 
@@ -28,6 +29,7 @@ export interface BoardRun {
   readonly parentActivityId: number | null;
   readonly program: string;
   readonly status: RunStatus;
+  readonly queued: boolean;
   readonly failure: string | null;
   readonly createdAt: Date;
   readonly endedAt: Date | null;
@@ -128,7 +130,7 @@ async function boardTree(database: Database, runId: string): Promise<BoardTree |
   const runs = await queryDatabase<BoardRun>(
     database,
     "Reading a tree of runs",
-    `select id, root_id as "rootId", parent_activity_id as "parentActivityId", program, status, reason ->> 'code' as failure,
+    `select id, root_id as "rootId", parent_activity_id as "parentActivityId", program, status, ${queuedSql("runs")} as queued, reason ->> 'code' as failure,
        created_at as "createdAt", ended_at as "endedAt"
      from runs where root_id = (select root_id from runs where id = $1) order by depth, created_at, id limit ${mostRuns}`,
     [runId],

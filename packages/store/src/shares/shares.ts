@@ -5,9 +5,10 @@
  * This is the side of those who start runs. It asks at most every `restMs` per tenant, and counts its own starts in between and those that are
  * being written, so that a start costs no query of its own. Several processes may together start a few runs too many.
  */
-import type { Announcer } from "../watch.ts";
+
 import type { Database } from "../database.ts";
 import { queryHot } from "../query-database.ts";
+import type { Announcer } from "../watch.ts";
 import { placesSql, queuedSql } from "./places-sql.ts";
 
 export interface Shares {

@@ -53,7 +53,10 @@ const audit = `
 const calling = "(b.parent_activity_id is null or exists (select 1 from caller c where c.id = b.parent_activity_id))";
 const first = "(b.idempotency_key is null or exists (select 1 from keyed k where k.run_id = b.id))";
 
-export const births = (p: number, { called, keyed, audited, queued }: Pick<Shape, "called" | "keyed" | "audited" | "queued">) => `
+export const births = (
+  p: number,
+  { called, keyed, audited, queued }: Pick<Shape, "called" | "keyed" | "audited" | "queued">,
+) => `
 birth as materialized (select x.* from ${birthFrom(p)}),
 ${called ? caller : ""} ${keyed ? keys : ""} born as (
   insert into runs (${given}, rev, kept, deadline, ended_at, started_at${queued ? ", rung_at" : ""})
