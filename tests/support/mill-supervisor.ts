@@ -8,6 +8,7 @@ interface Settings {
   readonly backend: BackendOptions;
   readonly prefix: string;
   readonly killAt?: string;
+  readonly runsPerTenant?: number;
 }
 
 const settings: Settings = JSON.parse(process.argv[2] ?? "{}");
@@ -21,7 +22,7 @@ const log = {
   error: (fields: object, text: string) => console.error(text, fields),
 };
 startSupervisor({
-  ...{ store, queues, log, retentionDays: 0 },
+  ...{ store, queues, log, retentionDays: 0, runsPerTenant: settings.runsPerTenant ?? null },
   failPoint: (at) => {
     if (at !== point) return;
     seen += 1;

@@ -127,6 +127,7 @@ export async function startMill(options: MillOptions): Promise<Mill> {
     worker: `test-${process.pid}`,
     leaseMs: config.worker.lockDurationMs,
     ceilings: config.ceilings,
+    runsPerTenant: config.runsPerTenant,
   });
   const queues = await openQueues({ backend, prefix });
   const spawned: SpawnedWorker[] = [];
@@ -149,7 +150,9 @@ export async function startMill(options: MillOptions): Promise<Mill> {
   async function serve() {
     const worker = options.worker === false ? null : await work();
     const supervisor =
-      options.supervisor === false ? null : startSupervisor({ store, queues, log: quiet, retentionDays: 0 });
+      options.supervisor === false
+        ? null
+        : startSupervisor({ store, queues, log: quiet, retentionDays: 0, runsPerTenant: config.runsPerTenant });
     return async () => {
       await supervisor?.stop();
       await worker?.drain();

@@ -14,7 +14,7 @@ export interface SpawnedSupervisor {
 /** `killAt`: dies by SIGKILL when admission gets there; `created:4`: the fourth time. */
 export async function spawnSupervisor(
   mill: Pick<Mill, "databaseUrl" | "queueAt">,
-  options: { readonly killAt?: string },
+  options: { readonly killAt?: string; readonly runsPerTenant?: number },
 ): Promise<SpawnedSupervisor> {
   const settings = { databaseUrl: mill.databaseUrl, ...mill.queueAt, ...options };
   const child = spawn(process.execPath, [(await askService("programs"))["mill-supervisor"], JSON.stringify(settings)], {

@@ -48,6 +48,7 @@ function recordOf(
     program: "look.wf.md",
     name: program.name,
     status,
+    queued: false,
     phase: "ended",
     word: null,
     epoch: 1,

@@ -28,6 +28,12 @@ export interface RunRecord {
   readonly callees: ReadonlyMap<number, { readonly file: string; readonly runId: string }>;
 }
 
+const turnings = {
+  "run.stopped": "Stopped",
+  "run.resumed": "Resumed",
+  "run.admitted": "Began, after it was queued",
+} as const;
+
 export function formatHistory(record: RunRecord): string {
   const { run, program } = record;
   const spent = `${countOf(run.spent.steps, "step")}, ${countCalls(run.spent)}, ${countOf(run.spent.promptTokens + run.spent.completionTokens, "token")}, ${formatDollars(run.spent.nanodollars)}`;
@@ -150,8 +156,9 @@ function entriesOf({ run, program, history, calls, toolCalls, callees }: RunReco
         break;
       case "run.stopped":
       case "run.resumed":
+      case "run.admitted":
         written.push({
-          caption: event.type === "run.stopped" ? "Stopped" : "Resumed",
+          caption: turnings[event.type],
           status: statusOf(state),
           at,
           lines: [],

@@ -62,6 +62,7 @@ const describers: { readonly [Type in Event["type"]]: (event: Extract<Event, { t
   "run.cancelled": (event) => ({ mark: "!", node: "", text: `cancelled: ${oneLine(event.message)}` }),
   "run.stopped": () => ({ mark: "!", node: "", text: "stopped" }),
   "run.resumed": () => ({ mark: "·", node: "", text: "resumed" }),
+  "run.admitted": () => ({ mark: "·", node: "", text: "began, after it was queued" }),
   "run.forked": (event) => ({ mark: "·", node: "", text: `forked from ${event.from} after its event ${event.seq}` }),
 };
 

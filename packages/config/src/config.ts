@@ -21,6 +21,8 @@ export type Config = {
   };
   /** Runs of classes at once: of all, and of one tenant's. */
   readonly batchRuns: { readonly most: number; readonly mostOfTenant: number };
+  /** Runs of one tenant at once, of those that take their turn; null: as many as workers can use. */
+  readonly runsPerTenant: number | null;
   /** `kind`: where new files go; `s3`: the bucket, null where there is none. */
   readonly blobs: {
     readonly kind: "postgres" | "s3";
@@ -163,6 +165,7 @@ export function shapeConfig(env: Environment, workflowEnvironment: Readonly<Reco
       ...(env.GIT_KNOWN_HOSTS === undefined ? {} : { knownHosts: env.GIT_KNOWN_HOSTS }),
     },
     batchRuns: { most: env.BATCH_RUNS, mostOfTenant: env.BATCH_RUNS_PER_TENANT },
+    runsPerTenant: env.RUNS_PER_TENANT ?? null,
     blobs: { kind: env.BLOBS, s3: bucketOf(env) },
     models: {
       baseUrl: env.OPENAI_BASE_URL,

@@ -141,6 +141,11 @@ const stores = {
       "How many of them one tenant may have, with however many classes; what is left is for others who come.",
     unit: "runs",
   }),
+  RUNS_PER_TENANT: optional(whole(1, 1_000_000), {
+    description:
+      "How many runs of one tenant go on at once, of those started through the API; its others are queued, so that tenants who come later need not wait for them. Absent: twice the slots of all workers, at least 64.",
+    unit: "runs",
+  }),
   BLOBS: defaulted("postgres", choice(["postgres", "s3"]), {
     description: "Where new files (submissions, uploads) are kept. Those that are there stay where they are, readable.",
   }),

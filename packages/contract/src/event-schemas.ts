@@ -83,6 +83,7 @@ export const runEvent = named(
     event("run.broken", "A defect in Markmill ended the run.", { message: z.string() }),
     event("run.stopped", "Somebody halted the run; it can be resumed.", {}),
     event("run.resumed", "The run goes on.", {}),
+    event("run.admitted", "A run with a limit of time was queued and begins; the wait counts for no limit.", {}),
     event("run.forked", "The run takes over what another one did; the events before this one are that run's.", {
       from: z.string().describe("the id of the other run"),
       seq: count.describe("the last event that was taken over"),

@@ -54,6 +54,9 @@ const runSummary = named(
     program: z.string(),
     name: z.string(),
     status: runStatus,
+    queued: z
+      .boolean()
+      .describe("true: its tenant has as many runs under way as it may; this one begins when one of them ends"),
     phase: z.string(),
     word: z.string().nullable().describe("what its end node says"),
     rev: count.describe("grows with every event"),

@@ -39,6 +39,8 @@ export interface RunStarted extends Happened {
   readonly caps: Partial<Limits>;
   /** How long trouble of a model's endpoint is waited for; absent: what the program says, or the usual. */
   readonly patienceMs?: number;
+  /** It has to wait for its turn, which counts for no limit of time: until it is admitted. */
+  readonly queued?: true;
   /** What a call to start the run was told about it, for the record. */
   readonly notes?: readonly Failure[];
   /** Absent: the usual ones. */
@@ -202,6 +204,10 @@ export interface RunStopped extends Happened {
 export interface RunResumed extends Happened {
   readonly type: "run.resumed";
 }
+/** A run that was queued begins. Only one with a limit of time needs to know. */
+export interface RunAdmitted extends Happened {
+  readonly type: "run.admitted";
+}
 /** The events before this one are another run's. What was in flight after them is asked for again; time and money count from here. */
 export interface RunForked extends Happened {
   readonly type: "run.forked";
@@ -232,6 +238,7 @@ export type Event =
   | RunBroken
   | RunStopped
   | RunResumed
+  | RunAdmitted
   | RunForked;
 
 export const noUsage: Usage = { calls: 0, promptTokens: 0, completionTokens: 0, characters: 0, nanodollars: 0 };

@@ -1,6 +1,6 @@
 /**
  * Time in which a run only waits, for a person or to be resumed, counts for no limit of time: the deadline is taken away while it lasts and
- * set anew after it. A stopped run waits to be resumed.
+ * set anew after it. A stopped run waits to be resumed, a queued one to be admitted. Whatever happens to a queued run takes it out of the queue.
  *
  * A called run tells its callers when it only waited (`spans`). A moment in which several of them waited counts once. A caller hears of it when
  * the call returns: until then it takes its time as not over, and the supervisor, which can look at the called runs, enforces its deadline.
@@ -79,11 +79,14 @@ function later(phase: HandlingPhase, ms: number): HandlingPhase {
 
 /** Whether the run only waits from now on, or no longer does. One that has ended waits for nobody, whatever came last. */
 export function reckonIdle(turn: Turn): void {
+  const waitsForTurn = turn.event.type === "run.started" && turn.state.phase.is === "doing";
+  if (turn.state.idle.queued === true && !waitsForTurn) change(turn, { idle: unqueued(turn.state.idle) });
   const { phase, active, idle } = turn.state;
   if (phase.is === "ended" && idle.since !== null) return change(turn, { idle: { ...idle, since: null } });
   if (phase.is === "created" || phase.is === "ended") return;
   const waiting = Object.values(active);
-  const only = phase.is === "stopped" || (waiting.length > 0 && waiting.every((one) => waits(turn, one)));
+  const only =
+    phase.is === "stopped" || idle.queued === true || (waiting.length > 0 && waiting.every((one) => waits(turn, one)));
   if (only === (idle.since !== null)) return;
   const { at } = turn.event;
   // What went on waiting for the other side before it was given up is given back too.
@@ -92,6 +95,10 @@ export function reckonIdle(turn: Turn): void {
   change(turn, { idle: { ...idle, since: only ? since : null } });
   const deadline = deadlineOf(turn.state);
   if (deadline !== null) turn.commands.push({ do: "deadline", at: only ? null : deadline });
+}
+
+export function unqueued({ queued: _, ...idle }: RunState["idle"]): RunState["idle"] {
+  return idle;
 }
 
 function waits(turn: Turn, { ref, parked }: Active): boolean {

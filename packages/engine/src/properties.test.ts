@@ -326,6 +326,8 @@ function wanted(state: RunState, event: Event): boolean {
       return true;
     case "run.stopped":
       return state.phase.is === "doing" || state.phase.is === "handling";
+    case "run.admitted":
+      return state.idle.queued === true;
     case "run.resumed":
       return state.phase.is === "stopped" || Object.values(state.active).some(({ parked }) => parked !== undefined);
     case "run.forked":
@@ -353,6 +355,7 @@ describe("step", () => {
           "activity.failed",
           "run.limited",
           "run.resumed",
+          "run.admitted",
           "ask.expired",
           "nonsense",
         ),

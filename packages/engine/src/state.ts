@@ -94,6 +94,8 @@ export interface Said {
 interface Idle {
   readonly ms: number;
   readonly since: number | null;
+  /** It waits for its turn. */
+  readonly queued?: true;
   /** When that was, of a run that has callers to tell, or that was told by a run it called: no moment counts twice. Absent: not kept. */
   readonly spans?: readonly Span[];
 }

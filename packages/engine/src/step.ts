@@ -30,7 +30,7 @@ import {
 import { type Failure, failure, isLimit } from "./failure.ts";
 import { breakRun, cutHandler, failRun, finishRun } from "./finish-run.ts";
 import { type Graph, graphOf } from "./graph.ts";
-import { giveBack, givenBack, reckonIdle, waited } from "./idle.ts";
+import { giveBack, givenBack, reckonIdle, unqueued, waited } from "./idle.ts";
 import { deadlineOf, isSetting, limitSettingNames, settleLimits } from "./limits.ts";
 import { newEffort } from "./match-effort.ts";
 import { reckonWaits } from "./nodes/call.ts";
@@ -60,6 +60,7 @@ const rules: { readonly [Type in Event["type"]]: (turn: Turn, event: Extract<Eve
   "run.broken": (turn, event: RunBroken) => breakRun(turn, failure("ENGINE_BUG", briefText(event.message))),
   "run.stopped": stopRun,
   "run.resumed": resumeRun,
+  "run.admitted": admitRun,
   "run.forked": forkRun,
 };
 
@@ -200,6 +201,11 @@ function startRun(turn: Turn, event: RunStarted): void {
   if (deadline !== null) turn.commands.push({ do: "deadline", at: deadline });
   for (const node of program.entry) turn.ready.push({ node, only: null });
   walk(turn);
+  if (event.queued === true) change(turn, { idle: { ...turn.state.idle, queued: true } });
+}
+
+function admitRun(turn: Turn): void {
+  if (turn.state.idle.queued === true) change(turn, { idle: unqueued(turn.state.idle) });
 }
 
 /** The usual ones are the very object of the initial state, which is not written with every step. */

@@ -115,6 +115,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
           worker: nameProcess(hostname()),
           leaseMs: config.worker.lockDurationMs,
           ceilings: config.ceilings,
+          runsPerTenant: config.runsPerTenant,
           blobs: config.blobs,
           onError: (error) => log.warn({ err: error }, "the database"),
           ...(telemetry === null ? {} : { onCommitted: watchCommits(telemetry) }),
@@ -157,12 +158,12 @@ export async function openStack(options: StackOptions): Promise<Stack> {
         }
         if (wanted.supervisor) {
           const { startSupervisor } = await import("@markmill/supervisor");
-          const { retentionDays, batchRuns } = config;
+          const { retentionDays, batchRuns, runsPerTenant } = config;
           const webhooks = webhookSender(config.tools.allow);
           closing.push(webhooks.close);
           const started = startSupervisor({
             ...{ store: store.machine, queues, log, retentionDays, sendWebhook: webhooks.send },
-            ...{ batchRuns: batchRuns.most, batchRunsPerTenant: batchRuns.mostOfTenant },
+            ...{ batchRuns: batchRuns.most, batchRunsPerTenant: batchRuns.mostOfTenant, runsPerTenant },
           });
           closing.push(() => started.stop());
           components.push(supervisorHealth(started));

@@ -18,9 +18,37 @@ type Summary = Body<"listRuns">["items"][number];
 type RunEvent = Body<"listEvents">["items"][number];
 
 export function presentRunSummary(run: RunSummary): Summary {
-  const { id, rootId, parentActivityId, program, name, status, phase, word, rev, depth, labels, spent, reason } = run;
+  const {
+    id,
+    rootId,
+    parentActivityId,
+    program,
+    name,
+    status,
+    queued,
+    phase,
+    word,
+    rev,
+    depth,
+    labels,
+    spent,
+    reason,
+  } = run;
   return {
-    ...{ id, rootId, parentActivityId, definition: run.definitionHash, program, name, status, phase, word, rev, depth },
+    ...{
+      id,
+      rootId,
+      parentActivityId,
+      definition: run.definitionHash,
+      program,
+      name,
+      status,
+      queued,
+      phase,
+      word,
+      rev,
+      depth,
+    },
     labels: { ...labels },
     spent: {
       steps: spent.steps,

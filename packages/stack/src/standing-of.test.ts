@@ -18,8 +18,8 @@ const wait: Wait = {
 const held: Wait = { ...wait, parked: { ...wait.parked, held: true }, nextTry: null };
 
 it("a run that waits shows as waiting, and as interrupted once patience is over; an ended run waits for nothing", () => {
-  expect(standingOf("doing", [])).toBe("doing");
-  expect(standingOf("doing", [wait])).toBe("waiting");
-  expect(standingOf("doing", [wait, held])).toBe("interrupted");
-  expect(standingOf("failed", [held])).toBe("failed");
+  expect(standingOf({ status: "doing", queued: false }, [])).toBe("doing");
+  expect(standingOf({ status: "doing", queued: false }, [wait])).toBe("waiting");
+  expect(standingOf({ status: "doing", queued: false }, [wait, held])).toBe("interrupted");
+  expect(standingOf({ status: "failed", queued: false }, [held])).toBe("failed");
 });

@@ -81,6 +81,11 @@ export function stopRun(outside: Outside, runId: string): Promise<Committed> {
   });
 }
 
+/** A queued run begins: its time begins to count. */
+export function beginQueuedRun(outside: Outside, runId: string): Promise<Committed> {
+  return applyEvent(outside, runId, (_, happened) => ({ type: "run.admitted", ...happened }));
+}
+
 /** One run alone; resume-run.ts resumes a tree. */
 export function resumeRun(outside: Outside, runId: string): Promise<Committed> {
   return applyEvent(outside, runId, (_, happened) => ({ type: "run.resumed", ...happened }));

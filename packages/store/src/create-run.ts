@@ -32,6 +32,7 @@ import type { Definition, Definitions } from "./definitions.ts";
 import { neutral } from "./neutral.ts";
 import { queryDatabase, queryNamed } from "./query-database.ts";
 import { readyRings } from "./ready-rings.ts";
+import type { Shares } from "./shares/shares.ts";
 import { StoreError, translate } from "./store-error.ts";
 import { uuidv7 } from "./uuidv7.ts";
 
@@ -57,6 +58,8 @@ export interface NewRun {
   /** Tells requests with the same key apart. Absent: it is taken from all that is asked for. */
   readonly requestHash?: string;
   readonly forkedFrom?: string;
+  /** It may have to wait for its turn where its tenant has many runs under way (shares/admit-runs.ts); its rings are then none. */
+  readonly takesTurn?: boolean;
   /** Written to the audit log with the run, as done; not where no run is made. */
   readonly audit?: AuditAsked;
 }
@@ -74,10 +77,18 @@ export interface Births {
   readonly committer: Committer;
   readonly clock: DatabaseClock;
   readonly ceilings: Ceilings;
+  readonly shares: Shares;
 }
 
 export async function createRun(births: Births, tenant: string, request: NewRun): Promise<CreatedRun> {
-  const { database, definitions, committer, clock, ceilings } = births;
+  // A run of a batch was admitted with it.
+  const takesTurn = request.takesTurn === true && (request.budgets ?? []).length === 0;
+  const make = (queued: boolean) => makeRun(births, tenant, request, queued);
+  return takesTurn ? await births.shares.start(tenant, make) : await make(false);
+}
+
+async function makeRun(births: Births, tenant: string, request: NewRun, queued: boolean): Promise<CreatedRun> {
+  const { database, definitions, committer, clock, ceilings, shares } = births;
   const { definition, idempotencyKey = null } = request;
   const caps = capsWithin(request.caps ?? {}, ceilings);
   const id = request.id ?? uuidv7(clock.now());
@@ -121,9 +132,10 @@ export async function createRun(births: Births, tenant: string, request: NewRun)
     pools: [],
     options: request.options ?? {},
   });
+  const timed = queued && limits.timeMs !== null;
   const committed = await committer.commit({
     run,
-    event,
+    event: timed ? { ...event, queued: true } : event,
     source: null,
     birth: {
       ...birthOf(run),
@@ -137,10 +149,14 @@ export async function createRun(births: Births, tenant: string, request: NewRun)
       idempotency_key: idempotencyKey,
       request_hash: idempotencyKey === null ? null : requestHash(request, path),
       audit: request.audit === undefined ? null : neutral(request.audit),
+      queued,
       forked_from: request.forkedFrom ?? null,
     },
   });
-  if (committed.kind === "committed") return { runId: id, created: true, rings: committed.rings };
+  if (committed.kind === "committed") {
+    if (queued) shares.tellQueued();
+    return { runId: id, created: true, rings: queued ? [] : committed.rings };
+  }
   const existing = await existingRun(births, tenant, request, { id, path }).catch(async (error: unknown) => {
     await closeUnused(database, tenant, id);
     throw error;
@@ -255,7 +271,7 @@ async function madeBefore({ database }: Births, runId: string): Promise<CreatedR
 /** Two requests that ask for the same have the same. */
 function requestHash(request: NewRun, path: string): string {
   if (request.requestHash !== undefined) return request.requestHash;
-  const { id: _, notes: _notes, idempotencyKey: _key, audit: _audit, definition, ...asked } = request;
+  const { id: _, notes: _notes, idempotencyKey: _key, audit: _audit, takesTurn: _turn, definition, ...asked } = request;
   return createHash("sha256")
     .update(JSON.stringify(sorted({ ...asked, definition: definition.hash, program: path })))
     .digest("hex");
@@ -355,6 +371,7 @@ export async function startCall(
       idempotency_key: null,
       request_hash: null,
       audit: null,
+      queued: false,
       forked_from: null,
     },
   });

@@ -27,6 +27,7 @@ import { queryDatabase } from "./query-database.ts";
 import { type BoardReader, createBoardReader } from "./read/board-activities.ts";
 import { openRunCounts } from "./read/open-run-counts.ts";
 import { createReserve, type Reserve } from "./reserve.ts";
+import { createShares, type Shares } from "./shares/shares.ts";
 import { translate } from "./store-error.ts";
 import { createTenantStore, type TenantStore } from "./tenant-store.ts";
 import { refuseUnfitServer } from "./unfit-server.ts";
@@ -38,6 +39,8 @@ export interface StoreOptions extends DatabaseOptions {
   readonly worker?: string;
   readonly leaseMs?: number;
   readonly ceilings?: Ceilings;
+  /** Runs of one tenant at once, of those that take their turn; absent: as many as workers can use (shares/places-sql.ts). */
+  readonly runsPerTenant?: number | null;
   /** Absent: blobs are kept in Postgres. */
   readonly blobs?: BlobSettings;
   readonly mostPerCommit?: number;
@@ -83,6 +86,7 @@ export interface Machine {
   readonly worker: string;
   readonly leaseMs: number;
   readonly ceilings: Ceilings;
+  readonly shares: Shares;
   claim(delivery: Claimable): Promise<Claim>;
   /** The only way a run changes. */
   commit(item: Commit): Promise<Committed>;
@@ -140,6 +144,7 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     worker,
     leaseMs,
     ceilings,
+    shares: createShares(database, announcer, options.runsPerTenant ?? null),
     claim,
     commit,
     workFacts,

@@ -26,7 +26,7 @@ const readyOf = (run: string) =>
   `select ${ringColumns} from open_activities a where a.run_id = ${run} and a.state || '' = 'ready' limit ${mostPerRun}`;
 
 const text = `
-select ready.* from runs r cross join lateral (${readyOf("r.id")}) ready where r.id = any($1)
+select ready.* from runs r cross join lateral (${readyOf("r.id")}) ready where r.id = any($1) and r.rung_at < 'infinity'
 union all
 select ready.* from runs r cross join lateral (${readyOf("r.id")}) ready where r.parent_activity_id = any($2)`;
 

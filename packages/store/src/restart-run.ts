@@ -19,6 +19,8 @@ export interface RestartRequest extends Pick<ForkRequest, "of" | "caps" | "key">
   readonly variables?: Readonly<Record<string, string>>;
   /** Instead of the other run's own. */
   readonly options?: Json;
+  /** As of a new run. */
+  readonly takesTurn?: boolean;
 }
 
 /** The budgets that the other run shares with more runs, such as a batch's budget. The new run gets its own budget from its caps. */
@@ -87,6 +89,7 @@ export async function restartRun(
     budgets,
     options: request.options ?? old.options,
     forkedFrom: of,
+    ...(request.takesTurn === true ? { takesTurn: true } : {}),
     ...(started.patienceMs === undefined ? {} : { patienceMs: started.patienceMs }),
     ...(notes === undefined ? {} : { notes }),
     ...(blob === null ? {} : { submission: { blob } }),

@@ -20,6 +20,13 @@ export async function resumeTree(outside: Outside, rootId: string): Promise<Resu
      where root_id = $1 and trouble is not null and state in ('ready', 'waiting')`,
     [rootId],
   );
+  // One that was queued, and stopped, begins now.
+  await queryDatabase(
+    outside.database,
+    "Taking a run out of the queue",
+    "update runs set rung_at = clock_timestamp() where id = $1 and status = 'stopped' and rung_at = 'infinity'",
+    [rootId],
+  );
   let runs = 0;
   const rings: Doorbell[] = [];
   for (const { id } of waiting) {

@@ -9,6 +9,7 @@ import { type StoreError, translate } from "./store-error.ts";
 
 const announceMs = 100;
 const announceBatchMs = 5;
+const announceQueuedMs = 20;
 /** A payload is at most 8,000 bytes; a run id has 36. */
 const idsPerPayload = 150;
 
@@ -16,6 +17,8 @@ export interface Announcer {
   moved(runIds: Iterable<string>): void;
   /** A run of a batch has ended, and another may begin: told sooner, because a place is empty until then. */
   batchMoved(): void;
+  /** Runs are queued: the supervisor looks at them while there are any, and is told of the first. */
+  runsQueued(): void;
   close(): Promise<void>;
 }
 
@@ -25,10 +28,17 @@ export function createAnnouncer(database: Database): Announcer {
   let sending: Promise<void> = Promise.resolve();
   let batchTimer: NodeJS.Timeout | null = null;
   let sendingBatch: Promise<void> = Promise.resolve();
+  let queuedTimer: NodeJS.Timeout | null = null;
+  let sendingQueued: Promise<void> = Promise.resolve();
 
   async function sendBatch(): Promise<void> {
     batchTimer = null;
     await database.calm.query("select pg_notify('markmill_batches', '')").catch(() => undefined);
+  }
+
+  async function sendQueued(): Promise<void> {
+    queuedTimer = null;
+    await database.calm.query("select pg_notify('markmill_queued', '')").catch(() => undefined);
   }
 
   async function send(): Promise<void> {
@@ -57,6 +67,11 @@ export function createAnnouncer(database: Database): Announcer {
         sendingBatch = sendBatch();
       }, announceBatchMs);
     },
+    runsQueued() {
+      queuedTimer ??= setTimeout(() => {
+        sendingQueued = sendQueued();
+      }, announceQueuedMs);
+    },
     async close() {
       if (timer !== null) {
         clearTimeout(timer);
@@ -66,7 +81,11 @@ export function createAnnouncer(database: Database): Announcer {
         clearTimeout(batchTimer);
         sendingBatch = sendingBatch.then(sendBatch);
       }
-      await Promise.all([sending, sendingBatch]);
+      if (queuedTimer !== null) {
+        clearTimeout(queuedTimer);
+        sendingQueued = sendingQueued.then(sendQueued);
+      }
+      await Promise.all([sending, sendingBatch, sendingQueued]);
     },
   };
 }
@@ -85,6 +104,8 @@ export interface Watch {
   readonly onControl?: (control: Control) => void;
   /** A batch was saved or changed, or a run of one has ended. */
   readonly onBatches?: () => void;
+  /** Runs are queued. */
+  readonly onQueued?: () => void;
   /** After every (re)connection: notifications may have been missed. */
   readonly onConnected?: () => void;
   readonly onError?: (error: StoreError) => void;
@@ -115,6 +136,7 @@ export function watch(url: string, watcher: Watch): () => Promise<void> {
     next.on("end", () => again(new Error("Connection terminated")));
     next.on("notification", ({ channel, payload = "" }) => {
       if (channel === "markmill_batches") return watcher.onBatches?.();
+      if (channel === "markmill_queued") return watcher.onQueued?.();
       // Anybody who may connect may notify: what is not ours is no news, and nothing thrown here has a catcher.
       try {
         const said: unknown = JSON.parse(payload);
@@ -129,6 +151,7 @@ export function watch(url: string, watcher: Watch): () => Promise<void> {
       if (watcher.onRuns !== undefined) await next.query("listen markmill_events");
       if (watcher.onControl !== undefined) await next.query("listen markmill_control");
       if (watcher.onBatches !== undefined) await next.query("listen markmill_batches");
+      if (watcher.onQueued !== undefined) await next.query("listen markmill_queued");
       if (!closed) watcher.onConnected?.();
     } catch (error) {
       again(error);

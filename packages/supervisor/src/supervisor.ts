@@ -8,6 +8,7 @@
  * U5  Works of batches are admitted in a loop of their own: an empty place is worth more than a look that is late. It looks when it hears
  *     that a run of a batch ended or a batch was changed, and by itself four times a second while any has something to do. What is heard
  *     after a quiet time is acted on at once; what is heard soon after that is acted on together.
+ * U8  So are queued runs admitted: every 50 ms while there are any, else when they are heard of, and by itself every few seconds.
  * U7  Webhooks are told in a loop of their own too: an address that does not answer keeps nothing else waiting (tell-webhooks.ts).
  * U6  So is the passage index filled, where there is one: it takes its time, and nobody waits for it.
  * U4  A duty rests for twenty times as long as it took, up to some seconds: with a hundred thousand open runs, looking through them must
@@ -19,8 +20,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Queues } from "@markmill/queue";
 import { StoreError } from "@markmill/store";
 import {
-  type AdmissionOptions,
   addDeletedUsage,
+  admitRuns,
   admitWorks,
   buryWorkers,
   deleteOldBatches,
@@ -57,8 +58,10 @@ export interface SupervisorParts {
   /** Runs of all batches at once, and of one tenant's. */
   readonly batchRuns?: number;
   readonly batchRunsPerTenant?: number;
+  /** Runs of one tenant at once, of those that take their turn; null or absent: as many as workers can use. */
+  readonly runsPerTenant?: number | null;
   /** For tests: called between the steps of an admission. */
-  readonly failPoint?: AdmissionOptions["failPoint"];
+  readonly failPoint?: (point: "admitted" | "created" | "queued") => void;
   /** Absent: webhooks are told nothing here. */
   readonly sendWebhook?: SendWebhook;
 }
@@ -91,6 +94,9 @@ const defaultBatchRuns = 256;
 /** U5. */
 const admitMs = 250;
 const defaultAdmitIdleMs = 5_000;
+/** U8. */
+const queuedMs = 50;
+const queuedIdleMs = 2_000;
 /** U6. */
 const fillEveryMs = 60_000;
 /** U7: between looks, with and without webhooks. */
@@ -202,7 +208,7 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
     answersSince = performance.now();
     log.info({}, "this supervisor leads");
     const over = AbortSignal.any([stopping.signal, lost]);
-    const admitting = Promise.all([admit(over), fillIndex(over), tell(over)]);
+    const admitting = Promise.all([admit(over), admitQueued(over), fillIndex(over), tell(over)]);
     while (!over.aborted) {
       await look();
       looked = performance.now();
@@ -263,6 +269,34 @@ export function startSupervisor(parts: SupervisorParts): RunningSupervisor {
         heard.promise.then(() => true),
         pause(busy ? admitMs : (parts.admitIdleMs ?? defaultAdmitIdleMs)).then(() => false),
       ]);
+    }
+    over.removeEventListener("abort", hear);
+    await unwatch();
+  }
+
+  /** U8. */
+  async function admitQueued(over: AbortSignal): Promise<void> {
+    let heard = Promise.withResolvers<void>();
+    const hear = () => heard.resolve();
+    over.addEventListener("abort", hear);
+    const onError = (error: StoreError) =>
+      log.warn({ err: error }, "queued runs are not heard of; they are looked for");
+    const unwatch = watch(store.database.url, { onQueued: hear, onConnected: hear, onError });
+    while (!over.aborted) {
+      heard = Promise.withResolvers();
+      const began = performance.now();
+      let waiting = true;
+      try {
+        const admitted = await admitRuns(store, parts.runsPerTenant ?? null, onSkipped);
+        if (admitted.rings.length > 0) parts.failPoint?.("queued");
+        waiting = admitted.waiting;
+        await queues.ring(admitted.rings);
+      } catch (error) {
+        log.warn({ err: error }, "queued runs could not be admitted");
+      }
+      const took = performance.now() - began;
+      if (waiting) await pause(Math.min(Math.max(took, queuedMs - took), longestRestMs), over);
+      else await Promise.race([heard.promise, pause(queuedIdleMs, over)]);
     }
     over.removeEventListener("abort", hear);
     await unwatch();

@@ -171,7 +171,9 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
     ...(parts.failPoint === undefined ? {} : { failPoint: parts.failPoint }),
   });
 
-  const info = { pid: process.pid, sandbox: sandbox?.kind ?? null, queue: queues.kind };
+  const { control, execute } = config.worker.concurrency;
+  const slotsOfAll = control + slots.count + execute;
+  const info = { pid: process.pid, sandbox: sandbox?.kind ?? null, queue: queues.kind, slots: slotsOfAll };
   let unbeaten: unknown = null;
   const heart = () =>
     beat(database, { id: store.worker, host, info, keepsMs: config.models.timeoutMs }).then(

@@ -152,7 +152,7 @@ export function runJob(run: BoardRun): BoardJob {
       returnvalue: null,
       opts: {},
     },
-    state: async () => runStates[run.status],
+    state: async () => (run.queued ? "waiting" : runStates[run.status]),
     queued: null,
   });
 }

@@ -99,6 +99,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
         ...(body.submission === undefined ? {} : { submission: { blob: body.submission } }),
         ...(key === undefined ? {} : { idempotencyKey: key, requestHash: hashOf(body) }),
         ...(audit === null ? {} : { audit }),
+        takesTurn: true,
       });
       ringFor(created.runId, created.rings);
       const { runId, created: isNew } = created;
@@ -277,7 +278,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       const notes = other === null ? [] : await checkedAnew(store, id, other);
       if (fromStart) {
         const created = await store.runs.restart({
-          ...{ of: id, caps: limitsOf(body.caps) },
+          ...{ of: id, caps: limitsOf(body.caps), takesTurn: true },
           ...(other === null ? {} : { definition: other, notes }),
           ...(key === undefined ? {} : { key: { text: key, requestHash } }),
         });

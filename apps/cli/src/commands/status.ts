@@ -94,7 +94,7 @@ async function list(stack: Stack, limit: number, json: boolean, terminal: Termin
   }
   if (runs.length === 0) tellNone("run", terminal);
   for (const run of runs) {
-    terminal.out(lineOf({ ...run, status: standingOf(run.status, waits(run.id)) }, terminal));
+    terminal.out(lineOf({ ...run, status: standingOf(run, waits(run.id)) }, terminal));
     const [wait] = waits(run.id);
     if (wait !== undefined) terminal.err(`  ${fitWidth(describeWait(wait, clock.now()), terminal.columns - 3)}`);
   }
@@ -143,11 +143,12 @@ async function showOne(
     return;
   }
   terminal.out(
-    `${standingOf(run.status, waits)}: ${run.name}, for ${formatElapsed(stack.store.clock.now() - run.createdAt.getTime())}`,
+    `${standingOf(run, waits)}: ${run.name}, for ${formatElapsed(stack.store.clock.now() - run.createdAt.getTime())}`,
   );
   for (const { node, generation, kind, state } of open) {
     terminal.out(`now: ${node} (${kind}${generation > 1 ? `, hit ${generation}` : ""}, ${state})`);
   }
+  if (run.queued) terminal.out("queued: it begins when another run of the same tenant ends");
   for (const wait of waits) terminal.out(`waits: ${describeWait(wait, stack.store.clock.now())}`);
   for (const pause of pauses) terminal.out(`pause: ${describePause(pause)}`);
   terminal.out(
@@ -158,7 +159,7 @@ async function showOne(
   }
   terminal.out(`run: ${run.id}`);
   if (asks.length > 0) terminal.err(`next: markmill answer ${shortId(run.id)} TEXT`);
-  if (standingOf(run.status, waits) === "interrupted") {
+  if (standingOf(run, waits) === "interrupted") {
     terminal.err(`next: markmill resume ${shortId(run.id)}   goes on at that step`);
   } else if (workers === 0 && !server)
     terminal.err(`next: markmill watch ${shortId(run.id)}   nobody works for it now; this does`);

@@ -54,6 +54,7 @@ function addCommands(rows: CommitRows, one: Advance, n: number, following: Follo
         state: workKinds[work.kind].waitsFor === "answer" ? "waiting" : "ready",
         not_before: command.notBefore,
         work,
+        ...(one.birth?.queued === true ? { queued: true as const } : {}),
         ...(command !== followed || following === null
           ? {}
           : { state: "claimed", claimed_by: following.worker, lease_ms: following.leaseMs }),

@@ -30,7 +30,7 @@ export interface Statement {
   readonly values: readonly string[];
 }
 
-const listParts: Readonly<Record<ListName, (parameter: string) => string>> = {
+const listParts: Readonly<Record<ListName, (parameter: string, shape: Shape) => string>> = {
   next,
   retries,
   voids,
@@ -84,7 +84,7 @@ function assemble(shape: Shape): string {
   for (const list of shape.lists) {
     const place = `$${take(1)}`;
     places.set(list, place);
-    pieces.push(listParts[list](place));
+    pieces.push(listParts[list](place, shape));
   }
   if (shape.aborts) pieces.push(aborts(places.get("next") ?? "'[]'", shape));
   if (shape.ends) pieces.push(finished(places.get("variables") ?? null));

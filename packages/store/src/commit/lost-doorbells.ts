@@ -13,9 +13,9 @@ export interface QuietActivity extends Doorbell {
 }
 
 /** Of activities `a` and their runs `r`. */
-const rowColumns = ringColumns.replaceAll("a.parent_", "r.parent_");
+export const rowColumns = ringColumns.replaceAll("a.parent_", "r.parent_");
 /** Of light activities `l` and their runs `r`. */
-const lightColumns = `'control' as queue, r.id as run_id, l.id, r.epoch, l.attempt, r.rings, r.parent_job, r.parent_activity_id,
+export const lightColumns = `'control' as queue, r.id as run_id, l.id, r.epoch, l.attempt, r.rings, r.parent_job, r.parent_activity_id,
   0::float8 as delay_ms`;
 const light = "json_to_recordset(r.light) as l(id bigint, attempt integer)";
 /** The open run `r` of an activity `a`. Lateral and `offset 0`: the runs of what is quiet are looked up, and not what is quiet in each open run. */

@@ -6,17 +6,18 @@ import { ofOpenRun } from "./lost-doorbells.ts";
 
 /**
  * The oldest of those that have rows, and some of those that stand on their runs: looking through every open run would cost more than it tells.
- * What is done is never looked at, however much of it there is. A row that is left of a run that is over or gone is not due.
+ * Of queued runs nothing is due. What is done is never looked at, however much of it there is. A row that is left of a run that is over or gone is not due.
  */
 const text = `
 with rows as (
   select greatest(coalesce(a.ready_at, a.created_at), a.not_before) as since from activities a ${ofOpenRun}
-  where a.state = 'ready' and a.queue = any($1) and (a.not_before is null or a.not_before < clock_timestamp())
+  where a.state = 'ready' and a.rung_at < 'infinity' and a.queue = any($1) and (a.not_before is null or a.not_before < clock_timestamp())
   order by a.rung_at limit 100
 ), open_runs as materialized (
-  select light from runs where status = 'doing' and light is not null and '${lightQueue}' = any($1) limit 1000
+  select light, started_at from runs
+  where status = 'doing' and light is not null and rung_at < 'infinity' and '${lightQueue}' = any($1) limit 1000
 ), light as (
-  select to_timestamp(l.at / 1000) as since from open_runs r cross join lateral json_to_recordset(r.light) as l(at float8)
+  select greatest(to_timestamp(l.at / 1000), r.started_at) as since from open_runs r cross join lateral json_to_recordset(r.light) as l(at float8)
 )
 select coalesce(max(extract(epoch from clock_timestamp() - since)), 0)::float8 * 1000 as ms
 from (select since from rows union all select since from light) due`;

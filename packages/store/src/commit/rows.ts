@@ -85,6 +85,8 @@ export interface Birth extends Pick<RunRow, (typeof requestedColumns)[number]> {
   readonly request_hash: string | null;
   /** null: nobody's request, or its entry is written elsewhere. */
   readonly audit: AuditAsked | null;
+  /** It waits for its turn: nothing of it is rung (shares/admit-runs.ts). */
+  readonly queued: boolean;
 }
 
 interface BirthRow extends Birth, Omit<RunWrite, "id">, RareWrite {
@@ -107,6 +109,8 @@ interface NextRow {
   readonly state: "ready" | "waiting" | "claimed";
   readonly not_before: number | null;
   readonly work: unknown;
+  /** Of a run that is queued. */
+  readonly queued?: true;
   /** Of one that is claimed with it (followed.ts). */
   readonly claimed_by?: string;
   readonly lease_ms?: number;

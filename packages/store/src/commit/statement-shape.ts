@@ -23,6 +23,8 @@ export interface Shape {
   readonly keyed: boolean;
   /** Some run that is made has an entry in the audit log. */
   readonly audited: boolean;
+  /** Some run that is made is queued. */
+  readonly queued: boolean;
   readonly lists: readonly ListName[];
 }
 
@@ -72,6 +74,7 @@ export function shapeOf(rows: CommitRows, lists: readonly UsedList[]): Shape {
     called,
     keyed: births.some((row) => row.idempotency_key !== null),
     audited: births.some((row) => row.audit !== null),
+    queued: births.some((row) => row.queued),
     lists: lists.map((list) => list.name),
   };
 }

@@ -7,6 +7,7 @@
 import { type WorkKind, type WorkQueue, workKinds } from "@markmill/engine";
 import type { Database } from "../database.ts";
 import { queryDatabase } from "../query-database.ts";
+import { queuedSql } from "../shares/places-sql.ts";
 import type { HistoryActivity } from "./get-history.ts";
 import type { RunStatus } from "./get-run.ts";
 
@@ -28,6 +29,7 @@ export interface BoardRun {
   readonly parentActivityId: number | null;
   readonly program: string;
   readonly status: RunStatus;
+  readonly queued: boolean;
   readonly failure: string | null;
   readonly createdAt: Date;
   readonly endedAt: Date | null;
@@ -86,7 +88,7 @@ async function endedActivities(database: Database, mostOfKind: number): Promise<
     `with moved as materialized (
        (select id from runs where ended_at is not null order by ended_at desc limit $2)
        union
-       (select id from runs where status in ('doing', 'stopped') order by rung_at desc limit $2)
+       (select id from runs where status in ('doing', 'stopped') and rung_at < 'infinity' order by rung_at desc limit $2)
      ), done as materialized (
        select x.* from moved m join runs r on r.id = m.id cross join lateral (
          select a.*, row_number() over (partition by a.kind order by a.ended_at desc) as nth
@@ -128,7 +130,7 @@ async function boardTree(database: Database, runId: string): Promise<BoardTree |
   const runs = await queryDatabase<BoardRun>(
     database,
     "Reading a tree of runs",
-    `select id, root_id as "rootId", parent_activity_id as "parentActivityId", program, status, reason ->> 'code' as failure,
+    `select id, root_id as "rootId", parent_activity_id as "parentActivityId", program, status, ${queuedSql("runs")} as queued, reason ->> 'code' as failure,
        created_at as "createdAt", ended_at as "endedAt"
      from runs where root_id = (select root_id from runs where id = $1) order by depth, created_at, id limit ${mostRuns}`,
     [runId],

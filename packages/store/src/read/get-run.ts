@@ -4,6 +4,7 @@ import { type Spent, spentColumn } from "../charges.ts";
 import type { Database } from "../database.ts";
 import { queryDatabase } from "../query-database.ts";
 import { columns } from "../schema/columns.ts";
+import { queuedSql } from "../shares/places-sql.ts";
 
 export interface RunSummary {
   readonly id: string;
@@ -27,6 +28,8 @@ export interface RunSummary {
   readonly createdAt: Date;
   readonly endedAt: Date | null;
   readonly deadline: Date | null;
+  /** It begins when its tenant has a place for it (shares/admit-runs.ts). */
+  readonly queued: boolean;
 }
 export type RunStatus = "created" | "doing" | "stopped" | "success" | "failed" | "cancelled";
 
@@ -61,7 +64,7 @@ const summaryKeys = [
 
 /** Every key of a summary is read, and nothing else. */
 type Read = Record<(typeof summaryKeys)[number], unknown>;
-type Wanted = Record<Exclude<keyof RunSummary, "spent"> | "steps", unknown>;
+type Wanted = Record<Exclude<keyof RunSummary, "spent" | "queued"> | "steps", unknown>;
 export interface SummaryRow extends Omit<RunSummary, "spent"> {
   readonly steps: Read extends Wanted ? (Wanted extends Read ? number : never) : never;
   readonly spent: Spent;
@@ -69,7 +72,7 @@ export interface SummaryRow extends Omit<RunSummary, "spent"> {
 
 /** Of a run `r`. */
 export const summaryColumns = `${summaryKeys.map((key) => `r.${columns.runs[key].name} as "${key}"`).join(", ")},
-  ${spentColumn("r.id", "r.root_id")} as spent`;
+  ${queuedSql("r")} as queued, ${spentColumn("r.id", "r.root_id")} as spent`;
 
 export function toSummary({ steps, spent: { characters: _, ...spent }, ...row }: SummaryRow): RunSummary {
   return { ...row, spent: { steps, ...spent } };

@@ -65,7 +65,10 @@ export const runs = markmill.table(
     endedAt: at("ended_at"),
     /** Its light activities (commit/light-activity.ts). */
     light: json("light"),
-    /** How often they were rung, and when the supervisor last did, or found them in the queue. */
+    /**
+     * How often they were rung, and when the supervisor last did, or found them in the queue. Infinity: the run is queued, nothing of it is rung
+     * before its tenant has a place for it (shares/admit-runs.ts).
+     */
     rings: integer("rings").notNull().default(1),
     rungAt: now("rung_at"),
     tenant: text("tenant").notNull(),
@@ -90,6 +93,9 @@ export const runs = markmill.table(
     index("runs_by_label").using("gin", sql`${table.labels} jsonb_path_ops`).where(sql`${table.labels} <> '{}'`),
     index("runs_by_deadline").on(table.deadline).where(isNotNull(table.deadline)),
     index("runs_by_end").on(table.endedAt).where(isNotNull(table.endedAt)),
+    index("runs_queued")
+      .on(table.tenant, table.createdAt, table.id)
+      .where(sql`${table.rungAt} = 'infinity' and ${table.status} = 'doing'`),
   ],
 );
 

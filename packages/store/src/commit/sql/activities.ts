@@ -10,23 +10,25 @@ export const visited = (columns: string) => `
   select ${columns} from activities t
   where t.run_id = g.id and t.node = x.node and t.generation = x.generation and t.item = x.item offset 0`;
 
+const due = "coalesce(to_timestamp(x.not_before / 1000), clock_timestamp())";
+
 export const settled = `
 settled as (
   update activities a set state = 'done', seq = g.rev, ended_at = clock_timestamp(), lease_until = null
   from gate g where a.id = g.settled
 )`;
 
-export const next = (p: string) => `
+export const next = (p: string, { queued }: Shape) => `
 next as (
   insert into activities (run_id, root_id, node, generation, item, attempt, kind, queue, epoch, state, not_before, rung_at, work,
     claim, claimed_by, claimed_at, lease_until)
   select g.id, g.root_id, x.node, x.generation, x.item, x.attempt, x.kind, x.queue, x.epoch, x.state,
-    to_timestamp(x.not_before / 1000), coalesce(to_timestamp(x.not_before / 1000), clock_timestamp()), x.work,
+    to_timestamp(x.not_before / 1000), ${queued ? `case when x.queued then 'infinity' else ${due} end` : due}, x.work,
     case when x.state = 'claimed' then 1 else 0 end, x.claimed_by, case when x.state = 'claimed' then clock_timestamp() end,
     clock_timestamp() + x.lease_ms * interval '1 millisecond'
   from json_to_recordset(${p}::json)
       as x(n integer, node text, generation integer, item integer, attempt integer, kind text, queue text, epoch integer,
-        state text, not_before float8, work json, claimed_by text, lease_ms integer)
+        state text, not_before float8, work json, claimed_by text, lease_ms integer${queued ? ", queued boolean" : ""})
     join gate g on g.n = x.n
   on conflict (run_id, node, generation, item) do update set
     attempt = excluded.attempt, epoch = excluded.epoch, state = excluded.state, not_before = excluded.not_before,

@@ -9,7 +9,7 @@ const given = givenColumns.join(", ");
 
 /** What comes of a run that is made: columns of its row, and what its caller, its key, the audit log and its event are told. */
 const bearing = `${givenColumns.map((name) => `${name} ${types.get(name)}`).join(", ")}, caller_state text, caller_outcome json, caller_usage json,
-  idempotency_key text, request_hash text, audit json, deadline float8, ended boolean, type text, at float8`;
+  idempotency_key text, request_hash text, audit json, queued boolean, deadline float8, ended boolean, type text, at float8`;
 
 const birthFrom = (p: number) => {
   const names = bearing.split(",").map((column) => column.trim().split(" ")[0]);
@@ -53,12 +53,15 @@ const audit = `
 const calling = "(b.parent_activity_id is null or exists (select 1 from caller c where c.id = b.parent_activity_id))";
 const first = "(b.idempotency_key is null or exists (select 1 from keyed k where k.run_id = b.id))";
 
-export const births = (p: number, { called, keyed, audited }: Pick<Shape, "called" | "keyed" | "audited">) => `
+export const births = (
+  p: number,
+  { called, keyed, audited, queued }: Pick<Shape, "called" | "keyed" | "audited" | "queued">,
+) => `
 birth as materialized (select x.* from ${birthFrom(p)}),
 ${called ? caller : ""} ${keyed ? keys : ""} born as (
-  insert into runs (${given}, rev, kept, deadline, ended_at, started_at)
+  insert into runs (${given}, rev, kept, deadline, ended_at, started_at${queued ? ", rung_at" : ""})
   select ${given}, 1, state, case when ended then null else to_timestamp(deadline / 1000) end, case when ended then clock_timestamp() end,
-    clock_timestamp()
+    clock_timestamp()${queued ? ", case when queued then 'infinity' else clock_timestamp() end" : ""}
   from birth b
   where ${[called ? calling : "true", keyed ? first : "true"].join(" and ")}
   on conflict do nothing

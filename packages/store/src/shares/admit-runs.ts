@@ -1,0 +1,110 @@
+/**
+ * Queued runs begin in the order in which they were started, as many of each tenant as it has places. The leading supervisor asks for it again and
+ * again while any run is queued.
+ *
+ * T1  A queued run is a run like any other, with its first activities asked for; only their time of ringing is infinity (`rung_at`), so nobody
+ *     takes them for due or lost. Cancelled, stopped or deleted it leaves the queue by that.
+ * T2  A run has a place while it is at work: something of its tree is due or claimed. One that waits, for a person, for an endpoint, for
+ *     its time, leaves its place to others. Runs of batches have places of their own (batches/admit.ts).
+ * T3  A place is never more than a wish: two supervisors that both believe they lead, or a run that is rung although it is queued, let a few runs too
+ *     many begin and change nothing else.
+ * T4  Waiting for a place counts for no limit of time. A run with a limit is told first, by an event of its own; twice is once.
+ *
+ * kill -9 before the statement: the next look finds the same. After it, before the ring: what is ready is quiet, and rung as any that
+ * was lost.
+ */
+import type { Doorbell } from "@markmill/engine";
+import { beginQueuedRun, type Outside } from "../apply-event.ts";
+import { lightColumns, rowColumns } from "../commit/lost-doorbells.ts";
+import { queryHot } from "../query-database.ts";
+import { type RingRow, toRing } from "../ready-rings.ts";
+import { translate } from "../store-error.ts";
+import type { OnSkipped } from "../supervise.ts";
+import { placesSql, queuedSql } from "./places-sql.ts";
+
+export interface AdmittedRuns {
+  readonly rings: readonly Doorbell[];
+  /** Runs go on waiting. */
+  readonly waiting: boolean;
+}
+
+/**
+ * One row of each tenant with queued runs is found (`waiting` skips from one to the next). What stands before its first queued run, by time, has
+ * begun, but for what was started in the same moment. What is due or claimed in a row is found by its own indexes; what is light stands on the run, or on one that it called.
+ */
+const roomText = `with recursive waiting(tenant, since) as (
+    (select r.tenant, r.created_at from runs r where ${queuedSql("r")} order by r.tenant, r.created_at, r.id limit 1)
+    union all
+    select n.tenant, n.created_at from waiting w cross join lateral (
+      select r.tenant, r.created_at from runs r where ${queuedSql("r")} and r.tenant > w.tenant order by r.tenant, r.created_at, r.id limit 1) n
+  ), due(root_id) as materialized (
+    select a.root_id from activities a where a.state = 'ready' and a.rung_at <= clock_timestamp()
+    union
+    select a.root_id from activities a where a.state = 'claimed'
+  )
+  select w.tenant, greatest(0, p.places - (
+    select count(*) from runs r
+    where r.status = 'doing' and r.tenant = w.tenant and r.created_at <= w.since + interval '1 second' and r.rung_at < 'infinity'
+      and r.root_id = r.id and r.budgets <@ array[r.id]
+      and (r.light is not null or r.id in (select root_id from due) or exists (
+        select 1 from runs c where c.root_id = r.id and c.root_id <> c.id and c.status || '' = 'doing' and c.light is not null))
+  ))::integer as room
+  from waiting w cross join (${placesSql}) p`;
+
+const nextText = `select q.id, q.timed from json_to_recordset($1::json) as x(tenant text, room integer) cross join lateral (
+    select r.id, r.deadline = 'infinity' is true as timed from runs r where r.tenant = x.tenant and ${queuedSql("r")}
+    order by r.created_at, r.id limit x.room) q`;
+
+/** What another statement has locked is changed just now, and looked at next time. */
+const admitText = `with picked as materialized (
+    select r.id from runs r where r.id = any($1) and ${queuedSql("r")} for update skip locked
+  ), begun as (
+    update runs r set rung_at = clock_timestamp(), started_at = clock_timestamp() from picked p where r.id = p.id returning r.*
+  ), asked as materialized (
+    select a.id from begun b cross join lateral (
+      select a.id from activities a where a.run_id = b.id and a.state || '' = 'ready' and a.rung_at = 'infinity' offset 0) a
+  ), due as (
+    update activities a set rung_at = clock_timestamp(), ready_at = clock_timestamp() from asked k join begun r on true
+    where a.id = k.id and r.id = a.run_id returning ${rowColumns}
+  )
+  select * from due
+  union all
+  select ${lightColumns} from begun r cross join lateral json_to_recordset(r.light) as l(id bigint, attempt integer)`;
+
+/** More would be one long statement, and the next look is soon. */
+const mostTogether = 500;
+
+/** `places`: null: as many as workers can use. */
+export async function admitRuns(outside: Outside, places: number | null, onSkipped: OnSkipped): Promise<AdmittedRuns> {
+  const { database } = outside;
+  const ask = <Row extends object>(name: string, text: string, value: unknown) =>
+    queryHot<Row>(database, "Admitting queued runs", name, text, [value]);
+  const rooms = await ask<{ tenant: string; room: number }>("queued-rooms", roomText, places);
+  const open = rooms.flatMap(({ tenant, room }) => (room > 0 ? { tenant, room: Math.min(room, mostTogether) } : []));
+  if (open.length === 0) return { rings: [], waiting: rooms.length > 0 };
+  const next = await ask<{ id: string; timed: boolean }>("queued-next", nextText, JSON.stringify(open));
+  await beginTimed(
+    outside,
+    next.flatMap(({ id, timed }) => (timed ? id : [])),
+    onSkipped,
+  );
+  const ids = next.map(({ id }) => id);
+  const rows = await ask<RingRow>("queued-admit", admitText, ids);
+  const rings = Map.groupBy(rows, ({ run_id }) => run_id);
+  return { rings: ids.flatMap((id) => (rings.get(id) ?? []).map(toRing)), waiting: true };
+}
+
+/** T4. */
+async function beginTimed(outside: Outside, ids: readonly string[], onSkipped: OnSkipped): Promise<void> {
+  await Promise.all(
+    ids.map(async (run) => {
+      try {
+        await beginQueuedRun(outside, run);
+      } catch (error) {
+        const known = translate(error, "Admitting a queued run");
+        if (known.code === "STORE_UNREACHABLE") throw known;
+        onSkipped(known, { run });
+      }
+    }),
+  );
+}

@@ -1,0 +1,192 @@
+// Runs that wait for a place of their tenant, on a real store and without workers: what is admitted, in which order, and what is not.
+
+import { type AdmittedRuns, admitRuns, quietActivities, readyRings } from "@markmill/store/machine";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
+import { beat, getRun, openBudget, openStore, type Store } from "../support/store.ts";
+import { chain, definition, onePrompt, program } from "./store-programs.ts";
+
+const places = 3;
+let database: TestDatabase;
+let store: Store;
+
+beforeEach(async () => {
+  database = await freshDatabase();
+  store = await openStore({ url: database.url, worker: "one", runsPerTenant: places });
+});
+afterEach(async () => {
+  await store.close();
+  await database.drop();
+});
+
+const light = definition({ main: chain(2) });
+const prompt = definition({ main: onePrompt });
+const question = definition({
+  main: program(
+    { ask: { kind: "ask", question: { from: "literal", text: "why?" } }, end: { kind: "end", outcome: "success" } },
+    [{ from: "ask", to: "end", on: "ok" }],
+  ),
+});
+
+async function start(count: number, more: object = {}, tenant = "default") {
+  const started = [];
+  for (let left = count; left > 0; left -= 1) {
+    started.push(await store.as(tenant).runs.create({ definition: light, takesTurn: true, ...more }));
+  }
+  return started;
+}
+
+const admit = (most: number | null = places): Promise<AdmittedRuns> =>
+  admitRuns(store, most, (error) => {
+    throw error;
+  });
+const idsOf = (started: readonly { readonly runId: string }[]) => started.map(({ runId }) => runId);
+const rung = ({ rings }: Pick<AdmittedRuns, "rings">) => rings.map(({ runId }) => runId);
+const queued = async (ids: readonly string[]) =>
+  await Promise.all(ids.map(async (id) => (await getRun(store.database, id))?.queued));
+const cancel = (id = "", tenant = "default") => store.as(tenant).runs.cancel(id, "enough");
+
+it("of a tenant's runs as many begin as it has places; the others are queued, and ring nothing", async () => {
+  const started = await start(5);
+  expect(started.map(({ rings }) => rings.length)).toEqual([1, 1, 1, 0, 0]);
+  expect(await queued(idsOf(started))).toEqual([false, false, false, true, true]);
+  expect(await admit()).toEqual({ rings: [], waiting: true });
+  const others = await start(4, {}, "other");
+  expect(others.map(({ rings }) => rings.length)).toEqual([1, 1, 1, 0]);
+});
+
+it("many starts at once take no more than the places", async () => {
+  const started = await Promise.all(Array.from({ length: 40 }, () => start(1)));
+  expect(started.flat().filter(({ rings }) => rings.length > 0)).toHaveLength(places);
+});
+
+it.each([
+  ["light", light],
+  ["prompt", prompt],
+])("queued runs begin first in, first out, as places become free: %s", async (_, wanted) => {
+  const ids = idsOf(await start(7, { definition: wanted }));
+  await cancel(ids[1]);
+  expect(rung(await admit())).toEqual(ids.slice(3, 4));
+  await cancel(ids[0]);
+  await cancel(ids[3]);
+  const admitted = await admit();
+  expect(rung(admitted)).toEqual(ids.slice(4, 6));
+  // What they ring is what they have ready.
+  expect(admitted.rings).toEqual(await readyRings(store.database.calm, ids.slice(4, 6)));
+  expect(await queued(ids.slice(4))).toEqual([false, false, true]);
+  for (const id of ids.slice(0, 6)) await cancel(id);
+  expect(rung(await admit())).toEqual(ids.slice(6));
+  expect(await admit()).toEqual({ rings: [], waiting: false });
+});
+
+it("a start that comes while others are queued is queued behind them", async () => {
+  const ids = idsOf(await start(5));
+  for (const id of ids.slice(0, 3)) await cancel(id);
+  // What is known of the tenant is asked anew after a moment.
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  const [late] = await start(1);
+  expect(late?.rings).toEqual([]);
+  expect(rung(await admit())).toEqual([...ids.slice(3), late?.runId]);
+});
+
+it("one that is cancelled, stopped or deleted leaves the queue; a stopped one begins when it is resumed", async () => {
+  const ids = idsOf(await start(7));
+  const { runs } = store.as("default");
+  await cancel(ids[3]);
+  await runs.stop(ids[4] ?? "");
+  await cancel(ids[5]);
+  await runs.delete(ids[5] ?? "");
+  expect((await runs.get(ids[3] ?? ""))?.status).toBe("cancelled");
+  expect(await queued(ids.slice(3, 5))).toEqual([false, false]);
+  for (const id of ids.slice(0, 3)) await cancel(id);
+  expect(rung(await admit())).toEqual(ids.slice(6));
+  const resumed = await runs.resume(ids[4] ?? "");
+  expect(resumed.rings.map(({ runId }) => runId)).toEqual([ids[4]]);
+  expect(await admit()).toEqual({ rings: [], waiting: false });
+});
+
+it("a run that waits for a person leaves its place, and keeps the queue from nothing", async () => {
+  await start(places, { definition: question });
+  const ids = idsOf(await start(4));
+  expect(rung(await admit())).toEqual(ids.slice(0, 3));
+});
+
+it("runs of a class have places of their own", async () => {
+  await openBudget(store.database, "class", { nanodollars: null, tokens: null, characters: null }, "batch");
+  await start(places, { budgets: ["class"] });
+  const ids = idsOf(await start(places + 1));
+  expect(rung(await admit())).toEqual(ids.slice(0, places));
+});
+
+it("the same start again is the same queued run, and rings nothing", async () => {
+  await start(places);
+  const [first] = await start(1, { idempotencyKey: "k", requestHash: "h" });
+  const [again] = await start(1, { idempotencyKey: "k", requestHash: "h" });
+  expect(again).toEqual({ runId: first?.runId, created: false, rings: [] });
+});
+
+it("a queued run is neither lost nor due; one that was admitted and not rung is found as lost", async () => {
+  const ids = idsOf(await start(places + 2, { definition: prompt }));
+  const more = idsOf(await start(places + 2, {}, "other"));
+  for (const id of ids.slice(0, places)) await cancel(id);
+  for (const id of more.slice(0, places)) await cancel(id, "other");
+  expect(await store.oldestDue(["control", "prompt"])).toBe(0);
+  expect(await quietActivities(store.database, 0)).toEqual([]);
+  const admitted = rung(await admit());
+  expect(new Set(admitted)).toEqual(new Set([...ids.slice(places), ...more.slice(places)]));
+  const quiet = await quietActivities(store.database, 0);
+  expect(new Set(quiet.map(({ runId }) => runId))).toEqual(new Set(admitted));
+});
+
+it("two supervisors that both believe they lead admit no run twice", async () => {
+  const ids = idsOf(await start(30));
+  for (const id of ids.slice(0, places)) await cancel(id);
+  const both = await Promise.all([admit(8), admit(8), admit(8)]);
+  const all = both.flatMap(rung);
+  expect(new Set(all).size).toBe(all.length);
+  expect(all.length).toBeGreaterThanOrEqual(8);
+});
+
+it("without a number of the operator's a tenant has twice the slots of the living workers", async () => {
+  const open = await openStore({ url: database.url, worker: "two" });
+  await beat(store.database, { id: "a", host: "h", info: { slots: 40 } });
+  await beat(store.database, { id: "b", host: "h", info: { slots: 10 } });
+  await beat(store.database, { id: "dead", host: "h", info: { slots: 1_000 } });
+  await store.database.calm.query(
+    "update workers set heartbeat_at = clock_timestamp() - interval '1 minute' where id = 'dead'",
+  );
+  const started = await Promise.all(
+    Array.from({ length: 110 }, () => open.as("default").runs.create({ definition: light, takesTurn: true })),
+  );
+  expect(started.filter(({ rings }) => rings.length > 0)).toHaveLength(100);
+  expect(rung(await admit(null))).toEqual([]);
+  await beat(store.database, { id: "c", host: "h", info: { slots: 3 } });
+  expect(rung(await admit(null))).toHaveLength(6);
+  await open.close();
+});
+
+it("waiting for a place counts for no limit of time", async () => {
+  await start(places);
+  const [queuedRun] = await start(1, { caps: { timeMs: 60_000 } });
+  const id = queuedRun?.runId ?? "";
+  const deadline = async () =>
+    (
+      await store.database.calm.query<{ left: string }>(
+        "select extract(epoch from deadline - clock_timestamp())::text as left from runs where id = $1",
+        [id],
+      )
+    ).rows[0]?.left;
+  expect(await deadline()).toBe("Infinity");
+  await store.database.calm.query("update runs set created_at = created_at - interval '1 hour' where id = $1", [id]);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  expect(rung(await admit(places + 1))).toEqual([id]);
+  const left = Number(await deadline());
+  expect(left).toBeGreaterThan(0);
+  expect(left).toBeLessThanOrEqual(60);
+  const { entries } = await store.as("default").runs.history(id);
+  expect(entries.map((entry) => (entry.kind === "event" ? entry.event.type : ""))).toEqual([
+    "run.started",
+    "run.admitted",
+  ]);
+  expect((await store.as("default").runs.replay(id)).differences).toEqual([]);
+});
