@@ -10,7 +10,7 @@ import { rubricFindingCodes } from "@markmill/grading";
 import { modelFailureCodes, modelFileCodes, scriptedServerCodes, scriptFileCodes } from "@markmill/llm";
 import { queueErrorCodes } from "@markmill/queue";
 import { sandboxErrorCodes } from "@markmill/sandbox";
-import { stackErrorCodes, systemErrorCodes } from "@markmill/stack";
+import { sandboxHealthCodes, stackErrorCodes, systemErrorCodes } from "@markmill/stack";
 import { storeErrorCodes } from "@markmill/store";
 import { submissionErrorCodes } from "@markmill/submission";
 import { toolFailureCodes } from "@markmill/tools";
@@ -124,6 +124,12 @@ export const codeCatalogue: readonly CodeGroup[] = [
     title: "Model catalogues and scripts",
     about: "Findings in MODELS_FILE and in a script of replies, with file, line and column. Nothing is started.",
     entries: entriesOf({ ...modelFileCodes, ...scriptFileCodes, ...scriptedServerCodes }),
+  },
+  {
+    title: "Readiness",
+    about:
+      "Told by /health/ready, 'markmill doctor', and when a workflow with commands is started, beside the codes of the sandbox. What is asked for waits until it is mended.",
+    entries: entriesOf(sandboxHealthCodes),
   },
   {
     title: "The database",

@@ -1,7 +1,21 @@
 import { z } from "zod";
 import { named } from "./named.ts";
 import { caps, failure, idempotencyKey, spent } from "./run-schemas.ts";
-import { count, cursor, flag, hash, limit, listQuery, many, nanodollars, page, runId, text, time } from "./values.ts";
+import {
+  count,
+  cursor,
+  flag,
+  hash,
+  limit,
+  listQuery,
+  many,
+  nanodollars,
+  page,
+  runId,
+  startWarnings,
+  text,
+  time,
+} from "./values.ts";
 
 export const batchParams = z.object({ id: runId.describe("the id of a batch") });
 
@@ -195,6 +209,7 @@ export const savedBatch = named(
     restarted: count.describe("works without a paid reply that begin again as the batch says now"),
     kept: count.describe("works under way that were begun otherwise and stay so, because they have paid replies"),
     dropped: count.optional().describe("works that no longer count; only where `whole` was sent"),
+    warnings: startWarnings.optional(),
   }),
 );
 

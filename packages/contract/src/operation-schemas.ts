@@ -77,7 +77,22 @@ export const health = named(
   "Health",
   z.object({
     ok: z.boolean(),
-    checks: z.record(z.string(), z.enum(["ok", "away"])),
+    checks: z
+      .record(z.string(), z.enum(["ok", "away"]))
+      .describe("database, queue, workers, and sandbox: whether a living worker can run commands of workflows"),
+    components: z
+      .record(
+        z.string(),
+        z.object({
+          ok: z.boolean(),
+          needed: z.boolean().describe("false: told, and the process is ready without it"),
+          code: z.string().optional(),
+          means: z.string().optional(),
+          fix: z.string().optional(),
+        }),
+      )
+      .optional()
+      .describe("each with what is the matter and what to do"),
     version: z.string().optional(),
   }),
 );

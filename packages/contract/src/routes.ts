@@ -449,7 +449,8 @@ export const routes = {
   },
   getReady: {
     ...{ method: "GET", path: "/health/ready", tag: "Operation", access: "public" },
-    summary: "It can serve: the database answers. A queue that is away is told and does no harm",
+    summary:
+      "It can serve: the database answers. A queue, workers or a sandbox that are away are told and do no harm here",
     answer: { kind: "json", status: 200, also: 503, schema: operations.health },
   },
   getOpenapi: {

@@ -1,7 +1,22 @@
 import { z } from "zod";
 import { runEvent } from "./event-schemas.ts";
 import { named } from "./named.ts";
-import { count, cursor, flag, hash, limit, many, nanodollars, page, pair, runId, text, time, whole } from "./values.ts";
+import {
+  count,
+  cursor,
+  flag,
+  hash,
+  limit,
+  many,
+  nanodollars,
+  page,
+  pair,
+  runId,
+  startWarnings,
+  text,
+  time,
+  whole,
+} from "./values.ts";
 
 const runStatus = named("RunStatus", z.enum(["created", "doing", "stopped", "success", "failed", "cancelled"]));
 
@@ -144,7 +159,11 @@ export const idempotencyHeaders = z.object({
 
 export const startedRun = named(
   "StartedRun",
-  z.object({ id: runId, created: z.boolean().describe("false: an earlier request with this key has made it") }),
+  z.object({
+    id: runId,
+    created: z.boolean().describe("false: an earlier request with this key has made it"),
+    warnings: startWarnings.optional(),
+  }),
 );
 
 /** A time in microseconds and an id. */

@@ -1,5 +1,6 @@
 // A sandbox that is not used before its self-test has passed. Invariants:
-// 1. `open` waits for the verdict, and refuses every session when it is not "safe": no unsafe fallback.
+// 1. `open` waits for the verdict, and refuses every session when it is not "safe": no unsafe fallback. A test that could not be made has
+//    no verdict: the next call makes it again.
 // 2. A thin wall that was not accepted by name refuses every session too, whatever the self-test says.
 // 3. A verdict is remembered only when it is "safe", for a day, and only for the same product, host, kernel, boot, and what the
 //    sandbox says it is made of (engine, runtime, image digest; or the jail's means).
@@ -14,8 +15,8 @@ import { judgeSelfTest, runSelfTest, type SelfTestOptions, type SelfTestVerdict 
 import { type ThinWall, type ThinWallName, thinWallsRefused } from "./thin-walls.ts";
 
 export interface ProvenSandbox extends Sandbox {
-  /** Starts the self-test on the first call. */
-  proven(): Promise<SelfTestVerdict>;
+  /** Starts the self-test on the first call, and again after one that could not be made: no engine, no image. */
+  proven(): Promise<Proof>;
 }
 
 export interface ProofOptions extends SelfTestOptions {
@@ -35,8 +36,13 @@ const rememberedMs = 24 * 3_600_000;
 export function proveSandbox(sandbox: Sandbox, options: ProofOptions = {}): ProvenSandbox {
   let verdict: Promise<Proof> | null = null;
   const proof = (): Promise<Proof> => {
-    verdict ??= prove(sandbox, options);
-    return verdict;
+    if (verdict !== null) return verdict;
+    const asked = prove(sandbox, options);
+    verdict = asked;
+    asked.catch(() => {
+      if (verdict === asked) verdict = null;
+    });
+    return asked;
   };
   return {
     kind: sandbox.kind,
@@ -54,10 +60,11 @@ export function proveSandbox(sandbox: Sandbox, options: ProofOptions = {}): Prov
     list: () => sandbox.list(),
     remove: (id) => sandbox.remove(id),
     close: () => sandbox.close(),
+    ...(sandbox.answers === undefined ? {} : { answers: sandbox.answers }),
   };
 }
 
-interface Proof extends SelfTestVerdict {
+export interface Proof extends SelfTestVerdict {
   /** Thin walls nobody accepted. */
   readonly thin: readonly ThinWall[];
 }

@@ -9,12 +9,12 @@ import type { EmbeddedPostgres } from "@markmill/embedded-postgres";
 import { mayPass, type Patience, patiently } from "@markmill/patience";
 import type { Queues } from "@markmill/queue";
 import type { WarmPoolWish } from "@markmill/sandbox";
-import type { Store, TenantStore } from "@markmill/store";
+import type { CommandStanding, Store, TenantStore } from "@markmill/store";
 import type { Telemetry } from "@markmill/telemetry";
 import type { ToolFunction } from "@markmill/tools";
 import type { OpenWorker } from "@markmill/worker";
 import { openModels } from "./open-models.ts";
-import { openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
+import { openLastingSandbox, openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
 import { openTelemetryIfAny } from "./open-telemetry.ts";
 import { claimProjectHome, requireDatabase } from "./project-home.ts";
 import { routeSandbox } from "./route-sandbox.ts";
@@ -62,6 +62,8 @@ export interface Stack {
   /** Starts a worker and a supervisor in this process; they end with `close`. */
   work(options: WorkOptions): Promise<void>;
   health(): { readonly ok: boolean };
+  /** Whether the worker of this process can run commands; null: there is no worker here. */
+  commands(): CommandStanding | null;
   close(): Promise<void>;
 }
 
@@ -163,6 +165,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
         }
       },
       health: () => ({ ok: (worker?.health().ok ?? true) && (supervisor?.health().ok ?? true) }),
+      commands: () => worker?.commands() ?? null,
       close,
     };
   } catch (error) {
@@ -184,7 +187,10 @@ async function startWorking(ground: Ground, { only, obeys, onDeaf, functions }: 
   const { getRun } = await import("@markmill/store/machine");
   const { machine } = store;
   const models = await openModels(config, cwd, machine);
-  const own = await openSandboxIfAny(config, cwd, log, only === null ? await warmPool(ground) : undefined);
+  const own =
+    only === null
+      ? await openLastingSandbox(config, cwd, log, await warmPool(ground))
+      : await openSandboxIfAny(config, cwd, log);
   const sandbox =
     own === null || !obeys
       ? own

@@ -1,4 +1,5 @@
 import { openapiDocument } from "@markmill/contract";
+import { sandboxTrouble } from "@markmill/stack";
 import type { Streams } from "../count-streams.ts";
 import { cutPage } from "../cut-page.ts";
 import { docsPage } from "../docs-page.ts";
@@ -7,6 +8,7 @@ import type { Meter } from "../metrics.ts";
 import { pairs, placeOf } from "../page.ts";
 import type { ApiParts } from "../parts.ts";
 import { Refusal } from "../refusal.ts";
+import { shareAnswer } from "../share-answer.ts";
 
 type Names =
   | "listModels"
@@ -23,6 +25,11 @@ const silentMs = 10_000;
 /** A database that says nothing for so long is away. */
 const readyMs = 3_000;
 const readyForMs = 1_000;
+const unknownSandbox = {
+  code: "STORE_UNREACHABLE",
+  means: "The database does not say whether a worker can execute commands.",
+  fix: "See to the database first.",
+};
 
 export function operationHandlers(
   parts: ApiParts,
@@ -37,8 +44,19 @@ export function operationHandlers(
     return (await store.workers()).filter(({ heartbeatAt }) => now - heartbeatAt.getTime() < silentMs);
   }
 
-  const readiness = shared(async () => {
-    const [database, queue, workers] = await Promise.all([
+  /** Commands of workflows. Not needed: the API serves without (sandbox-health.ts says why). */
+  async function sandboxNow() {
+    let trouble: ReturnType<typeof sandboxTrouble> = unknownSandbox;
+    const look = store.commandStandings().then((standings) => {
+      trouble = sandboxTrouble(standings);
+    });
+    await within(look, readyMs);
+    return { ok: trouble === null, needed: false, ...trouble };
+  }
+
+  // Anybody may ask, as often as they like.
+  const readiness = shareAnswer(async () => {
+    const [database, queue, workers, sandbox] = await Promise.all([
       within(store.about(), readyMs),
       within(
         bell.counts().then((counts) => counts ?? Promise.reject(new Error("away"))),
@@ -48,8 +66,9 @@ export function operationHandlers(
         livingWorkers().then((living) => (living.length === 0 ? Promise.reject(new Error("none")) : living)),
         readyMs,
       ),
+      sandboxNow(),
     ]);
-    return { database, queue, workers };
+    return { database, queue, workers, sandbox };
   }, readyForMs);
   return {
     async listModels({ query, caller }) {
@@ -127,13 +146,17 @@ export function operationHandlers(
     getLive: async () => ({ body: { ok: true, checks: {}, version } }),
 
     async getReady() {
-      const { database, queue, workers } = await readiness();
+      const { database, queue, workers, sandbox } = await readiness();
       const word = (ok: boolean) => (ok ? ("ok" as const) : ("away" as const));
       return {
         status: database ? 200 : 503,
         body: {
           ok: database,
-          checks: { database: word(database), queue: word(queue), workers: word(workers) },
+          checks: {
+            ...{ database: word(database), queue: word(queue), workers: word(workers) },
+            sandbox: word(sandbox.ok),
+          },
+          components: { sandbox },
           version,
         },
       };
@@ -141,16 +164,6 @@ export function operationHandlers(
 
     getOpenapi: async () => ({ text }),
     getDocs: async () => ({ text: docs.html, contentPolicy: docs.contentPolicy }),
-  };
-}
-
-/** Anybody may ask, as often as they like: those who ask within a while are given the same answer. */
-function shared<Answer>(ask: () => Promise<Answer>, ms: number): () => Promise<Answer> {
-  let given: { readonly answer: Promise<Answer>; readonly at: number } | null = null;
-  return () => {
-    const now = performance.now();
-    if (given === null || now - given.at > ms) given = { answer: ask(), at: now };
-    return given.answer;
   };
 }
 
