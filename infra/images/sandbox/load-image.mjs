@@ -15,7 +15,7 @@ import { join } from "node:path";
 
 const label = "markmill.image";
 /** Made for each container. */
-const own = ["/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/.dockerenv", "/load-image.mjs"];
+const own = ["/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab", "/.dockerenv", "/load-image.mjs"];
 const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 const [socketPath, name] = process.argv.slice(2);
@@ -23,6 +23,7 @@ if (socketPath === undefined || name === undefined) {
   console.error("Usage: node load-image.mjs SOCKET NAME:TAG");
   process.exit(2);
 }
+own.push(socketPath);
 const [repo = name, tag = "latest"] = name.split(":");
 
 const key = keyOf("/");
@@ -35,7 +36,8 @@ if (there.status === 200 && JSON.parse(there.text).Config?.Labels?.[label] === k
     query.append("changes", change);
   }
   const { status, text } = await call("POST", `/images/create?${query}`, sendFiles);
-  if (status !== 200 || text.includes('"errorDetail"')) throw new Error(`${name} was not taken: ${status} ${text.trim()}`);
+  if (status !== 200 || text.includes('"errorDetail"'))
+    throw new Error(`${name} was not taken: ${status} ${text.trim()}`);
   console.log(`${name} was put into the engine`);
 }
 
@@ -48,9 +50,11 @@ function keyOf(root) {
       const file = join(folder, entry);
       if (own.includes(file)) continue;
       const facts = lstatSync(file);
-      const times = facts.isDirectory() ? "" : String(facts.mtimeMs);
+      const times = facts.isFile() ? String(facts.mtimeMs) : "";
       const target = facts.isSymbolicLink() ? readlinkSync(file) : "";
-      hash.update(JSON.stringify([file, facts.mode, facts.uid, facts.gid, facts.isFile() ? facts.size : 0, times, target]));
+      hash.update(
+        JSON.stringify([file, facts.mode, facts.uid, facts.gid, facts.isFile() ? facts.size : 0, times, target]),
+      );
       if (facts.isDirectory() && facts.dev === device) walk(file);
     }
   };

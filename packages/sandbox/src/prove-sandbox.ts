@@ -1,6 +1,6 @@
 // A sandbox that is not used before its self-test has passed. Invariants:
-// 1. `open` waits for the verdict, and refuses every session when it is not "safe": no unsafe fallback. A test that could not be made has
-//    no verdict: the next call makes it again.
+// 1. `open` waits for the verdict, and refuses every session when it is not "safe": no unsafe fallback. A test that could not be made
+//    refuses them too, until `proven` is asked again.
 // 2. A thin wall that was not accepted by name refuses every session too, whatever the self-test says.
 // 3. A verdict is remembered only when it is "safe", for a day, and only for the same product, host, kernel, boot, and what the
 //    sandbox says it is made of (engine, runtime, image digest; or the jail's means).
@@ -35,18 +35,22 @@ const rememberedMs = 24 * 3_600_000;
 
 export function proveSandbox(sandbox: Sandbox, options: ProofOptions = {}): ProvenSandbox {
   let verdict: Promise<Proof> | null = null;
+  let made = true;
   const proof = (): Promise<Proof> => {
     if (verdict !== null) return verdict;
-    const asked = prove(sandbox, options);
-    verdict = asked;
-    asked.catch(() => {
-      if (verdict === asked) verdict = null;
+    made = true;
+    verdict = prove(sandbox, options);
+    verdict.catch(() => {
+      made = false;
     });
-    return asked;
+    return verdict;
   };
   return {
     kind: sandbox.kind,
-    proven: proof,
+    proven() {
+      if (!made) verdict = null;
+      return proof();
+    },
     async open(spec, more) {
       const { safe, failures, thin } = await proof();
       if (safe) return sandbox.open(spec, more);
@@ -64,12 +68,14 @@ export function proveSandbox(sandbox: Sandbox, options: ProofOptions = {}): Prov
   };
 }
 
-export interface Proof extends SelfTestVerdict {
+interface Proof extends SelfTestVerdict {
   /** Thin walls nobody accepted. */
   readonly thin: readonly ThinWall[];
 }
 
 async function prove(sandbox: Sandbox, options: ProofOptions): Promise<Proof> {
+  // Without an engine, or without the image, there is nothing to test and nothing to tell twice.
+  await sandbox.answers?.();
   const walls = (await sandbox.thinWalls?.()) ?? [];
   const thin = walls.filter(({ name }) => options.accept?.includes(name) !== true);
   if (walls.length > 0) options.onThin?.(walls, thin);

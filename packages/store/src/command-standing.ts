@@ -26,7 +26,7 @@ export interface CannotExecute {
 }
 
 /** Three heartbeats. */
-export const silentWorkerMs = 10_000;
+const silentWorkerMs = 10_000;
 
 /** Of each living worker. */
 export async function listCommandStandings(database: Database): Promise<readonly CommandStanding[]> {
@@ -41,7 +41,7 @@ export async function listCommandStandings(database: Database): Promise<readonly
 }
 
 /** A worker of an older version names its sandbox alone. */
-export function readCommandStanding(info: Json): CommandStanding {
+function readCommandStanding(info: Json): CommandStanding {
   if (typeof info !== "object" || info === null || Array.isArray(info)) return { can: "not yet" };
   const { commands, sandbox } = info as { readonly [name: string]: Json };
   if (typeof commands !== "object" || commands === null || Array.isArray(commands)) {

@@ -23,6 +23,8 @@ interface Watched {
   readonly unsafe: "abstain" | "refuse";
   readonly log: Log;
   readonly onChange: () => void;
+  /** In place of the usual times between tries and questions. */
+  readonly everyMs?: number;
 }
 
 const askEveryMs = 3_000;
@@ -30,7 +32,7 @@ const answerMs = 5_000;
 const firstPauseMs = 1_000;
 const longestPauseMs = 15_000;
 
-export function watchCommands({ sandbox, unsafe, log, onChange }: Watched): CommandWatch {
+export function watchCommands({ sandbox, unsafe, log, onChange, everyMs }: Watched): CommandWatch {
   // Without any sandbox a command is taken, and answered with a failure that says why.
   if (sandbox === null) return settled(sandboxNotConfigured);
   if (!("proven" in sandbox)) return settled({ can: "execute" });
@@ -63,16 +65,17 @@ export function watchCommands({ sandbox, unsafe, log, onChange }: Watched): Comm
         stand(troubleOf(error));
         if (unsafe === "refuse") take(true);
       }
-      await pause(Math.min(firstPauseMs * 2 ** tries, longestPauseMs), undefined, { signal, ref: false }).catch(
-        () => {},
-      );
+      await pause(Math.min((everyMs ?? firstPauseMs) * 2 ** tries, longestPauseMs), undefined, {
+        signal,
+        ref: false,
+      }).catch(() => {});
     }
     return false;
   }
 
   async function keepAsking(ask: () => Promise<void>): Promise<void> {
     while (!signal.aborted) {
-      await pause(askEveryMs, undefined, { signal, ref: false }).catch(() => {});
+      await pause(everyMs ?? askEveryMs, undefined, { signal, ref: false }).catch(() => {});
       const answer = await within(ask()).then(
         (): CommandStanding => ({ can: "execute" }),
         (error: unknown) => troubleOf(error),
