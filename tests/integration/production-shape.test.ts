@@ -1,6 +1,6 @@
 // The shape of a deployment: what compose's own schema and compose itself say of the file, and what both cannot know.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DCLinter } from "dclint";
@@ -10,13 +10,14 @@ import { z } from "zod";
 import { readConfig, variables } from "../../packages/config/src/index.ts";
 import { routes } from "../../packages/contract/src/index.ts";
 import { reportSkip } from "../support/ask-services.ts";
+import { findDockerCompose } from "../support/docker-compose.ts";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 
 const serviceSchema = z.object({
   image: z.string(),
-  build: z.object({ context: z.string(), dockerfile: z.string() }).optional(),
+  build: z.object({ context: z.string(), dockerfile: z.string().default("Dockerfile") }).optional(),
   command: z.array(z.string()),
   environment: z.record(z.string(), z.string()),
   env_file: z.array(z.string()).optional(),
@@ -28,6 +29,8 @@ const serviceSchema = z.object({
   profiles: z.array(z.string()).optional(),
   volumes: z.array(z.string()).optional(),
   secrets: z.array(z.string()).optional(),
+  privileged: z.boolean().optional(),
+  network_mode: z.string().optional(),
 });
 
 const text = read("docker-compose.yml");
@@ -45,8 +48,8 @@ function service(name: string): z.output<typeof serviceSchema> {
   return found;
 }
 
-/** As compose fills it in once every required value is given. */
-const filled = (value: string) => value.replace(/\$\{(\w+):\?[^}]*\}/g, "given");
+/** As compose fills it in once every required value is given, and nothing else. */
+const filled = (value: string) => value.replace(/\$\{(\w+):\?[^}]*\}/g, "given").replace(/\$\{\w+:-([^}]*)\}/g, "$1");
 
 const ours = ["migrate", "api", "worker", "supervisor"];
 /** Variables of programs that are not ours: secret, or not. */
@@ -59,11 +62,19 @@ const ofOthers: Readonly<Record<string, Readonly<Record<string, "secret" | "open
     GF_ANALYTICS_REPORTING_ENABLED: "open",
     GF_ANALYTICS_CHECK_FOR_UPDATES: "open",
   },
+  "sandbox-engine": {},
+  "sandbox-image": {},
 };
+/** Ends after it has done its part. */
+const once = ["migrate", "sandbox-image"];
+/** What an operator may choose otherwise. */
+const choices = ["SANDBOX", "SANDBOX_HOSTS"];
 
 /** null: nobody reads it. */
 function kindOf(name: string, variable: string): "secret" | "open" | null {
   if (!ours.includes(name)) return ofOthers[name]?.[variable] ?? null;
+  // No .env may set it, so that it is no setting (packages/config/src/trust-everything.ts).
+  if (variable === "MARKMILL_TRUST") return "open";
   const known = variables.find((one) => one.name === variable);
   return known === undefined ? null : known.secret === true ? "secret" : "open";
 }
@@ -83,17 +94,15 @@ function complaintsOf(compose: string): string[] {
   return messages.flatMap(({ type, rule, message }) => (type === "error" ? [`${rule}: ${message}`] : []));
 }
 
-/** The plugin, or the program of old. */
-function findCompose(): readonly string[] | null {
-  const there = (command: readonly [string, ...string[]]) =>
-    spawnSync(command[0], [...command.slice(1), "version"], { stdio: "ignore" }).status === 0;
-  return ([["docker", "compose"], ["docker-compose"]] as const).find(there) ?? null;
-}
-
 describe("docker-compose.yml", () => {
-  it("has the stores, one migration, the API, workers and supervisors", () => {
+  it("has the stores, one migration, the API, workers, supervisors and an engine for commands", () => {
     const always = Object.entries(services).flatMap(([name, { profiles }]) => (profiles === undefined ? [name] : []));
-    expect(always).toEqual(["postgres", "redis", "migrate", "worker", "api", "supervisor"]);
+    expect(always.sort()).toEqual(
+      [
+        ...["postgres", "redis", "migrate", "worker", "api", "supervisor"],
+        ...["sandbox-engine", "sandbox-image"],
+      ].sort(),
+    );
     expect(service("api").command).toEqual(["markmill", "api"]);
     expect(service("worker").command).toEqual(["markmill", "worker"]);
     expect(service("supervisor").command).toEqual(["markmill", "supervisor"]);
@@ -114,7 +123,7 @@ describe("docker-compose.yml", () => {
 
   it("every lasting service has a health check, and what depends on it waits for it", () => {
     for (const [name, { healthcheck }] of Object.entries(services)) {
-      if (name === "migrate") continue;
+      if (once.includes(name)) continue;
       expect(healthcheck.test?.length, name).toBeGreaterThan(1);
       expect(healthcheck.disable, name).toBeUndefined();
     }
@@ -150,17 +159,16 @@ describe("docker-compose.yml", () => {
 
   it("compose itself reads it, with the graphs and without, and says what it lacks", async (test) => {
     const values = ["POSTGRES_PASSWORD", "REDIS_PASSWORD", "OPENAI_API_KEY"].map((name) => `${name}=given`);
-    const [program, ...before] = findCompose() ?? [];
-    if (program === undefined) {
-      await reportSkip({
-        what: "docker-compose.yml, read by compose itself",
-        reason: "neither docker compose nor docker-compose",
-      });
+    const compose = await findDockerCompose(join(root, ".cache")).catch((error: Error) => error.message);
+    if (typeof compose === "string") {
+      await reportSkip({ what: "docker-compose.yml, read by compose itself", reason: compose });
       return test.skip();
     }
+    const [program, ...before] = compose.command;
     const folder = mkdtempSync(join(scratch, "config-"));
     writeFileSync(join(folder, "docker-compose.yml"), text);
-    const env = Object.fromEntries(["PATH", "HOME"].map((name) => [name, process.env[name]]));
+    symlinkSync(join(root, "infra"), join(folder, "infra"));
+    const env = { ...Object.fromEntries(["PATH", "HOME"].map((name) => [name, process.env[name]])), ...compose.env };
     const config = (given: readonly string[], ...flags: string[]) => {
       writeFileSync(join(folder, ".env"), given.join("\n"));
       const answer = spawnSync(program, [...before, ...flags, "config"], { cwd: folder, env, encoding: "utf8" });
@@ -211,14 +219,20 @@ describe("docker-compose.yml", () => {
 
   it("has no password of its own: compose refuses to start without the operator's", () => {
     const interpolations = [...text.matchAll(/(?<!\$)\$\{([^}]*)\}/g)].map(([, inner = ""]) => inner);
-    expect(new Set(interpolations.map((inner) => inner.split(":")[0]))).toEqual(
+    const [needed, chosen] = [
+      interpolations.filter((inner) => !inner.includes(":-")),
+      interpolations.filter((inner) => inner.includes(":-")),
+    ];
+    expect(new Set(needed.map((inner) => inner.split(":")[0]))).toEqual(
       new Set(["POSTGRES_PASSWORD", "REDIS_PASSWORD", "OPENAI_API_KEY"]),
     );
-    for (const inner of interpolations) expect(inner).toMatch(/^\w+:\?set \w+ in \.env$/);
+    for (const inner of needed) expect(inner).toMatch(/^\w+:\?set \w+ in \.env$/);
+    expect(chosen.map((inner) => inner.split(":")[0])).toEqual(choices);
     for (const [name, { environment }] of Object.entries(services)) {
       for (const [variable, value] of Object.entries(environment)) {
         const kind = kindOf(name, variable);
         expect(kind, `${name} ${variable}`).not.toBeNull();
+        if (kind === "open" && choices.includes(variable)) continue;
         if (kind === "open") {
           expect(value, `${name} ${variable}`).not.toContain("${");
           continue;
@@ -228,6 +242,37 @@ describe("docker-compose.yml", () => {
         expect(URL.canParse(secret) ? new URL(secret).password : secret, `${name} ${variable}`).toBe("given");
       }
     }
+  });
+
+  it("gives workers an engine of its own: without a network, by a socket that nothing else has", () => {
+    const { environment } = service("worker");
+    const reading = readConfig({
+      SANDBOX: filled(environment.SANDBOX ?? ""),
+      SANDBOX_HOSTS: filled(environment.SANDBOX_HOSTS ?? ""),
+    });
+    if (!reading.ok) throw new Error(JSON.stringify(reading.findings));
+    const { kind, hosts, image } = reading.config.sandbox;
+    expect(kind).toBe("docker");
+    const engine = service("sandbox-engine");
+    expect(
+      engine.command.filter((word) => word.startsWith("--host=")).map((word) => word.slice("--host=".length)),
+    ).toEqual(hosts);
+    // The user of the app's image, which has no other right to the socket.
+    expect(engine.command).toContain("--group=1000");
+    expect(engine.image).toMatch(/^docker:\d+-dind$/);
+    const loader = service("sandbox-image");
+    expect(loader.command.slice(2)).toEqual([hosts[0]?.replace("unix://", ""), `${image}:latest`]);
+    expect(loader.image).toBe(image);
+    expect(loader.depends_on).toEqual({ "sandbox-engine": { condition: "service_healthy" } });
+    for (const one of [engine, loader]) expect(one.network_mode).toBe("none");
+    const having = (volume: string) =>
+      Object.keys(services).filter((name) => services[name]?.volumes?.some((mount) => mount.startsWith(`${volume}:`)));
+    expect(having("sandbox-socket").sort()).toEqual(["sandbox-engine", "sandbox-image", "worker"]);
+    expect(having("sandbox-engine")).toEqual(["sandbox-engine"]);
+    expect(Object.keys(services).filter((name) => services[name]?.privileged === true)).toEqual(["sandbox-engine"]);
+    expect(text).not.toContain("/var/run/docker.sock");
+    // It may come later than the workers: they do not wait for it.
+    expect(Object.keys(service("worker").depends_on ?? {})).not.toContain("sandbox-engine");
   });
 
   it("publishes no port but the API's and Grafana's, and those on this machine's loopback alone", () => {

@@ -15,7 +15,7 @@ export async function buildServicesImage(dockerHost: string, redis: RedisSource)
   return (await buildImageOf(programs, dockerHost, "markmill-services:test")).tag;
 }
 
-function postgresDirectories(): Readonly<Record<string, string>> {
+export function postgresDirectories(): Readonly<Record<string, string>> {
   const [found] = findBinaries().candidates;
   if (found === undefined) throw new Error("there is no Postgres to put into an image");
   if (found.kind === "npm") return { "/usr/lib/postgresql/npm": found.native };

@@ -8,8 +8,7 @@
  * A4  SANDBOX_ACCEPT=none accepts nothing and asks nothing.
  */
 import { type Config, rememberWalls } from "@markmill/config";
-import { runsCommands } from "@markmill/engine";
-import { openSandbox } from "@markmill/stack";
+import { hasCommands, openSandbox } from "@markmill/stack";
 import type { Definition } from "@markmill/store";
 import { CommandError, type Terminal } from "./command.ts";
 
@@ -65,12 +64,6 @@ function refusal(walls: readonly Wall[]): CommandError {
     "CLASS_SANDBOX",
     `The thin wall of this machine's sandbox (${names}) was not accepted, so nothing was begun.`,
     walls.map(({ fix }) => fix).join(" "),
-  );
-}
-
-function hasCommands({ programs }: Definition): boolean {
-  return Object.values(programs).some((program) =>
-    Object.values(program.nodes).some((node) => runsCommands(node, program)),
   );
 }
 

@@ -29,7 +29,7 @@ import { CommandError, exitCodes, type Terminal, UsageError } from "./command.ts
 import { jsonText } from "./json-text.ts";
 import { leaveToBackground } from "./leave-run.ts";
 import { requireModel } from "./require-model.ts";
-import { requireSandbox } from "./require-sandbox.ts";
+import { requireSandbox, warnOfNoExecutor } from "./require-sandbox.ts";
 import type { PlannedRow, TablePlan } from "./table-plan.ts";
 import { terminalLog } from "./terminal-log.ts";
 
@@ -65,6 +65,7 @@ export async function gradeTable(
     const works = await mustWork(stack, config);
     if (!works) requireOwnWorker(config, manner.ownWorker);
     if (works) for (const definition of plan.definitions) await requireSandbox(definition, config, terminal.cwd);
+    else await warnOfNoExecutor(plan.definitions, stack, terminal.err);
     const { batches, definitions } = stack.tenant;
     const known = (await batches.list({ key: plan.key })).batches[0] ?? null;
     const before = known === null ? null : await batches.get(known.id);

@@ -1,15 +1,11 @@
 /** Whatever the machine cannot give is found before a class is begun: without a sandbox every work would fail by our fault. */
 import type { Config } from "@markmill/config";
-import { runsCommands } from "@markmill/engine";
-import { openSandbox } from "@markmill/stack";
+import { hasCommands, openSandbox, type Stack, warnNoExecutor } from "@markmill/stack";
 import type { Definition } from "@markmill/store";
 import { CommandError } from "./command.ts";
 
 export async function requireSandbox({ programs }: Definition, config: Config, cwd: string): Promise<void> {
-  const runs = Object.values(programs).some((program) =>
-    Object.values(program.nodes).some((node) => runsCommands(node, program)),
-  );
-  if (!runs) return;
+  if (!hasCommands({ programs })) return;
   if (config.sandbox.kind === "none" && !config.sandbox.byFlag) {
     throw new CommandError(
       "CLASS_SANDBOX",
@@ -43,4 +39,15 @@ export async function requireSandbox({ programs }: Definition, config: Config, c
       `${wall.fix} For work of your own: SANDBOX_ACCEPT=${thin.map(({ name }) => name).join(",")}.`,
     );
   }
+}
+
+/** Where others work: what is asked for is accepted, and the person is told at once that no worker can do it now. */
+export async function warnOfNoExecutor(
+  definitions: readonly Definition[],
+  { store }: Pick<Stack, "store">,
+  tell: (text: string) => void,
+): Promise<void> {
+  const warning = await warnNoExecutor(definitions, () => store.commandStandings());
+  // That no worker of a server is alive is said whatever the workflow does.
+  if (warning !== null && warning.code !== "WORKERS_NONE") tell(`! ${warning.code}: ${warning.message}`);
 }

@@ -258,7 +258,8 @@ const sandbox = {
   SANDBOX_HOSTS: optional(
     list(/^(unix|tcp|ssh|https?):\/\/\S+$/, "Docker addresses such as unix:///var/run/docker.sock"),
     {
-      description: "Docker engines, comma-separated. Absent: the local one.",
+      description:
+        "Docker engines, comma-separated. Absent: the local one. docker-compose.yml brings an engine of its own (docs/operations.md, Where commands run).",
     },
   ),
   SANDBOX_IMAGE: defaulted("markmill-sandbox", text, { description: "Image for workflows that name none." }),

@@ -13,6 +13,7 @@ import {
   nanodollars,
   page,
   runId,
+  startWarnings,
   text,
   time,
 } from "./values.ts";
@@ -209,6 +210,7 @@ export const savedBatch = named(
     restarted: count.describe("works without a paid reply that begin again as the batch says now"),
     kept: count.describe("works under way that were begun otherwise and stay so, because they have paid replies"),
     dropped: count.optional().describe("works that no longer count; only where `whole` was sent"),
+    warnings: startWarnings.optional(),
   }),
 );
 

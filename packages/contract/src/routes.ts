@@ -449,7 +449,7 @@ export const routes = {
   },
   getReady: {
     ...{ method: "GET", path: "/health/ready", tag: "Operation", access: "public" },
-    summary: "It can serve: the database answers. What it can do without is told: the queue, the workers",
+    summary: "It can serve: the database answers. What it can do without is told: the queue, the workers, a sandbox",
     answer: { kind: "json", status: 200, also: 503, schema: operations.health },
   },
   getOpenapi: {

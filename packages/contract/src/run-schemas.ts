@@ -13,6 +13,7 @@ import {
   page,
   pair,
   runId,
+  startWarnings,
   text,
   time,
   whole,
@@ -162,7 +163,11 @@ export const idempotencyHeaders = z.object({
 
 export const startedRun = named(
   "StartedRun",
-  z.object({ id: runId, created: z.boolean().describe("false: an earlier request with this key has made it") }),
+  z.object({
+    id: runId,
+    created: z.boolean().describe("false: an earlier request with this key has made it"),
+    warnings: startWarnings.optional(),
+  }),
 );
 
 /** A time in microseconds and an id. */

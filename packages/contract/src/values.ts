@@ -55,6 +55,11 @@ export const flag = z.preprocess(
   z.boolean("must be true or false"),
 );
 
+/** Of a start that is accepted and will have to wait. */
+export const startWarnings = z
+  .array(z.object({ code: z.string(), message: z.string() }))
+  .describe("what it will wait for, such as a worker that can run commands; empty: nothing known");
+
 /** `KEY=VALUE`. */
 export const pair = text(4_300).regex(/^[^=]+=/, "must be KEY=VALUE");
 

@@ -28,6 +28,8 @@ export interface Sandbox {
   thinWalls?(): Promise<readonly ThinWall[]>;
   /** What the sandbox is made of, as far as a self-test depends on it. */
   identity?(image?: string): Promise<string>;
+  /** Rejects with a SandboxError while no session can be opened: no engine answers, or none has the image. Absent: it always can. */
+  answers?(): Promise<void>;
   /** Releases what this process holds (connections, warm pool). Sessions live on. */
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 // A sandbox that is not used before its self-test has passed. Invariants:
-// 1. `open` waits for the verdict, and refuses every session when it is not "safe": no unsafe fallback.
+// 1. `open` waits for the verdict, and refuses every session when it is not "safe": no unsafe fallback. A test that could not be made
+//    refuses them too, until `proven` is asked again.
 // 2. A thin wall that was not accepted by name refuses every session too, whatever the self-test says.
 // 3. A verdict is remembered only when it is "safe", for a day, and only for the same product, host, kernel, boot, and what the
 //    sandbox says it is made of (engine, runtime, image digest; or the jail's means).
@@ -14,8 +15,8 @@ import { judgeSelfTest, runSelfTest, type SelfTestOptions, type SelfTestVerdict 
 import { type ThinWall, type ThinWallName, thinWallsRefused } from "./thin-walls.ts";
 
 export interface ProvenSandbox extends Sandbox {
-  /** Starts the self-test on the first call. */
-  proven(): Promise<SelfTestVerdict>;
+  /** Starts the self-test on the first call, and again after one that could not be made: no engine, no image. */
+  proven(): Promise<Proof>;
 }
 
 export interface ProofOptions extends SelfTestOptions {
@@ -34,13 +35,22 @@ const rememberedMs = 24 * 3_600_000;
 
 export function proveSandbox(sandbox: Sandbox, options: ProofOptions = {}): ProvenSandbox {
   let verdict: Promise<Proof> | null = null;
+  let made = true;
   const proof = (): Promise<Proof> => {
-    verdict ??= prove(sandbox, options);
+    if (verdict !== null) return verdict;
+    made = true;
+    verdict = prove(sandbox, options);
+    verdict.catch(() => {
+      made = false;
+    });
     return verdict;
   };
   return {
     kind: sandbox.kind,
-    proven: proof,
+    proven() {
+      if (!made) verdict = null;
+      return proof();
+    },
     async open(spec, more) {
       const { safe, failures, thin } = await proof();
       if (safe) return sandbox.open(spec, more);
@@ -54,6 +64,7 @@ export function proveSandbox(sandbox: Sandbox, options: ProofOptions = {}): Prov
     list: () => sandbox.list(),
     remove: (id) => sandbox.remove(id),
     close: () => sandbox.close(),
+    ...(sandbox.answers === undefined ? {} : { answers: sandbox.answers }),
   };
 }
 
@@ -63,6 +74,8 @@ interface Proof extends SelfTestVerdict {
 }
 
 async function prove(sandbox: Sandbox, options: ProofOptions): Promise<Proof> {
+  // Without an engine, or without the image, there is nothing to test and nothing to tell twice.
+  await sandbox.answers?.();
   const walls = (await sandbox.thinWalls?.()) ?? [];
   const thin = walls.filter(({ name }) => options.accept?.includes(name) !== true);
   if (walls.length > 0) options.onThin?.(walls, thin);

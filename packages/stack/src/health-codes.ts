@@ -22,6 +22,10 @@ export const healthCodes = {
     means: "No worker is alive. Runs are accepted and wait.",
     fix: "Start a worker: `markmill worker`, or `docker compose up -d worker`.",
   },
+  SANDBOX_TESTING: {
+    means: "The sandbox of the workers is being opened or tested.",
+    fix: "Wait; this takes some seconds after a worker's start.",
+  },
   SUPERVISOR_STUCK: {
     means: "The supervisor has looked at nothing for 30 s.",
     fix: "Check that Postgres answers. If it does, start the supervisor again: another one takes over.",

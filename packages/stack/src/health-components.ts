@@ -1,8 +1,9 @@
 /** The components that every process has, and those of a worker and a supervisor. The API adds what only it can say. */
 import type { Queues } from "@markmill/queue";
-import type { Store } from "@markmill/store";
+import type { CommandStanding, Store } from "@markmill/store";
 import type { HealthComponent } from "./health.ts";
 import { troubleOf } from "./health-codes.ts";
+import { sandboxTrouble } from "./sandbox-health.ts";
 import { troubleOfError } from "./trouble-of-error.ts";
 
 export function databaseHealth(store: Pick<Store, "probe">): HealthComponent {
@@ -48,6 +49,16 @@ export function workerHealth(worker: { health(): WorkerState }): HealthComponent
       if (leasesOld) return troubleOf("WORKER_LEASES_OLD");
       return beat === null ? null : troubleOfError(beat);
     },
+  };
+}
+
+/** Not needed: sandbox-health.ts says why. */
+export function workerSandboxHealth(worker: { commands(): CommandStanding }): HealthComponent {
+  return {
+    name: "sandbox",
+    needed: false,
+    silence: troubleOf("HEALTH_SILENT"),
+    look: () => sandboxTrouble([worker.commands()]),
   };
 }
 

@@ -38,6 +38,7 @@ export { requireConfig } from "./require-config.ts";
 export { retryRun } from "./retry-run.ts";
 export { mayVoid, type RubricChange, rubricChange } from "./rubric-change.ts";
 export { isSandboxChoice, type RunOptions, readRunOptions, writeRunOptions } from "./run-options.ts";
+export { sandboxTrouble, tellSandboxTrouble } from "./sandbox-health.ts";
 export { type ProcessRole, runProcess, serveProcess } from "./serve-process.ts";
 export { readScript, type ScriptFile, serveScript } from "./serve-script.ts";
 /** What whoever embeds the stack catches. @public */
@@ -48,6 +49,7 @@ export { keepScript, type StartRequest, startRun } from "./start-run.ts";
 export { describeError, systemErrorCodes, tellError } from "./tell-error.ts";
 export { createTroubleLog } from "./trouble-log.ts";
 export { markmillVersion } from "./version.ts";
+export { hasCommands, warnNoExecutor } from "./warn-no-executor.ts";
 export { withModel } from "./with-model.ts";
 export { livingWorkers, mustWork, workFor, workForBatch } from "./work-for-run.ts";
 /** What whoever embeds the stack catches. @public */

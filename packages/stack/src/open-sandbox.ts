@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import type { Config } from "@markmill/config";
 import type { ProvenSandbox, Sandbox, SandboxChoice, WarmPoolWish } from "@markmill/sandbox";
+import { lateSandbox } from "./late-sandbox.ts";
 import type { StackLog } from "./stack-log.ts";
 import { markmillVersion } from "./version.ts";
 
@@ -59,6 +60,25 @@ export async function openProvenSandbox(
     onStart: () =>
       log.warn({}, `testing the sandbox (${sandbox.kind}) before its first use; this takes a few seconds, once a day`),
     ...(sandbox.kind === "docker" ? { image: config.sandbox.image } : {}),
+  });
+}
+
+/**
+ * Of a worker that stays. A sandbox that is named (SANDBOX=docker) may come later than the worker: its engine starts, its image is loaded.
+ * The worker begins without it, does all other work, and takes commands as soon as it is there and has passed its test.
+ */
+export async function openLastingSandbox(
+  config: Config,
+  cwd: string,
+  log: StackLog,
+  pool?: WarmPoolWish,
+): Promise<Sandbox | ProvenSandbox | null> {
+  const { kind } = config.sandbox;
+  if (kind === "auto" || kind === "none") return await openSandboxIfAny(config, cwd, log, pool);
+  return lateSandbox(kind, async () => {
+    const opened = await openProvenSandbox(kind, config, cwd, log, pool);
+    if (!("proven" in opened)) throw new Error(`The sandbox ${kind} came without a proof.`);
+    return opened;
   });
 }
 

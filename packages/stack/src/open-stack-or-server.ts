@@ -2,7 +2,7 @@
 import type { Config } from "@markmill/config";
 import type { Client } from "@markmill/contract";
 import type { Queues } from "@markmill/queue";
-import type { Store, WorkerRow } from "@markmill/store";
+import type { CommandStanding, Store, WorkerRow } from "@markmill/store";
 import { openStack, type Stack, type StackOptions } from "./open-stack.ts";
 import { everyPage } from "./remote-values.ts";
 import { type StackLog, silent } from "./stack-log.ts";
@@ -26,8 +26,18 @@ async function serverStack({ url, token }: NonNullable<Config["server"]>, log: S
     if (found.length === 0) log.warn({}, `no worker of the server at ${url} is alive: what is asked for waits for one`);
     return found;
   }
+  /** A server of an older version does not say: nothing is known to be wrong. */
+  async function commandStandings(): Promise<CommandStanding[]> {
+    const { components } = await client.getReady();
+    const told = components.sandbox;
+    if (told === undefined || told.ok) return [{ can: "execute" }];
+    const { code = "", means = "", fix = "" } = told;
+    if (code === "WORKERS_NONE") return [];
+    if (code === "SANDBOX_TESTING") return [{ can: "not yet" }];
+    return [{ can: "nothing", code, means, fix, message: means }];
+  }
   // Of a store and its queues commands use these; the rest is for those who work.
-  const store = { clock: { now }, workers } as unknown as Store;
+  const store = { clock: { now }, workers, commandStandings } as unknown as Store;
   const queues = { ring: async () => [], close: async () => undefined } as unknown as Queues;
   return {
     store,

@@ -13,9 +13,9 @@ import type { Store, TenantStore } from "@markmill/store";
 import type { Telemetry } from "@markmill/telemetry";
 import type { ToolFunction } from "@markmill/tools";
 import type { HealthComponent } from "./health.ts";
-import { databaseHealth, queueHealth, supervisorHealth, workerHealth } from "./health-components.ts";
+import { databaseHealth, queueHealth, supervisorHealth, workerHealth, workerSandboxHealth } from "./health-components.ts";
 import { openModels } from "./open-models.ts";
-import { openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
+import { openLastingSandbox, openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
 import { openTelemetryIfAny } from "./open-telemetry.ts";
 import { claimProjectHome, requireDatabase } from "./project-home.ts";
 import { routeSandbox } from "./route-sandbox.ts";
@@ -154,7 +154,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
           claimProjectHome(config, cwd, log);
           const started = await startWorking({ config, cwd, log, store, queues, databaseUrl, telemetry }, wanted);
           closing.push(started.close);
-          components.push(workerHealth(started.worker));
+          components.push(workerHealth(started.worker), workerSandboxHealth(started.worker));
         }
         if (wanted.supervisor) {
           const { startSupervisor } = await import("@markmill/supervisor");
@@ -192,7 +192,10 @@ async function startWorking(ground: Ground, { only, obeys, onDeaf, functions }: 
   const { getRun } = await import("@markmill/store/machine");
   const { machine } = store;
   const models = await openModels(config, cwd, machine);
-  const own = await openSandboxIfAny(config, cwd, log, only === null ? await warmPool(ground) : undefined);
+  const own =
+    only === null
+      ? await openLastingSandbox(config, cwd, log, await warmPool(ground))
+      : await openSandboxIfAny(config, cwd, log);
   const sandbox =
     own === null || !obeys
       ? own

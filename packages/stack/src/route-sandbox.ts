@@ -36,6 +36,7 @@ export function routeSandbox({ own, choiceOf, open }: SandboxRoutes): Sandbox {
     async remove(id) {
       for (const sandbox of await all()) await sandbox.remove(id);
     },
+    ...(own.sandbox.answers === undefined ? {} : { answers: own.sandbox.answers }),
     async close() {
       for (const sandbox of await all()) await sandbox.close();
     },

@@ -32,6 +32,7 @@ export type { Budget } from "./budgets.ts";
 export type { StoredCall } from "./calls.ts";
 export { defaultCeilings } from "./ceilings.ts";
 export type { Spent } from "./charges.ts";
+export type { CommandStanding } from "./command-standing.ts";
 export type { Committed, OnCommitted } from "./commit/committer.ts";
 export type { CreatedRun, NewRun } from "./create-run.ts";
 export type { Definition } from "./definitions.ts";

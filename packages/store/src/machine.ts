@@ -35,6 +35,7 @@ export {
   settleMark,
   waitsForExecute,
 } from "./checkpoints.ts";
+export { type CannotExecute, type CommandStanding, sandboxNotConfigured } from "./command-standing.ts";
 export { type Claim, type Claimed, releaseClaims, renewLeases } from "./commit/claim.ts";
 export type { Committed } from "./commit/committer.ts";
 export type { Followed } from "./commit/followed.ts";

@@ -10,6 +10,7 @@ import { createWorkFacts, type ReadWorkFacts } from "./batches/work-facts.ts";
 import { type BlobSettings, type Blobs, createBlobs } from "./blobs/blobs.ts";
 import { createSaveCall, type SaveCall } from "./calls.ts";
 import { type Ceilings, defaultCeilings } from "./ceilings.ts";
+import { type CommandStanding, listCommandStandings } from "./command-standing.ts";
 import { createActivityIds } from "./commit/activity-ids.ts";
 import { type Claim, type Claimable, type Claimer, createClaimer } from "./commit/claim.ts";
 import { type Commit, type Committed, type Committer, createCommitter, type OnCommitted } from "./commit/committer.ts";
@@ -58,6 +59,8 @@ export interface Store {
   readonly access: Access;
   /** Those that live, whomever they work for. */
   workers(): Promise<readonly WorkerRow[]>;
+  /** What each living worker says of running commands. */
+  commandStandings(): Promise<readonly CommandStanding[]>;
   /** Runs of all tenants that have not ended, by status: numbers only. */
   openRuns(): ReturnType<typeof openRunCounts>;
   /** Activities of all tenants, as whoever watches the queues may see them: by ids, without what they hold. */
@@ -156,6 +159,7 @@ function assemble(database: Database, clock: DatabaseClock, options: StoreOption
     as: (tenant) => createTenantStore(parts, tenant),
     access: openAccess(database),
     workers: () => listWorkers(database),
+    commandStandings: () => listCommandStandings(database),
     openRuns: () => openRunCounts(database),
     board: createBoardReader(database),
     oldestDue: (queues) => oldestDue(database, queues),

@@ -7,6 +7,7 @@ import type { Queues } from "@markmill/queue";
 import { defaultLimits, type Limits, type ProvenSandbox, type Sandbox, type SessionFiles } from "@markmill/sandbox";
 import {
   beat,
+  type CommandStanding,
   callExcess,
   createReadConversation,
   type Database,
@@ -33,6 +34,7 @@ import { reapSessions } from "./reap-sessions.ts";
 import { leaveAsItIs, scrubberOf, scrubRequests } from "./scrub-requests.ts";
 import { createSessionKeeper, type SessionKeeperParts } from "./sessions.ts";
 import { toolPortsOf } from "./tool-ports.ts";
+import { watchCommands } from "./watch-commands.ts";
 import { type Log, startWorker, type WorkerParts } from "./worker.ts";
 
 export interface OpenWorkerParts {
@@ -61,6 +63,8 @@ export interface OpenWorkerParts {
 export interface OpenWorker {
   /** `beat`: why the last heartbeat could not be written; null: it was. */
   health(): Health & { readonly beat: unknown };
+  /** Whether it can run commands now, and why not. */
+  commands(): CommandStanding;
   /** Takes nothing new, waits for what it holds, gives back the rest. */
   drain(): Promise<void>;
 }
@@ -155,13 +159,30 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
       return null;
     },
   });
+  const { control, execute } = config.worker.concurrency;
+  const facts = { pid: process.pid, sandbox: sandbox?.kind ?? null, queue: queues.kind };
+  const slotsOfAll = control + slots.count + execute;
+  let unbeaten: unknown = null;
+  const heart = () => {
+    const info = { ...facts, slots: slotsOfAll, commands: { ...commands.standing() } };
+    return beat(database, { id: store.worker, host, info, keepsMs: config.models.timeoutMs }).then(
+      () => {
+        unbeaten = null;
+      },
+      (error: unknown) => {
+        unbeaten = error;
+        log.warn({ err: error }, "no heartbeat");
+      },
+    );
+  };
+  const commands = watchCommands({ sandbox, unsafe: parts.unsafe ?? "abstain", log, onChange: () => void heart() });
   const worker = startWorker({
     store,
     databaseUrl: parts.databaseUrl,
     queues,
     performer,
     concurrency: { ...config.worker.concurrency, prompt: inHand(slots.count, Number.POSITIVE_INFINITY) },
-    executes: mayExecute(parts),
+    executes: commands.takes,
     lockDurationMs: config.worker.lockDurationMs,
     stalledIntervalMs: config.worker.stalledIntervalMs,
     log,
@@ -171,20 +192,6 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
     ...(parts.failPoint === undefined ? {} : { failPoint: parts.failPoint }),
   });
 
-  const { control, execute } = config.worker.concurrency;
-  const slotsOfAll = control + slots.count + execute;
-  const info = { pid: process.pid, sandbox: sandbox?.kind ?? null, queue: queues.kind, slots: slotsOfAll };
-  let unbeaten: unknown = null;
-  const heart = () =>
-    beat(database, { id: store.worker, host, info, keepsMs: config.models.timeoutMs }).then(
-      () => {
-        unbeaten = null;
-      },
-      (error: unknown) => {
-        unbeaten = error;
-        log.warn({ err: error }, "no heartbeat");
-      },
-    );
   await heart();
   const beating = setInterval(() => void heart(), beatMs);
   const reap = async () => {
@@ -198,27 +205,16 @@ export async function openWorker(parts: OpenWorkerParts): Promise<OpenWorker> {
 
   return {
     health: () => ({ ...worker.health(), beat: unbeaten }),
+    commands: commands.standing,
     async drain() {
       clearInterval(reaping);
+      commands.stop();
       await worker.drain(config.worker.drainTimeoutMs);
       clearInterval(beating);
       await box.close();
       await leave(database, store.worker).catch(() => undefined);
     },
   };
-}
-
-/** Without any sandbox, and where nobody else could, EXECUTE is taken and answered with a failure that says why. */
-async function mayExecute({ sandbox, unsafe, log }: OpenWorkerParts): Promise<boolean> {
-  if (sandbox === null || !("proven" in sandbox)) return true;
-  try {
-    const { safe, failures } = await sandbox.proven();
-    if (!safe) log.error({ failures }, "commands are refused: the sandbox is not safe here");
-    return safe || unsafe === "refuse";
-  } catch (error) {
-    log.error({ err: error }, "the sandbox could not be tested");
-    return unsafe === "refuse";
-  }
 }
 
 /** Marks what belongs to this installation on an engine that others may share. */

@@ -2,7 +2,15 @@
 
 import type { Got, Routes } from "@markmill/contract";
 import { findModel } from "@markmill/llm";
-import { everyWork, mayVoid, presentBatchSummary, type RubricChange, rubricChange, withModel } from "@markmill/stack";
+import {
+  everyWork,
+  mayVoid,
+  presentBatchSummary,
+  type RubricChange,
+  rubricChange,
+  warnNoExecutor,
+  withModel,
+} from "@markmill/stack";
 import {
   type BatchDetail,
   type BatchWork,
@@ -17,6 +25,7 @@ import type { Caller, Some } from "../handler.ts";
 import { pageOf } from "../page.ts";
 import type { ApiParts } from "../parts.ts";
 import { notFound, Refusal } from "../refusal.ts";
+import { shareAnswer } from "../share-answer.ts";
 import { checked, limitsOf } from "./runs.ts";
 
 type Names =
@@ -38,7 +47,10 @@ type Names =
 
 type Shown<Name extends keyof Routes> = Got<Routes[Name]>;
 
-export function batchHandlers({ bell, settings, catalogue }: ApiParts): Some<Names> {
+const standingsForMs = 1_000;
+
+export function batchHandlers({ store: installation, bell, settings, catalogue }: ApiParts): Some<Names> {
+  const standings = shareAnswer(() => installation.commandStandings(), standingsForMs);
   return {
     async saveBatch({ body, caller: { store } }) {
       const { key, name, rubric, concurrency, budget, members, works, whole, span } = body;
@@ -73,7 +85,9 @@ export function batchHandlers({ bell, settings, catalogue }: ApiParts): Some<Nam
         },
       });
       const { id, created } = saved;
-      return { status: created ? 201 : 200, target: id, location: `/v1/batches/${id}`, body: saved };
+      const warning = await warnNoExecutor([definition], standings);
+      const answer = { ...saved, warnings: warning === null ? [] : [warning] };
+      return { status: created ? 201 : 200, target: id, location: `/v1/batches/${id}`, body: answer };
     },
 
     async listBatches({ query, caller: { store } }) {

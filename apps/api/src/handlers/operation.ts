@@ -1,5 +1,13 @@
 import { openapiDocument } from "@markmill/contract";
-import { databaseHealth, type HealthComponent, liveAnswer, lookAfter, queueHealth, troubleOf } from "@markmill/stack";
+import {
+  databaseHealth,
+  type HealthComponent,
+  liveAnswer,
+  lookAfter,
+  queueHealth,
+  sandboxTrouble,
+  troubleOf,
+} from "@markmill/stack";
 import type { Streams } from "../count-streams.ts";
 import { cutPage } from "../cut-page.ts";
 import { docsPage } from "../docs-page.ts";
@@ -46,7 +54,13 @@ export function operationHandlers(
       return living.length === 0 ? troubleOf("WORKERS_NONE") : null;
     },
   };
-  const ready = lookAfter(() => [itself, databaseHealth(store), queueHealth(bell, false), workers]);
+  const sandbox: HealthComponent = {
+    name: "sandbox",
+    needed: false,
+    silence: troubleOf("HEALTH_SILENT"),
+    look: async () => sandboxTrouble(await store.commandStandings()),
+  };
+  const ready = lookAfter(() => [itself, databaseHealth(store), queueHealth(bell, false), workers, sandbox]);
   return {
     async listModels({ query, caller }) {
       const aliases = Map.groupBy(catalogue.aliases, ([, name]) => name);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Definition as Checked, checkStart, inputName } from "@markmill/definition";
 import type { Doorbell, Limits } from "@markmill/engine";
-import { presentDifference, presentDoing, presentRun, presentRunSummary } from "@markmill/stack";
+import { presentDifference, presentDoing, presentRun, presentRunSummary, warnNoExecutor } from "@markmill/stack";
 import { type Committed, type Definition, type RunDetail, StoreError, type TenantStore } from "@markmill/store";
 import { defaultLimits, readArchive } from "@markmill/submission";
 import { cutPage } from "../cut-page.ts";
@@ -11,6 +11,7 @@ import type { KnownSubmissions } from "../known-submissions.ts";
 import { pageOf, pairs } from "../page.ts";
 import type { ApiParts } from "../parts.ts";
 import { notFound, Refusal } from "../refusal.ts";
+import { shareAnswer } from "../share-answer.ts";
 
 type Names =
   | "startRun"
@@ -42,6 +43,7 @@ interface Caps {
 export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Some<Names> {
   const { bell, settings, telemetry } = parts;
   const fold = inTurn(mostFolds);
+  const standings = shareAnswer(() => parts.store.commandStandings(), standingsForMs);
 
   function ringFor(rootId: string, rings: readonly Doorbell[]): void {
     if (telemetry == null) bell.ring(rings);
@@ -82,6 +84,8 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
       const files = body.submission === undefined ? null : await pathsOf(store, body.submission);
       const variables = { ...body.variables, ...(body.input === undefined ? {} : { [inputName]: body.input }) };
       const notes = checked(definition, variables, Object.keys(settings.environment), files);
+      const warning = await warnNoExecutor([definition], standings);
+      const warnings = warning === null ? [] : [warning];
       const key = headers["idempotency-key"];
       const created = await store.runs.create({
         definition,
@@ -92,6 +96,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
         labels: body.labels ?? {},
         notes: [
           ...notes,
+          ...warnings,
           ...(body.submission === undefined ? [] : (submissions.get(store.tenant, body.submission)?.notes ?? [])).map(
             (message) => (typeof message === "string" ? { code: "SUBMISSION_NOTE", message } : message),
           ),
@@ -108,7 +113,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
         status: isNew ? 201 : 200,
         target: runId,
         location: `/v1/runs/${runId}`,
-        body: { id: runId, created: isNew },
+        body: { id: runId, created: isNew, warnings },
       };
     },
 
@@ -310,6 +315,7 @@ export function runHandlers(parts: ApiParts, submissions: KnownSubmissions): Som
 
 /** Replays that wait for the one under way. */
 const mostFolds = 20;
+const standingsForMs = 1_000;
 /** Of a page. */
 const mostBytes = 32 * 1024 * 1024;
 

@@ -11,10 +11,20 @@ import {
   redactUrl,
 } from "@markmill/config";
 import type { DockerDescription, JailDescription, Sandbox } from "@markmill/sandbox";
-import { describeError, hasDatabase, livingWorkers, openStack } from "@markmill/stack";
+import {
+  describeError,
+  hasDatabase,
+  livingWorkers,
+  openStack,
+  sandboxTrouble,
+  type Trouble,
+  tellSandboxTrouble,
+} from "@markmill/stack";
 import type { Store } from "@markmill/store";
 import { formatBytes } from "../amounts.ts";
+import { checkSandboxes } from "../check-sandboxes.ts";
 import { type Command, exitCodes, type Terminal } from "../command.ts";
+import type { Finding } from "../finding.ts";
 import { foldText } from "../fold-text.ts";
 import { jsonText } from "../json-text.ts";
 import { parseFlags } from "../parse-words.ts";
@@ -22,19 +32,25 @@ import { withSandboxToTest } from "../sandbox-to-test.ts";
 import { describePause } from "../tell-wait.ts";
 
 export const doctor: Command = {
-  help: `Usage: markmill doctor [--quick] [--json]
+  help: `Usage: markmill doctor [--quick] [--sandbox] [--json]
 
 Checks this machine and its setup: Node, configuration, database, queue, model
 endpoint, sandbox with its self-test, disk. Each line says ok, warn or fail, and
 how to fix what is wrong. With MARKMILL_URL the server is checked instead: does
 it answer, does it take the key, are its database, queue and workers there.
 
-  --quick   without the sandbox's self-test
+  --quick     without the sandbox's self-test
+  --sandbox   the sandbox alone: each engine of SANDBOX_HOSTS, and the jail, by
+              itself: does it answer, its version, its image, its self-test
 
 Exit codes: 0 nothing fails, 1 something does.`,
 
   async run(args, terminal) {
-    const { json, quick } = parseFlags(args, { json: { type: "boolean" }, quick: { type: "boolean" } });
+    const { json, quick, ...flags } = parseFlags(args, {
+      json: { type: "boolean" },
+      quick: { type: "boolean" },
+      sandbox: { type: "boolean" },
+    });
     const findings: Finding[] = [];
     const reading = readProcessConfig(terminal.cwd);
     // Errors of servers and libraries repeat the addresses they were given, passwords included.
@@ -58,7 +74,8 @@ Exit codes: 0 nothing fails, 1 something does.`,
       const { config } = reading;
       tell([describeConfig(config)]);
       if (reading.notes.length > 0) tell([{ check: ".env", state: "warn", message: reading.notes.join("\n") }]);
-      if (config.server !== null) tell(await checkServer(config.server));
+      if (flags.sandbox === true) tell(await checkSandboxes(config, terminal.cwd, quick !== true));
+      else if (config.server !== null) tell(await checkServer(config.server));
       else {
         tell([await checkDisk(config, terminal)]);
         tell(await checkStores(config, terminal));
@@ -74,13 +91,6 @@ Exit codes: 0 nothing fails, 1 something does.`,
     return fine ? exitCodes.success : exitCodes.failed;
   },
 };
-
-interface Finding {
-  readonly check: string;
-  readonly state: "ok" | "warn" | "fail";
-  readonly message: string;
-  readonly fix?: string;
-}
 
 /** On a screen it is folded; in a file a line is a line. */
 function lineOf({ check, state, message, fix }: Finding, { shown, columns }: Terminal): string {
@@ -143,6 +153,7 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
       const counts = await stack.queues.counts();
       const waiting = Object.values(counts).reduce((sum, { waiting = 0, delayed = 0 }) => sum + waiting + delayed, 0);
       const workers = await livingWorkers(stack.store);
+      const standings = await stack.store.commandStandings();
       const where = stack.embedded === null ? "external" : `embedded, process ${stack.embedded.pid}`;
       return [
         {
@@ -156,6 +167,8 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
           state: "ok",
           message: `${stack.queues.kind === "redis" ? "Redis, noeviction" : "in Postgres"}, ${waiting} jobs waiting, ${workers} workers alive`,
         },
+        // Where nobody works now, whoever starts something works for it here: that sandbox is checked below.
+        ...(standings.length === 0 ? [] : checkExecutors(sandboxTrouble(standings))),
         ...pauses.map(
           (pause): Finding => ({
             check: "pause",
@@ -172,6 +185,12 @@ async function checkStores(config: Config, terminal: Terminal): Promise<Finding[
     const { code } = describeError(error);
     return [failed(code?.startsWith("QUEUE_") === true ? "queue" : "database", error)];
   }
+}
+
+/** Of the workers that live, not of this machine. */
+function checkExecutors(trouble: Trouble | null): Finding[] {
+  if (trouble === null) return [];
+  return [{ check: "sandbox", state: "warn", message: tellSandboxTrouble(trouble), fix: trouble.fix }];
 }
 
 /** Where nothing was run yet there is no database, and none is made. Whether one can be made is tried elsewhere. */
@@ -210,6 +229,8 @@ async function checkServer({ url, token }: NonNullable<Config["server"]>): Promi
     const { components, version } = await client.getReady();
     const away = Object.entries(components).flatMap(([name, { ok }]) => (ok ? [] : name));
     const told = Object.entries(components).map(([name, { ok, code = "" }]) => `${name} ${ok ? "ok" : code}`);
+    const { ok = true, code = "", means = "", fix = "" } = components.sandbox ?? {};
+    const executors = ok || components.workers?.ok === false ? [] : checkExecutors({ code, means, fix });
     const server: Finding = {
       check: "server",
       state: away.includes("database") ? "fail" : away.length > 0 ? "warn" : "ok",
@@ -218,11 +239,15 @@ async function checkServer({ url, token }: NonNullable<Config["server"]>): Promi
     };
     if (token === null) {
       const message = "MARKMILL_TOKEN is not set";
-      return [server, { check: "key", state: "fail", message, fix: "Set it to a key of the server." }];
+      return [server, ...executors, { check: "key", state: "fail", message, fix: "Set it to a key of the server." }];
     }
     const { name, tenant, roles, expiresAt } = await client.getSession();
     const until = expiresAt === null ? "" : `, until ${expiresAt}`;
-    return [server, { check: "key", state: "ok", message: `${name} of ${tenant}: ${roles.join(", ")}${until}` }];
+    return [
+      server,
+      ...executors,
+      { check: "key", state: "ok", message: `${name} of ${tenant}: ${roles.join(", ")}${until}` },
+    ];
   } catch (error) {
     const { code } = describeError(error);
     return [failed(code === "UNAUTHENTICATED" ? "key" : "server", error)];

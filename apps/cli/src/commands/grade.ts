@@ -41,7 +41,7 @@ import { leaveToBackground } from "../leave-run.ts";
 import { answererOf, modelsOf, restartLine } from "../model-change.ts";
 import { readingChanges } from "../reading-changes.ts";
 import { requireModel } from "../require-model.ts";
-import { requireSandbox } from "../require-sandbox.ts";
+import { requireSandbox, warnOfNoExecutor } from "../require-sandbox.ts";
 import { paperKinds } from "../results-register.ts";
 import { type Decisions, readDecisions, withStoredKeys } from "../stored-keys.ts";
 import { isTableFile, planTable } from "../table-plan.ts";
@@ -242,6 +242,7 @@ async function gradeClass(plan: ClassPlan, terminal: Terminal, manner: Manner): 
     const works = await mustWork(stack, config);
     if (!works) requireOwnWorker(config, manner.ownWorker);
     if (works) await requireSandbox(plan.definition, config, terminal.cwd);
+    else await warnOfNoExecutor([plan.definition], stack, terminal.err);
     const known = (await stack.tenant.batches.list({ key: plan.key })).batches[0] ?? null;
     const before = known === null ? null : await stack.tenant.batches.get(known.id);
     if (before?.state.is === "cancelled") {

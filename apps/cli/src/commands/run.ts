@@ -28,6 +28,7 @@ import { jsonText } from "../json-text.ts";
 import { leaveToBackground, tellHowToContinue } from "../leave-run.ts";
 import { readFileValues, readParamFile, splitAssignments } from "../read-params.ts";
 import { requireModel } from "../require-model.ts";
+import { warnOfNoExecutor } from "../require-sandbox.ts";
 import { terminalLog } from "../terminal-log.ts";
 
 export const run: Command = {
@@ -185,7 +186,10 @@ async function start(asked: Asked, given: Config, terminal: Terminal, manner: Ma
     const { uuidv7 } = await import("@markmill/store");
     const others = config.server === null && config.database.kind === "embedded" ? 0 : await livingWorkers(stack.store);
     const works = config.server === null && others === 0;
-    if (!works) requireOwnWorker(config, manner.ownWorker);
+    if (!works) {
+      requireOwnWorker(config, manner.ownWorker);
+      await warnOfNoExecutor([asked.request.definition], stack, terminal.err);
+    }
     const id = uuidv7(stack.store.clock.now());
     // Whatever the machine cannot give is found before there is a run.
     if (works && manner.detach) await requireSandbox(config, terminal.cwd);

@@ -110,6 +110,7 @@ export async function createDockerSandbox(options: DockerSandboxOptions): Promis
     remove: (id) => sandbox.remove(checkSessionId(id)),
     thinWalls: () => sandbox.thinWalls(),
     identity: (image) => sandbox.identity(image),
+    answers: () => sandbox.answers(),
     close: () => sandbox.close(),
     describe: () => sandbox.describe(),
     warm: () => sandbox.pool?.ready ?? 0,
@@ -217,6 +218,21 @@ class EngineSandbox {
       }),
     );
     return JSON.stringify([hosts, this.#options.runtime ?? "", this.#options.apparmorProfile ?? ""]);
+  }
+
+  async answers(): Promise<void> {
+    const image = this.#allowedImage(undefined);
+    const asked = this.#hosts.map((host) =>
+      host.docker
+        .getImage(image)
+        .inspect()
+        .catch((error: unknown) => {
+          throw translateEngineError(error, { host: host.address, act: "show its image", image });
+        }),
+    );
+    await Promise.any(asked).catch((error: AggregateError) => {
+      throw error.errors[0];
+    });
   }
 
   async describe(): Promise<DockerDescription[]> {

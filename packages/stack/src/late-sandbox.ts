@@ -1,0 +1,29 @@
+/**
+ * A sandbox that is opened when it is first asked for, and again after it could not be opened. Whoever asks meanwhile is told why.
+ */
+import type { ProvenSandbox } from "@markmill/sandbox";
+
+export function lateSandbox(kind: ProvenSandbox["kind"], open: () => Promise<ProvenSandbox>): ProvenSandbox {
+  let opening: Promise<ProvenSandbox> | null = null;
+  const opened = (): Promise<ProvenSandbox> => {
+    if (opening !== null) return opening;
+    const asked = open();
+    opening = asked;
+    asked.catch(() => {
+      if (opening === asked) opening = null;
+    });
+    return asked;
+  };
+  return {
+    kind,
+    proven: async () => (await opened()).proven(),
+    open: async (spec, options) => (await opened()).open(spec, options),
+    list: async () => (await opened()).list(),
+    remove: async (id) => (await opened()).remove(id),
+    answers: async () => (await opened()).answers?.(),
+    async close() {
+      const there = await opening?.catch(() => null);
+      await there?.close();
+    },
+  };
+}
