@@ -267,7 +267,9 @@ function rubricBy(how: string): typeof classRubric {
   }
 }
 
-it("through the store every student has an outcome, no mark is lost, and every number follows from its parts", async () => {
+it("through the store every student has an outcome, no mark is lost, and every number follows from its parts", {
+  timeout: 900_000,
+}, async () => {
   let classes = 0;
   let steps = 0;
   let refused = 0;
