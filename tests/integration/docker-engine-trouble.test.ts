@@ -84,12 +84,12 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
   it("are told apart for the operator: absent, hanging, and one that serves, with its images and room", async () => {
     const missing = `markmill-absent-${randomBytes(4).toString("hex")}`;
     const standing = await describeEngines(
-      { hosts: [absent, hanging.host, host], images: [image, missing], bounds: { answerMs: 2_000 } },
+      { hosts: [absent, hanging.host, host], images: [image, missing] },
       { selfTest: false },
     );
     expect(standing).toMatchObject([
       { host: absent, reachable: false, problem: expect.stringMatching(/^SANDBOX_ENGINE_UNREACHABLE: .*ENOENT/) },
-      { host: hanging.host, reachable: false, problem: expect.stringContaining("no answer to a ping in 2000 ms") },
+      { host: hanging.host, reachable: false, problem: expect.stringContaining("no answer to a ping in 5000 ms") },
       {
         host,
         reachable: true,
@@ -106,7 +106,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
   });
 
   it("one that hangs, and one that is absent, hold up neither start, sessions, lists nor removals on a third", async () => {
-    const sandbox = await sandboxOn([hanging.host, absent, host], { answerMs: 2_000 });
+    const sandbox = await sandboxOn([hanging.host, absent, host]);
     expect((await sandbox.describe()).map(({ facts }) => facts !== undefined)).toEqual([false, false, true]);
     const spec = newSpec();
     const session = await sandbox.open(spec);
@@ -158,7 +158,7 @@ describe.skipIf(!available).concurrent("Docker engines in trouble", () => {
 
   it("every call on one that stalls ends, as trouble that passes", async () => {
     const stalling = await wayTo(host);
-    const sandbox = await sandboxOn([stalling.host], { callMs: 1_500, answerMs: 1_000 });
+    const sandbox = await sandboxOn([stalling.host], { pingMs: 200, answerMs: 1_000, silentMs: 3_000 });
     const spec = newSpec();
     const session = await sandbox.open(spec);
     await sh(session, "true");

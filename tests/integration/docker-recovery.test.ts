@@ -21,7 +21,7 @@ if (available && !mayStart)
   await reportSkip({ what: "recovery of runs from trouble of their Docker engine", reason: "starting one needs root" });
 
 /** Shorter than the usual ones, so that an engine is given up within the test. */
-const bounds = { pingMs: 300, answerMs: 2_000, silentMs: 4_000, callMs: 8_000 };
+const bounds = { pingMs: 300, answerMs: 5_000, silentMs: 4_000, callMs: 20_000 };
 const head = "---\nsandbox: { wall: 12s }\njudge: { files: tests, wall: 20s }\n---\n\n";
 
 describe.skipIf(!mayStart)("runs on a Docker engine in trouble", () => {

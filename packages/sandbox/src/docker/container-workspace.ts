@@ -19,8 +19,6 @@ import { filesFailed, killFailed, sessionLost, translateEngineError } from "./tr
 
 const POLL_MS = 5;
 const TOOL_MS = 120_000;
-/** Ending processes takes milliseconds; who takes longer was stopped by one of them. */
-const KILL_MS = 20_000;
 /** What a program in the container has after its own clock, before it is taken for stopped. */
 const ANSWER_MS = 3_000;
 /** Of an entry in the list, beside its path. */
@@ -82,7 +80,15 @@ export function workspaceOf(place: ContainerPlace, launcher: () => Promise<Launc
     },
     killAllBut: async (keep) => {
       processes = undefined;
-      const { code } = await runTool(place, KILL_OTHERS, [...keep], undefined, 64 * 1024, "end a command", KILL_MS);
+      const { code } = await runTool(
+        place,
+        KILL_OTHERS,
+        [...keep],
+        undefined,
+        64 * 1024,
+        "end a command",
+        place.host.bounds.killMs,
+      );
       if (code === 0) return;
       // It was ended itself, or it cannot end the others: the session ends, and is made anew from its checkpoint.
       await place.container.kill().catch(() => {});
@@ -193,7 +199,7 @@ async function ask(
 
 /** A program that does not heed its clock was stopped by what runs beside it: that ends, and the next exec finds its turn. */
 async function endWhatLooks(place: ContainerPlace): Promise<void> {
-  await runTool(place, KILL_OTHERS, [], undefined, 64 * 1024, "end a look", KILL_MS);
+  await runTool(place, KILL_OTHERS, [], undefined, 64 * 1024, "end a look", place.host.bounds.killMs);
 }
 
 /** `code`: null when its time was over. */

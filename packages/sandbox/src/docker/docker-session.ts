@@ -53,8 +53,6 @@ const UNSTARTED_MS = 200;
 const BUSY_GRACE_MS = 20_000;
 /** A launcher started ahead counts as running to other workers, so an unused one is let go soon. */
 const STANDBY_MS = 500;
-/** A sweep that has not told by then was stopped by what it should end. */
-const SWEEP_MS = 10_000;
 /** How often the engine is asked whether a program has ended; mostly the end of its stream comes first. */
 const PROGRAM_POLL_MS = 200;
 const DRAIN_MS = 200;
@@ -306,7 +304,7 @@ export class DockerSession extends BaseSession implements Session {
     const launcher = await Launcher.start(await Launcher.create(container, uid));
     const nonce = randomBytes(16).toString("hex");
     launcher.write(sweepLine(nonce));
-    const late = setTimeout(() => launcher.close(), SWEEP_MS);
+    const late = setTimeout(() => launcher.close(), host.bounds.killMs);
     await launcher.until((report) => parseLauncherReport(nonce, report).unpacked !== undefined);
     clearTimeout(late);
     const { unpacked } = parseLauncherReport(nonce, launcher.report);

@@ -11,6 +11,8 @@ export interface EngineBounds {
   readonly silentMs: number;
   /** A command that has not begun by then, or within its own wall clock if that is longer, was not started. */
   readonly startMs: number;
+  /** Ending the processes of a session takes milliseconds. Beyond this one of them has stopped what ends them, and the session itself ends. */
+  readonly killMs: number;
 }
 
 export const engineBounds: EngineBounds = {
@@ -19,4 +21,5 @@ export const engineBounds: EngineBounds = {
   answerMs: 5_000,
   silentMs: 30_000,
   startMs: 15_000,
+  killMs: 15_000,
 };
