@@ -17,7 +17,7 @@ import type { Doorbell, Json } from "@markmill/engine";
 import { cancelRun } from "../apply-event.ts";
 import { type Births, createRun, type NewRun } from "../create-run.ts";
 import { toJson } from "../neutral.ts";
-import { queryDatabase, queryHot } from "../query-database.ts";
+import { queryHot } from "../query-database.ts";
 import { resumeTree } from "../resume-run.ts";
 import { StoreError, translate } from "../store-error.ts";
 import type { OnSkipped } from "../supervise.ts";
@@ -25,6 +25,7 @@ import { inTransaction } from "../transaction.ts";
 import type { BatchSettings, WorkCommit, WorkStart } from "./batch.ts";
 import { eachOf } from "./change-batch.ts";
 import { fairShare, type Sharer } from "./fair-share.ts";
+import { noteEnd } from "./settle-batch.ts";
 import { tryKey } from "./try-key.ts";
 
 export interface AdmissionOptions {
@@ -272,13 +273,20 @@ function commitNotes(commit: WorkCommit | null): NonNullable<NewRun["notes"]> {
 async function refuse(store: Births, one: Unmade, error: StoreError, options: AdmissionOptions): Promise<void> {
   skip(error, options, { run: one.run_id });
   if (error.transient) return;
-  await queryDatabase(
-    store.database,
-    "Refusing a run",
-    `update batch_runs set refusal = $2, end_seen_at = clock_timestamp() where run_id = $1
-       and not exists (select 1 from runs where id = $1)`,
-    [one.run_id, toJson({ code: error.code, message: error.message })],
-  );
+  // The try holds its place until this is committed: killed before, the next look refuses it again.
+  await inTransaction(store.database.calm, async (client) => {
+    await client.query("select 1 from batches where id = $1 for update", [one.batch_id]);
+    await client.query(
+      `update batch_runs set refusal = $2, end_seen_at = clock_timestamp() where run_id = $1
+         and not exists (select 1 from runs where id = $1)`,
+      [one.run_id, toJson({ code: error.code, message: error.message })],
+    );
+    const { rows } = await client.query(
+      "select 1 from batch_runs where batch_id = $1 and admitted_at is null limit 1",
+      [one.batch_id],
+    );
+    if (rows.length === 0) await noteEnd(client, one.batch_id, { empty: false });
+  });
 }
 
 /** A server that is away is no property of the batch at hand. */

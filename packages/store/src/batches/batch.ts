@@ -195,7 +195,7 @@ export interface BatchSummary {
   readonly state: BatchState;
   readonly concurrency: number;
   readonly createdAt: Date;
-  /** When the last of its works ended; null: one waits or runs, or there is none. Works that are added or tried again open it again. */
+  /** When the last of its works ended, was withdrawn or refused, or when it was cancelled; null: one waits or runs, or works may still come. Works that are added or tried again open it again. */
   readonly endedAt: Date | null;
   readonly counts: WorkCounts;
 }

@@ -19,6 +19,7 @@ import type { BatchSettings, Retried, TryReason } from "./batch.ts";
 import { noBatch } from "./read-batches.ts";
 import { type Restarted, restartUnpaid } from "./restart-unpaid.ts";
 import { checkConcurrency } from "./save-batch.ts";
+import { isOver, noteEnd } from "./settle-batch.ts";
 import { type GradedBy, isReworded, rubricOfDefinition } from "./standing-marks.ts";
 import { proposalOfWork, standing, worksWithRuns } from "./standing-sql.ts";
 
@@ -114,7 +115,7 @@ export async function setRun(
 /** Nothing is admitted once the state is written; what was being admitted just then is ended by the supervisor. */
 export async function cancelBatch(outside: Outside, tenant: string, id: string, reason: string): Promise<number> {
   const { database } = outside;
-  await change(database, tenant, id, "state = 'cancelled', paused_by = null, reason = $3", [neutralText(reason)]);
+  await writeCancelled(database, tenant, id, neutralText(reason));
   const open = await queryDatabase<{ id: string }>(
     database,
     "Looking for open runs",
@@ -128,6 +129,27 @@ export async function cancelBatch(outside: Outside, tenant: string, id: string, 
     if (committed.kind === "committed") ended += 1;
   });
   return ended;
+}
+
+/** Without a run under way it is over at once, also without any submission. */
+async function writeCancelled(database: Database, tenant: string, id: string, reason: string): Promise<void> {
+  try {
+    await inTransaction(database.calm, async (client) => {
+      const { rows } = await client.query("select 1 from batches where tenant = $1 and id = $2 for update", [
+        tenant,
+        id,
+      ]);
+      if (rows.length === 0) throw noBatch(id);
+      const wasOver = await isOver(client, id);
+      await client.query("update batches set state = 'cancelled', paused_by = null, reason = $2 where id = $1", [
+        ...[id, reason],
+      ]);
+      if (!wasOver) await noteEnd(client, id, { empty: true });
+      await client.query("select pg_notify('markmill_batches', '')");
+    });
+  } catch (error) {
+    throw translate(error, "Cancelling a batch");
+  }
 }
 
 export async function eachOf<Item>(items: readonly Item[], act: (item: Item) => Promise<void>): Promise<void> {

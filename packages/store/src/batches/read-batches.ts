@@ -27,11 +27,11 @@ const inTrouble = `select 1 from activities a
 
 /**
  * One row: `counts`, and `ended_at` as text, which is null while a work waits or runs. The works of a cancelled batch wait for nothing: it ends
- * with its last run. A batch whose works never ran ended when it was made.
+ * with its last run. `settled_at`: it ended without the end of a run (settle-batch.ts). An older batch whose works never ran ended when it was made.
  */
 const standOf = `(
-  select case when count(*) > 0 and count(*) filter (where s = 'running' or (s = 'waiting' and b.state <> 'cancelled')) = 0
-      then to_char(coalesce(max(ended), b.created_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end as ended_at,
+  select case when (count(*) > 0 or b.settled_at is not null) and count(*) filter (where s = 'running' or (s = 'waiting' and b.state <> 'cancelled')) = 0
+      then to_char(greatest(max(ended), coalesce(b.settled_at, case when max(ended) is null then b.created_at end)) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end as ended_at,
     json_build_object(
     'works', count(*),
     'waiting', count(*) filter (where s = 'waiting'),

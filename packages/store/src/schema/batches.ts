@@ -1,5 +1,5 @@
 /** Batches: a class, who is in it, what they handed in, the runs that were made of it, and what people said of the grades. */
-import { eq, isNull, sql } from "drizzle-orm";
+import { eq, isNotNull, isNull, sql } from "drizzle-orm";
 import {
   boolean,
   check,
@@ -37,6 +37,8 @@ export const batches = markmill.table(
     /** Raised whenever a member is added or changed: who has read them knows whether they are still so. */
     roster: integer("roster").notNull().default(0),
     createdAt: now("created_at"),
+    /** When it ended without the end of a run (batches/settle-batch.ts). */
+    settledAt: at("settled_at"),
     /** Set while the batch is being deleted: nobody may grade in it any more. */
     deletingAt: at("deleting_at"),
   },
@@ -44,6 +46,7 @@ export const batches = markmill.table(
     unique("batches_tenant_key").on(table.tenant, table.key),
     check("batches_state_check", sql`${table.state} in ('open', 'paused', 'cancelled')`),
     check("batches_concurrency_check", sql`${table.concurrency} > 0`),
+    index("batches_by_settling").on(table.tenant, table.settledAt).where(isNotNull(table.settledAt)),
     index("batches_by_id_end").on(table.tenant, sql`reverse(${table.id}) collate "C"`),
     index("batches_by_time").on(table.tenant, sql`${table.createdAt} desc`, sql`${table.id} desc`),
   ],

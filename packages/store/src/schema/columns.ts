@@ -136,6 +136,7 @@ export const columns = {
     concurrency: { name: "concurrency", type: "integer" },
     roster: { name: "roster", type: "integer" },
     createdAt: { name: "created_at", type: "timestamp with time zone" },
+    settledAt: { name: "settled_at", type: "timestamp with time zone" },
     deletingAt: { name: "deleting_at", type: "timestamp with time zone" },
   },
   blob_parts: {

@@ -30,7 +30,7 @@ const happenings = `
     json_build_object('id', b.id, 'key', b.key, 'name', b.name, 'counts', stand.counts, 'endedAt', stand.ended_at)
   from (
       select t.batch_id as id from runs r join batch_runs t on t.run_id = r.id where r.ended_at > w.since
-      union select n.id from batches n where n.tenant = w.tenant and n.created_at > w.since
+      union select n.id from batches n where n.tenant = w.tenant and n.settled_at > w.since
     ) changed, ${batchesThatStand}
   where 'batch.ended' = any(w.events) and b.id = changed.id and b.tenant = w.tenant and stand.ended_at is not null
   union all

@@ -1,0 +1,30 @@
+/**
+ * A batch can end without the end of a run: its last waiting submission is withdrawn or refused, nothing in it can be graded, it is cancelled
+ * before anything ran, or it is saved as a whole without submissions. The moment is written to `settled_at`, in the transaction that
+ * changes the batch and under the lock of its row. So whoever waits for the batch learns of it, as of the end of a run.
+ *
+ * A batch that was over before the change keeps its moment.
+ */
+
+import type { PoolClient } from "pg";
+import { batchesThatStand } from "./read-batches.ts";
+
+type Client = Pick<PoolClient, "query">;
+
+export async function isOver(client: Client, id: string): Promise<boolean> {
+  const { rows } = await client.query(
+    `select 1 from ${batchesThatStand} where b.id = $1 and stand.ended_at is not null`,
+    [id],
+  );
+  return rows.length > 0;
+}
+
+/** After a change to a batch that was not over. `empty`: without works it is over, too. */
+export async function noteEnd(client: Client, id: string, { empty }: { readonly empty: boolean }): Promise<void> {
+  await client.query(
+    `update batches set settled_at = clock_timestamp() where id = $1 and exists (
+       select 1 from ${batchesThatStand} where b.id = $1
+         and (stand.ended_at is not null or ($2 and (stand.counts ->> 'works')::integer = 0)))`,
+    [id, empty],
+  );
+}

@@ -1,0 +1,146 @@
+/** A batch that ends without the end of a run has ended like any other: it says when, and webhooks and its stream are told. */
+
+import { describe, expect, it } from "vitest";
+import { startApi } from "../support/api.ts";
+import { classOf, endWithGrade, gradeWith, memberOf } from "../support/class.ts";
+import { admit, openStoreForEach } from "../support/class-store.ts";
+import { admitWorks, type NewBatch, noteHappenings, type Store, type TenantStore } from "../support/store.ts";
+import { definition, onePrompt } from "./store-programs.ts";
+
+let store: Store;
+let tenant: TenantStore;
+const flow = definition({ main: onePrompt });
+openStoreForEach((made) => {
+  ({ store, tenant } = made);
+});
+
+async function query<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+  return (await store.database.calm.query<Row>(text, [...values])).rows;
+}
+
+const save = async (count: number, more: Partial<NewBatch> = {}) =>
+  await tenant.batches.save(await classOf(tenant, flow, count, more));
+
+/** It was made long ago, and so was a webhook that waits for its end. */
+async function madeLongAgo(id: string): Promise<void> {
+  await query("update batches set created_at = created_at - interval '1 hour' where id = $1", [id]);
+  await query(
+    `insert into webhooks (id, tenant, url, events, secret, created_by, created_at, seen_at)
+     values ('hook', 'default', 'http://127.0.0.1:9', '{batch.ended}', 'whsec_', 'test', clock_timestamp() - interval '1 hour',
+       clock_timestamp() - interval '10 minutes') on conflict do nothing`,
+  );
+  expect(await told()).toEqual([]);
+}
+
+async function told() {
+  await noteHappenings(store.database);
+  return (await query<{ body: object }>("select body from webhook_deliveries order by id")).map(({ body }) => body);
+}
+
+const endOf = async (id: string) => (await tenant.batches.summary(id))?.endedAt ?? null;
+
+/** It ended within the last minutes, not when it was made, and that is told once. */
+async function expectEnded(id: string, counts: object): Promise<void> {
+  const ended = await endOf(id);
+  const [{ since } = { since: null }] = await query<{ since: Date }>(
+    "select created_at + interval '30 minutes' as since from batches where id = $1",
+    [id],
+  );
+  expect(ended?.getTime()).toBeGreaterThan(since?.getTime() ?? Number.POSITIVE_INFINITY);
+  const about = { id, endedAt: ended?.toISOString(), counts: expect.objectContaining(counts) };
+  expect(await told()).toEqual([expect.objectContaining(about)]);
+  expect(await told()).toHaveLength(1);
+}
+
+const ways: readonly {
+  readonly how: string;
+  readonly act: (id: string) => Promise<unknown>;
+  readonly counts: object;
+}[] = [
+  {
+    how: "its last waiting submission is withdrawn",
+    act: () => save(1, { works: [], whole: true }),
+    counts: { works: 1, notCounted: 1, waiting: 0 },
+  },
+  {
+    how: "it is cancelled before anything ran",
+    act: (id) => tenant.batches.cancel(id, "the wrong class"),
+    counts: { works: 1, waiting: 1, running: 0 },
+  },
+  {
+    how: "its last submission can no longer be graded",
+    act: async () => {
+      const { works, ...batch } = await classOf(tenant, flow, 1);
+      const content = { is: "empty" } as const;
+      await tenant.batches.save({ ...batch, works: works.map((work) => ({ ...work, content })) });
+    },
+    counts: { ungradable: 1, waiting: 0 },
+  },
+  {
+    how: "its last run cannot be made",
+    act: async (id) => {
+      await query("update batch_runs set definition_hash = 'gone' where batch_id = $1", [id]);
+      await admitWorks(store, { most: 9, ring: async () => undefined, onSkipped: () => undefined });
+    },
+    counts: { failed: 1, waiting: 0 },
+  },
+];
+
+describe("a batch that ends without the end of a run", () => {
+  it.each(ways)("says when, and is told: $how", async ({ act, counts }) => {
+    const { id } = await save(1);
+    await madeLongAgo(id);
+    expect(await endOf(id)).toBeNull();
+    await act(id);
+    await expectEnded(id, counts);
+  });
+
+  it("an empty class ends when it is saved as a whole, or cancelled, and not while works may come", async () => {
+    const { id } = await save(1, { works: [] });
+    await madeLongAgo(id);
+    expect(await endOf(id)).toBeNull();
+    await save(1, { works: [], whole: true });
+    await expectEnded(id, { works: 0 });
+    const { id: other } = await save(1, { works: [], key: "other" });
+    expect(await endOf(other)).toBeNull();
+    await tenant.batches.cancel(other, "nobody");
+    expect(await endOf(other)).not.toBeNull();
+  });
+
+  it("works that come later open it again", async () => {
+    const { id } = await save(1, { works: [], whole: true });
+    expect(await endOf(id)).not.toBeNull();
+    await save(2);
+    expect(await endOf(id)).toBeNull();
+    await save(2, { works: [], whole: true });
+    expect(await endOf(id)).not.toBeNull();
+  });
+
+  it("one that was over keeps its moment, whatever is saved or cancelled then", async () => {
+    const { id } = await save(2);
+    await admit(store);
+    for (const number of [1, 2]) {
+      const work = await tenant.batches.work(id, memberOf(number).key);
+      await endWithGrade(store, work?.try?.runId ?? "", gradeWith({ tests: 6, style: 3 }));
+    }
+    const ended = await endOf(id);
+    expect(ended).not.toBeNull();
+    await save(2);
+    await save(1, { whole: true });
+    await tenant.batches.cancel(id, "over");
+    expect(await endOf(id)).toEqual(ended);
+  });
+
+  it("its stream ends", async () => {
+    const { id } = await save(1);
+    const api = await startApi({ store, queues: null });
+    try {
+      const headers = { authorization: `Bearer ${await api.key(["owner"])}` };
+      const stream = await fetch(`${api.url}/v1/batches/${id}/stream`, { headers });
+      await save(1, { works: [], whole: true });
+      expect(await stream.text()).toMatch(/event: end/);
+    } finally {
+      await api.close();
+    }
+  });
+});
