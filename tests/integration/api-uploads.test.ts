@@ -59,6 +59,22 @@ describe("an upload", () => {
     });
   });
 
+  it.each(["gzip", "br", "GZIP", "identity, deflate"])("refuses a body in the encoding %s", async (encoding) => {
+    for (const body of [program, form([program, "a.py"])]) {
+      expect(await send("/v1/submissions?name=a.py", body, { "content-encoding": encoding })).toMatchObject({
+        status: 415,
+        body: { code: "UNSUPPORTED_TYPE", detail: expect.stringContaining("Content-Encoding") },
+      });
+    }
+  });
+
+  it.each(["7bit", "8bit", "binary"])("takes a file whose part says %s", async (encoding) => {
+    const sent = `--x\r\ncontent-disposition: form-data; name="a"; filename="a.py"\r\ncontent-transfer-encoding: ${encoding}\r\n\r\n${program}\r\n--x--\r\n`;
+    expect(await send("/v1/files", sent, { "content-type": "multipart/form-data; boundary=x" })).toMatchObject({
+      body: { hash: hashOf(program) },
+    });
+  });
+
   it("takes a JSON file as a file", async () => {
     const sent = await send("/v1/files", '{"a":1}', { "content-type": "application/json" });
     expect(sent).toMatchObject({ status: 201, body: { hash: hashOf('{"a":1}') } });
@@ -78,6 +94,11 @@ describe("an upload", () => {
       "multipart/form-data; boundary=x",
     ],
     ["an empty form", "--x--\r\n", "multipart/form-data; boundary=x"],
+    ...["base64", "quoted-printable", "Base64", "x-uuencode"].map((encoding): [string, string, string] => [
+      `a file in ${encoding}`,
+      `--x\r\ncontent-disposition: form-data; name="a"; filename="a.py"\r\ncontent-transfer-encoding: ${encoding}\r\n\r\ncHJpbnQoMSkK\r\n--x--\r\n`,
+      "multipart/form-data; boundary=x",
+    ]),
   ])("answers 415 to %s", async (_, body, type) => {
     const sent = await send("/v1/files", body, { "content-type": type });
     expect(sent).toMatchObject({ status: 415, body: { code: "UNSUPPORTED_TYPE" } });

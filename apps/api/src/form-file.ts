@@ -30,11 +30,18 @@ export async function formFile(headers: IncomingHttpHeaders, body: Readable): Pr
   };
   // The content may fail before a handler reads it; without a listener the process would end.
   content.on("error", () => {});
-  form.on("file", (field: string, file: BusboyFileStream, name: string | undefined) => {
+  form.on("file", (field: string, file: BusboyFileStream, name: string | undefined, encoding: string) => {
     // A browser sends a form whose file was not chosen as an empty file without a name.
     if (name === "" || name === undefined) {
       file.resume();
       refuse(noFile(`The part ${quoted(field)} has no file name, so it is no file.`));
+      return;
+    }
+    if (!plain.has(encoding.toLowerCase())) {
+      file.resume();
+      refuse(
+        noFile(`The file is packed (Content-Transfer-Encoding: ${encoding.slice(0, 40)}); only its bytes are taken.`),
+      );
       return;
     }
     if (found) {
@@ -79,6 +86,9 @@ function openForm(headers: IncomingHttpHeaders): BusboyInstance {
     throw broken(error);
   }
 }
+
+/** Of a part: its bytes are those of the file. */
+const plain: ReadonlySet<string> = new Set(["7bit", "8bit", "binary"]);
 
 const oneFile = "Send one file: curl -F file=@answer.py. Several files go into one .zip or .tar.gz.";
 

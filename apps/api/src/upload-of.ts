@@ -2,7 +2,9 @@
  * The file that a request brings: its bytes as the body, or the one file of a form.
  *
  * U1  What is no file (a form of text fields, another kind of multipart, no body at all) is refused with 415: an envelope is never stored as a file.
- * U2  Not more bytes are read than may be stored.
+ * U2  The bytes of a file are stored as they are. A body or a part that is packed for its way (`Content-Encoding`, `Content-Transfer-Encoding`) is
+ *     refused with 415: nothing unpacks it, and what would be stored is not the file.
+ * U3  Not more bytes are read than may be stored.
  */
 import { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
@@ -31,6 +33,12 @@ export async function uploadOf(asked: FastifyRequest, most: number): Promise<Upl
       detail: `${type} is no file.`,
       hint: howToSend,
     });
+  }
+  const encodings = (headers["content-encoding"] ?? "").toLowerCase().split(",");
+  const packed = encodings.map((one) => one.trim()).find((one) => one !== "" && one !== "identity");
+  if (packed !== undefined) {
+    const detail = `The body is packed (Content-Encoding: ${packed.slice(0, 40)}). It would be stored as it is, and not as the file.`;
+    throw new Refusal("UNSUPPORTED_TYPE", { detail, hint: `Leave Content-Encoding out. ${howToSend}` });
   }
   if (!(body instanceof Readable)) {
     // An empty file says its length or its type.
