@@ -6,7 +6,7 @@ export { countingWork, countingWorkOf, undecidedWorksOf } from "./counting-work.
 export { everyMember, everyWork } from "./every-page.ts";
 export { type BatchLook, followBatch } from "./follow-batch.ts";
 export { type Doing, followRun, type Happening, type Look } from "./follow-run.ts";
-export type { HealthComponent } from "./health.ts";
+export type { HealthComponent, Trouble } from "./health.ts";
 export { liveAnswer } from "./health.ts";
 export { healthCodes, troubleOf } from "./health-codes.ts";
 export { databaseHealth, queueHealth } from "./health-components.ts";
