@@ -11,7 +11,7 @@ import {
   redactUrl,
 } from "@markmill/config";
 import type { DockerDescription, JailDescription, Sandbox } from "@markmill/sandbox";
-import { describeError, hasDatabase, livingWorkers, openStack } from "@markmill/stack";
+import { describeError, hasDatabase, livingWorkers, markmillVersion, openStack } from "@markmill/stack";
 import type { Store } from "@markmill/store";
 import { formatBytes } from "../amounts.ts";
 import { type Command, exitCodes, type Terminal } from "../command.ts";
@@ -69,7 +69,8 @@ Exit codes: 0 nothing fails, 1 something does.`,
     const fine = findings.every(({ state }) => state !== "fail");
     if (json === true) {
       const config = reading.ok ? redactConfig(reading.config) : null;
-      terminal.out(jsonText({ ok: fine, checks: findings, config }));
+      const items = findings.map(({ fix, ...one }) => ({ ...one, hint: fix ?? null }));
+      terminal.out(jsonText({ ok: fine, version: markmillVersion(), items, next: null, config }));
     }
     return fine ? exitCodes.success : exitCodes.failed;
   },
