@@ -261,7 +261,7 @@ describe("markmill doctor", () => {
     expect(code).toBe(1);
     expect(report.ok).toBe(false);
     const states = Object.fromEntries(
-      report.checks.map(({ check, state }: { check: string; state: string }) => [check, state]),
+      report.items.map(({ check, state }: { check: string; state: string }) => [check, state]),
     );
     expect(states).toMatchObject({
       node: "ok",

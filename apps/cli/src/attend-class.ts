@@ -5,6 +5,7 @@ import { commitOf, followBatch, type Stack } from "@markmill/stack";
 import type { BatchDetail } from "@markmill/store";
 import { countOf, formatElapsed } from "./amounts.ts";
 import { endTable } from "./attend-table.ts";
+import { batchAsJson } from "./batch-as-json.ts";
 import { type ClassEnd, classEnd, classExitCode, nextOfEnd } from "./class-end.ts";
 import { readClassFacts } from "./class-facts.ts";
 import { type Papers, type ReadClass, readBatchClass } from "./class-papers.ts";
@@ -151,11 +152,9 @@ export function classAsJson(
   papers: Papers | null,
   exitCode: number,
 ) {
-  const { id, name, state, counts, spent: all, budget, troubles, concurrency } = batch;
-  const { characters: _, ...spent } = all;
   return {
-    version: 1,
-    ...{ id, name, state, end, counts, concurrency, spent, budget, troubles, exitCode, papers },
+    ...batchAsJson(batch),
+    ...{ end, exitCode, papers },
     similar: facts.similar,
     comparedPartly: facts.comparedPartly,
     unmatched: facts.unmatched,

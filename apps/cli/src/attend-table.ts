@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Stack } from "@markmill/stack";
 import type { BatchDetail } from "@markmill/store";
 import { countOf, formatElapsed } from "./amounts.ts";
+import { batchAsJson } from "./batch-as-json.ts";
 import { type ClassEnd, nextOfEnd, tableExitCode } from "./class-end.ts";
 import type { TableFacts } from "./class-facts.ts";
 import { spendOf } from "./class-progress.ts";
@@ -46,12 +47,12 @@ export async function endTable(
           end,
           own.map(({ status }) => status),
         );
-  const { id, name, state, counts, spent, budget, troubles, concurrency } = batch;
+  const { id, name } = batch;
   if (json && names) {
     terminal.out(
       jsonText({
-        version: 1,
-        ...{ id, name, state, end, counts, concurrency, spent, budget, troubles, exitCode: code, papers },
+        ...batchAsJson(batch),
+        ...{ end, exitCode: code, papers },
         rows: tableJson(rows, `${name}_results`),
       }),
     );

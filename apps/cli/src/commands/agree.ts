@@ -49,13 +49,13 @@ Example:
         [...works].flatMap(([key, work]) => (work.proposal === null ? [] : [[key, work.proposal.grade] as const])),
       );
       const rows = agreementRows(batch.rubric, proposals, read);
+      const { unknown, doubtful } = read;
+      if (values.json === true) terminal.out(jsonText({ id: batch.id, items: rows, next: null, unknown, doubtful }));
       if (rows.length === 0) {
         terminal.err("There is nothing to compare: nobody in the table has a proposed grade.");
         return exitCodes.failed;
       }
-      const { unknown, doubtful } = read;
-      if (values.json === true) terminal.out(jsonText({ version: 1, id: batch.id, rows, unknown, doubtful }));
-      else for (const line of agreementTable(rows)) terminal.out(line);
+      if (values.json !== true) for (const line of agreementTable(rows)) terminal.out(line);
       return exitCodes.success;
     });
   },

@@ -15,6 +15,7 @@ import {
   describeError,
   hasDatabase,
   livingWorkers,
+  markmillVersion,
   openStack,
   sandboxTrouble,
   type Trouble,
@@ -86,7 +87,8 @@ Exit codes: 0 nothing fails, 1 something does.`,
     const fine = findings.every(({ state }) => state !== "fail");
     if (json === true) {
       const config = reading.ok ? redactConfig(reading.config) : null;
-      terminal.out(jsonText({ ok: fine, checks: findings, config }));
+      const items = findings.map(({ fix, ...one }) => ({ ...one, hint: fix ?? null }));
+      terminal.out(jsonText({ ok: fine, version: markmillVersion(), items, next: null, config }));
     }
     return fine ? exitCodes.success : exitCodes.failed;
   },

@@ -69,13 +69,12 @@ Examples:
     if (values.json === true) {
       terminal.out(
         jsonText({
-          version: 1,
           works: works.length,
           model: name,
-          priceKnown: price !== null,
+          priced: price !== null,
           ...cost,
-          pilot: pilot.length,
-          ms,
+          pilotWorks: pilot.length,
+          durationMs: ms,
         }),
       );
       return exitCodes.success;

@@ -35,8 +35,12 @@ Examples:
       );
       throw new UsageError(`There is no code ${wanted}.${near === null ? "" : ` Did you mean ${near}?`}`);
     }
-    if (values.json) terminal.out(jsonText(found));
-    else {
+    if (values.json) {
+      const items = found.map(({ code, group, about, means, next, fix }) => ({
+        ...{ code, group, message: means, follows: next ?? about, hint: fix },
+      }));
+      terminal.out(jsonText({ items, next: null }));
+    } else {
       const told = found.map(({ code, group, about, means, next, fix }) =>
         [`${code}  (${group})`, `  ${means}`, `  next: ${next ?? about}`, `  fix:  ${fix}`].join("\n"),
       );

@@ -34,6 +34,7 @@ import { scriptFor } from "../class-script.ts";
 import { SimilarityGatherer } from "../class-similarity.ts";
 import { type Command, CommandError, exitCodes, type Terminal, UsageError } from "../command.ts";
 import { choicesOf, keptChoices } from "../counting-choices.ts";
+import { findingAsJson } from "../definition-as-json.ts";
 import { gradeTable } from "../grade-table.ts";
 import { jsonText } from "../json-text.ts";
 import { isSettled, standingKeys } from "../known-works.ts";
@@ -220,12 +221,20 @@ async function dryRun(
   tell(read.findings, terminal);
   if (!read.ok) return exitCodes.invalid;
   const { intake } = read.class;
-  const { members, ...rest } = intake;
-  // A student may have written a password into the address.
-  const shown = { ...rest, members: members.map(({ repository: _, ...member }) => member) };
-  if (json)
-    terminal.out(jsonText({ version: 1, name: plan.name, roster: plan.head.roster?.mapping ?? null, ...shown }));
-  else for (const line of previewClass(plan.name, intake, plan.head.roster)) terminal.out(line);
+  if (json) {
+    const { members, submissions: works, problems, ...rest } = intake;
+    terminal.out(
+      jsonText({
+        name: plan.name,
+        roster: plan.head.roster?.mapping ?? null,
+        ...rest,
+        // A student may have written a password into the address.
+        members: members.map(({ repository: _, at: __, ...member }) => member),
+        works,
+        findings: problems.map(findingAsJson),
+      }),
+    );
+  } else for (const line of previewClass(plan.name, intake, plan.head.roster)) terminal.out(line);
   if (read.findings.some(({ code }) => code === "INTAKE_UNORDERED"))
     terminal.err("--dry-run does not read choices that an earlier 'grade --counts' has stored");
   terminal.err("nothing was begun: --dry-run");

@@ -53,7 +53,7 @@ Examples:
         terminal.err(`There is no scope ${name}.`);
         return exitCodes.failed;
       }
-      if (values.json === true) terminal.out(jsonText({ scope: name, items: passages, next: null }));
+      if (values.json === true) terminal.out(jsonText({ name, items: passages, next: null }));
       const width = terminal.shown ? terminal.columns : Number.POSITIVE_INFINITY;
       if (values.json !== true) for (const { text } of passages) terminal.out(fitWidth(oneLine(text), width));
       return exitCodes.success;

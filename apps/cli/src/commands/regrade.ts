@@ -90,10 +90,11 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
           `${before.length} of ${all.length} works; ${criterion === undefined ? "about" : `only ${criterion}, at most about`} ${price === null ? "an unknown sum" : formatDollars(price)}, by what they cost before`,
         );
         if (before.length === 0) {
-          if (values.json === true) terminal.out(jsonText({ version: 1, id: batch.id, changes: [] }));
+          if (values.json === true) terminal.out(jsonText({ id: batch.id, items: [], next: null }));
           return exitCodes.success;
         }
         if (values.yes !== true) {
+          if (values.json === true) terminal.out(jsonText({ id: batch.id, items: [], next: null }));
           terminal.err("nothing was begun: --yes does it");
           return exitCodes.success;
         }
@@ -128,7 +129,7 @@ Exit codes: 0 all of them are graded, 3 some are not, 1 cancelled or refused,
         const after = await everyWork(batches, batch.id, { keys: before.map(({ key }) => key) });
         const changes = gradeChanges(before, after);
         const names = new Map((await everyMember(batches, batch.id)).map(({ key, name }) => [key, name]));
-        if (values.json === true) terminal.out(jsonText({ version: 1, id: batch.id, changes }));
+        if (values.json === true) terminal.out(jsonText({ id: batch.id, items: changes, next: null }));
         else
           for (const { students, from, to, criteria } of changes.filter((one) => one.changed)) {
             const who = oneLine(students.map((key) => names.get(key) ?? key).join(", "));

@@ -1,7 +1,8 @@
 import { parseArgs } from "node:util";
-import { describeCondition, drawProgram } from "@markmill/definition";
+import { type Definition, describeCondition, drawProgram } from "@markmill/definition";
 import type { Edge, JudgeNeeds, Node, Operand, Program } from "@markmill/engine";
 import { type Command, exitCodes, UsageError } from "../command.ts";
+import { parametersAsJson } from "../definition-as-json.ts";
 import { findWorkflow, tellFindings } from "../find-workflow.ts";
 import { jsonText } from "../json-text.ts";
 
@@ -45,13 +46,25 @@ Examples:
       for (const text of tellFindings(found)) terminal.err(`${text}\n`);
       return exitCodes.invalid;
     }
-    if (values.json) terminal.out(jsonText(definition));
+    if (values.json) terminal.out(jsonText(asJson(definition)));
     else if (values.mermaid) terminal.out(drawProgram(program)?.lines.join("\n") ?? "");
     else if (values.steps) terminal.out(stepsOf(program).join("\n"));
     else terminal.out(overviewOf(program, definition.hash, Object.keys(definition.programs)).join("\n"));
     return exitCodes.success;
   },
 };
+
+/** As the API has a definition, and each of its programs. */
+function asJson({ hash, dialect, root, programs, files }: Definition) {
+  const program = programs[root];
+  return {
+    ...{ hash, name: program?.name ?? "", dialect, root, description: program?.description ?? "" },
+    parameters: parametersAsJson(program),
+    programs: Object.keys(programs),
+    files: files.map(({ path, bytes }) => ({ path, bytes })),
+    compiled: Object.entries(programs).map(([path, one]) => ({ path, program: one })),
+  };
+}
 
 function overviewOf(program: Program, hash: string, paths: readonly string[]): string[] {
   const lines = [program.name, "=".repeat(Math.min(78, program.name.length))];

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { settleFindings } from "@markmill/definition";
 import { type Command, exitCodes, UsageError } from "../command.ts";
+import { findingAsJson, parametersAsJson } from "../definition-as-json.ts";
 import { findWorkflow, tellFindings } from "../find-workflow.ts";
 import { jsonText } from "../json-text.ts";
 
@@ -53,9 +54,10 @@ Examples:
         valid,
         hash: found.definition?.hash ?? null,
         programs: Object.keys(found.definition?.programs ?? {}),
-        findings: found.findings,
+        parameters: parametersAsJson(found.definition?.programs[found.definition.root]),
+        findings: found.findings.map(findingAsJson),
       }));
-      terminal.out(jsonText({ valid: files.every((file) => file.valid), files }));
+      terminal.out(jsonText({ valid: files.every((file) => file.valid), items: files, next: null }));
     } else {
       for (const { file, found, errors, warnings, valid } of checked) {
         for (const text of tellFindings(found)) terminal.err(`${text}\n`);
