@@ -4,7 +4,7 @@ import { type AdmittedRuns, admitRuns, quietActivities, readyRings } from "@mark
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import { beat, getRun, openBudget, openStore, type Store } from "../support/store.ts";
-import { chain, definition, onePrompt, program } from "./store-programs.ts";
+import { chain, definition, oneAsk, onePrompt } from "./store-programs.ts";
 
 const places = 3;
 let database: TestDatabase;
@@ -21,12 +21,7 @@ afterEach(async () => {
 
 const light = definition({ main: chain(2) });
 const prompt = definition({ main: onePrompt });
-const question = definition({
-  main: program(
-    { ask: { kind: "ask", question: { from: "literal", text: "why?" } }, end: { kind: "end", outcome: "success" } },
-    [{ from: "ask", to: "end", on: "ok" }],
-  ),
-});
+const question = definition({ main: oneAsk });
 
 async function start(count: number, more: object = {}, tenant = "default") {
   const started = [];
@@ -112,7 +107,7 @@ it("a run that waits for a person leaves its place, and keeps the queue from not
 });
 
 it("runs of a class have places of their own", async () => {
-  await openBudget(store.database, "class", { nanodollars: null, tokens: null, characters: null }, "batch");
+  await openBudget(store.database, "class", { nanodollars: null, tokens: null }, "batch");
   await start(places, { budgets: ["class"] });
   const ids = idsOf(await start(places + 1));
   expect(rung(await admit())).toEqual(ids.slice(0, places));

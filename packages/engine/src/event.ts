@@ -205,7 +205,7 @@ export interface RunResumed extends Happened {
   readonly type: "run.resumed";
 }
 /** A run that was queued begins. Only one with a limit of time needs to know. */
-export interface RunAdmitted extends Happened {
+interface RunAdmitted extends Happened {
   readonly type: "run.admitted";
 }
 /** The events before this one are another run's. What was in flight after them is asked for again; time and money count from here. */

@@ -298,3 +298,26 @@ it("a run that waited more often than it remembers still tells its callers for h
   expect(one.idle.ms).toBe(250_000);
   expect(merged(told)).toEqual(told);
 });
+
+describe("time in which a run is queued", () => {
+  const program = withFirst(prompt);
+  const queued = step(program, initialState, started({ at: 0, caps: { timeMs: 60_000 }, queued: true }));
+  const admitted = (at: number): Event => ({ type: "run.admitted", at, seed: 0 });
+
+  it("counts for no limit: the deadline is set when the run is admitted, once", () => {
+    expect(queued.commands.findLast((command) => command.do === "deadline")).toEqual({ do: "deadline", at: null });
+    const after = step(program, queued.state, admitted(500_000));
+    expect(after.commands).toEqual([{ do: "deadline", at: 560_000 }]);
+    expect(after.state.idle).toEqual({ ms: 500_000, since: null });
+    expect(step(program, after.state, admitted(600_000)).state).toBe(after.state);
+  });
+
+  it("ends with whatever happens to the run", () => {
+    const after = step(program, queued.state, answered(queued.state, 500_000));
+    expect(after.state.idle).toEqual({ ms: 500_000, since: null });
+    const resume = fold(program, queued.state, stopped(20_000), resumed(500_000));
+    expect(resume.state.idle).toEqual({ ms: 500_000, since: null });
+    const cancelled = step(program, queued.state, { type: "run.cancelled", at: 9, seed: 0, message: "no" });
+    expect(cancelled.state.idle.queued).toBeUndefined();
+  });
+});

@@ -17,9 +17,10 @@ const wait: Wait = {
 };
 const held: Wait = { ...wait, parked: { ...wait.parked, held: true }, nextTry: null };
 
-it("a run that waits shows as waiting, and as interrupted once patience is over; an ended run waits for nothing", () => {
+it("a run shows as waiting or queued while it is, and as interrupted once patience is over; an ended run waits for nothing", () => {
   expect(standingOf({ status: "doing", queued: false }, [])).toBe("doing");
   expect(standingOf({ status: "doing", queued: false }, [wait])).toBe("waiting");
   expect(standingOf({ status: "doing", queued: false }, [wait, held])).toBe("interrupted");
   expect(standingOf({ status: "failed", queued: false }, [held])).toBe("failed");
+  expect(standingOf({ status: "doing", queued: true }, [])).toBe("queued");
 });

@@ -5,7 +5,7 @@
  */
 export { applyEvent, breakRun, cancelRun, resumeRun, stopRun } from "./apply-event.ts";
 export { answerAsk, openAsks } from "./asks.ts";
-export { type Admission, type AdmissionOptions, admitWorks } from "./batches/admit.ts";
+export { type Admission, admitWorks } from "./batches/admit.ts";
 export { deleteOldBatches } from "./batches/delete-batch.ts";
 export { pauseForBudget } from "./batches/pause-for-budget.ts";
 export {

@@ -38,7 +38,7 @@ const roomText = `with recursive waiting(tenant, since) as (
     select n.tenant, n.created_at from waiting w cross join lateral (
       select r.tenant, r.created_at from runs r where ${queuedSql("r")} and r.tenant > w.tenant order by r.tenant, r.created_at, r.id limit 1) n
   ), due(root_id) as materialized (
-    select a.root_id from activities a where a.state = 'ready' and a.rung_at <= clock_timestamp()
+    select a.root_id from activities a where a.state = 'ready' and a.rung_at <= statement_timestamp()
     union
     select a.root_id from activities a where a.state = 'claimed'
   )
@@ -57,7 +57,8 @@ const nextText = `select q.id, q.timed from json_to_recordset($1::json) as x(ten
 
 /** What another statement has locked is changed just now, and looked at next time. */
 const admitText = `with picked as materialized (
-    select r.id from runs r where r.id = any($1) and ${queuedSql("r")} for update skip locked
+    select q.id from unnest($1::text[]) as x(id) cross join lateral (
+      select r.id from runs r where r.id = x.id and r.rung_at = 'infinity' and r.status || '' = 'doing' for update skip locked) q
   ), begun as (
     update runs r set rung_at = clock_timestamp(), started_at = clock_timestamp() from picked p where r.id = p.id returning r.*
   ), asked as materialized (
