@@ -77,9 +77,7 @@ export const health = named(
   "Health",
   z.object({
     ok: z.boolean(),
-    checks: z
-      .record(z.string(), z.enum(["ok", "away"]))
-      .describe("database, queue, workers, and sandbox: whether a living worker can run commands of workflows"),
+    checks: z.record(z.string(), z.enum(["ok", "away"])),
     components: z
       .record(
         z.string(),
@@ -92,7 +90,7 @@ export const health = named(
         }),
       )
       .optional()
-      .describe("each with what is the matter and what to do"),
+      .describe("`sandbox`: whether a living worker can run commands of workflows"),
     version: z.string().optional(),
   }),
 );

@@ -152,10 +152,7 @@ export function operationHandlers(
         status: database ? 200 : 503,
         body: {
           ok: database,
-          checks: {
-            ...{ database: word(database), queue: word(queue), workers: word(workers) },
-            sandbox: word(sandbox.ok),
-          },
+          checks: { database: word(database), queue: word(queue), workers: word(workers) },
           components: { sandbox },
           version,
         },
