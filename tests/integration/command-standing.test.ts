@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";
 import { type MarkmillPlace, makePlace, markmill } from "../support/markmill-process.ts";
 import { definitionOf, type Mill, startMill, workflow } from "../support/mill.ts";
-import { beat, type CommandStanding, presenceSettings, presenceText } from "../support/store.ts";
+import { applySettings, beat, type CommandStanding, presenceSettings, presenceText } from "../support/store.ts";
 import { until } from "../support/until.ts";
 
 const commands = workflow('  START --> EXECUTE_IT["EXECUTE: echo hi"] --> SUCCESS');
@@ -27,8 +27,9 @@ beforeAll(async () => {
   mill = await startMill({ backend: "postgres", script: "default: { reply: ok }", worker: false, supervisor: false });
   api = await startApi(mill);
   place = await makePlace({ MARKMILL_URL: api.url, MARKMILL_TOKEN: await api.key(["owner"]) });
-  alive = new pg.Client({ connectionString: mill.databaseUrl, options: presenceSettings });
+  alive = new pg.Client({ connectionString: mill.databaseUrl });
   await alive.connect();
+  await applySettings(alive, presenceSettings);
   await alive.query(presenceText, ["alive"]);
 });
 afterAll(async () => {

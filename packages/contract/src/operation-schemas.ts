@@ -91,7 +91,11 @@ export const health = named(
   "Health",
   z.object({
     ok: z.boolean().describe("false: answered with 503"),
-    components: z.record(z.string(), componentHealth).describe("`database`, `queue`, `workers`, `sandbox` (whether a living worker can run commands) and the like, by name"),
+    components: z
+      .record(z.string(), componentHealth)
+      .describe(
+        "`database`, `queue`, `workers`, `sandbox` (whether a living worker can run commands) and the like, by name",
+      ),
     version: z.string().optional(),
   }),
 );

@@ -13,7 +13,13 @@ import type { Store, TenantStore } from "@markmill/store";
 import type { Telemetry } from "@markmill/telemetry";
 import type { ToolFunction } from "@markmill/tools";
 import type { HealthComponent } from "./health.ts";
-import { databaseHealth, queueHealth, supervisorHealth, workerHealth, workerSandboxHealth } from "./health-components.ts";
+import {
+  databaseHealth,
+  queueHealth,
+  supervisorHealth,
+  workerHealth,
+  workerSandboxHealth,
+} from "./health-components.ts";
 import { openModels } from "./open-models.ts";
 import { openLastingSandbox, openProvenSandbox, openSandboxIfAny } from "./open-sandbox.ts";
 import { openTelemetryIfAny } from "./open-telemetry.ts";
