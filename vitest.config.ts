@@ -39,6 +39,7 @@ export default defineConfig({
           include: ["packages/*/src/**/*.test.ts", "apps/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
           exclude: [counted],
           testTimeout: 60_000,
+          expect: { poll: { timeout: 30_000 } },
           // These compute; the default leaves one core idle.
           maxWorkers: "100%",
           // They share no state, and a process of its own for each of two hundred files costs more than what most of them compute.

@@ -39,10 +39,7 @@ describe.skipIf(process.platform !== "linux")("the relay of a judge session", ()
     return { path, met, connections, child };
   }
 
-  const until = async (condition: () => boolean) => {
-    for (let turn = 0; turn < 500 && !condition(); turn += 1) await pause(5);
-    expect(condition()).toBe(true);
-  };
+  const until = (condition: () => boolean) => expect.poll(condition, { interval: 5 }).toBe(true);
 
   it("carries messages both ways, also of several connections at once", async () => {
     const { path, met } = await relay();

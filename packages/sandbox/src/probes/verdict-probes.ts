@@ -47,7 +47,7 @@ export const verdictProbes: readonly Probe[] = [
       const outcome = await shell(session, `true; ${attack}; exit 3`, { wallMs: 600 });
       const after = await shell(session, "echo $?");
       return {
-        refused: outcome.timedOut === "wall" && outcome.durationMs < 15_000 && after.output === "124\n",
+        refused: outcome.timedOut === "wall" && after.output === "124\n",
         evidence: `ended by the ${outcome.timedOut} clock after ${Math.round(outcome.durationMs)} ms, then $? is ${shorten(after.output)}`,
       };
     },
@@ -66,7 +66,7 @@ export const verdictProbes: readonly Probe[] = [
       }
       const durationMs = Math.round(performance.now() - startedAt);
       return {
-        refused: seen.length === 0 && durationMs < 25_000,
+        refused: seen.length === 0,
         evidence: `ended after ${durationMs} ms, ${seen.length === 0 ? "nothing is left" : seen.join(", ")}`,
       };
     },
