@@ -25,6 +25,10 @@ describe("the number that a text means", () => {
     ["Coverage: 50%", 50],
     ["17 points\n3 remarks", 17],
     ["Task No.5", 5],
+    ["<b>17</b>", 17],
+    ["> 17 points", 17],
+    ["Terminus 3", 3],
+    ["~17", 17],
   ])("%j is %d", (text, value) => expect(read(text)).toBe(value));
 
   it.each([
@@ -50,6 +54,19 @@ describe("the number that a text means", () => {
     "\u0663",
     "2\u00bd",
     "17.5 bis 18",
+    "--3",
+    "+-3",
+    "Score: \u2013-3",
+    "minus 3",
+    "Punkte: Minus 3",
+    "negative 3",
+    "<17",
+    "< 17 points",
+    ">17",
+    "\u2264 17",
+    "\u00b12",
+    "\u066b5",
+    "1e400",
   ])("%j has two readings", (text) => expect(read(text)).toBe("unclear"));
 
   it.each(["", "none at all", "\n17 points"])("%j has none", (text) => expect(read(text)).toBe("none"));

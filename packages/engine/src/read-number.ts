@@ -27,7 +27,9 @@ export function isPlainNumber(text: string): boolean {
 
 export function readNumber(text: string, how: NumberReading = {}): NumberFound {
   if (how.decimal !== "comma" && isPlainNumber(text)) {
-    return { is: "number", value: Number(text), written: text.trim(), alone: true };
+    const value = Number(text);
+    if (!Number.isFinite(value)) return { is: "unclear", why: `'${text.trim().slice(0, 40)}' is too large` };
+    return { is: "number", value, written: text.trim(), alone: true };
   }
   const end = text.indexOf("\n");
   return readLine((end < 0 ? text : text.slice(0, end)).trim(), how);
@@ -106,6 +108,16 @@ function readToken(line: string, token: Token, how: NumberReading): NumberFound 
   return { is: "number", value: sign * size, written: `${sign < 0 ? "-" : ""}${token.written}`, alone: false };
 }
 
+const signs = "+-\u2212\u2012\u2013\u2014\u2015";
+const saysMinus = /(?:^|[^\p{L}])(?:minus|negative?|moins|menos) {1,2}$/iu;
+
+/** `<17`, `< 17`, `\u2265 17`, `\u00b1 2`: less, more or about, and no number. An Arabic separator: the whole part is missing. The end of a tag, `<b>17`, is none. */
+function isBound(before: string, further: string): boolean {
+  const sign = before === " " ? further : before;
+  if (/[<\u2264\u2265\u00b1\u2248\u066b\u066c]/u.test(sign)) return true;
+  return before === ">" && !/[\p{L}\p{N}"'/]/u.test(further);
+}
+
 /** null: nobody can say. */
 function signBefore(line: string, start: number, how: NumberReading): 1 | -1 | null {
   const settled = how.which !== undefined || how.decimal !== undefined;
@@ -113,7 +125,9 @@ function signBefore(line: string, start: number, how: NumberReading): 1 | -1 | n
   const further = start < 2 ? "" : line.charAt(start - 2);
   const joined = letter.test(further);
   if (before === "." || before === ",") return joined ? 1 : null;
+  if (isBound(before, further) || saysMinus.test(line.slice(Math.max(0, start - 12), start))) return null;
   if (before === "-" || before === "+") {
+    if (signs.includes(further) && further !== "") return null;
     if (!joined) return before === "-" ? -1 : 1;
     return settled ? 1 : null;
   }

@@ -1,6 +1,6 @@
 /**
  * Lines that look like the heading of a section or of a prompt and are none: `#Workflow`, `## Workflow`, `# **Prompts**`, headings that are
- * underlined, a no-break space behind the hash. A reader sees a heading there, and the parser must say that it sees none.
+ * underlined, indented or numbered, a no-break space behind the hash or before it. A reader sees a heading there, and the parser must say that it sees none.
  *
  * H1  A section is only missed where the document has no such section: `## Workflow` in a longer description is prose.
  * H2  Inside the text of a prompt nothing is a near miss of a section but the missing Workflow: texts have headings of their own.
@@ -50,10 +50,9 @@ export class NearHeadings {
     const underlined = this.#before !== null && /^ {0,3}(?:=+|-+)\s*$/.test(text) ? this.#before : null;
     this.#before = block.is === "text" && text.trim() !== "" ? { text: text.trim(), at } : null;
     if (underlined !== null) return this.#underlined(underlined, text.trim(), inside, inPrompt, titled);
-    const found = /^ {0,3}(#{1,6})(.*)$/u.exec(text);
+    const found = /^([ \u00ad\u00a0\u2000-\u200f\u202f\u2060\ufeff]{0,20})(#{1,6})(.*)$/u.exec(text);
     if (found === null) return;
-    const written = found[2] ?? "";
-    const hashes = found[1] ?? "";
+    const [, before = "", hashes = "", written = ""] = found;
     const heading = plain(written);
     const section = sectionOf(heading);
     const spaced = /^[ \t]/.test(written);
@@ -62,18 +61,18 @@ export class NearHeadings {
       this.#missed.push({
         section,
         at,
-        message: `"${text.trim()}" is not read as the section ${titles[section]}${reason(hashes.length, spaced, 1)}.`,
+        message: `"${text.trim()}" is not read as the section ${titles[section]}${reason({ before, hashes, spaced, wanted: 1 })}.`,
         fix: `Write # ${titles[section]} on a line of its own.`,
       });
       return;
     }
     if (inside !== "prompts" || !this.#isPrompt(heading)) return;
-    const isHeading = hashes.length === 2 && spaced && this.#isPrompt(written.trim());
+    const isHeading = /^ {0,3}$/.test(before) && hashes.length === 2 && spaced && this.#isPrompt(written.trim());
     if (isHeading || hashes.length > 2) return;
     this.#report.warn(
       "HEADING_NEAR_MISS",
       at,
-      `"${text.trim()}" is not read as the heading of a prompt${reason(hashes.length, spaced, 2)}.`,
+      `"${text.trim()}" is not read as the heading of a prompt${reason({ before, hashes, spaced, wanted: 2 })}.`,
       `Write ## ${heading} on a line of its own.`,
     );
   }
@@ -113,7 +112,8 @@ export class NearHeadings {
 }
 
 function sectionOf(heading: string): SectionName | null {
-  const word = heading.toLowerCase();
+  // Spaces, invisible characters, numbers and pictures beside the letters do not hide from a reader what is meant.
+  const word = heading.toLowerCase().replaceAll(/[^\p{L}]/gu, "");
   if (word === "workflow" || word === "workflows") return "workflow";
   if (word === "prompts" || word === "prompt") return "prompts";
   return word === "rubric" || word === "rubrics" ? "rubric" : null;
@@ -129,7 +129,16 @@ function plain(written: string): string {
     .trim();
 }
 
-function reason(hashes: number, spaced: boolean, wanted: number): string {
-  if (hashes !== wanted) return `: it has ${"#".repeat(hashes)} in front, not ${"#".repeat(wanted)}`;
+interface Written {
+  readonly before: string;
+  readonly hashes: string;
+  readonly spaced: boolean;
+  readonly wanted: number;
+}
+
+function reason({ before, hashes, spaced, wanted }: Written): string {
+  if (/[^ ]/.test(before)) return ": an invisible character stands before the #";
+  if (before.length > 3) return ": a line that is indented by four spaces is code";
+  if (hashes.length !== wanted) return `: it has ${hashes} in front, not ${"#".repeat(wanted)}`;
   return spaced ? ": the heading must be these words alone" : ": a plain space must follow the #";
 }

@@ -28,6 +28,10 @@ describe("typographic quotes", () => {
     "\u00abPASSED\u00bb",
     "\u00ab PASSED \u00bb",
     "\u201dPASSED\u201d",
+    "`PASSED`",
+    "`ALL PASSED`",
+    "\u00b4PASSED\u00b4",
+    "\u2032PASSED\u2032",
   ])("RESULT == %s is refused", (right) => {
     expect(codes(file(`START --> CHECK_A{"RESULT == ${right}"}`))).toEqual(["error QUOTE_TYPOGRAPHIC"]);
     expect(codes(file(`START --> CHECK_A{"RESULT IN (${right}, 'b')"}`))).toEqual(["error QUOTE_TYPOGRAPHIC"]);
@@ -35,7 +39,10 @@ describe("typographic quotes", () => {
   });
 
   it("that stand inside straight quotes, and apostrophes, are text", () => {
-    for (const right of ["'\u201cyes\u201d'", "don\u2019t stop", "the students\u2019 work"])
+    for (const right of [
+      ...["'\u201cyes\u201d'", "don\u2019t stop", "the students\u2019 work"],
+      ...["'`yes`'", "```", "```python", "6\u2032"],
+    ])
       expect(codes(file(`START --> CHECK_A{"RESULT == ${right}"}`))).toEqual([]);
   });
 
@@ -202,6 +209,13 @@ describe("near misses of a section", () => {
     ["Workflow\n========", "underlined headings"],
     ["Workflow\n--------", "underlined headings"],
     ["# Workflows", "these words alone"],
+    ["# Work flow", "these words alone"],
+    ["# Work\u00adflow", "these words alone"],
+    ["# 1. Workflow", "these words alone"],
+    ["# Workflow \u{1f642}", "these words alone"],
+    ["\ufeff# Workflow", "an invisible character"],
+    ["\u200b# Workflow", "an invisible character"],
+    ["    # Workflow", "four spaces"],
   ])("%j is named", (heading, why) => {
     const { findings } = parse(`# T\n\n${heading}\n\n${flow}`);
     const near = findings.find(({ code }) => code === "HEADING_NEAR_MISS");

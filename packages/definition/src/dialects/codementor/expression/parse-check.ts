@@ -63,6 +63,7 @@ class CheckParser {
     if (this.#tokens.length === 0)
       throw new Refused("CHECK_EMPTY", 0, "The check has no expression.", "Write one, such as RESULT == 'SUCCESS'.");
     for (const token of this.#tokens) this.#refuseTypographic(token);
+    this.#refuseMarks();
     const condition = this.#chain("or");
     const left = this.#tokens[this.#at];
     if (left !== undefined) {
@@ -88,6 +89,24 @@ class CheckParser {
       `${isTypographicQuote(first) ? first : last} is a typographic quote, which quotes nothing here.`,
       "Write '…' with straight quotes; put a typographic quote that is meant inside them.",
     );
+  }
+
+  /** Backticks and the like around words, which look like quotes. Alone they are the fence of a code block, and text. */
+  #refuseMarks(): void {
+    const words = this.#tokens.flatMap((token) => (token.is === "word" ? [token] : []));
+    for (const mark of ["`", "\u00b4", "\u2032", "\u2033"]) {
+      const holds = ({ text }: { readonly text: string }) => [...text].some((character) => character !== mark);
+      const opens = words.findIndex((token) => token.text.startsWith(mark) && holds(token));
+      const opening = words[opens];
+      if (opening === undefined || !words.slice(opens).some((token) => token.text.endsWith(mark) && holds(token)))
+        continue;
+      throw new Refused(
+        "QUOTE_TYPOGRAPHIC",
+        opening.start,
+        `${mark} quotes nothing here.`,
+        `Write '…' with straight quotes; put a ${mark} that is meant inside them.`,
+      );
+    }
   }
 
   #chain(word: "or" | "and"): Condition {
