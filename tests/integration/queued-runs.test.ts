@@ -2,6 +2,8 @@
 
 import { type AdmittedRuns, admitRuns, quietActivities, readyRings } from "@markmill/store/machine";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { askingWorkflow, startApi } from "../support/api.ts";
+import { definitionOf, startMill } from "../support/mill.ts";
 import { freshDatabase, type TestDatabase } from "../support/postgres.ts";
 import { beat, getRun, openBudget, openStore, type Store } from "../support/store.ts";
 import { chain, definition, oneAsk, onePrompt } from "./store-programs.ts";
@@ -184,4 +186,33 @@ it("waiting for a place counts for no limit of time", async () => {
     "run.admitted",
   ]);
   expect((await store.as("default").runs.replay(id)).differences).toEqual([]);
+});
+
+it("the API tells that a run is queued, and the supervisor admits it as soon as a place is free", async () => {
+  const mill = await startMill({
+    backend: "postgres",
+    script: 'rules: [{ when: { pattern: "." }, reply: "x" }]',
+    worker: false,
+    environment: { RUNS_PER_TENANT: "1" },
+  });
+  const served = await startApi(mill);
+  const client = await served.client("grader");
+  const asking = definitionOf({ "ask.md": askingWorkflow });
+  const begin = async () => {
+    await mill.store.as("default").definitions.save(asking);
+    return (await client.startRun({ body: { definition: asking.hash } })).id;
+  };
+  const isQueued = async (id: string) => (await client.getRun({ params: { id } })).queued;
+  const first = await begin();
+  const second = await begin();
+  const third = await begin();
+  expect([await isQueued(first), await isQueued(second), await isQueued(third)]).toEqual([false, true, true]);
+  const { items } = await client.listRuns({ query: {} });
+  expect(items.filter(({ queued }) => queued).map(({ id }) => id)).toEqual([third, second]);
+  expect((await mill.store.board.tree(second))?.runs.map((run) => run.queued)).toEqual([true]);
+  expect((await client.cancelRun({ params: { id: second } })).status).toBe("cancelled");
+  await client.cancelRun({ params: { id: first } });
+  await expect.poll(() => isQueued(third)).toBe(false);
+  await served.close();
+  await mill.close();
 });
