@@ -13,6 +13,7 @@ const classes = ["class", "class-server", "cli-init", "pasted-commands"].map((na
 
 /** Tests that count the work of a function. */
 const counted = "{packages,apps}/*/src/**/*.work.test.ts";
+const countedTogether = "tests/work/*.work.test.ts";
 
 /** It watches warnings, of which Node gives each once in a process. */
 const alone = ["tests/integration/pg-warnings.test.ts"] as const;
@@ -51,7 +52,7 @@ export default defineConfig({
         test: {
           name: "work",
           ...again,
-          include: [counted],
+          include: [counted, countedTogether],
           setupFiles: ["tests/support/begin-counting.ts"],
           testTimeout: 240_000,
         },

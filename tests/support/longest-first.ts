@@ -39,6 +39,7 @@ const seconds: readonly (readonly [file: string, seconds: number])[] = [
   ["integration/api-attacks", 42],
   ["chaos/busy-loop", 41],
   ["e2e/class.test", 54],
+  ["work/foreign-text", 40],
   ["e2e/cli-init", 43],
   ["e2e/judge-cheats", 39],
   ["integration/secrets", 39],

@@ -62,7 +62,7 @@ export async function endTable(
   terminal.err("");
   terminal.err(`${name}: ${[...sums].map(([status, count]) => `${count} ${status}`).join(", ")}`);
   terminal.err(
-    `cost: ${spendOf(batch)}, ${countOf(spent.calls, "model call")}${ms === null ? "" : `, ${formatElapsed(ms)}`}`,
+    `cost: ${spendOf(batch)}, ${countOf(batch.spent.calls, "model call")}${ms === null ? "" : `, ${formatElapsed(ms)}`}`,
   );
   if (names)
     for (const { number, key, why } of rows)

@@ -28,6 +28,11 @@ function pieces(text: string, level: number): string[] {
   const joined: string[] = [];
   let held = "";
   for (const part of parts) {
+    // Space at the ends does not count: millions of empty lines are not measured again with each.
+    if (part.trim() === "") {
+      if (held !== "" && held.length < 4 * mostCharacters) held += part.slice(0, 4 * mostCharacters - held.length);
+      continue;
+    }
     if (fits(held + part)) {
       held += part;
       continue;

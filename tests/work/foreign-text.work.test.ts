@@ -1,0 +1,319 @@
+/**
+ * Every function that takes foreign text, over every hostile shape: its work grows no faster than the text.
+ *
+ * P1  The inventory is the source: each exported function whose first parameter is a text, or bytes, by its name (`textNames`). A new
+ *     function is found by itself; it needs an entry here only if it takes more arguments, or is left out for a reason.
+ * P2  Functions that take their text otherwise stand in `others`.
+ * P3  All shapes are counted together: one shape with quadratic work is most of the sum. Only a failure is counted shape by shape.
+ */
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, inject, it } from "vitest";
+import { countWork } from "../support/count-work.ts";
+
+const root = join(import.meta.dirname, "../..");
+const inBytes = new TextEncoder();
+const nonce = "0123456789abcdef".repeat(4);
+
+const units: Readonly<Record<string, string>> = {
+  letters: "a",
+  words: "ab cd ",
+  newlines: "\n",
+  "line ends of Windows": "\r\n",
+  spaces: " ",
+  backticks: "`",
+  fences: "```json\n",
+  brackets: "[",
+  "nested brackets": "([{<a ",
+  "closed brackets": "]})",
+  keys: '{"a":',
+  quotes: "\"'",
+  escapes: "\\",
+  tags: "<p>x",
+  headings: "# a\n",
+  pipes: "| a ",
+  dashes: "- ",
+  "quoted lists": "> - ",
+  commands: "$ x\n",
+  substitutions: "$(`",
+  places: "{{ a }}",
+  addresses: "a@b.c ",
+  digits: "1",
+  Cyrillic: "привет ",
+  Han: "漢字",
+  emoji: "😀",
+  "marks on letters": "e\u0301",
+  "half characters": "\ud800",
+  invisible: "\u200b",
+  terminal: "\u001b[0m",
+};
+const shape = (unit: string, size: number) => `x${unit.repeat(Math.ceil(size / unit.length))}x`;
+
+const textNames =
+  "text|reply|html|json|output|line|written|content|page|yamlText|block|csv|bytes|whole|body|words|template|payload|source|pattern|message|transcript|label|stem|given";
+
+/** Further arguments, by file and name. */
+const place = { file: "a", line: 1, column: 1 };
+const report = { error: () => undefined, warning: () => undefined, add: () => undefined, hasErrors: false };
+const further: Readonly<Record<string, readonly unknown[]>> = {
+  "cli/fit-width.ts fitWidth": [80],
+  "cli/fold-text.ts foldText": [80],
+  "cli/human-grades.ts readHumanGrades": [{ rows: [], criteria: [], title: "", most: 1 }],
+  "classroom/attempt-order.ts markedNumber": [new Set()],
+  "classroom/cfg-batch.ts readCfgBatch": ["a.cfg.json"],
+  "classroom/class-file.ts readClassFile": ["class.yaml"],
+  "classroom/roster.ts readRoster": ["roster.csv"],
+  "config/redact-config.ts redactText": [null],
+  "definition/codementor/mermaid/parse-flowchart.ts parseFlowchart": [{ file: "a", line: 1 }],
+  "definition/codementor/expression/parse-check.ts parseCheck": [false],
+  "definition/codementor/parse-workflow.ts parseWorkflow": ["a.wf.md"],
+  "definition/codementor/read-schema.ts readSchema": ["a", place, report],
+  "definition/decode-source.ts decodeSource": ["a", report],
+  "definition/read-rubric-file.ts readRubricFile": ["a.md"],
+  "definition/tasks-json/fill-message.ts fillMessage": [new Set(["a"]), false],
+  "embedded-postgres/postmaster-pid.ts parsePostmasterPid": ["/nowhere"],
+  "engine/fill-command.ts fillCommand": [() => "v"],
+  "engine/render.ts render": [() => "v"],
+  "grading/leftover-words.ts blankLeftovers": [true],
+  "grading/line-at.ts lineAt": [0],
+  "grading/scan-jsx.ts beginsJsx": [0, ""],
+  "grading/slash-in-script.ts regexEnd": [0, 1_000_000],
+  "grading/slash-in-script.ts unsure": [0, 1_000_000],
+  "grading/test-results.ts readTestResults": [nonce],
+  "grading/trim-end.ts trimEnd": [/\s/],
+  "gradebook/report/pdf-fonts.ts fontRuns": ["plain"],
+  "gradebook/report/pdf-fonts.ts numbersOf": ["plain"],
+  "llm/fit-context.ts shortenPrompt": [1_000],
+  "llm/hash-embedding.ts hashEmbedding": [64],
+  "llm/model-catalogue.ts parseModels": ["models.yaml"],
+  "llm/script.ts fillTemplate": [new Map([["a", "v"]])],
+  "llm/script.ts parseScript": ["script.yaml"],
+  "pattern/alphabet.ts after": [0],
+  "sandbox/commands/command-policy.ts judgeCommand": [{ kind: "deny", names: ["rm"] }],
+  "sandbox/commands/read-commands.ts readCommands": ["session"],
+  "sandbox/commands/split-commands.ts splitCommands": [async () => ""],
+  "sandbox/judge/judge-results.ts redactNonce": [nonce],
+  "tools/fill-url.ts fillUrl": [{ a: "v" }],
+  "worker/structured-reply.ts readStructuredReply": [{ type: "object" }],
+  "worker/structured-reply.ts readStructuredText": [{ type: "object" }],
+  "worker/structured-reply.ts readToolArguments": [{ type: "object" }],
+};
+
+/** Not counted here, and why. */
+const leftOut: Readonly<Record<string, string>> = {
+  "classroom/positioned-yaml.ts readPositioned": "readClassFile calls it",
+  "pattern/compile-syntax.ts compileSyntax": "parsePattern calls it with the syntax",
+  "llm/read-yaml.ts readYaml": "parseModels and parseScript call it",
+  "llm/decode-body.ts decodeBody": "zlib, bounded by bytes",
+  "tools/read-page.ts headingsAndParagraphs": "a thread around html-text.ts",
+  "tools/read-page.ts searchResults": "a thread around html-text.ts",
+};
+
+function inventory(): {
+  readonly name: string;
+  readonly file: string;
+  readonly bytes: boolean;
+  readonly exported: string;
+}[] {
+  const files = globSync("{packages,apps}/*/src/**/*.ts", { cwd: root });
+  return files
+    .filter((file) => !/\.(?:test|bench)\.ts$|\/testing-[^/]+\.ts$|sandbox\/.*-script\.ts$/.test(file))
+    .toSorted()
+    .flatMap((file) => {
+      const found = readFileSync(join(root, file), "utf8").matchAll(
+        new RegExp(
+          `^export (?:async )?function\\*? ?(\\w+)(?:<[^(]*>)?\\(\\s*(?:${textNames}): (string|Uint8Array|Buffer)\\b`,
+          "gm",
+        ),
+      );
+      const short = file
+        .replace(/^(?:packages|apps)\//, "")
+        .replace("/src/", "/")
+        .replace("/dialects/", "/");
+      return [...found].map(([, exported = "", type]) => ({
+        ...{ name: `${short} ${exported}`, file: join(root, file), bytes: type !== "string", exported },
+      }));
+    });
+}
+
+type Reader = (text: string) => unknown;
+
+/** P2. */
+async function others(): Promise<Readonly<Record<string, Reader>>> {
+  const { findAttempts, findSpokenAttempts } = await import("../../packages/grading/src/find-attempts.ts");
+  const { findWording } = await import("../../packages/grading/src/find-wording.ts");
+  const { authoredWords, Scrubber } = await import("../../packages/grading/src/scrub.ts");
+  const { showWork } = await import("../../packages/grading/src/show-work.ts");
+  const { stripWords } = await import("../../packages/grading/src/strip-words.ts");
+  const { sampleRubric } = await import("../../packages/grading/src/testing-rubric.ts");
+  const { readVerdicts } = await import("../../packages/grading/src/verdict.ts");
+  const { workFiles } = await import("../../packages/grading/src/work-files.ts");
+  const { checkEvidence } = await import("../../packages/grading/src/evidence.ts");
+  const { readCompletion } = await import("../../packages/llm/src/read-completion.ts");
+  const { redactorOf } = await import("../../packages/llm/src/redact-key.ts");
+  const { fitContext } = await import("../../packages/llm/src/fit-context.ts");
+  const { errorInBody } = await import("../../packages/llm/src/error-in-body.ts");
+  const { hideSecrets } = await import("../../packages/tools/src/secrets.ts");
+  const { renderTranscript } = await import("../../packages/sandbox/src/commands/transcript.ts");
+  const { findMisfits } = await import("../../packages/engine/src/json-schema.ts");
+  const { submissionTexts } = await import("../../packages/worker/src/submission-texts.ts");
+  const { similarPairs } = await import("../../packages/classroom/src/similar-pairs.ts");
+  const { loadDefinition } = await import("../../packages/definition/src/load-definition.ts");
+  const { classHtml } = await import("../../packages/gradebook/src/report/class-report.ts");
+  const { reportFor } = await import("../../packages/gradebook/src/report/student-report.ts");
+  const { studentHtml } = await import("../../packages/gradebook/src/report/student-html.ts");
+  const { studentMarkdown } = await import("../../packages/gradebook/src/report/student-markdown.ts");
+  const { breakLines } = await import("../../packages/gradebook/src/report/pdf-lines.ts");
+  const { exportGrades } = await import("../../packages/gradebook/src/export/export-grades.ts");
+  const { criteria, gradeOf, row, sheetOf } = await import("../../packages/gradebook/src/testing-sheet.ts");
+
+  const people = [{ key: "1", name: "Ada Lovelace", id: "40171", login: "ada" }];
+  const scrubber = new Scrubber(people, new Map([["1", "S1"]]), ["1"]);
+  const transcript = (command: string, output: string) => {
+    const outcome = { output, exitCode: 0, truncated: false, timedOut: false, state: {} };
+    const entry = { kind: "ran", command, outcome } as unknown as Parameters<typeof renderTranscript>[0][number];
+    return renderTranscript([entry]);
+  };
+  const graded = (text: string) => {
+    const grade = gradeOf({ is: "graded" }, [6, 4], { nextSteps: [text] });
+    const scored = { comment: text, evidence: [{ file: "a.js", line: 1, quote: text }] };
+    return { ...grade, criteria: grade.criteria.map((one) => (one.is === "scored" ? { ...one, ...scored } : one)) };
+  };
+  const reportOf = (text: string) =>
+    reportFor({
+      ...{ title: text, student: text, grade: graded(text), criteria, reviewer: null },
+      ...{ moment: { afterDueDate: true, published: true }, sources: new Map([["a.js", text]]) },
+    });
+  const definition = (name: string): Reader => {
+    return (text) =>
+      loadDefinition(
+        { read: (asked) => (asked === name ? inBytes.encode(text) : undefined), list: () => [name] } as never,
+        name,
+      );
+  };
+  return {
+    ...Object.fromEntries(
+      ["js", "c", "html", "php", "sql", "rb", "css"].map((ending) => [
+        ...[`stripWords of .${ending}`, (text: string) => stripWords(`a.${ending}`, text)],
+      ]),
+    ),
+    findAttempts: (text) => findAttempts(new Map([["a.js", text]])),
+    findSpokenAttempts: (text) => findSpokenAttempts(new Map([["RESULT", text]])),
+    findWording: (text) => findWording(new Map([["a.js", text]])),
+    "a name of a file": (text) => findWording(new Map([[text, ""]])),
+    authoredWords: (text) => authoredWords([text]),
+    "the scrubber": (text) => scrubber.scrub(text),
+    showWork: (text) => showWork(new Map([[text, text]]), { nonce }),
+    "readVerdicts of a reply": (text) => readVerdicts(sampleRubric, text, workFiles(new Map())),
+    "readVerdicts of a comment": (text) =>
+      readVerdicts(sampleRubric, JSON.stringify({ criteria: { a: text } }), workFiles(new Map())),
+    "a quotation": (text) =>
+      checkEvidence({ file: "a.js", line: 1, quote: "abcd" }, workFiles(new Map([["a.js", text]])), "code"),
+    readCompletion: (text) => readCompletion(text),
+    "an unasked stream": (text) => readCompletion(`data: {}\n${text}`),
+    errorInBody: (text) => errorInBody({ error: { message: text } }),
+    "taking out a key": redactorOf("sk-test-0123456789abcdef", "reply"),
+    "hiding secrets": (text) => hideSecrets(["secret-0123456789"])(text),
+    fitContext: (text) => fitContext([{ role: "user", content: text }], { contextTokens: 500, maxOutputTokens: 100 }),
+    "the transcript of an output": (text) => transcript("x", text),
+    "the transcript of a command": (text) => transcript(text, "x"),
+    "a value against a schema": (text) => findMisfits({ type: "array", items: { type: "integer" } }, [...text]),
+    "different items": (text) => findMisfits({ uniqueItems: true }, [...text]),
+    submissionTexts: (text) =>
+      submissionTexts({ kind: "list", files: [{ path: "a.ipynb", mode: 0o644, bytes: inBytes.encode(text) }] }),
+    similarPairs: (text) =>
+      similarPairs(
+        new Map([
+          ["a", text],
+          ["b", text],
+        ]),
+      ),
+    "a definition in Markdown": definition("a.wf.md"),
+    "a definition of tasks": definition("a.json"),
+    "a definition of agents": definition("a.yaml"),
+    reportFor: reportOf,
+    studentHtml: (text) => studentHtml(reportOf(text)),
+    studentMarkdown: (text) => studentMarkdown(reportOf(text)),
+    "lines on paper": (text) => breakLines([{ font: "a", text }], 100, (run) => run.text.length),
+    classHtml: (text) =>
+      classHtml({
+        ...{ sheet: sheetOf([row("1", text, graded(text))]), at: "now", work: new Map(), unmatched: [text] },
+        similar: [{ one: text, other: text, similarity: 1 }],
+      }),
+    "grades as CSV": (text) => exportGrades("csv", sheetOf([row("1", text, graded(text), text)])),
+  };
+}
+
+const small = inject("thorough") ? 5_000 : 800;
+const times = 4;
+
+function work(read: Reader, size: number, which: readonly string[]): number {
+  const texts = which.map((unit) => shape(unit, size));
+  const run = () => {
+    for (const text of texts) {
+      try {
+        read(text);
+      } catch {
+        // Refused.
+      }
+    }
+  };
+  const { steps, characters } = countWork(run);
+  return steps + characters;
+}
+
+/** How many times the work four times the text is: 4 where it is linear, 16 where it is quadratic. */
+function growth(read: Reader, which: readonly string[]): number {
+  // A first call loads, and fills caches.
+  work(read, 100, which);
+  return work(read, times * small, which) / Math.max(1, work(read, small, which));
+}
+
+/** With a tenth for sorting and for what V8 counts twice. */
+const most = times * 1.4;
+
+function expectLinear(read: Reader): void {
+  if (growth(read, Object.values(units)) < most) return;
+  const slow = Object.entries(units).flatMap(([name, unit]) => {
+    const grown = Math.min(growth(read, [unit]), growth(read, [unit]), growth(read, [unit]));
+    return grown < most ? [] : [`${name}: ${grown.toFixed(1)} times the work for ${times} times the text`];
+  });
+  expect(slow).toEqual([]);
+}
+
+const found = inventory();
+
+describe("a function whose first parameter is a text takes linear work", () => {
+  it.each(found.filter(({ name }) => leftOut[name] === undefined))("$name", async ({ name, file, bytes, exported }) => {
+    const module = (await import(file)) as Record<string, (...args: readonly unknown[]) => unknown>;
+    const args = further[name] ?? [];
+    const read: Reader = (text) => {
+      const answer = module[exported]?.(bytes ? inBytes.encode(text) : text, ...args);
+      if (answer instanceof Promise) answer.catch(() => undefined);
+      // A generator works when it is asked.
+      return typeof answer === "object" && answer !== null && Symbol.iterator in answer
+        ? [...(answer as never)]
+        : answer;
+    };
+    // One that fails for want of an argument would not be counted.
+    const failed = await Promise.resolve()
+      .then(() => read("a"))
+      .then(
+        () => null,
+        (error: unknown) => error,
+      );
+    expect(failed instanceof TypeError ? failed.stack : null).toBe(null);
+    expectLinear(read);
+  });
+
+  it("and what is said of one here is of one that exists", () => {
+    const names = new Set(found.map(({ name }) => name));
+    expect([...Object.keys(further), ...Object.keys(leftOut)].filter((name) => !names.has(name))).toEqual([]);
+  });
+});
+
+const known = await others();
+
+describe("a function that takes its text otherwise takes linear work", () => {
+  it.each(Object.keys(known))("%s", (name) => expectLinear(known[name] as Reader));
+});
