@@ -3,7 +3,9 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createBoard } from "@markmill/api";
 import type { Role } from "@markmill/contract";
-import { QueueError } from "@markmill/queue";
+import { type BellData, QueueError } from "@markmill/queue";
+import { Redis } from "ioredis";
+import pg from "pg";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { startApi, type TestApi } from "../support/api.ts";
@@ -54,6 +56,39 @@ interface ShownQueue {
   readonly readOnlyMode: boolean;
   readonly isPaused: boolean;
   readonly hasWorkers: boolean | null;
+}
+
+/** Jobs of the control queue as they stand when their worker was killed and another one has finished them: failed, with BullMQ's words. */
+async function failJobs({ queueAt }: Mill, jobs: readonly (readonly [string, BellData])[]): Promise<void> {
+  const { backend, prefix } = queueAt;
+  const reason = "Missing lock for job a1-1-1. moveToFinished";
+  if (backend.kind === "redis") {
+    const redis = new Redis(backend.url);
+    for (const [id, data] of jobs) {
+      const job = {
+        name: "activity",
+        data: JSON.stringify(data),
+        opts: "{}",
+        timestamp: 1,
+        finishedOn: 2,
+        failedReason: reason,
+      };
+      await redis.hset(`${prefix}:control:${id}`, job);
+      await redis.zadd(`${prefix}:control:failed`, 2, id);
+    }
+    redis.disconnect();
+    return;
+  }
+  const client = new pg.Client({ connectionString: backend.url });
+  await client.connect();
+  for (const [id, data] of jobs) {
+    await client.query(
+      `insert into bullmq.job (queue, id, seq, name, state, data, added_at_ms, finished_at_ms, failed_reason)
+       values ('control', $1, nextval('bullmq.job_seq'), 'activity', 'failed', $2, 1, 2, $3)`,
+      [id, JSON.stringify(data), reason],
+    );
+  }
+  await client.end();
 }
 
 const screenshots = join(import.meta.dirname, "../../.cache/screenshots");
@@ -209,8 +244,54 @@ for (const backend of ["redis", "postgres"] as const) {
       await expect
         .poll(async () => (await shown()).map((job) => job.name))
         .toEqual([expect.stringContaining("PROMPT_I")]);
-      expect((await shown())[0]?.failedReason).toMatch(/^[A-Z_]+/);
+      expect((await shown())[0]?.failedReason).toMatch(/^[A-Z_]+: .+\. Fix: /);
       expect(JSON.stringify(await shown())).not.toContain("nonsense");
+    });
+
+    it("shows no job as failed whose activity or run has ended well, whatever became of the job", async () => {
+      const board = async () => await queue("control", "failed");
+      const before = (await board()).counts.failed ?? 0;
+      // As a worker leaves them that loses its locks: the run goes on by another job.
+      const tree = await mill.store.board.tree(run);
+      const call = tree?.activities.find(({ kind }) => kind === "call");
+      const bell = { runId: call?.runId ?? "", activityId: call?.id ?? 0, epoch: 0 };
+      const owner = await api.client("owner");
+      const asking = { "ask.wf.md": workflow('  START --> ASK_Q["ASK: well?"] --> SUCCESS') };
+      const open = await start(asking, "ask.wf.md");
+      await expect.poll(async () => (await owner.listAsks({ query: { run: open } })).items.length).toBe(1);
+      const asked = (await mill.store.board.tree(open))?.activities.find(({ node }) => node === "ASK_Q");
+      const lost = { runId: open, activityId: asked?.id ?? 0, epoch: 0 };
+      const failing = [bell, lost].map((one) => [`a${one.activityId}-9-9`, one] as const);
+      await failJobs(mill, failing);
+      await expect.poll(async () => (await board()).counts.failed).toBe(before + 1);
+      const shown = (await board()).jobs.filter(({ id }) => id.endsWith("-9-9"));
+      expect(shown).toMatchObject([
+        { id: `a${lost.activityId}-9-9`, failedReason: expect.stringMatching(/^QUEUE_LOCK_LOST: .* Fix: /) },
+      ]);
+      await owner.cancelRun({ params: { id: open } });
+      await expect.poll(async () => (await board()).counts.failed).toBe(before);
+    });
+
+    it("loads nothing from elsewhere", async () => {
+      const headers = { authorization: `Bearer ${await api.key(["ops"])}`, accept: "text/html" };
+      for (const path of ["/", "/queue/control"]) {
+        const html = await (await fetch(`${api.url}/board${path}`, { headers })).text();
+        expect(html).toContain("<div id=");
+        expect([...html.matchAll(/(?:href|src)="(?:https?:)?\/\/[^"]*/g)].map(([link]) => link)).toEqual([]);
+        const styles = [...html.matchAll(/href="([^"]+\.css)"/g)].map(([, href = ""]) => href);
+        expect(styles.length).toBeGreaterThan(0);
+        for (const href of styles) {
+          const css = await (await fetch(new URL(href, `${api.url}/board/`), { headers })).text();
+          expect(css).not.toMatch(/@import|url\(["']?(?:https?:)?\/\//);
+        }
+      }
+      if (page === null) return;
+      const asked: string[] = [];
+      page.on("request", (request) => void asked.push(request.url()));
+      await page.goto(`${api.url}/board/`);
+      await page.getByText("completed", { exact: false }).first().waitFor();
+      expect(asked.length).toBeGreaterThan(3);
+      expect(asked.filter((url) => !url.startsWith(api.url) && !url.startsWith("data:"))).toEqual([]);
     });
 
     it("is for ops alone, and read-only", async () => {

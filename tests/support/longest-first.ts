@@ -23,6 +23,7 @@ const seconds: readonly (readonly [file: string, seconds: number])[] = [
   ["conformance/codementor-runs", 74],
   ["chaos/troubled-endpoint", 74],
   ["chaos/kill-worker-redis", 68],
+  ["chaos/health", 66],
   ["e2e/cli-server", 65],
   ["e2e/cli-server-commands", 64],
   ["integration/session-tools-none", 60],

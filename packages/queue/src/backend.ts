@@ -115,15 +115,14 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
     connectTimeout: connectMs,
     retryStrategy: reconnect,
   });
-  /** A refused login or certificate is told by an event; the attempt to connect only says that the connection was closed. */
-  let refusal: QueueError | null = null;
+  /** Why there is no connection is told by an event. Who connects, or asks something, only hears that the connection was closed. */
+  let cause: QueueError | null = null;
   ringing.on("ready", () => {
-    refusal = null;
+    cause = null;
   });
   ringing.on("error", (error) => {
-    const told = translate(error, "The connection to Redis");
-    if (!told.transient) refusal = told;
-    onError(told);
+    cause = translate(error, `The connection to Redis at ${withoutPassword(url)}`);
+    onError(cause);
   });
   try {
     await ringing.connect();
@@ -132,7 +131,8 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
     await tryToWrite(ringing, `${prefix}:start`);
   } catch (error) {
     ringing.disconnect();
-    throw refusal ?? translate(error, `Redis at ${withoutPassword(url)}`);
+    const told = translate(error, `Redis at ${withoutPassword(url)}`);
+    throw told.code === "QUEUE_UNREACHABLE" ? (cause ?? told) : told;
   }
   const serving = new GatheringRedis(url, { lazyConnect: true, maxRetriesPerRequest: null, retryStrategy: reconnect });
   serving.on("error", (error) => onError(translate(error, "A worker's connection to Redis")));
@@ -164,7 +164,7 @@ async function openRedis(url: string, { prefix, onError, telemetry }: BackendPar
         await ringing.set(`${prefix}:probe`, "", "PX", probeKeptMs);
       } catch (error) {
         const told = translate(error, "Writing to Redis");
-        throw told.code === "QUEUE_UNREACHABLE" && refusal !== null ? refusal : told;
+        throw told.code === "QUEUE_UNREACHABLE" ? (cause ?? told) : told;
       }
     },
     handOverAct: (name, lockDuration) =>

@@ -23,12 +23,13 @@ export const queueErrorCodes = {
     fix: "Point REDIS_URL at the Redis server itself (often port 6379; 26379 is the port of Sentinel).",
   },
   QUEUE_READ_ONLY: {
-    means: "The Redis server is a replica and takes no writes.",
-    fix: "Point REDIS_URL at the primary Redis server, not at a replica.",
+    means:
+      "The server that keeps the queue takes no writes: it is a replica or read-only, or lacks the replicas that it must have.",
+    fix: "Point REDIS_URL (or DATABASE_URL) at the primary server, not at a replica. Where Redis has min-replicas-to-write, start its replicas.",
   },
   QUEUE_UNTRUSTED: {
-    means: "The certificate of the server that keeps the queue is not trusted.",
-    fix: "Name the certificate of the authority that signed it in NODE_EXTRA_CA_CERTS, and use the host name that the certificate has.",
+    means: "The certificate of the server that keeps the queue is not trusted, or the server speaks no TLS.",
+    fix: "Name the certificate of the authority that signed it in NODE_EXTRA_CA_CERTS, and use the host name that the certificate has. For a server without TLS write redis:// instead of rediss://.",
   },
   QUEUE_LOCK_LOST: {
     means: "A worker was silent for longer than the lock of its job lasts, so another worker may take the job.",
@@ -37,6 +38,10 @@ export const queueErrorCodes = {
   QUEUE_FULL: {
     means: "The server that keeps the queue has no memory or disk left.",
     fix: "Give the server that keeps the queue more room: Redis memory (maxmemory) or disk, Postgres disk. No run is lost, it goes on by itself.",
+  },
+  QUEUE_BUSY: {
+    means: "The server that keeps the queue has no connection left.",
+    fix: "Raise maxclients of Redis (or max_connections of Postgres), or start fewer processes. Each goes on by itself.",
   },
   QUEUE_VERSION: {
     means: "The server that keeps the queue is too old.",
@@ -63,6 +68,7 @@ export type QueueErrorCode = keyof typeof queueErrorCodes;
 const transient: ReadonlySet<QueueErrorCode> = new Set([
   "QUEUE_UNREACHABLE",
   "QUEUE_FULL",
+  "QUEUE_BUSY",
   "QUEUE_CONTENDED",
   "QUEUE_READ_ONLY",
   "QUEUE_LOCK_LOST",
@@ -88,26 +94,27 @@ export class QueueError extends Error {
 
 /** What OpenSSL and Node say of a certificate. */
 const untrusted =
-  /self[- ]signed certificate|unable to (?:verify|get)[^:]{0,40}certificate|certificate has expired|CERT_|ERR_TLS_CERT|certificate verify failed|Hostname\/IP does not match/;
+  /self[- ]signed certificate|unable to (?:verify|get)[^:]{0,40}certificate|certificate has expired|CERT_|ERR_TLS_CERT|ERR_SSL|EPROTO|wrong version number|certificate verify failed|Hostname\/IP does not match/;
 
 const symptoms: readonly (readonly [RegExp, QueueErrorCode])[] = [
   [
-    /NOAUTH|WRONGPASS|NOPERM|ACL failure in script|user executing the script|invalid password|invalid username-password pair|without any password configured|\b28(000|P01)\b|password authentication failed|\b42501\b/,
+    /NOAUTH|WRONGPASS|NOPERM|ACL failure in script|user executing the script|invalid password|invalid username-password pair|without any password configured|\b(28000|28P01|3D000|42501)\b|password authentication failed|^SASL: |: SASL: |SCRAM-/,
     "QUEUE_REFUSED",
   ],
   [/\b(CROSSSLOT|CLUSTERDOWN)\b|\b(MOVED|ASK) \d|cluster node/, "QUEUE_CLUSTER"],
   [untrusted, "QUEUE_UNTRUSTED"],
   [
-    /could not renew lock for job|Missing lock for job|Lock mismatch for job|Missing key for job|is not in the active state/,
+    /could not renew lock for job|Missing lock for job|Lock mismatch for job|Missing key for job|is not in the active state|job stalled more than allowable limit/,
     "QUEUE_LOCK_LOST",
   ],
-  [/\bREADONLY\b|NOREPLICAS/, "QUEUE_READ_ONLY"],
-  [/\bOOM command not allowed|MISCONF|No space left|\b53100\b/, "QUEUE_FULL"],
+  [/\bREADONLY\b|NOREPLICAS|\b25006\b/, "QUEUE_READ_ONLY"],
+  [/\bOOM command not allowed|MISCONF|No space left|\b(53100|53200|58030)\b/, "QUEUE_FULL"],
   [/unknown command|Unknown RESP type/i, "QUEUE_NOT_REDIS"],
+  [/max number of clients reached|\b(53300|53400)\b/, "QUEUE_BUSY"],
   [/SchemaVersionMismatch|requires BullMQ/, "QUEUE_SCHEMA_NEWER"],
   [/UnsupportedPostgresVersion|Redis version needs to be/, "QUEUE_VERSION"],
   [
-    /ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|Connection is closed|aborted due to connection close|Connection terminated|Stream isn't writeable|Command timed out|max retries per request|timeout exceeded|Query read timeout|Connection ended|LOADING|MASTERDOWN|BUSY Redis|\b57P0\d\b|\b57014\b|\b53300\b|not queryable/,
+    /ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|Connection is closed|aborted due to connection close|Connection terminated|Stream isn't writeable|Command timed out|max retries per request|timeout exceeded|Query read timeout|Connection ended|LOADING|MASTERDOWN|BUSY Redis|\b57P0\d\b|\b57014\b|\b25P03\b|\b08\d{3}\b|ENETUNREACH|ENETDOWN|EHOSTDOWN|not queryable/,
     "QUEUE_UNREACHABLE",
   ],
   [/\b40(P01|001)\b|\b55P03\b/, "QUEUE_CONTENDED"],
@@ -117,8 +124,12 @@ const symptoms: readonly (readonly [RegExp, QueueErrorCode])[] = [
 export function translate(error: unknown, doing: string): QueueError {
   if (error instanceof QueueError) return error;
   const text = describe(error);
-  const code = symptoms.find(([symptom]) => symptom.test(text))?.[1] ?? "QUEUE_BUG";
-  return new QueueError(code, `${doing}: ${text}`, { cause: error });
+  return new QueueError(queueErrorCodeOf(text), `${doing}: ${text}`, { cause: error });
+}
+
+/** By what BullMQ, a driver or a server says. */
+export function queueErrorCodeOf(text: string): QueueErrorCode {
+  return symptoms.find(([symptom]) => symptom.test(text))?.[1] ?? "QUEUE_BUG";
 }
 
 function describe(error: unknown): string {

@@ -4,7 +4,8 @@
  * T1  A trouble begins with its first sighting. One line tells that.
  * T2  While it is seen again, one line a minute says since when and how often. All other sightings are held back and counted.
  * T3  It has ended when it was not seen for `quietMs`. One line tells how long it lasted and how many sightings were held back.
- * T4  A trouble that comes again within a minute of its last line is told no sooner than that: one that flickers costs two lines a minute.
+ * T4  A trouble that comes again is told to begin again, up to `burst` times at once and once a minute after that. One that flickers costs two
+ *     lines a minute; what is held back is told by the next line.
  */
 
 export interface TroublePace {
@@ -12,9 +13,12 @@ export interface TroublePace {
   readonly minuteMs: number;
   /** Without a sighting for so long it has ended. */
   readonly quietMs: number;
+  /** T4. */
+  readonly burst: number;
 }
 
-export const usualPace: TroublePace = { minuteMs: 60_000, quietMs: 10_000 };
+/** A server that hangs is met every 15 s, when questions to it are given up. */
+export const usualPace: TroublePace = { minuteMs: 60_000, quietMs: 20_000, burst: 3 };
 
 /** One trouble: what is known of it since it was first seen. Times are those of the caller's clock. */
 export interface Course {
@@ -26,8 +30,11 @@ export interface Course {
   readonly heldBack: number;
   /** When its last line was written. */
   readonly toldAt: number;
-  /** Its beginning was told. */
+  /** This time its beginning was told. */
   readonly told: boolean;
+  /** So many beginnings may be told (T4), and when that was counted. */
+  readonly left: number;
+  readonly leftAt: number;
 }
 
 export type Line =
@@ -41,13 +48,15 @@ interface Next {
 }
 
 /** It was seen. `known`, null: for the first time. */
-export function afterSighting(known: Course | null, now: number, { minuteMs }: TroublePace): Next {
-  const due = known === null || now - known.toldAt >= minuteMs;
+export function afterSighting(known: Course | null, now: number, { minuteMs, burst }: TroublePace): Next {
   if (known === null || !known.open) {
-    const begun = { open: true, since: now, lastSeen: now, times: 1 };
-    if (due) return { course: { ...begun, heldBack: 0, toldAt: now, told: true }, line: { is: "began" } };
-    return { course: { ...known, ...begun, heldBack: known.heldBack + 1, told: false }, line: null };
+    const left = known === null ? burst : Math.min(burst, known.left + (now - known.leftAt) / minuteMs);
+    const begun = { open: true, since: now, lastSeen: now, times: 1, leftAt: now };
+    if (known === null || left >= 1)
+      return { course: { ...begun, heldBack: 0, toldAt: now, told: true, left: left - 1 }, line: { is: "began" } };
+    return { course: { ...known, ...begun, heldBack: known.heldBack + 1, told: false, left }, line: null };
   }
+  const due = now - known.toldAt >= minuteMs;
   const seen = { ...known, lastSeen: now, times: known.times + 1, heldBack: known.heldBack + 1 };
   if (!due) return { course: seen, line: null };
   const { since, times, heldBack } = seen;
@@ -61,9 +70,9 @@ export function afterSighting(known: Course | null, now: number, { minuteMs }: T
 export function afterQuiet(
   known: Course,
   now: number,
-  { minuteMs, quietMs }: TroublePace,
+  { minuteMs, quietMs, burst }: TroublePace,
 ): { readonly course: Course | null; readonly line: Line | null } {
-  if (!known.open) return { course: now - known.toldAt >= minuteMs ? null : known, line: null };
+  if (!known.open) return { course: now - known.lastSeen >= minuteMs * burst ? null : known, line: null };
   if (now - known.lastSeen < quietMs) return { course: known, line: null };
   // T4: what was not told to begin is not told to end.
   if (!known.told) return { course: { ...known, open: false }, line: null };

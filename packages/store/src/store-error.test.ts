@@ -36,6 +36,12 @@ it.each([
     false,
   ],
   [{ code: "42501", message: "permission denied for schema markmill" }, "STORE_REFUSED", false],
+  [{ code: "57P03", message: "the database system is shutting down" }, "STORE_UNREACHABLE", true],
+  [{ code: "ENOTFOUND", message: "getaddrinfo ENOTFOUND no.such.host" }, "STORE_UNREACHABLE", true],
+  [{ code: "58030", message: "could not write to file: No space left on device" }, "STORE_FULL", true],
+  [{ code: "XX000", message: "could not fsync file" }, "STORE_SERVER_FAULT", false],
+  [{ code: "58P01", message: "could not open file" }, "STORE_SERVER_FAULT", false],
+  [{ code: "EPROTO", message: "write EPROTO wrong version number" }, "STORE_UNTRUSTED", false],
   [{ code: "22P02", message: "invalid input syntax" }, "STORE_BUG", false],
 ])("%o is %s", (given, code, transient) => {
   const error = translate(Object.assign(new Error(given.message), { code: given.code }), "Testing");

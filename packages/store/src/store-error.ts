@@ -125,6 +125,10 @@ export const storeErrorCodes = {
     means: "The S3 server does not answer.",
     fix: "Check that the S3 server runs and that S3_ENDPOINT names its host and port.",
   },
+  STORE_SERVER_FAULT: {
+    means: "Postgres reports a fault of its own: an internal error, or trouble with its files.",
+    fix: "Look into the log of the Postgres server, and check its disk. Nothing that was committed is lost by Markmill.",
+  },
   STORE_BUG: {
     means: "Postgres refused a statement of ours.",
     fix: "This is a defect in Markmill: please report it with this message.",
@@ -169,12 +173,13 @@ const bySqlState: readonly (readonly [RegExp, StoreErrorCode])[] = [
   [/^53/, "STORE_BUSY"],
   [/^25006/, "STORE_READ_ONLY"],
   [/^(42P01|3F000)/, "STORE_SCHEMA_MISSING"],
+  [/^(58|XX|F0)/, "STORE_SERVER_FAULT"],
 ];
 const network =
-  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|EACCES)|Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable|Cannot use a pool after calling end/;
+  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|ENOENT|EACCES|ENETUNREACH|ENETDOWN|EHOSTDOWN)|Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable|Cannot use a pool after calling end/;
 
 const untrusted =
-  /self[- ]signed certificate|unable to (?:verify|get)[^:]{0,40}certificate|certificate has expired|Hostname\/IP does not match|does not support SSL connections|^(?:[A-Z_]{0,40}CERT|UNABLE_TO_)/;
+  /self[- ]signed certificate|unable to (?:verify|get)[^:]{0,40}certificate|certificate has expired|Hostname\/IP does not match|does not support SSL connections|wrong version number|^EPROTO|^ERR_SSL|^(?:[A-Z_]{0,40}CERT|UNABLE_TO_)/;
 const noPassword = /^SASL: |^SCRAM-/;
 
 /** Deadlock or serialization failure: nothing was written, the same statement may pass at once. */

@@ -27,6 +27,8 @@ export interface BoardHistory {
   /** `runId`, null: not known. */
   activity(activityId: number, runId: string | null): Promise<BoardActivity | null>;
   tree(runId: string): Promise<BoardTree | null>;
+  /** Those that exist and have not ended. */
+  openRuns(runIds: readonly string[]): Promise<ReadonlySet<string>>;
   workers(): Promise<readonly BoardWorker[]>;
 }
 
@@ -62,6 +64,7 @@ export function readHistory({ board, workers, clock }: Pick<Store, "board" | "wo
       return run === null ? null : ((await named([{ runId: run, activityId }])).get(activityId) ?? null);
     },
     tree: (runId) => board.tree(runId),
+    openRuns: (runIds) => board.openRuns(runIds),
     workers: alive,
   };
 }

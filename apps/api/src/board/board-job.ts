@@ -3,9 +3,10 @@
  * What the queue no longer has is not changed here.
  */
 import type { JobState, QueueJob, QueueJobJson } from "@bull-board/api/typings/app";
-import { type FailureCode, failureCodes } from "@markmill/engine";
-import type { BellData, WatchedQueue } from "@markmill/queue";
-import type { BoardActivity, BoardRun } from "@markmill/store";
+import { failureCodes } from "@markmill/engine";
+import { modelFailureCodes } from "@markmill/llm";
+import { type BellData, queueErrorCodeOf, queueErrorCodes, type WatchedQueue } from "@markmill/queue";
+import { type BoardActivity, type BoardRun, storeErrorCodes } from "@markmill/store";
 import { notFound } from "../refusal.ts";
 
 type QueuedJob = NonNullable<Awaited<ReturnType<WatchedQueue["getJob"]>>>;
@@ -94,15 +95,16 @@ export function queuedJob(queue: string, queued: QueuedJob, activity: BoardActiv
   });
 }
 
-/** What BullMQ says of a job by itself. */
-const ownReasons = /^(job stalled more than allowable limit|Missing (?:lock|key) for job)/;
-
 /** A failed job's reason may hold anything: an address with its password, a student's text. A code says enough, the log says the rest. */
 function failedReasonOf(text: string, activity: BoardActivity | null): string {
   if (text === "") return "";
   if (activity?.failure != null) return reasonOf(activity.failure);
   const code = /^(?:\w*Error: )?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b/.exec(text)?.[1];
-  return code ?? ownReasons.exec(text)?.[0] ?? "The log of the worker says why.";
+  if (code !== undefined && Object.hasOwn(words, code)) return reasonOf(code);
+  const told = queueErrorCodeOf(text);
+  return told === "QUEUE_BUG"
+    ? "The job failed for a reason without a code. Fix: look into the log of the worker; the job is rung again."
+    : reasonOf(told);
 }
 
 /** One that Postgres knows. `brief`: named by its node alone, for its box in a tree, which is narrow; the rest is in its data. */
@@ -201,7 +203,20 @@ function fileOf(program: string): string {
   return program.split("/").at(-1) ?? program;
 }
 
+/** By their codes: what happened, and what to do. Codes of other parts are explained by the command line. */
+const words: Readonly<Record<string, { readonly means: string; readonly fix: string }>> = {
+  ...queueErrorCodes,
+  ...storeErrorCodes,
+  ...Object.fromEntries(
+    Object.entries(modelFailureCodes).map(([code, { sentence, fix }]) => [code, { means: sentence, fix }]),
+  ),
+  ...failureCodes,
+};
+
 function reasonOf(code: string): string {
-  const known = Object.hasOwn(failureCodes, code) ? failureCodes[code as FailureCode] : null;
-  return known === null ? code : `${code}: ${known.means}`;
+  if (code === "") return "";
+  const known = Object.hasOwn(words, code) ? words[code] : undefined;
+  return known === undefined
+    ? `${code}. 'markmill explain ${code}' says what it means and what to do.`
+    : `${code}: ${known.means} Fix: ${known.fix}`;
 }

@@ -17,7 +17,7 @@ import { type BellData, parseJobId, type Queues, type WatchedQueue } from "@mark
 import type { BoardActivity } from "@markmill/store";
 import { Refusal } from "../refusal.ts";
 import type { BoardHistory } from "./board-history.ts";
-import { activityJob, type BoardJob, queuedJob, readEndedJobId, readRunJobId, runJob } from "./board-job.ts";
+import { activityJob, type BoardJob, hasEnded, queuedJob, readEndedJobId, readRunJobId, runJob } from "./board-job.ts";
 import { type FlowPlace, type FlowTree, flowOf } from "./run-flow.ts";
 
 export interface BoardQueueParts {
@@ -33,6 +33,8 @@ const statuses = ["active", "waiting", "waiting-children", "prioritized", "compl
 const noJobs: JobCounts = Object.fromEntries(statuses.map((status) => [status, 0]));
 /** A queue that says nothing for so long is away. */
 const queueMs = 3_000;
+/** As many as the queue keeps. */
+const mostFailed = 500;
 
 const descriptions: Readonly<Record<QueueName, string>> = {
   control: "checks, assignments, calls and questions",
@@ -65,27 +67,29 @@ export class BoardQueue extends BaseAdapter {
   }
 
   async getJobCounts(): Promise<JobCounts> {
-    const [counts, { completed, failed }] = await Promise.all([
+    const [counts, { completed, failed }, failedThere] = await Promise.all([
       this.#look((queue) => queue.getJobCounts(), {}),
       this.#ended(),
+      this.#failedThere(),
     ]);
     const inQueue = { ...noJobs, ...pick(counts) };
-    return { ...inQueue, completed: completed.length, failed: (inQueue.failed ?? 0) + failed.length };
+    return { ...inQueue, completed: completed.length, failed: failedThere.length + failed.length };
   }
 
   async getJobs(wanted: JobStatus[], start = 0, end = 19): Promise<QueueJob[]> {
-    const queued = wanted.filter((status) => status !== "completed" && status !== "paused");
+    const queued = wanted.filter((status) => status !== "completed" && status !== "paused" && status !== "failed");
     const [jobs, ended, failedThere] = await Promise.all([
       queued.length === 0 ? [] : this.#look((queue) => queue.getJobs(queued, start, end), []),
       this.#ended(),
-      wanted.includes("failed") ? this.#look(async (queue) => (await queue.getJobCounts("failed")).failed ?? 0, 0) : 0,
+      wanted.includes("failed") ? this.#failedThere() : [],
     ]);
     const shown = await this.#named(jobs.filter((job) => job !== undefined));
     const page = (those: readonly BoardActivity[], before: number) =>
       those.slice(Math.max(0, start - before), Math.max(0, end + 1 - before)).map((activity) => activityJob(activity));
     return [
       ...shown,
-      ...(wanted.includes("failed") ? page(ended.failed, failedThere) : []),
+      ...failedThere.slice(start, end + 1),
+      ...(wanted.includes("failed") ? page(ended.failed, failedThere.length) : []),
       ...(wanted.includes("completed") ? page(ended.completed, 0) : []),
     ];
   }
@@ -194,6 +198,28 @@ export class BoardQueue extends BaseAdapter {
 
   #ended() {
     return this.#parts.history.ended(this.#parts.name);
+  }
+
+  /**
+   * Jobs that failed in the queue while their activity goes on: its next job will be another one. Where the activity, or its run, has ended,
+   * Postgres says how, and the job is no news.
+   */
+  async #failedThere(): Promise<BoardJob[]> {
+    const { history, name } = this.#parts;
+    const found = await this.#look((queue) => queue.getJobs(["failed"], 0, mostFailed - 1), []);
+    const jobs = found.filter((job) => job !== undefined);
+    if (jobs.length === 0) return [];
+    const places = jobs.map(({ data }) => data as BellData);
+    const [known, open] = await Promise.all([
+      history.named(places),
+      history.openRuns([...new Set(places.map(({ runId }) => runId))]),
+    ]);
+    return jobs.flatMap((job) => {
+      const { activityId, runId } = job.data as BellData;
+      const activity = known.get(activityId) ?? null;
+      const over = !open.has(runId) || (activity !== null && hasEnded(activity));
+      return over ? [] : [queuedJob(name, job, activity)];
+    });
   }
 
   async #named(jobs: Awaited<ReturnType<WatchedQueue["getJobs"]>>): Promise<BoardJob[]> {

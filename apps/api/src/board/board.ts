@@ -22,6 +22,7 @@ import { tellFailure } from "../tell-failure.ts";
 import { readHistory } from "./board-history.ts";
 import { runJobId } from "./board-job.ts";
 import { BoardQueue } from "./board-queue.ts";
+import { ownLinksOnly } from "./own-links-only.ts";
 import { signInPage, signInPolicy } from "./sign-in-page.ts";
 
 const boardPath = "/board";
@@ -83,6 +84,10 @@ export function createBoard({ queues, writes }: BoardOptions): Board {
               .header("content-security-policy", boardContentPolicy)
               .header("cache-control", "private, no-cache");
             if (request.method !== "GET" && request.method !== "HEAD") await changing(request, parts, writes);
+          });
+          scope.addHook("onSend", async (_request, reply, payload) => {
+            const isPage = String(reply.getHeader("content-type")).startsWith("text/html");
+            return isPage && typeof payload === "string" ? ownLinksOnly(payload) : payload;
           });
           scope.addHook("onResponse", async (request, reply) => {
             const { boardChange } = request as Changing;

@@ -52,6 +52,8 @@ export interface BoardReader {
   runOf(activityId: number): Promise<string | null>;
   /** A run with those that called it and those it called; null: there is none. */
   tree(runId: string): Promise<BoardTree | null>;
+  /** Those of these runs that exist and have not ended. */
+  openRuns(runIds: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
 export interface ActivityPlace {
@@ -65,6 +67,7 @@ export function createBoardReader(database: Database): BoardReader {
     activities: (wanted) => activitiesOf(database, wanted),
     runOf: (id) => runOfActivity(database, id),
     tree: (runId) => boardTree(database, runId),
+    openRuns: (runIds) => openRunsOf(database, runIds),
   };
 }
 
@@ -124,6 +127,16 @@ async function runOfActivity(database: Database, id: number): Promise<string | n
     [id],
   );
   return rows[0]?.runId ?? null;
+}
+
+async function openRunsOf(database: Database, runIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await queryDatabase<{ id: string }>(
+    database,
+    "Looking for open runs",
+    "select id from runs where id = any($1::text[]) and ended_at is null",
+    [runIds],
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 async function boardTree(database: Database, runId: string): Promise<BoardTree | null> {

@@ -4,6 +4,7 @@ import type { Answer } from "@markmill/queue";
 import { StoreError } from "@markmill/store";
 import type { Claimed } from "@markmill/store/machine";
 import { failed, type Performed } from "../performed.ts";
+import { isTroubleOfServer } from "./trouble-of-server.ts";
 
 /** What can be committed. */
 export type Done = Extract<Performed, { did: "succeed" | "fail" }>;
@@ -66,7 +67,7 @@ export function afterFailedPerformance(
 ): { readonly defect: boolean; readonly performed: Performed } | null {
   if (aborted) return null;
   if (error instanceof StoreError) {
-    return error.transient ? null : { defect: false, performed: failed(error.code, error.message, "fail") };
+    return isTroubleOfServer(error) ? null : { defect: false, performed: failed(error.code, error.message, "fail") };
   }
   const defect = [TypeError, RangeError, ReferenceError, SyntaxError].some((kind) => error instanceof kind);
   if (!defect) return null;

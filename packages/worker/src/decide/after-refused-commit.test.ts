@@ -12,6 +12,8 @@ describe("after a commit that the store refused", () => {
     for (const error of [
       new StoreError("STORE_UNREACHABLE", "away"),
       new StoreError("STORE_STATE_NEWER", "form 9"),
+      new StoreError("STORE_REFUSED", "the password was changed"),
+      new StoreError("STORE_READ_ONLY_SETTING", "default_transaction_read_only is on"),
       new Error("odd"),
     ]) {
       for (const refused of [success, failure]) expect(afterRefusedCommit(error, refused)).toEqual({ do: "give back" });

@@ -2,6 +2,7 @@
 import { StoreError } from "@markmill/store";
 import { failed } from "../performed.ts";
 import type { Done } from "./after-performing.ts";
+import { isTroubleOfServer } from "./trouble-of-server.ts";
 
 export type AfterRefusedCommit =
   /** It may pass, or it is for others to do: the activity is given back. */
@@ -10,7 +11,7 @@ export type AfterRefusedCommit =
   | { readonly do: "break the run"; readonly why: string };
 
 export function afterRefusedCommit(error: unknown, refused: Done): AfterRefusedCommit {
-  if (!(error instanceof StoreError) || error.transient || error.code === "STORE_STATE_NEWER") {
+  if (!(error instanceof StoreError) || isTroubleOfServer(error) || error.code === "STORE_STATE_NEWER") {
     return { do: "give back" };
   }
   if (refused.did === "fail") return { do: "break the run", why: error.message };
