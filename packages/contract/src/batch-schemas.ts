@@ -234,7 +234,9 @@ export const batchSummary = named(
     createdAt: time,
     endedAt: time
       .nullable()
-      .describe("when the last of its works ended; null: one runs, or waits for its turn, or there is none"),
+      .describe(
+        "when the last of its works ended, was withdrawn or refused, or when it was cancelled; null: one runs or waits for its turn",
+      ),
     counts: z.object({
       works: count,
       waiting: count,

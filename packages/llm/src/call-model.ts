@@ -4,7 +4,7 @@
 // reaches the endpoint again.
 // A cap is never passed: the worst case is reserved before the request leaves, and a reservation ends only by being settled
 // (with the real usage, or with the worst case when the endpoint may have billed an attempt we saw no usage of) or released
-// (when it surely billed nothing).
+// (when it surely billed nothing: a request that was never written to a connection, or was refused).
 //
 // kill -9 after each numbered line, and what the next attempt of the activity finds:
 //   1 find     nothing happened.

@@ -11,12 +11,13 @@
  * W4  A request is put together before it waits for its slot, and tells it when the last byte of its reply is here: whoever waits for the
  *     place leaves at once, and only then is the reply read, a few in each turn of the event loop. To read one takes as long as to send several.
  * W5  An exchange ends once: complete, failed or given up. What its connection tells later changes nothing.
+ * W6  A request whose exchange ends before `onConnect` was never written: refused, given up or timed out on the way to its connection.
  */
 import { decoderFor, utf8 } from "./charset.ts";
 import { type Decoder, decodeBody, decodersFor } from "./decode-body.ts";
 import { guardedFetch, isBodiless, refusalOf } from "./guarded-fetch.ts";
 import { ReplyTooLarge } from "./model-failure.ts";
-import { fetchInSlot, type InSlot, type ModelSlot } from "./model-slot.ts";
+import { type Departure, fetchInSlot, type InSlot, type ModelSlot } from "./model-slot.ts";
 import {
   type DispatchHandler,
   type Dispatching,
@@ -37,11 +38,12 @@ export function createWholeFetch(maxBytes: number): typeof fetch {
     post.signal?.throwIfAborted();
     await post.slot?.begin(post.signal ?? undefined);
     post.signal?.throwIfAborted();
+    post.departure?.connecting();
     const reply = await new Exchange(post, maxBytes).send(dispatcher);
     if (reply instanceof WholeReply) return reply as unknown as Response;
     if (reply.redirects) redirects = true;
     // Its slot has begun.
-    const { slot: _, until: _until, ...rest }: InSlot = init ?? {};
+    const { slot: _, until: _until, departure: _departure, ...rest }: InSlot = init ?? {};
     return await guarded(input, { ...rest, signal: post.signal });
   };
 }
@@ -52,13 +54,14 @@ interface Post {
   readonly body: string;
   readonly signal: AbortSignal | null;
   readonly slot: ModelSlot | null;
+  readonly departure: Departure | null;
 }
 
-const known: ReadonlySet<string> = new Set(["method", "headers", "body", "signal", "slot", "until"]);
+const known: ReadonlySet<string> = new Set(["method", "headers", "body", "signal", "slot", "until", "departure"]);
 
 /** null: not a request that is sent here (W3). */
 function postOf(input: Parameters<typeof fetch>[0], init: InSlot = {}): Post | null {
-  const { method, body, slot = null } = init;
+  const { method, body, slot = null, departure = null } = init;
   const signal = init.until ?? init.signal ?? null;
   if (typeof input !== "string" || method !== "POST" || typeof body !== "string") return null;
   for (const option in init) if (!known.has(option)) return null;
@@ -66,7 +69,7 @@ function postOf(input: Parameters<typeof fetch>[0], init: InSlot = {}): Post | n
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") return null;
   // A question mark with nothing behind it is part of what is asked, and URL does not tell of it.
   if (url.search === "" && input.includes("?")) return null;
-  return { url, headers: headersOf(init.headers, url.protocol === "https:"), body, signal, slot };
+  return { url, headers: headersOf(init.headers, url.protocol === "https:"), body, signal, slot, departure };
 }
 
 /** Made by Headers where they are not yet: it refuses what no header can carry. */
@@ -129,7 +132,9 @@ class Exchange implements DispatchHandler {
 
   onConnect(abort: (reason: unknown) => void): void {
     this.#abort = abort;
+    // One that is given up here is not written.
     if (this.#over) abort(this.#post.signal?.reason);
+    else this.#post.departure?.left();
   }
 
   onHeaders(status: number, raw: RawHeaders, _resume: () => void, statusText: string): boolean {

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import { formatFinding } from "./finding.ts";
@@ -266,6 +266,62 @@ describe("a fault of the endpoint becomes a failure that names its next step", (
     expect(failure).toMatchObject({ code: "MODEL_UNREACHABLE", next: "park", billed: "no" });
     expect(failure.message).toContain(gone.url);
     expect(failure.message).toContain("ECONNREFUSED");
+  });
+
+  describe("a request that never left is not billed", () => {
+    /** Takes connections and answers no handshake; `ends`: it closes each of them. */
+    async function serveNoHandshake(ends: boolean): Promise<{ readonly url: string; readonly met: Promise<void> }> {
+      const met = Promise.withResolvers<void>();
+      const sockets: Socket[] = [];
+      const server = createTcpServer((socket) => {
+        sockets.push(socket.on("error", () => undefined));
+        socket.once("data", () => {
+          met.resolve();
+          if (ends) socket.destroy();
+        });
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      open.push({
+        close() {
+          for (const socket of sockets) socket.destroy();
+          server.close();
+        },
+      });
+      return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, met: met.promise };
+    }
+
+    it.each(ways)("its host has no address (%s)", async (_, how) => {
+      const failure = await failureOf(client("http://nowhere.invalid/v1").complete(ask("x"), how));
+      expect(failure).toMatchObject({ code: "MODEL_UNREACHABLE", billed: "no" });
+    });
+
+    it.each(ways)("its handshake fails (%s)", async (_, how) => {
+      const { url } = await serveNoHandshake(true);
+      const failure = await failureOf(client(url).complete(ask("x"), how));
+      expect(failure).toMatchObject({ code: "MODEL_UNREACHABLE", billed: "no" });
+    });
+
+    it("its caller gives it up during the handshake", async () => {
+      const { url, met } = await serveNoHandshake(false);
+      const stop = new AbortController();
+      const call = failureOf(client(url).complete(ask("x"), { signal: stop.signal }));
+      await met;
+      stop.abort();
+      expect(await call).toMatchObject({ code: "MODEL_ABORTED", billed: "no" });
+    });
+
+    it("its time is over during the handshake", async () => {
+      const { url } = await serveNoHandshake(false);
+      const failure = await failureOf(client(url, { timeoutMs: 300 }).complete(ask("x")));
+      expect(failure).toMatchObject({ code: "MODEL_UNREACHABLE", billed: "no" });
+      expect(failure.message).toContain("300 ms");
+    });
+
+    it("and one whose connection broke after it was written may be", async () => {
+      const url = await serveRaw((request) => void request.socket.destroy());
+      const failure = await failureOf(client(url).complete(ask("x")));
+      expect(failure).toMatchObject({ billed: "unknown" });
+    });
   });
 
   it.each(ways)("a call given up by its caller (%s)", async (_, how) => {

@@ -132,16 +132,27 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
 
       const { whole: asking, streaming } = await clients();
       const limit = createTimeLimit(timeoutMs);
+      /** Whether the endpoint may have it. Fetch's own way does not tell when it has a connection: there a request has left with its slot. */
+      let left = false;
+      const departure = {
+        connecting() {
+          left = false;
+        },
+        left() {
+          left = true;
+        },
+      };
       const slot = heardSlot(call.slot ?? noLimit, {
         begun() {
           call.signal?.throwIfAborted();
           limit.start();
+          left = true;
         },
         arrived: limit.stop,
       });
       const until = call.signal ? AbortSignal.any([call.signal, limit.signal]) : limit.signal;
       const headers = call.idempotencyKey === undefined ? {} : { "Idempotency-Key": call.idempotencyKey };
-      const whole: Sending = { headers, fetchOptions: { slot, until } satisfies InSlot };
+      const whole: Sending = { headers, fetchOptions: { slot, until, departure } satisfies InSlot };
       // The library ends a stream by its own signal, which follows this one.
       const stream = { headers, fetchOptions: { slot } satisfies InSlot, signal: until };
       const inWords = !model.jsonSchema || withoutSchemas.has(model.name);
@@ -154,7 +165,6 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
             : await readStream(streaming, bodyOf(model, request, inWords), stream, call.onDelta, maxReplyBytes);
         return priced(raw, model, request, redact);
       } catch (error) {
-        const left = limit.isStarted();
         if (!left && call.signal?.aborted) throw new ModelFailure("MODEL_ABORTED", "", { billed: "no" });
         const used = error instanceof UnusableReply ? error.reply : null;
         const failure = translateModelError(error, {
@@ -165,6 +175,7 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
           ...(apiKey === undefined ? {} : { apiKey }),
           timeoutMs,
           maxReplyBytes,
+          left,
           timedOut: limit.signal.aborted,
           aborted: call.signal?.aborted ?? false,
           now: Date.now(),
@@ -205,7 +216,6 @@ function createTimeLimit(ms: number) {
         else timer = setTimeout(over, readMs);
       }, ms);
     },
-    isStarted: () => timer !== undefined,
     stop: () => clearTimeout(timer),
   };
 }

@@ -253,6 +253,8 @@ export interface FailureContext {
   readonly maxReplyBytes: number;
   /** Our own two reasons to give up; the client's error alone does not tell them apart. */
   readonly timedOut: boolean;
+  /** false: nothing of the request was written to a connection, so nothing is billed. Absent: it may have been. */
+  readonly left?: boolean;
   readonly aborted: boolean;
   /** The request had a schema as `response_format`. */
   readonly sentSchema?: boolean;
@@ -272,7 +274,13 @@ export function translateModelError(error: unknown, context: FailureContext): Mo
     const told = why === "" ? "" : sentence(clean(why));
     const reason = brief(clean(given.reason ?? (told === "" ? modelFailureCodes[code].sentence : told)));
     const spent = context.spent === undefined ? {} : { spent: context.spent };
-    return new ModelFailure(code, clean(told === "" ? where : `${told} ${where}`), { ...given, reason, ...spent });
+    const free = context.left === false ? ({ billed: "no" } as const) : {};
+    return new ModelFailure(code, clean(told === "" ? where : `${told} ${where}`), {
+      ...given,
+      ...free,
+      reason,
+      ...spent,
+    });
   };
 
   const chain = causes(error);
@@ -284,6 +292,13 @@ export function translateModelError(error: unknown, context: FailureContext): Mo
     return fail(code, `Its content type is "${wrongKind.contentType}".`);
   }
   if (context.aborted) return fail("MODEL_ABORTED", "");
+  if (context.timedOut && context.left === false) {
+    return fail("MODEL_UNREACHABLE", `There was no connection within ${context.timeoutMs} ms.`);
+  }
+  const unconnected = chain.some(isUnconnected);
+  if (unconnected && !context.timedOut) {
+    return fail("MODEL_UNREACHABLE", chain.map(codeOf).find((found) => found !== undefined) ?? "", { billed: "no" });
+  }
   if (context.timedOut || error instanceof APIConnectionTimeoutError || chain.some(isSocketTimeout)) {
     return fail("MODEL_TIMEOUT", `The limit is ${context.timeoutMs} ms.`);
   }
@@ -423,6 +438,17 @@ function causes(error: unknown): Error[] {
 
 function codeOf(error: Error): string | undefined {
   return "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+/** Without a connection nothing was sent: looking for the host, connecting or the handshake failed. */
+function isUnconnected(error: Error): boolean {
+  const { syscall } = error as { readonly syscall?: unknown };
+  return (
+    syscall === "connect" ||
+    syscall === "getaddrinfo" ||
+    codeOf(error) === "UND_ERR_CONNECT_TIMEOUT" ||
+    error.message.includes("before secure TLS connection was established")
+  );
 }
 
 function isSocketTimeout(error: Error): boolean {

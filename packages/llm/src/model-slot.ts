@@ -31,17 +31,25 @@ export function heardSlot(
   };
 }
 
+/** Hears whether anything of a request may have reached the endpoint. */
+export interface Departure {
+  /** It waits for a connection, a handshake included: until `left` nothing of it is written. */
+  connecting(): void;
+  left(): void;
+}
+
 /** What our fetch is given with a request, besides what fetch knows. */
 export interface InSlot extends RequestInit {
   readonly slot?: ModelSlot;
   /** Gives the request up until its reply is here. Used instead of `signal`, which the library makes, and would drop a whole reply for. */
   readonly until?: AbortSignal;
+  readonly departure?: Departure;
 }
 
 /** fetch for requests that have a slot: none leaves before it has begun. Whoever asks ends it. */
 export function fetchInSlot(beneath: typeof fetch): typeof fetch {
   return async (input, init) => {
-    const { slot, until, ...rest }: InSlot = init ?? {};
+    const { slot, until, departure: _, ...rest }: InSlot = init ?? {};
     const signal = until ?? rest.signal ?? null;
     await slot?.begin(signal ?? undefined);
     return await beneath(input, { ...rest, signal });
