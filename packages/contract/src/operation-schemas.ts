@@ -73,22 +73,23 @@ export const queueList = named(
     reachable: z.boolean().describe("false: the queue's server is away; runs are accepted and wait"),
   }),
 );
+const componentHealth = named(
+  "ComponentHealth",
+  z.object({
+    ok: z.boolean(),
+    needed: z.boolean().describe("false: the server works without it; only what needs it waits"),
+    code: z.string().optional().describe("what is wrong; docs/codes.md has every code"),
+    means: z.string().optional().describe("the code in words"),
+    fix: z.string().optional().describe("what to do about it"),
+  }),
+);
 export const health = named(
   "Health",
   z.object({
     ok: z.boolean(),
     checks: z.record(z.string(), z.enum(["ok", "away"])),
     components: z
-      .record(
-        z.string(),
-        z.object({
-          ok: z.boolean(),
-          needed: z.boolean().describe("false: told, and the process is ready without it"),
-          code: z.string().optional(),
-          means: z.string().optional(),
-          fix: z.string().optional(),
-        }),
-      )
+      .record(z.string(), componentHealth)
       .optional()
       .describe("`sandbox`: whether a living worker can run commands of workflows"),
     version: z.string().optional(),
