@@ -91,7 +91,14 @@ describe.skipIf(typeof compose === "string")(wanted, () => {
     expect(await run("logs", "--no-color", "sandbox-image")).toContain("was put into the engine");
 
     place = await makePlace({ MARKMILL_URL: url, MARKMILL_TOKEN: /first key.*: (mm_\S+)/.exec(logs)?.[1] ?? "" });
-    const graded = await markmill(place, ["grade", example, "--out", join(folder, "out"), "--json"]);
+    const grade = () => markmill(place, ["grade", example, "--out", join(folder, "out"), "--json"]);
+    let graded = await grade();
+    // 8: works wait for trouble of others to pass, such as a session that a machine under load lost. Who grades is told to resume.
+    for (let tries = 0; graded.code === 8 && tries < 3; tries += 1) {
+      const batch = /markmill resume (\S+)/.exec(graded.stderr)?.[1] ?? "";
+      await markmill(place, ["resume", batch]);
+      graded = await grade();
+    }
     // 3: some are not graded.
     expect([0, 3], `${graded.code}: ${graded.stderr.slice(-3_000)}`).toContain(graded.code);
     const { students } = JSON.parse(graded.stdout) as { readonly students: readonly { readonly status: string }[] };
@@ -108,7 +115,7 @@ describe.skipIf(typeof compose === "string")(wanted, () => {
     // Started again, the image is not sent again.
     await run("up", "-d", "--no-build");
     await until(async () => (await run("logs", "--no-color", "sandbox-image")).includes("is there"));
-  }, 900_000);
+  }, 1_800_000);
 });
 
 type Components = Readonly<Record<string, { readonly ok: boolean }>>;

@@ -113,6 +113,7 @@ it("what needs commands is accepted with a warning while no worker can execute, 
     late: null,
     aiConsent: "any" as const,
     language: null,
+    rubric: { criteria: [] },
   };
   expect((await owner.saveBatch({ body: batch })).warnings).toMatchObject([{ code: lacking.code }]);
 });

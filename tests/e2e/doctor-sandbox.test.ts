@@ -1,0 +1,50 @@
+// 'markmill doctor --sandbox': every engine by itself, so that one that is absent hides no other.
+import { expect, it } from "vitest";
+import { dockerAvailable, sharedDocker } from "../support/docker-engine.ts";
+import { makePlace, markmill } from "../support/markmill-process.ts";
+
+const absent = "unix:///nonexistent/docker.sock";
+const docker = (await dockerAvailable("doctor --sandbox with Docker engines")) ? await sharedDocker() : null;
+
+async function ask(hosts: readonly string[], image = docker?.image ?? "") {
+  const settings = {
+    SANDBOX: "docker",
+    SANDBOX_HOSTS: hosts.join(","),
+    SANDBOX_IMAGE: image,
+    SANDBOX_ACCEPT: "old-engine",
+  };
+  const place = await makePlace(settings);
+  try {
+    const { code, stdout } = await markmill(place, ["doctor", "--sandbox", "--quick", "--json"]);
+    const { checks } = JSON.parse(stdout) as {
+      readonly checks: readonly { readonly check: string; readonly state: string; readonly message: string }[];
+    };
+    const of = (host: string) => checks.filter(({ message }) => message.startsWith(`${host}: `));
+    return { code, of };
+  } finally {
+    await place.remove();
+  }
+}
+
+it.skipIf(docker === null)("shows an engine that serves, with its image, beside one that is absent", async () => {
+  const host = docker?.host ?? "";
+  const { code, of } = await ask([absent, host]);
+  expect(code).toBe(0);
+  expect(of(absent)).toMatchObject([
+    { check: "engine", state: "warn", message: expect.stringContaining("SANDBOX_ENGINE") },
+  ]);
+  expect(of(host).slice(0, 2)).toMatchObject([
+    { check: "engine", state: "ok", message: expect.stringMatching(/Docker \d+.*runc .*cgroup v[12]/) },
+    { check: "image", state: "ok" },
+  ]);
+});
+
+it.skipIf(docker === null)("fails where no engine serves, and where the image is missing", async () => {
+  expect(await ask([absent])).toMatchObject({ code: 1 });
+  const { code, of } = await ask([docker?.host ?? ""], "markmill-no-such-image");
+  expect(code).toBe(1);
+  expect(of(docker?.host ?? "").at(-1)).toMatchObject({
+    state: "fail",
+    message: expect.stringContaining("SANDBOX_IMAGE_REFUSED"),
+  });
+});
