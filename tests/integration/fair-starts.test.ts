@@ -86,27 +86,17 @@ describe.each(backends)("on the %s backend", (backend) => {
     expect(await ended(mill, tenant("busy"))).toBeLessThan(2_000);
   });
 
-  it.skipIf(backend !== backends[0] && !inject("thorough"))(
-    "three tenants have equal shares, and each tenant's runs begin in the order of their starts",
-    async () => {
-      const names = ["one", "two", "three"].map(tenant);
-      for (const name of names) await start(mill, name, 40);
-      await until(async () => (await Promise.all(names.map((name) => ended(mill, name)))).every((runs) => runs === 40));
-      const records = await Promise.all(names.map((name) => record(mill, name)));
-      // While all of them are at work.
-      const from = Math.max(...records.map((times) => Math.min(...times.flat())));
-      const to = Math.min(...records.map((times) => Math.max(...times.map(([first = 0]) => first))));
-      const shares = records.map((times) => within(times, from, to));
-      const most = Math.max(...shares);
-      expect(most).toBeGreaterThan(30);
-      for (const share of shares) expect(share).toBeGreaterThanOrEqual(most / 2);
-      for (const times of records) {
-        const firsts = times.map(([first = 0]) => first);
-        for (const [place, first] of firsts.entries()) {
-          const earlier = firsts.slice(0, Math.max(0, place - 2 * places));
-          expect(first).toBeGreaterThanOrEqual(Math.max(0, ...earlier));
-        }
-      }
-    },
-  );
+  it.skipIf(backend !== backends[0] && !inject("thorough"))("three tenants have equal shares", async () => {
+    const names = ["one", "two", "three"].map(tenant);
+    for (const name of names) await start(mill, name, 40);
+    await until(async () => (await Promise.all(names.map((name) => ended(mill, name)))).every((runs) => runs === 40));
+    const records = await Promise.all(names.map((name) => record(mill, name)));
+    // While all of them are at work.
+    const from = Math.max(...records.map((times) => Math.min(...times.flat())));
+    const to = Math.min(...records.map((times) => Math.max(...times.map(([first = 0]) => first))));
+    const shares = records.map((times) => within(times, from, to));
+    const most = Math.max(...shares);
+    expect(most).toBeGreaterThan(30);
+    for (const share of shares) expect(share).toBeGreaterThanOrEqual(most / 2);
+  });
 });
