@@ -1,6 +1,6 @@
 // Runs that wait for a place of their tenant, on a real store and without workers: what is admitted, in which order, and what is not.
 
-import { type AdmittedRuns, admitRuns, quietActivities, readyRings } from "@markmill/store/machine";
+import { type AdmittedRuns, admitAtOnce, admitRuns, quietActivities, readyRings } from "@markmill/store/machine";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { askingWorkflow, startApi } from "../support/api.ts";
 import { definitionOf, startMill } from "../support/mill.ts";
@@ -102,6 +102,15 @@ it("one that is cancelled, stopped or deleted leaves the queue; a stopped one be
   expect(await admit()).toEqual({ rings: [], waiting: false });
 });
 
+it("a run that somebody waits for begins at once, whatever places there are", async () => {
+  const ids = idsOf(await start(places + 2, { definition: prompt }));
+  const last = ids.at(-1) ?? "";
+  const rings = await admitAtOnce(store, last);
+  expect(rings.map(({ runId }) => runId)).toEqual([last]);
+  expect(await queued(ids.slice(-2))).toEqual([true, false]);
+  expect(await admitAtOnce(store, last)).toEqual([]);
+});
+
 it("a run that waits for a person leaves its place, and keeps the queue from nothing", async () => {
   await start(places, { definition: question });
   const ids = idsOf(await start(4));
@@ -146,18 +155,23 @@ it("two supervisors that both believe they lead admit no run twice", async () =>
 
 it("without a number of the operator's a tenant has twice the slots of the living workers", async () => {
   const open = await openStore({ url: database.url, worker: "two" });
-  await beat(store.database, { id: "a", host: "h", info: { slots: 40 } });
-  await beat(store.database, { id: "b", host: "h", info: { slots: 10 } });
-  await beat(store.database, { id: "dead", host: "h", info: { slots: 1_000 } });
-  await store.database.calm.query(
-    "update workers set heartbeat_at = clock_timestamp() - interval '1 minute' where id = 'dead'",
-  );
+  /** The living ones are heard of for an hour: a slow machine changes nothing. */
+  const works = async (id: string, slots: number, heard: string) => {
+    await beat(store.database, { id, host: "h", info: { slots } });
+    await store.database.calm.query(
+      "update workers set heartbeat_at = clock_timestamp() + $2::interval where id = $1",
+      [id, heard],
+    );
+  };
+  await works("a", 40, "1 hour");
+  await works("b", 10, "1 hour");
+  await works("dead", 1_000, "-1 minute");
   const started = await Promise.all(
     Array.from({ length: 110 }, () => open.as("default").runs.create({ definition: light, takesTurn: true })),
   );
   expect(started.filter(({ rings }) => rings.length > 0)).toHaveLength(100);
   expect(rung(await admit(null))).toEqual([]);
-  await beat(store.database, { id: "c", host: "h", info: { slots: 3 } });
+  await works("c", 3, "1 hour");
   expect(rung(await admit(null))).toHaveLength(6);
   await open.close();
 });

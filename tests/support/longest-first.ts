@@ -36,6 +36,8 @@ const seconds: readonly (readonly [file: string, seconds: number])[] = [
   ["conformance/interrupted-runs", 45],
   ["chaos/kill-mcp-tools", 44],
   ["integration/blobs", 43],
+  ["chaos/kill-queued-runs", 40],
+  ["integration/fair-starts", 40],
   ["integration/api-outside", 42],
   ["integration/api-attacks", 42],
   ["chaos/busy-loop", 41],

@@ -21,8 +21,10 @@ export async function mustWork(stack: Stack, config: Config): Promise<boolean> {
 
 /** Starts to work, and rings what waits. */
 export async function workFor(stack: Stack, rootId: string): Promise<void> {
-  const { readyRings } = await import("@markmill/store/machine");
+  const { admitAtOnce, readyRings } = await import("@markmill/store/machine");
   await stack.work({ worker: true, supervisor: true, only: rootId, obeys: true });
+  // A queued run would wait for others that nobody works for.
+  await admitAtOnce(stack.store.machine, rootId);
   await stack.queues.ring(await readyRings(stack.store.machine.database.calm, [rootId]));
 }
 

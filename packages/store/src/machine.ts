@@ -87,7 +87,7 @@ export {
   saveSession,
   takeDeadSessions,
 } from "./sessions.ts";
-export { type AdmittedRuns, admitRuns } from "./shares/admit-runs.ts";
+export { type AdmittedRuns, admitAtOnce, admitRuns } from "./shares/admit-runs.ts";
 export { enforceDeadlines, expireAsks, type OnSkipped } from "./supervise.ts";
 export {
   beginToolCall,

@@ -95,6 +95,13 @@ export async function admitRuns(outside: Outside, places: number | null, onSkipp
   return { rings: ids.flatMap((id) => (rings.get(id) ?? []).map(toRing)), waiting: true };
 }
 
+/** Somebody waits for this run alone: it begins, whatever places there are. */
+export async function admitAtOnce(outside: Outside, id: string): Promise<readonly Doorbell[]> {
+  await beginQueuedRun(outside, id);
+  const rows = await queryHot<RingRow>(outside.database, "Admitting a run", "queued-admit", admitText, [[id]]);
+  return rows.map(toRing);
+}
+
 /** T4. */
 async function beginTimed(outside: Outside, ids: readonly string[], onSkipped: OnSkipped): Promise<void> {
   await Promise.all(
